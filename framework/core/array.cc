@@ -1,0 +1,109 @@
+#include "framework/core/array.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+
+namespace qkv {
+namespace {
+
+template <class T>
+T from_double(double value) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    return BFloat16(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return value != 0;
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <class T>
+double to_double(T value) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    return static_cast<float>(value);
+  } else {
+    return static_cast<double>(value);
+  }
+}
+
+void check_count(const Shape& shape, size_t count) {
+  if (static_cast<size_t>(shape.size()) != count) {
+    fail(absl::StrCat("array: ", count, " values do not fill shape ", shape.to_string()));
+  }
+}
+
+}  // namespace
+
+Array::Array(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype), storage_(bytes()) {}
+
+Array Array::full(const Shape& shape, DType dtype, double value) {
+  Array result(shape, dtype);
+  dispatch_any(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::fill_n(result.mutable_data<T>(), result.size(), from_double<T>(value));
+  });
+  return result;
+}
+
+Array Array::of(const Shape& shape, DType dtype, std::span<const double> values) {
+  check_count(shape, values.size());
+  Array result(shape, dtype);
+  dispatch_any(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    std::transform(values.begin(), values.end(), result.mutable_data<T>(), from_double<T>);
+  });
+  return result;
+}
+
+Array Array::of(const Shape& shape, std::span<const int64_t> values) {
+  check_count(shape, values.size());
+  Array result(shape, DType::i64);
+  std::copy(values.begin(), values.end(), result.mutable_data<int64_t>());
+  return result;
+}
+
+Array Array::reshaped(const Shape& shape) const {
+  if (shape.size() != size()) {
+    fail(absl::StrCat("reshape: ", describe(), " has ", size(), " elements and ", shape.to_string(),
+                      " has ", shape.size()));
+  }
+  Array result = *this;
+  result.shape_ = shape;
+  return result;
+}
+
+Array Array::without_storage() const {
+  Array result = *this;
+  result.storage_ = Storage();
+  return result;
+}
+
+Array Array::copy() const {
+  Array result(shape_, dtype_);
+  if (bytes() > 0) std::memcpy(result.mutable_raw(), raw(), bytes());
+  return result;
+}
+
+std::vector<double> Array::to_vector() const {
+  std::vector<double> values(static_cast<size_t>(size()));
+  dispatch_any(dtype_, [&](auto zero) {
+    using T = decltype(zero);
+    std::transform(data<T>(), data<T>() + size(), values.begin(), to_double<T>);
+  });
+  return values;
+}
+
+std::string Array::describe() const {
+  return absl::StrCat(std::string(dtype_name(dtype_)), shape_.to_string());
+}
+
+void Array::fail_type(DType dtype) const {
+  if (!storage_) fail(absl::StrCat("array: ", describe(), " holds no numbers"));
+  fail(absl::StrCat("array: ", describe(), " read as ", std::string(dtype_name(dtype))));
+}
+
+}  // namespace qkv

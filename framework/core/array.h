@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/core/dtype.h"
+#include "framework/core/shape.h"
+#include "framework/core/storage.h"
+
+namespace qkv {
+
+// Dense row-major numbers: a shape, a dtype, and storage that copies share. Knows no gradients; a
+// Tensor is an Array and the node that made it.
+class Array {
+ public:
+  Array() = default;                       // undefined: no storage
+  Array(const Shape& shape, DType dtype);  // uninitialized
+
+  static Array full(const Shape& shape, DType dtype, double value);
+  // Throws Error when the number of values is not shape.size().
+  static Array of(const Shape& shape, DType dtype, std::span<const double> values);
+  static Array of(const Shape& shape, std::span<const int64_t> values);  // i64
+
+  bool defined() const { return static_cast<bool>(storage_); }
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  int64_t size() const { return shape_.size(); }
+  size_t bytes() const { return static_cast<size_t>(size()) * dtype_bytes(dtype_); }
+
+  // The elements. Throw Error when T does not stand for dtype().
+  template <class T>
+  const T* data() const {
+    check_type(dtype_of<T>);
+    return reinterpret_cast<const T*>(storage_.data());
+  }
+  template <class T>
+  T* mutable_data() {
+    check_type(dtype_of<T>);
+    return reinterpret_cast<T*>(storage_.data());
+  }
+  const void* raw() const { return storage_.data(); }
+  void* mutable_raw() { return storage_.data(); }
+
+  Storage& storage() { return storage_; }
+  const Storage& storage() const { return storage_; }
+
+  // The same storage under another shape. Throws Error when the sizes differ.
+  Array reshaped(const Shape& shape) const;
+  // Shape and dtype without storage: for a tensor whose numbers are no longer needed.
+  Array without_storage() const;
+  Array copy() const;  // in storage of its own
+
+  std::vector<double> to_vector() const;  // every element, converted
+  std::string describe() const;           // "f32[4, 16, 64]"
+
+ private:
+  void check_type(DType dtype) const {
+    if (dtype != dtype_ || !storage_) fail_type(dtype);
+  }
+  [[noreturn]] void fail_type(DType dtype) const;
+
+  Shape shape_;
+  DType dtype_ = DType::f32;
+  Storage storage_;
+};
+
+}  // namespace qkv

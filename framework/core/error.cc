@@ -1,0 +1,35 @@
+#include "framework/core/error.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace qkv {
+namespace {
+
+std::string& path() {
+  thread_local std::string value;
+  return value;
+}
+
+}  // namespace
+
+void fail(std::string_view message) {
+  if (path().empty()) throw Error(std::string(message));
+  throw Error(absl::StrCat(std::string(message), " (in ", path(), ")"));
+}
+
+Scope::Scope(std::string_view name) : outer_length_(path().size()) {
+  if (!path().empty()) path() += '.';
+  path() += name;
+}
+
+Scope::~Scope() { path().resize(outer_length_); }
+
+ScopeAt::ScopeAt(std::string_view scope) : outer_(scope) { std::swap(outer_, path()); }
+
+ScopeAt::~ScopeAt() { std::swap(outer_, path()); }
+
+const std::string& Scope::current() { return path(); }
+
+}  // namespace qkv

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+// Misuse of the library: what a caller in C++ got wrong. What files, configs and users can get
+// wrong is an absl::Status instead.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws Error with `message`, and with the place in the model where it happened:
+// "matmul: inner sizes differ: … (in blocks.2.attention.scores)".
+[[noreturn]] void fail(std::string_view message);
+
+// Names the part of a model that runs while this object lives, for error messages. Scopes nest:
+// "blocks.2" holding "attention" reads "blocks.2.attention". One chain per thread.
+class Scope {
+ public:
+  explicit Scope(std::string_view name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  static const std::string& current();  // "" outside of any scope
+
+ private:
+  size_t outer_length_;
+};
+
+// Stands in for the whole chain while this object lives: the backward walk is where the forward
+// was.
+class ScopeAt {
+ public:
+  explicit ScopeAt(std::string_view path);
+  ~ScopeAt();
+  ScopeAt(const ScopeAt&) = delete;
+  ScopeAt& operator=(const ScopeAt&) = delete;
+
+ private:
+  std::string outer_;
+};
+
+}  // namespace qkv

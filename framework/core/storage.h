@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace qkv {
+
+// Memory for arrays: 64-byte aligned and uninitialized. What is let go is kept and handed out
+// again, so that a training step in its steady state asks the system for none. Thread-safe.
+class Storage {
+ public:
+  Storage() = default;
+  explicit Storage(size_t bytes);
+
+  std::byte* data() const { return block_ ? block_->data : nullptr; }
+  explicit operator bool() const { return block_ != nullptr; }
+  bool is_shared() const { return block_.use_count() > 1; }
+
+  // Counts the writes in place since creation. Backward compares it, so that a tensor changed
+  // between its use and the backward walk is an error and not a wrong gradient.
+  uint64_t version() const { return block_ ? block_->version : 0; }
+  void count_write() {
+    if (block_) ++block_->version;
+  }
+
+ private:
+  struct Block {
+    explicit Block(size_t bytes);
+    ~Block();
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+
+    std::byte* data;
+    size_t size_class;
+    uint64_t version = 0;
+  };
+
+  std::shared_ptr<Block> block_;
+};
+
+struct AllocatorStatistics {
+  uint64_t system_calls = 0;  // how often the system was asked for memory
+  uint64_t bytes_in_use = 0;
+  uint64_t peak_bytes_in_use = 0;
+  uint64_t bytes_cached = 0;  // let go and kept
+};
+
+AllocatorStatistics allocator_statistics();
+void reset_peak_bytes_in_use();
+void release_cached_memory();  // gives what is cached back to the system
+
+}  // namespace qkv
