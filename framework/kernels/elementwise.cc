@@ -1,0 +1,291 @@
+#include "framework/kernels/elementwise.h"
+
+#include <bit>
+#include <cmath>
+#include <numbers>
+#include <type_traits>
+
+#include "framework/kernels/lanes.h"
+#include "framework/kernels/mask.h"
+#include "framework/kernels/parallel.h"
+#include "framework/kernels/vector_math.h"
+
+namespace qkv::kernels {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements worth a piece
+
+// y[i] = f(x[i]), y[i] = f(a[i], b[i]); y may be an input.
+template <class X, class Y, class F>
+void map(const Array& x, Array& y, F f) {
+  const X* in = x.data<X>();
+  Y* out = y.mutable_data<Y>();
+  parallel_for(x.size(), kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) out[i] = f(in[i]);
+  });
+}
+
+template <class X, class Y, class F>
+void zip(const Array& a, const Array& b, Array& y, F f) {
+  const X* left = a.data<X>();
+  const X* right = b.data<X>();
+  Y* out = y.mutable_data<Y>();
+  parallel_for(y.size(), kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+    for (int64_t i = begin; i < end; ++i) out[i] = f(left[i], right[i]);
+  });
+}
+
+template <class T>
+constexpr T kSqrt2OverPi = T(0.79788456080286535588);
+template <class T>
+constexpr T kCubic = T(0.044715);  // of gelu_tanh
+
+template <class T>
+T normal_density(T x) {
+  return math::exp(T(-0.5) * x * x) * (std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>);
+}
+
+template <class T>
+T gelu_tanh_inner(T x) {
+  return kSqrt2OverPi<T> * (x + kCubic<T> * x * x * x);
+}
+
+template <class T>
+void unary_of(Unary f, const Array& x, Array& y) {
+  switch (f) {
+    case Unary::neg:
+      return map<T, T>(x, y, [](T v) { return -v; });
+    case Unary::exp:
+      return map<T, T>(x, y, [](T v) { return math::exp(v); });
+    case Unary::log:
+      return map<T, T>(x, y, [](T v) { return math::log(v); });
+    case Unary::sqrt:
+      return map<T, T>(x, y, [](T v) { return std::sqrt(v); });
+    case Unary::rsqrt:
+      return map<T, T>(x, y, [](T v) { return T(1) / std::sqrt(v); });
+    case Unary::tanh:
+      return map<T, T>(x, y, [](T v) { return math::tanh(v); });
+    case Unary::sigmoid:
+      return map<T, T>(x, y, [](T v) { return math::sigmoid(v); });
+    case Unary::relu:
+      return map<T, T>(x, y, [](T v) { return v < T(0) ? T(0) : v; });  // a NaN stays one
+    case Unary::erf:
+      return map<T, T>(x, y, [](T v) { return math::erf(v); });
+    case Unary::gelu_erf:
+      return map<T, T>(x, y, [](T v) { return v * math::normal_cdf(v); });
+    case Unary::gelu_tanh:
+      return map<T, T>(x, y,
+                       [](T v) { return T(0.5) * v * (T(1) + math::tanh(gelu_tanh_inner(v))); });
+    case Unary::silu:
+      return map<T, T>(x, y, [](T v) { return v * math::sigmoid(v); });
+  }
+}
+
+template <class T>
+void unary_backward_of(Unary f, const Array& x, const Array& dy, Array& dx) {
+  switch (f) {
+    case Unary::tanh:
+      return zip<T, T>(x, dy, dx, [](T v, T d) {
+        const T t = math::tanh(v);
+        return d * (T(1) - t * t);
+      });
+    case Unary::sigmoid:
+      return zip<T, T>(x, dy, dx, [](T v, T d) {
+        const T s = math::sigmoid(v);
+        return d * s * (T(1) - s);
+      });
+    case Unary::relu:
+      return zip<T, T>(x, dy, dx, [](T v, T d) { return v <= T(0) ? T(0) : d; });
+    case Unary::gelu_erf:
+      return zip<T, T>(x, dy, dx,
+                       [](T v, T d) { return d * (math::normal_cdf(v) + v * normal_density(v)); });
+    case Unary::gelu_tanh:
+      return zip<T, T>(x, dy, dx, [](T v, T d) {
+        const T t = math::tanh(gelu_tanh_inner(v));
+        const T inner = kSqrt2OverPi<T> * (T(1) + T(3) * kCubic<T> * v * v);  // its derivative
+        return d * T(0.5) * ((T(1) + t) + v * (T(1) - t * t) * inner);
+      });
+    case Unary::silu:
+      return zip<T, T>(x, dy, dx, [](T v, T d) {
+        const T s = math::sigmoid(v);
+        return d * s * (T(1) + v * (T(1) - s));
+      });
+    default:
+      fail("unary_backward: not an activation");
+  }
+}
+
+template <class T>
+void binary_of(Binary f, const Array& a, const Array& b, Array& y) {
+  switch (f) {
+    case Binary::add:
+      return zip<T, T>(a, b, y, [](T l, T r) { return l + r; });
+    case Binary::sub:
+      return zip<T, T>(a, b, y, [](T l, T r) { return l - r; });
+    case Binary::mul:
+      return zip<T, T>(a, b, y, [](T l, T r) { return l * r; });
+    case Binary::div:
+      return zip<T, T>(a, b, y, [](T l, T r) { return l / r; });
+    case Binary::pow:
+      return zip<T, T>(a, b, y, [](T l, T r) { return std::pow(l, r); });
+    case Binary::maximum:  // a NaN on either side is the result
+      return zip<T, T>(a, b, y, [](T l, T r) { return l > r || l != l ? l : r; });
+  }
+}
+
+template <class T>
+void compare_of(Comparison f, const Array& a, const Array& b, Array& mask) {
+  switch (f) {
+    case Comparison::less:
+      return zip<T, bool>(a, b, mask, [](T l, T r) { return l < r; });
+    case Comparison::less_equal:
+      return zip<T, bool>(a, b, mask, [](T l, T r) { return l <= r; });
+    case Comparison::equal:
+      return zip<T, bool>(a, b, mask, [](T l, T r) { return l == r; });
+    case Comparison::greater:
+      return zip<T, bool>(a, b, mask, [](T l, T r) { return l > r; });
+    case Comparison::greater_equal:
+      return zip<T, bool>(a, b, mask, [](T l, T r) { return l >= r; });
+  }
+}
+
+template <class To, class From>
+To convert(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, BFloat16>) {
+    return convert<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return BFloat16(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From(0);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+}  // namespace
+
+void unary(Unary f, const Array& x, Array& y) {
+  dispatch_floating("unary", x.dtype(), [&](auto zero) { unary_of<decltype(zero)>(f, x, y); });
+}
+
+void unary_backward(Unary f, const Array& x, const Array& dy, Array& dx) {
+  dispatch_floating("unary_backward", x.dtype(),
+                    [&](auto zero) { unary_backward_of<decltype(zero)>(f, x, dy, dx); });
+}
+
+void binary(Binary f, const Array& a, const Array& b, Array& y) {
+  dispatch_floating("binary", a.dtype(), [&](auto zero) { binary_of<decltype(zero)>(f, a, b, y); });
+}
+
+void scale(const Array& x, double factor, Array& y) {
+  dispatch_floating("scale", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    map<T, T>(x, y, [c = static_cast<T>(factor)](T v) { return v * c; });
+  });
+}
+
+void add_scalar(const Array& x, double term, Array& y) {
+  dispatch_floating("add_scalar", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    map<T, T>(x, y, [c = static_cast<T>(term)](T v) { return v + c; });
+  });
+}
+
+void pow_scalar(const Array& x, double exponent, Array& y) {
+  dispatch_floating("pow_scalar", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    if (exponent == 2) return map<T, T>(x, y, [](T v) { return v * v; });
+    if (exponent == 3) return map<T, T>(x, y, [](T v) { return v * v * v; });
+    if (exponent == -1) return map<T, T>(x, y, [](T v) { return T(1) / v; });
+    map<T, T>(x, y, [c = static_cast<T>(exponent)](T v) { return std::pow(v, c); });
+  });
+}
+
+void compare(Comparison f, const Array& a, const Array& b, Array& mask) {
+  if (a.dtype() == DType::i64) return compare_of<int64_t>(f, a, b, mask);
+  dispatch_floating("compare", a.dtype(),
+                    [&](auto zero) { compare_of<decltype(zero)>(f, a, b, mask); });
+}
+
+void where(const Array& mask, const Array& a, const Array& b, Array& y) {
+  dispatch_any(a.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const uint8_t* choose = mask_bytes(mask);
+    const T* left = a.data<T>();
+    const T* right = b.data<T>();
+    T* out = y.mutable_data<T>();
+    parallel_for(y.size(), kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        const T l = left[i], r = right[i];
+        out[i] = choose[i] != 0 ? l : r;
+      }
+    });
+  });
+}
+
+void masked_fill(const Array& x, const Array& mask, double value, Array& y) {
+  dispatch_floating("masked_fill", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const uint8_t* hidden = mask_bytes(mask);
+    const T* in = x.data<T>();
+    T* out = y.mutable_data<T>();
+    parallel_for(y.size(), kGrain, [=](int64_t begin, int64_t end) {
+      const T fill = static_cast<T>(value);
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        const T v = in[i];
+        out[i] = hidden[i] != 0 ? fill : v;
+      }
+    });
+  });
+}
+
+void cast(const Array& x, Array& y) {
+  dispatch_any(x.dtype(), [&](auto from) {
+    dispatch_any(y.dtype(), [&](auto to) {
+      map<decltype(from), decltype(to)>(x, y,
+                                        [](decltype(from) v) { return convert<decltype(to)>(v); });
+    });
+  });
+}
+
+bool all_finite(const Array& x) {
+  if (!is_floating(x.dtype())) return true;
+  double bad = 0;
+  dispatch_any(x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = x.data<T>();
+    bad = parallel_sum(x.size(), kGrain, [=](int64_t begin, int64_t end) {
+      int64_t count = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        if constexpr (std::is_same_v<T, double>) {
+          count += !(std::abs(in[i]) <= std::numeric_limits<double>::max());
+        } else {
+          count += !(std::abs(convert<float>(in[i])) <= std::numeric_limits<float>::max());
+        }
+      }
+      return static_cast<double>(count);
+    });
+  });
+  return bad == 0;
+}
+
+double sum_of_squares(const Array& x) {
+  return dispatch_floating("sum_of_squares", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = x.data<T>();
+    return parallel_sum(x.size(), kGrain, [=](int64_t begin, int64_t end) {
+      return sum_lanes<double>(end - begin, [x_begin = in + begin](int64_t i) {
+        const double v = x_begin[i];
+        return v * v;
+      });
+    });
+  });
+}
+
+}  // namespace qkv::kernels

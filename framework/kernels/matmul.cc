@@ -1,0 +1,75 @@
+#include "framework/kernels/matmul.h"
+
+#include <algorithm>
+
+#include "framework/kernels/copy.h"
+#include "framework/kernels/dnnl.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/kernels/parallel.h"
+
+namespace qkv::kernels {
+namespace {
+
+constexpr int64_t kGrain = 32768;  // multiply-adds worth a piece
+
+Array with_last_axes_swapped(const Array& x) {
+  const Shape& s = x.shape();
+  Array y(Shape{s[0], s[2], s[1]}, x.dtype());
+  const int axes[] = {0, 2, 1};
+  permute(x, axes, y);
+  return y;
+}
+
+// Rows of c are sums of rows of b. The order of the sum over k does not depend on anything else.
+template <class T>
+void matmul_loops(const Array& a, const Array& b, const Array* bias, Array& c) {
+  const int64_t m = c.shape()[1], l = c.shape()[2], k = a.shape()[2];
+  const int64_t step_a = a.shape()[0] == 1 ? 0 : m * k;
+  const int64_t step_b = b.shape()[0] == 1 ? 0 : k * l;
+  const T* left = a.data<T>();
+  const T* right = b.data<T>();
+  const T* start = bias ? bias->data<T>() : nullptr;
+  T* out = c.mutable_data<T>();
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, k * l));
+  parallel_for(c.shape()[0] * m, grain, [=](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* ar = left + row / m * step_a + row % m * k;
+      const T* block = right + row / m * step_b;
+      T* cr = out + row * l;
+      if (start) {
+        std::copy_n(start, l, cr);
+      } else {
+        std::fill_n(cr, l, T(0));
+      }
+      for (int64_t i = 0; i < k; ++i) {
+        const T factor = ar[i];
+        const T* br = block + i * l;
+#pragma omp simd
+        for (int64_t j = 0; j < l; ++j) cr[j] += factor * br[j];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
+            Array& c) {
+  if (c.size() == 0) return;
+  if (a.size() == 0) {  // sums of nothing
+    if (!bias) return zero(c);
+    Array start(bias->shape(), c.dtype());
+    cast(*bias, start);
+    return broadcast(start, c);
+  }
+  if (a.dtype() == DType::f64) {
+    matmul_loops<double>(transpose_a ? with_last_axes_swapped(a) : a,
+                         transpose_b ? with_last_axes_swapped(b) : b, bias, c);
+  } else {
+    dnnl_matmul(a, b, transpose_a, transpose_b, bias, c);
+  }
+}
+
+int64_t primitives_created() { return dnnl_primitives_created(); }
+
+}  // namespace qkv::kernels

@@ -1,0 +1,142 @@
+#include "framework/kernels/reduce.h"
+
+#include <algorithm>
+
+#include "framework/kernels/lanes.h"
+#include "framework/kernels/parallel.h"
+
+namespace qkv::kernels {
+namespace {
+
+constexpr int64_t kGrain = 16384;   // elements worth a piece
+constexpr int64_t kBlock = 1024;    // elements summed in T before they join a sum in f64
+constexpr int64_t kBlockRows = 32;  // the same for sums down columns
+constexpr int64_t kColumns = 128;   // columns summed side by side
+
+int64_t grain_of(int64_t elements_each) {
+  return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements_each));
+}
+
+template <class T>
+double sum_contiguous(const T* x, int64_t n) {
+  double total = 0;
+  for (int64_t start = 0; start < n; start += kBlock) {
+    const int64_t stop = std::min(start + kBlock, n);
+    const T* block = x + start;
+    total += sum_lanes<T>(stop - start, [block](int64_t i) { return block[i]; });
+  }
+  return total;
+}
+
+// total[j] = sum of x[k * stride + j] over k < n, for j < width <= kColumns
+template <class T>
+void sum_columns(const T* x, int64_t n, int64_t stride, int64_t width, double* total) {
+  std::fill_n(total, width, 0.0);
+  T block[kColumns];
+  for (int64_t start = 0; start < n; start += kBlockRows) {
+    const int64_t stop = std::min(start + kBlockRows, n);
+    std::fill_n(block, width, T(0));
+    for (int64_t k = start; k < stop; ++k) {
+      const T* row = x + k * stride;
+#pragma omp simd
+      for (int64_t j = 0; j < width; ++j) block[j] += row[j];
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < width; ++j) total[j] += block[j];
+  }
+}
+
+template <class T>
+void sum_of(const T* x, int64_t outer, int64_t n, int64_t inner, T* y) {
+  if (inner == 1 && outer == 1) {
+    *y = static_cast<T>(parallel_sum(n, kGrain, [=](int64_t begin, int64_t end) {
+      return sum_contiguous(x + begin, end - begin);
+    }));
+  } else if (inner == 1) {
+    parallel_for(outer, grain_of(n), [=](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) y[o] = static_cast<T>(sum_contiguous(x + o * n, n));
+    });
+  } else {
+    // Work is shared by pieces of n as well, where there are too few columns for it.
+    const int64_t chunks = (inner + kColumns - 1) / kColumns;
+    const int64_t pieces = outer * chunks >= 8 || n == 0 ? 1 : num_pieces(n, grain_of(inner));
+    Array partial(Shape{pieces, outer * inner}, DType::f64);
+    double* sums = partial.mutable_data<double>();
+    const int64_t units = pieces * outer * chunks;
+    parallel_for(units, grain_of(n * inner / (pieces * chunks)), [=](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t column = unit % chunks * kColumns;
+        const int64_t o = unit / chunks % outer;
+        const int64_t piece = unit / chunks / outer;
+        const int64_t first = n * piece / pieces;
+        const int64_t last = n * (piece + 1) / pieces;
+        sum_columns(x + (o * n + first) * inner + column, last - first, inner,
+                    std::min(kColumns, inner - column),
+                    sums + (piece * outer + o) * inner + column);
+      }
+    });
+    parallel_for(outer * inner, kGrain, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        double total = 0;
+        for (int64_t piece = 0; piece < pieces; ++piece) total += sums[piece * outer * inner + i];
+        y[i] = static_cast<T>(total);
+      }
+    });
+  }
+}
+
+// Where the largest of x[0 … n - 1] first stands; a NaN is the largest.
+template <class T>
+int64_t first_largest(const T* x, int64_t n) {
+  const bool has_nan = sum_lanes<int>(n, [x](int64_t i) { return x[i] != x[i] ? 1 : 0; }) > 0;
+  if (has_nan) return std::find_if(x, x + n, [](T v) { return v != v; }) - x;
+  return std::find(x, x + n, max_lanes(x, n)) - x;
+}
+
+template <class T>
+void max_of(const T* x, int64_t outer, int64_t n, int64_t inner, T* y, int64_t* index) {
+  parallel_for(outer, grain_of(n * inner), [=](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o) {
+      const T* block = x + o * n * inner;
+      T* best = y + o * inner;
+      int64_t* where = index + o * inner;
+      if (inner == 1) {
+        *where = first_largest(block, n);
+        *best = block[*where];
+        continue;
+      }
+      std::copy_n(block, inner, best);
+      std::fill_n(where, inner, 0);
+      for (int64_t k = 1; k < n; ++k) {
+        const T* row = block + k * inner;
+#pragma omp simd
+        for (int64_t j = 0; j < inner; ++j) {
+          const T value = row[j], before = best[j];
+          const bool larger = value > before || (value != value && before == before);
+          best[j] = larger ? value : before;
+          where[j] = larger ? k : where[j];
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void sum(const Array& x, int64_t outer, int64_t n, int64_t inner, Array& y) {
+  if (outer * inner == 0) return;
+  dispatch_floating("sum", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    sum_of(x.data<T>(), outer, n, inner, y.mutable_data<T>());
+  });
+}
+
+void max(const Array& x, int64_t outer, int64_t n, int64_t inner, Array& y, Array& index) {
+  if (outer * inner == 0) return;
+  dispatch_floating("max", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    max_of(x.data<T>(), outer, n, inner, y.mutable_data<T>(), index.mutable_data<int64_t>());
+  });
+}
+
+}  // namespace qkv::kernels

@@ -1,0 +1,177 @@
+#include "framework/kernels/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "framework/kernels/lanes.h"
+#include "framework/kernels/parallel.h"
+#include "framework/kernels/vector_math.h"
+
+namespace qkv::kernels {
+namespace {
+
+constexpr int64_t kGrain = 8192;  // elements worth a piece
+
+// Calls f(row) for the rows of x [rows, C].
+template <class F>
+void for_each_row(const Array& x, F f) {
+  if (x.size() == 0) return;
+  const int64_t width = x.shape()[-1];
+  parallel_for(x.size() / width, std::max<int64_t>(1, kGrain / width),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row) f(row);
+               });
+}
+
+// What is taken from a row before exp: its maximum; 0 in a row that is masked whole, so that every
+// exp is 0 there and not NaN. A NaN in the row is found by the sum of the exps.
+template <class T>
+T shift_of(const T* x, int64_t n) {
+  const T largest = max_lanes(x, n);
+  return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest;
+}
+
+template <class T>
+T sum_of_exp(const T* x, T shift, int64_t n) {
+  return sum_lanes<T>(n, [=](int64_t i) { return math::exp(x[i] - shift); });
+}
+
+template <class T>
+void softmax_row(const T* x, int64_t n, T* y) {
+  const T shift = shift_of(x, n);
+  const T sum = sum_lanes<T>(n, [=](int64_t i) { return y[i] = math::exp(x[i] - shift); });
+  const T inverse = sum == T(0) ? T(0) : T(1) / sum;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] *= inverse;
+}
+
+template <class T>
+void softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
+  const T dot = sum_lanes<T>(n, [=](int64_t i) { return y[i] * dy[i]; });
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - dot);
+}
+
+template <class T>
+void log_softmax_row(const T* x, int64_t n, T* y) {
+  const T shift = shift_of(x, n);
+  const T sum = sum_of_exp(x, shift, n);
+  const T log_sum = sum == T(0) ? T(0) : std::log(sum);
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) - log_sum;
+}
+
+template <class T>
+void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
+  const T total = sum_lanes<T>(n, [=](int64_t i) { return dy[i]; });
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] - math::exp(y[i]) * total;
+}
+
+}  // namespace
+
+void softmax(const Array& x, Array& y) {
+  dispatch_floating("softmax", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = x.data<T>();
+    T* out = y.mutable_data<T>();
+    const int64_t n = x.shape()[-1];
+    for_each_row(x, [=](int64_t row) { softmax_row(in + row * n, n, out + row * n); });
+  });
+}
+
+void softmax_backward(const Array& y, const Array& dy, Array& dx) {
+  dispatch_floating("softmax_backward", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* p = y.data<T>();
+    const T* dp = dy.data<T>();
+    T* out = dx.mutable_data<T>();
+    const int64_t n = y.shape()[-1];
+    for_each_row(
+        y, [=](int64_t row) { softmax_backward_row(p + row * n, dp + row * n, n, out + row * n); });
+  });
+}
+
+void log_softmax(const Array& x, Array& y) {
+  dispatch_floating("log_softmax", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = x.data<T>();
+    T* out = y.mutable_data<T>();
+    const int64_t n = x.shape()[-1];
+    for_each_row(x, [=](int64_t row) { log_softmax_row(in + row * n, n, out + row * n); });
+  });
+}
+
+void log_softmax_backward(const Array& y, const Array& dy, Array& dx) {
+  dispatch_floating("log_softmax_backward", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* log_p = y.data<T>();
+    const T* d = dy.data<T>();
+    T* out = dx.mutable_data<T>();
+    const int64_t n = y.shape()[-1];
+    for_each_row(y, [=](int64_t row) {
+      log_softmax_backward_row(log_p + row * n, d + row * n, n, out + row * n);
+    });
+  });
+}
+
+void cross_entropy(const Array& logits, const Array& targets, int64_t ignored, double smoothing,
+                   Array& loss, Array& log_sum_exp) {
+  dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = logits.data<T>();
+    const int64_t* target = targets.data<int64_t>();
+    T* out = loss.mutable_data<T>();
+    T* lse = log_sum_exp.mutable_data<T>();
+    const int64_t classes = logits.shape()[-1];
+    const T s = static_cast<T>(smoothing);
+    for_each_row(logits, [=](int64_t row) {
+      if (target[row] == ignored) {
+        out[row] = lse[row] = 0;
+        return;
+      }
+      const T* x = in + row * classes;
+      const T shift = shift_of(x, classes);
+      const T log_sum = std::log(sum_of_exp(x, shift, classes));
+      lse[row] = shift + log_sum;
+      // -log p[c] = log_sum - (x[c] - shift), small differences first
+      T expected = x[target[row]] - shift;
+      if (s != 0) {
+        const T sum = sum_lanes<T>(classes, [=](int64_t c) { return x[c] - shift; });
+        expected = (T(1) - s) * expected + s * sum / static_cast<T>(classes);
+      }
+      out[row] = log_sum - expected;
+    });
+  });
+}
+
+void cross_entropy_backward(const Array& logits, const Array& targets, const Array& log_sum_exp,
+                            int64_t ignored, double smoothing, const Array& dloss, Array& dlogits) {
+  dispatch_floating("cross_entropy_backward", logits.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = logits.data<T>();
+    const int64_t* target = targets.data<int64_t>();
+    const T* lse = log_sum_exp.data<T>();
+    const T* d = dloss.data<T>();
+    T* out = dlogits.mutable_data<T>();
+    const int64_t classes = logits.shape()[-1];
+    const T spread = static_cast<T>(smoothing / static_cast<double>(classes));
+    const T peak = static_cast<T>(1 - smoothing);
+    for_each_row(logits, [=](int64_t row) {
+      const T* x = in + row * classes;
+      T* dx = out + row * classes;
+      if (target[row] == ignored) {
+        std::fill_n(dx, classes, T(0));
+        return;
+      }
+      const T shift = lse[row];
+      const T scale = d[row];
+#pragma omp simd
+      for (int64_t c = 0; c < classes; ++c) dx[c] = (math::exp(x[c] - shift) - spread) * scale;
+      dx[target[row]] -= peak * scale;
+    });
+  });
+}
+
+}  // namespace qkv::kernels
