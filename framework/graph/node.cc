@@ -1,0 +1,91 @@
+#include "framework/graph/node.h"
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+
+namespace qkv {
+namespace {
+
+uint64_t next_id() {
+  static std::atomic<uint64_t> next{0};
+  return next++;
+}
+
+// Nodes whose last holder went away while another node was being destroyed. Emptied by the
+// outermost destructor, so that destruction never recurses.
+thread_local std::vector<Tensor>* orphans = nullptr;
+
+void let_go(std::vector<Tensor>& inputs) {
+  if (orphans) {
+    for (Tensor& x : inputs) orphans->push_back(std::move(x));
+    inputs.clear();
+    return;
+  }
+  std::vector<Tensor> queue = std::move(inputs);
+  inputs.clear();
+  orphans = &queue;
+  while (!queue.empty()) {
+    const Tensor last = std::move(queue.back());
+    queue.pop_back();
+  }  // destroying `last` may push its node's inputs
+  orphans = nullptr;
+}
+
+}  // namespace
+
+Node::Node() : id_(next_id()) {}
+
+Node::Node(std::unique_ptr<Op> op, std::vector<Tensor> inputs, const Array& output)
+    : id_(next_id()), op_(std::move(op)), inputs_(std::move(inputs)), scope_(Scope::current()) {
+  const Saves saves = op_->saves();
+  const bool saves_inputs = saves == Saves::kInputs || saves == Saves::kInputsAndOutput;
+  const bool saves_output = saves == Saves::kOutput || saves == Saves::kInputsAndOutput;
+  output_ = saves_output ? output : output.without_storage();
+  output_version_ = output.storage().version();
+  versions_.reserve(inputs_.size());
+  for (Tensor& x : inputs_) {
+    versions_.push_back(x.array().storage().version());
+    if (!saves_inputs) x = Tensor(x.array().without_storage(), x.node());
+  }
+}
+
+Node::~Node() { let_go(inputs_); }
+
+void Node::release() {
+  released_ = true;
+  op_.reset();
+  output_ = Array();
+  let_go(inputs_);
+}
+
+const Tensor& Saved::input(size_t i) const {
+  const Tensor& x = node_->inputs_[i];
+  const Storage& storage = x.array().storage();
+  if (!storage) {
+    fail(absl::StrCat(std::string(node_->op_->name()), ": backward reads input ", i,
+                      ", which its saves() does not keep"));
+  }
+  if (storage.version() != node_->versions_[i]) {
+    fail(absl::StrCat(std::string(node_->op_->name()), ": input ", i, " ", x.describe(),
+                      " was changed in place between forward and backward"));
+  }
+  return x;
+}
+
+Tensor Saved::output() const {
+  const Array& y = node_->output_;
+  if (!y.storage()) {
+    fail(absl::StrCat(std::string(node_->op_->name()),
+                      ": backward reads the output, which its saves() does not keep"));
+  }
+  if (y.storage().version() != node_->output_version_) {
+    fail(absl::StrCat(std::string(node_->op_->name()), ": output ", y.describe(),
+                      " was changed in place between forward and backward"));
+  }
+  return Tensor(y, node_);
+}
+
+}  // namespace qkv

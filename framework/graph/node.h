@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/graph/op.h"
+
+namespace qkv {
+
+// One recorded op, or a leaf. Nodes hold their inputs, so a loss holds its whole graph; none holds
+// what was made from it.
+class Node {
+ public:
+  Node();  // a leaf
+  Node(std::unique_ptr<Op> op, std::vector<Tensor> inputs, const Array& output);
+  ~Node();  // iterative: the length of a chain is not limited by the stack
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  uint64_t id() const { return id_; }  // grows with creation: an input's is below its user's
+  bool is_leaf() const { return op_ == nullptr && !released_; }
+  bool is_released() const { return released_; }
+  const Op& op() const { return *op_; }
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::string& scope() const { return scope_; }  // the place in the model
+
+  // Lets go of everything but the identity: backward has used it.
+  void release();
+
+ private:
+  friend class Saved;
+
+  uint64_t id_;
+  bool released_ = false;
+  std::unique_ptr<Op> op_;
+  std::vector<Tensor> inputs_;      // without storage where backward does not read them
+  std::vector<uint64_t> versions_;  // of the inputs' storage when the op ran
+  Array output_;
+  uint64_t output_version_ = 0;
+  std::string scope_;
+};
+
+// What an op's backward may read.
+class Saved {
+ public:
+  explicit Saved(const std::shared_ptr<Node>& node) : node_(node) {}
+
+  bool needs(size_t i) const { return node_->inputs_[i].requires_grad(); }
+  // The numbers as they were in the forward. Throw Error when they were changed in place since.
+  const Tensor& input(size_t i) const;
+  Tensor output() const;
+
+  const Shape& shape(size_t i) const { return node_->inputs_[i].shape(); }
+  size_t size() const { return node_->inputs_.size(); }
+
+ private:
+  const std::shared_ptr<Node>& node_;
+};
+
+}  // namespace qkv

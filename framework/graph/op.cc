@@ -1,0 +1,49 @@
+#include "framework/graph/op.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/graph/node.h"
+
+namespace qkv {
+namespace {
+
+thread_local bool recording = true;
+thread_local bool only_composed = false;
+thread_local Observer* observer = nullptr;
+
+bool any_requires_grad(std::span<const Tensor> inputs) {
+  return std::ranges::any_of(inputs, [](const Tensor& x) { return x.requires_grad(); });
+}
+
+}  // namespace
+
+Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+  if (observer) observer->before_forward(*op, Inputs(inputs));
+  Array y = op->forward(Inputs(inputs));
+  if (observer) observer->after_forward(*op, Inputs(inputs), y);
+  if (!records(inputs)) return Tensor(std::move(y));
+  auto node = std::make_shared<Node>(std::move(op), std::move(inputs), y);
+  return Tensor(std::move(y), std::move(node));
+}
+
+NoGrad::NoGrad() : outer_(std::exchange(recording, false)) {}
+NoGrad::~NoGrad() { recording = outer_; }
+
+RecordGradients::RecordGradients(bool record) : outer_(std::exchange(recording, record)) {}
+RecordGradients::~RecordGradients() { recording = outer_; }
+
+bool records(std::span<const Tensor> inputs) { return recording && any_requires_grad(inputs); }
+bool records(std::initializer_list<Tensor> inputs) {
+  return records(std::span<const Tensor>(inputs.begin(), inputs.size()));
+}
+
+ComposedOnly::ComposedOnly() : outer_(std::exchange(only_composed, true)) {}
+ComposedOnly::~ComposedOnly() { only_composed = outer_; }
+bool composed_only() { return only_composed; }
+
+Observer::Observer() : outer_(std::exchange(observer, this)) {}
+Observer::~Observer() { observer = outer_; }
+Observer* Observer::current() { return observer; }
+
+}  // namespace qkv

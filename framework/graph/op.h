@@ -1,0 +1,122 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/graph/tensor.h"
+
+namespace qkv {
+
+class Saved;
+
+// The arrays that forward reads.
+class Inputs {
+ public:
+  explicit Inputs(std::span<const Tensor> tensors) : tensors_(tensors) {}
+  const Array& operator[](size_t i) const { return tensors_[i].array(); }
+  size_t size() const { return tensors_.size(); }
+
+ private:
+  std::span<const Tensor> tensors_;
+};
+
+// What backward reads; the storage of the rest is let go.
+enum class Saves { kNothing, kInputs, kOutput, kInputsAndOutput };
+
+// A differentiable function: arrays to an array, and gradients to gradients. One object a call: its
+// fields are the call's attributes, and what forward keeps for backward.
+class Op {
+ public:
+  virtual ~Op() = default;
+  virtual std::string_view name() const = 0;
+
+  virtual Array forward(const Inputs& x) = 0;
+
+  // The gradient of each input, given that of the output, written in differentiable ops. An
+  // undefined Tensor stands for "none": an input that has no gradient, or that nobody asks one of
+  // (`saved.needs(i)` is false).
+  virtual std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const = 0;
+
+  virtual Saves saves() const { return Saves::kInputs; }
+};
+
+// Runs forward on `inputs`, and records the op where a gradient may be asked for.
+Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
+
+template <class T, class... Attributes>
+Tensor apply(std::vector<Tensor> inputs, Attributes&&... attributes) {
+  return run(std::make_unique<T>(std::forward<Attributes>(attributes)...), std::move(inputs));
+}
+
+// While one lives, nothing is recorded: tensors come out as constants.
+class NoGrad {
+ public:
+  NoGrad();
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool outer_;
+};
+
+// While one lives, ops are recorded, or not; backward sets it to `create_graph`.
+class RecordGradients {
+ public:
+  explicit RecordGradients(bool record);
+  ~RecordGradients();
+  RecordGradients(const RecordGradients&) = delete;
+  RecordGradients& operator=(const RecordGradients&) = delete;
+
+ private:
+  bool outer_;
+};
+
+// Whether an op on these inputs would be recorded.
+bool records(std::span<const Tensor> inputs);
+bool records(std::initializer_list<Tensor> inputs);
+
+// While one lives, fused ops and fused backwards give way to the composed formulas that they must
+// equal.
+class ComposedOnly {
+ public:
+  ComposedOnly();
+  ~ComposedOnly();
+  ComposedOnly(const ComposedOnly&) = delete;
+  ComposedOnly& operator=(const ComposedOnly&) = delete;
+
+ private:
+  bool outer_;
+};
+bool composed_only();
+
+// Whether a fused backward may stand in for its composed formula: the gradient is not itself to be
+// differentiated.
+inline bool may_fuse(std::initializer_list<Tensor> inputs) {
+  return !composed_only() && !records(inputs);
+}
+
+// Sees every op as it runs; for profiles, and to find where a number stopped being finite. At most
+// one at a time, installed while it lives.
+class Observer {
+ public:
+  Observer();
+  virtual ~Observer();
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  virtual void before_forward(const Op&, const Inputs&) {}
+  virtual void after_forward(const Op&, const Inputs&, const Array& /*y*/) {}
+  virtual void before_backward(const Op&, const Tensor& /*dy*/) {}
+  virtual void after_backward(const Op&, const Tensor& /*dy*/, std::span<const Tensor> /*dx*/) {}
+
+  static Observer* current();
+
+ private:
+  Observer* outer_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,41 @@
+#include "framework/graph/tensor.h"
+
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+
+namespace qkv {
+
+Tensor::Tensor(Array array) : array_(std::move(array)) {}
+
+Tensor::Tensor(Array array, std::shared_ptr<Node> node)
+    : array_(std::move(array)), node_(std::move(node)) {}
+
+double Tensor::item() const {
+  if (size() != 1) fail(absl::StrCat("item: ", describe(), " has ", size(), " elements, not 1"));
+  return to_vector()[0];
+}
+
+Tensor parameter(Array array) {
+  if (!is_floating(array.dtype())) {
+    fail(absl::StrCat("parameter: ", array.describe(), " has no gradient"));
+  }
+  return Tensor(std::move(array), std::make_shared<Node>());
+}
+
+Tensor full(const Shape& shape, double value, DType dtype) {
+  return Tensor(Array::full(shape, dtype, value));
+}
+
+Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0.0, dtype); }
+
+Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1.0, dtype); }
+
+Tensor constant(const Shape& shape, std::initializer_list<double> values, DType dtype) {
+  return Tensor(Array::of(shape, dtype, std::span<const double>(values.begin(), values.size())));
+}
+
+}  // namespace qkv
