@@ -1,0 +1,53 @@
+//   y = a + b                          a, b, y, dy: one shape, after broadcasting
+//   da = dy,  db = dy
+
+#include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class Add final : public Op {
+ public:
+  std::string_view name() const override { return "add"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::binary(kernels::Binary::add, x[0], x[1], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy, dy}; }
+};
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  const Pair pair = broadcast_together("add", a, b);
+  return apply<Add>({pair.a, pair.b});
+}
+
+OpExamples add_examples() {
+  const auto f = [](std::span<const Tensor> x) { return x[0] + x[1]; };
+  return {
+      .op = "add",
+      .examples = {{"one shape", {{Fill::kNormal, {3, 4}}, {Fill::kNormal, {3, 4}}}, f},
+                   {"broadcast", {{Fill::kNormal, {2, 1, 4}}, {Fill::kNormal, {3, 1}}}, f},
+                   {"a tensor with itself",
+                    {{Fill::kNormal, {5}}},
+                    [](std::span<const Tensor> x) { return x[0] + x[0]; }}},
+      .errors = {{"shapes that clash",
+                  [] {
+                    add(zeros({2, 3}), zeros({4}));
+                  },
+                  "add: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
+                 {"dtypes that differ", [] { add(zeros({2}), zeros({2}, DType::f64)); },
+                  "add: dtypes differ: a f32[2], b f64[2]; cast one of them"}},
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,63 @@
+//   y = x in another number type
+//   dx = dy in x's number type         between floating types; masks and indices have no gradient
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class Cast final : public Op {
+ public:
+  Cast(DType from, DType to) : from_(from), to_(to) {}
+  std::string_view name() const override { return "cast"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), to_);
+    kernels::cast(x[0], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
+    return {cast(dy, from_)};
+  }
+
+ private:
+  DType from_, to_;
+};
+
+}  // namespace
+
+Tensor cast(const Tensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  if (is_floating(x.dtype()) && !is_floating(dtype)) {
+    fail(absl::StrCat("cast: no gradient flows to ", std::string(dtype_name(dtype)), ": ",
+                      describe({{"x", x}})));
+  }
+  return apply<Cast>({x}, x.dtype(), dtype);
+}
+
+OpExamples cast_examples() {
+  return {
+      .op = "cast",
+      .examples = {{"to f64",
+                    {{Fill::kNormal, {3, 4}}},
+                    [](std::span<const Tensor> x) { return cast(x[0] * x[0], DType::f64); }},
+                   {"a mask",
+                    {{Fill::kMask, {3, 4}}, {Fill::kNormal, {3, 4}}},
+                    [](std::span<const Tensor> x) { return cast(x[0], x[1].dtype()) * x[1]; }},
+                   {"indices",
+                    {{Fill::kIndices, {3}, 5}, {Fill::kNormal, {3}}},
+                    [](std::span<const Tensor> x) { return cast(x[0], x[1].dtype()) * x[1]; }}},
+      .errors = {{"numbers to indices", [] { cast(zeros({2}), DType::i64); },
+                  "cast: no gradient flows to i64: x f32[2]"}},
+  };
+}
+
+}  // namespace qkv

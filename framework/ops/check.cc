@@ -1,0 +1,91 @@
+#include "framework/ops/check.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "framework/core/error.h"
+#include "framework/kernels/index.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+std::string text(std::string_view view) { return std::string(view); }
+
+}  // namespace
+
+std::string describe(std::initializer_list<Argument> arguments) {
+  return absl::StrJoin(arguments, ", ", [](std::string* out, const Argument& x) {
+    absl::StrAppend(out, text(x.name), " ", x.tensor.describe());
+  });
+}
+
+void check_same_dtype(std::string_view op, std::initializer_list<Argument> arguments) {
+  const DType dtype = arguments.begin()->tensor.dtype();
+  for (const Argument& x : arguments) {
+    if (x.tensor.dtype() == dtype) continue;
+    fail(absl::StrCat(text(op), ": dtypes differ: ", describe(arguments), "; cast one of them"));
+  }
+}
+
+void check_floating(std::string_view op, const Argument& x) {
+  if (x.tensor.dtype() == DType::f32 || x.tensor.dtype() == DType::f64) return;
+  fail(absl::StrCat(text(op), ": needs f32 or f64: ", describe({x})));
+}
+
+void check_dtype(std::string_view op, const Argument& x, DType dtype) {
+  if (x.tensor.dtype() == dtype) return;
+  fail(absl::StrCat(text(op), ": needs ", text(dtype_name(dtype)), ": ", describe({x})));
+}
+
+void check_index(std::string_view op, const Argument& index, int64_t bound) {
+  check_dtype(op, index, DType::i64);
+  const int64_t position = kernels::out_of_range(index.tensor.array(), bound);
+  if (position < 0) return;
+  fail(absl::StrCat(text(op), ": ", describe({index}), " holds ",
+                    index.tensor.array().data<int64_t>()[position], " at element ", position,
+                    "; it must be from 0 to ", bound - 1));
+}
+
+int check_axis(std::string_view op, const Argument& x, int axis) {
+  const int rank = x.tensor.rank();
+  if (axis < -rank || axis >= rank) {
+    fail(absl::StrCat(text(op), ": there is no axis ", axis, " in ", describe({x})));
+  }
+  return x.tensor.shape().normalize(axis);
+}
+
+void check_norm_weights(std::string_view op, const Tensor& x, const Tensor& weight,
+                        const Tensor& bias) {
+  check_axis(op, {"x", x}, -1);
+  const auto check = [&](std::string_view name, const Tensor& parameter) {
+    if (parameter.shape() == Shape{x.dim(-1)} && parameter.dtype() == x.dtype()) return;
+    std::string all = describe({{"x", x}, {"weight", weight}});
+    if (bias.defined()) absl::StrAppend(&all, ", ", describe({{"bias", bias}}));
+    fail(absl::StrCat(text(op), ": ", text(name), " must be ",
+                      parameter.dtype() == x.dtype() ? "" : "of x's dtype and ", "[", x.dim(-1),
+                      "], as long as the last axis: ", all));
+  };
+  check("weight", weight);
+  if (bias.defined()) check("bias", bias);
+}
+
+AroundAxis around_axis(const Shape& shape, int axis) {
+  AroundAxis result = {1, shape[axis], 1};
+  for (int i = 0; i < axis; ++i) result.outer *= shape[i];
+  for (int i = axis + 1; i < shape.rank(); ++i) result.inner *= shape[i];
+  return result;
+}
+
+Pair broadcast_together(const char* op, const Tensor& a, const Tensor& b) {
+  check_same_dtype(op, {{"a", a}, {"b", b}});
+  if (a.dtype() != DType::f32 && a.dtype() != DType::f64) {
+    fail(absl::StrCat(op, ": needs f32 or f64: ", describe({{"a", a}, {"b", b}})));
+  }
+  if (a.shape() == b.shape()) return {a, b};
+  const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+  return {broadcast_to(a, shape), broadcast_to(b, shape)};
+}
+
+}  // namespace qkv

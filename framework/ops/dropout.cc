@@ -1,0 +1,89 @@
+//   y = x / (1 - p) where mask, else 0        mask: each true with probability 1 - p
+//   dx = dy / (1 - p) where mask, else 0
+//
+// The backward is the same function of dy, and so is the backward of that.
+// Srivastava et al., "Dropout", 2014, with the scaling in training.
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+#include "framework/kernels/random.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class KeepByMask final : public Op {
+ public:
+  KeepByMask(const Array& mask, double p) : mask_(mask), p_(p) {}
+  std::string_view name() const override { return "dropout_backward"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::dropout_backward(mask_, p_, x[0], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
+    return {apply<KeepByMask>({dy}, mask_, p_)};
+  }
+
+ private:
+  Array mask_;
+  double p_;
+};
+
+class Dropout final : public Op {
+ public:
+  Dropout(double p, const RandomStream& stream) : p_(p), stream_(stream) {}
+  std::string_view name() const override { return "dropout"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    mask_ = Array(x[0].shape(), DType::boolean);
+    kernels::dropout(stream_, p_, x[0], y, mask_);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
+    return {apply<KeepByMask>({dy}, mask_, p_)};
+  }
+
+ private:
+  double p_;
+  RandomStream stream_;
+  Array mask_;
+};
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double p, const RandomStream& stream) {
+  check_floating("dropout", {"x", x});
+  if (!(p >= 0.0 && p < 1.0)) {
+    fail(absl::StrCat("dropout: p must be at least 0 and below 1, not ", p, ": ",
+                      describe({{"x", x}})));
+  }
+  return p == 0.0 ? x : apply<Dropout>({x}, p, stream);
+}
+
+OpExamples dropout_examples() {
+  const auto f = [](double p) {
+    return [p](std::span<const Tensor> x) { return dropout(x[0], p, RandomStream(7)); };
+  };
+  return {
+      .op = "dropout",
+      .examples = {{"a half", {{Fill::kNormal, {4, 5}}}, f(0.5)},
+                   {"a tenth", {{Fill::kNormal, {4, 5}}}, f(0.1)},
+                   {"none", {{Fill::kNormal, {3}}}, f(0.0)}},
+      .errors = {{"everything", [] { dropout(zeros({2}), 1.0, RandomStream(7)); },
+                  "dropout: p must be at least 0 and below 1, not 1: x f32[2]"},
+                 {"a negative part", [] { dropout(zeros({2}), -0.1, RandomStream(7)); },
+                  "dropout: p must be at least 0 and below 1, not -0.1: x f32[2]"}},
+  };
+}
+
+}  // namespace qkv

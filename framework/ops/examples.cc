@@ -1,0 +1,116 @@
+#include "framework/ops/examples.h"
+
+#include <algorithm>
+
+namespace qkv {
+
+// One line for each op: its file defines NAME_examples().
+#define QKV_OPS(X) \
+  X(add)           \
+  X(add_scalar)    \
+  X(broadcast_to)  \
+  X(cast)          \
+  X(concat)        \
+  X(cross_entropy) \
+  X(div)           \
+  X(dropout)       \
+  X(embedding)     \
+  X(erf)           \
+  X(exp)           \
+  X(gather)        \
+  X(gelu)          \
+  X(layer_norm)    \
+  X(linear)        \
+  X(log)           \
+  X(log_softmax)   \
+  X(masked_fill)   \
+  X(matmul)        \
+  X(max)           \
+  X(maximum)       \
+  X(mean)          \
+  X(mul)           \
+  X(neg)           \
+  X(one_hot)       \
+  X(pad)           \
+  X(permute)       \
+  X(pow)           \
+  X(relu)          \
+  X(reshape)       \
+  X(rms_norm)      \
+  X(rsqrt)         \
+  X(scale)         \
+  X(scatter_add)   \
+  X(sigmoid)       \
+  X(silu)          \
+  X(slice)         \
+  X(softmax)       \
+  X(split)         \
+  X(sqrt)          \
+  X(stack)         \
+  X(sub)           \
+  X(sum)           \
+  X(sum_to)        \
+  X(tanh)          \
+  X(transpose)     \
+  X(variance)      \
+  X(where)
+
+#define QKV_DECLARE(NAME) OpExamples NAME##_examples();
+QKV_OPS(QKV_DECLARE)
+#undef QKV_DECLARE
+
+std::vector<OpExamples> op_examples() {
+  return {
+#define QKV_CALL(NAME) NAME##_examples(),
+      QKV_OPS(QKV_CALL)
+#undef QKV_CALL
+  };
+}
+
+namespace {
+
+// The values 0.1, -0.2, 0.3, … in an order that the stream decides.
+std::vector<double> values_apart(int64_t size, RandomStream stream) {
+  std::vector<double> values(static_cast<size_t>(size));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = 0.1 * static_cast<double>(i + 1) * (i % 2 == 0 ? 1 : -1);
+  }
+  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[stream.below(i)]);
+  return values;
+}
+
+Tensor make_input(const ExampleInput& input, DType dtype, RandomStream stream) {
+  const auto size = static_cast<size_t>(input.shape.size());
+  if (input.fill == Fill::kIndices || input.fill == Fill::kTargets) {
+    std::vector<int64_t> values(size);
+    for (size_t i = 0; i < size; ++i) {
+      const auto value = static_cast<int64_t>(stream.below(static_cast<uint64_t>(input.bound)));
+      values[i] = input.fill == Fill::kTargets && i % 3 == 2 ? -1 : value;
+    }
+    return Tensor(Array::of(input.shape, values));
+  }
+  std::vector<double> values(size);
+  if (input.fill == Fill::kMask) {
+    const auto row = static_cast<size_t>(input.shape.rank() == 0 ? 1 : input.shape[-1]);
+    for (size_t i = 0; i < size; ++i) values[i] = i % row != 0 && stream.below(2) == 1;
+    return Tensor(Array::of(input.shape, DType::boolean, values));
+  }
+  if (input.fill == Fill::kApart) values = values_apart(input.shape.size(), stream);
+  if (input.fill == Fill::kNormal) std::ranges::generate(values, [&] { return stream.normal(); });
+  if (input.fill == Fill::kPositive) {
+    std::ranges::generate(values, [&] { return 0.5 + 1.5 * stream.uniform(); });
+  }
+  return parameter(Array::of(input.shape, dtype, values));
+}
+
+}  // namespace
+
+std::vector<Tensor> make_inputs(const Example& example, DType dtype, const RandomStream& stream) {
+  std::vector<Tensor> inputs;
+  for (const ExampleInput& input : example.inputs) {
+    inputs.push_back(make_input(input, dtype, stream.derive(inputs.size())));
+  }
+  return inputs;
+}
+
+}  // namespace qkv

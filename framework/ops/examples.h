@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/core/random.h"
+#include "framework/graph/tensor.h"
+
+namespace qkv {
+
+// How an example's input is filled.
+enum class Fill {
+  kNormal,    // mean 0, variance 1
+  kPositive,  // uniform in 0.5 … 2
+  kApart,  // no two elements, and none and 0, closer than 0.05: away from the kinks of relu and max
+  kIndices,  // i64, uniform in 0 … bound - 1
+  kTargets,  // the same, with -1 (ignored) at every third
+  kMask,     // boolean, each way half of the time, the first of each row false
+};
+
+struct ExampleInput {
+  Fill fill = Fill::kNormal;
+  Shape shape;
+  int64_t bound = 0;
+};
+
+// Inputs that prove an op: they are checked for gradients of first and second order in f64, f32
+// against f64, one thread against several.
+struct Example {
+  std::string name;  // "rows of 5"
+  std::vector<ExampleInput> inputs;
+  std::function<Tensor(std::span<const Tensor>)> f;
+};
+
+// A misuse and the error that it must give.
+struct ErrorExample {
+  std::string name;
+  std::function<void()> misuse;
+  std::string message;
+};
+
+struct OpExamples {
+  std::string op;
+  std::vector<Example> examples;
+  std::vector<ErrorExample> errors = {};
+};
+
+// Every op's, in alphabetical order; the list stands in examples.cc.
+std::vector<OpExamples> op_examples();
+
+// The inputs of an example; floating ones in `dtype`, as leaves.
+std::vector<Tensor> make_inputs(const Example& example, DType dtype, const RandomStream& stream);
+
+}  // namespace qkv

@@ -1,0 +1,90 @@
+//   y = x Φ(x)                                                  x, y, dy, dx: one shape
+//   dx = (Φ(x) + x φ(x)) dy
+// with the normal distribution Φ(x) = (1 + erf(x / sqrt(2))) / 2 and its density
+// φ(x) = exp(-x² / 2) / sqrt(2 pi). Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+//
+// The tanh form, which GPT-2 uses:
+//   y = x (1 + t) / 2,  t = tanh(u),  u = sqrt(2 / pi) (x + 0.044715 x³)
+//   dx = ((1 + t) / 2 + x (1 - t²) u' / 2) dy,  u' = sqrt(2 / pi) (1 + 3 * 0.044715 x²)
+
+#include <numbers>
+
+#include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kSqrt2 = std::numbers::sqrt2;
+constexpr double kInvSqrtPi = std::numbers::inv_sqrtpi;
+constexpr double kSqrt2OverPi = kSqrt2 * kInvSqrtPi;
+constexpr double kCubic = 0.044715;
+
+Tensor normal_cdf(const Tensor& x) { return 0.5 * (1.0 + erf(x / kSqrt2)); }
+Tensor normal_density(const Tensor& x) { return kInvSqrtPi / kSqrt2 * exp(-0.5 * (x * x)); }
+Tensor tanh_of_cubic(const Tensor& x) { return tanh(kSqrt2OverPi * (x + kCubic * (x * x * x))); }
+
+Tensor gelu_composed(const Tensor& x, GeluForm form) {
+  if (form == GeluForm::kErf) return x * normal_cdf(x);
+  return 0.5 * x * (1.0 + tanh_of_cubic(x));
+}
+
+Tensor derivative_composed(const Tensor& x, GeluForm form) {
+  if (form == GeluForm::kErf) return normal_cdf(x) + x * normal_density(x);
+  const Tensor t = tanh_of_cubic(x);
+  const Tensor du = kSqrt2OverPi * (1.0 + 3.0 * kCubic * (x * x));
+  return 0.5 * (1.0 + t + x * (1.0 - t * t) * du);
+}
+
+class Gelu final : public Op {
+ public:
+  explicit Gelu(GeluForm form) : form_(form) {}
+  std::string_view name() const override { return "gelu"; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::unary(kernel(), x[0], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    const Tensor& x = saved.input(0);
+    if (!may_fuse({x, dy})) return {derivative_composed(x, form_) * dy};
+    Array dx(x.shape(), x.dtype());
+    kernels::unary_backward(kernel(), x.array(), dy.array(), dx);
+    return {Tensor(dx)};
+  }
+
+ private:
+  kernels::Unary kernel() const {
+    return form_ == GeluForm::kErf ? kernels::Unary::gelu_erf : kernels::Unary::gelu_tanh;
+  }
+
+  GeluForm form_;
+};
+
+}  // namespace
+
+Tensor gelu(const Tensor& x, GeluForm form) {
+  check_floating("gelu", {"x", x});
+  if (composed_only()) return gelu_composed(x, form);
+  return apply<Gelu>({x}, form);
+}
+
+OpExamples gelu_examples() {
+  const auto f = [](GeluForm form) {
+    return [form](std::span<const Tensor> x) { return gelu(x[0], form); };
+  };
+  return {
+      .op = "gelu",
+      .examples = {{"erf form", {{Fill::kNormal, {3, 4}}}, f(GeluForm::kErf)},
+                   {"tanh form", {{Fill::kNormal, {3, 4}}}, f(GeluForm::kTanh)}},
+      .errors = {{"indices", [] { gelu(zeros({2}, DType::i64)); },
+                  "gelu: needs f32 or f64: x i64[2]"}},
+  };
+}
+
+}  // namespace qkv

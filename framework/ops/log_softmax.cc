@@ -1,0 +1,53 @@
+//   y = log(softmax(x)) = x - log(sum(exp(x)))      x, y, dy, dx: [..., C], sums over C
+//   dx = dy - exp(y) sum(dy)
+
+#include "framework/graph/node.h"
+#include "framework/kernels/softmax.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class LogSoftmax final : public Op {
+ public:
+  std::string_view name() const override { return "log_softmax"; }
+  Saves saves() const override { return Saves::kOutput; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::log_softmax(x[0], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    const Tensor y = saved.output();
+    if (!may_fuse({y, dy})) return {dy - exp(y) * sum(dy, -1, /*keep_axis=*/true)};
+    Array dx(y.shape(), y.dtype());
+    kernels::log_softmax_backward(y.array(), dy.array(), dx);
+    return {Tensor(dx)};
+  }
+};
+
+}  // namespace
+
+Tensor log_softmax(const Tensor& x) {
+  check_floating("log_softmax", {"x", x});
+  check_axis("log_softmax", {"x", x}, -1);
+  return apply<LogSoftmax>({x});
+}
+
+OpExamples log_softmax_examples() {
+  const auto f = [](std::span<const Tensor> x) { return log_softmax(x[0]); };
+  return {
+      .op = "log_softmax",
+      .examples = {{"rows of 5", {{Fill::kNormal, {2, 3, 5}}}, f},
+                   {"one class", {{Fill::kNormal, {4, 1}}}, f},
+                   {"one row", {{Fill::kNormal, {6}}}, f}},
+      .errors = {{"a scalar", [] { log_softmax(zeros({})); },
+                  "log_softmax: there is no axis -1 in x f32[]"}},
+  };
+}
+
+}  // namespace qkv

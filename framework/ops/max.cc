@@ -1,0 +1,75 @@
+//   y = max of x over one axis         x, dx: [..., n, ...], y, dy, index: [..., ...]
+//   dx = dy where the largest first stands (index), else 0
+//
+// A NaN is the largest.
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+#include "framework/kernels/reduce.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class Max final : public Op {
+ public:
+  explicit Max(int axis) : axis_(axis) {}
+  std::string_view name() const override { return "max"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape().with(axis_, 1), x[0].dtype());
+    index_ = Array(y.shape(), DType::i64);
+    const auto [outer, n, inner] = around_axis(x[0].shape(), axis_);
+    kernels::max(x[0], outer, n, inner, y, index_);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {scatter_add(dy, axis_, Tensor(index_), saved.shape(0)[axis_])};
+  }
+
+ private:
+  int axis_;
+  Array index_;  // [..., 1, ...]
+};
+
+}  // namespace
+
+Tensor max(const Tensor& x, int axis, bool keep_axis) {
+  check_floating("max", {"x", x});
+  axis = check_axis("max", {"x", x}, axis);
+  if (x.dim(axis) == 0) {
+    fail(absl::StrCat("max: axis ", axis, " has no elements: ", describe({{"x", x}})));
+  }
+  const Tensor y = apply<Max>({x}, axis);
+  return keep_axis ? y : reshape(y, x.shape().without(axis).dims());
+}
+
+OpExamples max_examples() {
+  const ExampleInput input = {Fill::kApart, {2, 3, 4}};
+  const auto f = [](int axis, bool keep_axis) {
+    return [=](std::span<const Tensor> x) { return max(x[0], axis, keep_axis); };
+  };
+  return {
+      .op = "max",
+      .examples = {{"first axis", {input}, f(0, false)},
+                   {"middle axis", {input}, f(1, false)},
+                   {"last axis, kept", {input}, f(-1, true)}},
+      .errors = {{"of nothing",
+                  [] {
+                    max(zeros({2, 0}), 1);
+                  },
+                  "max: axis 1 has no elements: x f32[2, 0]"},
+                 {"no such axis",
+                  [] {
+                    max(zeros({2, 3}), 2);
+                  },
+                  "max: there is no axis 2 in x f32[2, 3]"}},
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,41 @@
+//   y[..., c] = 1 where c = index[...], else 0        index: [...], y: [..., classes]
+//
+// A constant: no gradient flows to indices.
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/kernels/index.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+
+Tensor one_hot(const Tensor& index, int64_t classes, DType dtype) {
+  if (classes < 1) fail(absl::StrCat("one_hot: needs at least one class, not ", classes));
+  check_index("one_hot", {"index", index}, classes);
+  Array y(index.shape().inserted(-1, classes), dtype);
+  kernels::one_hot(index.array(), classes, y);
+  return Tensor(std::move(y));
+}
+
+OpExamples one_hot_examples() {
+  return {
+      .op = "one_hot",
+      .examples =
+          {{"rows of a product",
+            {{Fill::kIndices, {2, 3}, 4}, {Fill::kNormal, {4}}},
+            [](std::span<const Tensor> x) { return one_hot(x[0], 4, x[1].dtype()) * x[1]; }},
+           {"a scalar",
+            {{Fill::kIndices, {}, 4}, {Fill::kNormal, {4}}},
+            [](std::span<const Tensor> x) { return one_hot(x[0], 4, x[1].dtype()) + x[1]; }}},
+      .errors = {{"an index beyond the classes", [] { one_hot(full({2}, 4, DType::i64), 4); },
+                  "one_hot: index i64[2] holds 4 at element 0; it must be from 0 to 3"},
+                 {"no classes", [] { one_hot(zeros({2}, DType::i64), 0); },
+                  "one_hot: needs at least one class, not 0"},
+                 {"an index of numbers", [] { one_hot(zeros({2}), 4); },
+                  "one_hot: needs i64: index f32[2]"}},
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "framework/core/random.h"
+#include "framework/graph/tensor.h"
+
+// Every differentiable function of tensors. The formula, forward and backward of each stand in the
+// file of its name. Misuse throws Error with the op, the shapes, and what clashes. `axis` may count
+// from the end.
+namespace qkv {
+
+// Element by element; shapes broadcast as in NumPy, dtypes must be equal.
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor sub(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor div(const Tensor& a, const Tensor& b);
+Tensor pow(const Tensor& a, const Tensor& b);      // a > 0 where the gradient of b is asked for
+Tensor maximum(const Tensor& a, const Tensor& b);  // where equal, each gets half of the gradient
+
+// With a number.
+Tensor scale(const Tensor& x, double factor);
+Tensor add_scalar(const Tensor& x, double term);
+Tensor pow(const Tensor& x, double exponent);
+
+Tensor neg(const Tensor& x);
+Tensor exp(const Tensor& x);
+Tensor log(const Tensor& x);
+Tensor sqrt(const Tensor& x);
+Tensor rsqrt(const Tensor& x);  // 1 / sqrt(x)
+Tensor erf(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor sigmoid(const Tensor& x);
+Tensor relu(const Tensor& x);  // its derivative at 0 is 0
+enum class GeluForm { kErf, kTanh };
+Tensor gelu(const Tensor& x, GeluForm form = GeluForm::kErf);
+Tensor silu(const Tensor& x);
+
+// Masks are boolean and broadcast; no gradient flows to them.
+Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);     // mask ? a : b
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // mask ? value : x
+
+// Matrix products over the last two axes; the axes before them broadcast.
+//   [..., M, K] x [..., K, N] -> [..., M, N]
+struct MatmulOptions {
+  bool transpose_a = false;  // a is [..., K, M]
+  bool transpose_b = false;  // b is [..., N, K]
+};
+Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+// x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+// Shapes. In reshape, one size may be -1: what is left.
+Tensor reshape(const Tensor& x, std::span<const int64_t> shape);
+Tensor reshape(const Tensor& x, std::initializer_list<int64_t> shape);
+Tensor permute(const Tensor& x,
+               const std::vector<int>& axes);  // axis k of the result is axes[k] of x
+Tensor transpose(const Tensor& x, int axis_a, int axis_b);
+Tensor concat(const std::vector<Tensor>& pieces, int axis);
+Tensor stack(const std::vector<Tensor>& pieces, int axis);  // along a new axis
+Tensor slice(const Tensor& x, int axis, int64_t start, int64_t length);
+// The inverse of slice: x at `start` of an axis of `size`, zeros around it.
+Tensor pad(const Tensor& x, int axis, int64_t start, int64_t size);
+std::vector<Tensor> split(const Tensor& x, int axis, int64_t pieces);  // of equal length
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+Tensor sum_to(const Tensor& x, const Shape& shape);  // the transpose of broadcast_to
+
+// Reductions: over every axis to a scalar, or over one.
+Tensor sum(const Tensor& x);
+Tensor sum(const Tensor& x, int axis, bool keep_axis = false);
+Tensor mean(const Tensor& x);
+Tensor mean(const Tensor& x, int axis, bool keep_axis = false);
+Tensor max(const Tensor& x, int axis,
+           bool keep_axis = false);  // the first of equals gets the gradient
+// correction 0: divided by N; 1: by N - 1.
+Tensor variance(const Tensor& x, int axis, int64_t correction = 0, bool keep_axis = false);
+
+// Over the last axis. A row of nothing but -inf (every key masked) gives zeros.
+Tensor softmax(const Tensor& x);
+Tensor log_softmax(const Tensor& x);
+
+struct CrossEntropyOptions {
+  int64_t ignored = -1;          // the target of positions that do not count
+  double label_smoothing = 0.0;  // spread evenly over all classes
+  // Divides the sum of the losses. 0: by the number of positions that count, which gives their
+  // mean. Pieces of a batch, each divided by the count of the whole, add up to the loss of the
+  // whole.
+  double divisor = 0.0;
+};
+// logits [..., V], targets i64 [...] -> scalar; 0 where every target is ignored
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
+                     const CrossEntropyOptions& options = {});
+
+// Over the last axis of x [..., C]; weight and bias are [C], an undefined bias is 0.
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon = 1e-5);
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon = 1e-5);
+
+// Rows of a table: table [V, C], index i64 [...] -> [..., C]
+Tensor embedding(const Tensor& table, const Tensor& index);
+// y[..., i, ...] = x[..., index[..., i, ...], ...] along `axis`; index i64, of x's shape but for
+// `axis`
+Tensor gather(const Tensor& x, int axis, const Tensor& index);
+// The transpose of gather: x and index of one shape, summed into an axis of `size`.
+Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, int64_t size);
+Tensor one_hot(const Tensor& index, int64_t classes,
+               DType dtype = DType::f32);  // [...] -> [..., classes]
+
+// Zero with probability p, else x / (1 - p). The stream decides: the same stream, the same mask.
+Tensor dropout(const Tensor& x, double p, const RandomStream& stream);
+
+Tensor cast(const Tensor& x, DType dtype);  // between floating types, or from a mask or indices
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator+(const Tensor& x, double term) { return add_scalar(x, term); }
+inline Tensor operator+(double term, const Tensor& x) { return add_scalar(x, term); }
+inline Tensor operator-(const Tensor& x, double term) { return add_scalar(x, -term); }
+inline Tensor operator-(double term, const Tensor& x) { return add_scalar(neg(x), term); }
+inline Tensor operator*(const Tensor& x, double factor) { return scale(x, factor); }
+inline Tensor operator*(double factor, const Tensor& x) { return scale(x, factor); }
+inline Tensor operator/(const Tensor& x, double divisor) { return scale(x, 1.0 / divisor); }
+
+}  // namespace qkv

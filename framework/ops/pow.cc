@@ -1,0 +1,97 @@
+//   y = a ^ b                          a, b, y, dy: one shape, after broadcasting
+//   da = b a ^ (b - 1) dy
+//   db = y log(a) dy                   needs a > 0, as IEEE has it: NaN at 0 and below
+//
+// With a number n for b, dx = n x ^ (n - 1) dy, which is defined for negative x too where n is
+// whole.
+
+#include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class Pow final : public Op {
+ public:
+  std::string_view name() const override { return "pow"; }
+  Saves saves() const override { return Saves::kInputsAndOutput; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::binary(kernels::Binary::pow, x[0], x[1], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    const Tensor &a = saved.input(0), &b = saved.input(1);
+    return {saved.needs(0) ? dy * b * pow(a, b - 1.0) : Tensor(),
+            saved.needs(1) ? dy * saved.output() * log(a) : Tensor()};
+  }
+};
+
+class PowScalar final : public Op {
+ public:
+  explicit PowScalar(double exponent) : exponent_(exponent) {}
+  std::string_view name() const override { return "pow"; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::pow_scalar(x[0], exponent_, y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    const Tensor& x = saved.input(0);
+    return {exponent_ * (pow(x, exponent_ - 1.0) * dy)};
+  }
+
+ private:
+  double exponent_;
+};
+
+}  // namespace
+
+Tensor pow(const Tensor& a, const Tensor& b) {
+  const Pair pair = broadcast_together("pow", a, b);
+  return apply<Pow>({pair.a, pair.b});
+}
+
+Tensor pow(const Tensor& x, double exponent) {
+  check_floating("pow", {"x", x});
+  if (exponent == 0.0) return ones(x.shape(), x.dtype());  // also where 0 times inf would be NaN
+  if (exponent == 1.0) return x;
+  return apply<PowScalar>({x}, exponent);
+}
+
+OpExamples pow_examples() {
+  const auto f = [](std::span<const Tensor> x) { return pow(x[0], x[1]); };
+  const auto to = [](double exponent) {
+    return [exponent](std::span<const Tensor> x) { return pow(x[0], exponent); };
+  };
+  return {
+      .op = "pow",
+      .examples = {{"one shape", {{Fill::kPositive, {3, 4}}, {Fill::kNormal, {3, 4}}}, f},
+                   {"broadcast", {{Fill::kPositive, {2, 1, 4}}, {Fill::kNormal, {3, 1}}}, f},
+                   {"a square", {{Fill::kNormal, {5}}}, to(2.0)},
+                   {"a cube", {{Fill::kNormal, {5}}}, to(3.0)},
+                   {"a number to itself",
+                    {{Fill::kPositive, {5}}},
+                    [](std::span<const Tensor> x) { return pow(x[0], x[0]); }},
+                   {"a root", {{Fill::kPositive, {5}}}, to(0.5)},
+                   {"an inverse", {{Fill::kPositive, {5}}}, to(-1.0)}},
+      .errors = {{"shapes that clash",
+                  [] {
+                    pow(zeros({2, 3}), zeros({4}));
+                  },
+                  "pow: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
+                 {"dtypes that differ", [] { pow(zeros({2}), zeros({2}, DType::f64)); },
+                  "pow: dtypes differ: a f32[2], b f64[2]; cast one of them"},
+                 {"a power of indices", [] { pow(zeros({2}, DType::i64), 2.0); },
+                  "pow: needs f32 or f64: x i64[2]"}},
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,115 @@
+//   y = the numbers of x, in order, in another shape; x and y share storage
+//   dx = dy in x's shape
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class Reshape final : public Op {
+ public:
+  explicit Reshape(const Shape& shape) : shape_(shape) {}
+  std::string_view name() const override { return "reshape"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override { return x[0].reshaped(shape_); }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {reshape(dy, saved.shape(0).dims())};
+  }
+
+ private:
+  Shape shape_;
+};
+
+// The sizes with their -1 replaced by what is left.
+Shape complete(const Tensor& x, std::span<const int64_t> sizes) {
+  const auto all = [&] {
+    return absl::StrCat(describe({{"x", x}}), " to [", absl::StrJoin(sizes, ", "), "]");
+  };
+  std::vector<int64_t> dims(sizes.begin(), sizes.end());
+  int64_t* unknown = nullptr;
+  int64_t known = 1;
+  for (int64_t& dim : dims) {
+    if (dim == -1 && unknown) fail(absl::StrCat("reshape: more than one -1: ", all()));
+    if (dim < -1) fail(absl::StrCat("reshape: size ", dim, " is negative: ", all()));
+    if (dim == -1) {
+      unknown = &dim;
+    } else {
+      known *= dim;
+    }
+  }
+  if (unknown) {
+    if (known == 0 || x.size() % known != 0) {
+      fail(absl::StrCat("reshape: no size fits the -1: ", all(), ": ", x.size(),
+                        " elements in groups of ", known));
+    }
+    *unknown = x.size() / known;
+  } else if (known != x.size()) {
+    fail(absl::StrCat("reshape: sizes differ: ", all(), ": ", x.size(), " and ", known,
+                      " elements"));
+  }
+  return Shape(dims);
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& x, std::span<const int64_t> sizes) {
+  const Shape shape = complete(x, sizes);
+  return shape == x.shape() ? x : apply<Reshape>({x}, shape);
+}
+
+Tensor reshape(const Tensor& x, std::initializer_list<int64_t> sizes) {
+  return reshape(x, std::span<const int64_t>(sizes.begin(), sizes.size()));
+}
+
+OpExamples reshape_examples() {
+  const ExampleInput input = {Fill::kNormal, {2, 3, 4}};
+  return {
+      .op = "reshape",
+      .examples = {{"split an axis",
+                    {input},
+                    [](std::span<const Tensor> x) {
+                      return reshape(x[0], {2, 3, 2, 2});
+                    }},
+                   {"what is left",
+                    {input},
+                    [](std::span<const Tensor> x) {
+                      return reshape(x[0], {6, -1});
+                    }},
+                   {"to the same shape",
+                    {input},
+                    [](std::span<const Tensor> x) {
+                      return reshape(x[0], {2, -1, 4});
+                    }}},
+      .errors =
+          {{"sizes that differ",
+            [] {
+              reshape(zeros({2, 3}), {4});
+            },
+            "reshape: sizes differ: x f32[2, 3] to [4]: 6 and 4 elements"},
+           {"nothing left",
+            [] {
+              reshape(zeros({2, 3}), {4, -1});
+            },
+            "reshape: no size fits the -1: x f32[2, 3] to [4, -1]: 6 elements in groups of 4"},
+           {"two sizes left",
+            [] {
+              reshape(zeros({2, 3}), {-1, -1});
+            },
+            "reshape: more than one -1: x f32[2, 3] to [-1, -1]"},
+           {"a negative size",
+            [] {
+              reshape(zeros({2, 3}), {-6});
+            },
+            "reshape: size -6 is negative: x f32[2, 3] to [-6]"}},
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,91 @@
+// With a number:
+//   scale:       y = factor x          x, y, dy, dx: one shape
+//                dx = factor dy
+//   add_scalar:  y = x + term
+//                dx = dy
+
+#include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class Scale final : public Op {
+ public:
+  explicit Scale(double factor) : factor_(factor) {}
+  std::string_view name() const override { return "scale"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::scale(x[0], factor_, y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
+    return {scale(dy, factor_)};
+  }
+
+ private:
+  double factor_;
+};
+
+class AddScalar final : public Op {
+ public:
+  explicit AddScalar(double term) : term_(term) {}
+  std::string_view name() const override { return "add_scalar"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::add_scalar(x[0], term_, y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy}; }
+
+ private:
+  double term_;
+};
+
+}  // namespace
+
+Tensor scale(const Tensor& x, double factor) {
+  check_floating("scale", {"x", x});
+  return factor == 1.0 ? x : apply<Scale>({x}, factor);
+}
+
+Tensor add_scalar(const Tensor& x, double term) {
+  check_floating("add_scalar", {"x", x});
+  return apply<AddScalar>({x}, term);
+}
+
+OpExamples scale_examples() {
+  return {
+      .op = "scale",
+      .examples = {{"a matrix",
+                    {{Fill::kNormal, {3, 4}}},
+                    [](std::span<const Tensor> x) { return -2.5 * x[0]; }},
+                   {"by one",
+                    {{Fill::kNormal, {4}}},
+                    [](std::span<const Tensor> x) { return x[0] * 1.0; }}},
+      .errors = {{"indices", [] { scale(zeros({2}, DType::i64), 2.0); },
+                  "scale: needs f32 or f64: x i64[2]"}},
+  };
+}
+
+OpExamples add_scalar_examples() {
+  return {
+      .op = "add_scalar",
+      .examples = {{"a matrix",
+                    {{Fill::kNormal, {3, 4}}},
+                    [](std::span<const Tensor> x) { return 1.5 - x[0]; }}},
+      .errors = {{"indices", [] { add_scalar(zeros({2}, DType::i64), 2.0); },
+                  "add_scalar: needs f32 or f64: x i64[2]"}},
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,167 @@
+// Parts along one axis; slice and pad are each other's backward.
+//   slice:  y = the part of x from `start` on, as long as `length`
+//           dx = dy at `start`, zeros around it
+//   pad:    y = x at `start` of an axis of `size`, zeros around it
+//           dx = the part of dy where x stands
+//   split:  slices of equal length
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+#include "framework/kernels/copy.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+class Slice final : public Op {
+ public:
+  Slice(int axis, int64_t start, int64_t length) : axis_(axis), start_(start), length_(length) {}
+  std::string_view name() const override { return "slice"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape().with(axis_, length_), x[0].dtype());
+    kernels::slice(x[0], axis_, start_, y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {pad(dy, axis_, start_, saved.shape(0)[axis_])};
+  }
+
+ private:
+  int axis_;
+  int64_t start_, length_;
+};
+
+class Pad final : public Op {
+ public:
+  Pad(int axis, int64_t start, int64_t size) : axis_(axis), start_(start), size_(size) {}
+  std::string_view name() const override { return "pad"; }
+  Saves saves() const override { return Saves::kNothing; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape().with(axis_, size_), x[0].dtype());
+    kernels::zero(y);
+    kernels::place(x[0], axis_, start_, y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {slice(dy, axis_, start_, saved.shape(0)[axis_])};
+  }
+
+ private:
+  int axis_;
+  int64_t start_, size_;
+};
+
+}  // namespace
+
+Tensor slice(const Tensor& x, int axis, int64_t start, int64_t length) {
+  axis = check_axis("slice", {"x", x}, axis);
+  const int64_t size = x.dim(axis);
+  if (start < 0 || length < 0 || length > size || start > size - length) {
+    fail(absl::StrCat("slice: ", length, " elements from ", start, " on do not lie in axis ", axis,
+                      " of ", describe({{"x", x}}), ", which has ", size));
+  }
+  return length == size ? x : apply<Slice>({x}, axis, start, length);
+}
+
+Tensor pad(const Tensor& x, int axis, int64_t start, int64_t size) {
+  axis = check_axis("pad", {"x", x}, axis);
+  const int64_t length = x.dim(axis);
+  if (start < 0 || size < length || start > size - length) {
+    fail(absl::StrCat("pad: axis ", axis, " of ", describe({{"x", x}}), " has ", length,
+                      " elements, which from ", start, " on do not lie in a size of ", size));
+  }
+  return length == size ? x : apply<Pad>({x}, axis, start, size);
+}
+
+std::vector<Tensor> split(const Tensor& x, int axis, int64_t pieces) {
+  axis = check_axis("split", {"x", x}, axis);
+  const int64_t size = x.dim(axis);
+  if (pieces < 1 || size % pieces != 0) {
+    fail(absl::StrCat("split: axis ", axis, " of ", describe({{"x", x}}), " has ", size,
+                      " elements, which do not make ", pieces, " equal pieces"));
+  }
+  const int64_t length = size / pieces;
+  std::vector<Tensor> result;
+  for (int64_t i = 0; i < pieces; ++i) result.push_back(slice(x, axis, i * length, length));
+  return result;
+}
+
+OpExamples slice_examples() {
+  const auto f = [](int axis, int64_t start, int64_t length) {
+    return [=](std::span<const Tensor> x) { return slice(x[0], axis, start, length); };
+  };
+  const ExampleInput input = {Fill::kNormal, {3, 4, 2}};
+  return {
+      .op = "slice",
+      .examples = {{"the middle", {input}, f(1, 1, 2)},
+                   {"the last row", {input}, f(0, 2, 1)},
+                   {"the first of the inner axis", {input}, f(-1, 0, 1)},
+                   {"all", {input}, f(1, 0, 4)}},
+      .errors = {{"beyond the end",
+                  [] {
+                    slice(zeros({2, 3}), 1, 2, 2);
+                  },
+                  "slice: 2 elements from 2 on do not lie in axis 1 of x f32[2, 3], which has 3"},
+                 {"before the start",
+                  [] {
+                    slice(zeros({2, 3}), 0, -1, 1);
+                  },
+                  "slice: 1 elements from -1 on do not lie in axis 0 of x f32[2, 3], which has 2"},
+                 {"no such axis",
+                  [] {
+                    slice(zeros({2, 3}), 2, 0, 1);
+                  },
+                  "slice: there is no axis 2 in x f32[2, 3]"}},
+  };
+}
+
+OpExamples pad_examples() {
+  const auto f = [](int axis, int64_t start, int64_t size) {
+    return [=](std::span<const Tensor> x) { return pad(x[0], axis, start, size); };
+  };
+  const ExampleInput input = {Fill::kNormal, {2, 3}};
+  return {
+      .op = "pad",
+      .examples = {{"both sides", {input}, f(1, 1, 6)},
+                   {"rows below", {input}, f(0, 0, 4)},
+                   {"nothing", {input}, f(0, 0, 2)}},
+      .errors = {{"too small a size",
+                  [] {
+                    pad(zeros({2, 3}), 1, 1, 3);
+                  },
+                  "pad: axis 1 of x f32[2, 3] has 3 elements, which from 1 on do not lie in a size "
+                  "of 3"}},
+  };
+}
+
+OpExamples split_examples() {
+  return {
+      .op = "split",
+      .examples = {{"columns, used in another order",
+                    {{Fill::kNormal, {2, 6}}},
+                    [](std::span<const Tensor> x) {
+                      const std::vector<Tensor> parts = split(x[0], -1, 3);
+                      return concat({parts[2] * parts[0], parts[1]}, 1);
+                    }}},
+      .errors = {{"unequal pieces",
+                  [] {
+                    split(zeros({2, 6}), 1, 4);
+                  },
+                  "split: axis 1 of x f32[2, 6] has 6 elements, which do not make 4 equal pieces"},
+                 {"no pieces",
+                  [] {
+                    split(zeros({2, 6}), 1, 0);
+                  },
+                  "split: axis 1 of x f32[2, 6] has 6 elements, which do not make 0 equal pieces"}},
+  };
+}
+
+}  // namespace qkv

@@ -1,0 +1,63 @@
+//   y = softmax(x) = exp(x) / sum(exp(x))        x, y, dy, dx: [..., C], sums over C
+//   dx = y (dy - sum(y dy))
+
+#include "framework/kernels/softmax.h"
+
+#include "framework/graph/node.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
+  if (!may_fuse({y, dy})) return y * (dy - sum(y * dy, -1, /*keep_axis=*/true));
+  Array dx(y.shape(), y.dtype());
+  kernels::softmax_backward(y.array(), dy.array(), dx);
+  return Tensor(dx);
+}
+
+class Softmax final : public Op {
+ public:
+  std::string_view name() const override { return "softmax"; }
+  Saves saves() const override { return Saves::kOutput; }
+
+  Array forward(const Inputs& x) override {
+    Array y(x[0].shape(), x[0].dtype());
+    kernels::softmax(x[0], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {softmax_backward(saved.output(), dy)};
+  }
+};
+
+}  // namespace
+
+Tensor softmax(const Tensor& x) {
+  check_floating("softmax", {"x", x});
+  check_axis("softmax", {"x", x}, -1);
+  return apply<Softmax>({x});
+}
+
+OpExamples softmax_examples() {
+  const auto f = [](std::span<const Tensor> x) { return softmax(x[0]); };
+  return {
+      .op = "softmax",
+      .examples = {{"rows of 5", {{Fill::kNormal, {2, 3, 5}}}, f},
+                   {"one class", {{Fill::kNormal, {4, 1}}}, f},
+                   {"masked scores",
+                    {{Fill::kNormal, {4, 6}}, {Fill::kMask, {4, 6}}},
+                    [](std::span<const Tensor> x) {
+                      return softmax(masked_fill(x[0], x[1], -1.0 / 0.0));
+                    }}},
+      .errors = {{"a scalar", [] { softmax(zeros({})); },
+                  "softmax: there is no axis -1 in x f32[]"},
+                 {"a mask", [] { softmax(zeros({2}, DType::boolean)); },
+                  "softmax: needs f32 or f64: x bool[2]"}},
+  };
+}
+
+}  // namespace qkv
