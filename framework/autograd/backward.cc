@@ -1,0 +1,141 @@
+#include "framework/autograd/backward.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+using NodePointer = std::shared_ptr<Node>;
+
+// Every node that `root` depends on, users before what they use.
+std::vector<NodePointer> nodes_in_reverse(const NodePointer& root) {
+  std::vector<NodePointer> nodes = {root};
+  std::unordered_map<const Node*, bool> seen = {{root.get(), true}};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Tensor& x : nodes[i]->inputs()) {
+      if (x.node() && seen.emplace(x.node().get(), true).second) nodes.push_back(x.node());
+    }
+  }
+  std::ranges::sort(nodes, std::greater(), [](const NodePointer& node) { return node->id(); });
+  return nodes;
+}
+
+Tensor starting_cotangent(const Tensor& output, const Tensor& cotangent) {
+  if (!output.requires_grad()) {
+    fail(absl::StrCat("backward: ", output.describe(), " does not depend on any parameter"));
+  }
+  if (!cotangent.defined()) {
+    if (output.size() != 1) {
+      fail(absl::StrCat("backward: ", output.describe(),
+                        " is not a scalar: give the gradient of it as `cotangent`"));
+    }
+    return ones(output.shape(), output.dtype());
+  }
+  if (cotangent.shape() != output.shape() || cotangent.dtype() != output.dtype()) {
+    fail(absl::StrCat("backward: output ", output.describe(), " and cotangent ",
+                      cotangent.describe(), " differ"));
+  }
+  return cotangent;
+}
+
+// sum + term, in the storage of `sum` where nobody else can see it.
+Tensor accumulated(Tensor sum, const Tensor& term) {
+  if (records({sum, term}) || sum.array().storage().is_shared()) return add(sum, term);
+  Array array = sum.array();
+  kernels::binary(kernels::Binary::add, array, term.array(), array);
+  return sum;
+}
+
+void check_gradient(const Op& op, size_t i, const Tensor& dx, const Tensor& x) {
+  if (dx.shape() == x.shape() && dx.dtype() == x.dtype()) return;
+  fail(absl::StrCat(std::string(op.name()), ": backward gave ", dx.describe(), " for input ", i,
+                    " ", x.describe()));
+}
+
+}  // namespace
+
+class BackwardWalk {
+ public:
+  explicit BackwardWalk(const BackwardOptions& options) : options_(options) {}
+
+  Gradients run(const Tensor& output) {
+    pending_[output.node().get()] = starting_cotangent(output, options_.cotangent);
+    const RecordGradients record(options_.create_graph);
+    std::vector<NodePointer> nodes = nodes_in_reverse(output.node());
+    for (NodePointer& node : nodes) {
+      visit(node);
+      node.reset();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void visit(const NodePointer& node) {
+    const auto found = pending_.find(node.get());
+    if (found == pending_.end()) return;  // its users pass no gradient on
+    const Tensor dy = std::move(found->second);
+    pending_.erase(found);
+    if (node->is_leaf() || is_kept(node)) result_.gradients_[node] = dy;
+    if (node->is_leaf()) return;
+    const ScopeAt scope(node->scope());
+    if (node->is_released()) {
+      fail(
+          "backward: this graph was walked before and let go; walk it with keep_graph the first "
+          "time");
+    }
+    differentiate(node, dy);
+    if (!options_.keep_graph && !options_.create_graph) node->release();
+  }
+
+  void differentiate(const NodePointer& node, const Tensor& dy) {
+    const Op& op = node->op();
+    Observer* observer = Observer::current();
+    if (observer) observer->before_backward(op, dy);
+    std::vector<Tensor> dx = op.backward(Saved(node), dy);
+    if (observer) observer->after_backward(op, dy, dx);
+    for (size_t i = 0; i < dx.size(); ++i) {
+      const Tensor& x = node->inputs()[i];
+      if (!x.requires_grad() || !dx[i].defined()) continue;
+      check_gradient(op, i, dx[i], x);
+      Tensor& sum = pending_[x.node().get()];
+      sum = sum.defined() ? accumulated(std::move(sum), dx[i]) : std::move(dx[i]);
+    }
+  }
+
+  bool is_kept(const NodePointer& node) const {
+    return std::ranges::any_of(options_.keep, [&](const Tensor& x) { return x.node() == node; });
+  }
+
+  const BackwardOptions& options_;
+  std::unordered_map<const Node*, Tensor> pending_;
+  Gradients result_;
+};
+
+Gradients backward(const Tensor& output, const BackwardOptions& options) {
+  return BackwardWalk(options).run(output);
+}
+
+const Tensor& Gradients::operator[](const Tensor& x) const {
+  const auto found = gradients_.find(x.node());
+  if (found == gradients_.end()) {
+    fail(absl::StrCat("gradients: there is none for ", x.describe(), ": ",
+                      x.requires_grad()
+                          ? "the output does not depend on it, or it is neither a leaf "
+                            "nor in `keep`"
+                          : "it is a constant"));
+  }
+  return found->second;
+}
+
+bool Gradients::contains(const Tensor& x) const {
+  return x.node() && gradients_.contains(x.node());
+}
+
+}  // namespace qkv

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "framework/graph/tensor.h"
+
+namespace qkv {
+
+// Gradients are values: `Gradients g = backward(loss); g[weight]`. A gradient has its tensor's
+// shape and dtype.
+class Gradients {
+ public:
+  // The gradient of a leaf (or of a tensor in `keep`). Throws Error when the loss does not depend
+  // on it.
+  const Tensor& operator[](const Tensor& x) const;
+  bool contains(const Tensor& x) const;
+  size_t size() const { return gradients_.size(); }
+
+ private:
+  friend class BackwardWalk;
+  std::unordered_map<std::shared_ptr<Node>, Tensor> gradients_;
+};
+
+struct BackwardOptions {
+  // The gradient of the output; undefined: 1, for an output of one element.
+  Tensor cotangent = Tensor();
+  // Gradients can be differentiated again.
+  bool create_graph = false;
+  // The graph stays for another backward; else each node is let go as soon as the walk has used it.
+  bool keep_graph = false;
+  // Tensors between the leaves and the output whose gradients are wanted, too.
+  std::vector<Tensor> keep = {};
+};
+
+// Reverse-mode differentiation: the gradient of `output` (dot the cotangent) for every leaf it
+// depends on. Throws Error when `output` has no graph, was walked before without keep_graph, or has
+// more than one element and no cotangent.
+Gradients backward(const Tensor& output, const BackwardOptions& options = {});
+
+}  // namespace qkv
