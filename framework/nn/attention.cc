@@ -1,0 +1,85 @@
+#include "framework/nn/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+Tensor split_heads(const Tensor& x, int64_t num_heads) {  // [B, T, C] -> [B, H, T, D]
+  return transpose(reshape(x, {x.dim(0), x.dim(1), num_heads, x.dim(2) / num_heads}), 1, 2);
+}
+
+Tensor concat_heads(const Tensor& x) {  // [B, H, T, D] -> [B, T, C]
+  return reshape(transpose(x, 1, 2), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+}
+
+Tensor hide(const Tensor& scores, const AttentionMask& mask) {  // [B, H, Tq, Tk]
+  Tensor result = scores;
+  if (mask.causal) {
+    result = masked_fill(result, causal_mask(scores.dim(2), scores.dim(3)), kHidden);
+  }
+  if (mask.padding.defined()) {
+    result =
+        masked_fill(result, reshape(mask.padding, {scores.dim(0), 1, 1, scores.dim(3)}), kHidden);
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor causal_mask(int64_t query_length, int64_t key_length) {
+  Array mask({query_length, key_length}, DType::boolean);
+  bool* hidden = mask.mutable_data<bool>();
+  for (int64_t i = 0; i < query_length; ++i) {
+    for (int64_t j = 0; j < key_length; ++j) *hidden++ = j > i + key_length - query_length;
+  }
+  return Tensor(mask);
+}
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionMask& mask, bool scale_scores,
+                                    const Dropout& dropout, ForwardContext& context,
+                                    Tensor* weights) {
+  const double d_k = static_cast<double>(query.dim(-1));
+  Tensor scores = matmul(query, key, {.transpose_b = true});  // [B, H, Tq, Tk]
+  if (scale_scores) scores = scores / std::sqrt(d_k);
+  const Tensor attention = softmax(hide(scores, mask));  // [B, H, Tq, Tk], rows sum to 1
+  if (weights) *weights = attention;
+  return matmul(dropout(attention, context), value);  // [B, H, Tq, D]
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
+                                      ForwardContext& context, Tensor* weights) const {
+  return (*this)(x, x, mask, context, weights);
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
+                                      const AttentionMask& mask, ForwardContext& context,
+                                      Tensor* weights) const {
+  if (x.rank() != 3 || x.dim(2) % num_heads != 0) {
+    fail(absl::StrCat("attention: needs x [B, T, C] with C a multiple of ", num_heads, " heads: x ",
+                      x.describe()));
+  }
+  const Tensor q = split_heads(query(x), num_heads);       // [B, H, Tq, D]
+  const Tensor k = split_heads(key(source), num_heads);    // [B, H, Tk, D]
+  const Tensor v = split_heads(value(source), num_heads);  // [B, H, Tk, D]
+  const Tensor heads =
+      scaled_dot_product_attention(q, k, v, mask, scale_scores, weight_dropout, context, weights);
+  return output_dropout(output(concat_heads(heads)), context);  // [B, Tq, C]
+}
+
+void MultiHeadAttention::visit(Visitor& v) const {
+  v.child("query", query);
+  v.child("key", key);
+  v.child("value", value);
+  v.child("output", output);
+}
+
+}  // namespace qkv

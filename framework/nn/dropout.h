@@ -1,0 +1,14 @@
+#pragma once
+
+#include "framework/nn/module.h"
+
+namespace qkv {
+
+// While training: zero with probability p, else x / (1 - p). Otherwise x itself.
+struct Dropout {
+  double p = 0.0;
+
+  Tensor operator()(const Tensor& x, ForwardContext& context) const;
+};
+
+}  // namespace qkv

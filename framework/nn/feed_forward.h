@@ -1,0 +1,22 @@
+#pragma once
+
+#include "framework/nn/dropout.h"
+#include "framework/nn/linear.h"
+
+namespace qkv {
+
+enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+Tensor activate(Activation activation, const Tensor& x);
+
+// y = down(activation(up(x)))        x, y [..., C]; between them [..., F]
+struct FeedForward {
+  Linear up;    // C -> F
+  Linear down;  // F -> C
+  Activation activation = Activation::kGelu;
+  Dropout dropout;  // of y
+
+  Tensor operator()(const Tensor& x, ForwardContext& context) const;
+  void visit(Visitor& v) const;
+};
+
+}  // namespace qkv

@@ -1,0 +1,38 @@
+#include "framework/nn/module.h"
+
+#include "framework/kernels/random.h"
+
+namespace qkv {
+
+size_t Visitor::enter(std::string_view name) {
+  const size_t outer = path_.size();
+  path_ += name;
+  path_ += '.';
+  return outer;
+}
+
+void Visitor::parameter(std::string_view name, const Tensor& tensor) {
+  if (tensor.defined()) parameters_.push_back({path_ + std::string(name), tensor});
+}
+
+int64_t parameter_count(const std::vector<NamedParameter>& parameters) {
+  int64_t count = 0;
+  for (const NamedParameter& p : parameters) count += p.tensor.size();
+  return count;
+}
+
+Tensor Initializer::normal(const Shape& shape, double standard_deviation) {
+  Array array(shape, dtype_);
+  kernels::fill_normal(random_.derive(made_++), 0.0, standard_deviation, array);
+  return parameter(array);
+}
+
+Tensor Initializer::zeros(const Shape& shape) const {
+  return parameter(Array::full(shape, dtype_, 0.0));
+}
+
+Tensor Initializer::ones(const Shape& shape) const {
+  return parameter(Array::full(shape, dtype_, 1.0));
+}
+
+}  // namespace qkv

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/core/random.h"
+#include "framework/graph/tensor.h"
+
+namespace qkv {
+
+// A module is a plain struct. Its `visit` lists its parameters and children by name; names, counts,
+// checkpoints and optimizers all come from that list:
+//
+//   void Block::visit(Visitor& v) const { v.child("attention", attention); v.child("norm", norm); }
+struct NamedParameter {
+  std::string name;  // a dotted path, as in PyTorch: "blocks.0.attention.query.weight"
+  Tensor tensor;
+};
+
+class Visitor {
+ public:
+  // Undefined tensors (a linear layer without bias) are passed over.
+  void parameter(std::string_view name, const Tensor& tensor);
+
+  template <class Module>
+  void child(std::string_view name, const Module& module) {
+    const size_t outer = enter(name);
+    module.visit(*this);
+    path_.resize(outer);
+  }
+
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
+
+ private:
+  size_t enter(std::string_view name);
+
+  std::string path_;
+  std::vector<NamedParameter> parameters_;
+};
+
+template <class Module>
+std::vector<NamedParameter> parameters(const Module& module) {
+  Visitor visitor;
+  module.visit(visitor);
+  return visitor.parameters();
+}
+
+int64_t parameter_count(const std::vector<NamedParameter>& parameters);  // of numbers
+
+// Makes the parameters of layers, each from a stream of its own, in the order of construction.
+class Initializer {
+ public:
+  Initializer(RandomStream random, DType dtype) : random_(random), dtype_(dtype) {}
+
+  Tensor normal(const Shape& shape, double standard_deviation);
+  Tensor zeros(const Shape& shape) const;
+  Tensor ones(const Shape& shape) const;
+  DType dtype() const { return dtype_; }
+
+ private:
+  RandomStream random_;
+  DType dtype_;
+  uint64_t made_ = 0;
+};
+
+// What one forward pass needs beside its inputs.
+struct ForwardContext {
+  bool training = false;   // dropout is active
+  RandomStream random{0};  // of this pass: give every step its own
+  uint64_t streams_taken = 0;
+
+  RandomStream next_stream() { return random.derive(streams_taken++); }
+};
+
+}  // namespace qkv

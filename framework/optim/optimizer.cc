@@ -1,0 +1,126 @@
+#include "framework/optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/kernels/optimizer.h"
+
+namespace qkv {
+namespace {
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const OptimizerOptions& options, std::vector<NamedParameter> parameters)
+      : Optimizer(std::move(parameters), {"velocity"}), options_(options) {}
+
+ private:
+  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
+              double learning_rate, double gradient_scale) const override {
+    Array weight = parameter.array();
+    kernels::sgd({.learning_rate = learning_rate,
+                  .momentum = options_.momentum,
+                  .weight_decay = options_.weight_decay,
+                  .gradient_scale = gradient_scale},
+                 gradient, weight, state[0]);
+  }
+
+  OptimizerOptions options_;
+};
+
+// Adam adds weight_decay * w to the gradient; AdamW takes it off the weight, and of matrices only:
+// biases and the weights of norms are not pulled to zero.
+class Adam final : public Optimizer {
+ public:
+  Adam(const OptimizerOptions& options, std::vector<NamedParameter> parameters, bool decoupled)
+      : Optimizer(std::move(parameters), {"first_moment", "second_moment"}),
+        options_(options),
+        decoupled_(decoupled) {}
+
+ private:
+  void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
+              double learning_rate, double gradient_scale) const override {
+    const auto [beta1, beta2] = options_.betas;
+    const auto t = static_cast<double>(steps());
+    const bool decays = decoupled_ && parameter.rank() >= 2;
+    Array weight = parameter.array();
+    kernels::adam({.learning_rate = learning_rate,
+                   .beta1 = beta1,
+                   .beta2 = beta2,
+                   .epsilon = options_.epsilon,
+                   .l2 = decoupled_ ? 0.0 : options_.weight_decay,
+                   .weight_decay = decays ? options_.weight_decay : 0.0,
+                   .correction1 = 1.0 - std::pow(beta1, t),
+                   .correction2 = 1.0 - std::pow(beta2, t),
+                   .gradient_scale = gradient_scale},
+                  gradient, weight, state[0], state[1]);
+  }
+
+  OptimizerOptions options_;
+  bool decoupled_;
+};
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::string> state_names)
+    : parameters_(std::move(parameters)), state_names_(std::move(state_names)) {
+  for (const NamedParameter& p : parameters_) {
+    std::vector<Array>& arrays = states_.emplace_back();
+    for (size_t i = 0; i < state_names_.size(); ++i) {
+      arrays.push_back(Array::full(p.tensor.shape(), p.tensor.dtype(), 0.0));
+    }
+  }
+}
+
+void Optimizer::step(std::span<const Tensor> gradients, double learning_rate,
+                     double gradient_scale) {
+  if (gradients.size() != parameters_.size()) {
+    fail(absl::StrCat("optimizer: ", gradients.size(), " gradients for ", parameters_.size(),
+                      " parameters"));
+  }
+  ++steps_;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& [name, parameter] = parameters_[i];
+    if (gradients[i].shape() != parameter.shape() || gradients[i].dtype() != parameter.dtype()) {
+      fail(absl::StrCat("optimizer: gradient ", gradients[i].describe(), " for ", name, " ",
+                        parameter.describe()));
+    }
+    update(parameter, gradients[i].array(), states_[i], learning_rate, gradient_scale);
+    Storage storage = parameter.array().storage();
+    storage.count_write();
+  }
+}
+
+std::vector<NamedState> Optimizer::state() const {
+  std::vector<NamedState> result;
+  for (size_t k = 0; k < state_names_.size(); ++k) {
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      result.push_back({absl::StrCat(state_names_[k], ".", parameters_[i].name), states_[i][k]});
+    }
+  }
+  return result;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
+                                          std::vector<NamedParameter> parameters) {
+  if (options.kind == "sgd") return std::make_unique<Sgd>(options, std::move(parameters));
+  if (options.kind == "adam" || options.kind == "adamw") {
+    return std::make_unique<Adam>(options, std::move(parameters), options.kind == "adamw");
+  }
+  fail(absl::StrCat("optimizer: there is no \"", options.kind, "\"; there are sgd, adam, adamw"));
+}
+
+double global_norm(std::span<const Tensor> gradients) {
+  double sum = 0;
+  for (const Tensor& g : gradients) sum += kernels::sum_of_squares(g.array());
+  return std::sqrt(sum);
+}
+
+double clip_scale(double norm, double max_norm) {
+  return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + 1e-6));
+}
+
+}  // namespace qkv

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace qkv {
+
+// The [optimizer] table of a config.
+struct OptimizerOptions {
+  std::string kind = "adamw";   // "sgd", "adam", "adamw"
+  double learning_rate = 1e-3;  // the highest of the schedule
+  std::array<double, 2> betas = {0.9, 0.99};
+  double epsilon = 1e-8;
+  double momentum = 0.0;  // of sgd
+  // adamw: of matrices only, decoupled; sgd and adam: added to the gradient
+  double weight_decay = 0.1;
+  double grad_clip = 1.0;           // the largest global norm of the gradient; 0: no clipping
+  std::string schedule = "cosine";  // "constant", "linear", "cosine"
+  int64_t warmup_steps = 0;
+  double min_learning_rate = 0.0;  // where linear and cosine end
+};
+
+}  // namespace qkv
