@@ -1,0 +1,160 @@
+#include "models/transformer.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/nn/position.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kDeviation = 0.02;
+
+template <class T>
+struct Choice {
+  const char* name;
+  T value;
+};
+
+template <class T>
+T choose(const char* what, const std::string& name, std::initializer_list<Choice<T>> choices) {
+  std::string known;
+  for (const Choice<T>& choice : choices) {
+    if (name == choice.name) return choice.value;
+    absl::StrAppend(&known, known.empty() ? "" : ", ", choice.name);
+  }
+  fail(absl::StrCat("transformer: there is no ", what, " \"", name, "\"; there are ", known));
+}
+
+Norm make_norm(Initializer& init, const ModelOptions& o) {
+  const bool rms = choose<bool>("norm_kind", o.norm_kind, {{"layer", false}, {"rms", true}});
+  if (rms) return {RmsNorm(init, o.d_model)};
+  return {LayerNorm(init, o.d_model, o.bias)};
+}
+
+Block make_block(Initializer& init, const ModelOptions& o) {
+  const double residual_deviation = kDeviation / std::sqrt(2.0 * static_cast<double>(o.num_layers));
+  const int64_t c = o.d_model;
+  Block block;
+  block.pre_norm = o.norm == "pre";
+  block.attention_norm = make_norm(init, o);
+  block.attention = {.query = Linear(init, c, c, o.bias, kDeviation),
+                     .key = Linear(init, c, c, o.bias, kDeviation),
+                     .value = Linear(init, c, c, o.bias, kDeviation),
+                     .output = Linear(init, c, c, o.bias, residual_deviation),
+                     .num_heads = o.num_heads,
+                     .scale_scores = o.scale_scores,
+                     .weight_dropout = {o.dropout},
+                     .output_dropout = {o.dropout}};
+  block.feed_forward_norm = make_norm(init, o);
+  block.feed_forward = {.up = Linear(init, c, o.d_ff, o.bias, kDeviation),
+                        .down = Linear(init, o.d_ff, c, o.bias, residual_deviation),
+                        .activation = choose<Activation>("activation", o.activation,
+                                                         {{"gelu", Activation::kGelu},
+                                                          {"gelu_tanh", Activation::kGeluTanh},
+                                                          {"relu", Activation::kRelu},
+                                                          {"silu", Activation::kSilu}}),
+                        .dropout = {o.dropout}};
+  return block;
+}
+
+}  // namespace
+
+Tensor Norm::operator()(const Tensor& x) const {
+  return std::visit([&](const auto& norm) { return norm(x); }, kind);
+}
+
+void Norm::visit(Visitor& v) const {
+  std::visit([&](const auto& norm) { norm.visit(v); }, kind);
+}
+
+Tensor Block::operator()(const Tensor& x, const AttentionMask& mask,
+                         ForwardContext& context) const {
+  const auto attend = [&](const Tensor& input) {
+    const Scope scope("attention");
+    return attention(input, mask, context);
+  };
+  const auto feed = [&](const Tensor& input) {
+    const Scope scope("feed_forward");
+    return feed_forward(input, context);
+  };
+  if (pre_norm) {
+    const Tensor h = x + attend(attention_norm(x));
+    return h + feed(feed_forward_norm(h));
+  }
+  const Tensor h = attention_norm(x + attend(x));
+  return feed_forward_norm(h + feed(h));
+}
+
+void Block::visit(Visitor& v) const {
+  v.child("attention_norm", attention_norm);
+  v.child("attention", attention);
+  v.child("feed_forward_norm", feed_forward_norm);
+  v.child("feed_forward", feed_forward);
+}
+
+Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t max_length,
+                         Initializer init)
+    : max_length_(max_length),
+      token_embedding_(init, vocabulary_size, o.d_model, kDeviation),
+      pre_norm_(choose<bool>("norm", o.norm, {{"pre", true}, {"post", false}})),
+      tied_(o.tie_embeddings),
+      dropout_{o.dropout} {
+  if (o.num_heads < 1 || o.d_model % o.num_heads != 0) {
+    fail(absl::StrCat("transformer: num_heads ", o.num_heads, " does not divide d_model ",
+                      o.d_model));
+  }
+  enum class Position { kNone, kSinusoidal, kLearned };
+  const auto position = choose<Position>("position", o.position,
+                                         {{"none", Position::kNone},
+                                          {"sinusoidal", Position::kSinusoidal},
+                                          {"learned", Position::kLearned}});
+  if (position == Position::kLearned) {
+    position_embedding_ = Embedding(init, max_length, o.d_model, kDeviation);
+  } else if (position == Position::kSinusoidal) {
+    sinusoids_ = sinusoidal_positions(max_length, o.d_model, init.dtype());
+  }
+  for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));
+  if (pre_norm_) final_norm_ = make_norm(init, o);
+  head_.weight =
+      tied_ ? token_embedding_.weight : init.normal({vocabulary_size, o.d_model}, kDeviation);
+}
+
+Tensor Transformer::embed(const Tensor& tokens, ForwardContext& context) const {
+  const int64_t length = tokens.dim(1);
+  Tensor x = token_embedding_(tokens);  // [B, T, C]
+  const Tensor& positions = sinusoids_.defined() ? sinusoids_ : position_embedding_.weight;
+  if (positions.defined()) x = x + slice(positions, 0, 0, length);
+  return dropout_(x, context);
+}
+
+Tensor Transformer::operator()(const Tensor& tokens, ForwardContext& context) const {
+  if (tokens.rank() != 2 || tokens.dim(1) > max_length_) {
+    fail(absl::StrCat("transformer: needs tokens [B, T] with T at most ", max_length_, ": tokens ",
+                      tokens.describe()));
+  }
+  Tensor x;  // [B, T, C], the residual stream
+  {
+    const Scope scope("embedding");
+    x = embed(tokens, context);
+  }
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const Scope scope(absl::StrCat("blocks.", i));
+    x = blocks_[i](x, {.causal = true, .padding = Tensor()}, context);
+  }
+  const Scope scope("head");
+  if (pre_norm_) x = final_norm_(x);
+  return head_(x);  // [B, T, V]
+}
+
+void Transformer::visit(Visitor& v) const {
+  v.child("token_embedding", token_embedding_);
+  v.child("position_embedding", position_embedding_);
+  for (size_t i = 0; i < blocks_.size(); ++i) v.child(absl::StrCat("blocks.", i), blocks_[i]);
+  if (pre_norm_) v.child("final_norm", final_norm_);
+  if (!tied_) v.child("head", head_);
+}
+
+}  // namespace qkv
