@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "data/dataset.h"
+
+namespace qkv {
+
+// Lays sequences out as a batch, one in each row, padded at the right. Under a causal mask what
+// stands right of a sequence cannot reach it, so the padding needs no mask of its own.
+class BatchBuilder {
+ public:
+  // Throws Error unless rows and length are at least 1.
+  BatchBuilder(int64_t rows, int64_t length, int64_t padding);
+
+  // inputs = sequence[:-1], targets = sequence[1:]; of these, the ones before
+  // sequence[first_target] are ignored. Throws Error on a sequence of less than two tokens or one
+  // longer than a row.
+  void set_row(int64_t row, std::span<const int64_t> sequence, int64_t first_target);
+
+  const Batch& batch() const { return batch_; }
+
+ private:
+  Batch batch_;
+};
+
+// Throws Error unless `first` … `first + count - 1` are in 0 … size - 1 and count is at least 1.
+void check_validation_range(int64_t first, int64_t count, int64_t size);
+
+// Throws Error unless index >= 0 and batch_size >= 1.
+void check_training_batch(int64_t index, int64_t batch_size);
+
+}  // namespace qkv

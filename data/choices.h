@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "framework/core/random.h"
+
+namespace qkv {
+
+// Where a task takes its decisions from, one number at a time. A task written once against this
+// can draw a random question or run through all there are.
+class Choices {
+ public:
+  virtual ~Choices() = default;
+
+  // One of 0 … bound - 1; bound > 0.
+  virtual int64_t below(int64_t bound) = 0;
+
+  int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); }
+};
+
+class RandomChoices final : public Choices {
+ public:
+  explicit RandomChoices(RandomStream stream) : stream_(stream) {}
+
+  int64_t below(int64_t bound) override {
+    return static_cast<int64_t>(stream_.below(static_cast<uint64_t>(bound)));
+  }
+
+ private:
+  RandomStream stream_;
+};
+
+// Every possible sequence of decisions once, in lexicographic order:
+//   EveryChoice every;
+//   do { use(task(every)); } while (every.next());
+// What is asked for may depend on what was answered before.
+class EveryChoice final : public Choices {
+ public:
+  int64_t below(int64_t bound) override;
+
+  // Goes on to the next sequence; false when that was the last.
+  bool next();
+
+ private:
+  struct Decision {
+    int64_t value;
+    int64_t bound;
+  };
+  std::vector<Decision> path_;
+  size_t position_ = 0;
+};
+
+}  // namespace qkv

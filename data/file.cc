@@ -1,0 +1,79 @@
+#include "data/file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "data/utf8.h"
+
+namespace qkv {
+namespace {
+
+absl::StatusOr<std::string> read_bytes(const std::string& path) {
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::not_found) {
+    return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
+  }
+  if (kind == std::filesystem::file_type::directory) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a directory, not a text file"));
+  }
+  if (error) {
+    return absl::PermissionDeniedError(absl::StrCat(path, ": cannot be read: ", error.message()));
+  }
+  if (kind != std::filesystem::file_type::regular) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a regular file"));
+  }
+
+  const auto cannot_read = [&path](int code) {
+    return absl::PermissionDeniedError(
+        absl::StrCat(path, ": cannot be read: ", std::generic_category().message(code)));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             std::fclose);
+  if (!file) return cannot_read(errno);
+  std::string bytes;
+  std::string block(1 << 20, '\0');
+  while (const size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
+    bytes.append(block, 0, count);
+  }
+  if (std::ferror(file.get())) return cannot_read(errno);
+  return bytes;
+}
+
+absl::Status check_utf8(const std::string& path, std::string_view text) {
+  size_t line = 1;
+  for (size_t place = 0; place < text.size();) {
+    const size_t length = code_point_length(text.substr(place));
+    if (length == 0) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s:%d: is not UTF-8: byte 0x%02X at offset %d; iconv can convert it, for example from "
+          "Latin-1: iconv -f latin1 -t utf-8",
+          path, line, static_cast<unsigned char>(text[place]), place));
+    }
+    if (text[place] == '\n') ++line;
+    place += length;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> read_text(const std::string& path) {
+  auto text = read_bytes(path);
+  if (!text.ok()) return text.status();
+  if (absl::Status status = check_utf8(path, *text); !status.ok()) return status;
+
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text->starts_with(kByteOrderMark)) text->erase(0, kByteOrderMark.size());
+  absl::StrReplaceAll({{"\r\n", "\n"}}, &*text);
+  if (text->empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
+  return text;
+}
+
+}  // namespace qkv

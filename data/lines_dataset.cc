@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "data/batch_builder.h"
+#include "data/file.h"
+#include "data/sources.h"
+#include "data/split.h"
+#include "framework/core/random.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kLongestLine = 1024;  // characters
+
+using Tokens = std::vector<int64_t>;
+
+class LinesDataset final : public Dataset {
+ public:
+  // Every line begins and ends with the token of "\n".
+  LinesDataset(Vocabulary vocabulary, std::vector<Tokens> training, std::vector<Tokens> validation,
+               uint64_t seed)
+      : Dataset(std::move(vocabulary)),
+        training_(std::move(training)),
+        validation_(std::move(validation)),
+        stream_(seed) {
+    for (const auto* lines : {&training_, &validation_}) {
+      for (const Tokens& line : *lines) {
+        length_ = std::max(length_, static_cast<int64_t>(line.size()) - 1);
+      }
+    }
+  }
+
+  bool has_answers() const override { return false; }
+  int64_t context_length() const override { return length_; }
+  int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
+  int64_t validation_size() const override { return static_cast<int64_t>(validation_.size()); }
+
+  Batch training_batch(int64_t index, int64_t batch_size) const override {
+    check_training_batch(index, batch_size);
+    const bool everything = training_size() <= batch_size;
+    const int64_t rows = everything ? training_size() : batch_size;
+    BatchBuilder builder(rows, length_, newline());
+    const RandomStream stream =
+        stream_.derive("training lines").derive(static_cast<uint64_t>(index));
+    for (int64_t row = 0; row < rows; ++row) {
+      const uint64_t chosen =
+          everything ? static_cast<uint64_t>(row)
+                     : stream.derive(static_cast<uint64_t>(row)).below(training_.size());
+      builder.set_row(row, training_[chosen], 1);
+    }
+    return builder.batch();
+  }
+
+  Batch validation_batch(int64_t first, int64_t count) const override {
+    check_validation_range(first, count, validation_size());
+    BatchBuilder builder(count, length_, newline());
+    for (int64_t row = 0; row < count; ++row) {
+      builder.set_row(row, validation_[static_cast<size_t>(first + row)], 1);
+    }
+    return builder.batch();
+  }
+
+  Example validation_example(int64_t index) const override {
+    check_validation_range(index, 1, validation_size());
+    const Tokens& line = validation_[static_cast<size_t>(index)];
+    return Example{{line.front()}, {line.begin() + 1, line.end()}};
+  }
+
+ private:
+  int64_t newline() const { return training_.front().front(); }
+
+  std::vector<Tokens> training_;
+  std::vector<Tokens> validation_;
+  int64_t length_ = 1;
+  RandomStream stream_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dataset>> make_lines_dataset(const DataOptions& options,
+                                                            uint64_t seed) {
+  const auto text = read_text(options.path);
+  if (!text.ok()) return text.status();
+  const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, "\n"));
+  if (!vocabulary.ok()) return vocabulary.status();
+
+  std::vector<Tokens> training;
+  std::map<uint64_t, Tokens> held_out;  // by hash: each line once, in an order that means nothing
+  int64_t number = 0;                   // of the line, for messages
+  int64_t examples = 0;                 // lines that are not blank
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    ++number;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    ++examples;
+    auto tokens = vocabulary->encode(absl::StrCat("\n", line, "\n"));
+    if (!tokens.ok()) return tokens.status();
+    const int64_t characters = static_cast<int64_t>(tokens->size()) - 2;
+    if (characters > kLongestLine) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.path, ":", number, ": the line has ", characters, " characters; with task = ",
+          "\"lines\" at most ", kLongestLine, " are allowed; running text is task = \"text\""));
+    }
+    const std::string_view key(line.data(), line.size());
+    if (side_of(key, options.train_fraction) == Split::kTraining) {
+      training.push_back(*std::move(tokens));
+    } else {
+      held_out.emplace(stable_hash(key), *std::move(tokens));
+    }
+  }
+  for (const auto& [side, empty] :
+       {std::pair("training", training.empty()), std::pair("validation", held_out.empty())}) {
+    if (empty) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.path, ": has too few lines: none of its ", examples, " falls on the ", side,
+          " side; give more lines or another train_fraction than ", options.train_fraction));
+    }
+  }
+
+  std::vector<Tokens> validation;
+  for (auto& [hash, line] : held_out) {
+    if (static_cast<int64_t>(validation.size()) == options.validation_examples) break;
+    validation.push_back(std::move(line));
+  }
+  return std::make_unique<LinesDataset>(*vocabulary, std::move(training), std::move(validation),
+                                        seed);
+}
+
+}  // namespace qkv

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace qkv {
+
+// What a run learns from: the [data] table of a config. `length` counts symbols of the question (or
+// characters in a window of text), not tokens.
+struct DataOptions {
+  std::string task = "reverse";  // copy, reverse, sort, addition, modular_addition, parity,
+                                 // associative_recall, induction, text, lines
+  std::string path;              // the file, for text and lines
+  int64_t alphabet = 10;         // how many different symbols
+  int64_t length = 16;           // symbols in a question; characters in a window of text
+  int64_t min_length = 0;  // where questions vary in length: the shortest; 0: all are `length`
+  int64_t validation_length = 0;       // 0: as in training
+  int64_t digits = 3;                  // of each number, for addition
+  int64_t modulus = 97;                // for modular_addition
+  int64_t pairs = 8;                   // for associative_recall
+  double train_fraction = 0.9;         // the share of all examples that training may see
+  int64_t validation_examples = 1000;  // at most; text and modular_addition use all there are
+};
+
+// Something wrong in the options: the key, and what is wrong with its value as the rest of a
+// sentence: {"alphabet", "must be 2 … 62, not 100"}.
+struct OptionMistake {
+  std::string key;
+  std::string message;
+};
+
+// Every mistake that can be seen without opening a file; only the keys that the task reads count.
+std::vector<OptionMistake> find_mistakes(const DataOptions& options);
+
+const std::vector<std::string>& task_names();
+
+}  // namespace qkv

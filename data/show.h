@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/dataset.h"
+#include "data/split.h"
+
+namespace qkv {
+
+// What a data set is, a fact a line: its vocabulary, its lengths, its sizes.
+std::string describe_dataset(const Dataset& dataset);
+
+// `count` examples of a split, one a line, as a model sees them in a batch, and where the loss is:
+//   3141592653=3562951413   loss on: 3562951413
+// Fewer when the split has fewer.
+std::string describe_examples(const Dataset& dataset, Split split, int64_t count);
+
+}  // namespace qkv

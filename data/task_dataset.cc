@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "data/batch_builder.h"
+#include "data/sources.h"
+#include "data/split.h"
+
+namespace qkv {
+namespace {
+
+// Up to so many questions a space is small: all of them are listed at the start.
+constexpr int64_t kSmallSpace = 65536;
+
+class TaskDataset final : public Dataset {
+ public:
+  TaskDataset(const DataOptions& options, Task task, Vocabulary vocabulary, uint64_t seed)
+      : Dataset(std::move(vocabulary)), options_(options), task_(std::move(task)), stream_(seed) {}
+
+  absl::Status fill() {
+    Listing listing = list_all(Split::kTraining, kSmallSpace);
+    if (listing.complete) {
+      if (listing.examples.empty()) return no_question("training", listing.questions);
+      training_ = std::move(listing.examples);
+    }
+
+    const int64_t wanted = options_.validation_examples;
+    // Beyond this limit at most about a quarter of the held-out questions is wanted, so that random
+    // draws seldom meet one that they have already.
+    const auto enough =
+        static_cast<int64_t>(4.0 * static_cast<double>(wanted) / (1.0 - options_.train_fraction));
+    listing =
+        list_all(Split::kValidation, task_.validate_on_all ? std::numeric_limits<int64_t>::max()
+                                                           : std::max(kSmallSpace, enough));
+    if (listing.complete) {
+      if (listing.examples.empty()) return no_question("validation", listing.questions);
+      validation_ = std::move(listing.examples);
+      shuffle(validation_);
+      if (!task_.validate_on_all && validation_size() > wanted) {
+        validation_.resize(static_cast<size_t>(wanted));
+      }
+    } else {
+      draw_validation(wanted);
+    }
+    return absl::OkStatus();
+  }
+
+  bool has_answers() const override { return true; }
+
+  int64_t context_length() const override {
+    return std::max(task_.training_length, task_.validation_length) - 1;
+  }
+
+  int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
+
+  Batch training_batch(int64_t index, int64_t batch_size) const override {
+    check_training_batch(index, batch_size);
+    const bool everything = !training_.empty() && training_size() <= batch_size;
+    const int64_t rows = everything ? training_size() : batch_size;
+    BatchBuilder builder(rows, task_.training_length - 1, padding());
+    const RandomStream stream =
+        stream_.derive("training examples").derive(static_cast<uint64_t>(index));
+    for (int64_t row = 0; row < rows; ++row) {
+      if (everything) {
+        set_row(builder, row, training_[static_cast<size_t>(row)]);
+      } else {
+        set_row(builder, row, draw(Split::kTraining, stream.derive(static_cast<uint64_t>(row))));
+      }
+    }
+    return builder.batch();
+  }
+
+  int64_t validation_size() const override { return static_cast<int64_t>(validation_.size()); }
+
+  Batch validation_batch(int64_t first, int64_t count) const override {
+    check_validation_range(first, count, validation_size());
+    BatchBuilder builder(count, task_.validation_length - 1, padding());
+    for (int64_t row = 0; row < count; ++row) {
+      set_row(builder, row, validation_[static_cast<size_t>(first + row)]);
+    }
+    return builder.batch();
+  }
+
+  Example validation_example(int64_t index) const override {
+    check_validation_range(index, 1, validation_size());
+    return validation_[static_cast<size_t>(index)];
+  }
+
+ private:
+  struct Listing {
+    std::vector<Example> examples;  // those on the side that was asked for
+    int64_t questions = 0;          // on either side
+    bool complete = false;
+  };
+
+  bool is_on(Split split, const Example& example) const {
+    return side_of(vocabulary().decode(example.prompt), options_.train_fraction) == split;
+  }
+
+  // Every example of the split, unless there are more than `limit` questions on both sides.
+  Listing list_all(Split split, int64_t limit) const {
+    Listing listing;
+    EveryChoice every;
+    do {
+      if (listing.questions == limit) return listing;
+      Example example = task_.draw(split, every);
+      ++listing.questions;
+      if (is_on(split, example)) listing.examples.push_back(std::move(example));
+    } while (every.next());
+    listing.complete = true;
+    return listing;
+  }
+
+  // Ends because neither side of a space is empty or tiny: fill() and find_mistakes() see to it.
+  Example draw(Split split, const RandomStream& stream) const {
+    RandomChoices choices(stream);
+    while (true) {
+      Example example = task_.draw(split, choices);
+      if (is_on(split, example)) return example;
+    }
+  }
+
+  void draw_validation(int64_t wanted) {
+    const RandomStream stream = stream_.derive("validation examples");
+    std::set<std::vector<int64_t>> seen;
+    for (uint64_t i = 0; validation_size() < wanted; ++i) {
+      Example example = draw(Split::kValidation, stream.derive(i));
+      if (seen.insert(example.prompt).second) validation_.push_back(std::move(example));
+    }
+  }
+
+  void shuffle(std::vector<Example>& examples) const {
+    RandomChoices choices(stream_.derive("validation order"));
+    for (size_t left = examples.size(); left > 1; --left) {
+      const auto chosen = static_cast<size_t>(choices.below(static_cast<int64_t>(left)));
+      std::swap(examples[left - 1], examples[chosen]);
+    }
+  }
+
+  absl::Status no_question(const char* side, int64_t questions) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data: the task ", options_.task, " has only ", questions,
+        " different questions here and none of them falls on the ", side,
+        " side; ask for longer questions, more symbols or another train_fraction than ",
+        options_.train_fraction));
+  }
+
+  int64_t padding() const { return vocabulary().size() - 1; }
+
+  static void set_row(BatchBuilder& builder, int64_t row, const Example& example) {
+    std::vector<int64_t> sequence = example.prompt;
+    sequence.insert(sequence.end(), example.answer.begin(), example.answer.end());
+    builder.set_row(row, sequence, static_cast<int64_t>(example.prompt.size()));
+  }
+
+  DataOptions options_;
+  Task task_;
+  RandomStream stream_;
+  std::vector<Example> training_;  // all there are, where the space is small
+  std::vector<Example> validation_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,
+                                                           uint64_t seed) {
+  auto vocabulary = Vocabulary::create(task.token_texts);
+  if (!vocabulary.ok()) return vocabulary.status();
+  auto dataset = std::make_unique<TaskDataset>(options, std::move(task), *vocabulary, seed);
+  if (absl::Status status = dataset->fill(); !status.ok()) return status;
+  return dataset;
+}
+
+}  // namespace qkv

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "data/batch_builder.h"
+#include "data/file.h"
+#include "data/sources.h"
+#include "framework/core/random.h"
+
+namespace qkv {
+namespace {
+
+class TextDataset final : public Dataset {
+ public:
+  TextDataset(Vocabulary vocabulary, std::vector<int64_t> tokens, int64_t training_tokens,
+              int64_t length, uint64_t seed)
+      : Dataset(std::move(vocabulary)),
+        tokens_(std::move(tokens)),
+        training_tokens_(training_tokens),
+        length_(length),
+        stream_(seed) {}
+
+  bool has_answers() const override { return false; }
+  int64_t context_length() const override { return length_; }
+
+  Batch training_batch(int64_t index, int64_t batch_size) const override {
+    check_training_batch(index, batch_size);
+    BatchBuilder builder(batch_size, length_, 0);
+    const RandomStream stream =
+        stream_.derive("training windows").derive(static_cast<uint64_t>(index));
+    const auto places = static_cast<uint64_t>(training_tokens_ - length_);
+    for (int64_t row = 0; row < batch_size; ++row) {
+      const auto place = stream.derive(static_cast<uint64_t>(row)).below(places);
+      builder.set_row(row, part(static_cast<int64_t>(place), length_ + 1), 1);
+    }
+    return builder.batch();
+  }
+
+  // Every character of the part but its first is a target once.
+  int64_t validation_size() const override {
+    const int64_t targets = static_cast<int64_t>(tokens_.size()) - training_tokens_ - 1;
+    return (targets + length_ - 1) / length_;
+  }
+
+  Batch validation_batch(int64_t first, int64_t count) const override {
+    check_validation_range(first, count, validation_size());
+    BatchBuilder builder(count, length_, 0);
+    for (int64_t row = 0; row < count; ++row) {
+      builder.set_row(row, validation_window(first + row), 1);
+    }
+    return builder.batch();
+  }
+
+  Example validation_example(int64_t index) const override {
+    check_validation_range(index, 1, validation_size());
+    const std::span<const int64_t> window = validation_window(index);
+    const auto middle = window.begin() + static_cast<int64_t>(window.size()) / 2;
+    return Example{{window.begin(), middle}, {middle, window.end()}};
+  }
+
+ private:
+  std::span<const int64_t> part(int64_t place, int64_t length) const {
+    return std::span(tokens_).subspan(static_cast<size_t>(place), static_cast<size_t>(length));
+  }
+
+  // A window and the target of its last character, which the next window begins with.
+  std::span<const int64_t> validation_window(int64_t index) const {
+    const int64_t place = training_tokens_ + index * length_;
+    return part(place, std::min(length_ + 1, static_cast<int64_t>(tokens_.size()) - place));
+  }
+
+  std::vector<int64_t> tokens_;
+  int64_t training_tokens_;
+  int64_t length_;
+  RandomStream stream_;
+};
+
+absl::Status check_part(const DataOptions& options, const char* name, int64_t part, int64_t whole) {
+  const int64_t needed = options.length + 1;
+  if (part >= needed) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.path, ": is too short: of its ", whole, " characters ", part, " are for ", name,
+      ", and a window of data.length = ", options.length, " needs ", needed, "; give a longer text",
+      part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Dataset>> make_text_dataset(const DataOptions& options,
+                                                           uint64_t seed) {
+  const auto text = read_text(options.path);
+  if (!text.ok()) return text.status();
+
+  const auto vocabulary = Vocabulary::of_characters(*text);
+  if (!vocabulary.ok()) return vocabulary.status();
+  auto tokens = vocabulary->encode(*text);
+  if (!tokens.ok()) return tokens.status();
+
+  const auto whole = static_cast<int64_t>(tokens->size());
+  const auto training = static_cast<int64_t>(static_cast<double>(whole) * options.train_fraction);
+  for (const auto& status : {check_part(options, "training", training, whole),
+                             check_part(options, "validation", whole - training, whole)}) {
+    if (!status.ok()) return status;
+  }
+  return std::make_unique<TextDataset>(*vocabulary, *std::move(tokens), training, options.length,
+                                       seed);
+}
+
+}  // namespace qkv

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace qkv {
+
+// How many bytes the code point at the front of `text` takes: 1 to 4, or 0 when `text` is empty or
+// does not begin with valid UTF-8 (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
+size_t code_point_length(std::string_view text);
+
+}  // namespace qkv
