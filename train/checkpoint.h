@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "data/vocabulary.h"
+#include "framework/nn/module.h"
+#include "framework/optim/optimizer.h"
+#include "models/transformer.h"
+#include "train/options.h"
+#include "train/safetensors.h"
+
+namespace qkv {
+
+// Where a run stands, besides its numbers in arrays. No times: the same run gives the same file.
+struct RunState {
+  int64_t step = 0;          // steps made
+  double best_val_loss = 0;  // meaningful once best_step > 0
+  int64_t best_step = 0;
+};
+
+// A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state
+// under "optimizer.…", and in the metadata the config, the vocabulary and the RunState.
+struct Checkpoint {
+  Config config;
+  Vocabulary vocabulary;
+  int64_t max_length = 0;
+  RunState state;
+  std::vector<NamedArray> arrays;
+};
+
+// Written atomically: a crash or a full disk leaves what was there.
+absl::Status save_checkpoint(const std::string& path, const Config& config,
+                             const Vocabulary& vocabulary, const Transformer& model,
+                             const Optimizer& optimizer, const RunState& state);
+
+// Errors name the file, and say what is wrong with it.
+absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
+
+// Copies the checkpoint's arrays into the model, and into the optimizer where one is given.
+absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
+                     const Transformer& model, Optimizer* optimizer);
+
+// The model of a checkpoint, with its parameters.
+absl::StatusOr<Transformer> restore_model(const std::string& path, const Checkpoint& checkpoint);
+
+}  // namespace qkv

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "data/dataset.h"
+#include "data/split.h"
+#include "models/transformer.h"
+
+namespace qkv {
+
+// How well a model does on a part of the data. An example counts as right when the most likely
+// token is the target at every position that counts, which is so exactly when greedy generation
+// gives the answer.
+struct Evaluation {
+  double loss = 0;               // the mean over all targets
+  double token_accuracy = 0;     // in [0, 1]
+  double sequence_accuracy = 0;  // in [0, 1]
+  int64_t tokens = 0;
+  int64_t sequences = 0;
+};
+
+// Over all validation examples, or over about as many of training (all of them where they are
+// fewer).
+Evaluation evaluate(const Transformer& model, const Dataset& dataset, Split split,
+                    int64_t batch_size);
+
+}  // namespace qkv

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "framework/graph/op.h"
+
+namespace qkv {
+
+// While it lives, looks at every result, forward and backward, for a number that is not finite.
+// Masked scores are -inf on purpose: masked_fill is passed over.
+class FiniteObserver final : public Observer {
+ public:
+  void after_forward(const Op& op, const Inputs& x, const Array& y) override;
+  void after_backward(const Op& op, const Tensor& dy, std::span<const Tensor> dx) override;
+
+  // "softmax (backward, in blocks.1.attention)"; "" when all was finite.
+  const std::string& first() const { return first_; }
+
+ private:
+  void look(const Op& op, const Array& array, const char* direction);
+
+  std::string first_;
+};
+
+}  // namespace qkv

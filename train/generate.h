@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "framework/core/random.h"
+#include "models/transformer.h"
+
+namespace qkv {
+
+// How the next token is chosen from the model's probabilities.
+struct SamplingOptions {
+  double temperature = 1.0;  // divides the logits; 0: always the most likely token
+  int64_t top_k = 0;         // only among the k most likely; 0: all
+  double top_p = 1.0;        // only among the fewest that together have probability p
+  uint64_t seed = 1;
+};
+
+// The next token after `tokens`, which must not be empty; the model sees the last max_length of
+// them.
+int64_t sample_next(const Transformer& model, const std::vector<int64_t>& tokens,
+                    const SamplingOptions& options, RandomStream& random);
+
+// `count` tokens that follow `prompt`. `each`, where given, is told every token as it comes, and
+// stops the generation by returning false.
+std::vector<int64_t> generate(const Transformer& model, std::vector<int64_t> prompt, int64_t count,
+                              const SamplingOptions& options,
+                              const std::function<bool(int64_t)>& each = nullptr);
+
+}  // namespace qkv

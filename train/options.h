@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/options.h"
+#include "framework/optim/options.h"
+#include "models/options.h"
+
+namespace qkv {
+
+// The [train] table of a config.
+struct TrainOptions {
+  int64_t steps = 1000;
+  int64_t batch_size = 64;
+  int64_t accumulation_steps = 1;  // each step adds up this many pieces of the batch
+  double label_smoothing = 0.0;
+  std::string precision = "f32";    // "f32", "f64"
+  int64_t eval_interval = 100;      // steps between evaluations
+  int64_t eval_batch_size = 0;      // 0: batch_size
+  int64_t checkpoint_interval = 0;  // steps between numbered ones; 0: only best and last are kept
+  int64_t log_interval = 10;        // steps between lines of metrics
+  int64_t threads = 0;              // 0: all cores
+};
+
+// A whole experiment: what a config file says.
+struct Config {
+  std::string name = "run";
+  uint64_t seed = 1;
+  DataOptions data;
+  ModelOptions model;
+  OptimizerOptions optimizer;
+  TrainOptions train;
+};
+
+}  // namespace qkv

@@ -1,0 +1,59 @@
+#include "train/samples.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "train/files.h"
+#include "train/generate.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kTextLength = 120;
+constexpr int64_t kTextPrompt = 16;
+
+std::string describe_answer(const Transformer& model, const Vocabulary& vocabulary,
+                            const Example& example) {
+  const auto answer =
+      generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0});
+  return absl::StrCat("  ", escape(vocabulary.decode(example.prompt)), "  expected ",
+                      escape(vocabulary.decode(example.answer)), "  answered ",
+                      escape(vocabulary.decode(answer)),
+                      answer == example.answer ? "  right" : "  wrong");
+}
+
+std::string describe_text(const Transformer& model, const Vocabulary& vocabulary,
+                          const Example& example) {
+  std::vector<int64_t> prompt = example.prompt;
+  prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
+  const auto text = generate(model, prompt, kTextLength, {.temperature = 0.8});
+  return absl::StrCat("  ", escape(vocabulary.decode(prompt)), " | ",
+                      escape(vocabulary.decode(text)));
+}
+
+}  // namespace
+
+std::string describe_samples(const Transformer& model, const Dataset& dataset, int64_t count) {
+  std::string text;
+  const int64_t shown = std::min(dataset.has_answers() ? count : 1, dataset.validation_size());
+  for (int64_t i = 0; i < shown; ++i) {
+    const Example example = dataset.validation_example(i);
+    absl::StrAppend(&text, i > 0 ? "\n" : "",
+                    dataset.has_answers() ? describe_answer(model, dataset.vocabulary(), example)
+                                          : describe_text(model, dataset.vocabulary(), example));
+  }
+  return text;
+}
+
+absl::Status cut_samples(const std::string& path, int64_t last_step) {
+  return cut_lines(path, [&](std::string_view line) -> absl::StatusOr<bool> {
+    absl::string_view text(line.data(), line.size());
+    int64_t step = 0;
+    const bool begins = absl::ConsumePrefix(&text, "step ") && absl::SimpleAtoi(text, &step);
+    return !begins || step <= last_step;
+  });
+}
+
+}  // namespace qkv

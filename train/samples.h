@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "data/dataset.h"
+#include "models/transformer.h"
+
+namespace qkv {
+
+// The first `count` validation examples as a person reads them, a line each: what was asked, what
+// was expected, what the model answered (always the most likely token), and whether that is right.
+// Text: a piece and how the model goes on.
+std::string describe_samples(const Transformer& model, const Dataset& dataset, int64_t count);
+
+// Cuts samples.txt, whose parts begin with a line "step N", after the part of `last_step`.
+absl::Status cut_samples(const std::string& path, int64_t last_step);
+
+}  // namespace qkv

@@ -1,0 +1,282 @@
+#include "train/training_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/kernels/parallel.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/experiment.h"
+#include "train/files.h"
+#include "train/interrupt.h"
+#include "train/metrics.h"
+#include "train/progress.h"
+#include "train/run_folder.h"
+#include "train/samples.h"
+#include "train/trainer.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kSamples = 3;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// One training run, from its folder's first file to its last.
+class TrainingRun {
+ public:
+  TrainingRun(const Config& config, const Dataset& dataset, RunFolder folder)
+      : config_(config), dataset_(dataset), folder_(std::move(folder)), trainer_(config, dataset) {}
+
+  // Goes on from the run's last checkpoint. Nothing in the folder changes before all of it fits.
+  absl::Status restore_last() {
+    const std::string path = folder_.newest_checkpoint();
+    absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
+    if (!checkpoint.ok()) return checkpoint.status();
+    Config comparable = checkpoint->config;
+    comparable.train.threads = config_.train.threads;
+    if (!config_changes(comparable, config_).empty() ||
+        checkpoint->state.step > config_.train.steps) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, ": this is a checkpoint of another run than that of ", folder_.config()));
+    }
+    if (checkpoint->vocabulary.texts() != dataset_.vocabulary().texts()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path,
+          ": its vocabulary is not that of the data; the text has changed since the run began"));
+    }
+    state_ = checkpoint->state;
+    absl::StatusOr<std::vector<Metrics>> before = read_metrics(folder_.metrics());
+    if (!before.ok()) return before.status();
+    for (const Metrics& metrics : *before) {
+      if (metrics.step > state_.step) break;
+      elapsed_seconds_ = metrics.elapsed_seconds.value_or(elapsed_seconds_);
+    }
+    if (absl::Status s = restore(path, *checkpoint, trainer_.model(), &trainer_.optimizer());
+        !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = cut_metrics(folder_.metrics(), state_.step); !s.ok()) return s;
+    return cut_samples(folder_.samples(), state_.step);
+  }
+
+  // A run that has not made a step yet can be resumed, too.
+  absl::Status save_first() const { return save(folder_.last_checkpoint()); }
+
+  absl::Status open_files() {
+    absl::StatusOr<AppendFile> metrics = AppendFile::open(folder_.metrics());
+    if (!metrics.ok()) return metrics.status();
+    absl::StatusOr<AppendFile> samples = AppendFile::open(folder_.samples());
+    if (!samples.ok()) return samples.status();
+    metrics_.emplace(*std::move(metrics));
+    samples_.emplace(*std::move(samples));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<RunOutcome> run() {
+    const InterruptGuard interrupt;
+    Progress progress(trainer_.steps_made(), config_.train.steps);
+    if (trainer_.steps_made() == config_.train.steps) {
+      progress.say(absl::StrCat("this run is finished: all ", config_.train.steps,
+                                " steps were made before"));
+      return finish(progress);
+    }
+    introduce(progress);
+    while (trainer_.steps_made() < config_.train.steps) {
+      if (interrupt.interrupted()) return stop(progress);
+      if (absl::Status status = step(progress); !status.ok()) return with_what_is_kept(status);
+    }
+    return finish(progress);
+  }
+
+ private:
+  void introduce(Progress& progress) const {
+    const auto all = parameters(trainer_.model());
+    progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config_.name,
+                                 parameter_count(all), config_.train.precision,
+                                 kernels::num_threads(), folder_.path()));
+    if (trainer_.steps_made() > 0) {
+      progress.say(absl::StrCat("going on after step ", trainer_.steps_made()));
+    }
+  }
+
+  absl::Status step(Progress& progress) {
+    const Clock::time_point start = Clock::now();
+    absl::StatusOr<StepResult> result = trainer_.step();
+    if (!result.ok()) return result.status();
+    const double seconds = seconds_since(start);
+    state_.step = trainer_.steps_made();
+    elapsed_seconds_ += seconds;
+    tokens_since_log_ += result->tokens;
+    seconds_since_log_ += seconds;
+
+    Metrics metrics;
+    metrics.step = state_.step;
+    metrics.loss = result->loss;
+    metrics.learning_rate = result->learning_rate;
+    metrics.grad_norm = result->grad_norm;
+    metrics.tokens_per_second = static_cast<double>(tokens_since_log_) / seconds_since_log_;
+    metrics.elapsed_seconds = elapsed_seconds_;
+
+    const bool last = state_.step == config_.train.steps;
+    const bool evaluates = last || state_.step % config_.train.eval_interval == 0;
+    if (evaluates) {
+      if (absl::Status status = evaluate_now(metrics, progress); !status.ok()) return status;
+    } else {
+      progress.step(metrics);
+    }
+    if (evaluates || state_.step % config_.train.log_interval == 0) {
+      if (absl::Status status = metrics_->append(metrics_to_json(metrics)); !status.ok()) {
+        return status;
+      }
+      tokens_since_log_ = 0;
+      seconds_since_log_ = 0;
+    }
+    return save_after(metrics, evaluates);
+  }
+
+  absl::Status evaluate_now(Metrics& metrics, Progress& progress) {
+    const int64_t batch_size = config_.train.eval_batch_size > 0 ? config_.train.eval_batch_size
+                                                                 : config_.train.batch_size;
+    const Evaluation validation =
+        evaluate(trainer_.model(), dataset_, Split::kValidation, batch_size);
+    if (!std::isfinite(validation.loss)) {
+      return absl::DataLossError(absl::StrCat(
+          "step ", metrics.step, ": the validation loss is ", validation.loss,
+          ", not a finite number; nothing of this step was saved. A lower learning_rate or more "
+          "warmup_steps may help"));
+    }
+    metrics.val_loss = validation.loss;
+    if (dataset_.has_answers()) {
+      metrics.val_token_accuracy = validation.token_accuracy;
+      metrics.val_sequence_accuracy = validation.sequence_accuracy;
+      metrics.train_sequence_accuracy =
+          evaluate(trainer_.model(), dataset_, Split::kTraining, batch_size).sequence_accuracy;
+    }
+    progress.evaluation(metrics);
+    const std::string samples = describe_samples(trainer_.model(), dataset_, kSamples);
+    progress.say(samples);
+    return samples_->append(absl::StrCat("step ", metrics.step, "\n", samples, "\n"));
+  }
+
+  // The metrics of a step stand in their file before its checkpoint does.
+  absl::Status save_after(const Metrics& metrics, bool evaluated) {
+    const int64_t interval = config_.train.checkpoint_interval;
+    const bool numbered = interval > 0 && state_.step % interval == 0;
+    if ((evaluated || numbered) && !parameters_are_finite()) {
+      return absl::DataLossError(
+          absl::StrCat("step ", state_.step,
+                       ": a parameter is no longer a finite number; nothing of this step "
+                       "was saved. A lower learning_rate or more warmup_steps may help"));
+    }
+    const bool best =
+        metrics.val_loss && (state_.best_step == 0 || *metrics.val_loss < state_.best_val_loss);
+    if (best) {
+      state_.best_val_loss = *metrics.val_loss;
+      state_.best_step = state_.step;
+      if (absl::Status status = save(folder_.best_checkpoint()); !status.ok()) return status;
+    }
+    if (numbered) {
+      if (absl::Status status = save(folder_.checkpoint(state_.step)); !status.ok()) return status;
+    }
+    return evaluated || numbered ? save(folder_.last_checkpoint()) : absl::OkStatus();
+  }
+
+  bool parameters_are_finite() const {
+    return std::ranges::all_of(parameters(trainer_.model()), [](const NamedParameter& p) {
+      return kernels::all_finite(p.tensor.array());
+    });
+  }
+
+  absl::Status save(const std::string& path) const {
+    return save_checkpoint(path, config_, dataset_.vocabulary(), trainer_.model(),
+                           trainer_.optimizer(), state_);
+  }
+
+  absl::Status with_what_is_kept(const absl::Status& status) const {
+    return absl::Status(status.code(), absl::StrCat(status.message(), "; the checkpoints in ",
+                                                    folder_.path(), " are kept"));
+  }
+
+  absl::StatusOr<RunOutcome> stop(Progress& progress) {
+    if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
+    progress.say(absl::StrCat("stopped after step ", state_.step, " of ", config_.train.steps,
+                              "; saved. The same command with --resume goes on"));
+    return RunOutcome::kInterrupted;
+  }
+
+  absl::StatusOr<RunOutcome> finish(Progress& progress) {
+    progress.say(absl::StrFormat(
+        "trained %d steps in %s; the best validation loss is %.4f, at step %d", state_.step,
+        format_duration(elapsed_seconds_), state_.best_val_loss, state_.best_step));
+    progress.say(absl::StrCat("in ", folder_.path(),
+                              ": config.toml, metrics.jsonl, samples.txt, "
+                              "checkpoints/best.safetensors"));
+    return RunOutcome::kFinished;
+  }
+
+  const Config config_;
+  const Dataset& dataset_;
+  RunFolder folder_;
+  std::optional<AppendFile> metrics_, samples_;
+  Trainer trainer_;
+  RunState state_;
+  double elapsed_seconds_ = 0;  // of training, over all resumes
+  int64_t tokens_since_log_ = 0;
+  double seconds_since_log_ = 0;
+};
+
+// A resumed run goes on with the config it began with; train.threads alone may differ.
+absl::Status check_same_config(const std::string& path, const Config& now) {
+  absl::StatusOr<LoadedConfig> before = load_config(path);
+  if (!before.ok()) return before.status();
+  Config comparable = now;
+  comparable.train.threads = before->config.train.threads;
+  const std::vector<std::string> changes = config_changes(comparable, before->config);
+  if (changes.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--resume goes on with the config the run began with (", path, "), and this one differs: ",
+      absl::StrJoin(changes, "; "), ". Undo the change, or start a new run with another --out"));
+}
+
+absl::StatusOr<RunFolder> open_folder(const std::string& path, const Config& config, bool resume) {
+  if (!resume) return RunFolder::create(path, config);
+  absl::StatusOr<RunFolder> folder = RunFolder::resume(path);
+  if (!folder.ok()) return folder;
+  if (absl::Status status = check_same_config(folder->config(), config); !status.ok()) {
+    return status;
+  }
+  return folder;
+}
+
+}  // namespace
+
+absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
+                                        const TrainingRunOptions& options) {
+  const Config& config = loaded.config;
+  kernels::set_num_threads(static_cast<int>(config.train.threads));
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config.data, config.seed);
+  if (!dataset.ok()) return dataset.status();
+
+  const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
+  absl::StatusOr<RunFolder> folder = open_folder(out, config, options.resume);
+  if (!folder.ok()) return folder.status();
+  TrainingRun run(config, **dataset, *std::move(folder));
+  const absl::Status begun = options.resume ? run.restore_last() : run.save_first();
+  if (!begun.ok()) return begun;
+  if (absl::Status status = run.open_files(); !status.ok()) return status;
+  return run.run();
+}
+
+}  // namespace qkv
