@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace qkv {
+
+// One row of a batch, read back with nothing but the vocabulary.
+struct Row {
+  std::string inputs;               // all of them, with the padding
+  std::vector<std::string> wanted;  // the text of each target; "" where it is ignored
+};
+
+inline std::vector<Row> rows_of(const Dataset& dataset, const Batch& batch) {
+  const int64_t length = batch.inputs.shape()[1];
+  std::vector<Row> rows;
+  for (int64_t row = 0; row < batch.inputs.shape()[0]; ++row) {
+    const int64_t* inputs = batch.inputs.data<int64_t>() + row * length;
+    const int64_t* targets = batch.targets.data<int64_t>() + row * length;
+    rows.push_back({dataset.vocabulary().decode({inputs, inputs + length}), {}});
+    for (int64_t t = 0; t < length; ++t) {
+      rows.back().wanted.push_back(
+          targets[t] == -1 ? "" : dataset.vocabulary().texts().at(static_cast<size_t>(targets[t])));
+    }
+  }
+  return rows;
+}
+
+inline std::unique_ptr<Dataset> dataset_of(const DataOptions& options, uint64_t seed = 1) {
+  auto dataset = make_dataset(options, seed);
+  if (!dataset.ok()) throw std::runtime_error(std::string(dataset.status().message()));
+  return *std::move(dataset);
+}
+
+inline std::string error_of(const DataOptions& options) {
+  const auto dataset = make_dataset(options, 1);
+  return dataset.ok() ? "no error" : std::string(dataset.status().message());
+}
+
+inline bool same(const Batch& a, const Batch& b) {
+  return a.inputs.shape() == b.inputs.shape() && a.inputs.to_vector() == b.inputs.to_vector() &&
+         a.targets.to_vector() == b.targets.to_vector();
+}
+
+}  // namespace qkv

@@ -1,0 +1,263 @@
+// The tasks, seen from outside: what stands in their batches, read back as text and answered again
+// by code that shares nothing with theirs.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "data/show.h"
+#include "tests/data/rows.h"
+
+namespace qkv {
+namespace {
+
+struct Case {
+  std::string name;
+  DataOptions options;
+  // Where the answer begins in the text of a whole sequence, and what it should be; sizes count
+  // tokens.
+  std::function<size_t(const std::vector<std::string>&)> answer_begins;
+  std::function<std::vector<std::string>(const std::vector<std::string>& question)> answer;
+};
+
+using Words = std::vector<std::string>;
+
+size_t place_of(const Words& words, const std::string& word) {
+  return static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
+size_t after_equals(const Words& words) { return place_of(words, "=") + 1; }
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  const auto add = [&all](const std::string& name) -> Case& {
+    all.push_back({name, {}, after_equals, {}});
+    all.back().options.task = name;
+    return all.back();
+  };
+
+  Case& copy = add("copy");
+  copy.answer = [](const Words& words) { return Words(words.begin(), words.end() - 1); };
+
+  Case& reverse = add("reverse");
+  reverse.answer = [](const Words& words) {
+    Words answer;
+    for (size_t i = words.size() - 1; i-- > 0;) answer.push_back(words[i]);
+    return answer;
+  };
+
+  Case& sort = add("sort");
+  sort.options.alphabet = 12;  // a … l
+  sort.options.min_length = 3;
+  sort.options.length = 9;
+  sort.answer = [](const Words& words) {
+    const std::multiset<std::string> sorted(words.begin(), words.end() - 1);
+    return Words(sorted.begin(), sorted.end());
+  };
+
+  Case& parity = add("parity");
+  parity.options.min_length = 2;
+  parity.options.length = 14;
+  parity.options.validation_length = 20;
+  parity.answer = [](const Words& words) {
+    return Words{std::count(words.begin(), words.end(), "1") % 2 == 0 ? "0" : "1"};
+  };
+
+  Case& addition = add("addition");
+  addition.answer = [](const Words& words) {
+    std::string text;
+    for (const std::string& word : words) text += word;
+    const int sum = std::stoi(text.substr(0, 3)) + std::stoi(text.substr(4, 3));
+    std::string digits = std::to_string(10000 + sum).substr(1);
+    std::reverse(digits.begin(), digits.end());
+    Words answer;
+    for (const char digit : digits) answer.emplace_back(1, digit);
+    return answer;
+  };
+
+  Case& modular = add("modular_addition");
+  modular.options.train_fraction = 0.3;
+  modular.answer = [](const Words& words) {
+    return Words{std::to_string((std::stoi(words[0]) + std::stoi(words[2])) % 97)};
+  };
+
+  Case& recall = add("associative_recall");
+  recall.options.alphabet = 16;
+  recall.answer_begins = [](const Words& words) { return place_of(words, "=") + 2; };
+  recall.answer = [](const Words& words) {
+    std::map<std::string, std::string> table;
+    for (size_t i = 0; words[i] != "="; i += 2) table[words[i]] = words[i + 1];
+    return Words{table.at(words.back())};
+  };
+
+  Case& induction = add("induction");
+  induction.options.alphabet = 26;
+  induction.options.min_length = 8;
+  induction.answer_begins = [](const Words& words) {
+    size_t i = 1;
+    while (words[i] != words[0]) ++i;
+    return i + 1;
+  };
+  induction.answer = [](const Words& words) {
+    std::map<std::string, std::string> next;
+    for (size_t i = 0; i + 1 < words.size(); ++i) next[words[i]] = words[i + 1];
+    Words answer;
+    for (std::string last = words.back(); words.size() + answer.size() < 32;) {
+      answer.push_back(last = next.at(last));
+    }
+    return answer;
+  };
+  return all;
+}
+
+class TaskTest : public testing::TestWithParam<Case> {};
+
+// Every row of both splits: inputs and targets are one sequence shifted by one, only the answer is
+// wanted, it is the right one, and only padding follows.
+void check_row(const Case& test, const Dataset& dataset, const Row& row) {
+  const bool spaced = test.name == "modular_addition";
+  const Words inputs = spaced ? Words(absl::StrSplit(row.inputs, ' '))
+                              : Words(absl::StrSplit(row.inputs, absl::ByLength(1)));
+  ASSERT_EQ(inputs.size(), row.wanted.size());
+  const size_t begin = test.answer_begins(inputs);
+  const Words question(inputs.begin(), inputs.begin() + static_cast<int64_t>(begin));
+  const Words answer = test.answer(question);
+
+  ASSERT_LE(begin + answer.size(), inputs.size() + 1);
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    const size_t next = t + 1;
+    const bool is_answer = next >= begin && next < begin + answer.size();
+    EXPECT_EQ(row.wanted[t], is_answer ? answer[next - begin] : "") << row.inputs << " at " << t;
+    if (next >= begin && next < inputs.size()) {
+      // The last token of a sequence is a target only.
+      const bool is_input = next + 1 < begin + answer.size();
+      EXPECT_EQ(inputs[next], is_input ? answer[next - begin] : "_") << row.inputs;
+    }
+  }
+  EXPECT_LE(inputs.size(), static_cast<size_t>(dataset.context_length()));
+}
+
+TEST_P(TaskTest, AsksForTheRightAnswerAndNothingElse) {
+  const auto dataset = dataset_of(GetParam().options);
+  EXPECT_TRUE(dataset->has_answers());
+  for (int64_t index = 0; index < 8; ++index) {
+    const Batch batch = dataset->training_batch(index, 32);
+    ASSERT_EQ(batch.inputs.shape()[0], 32);
+    for (const Row& row : rows_of(*dataset, batch)) check_row(GetParam(), *dataset, row);
+  }
+  const Batch batch = dataset->validation_batch(0, dataset->validation_size());
+  for (const Row& row : rows_of(*dataset, batch)) check_row(GetParam(), *dataset, row);
+}
+
+TEST_P(TaskTest, ABatchIsAFunctionOfSeedAndIndexAlone) {
+  const auto dataset = dataset_of(GetParam().options, 3);
+  const Batch batch = dataset->training_batch(7, 16);
+  dataset->training_batch(8, 5);
+  EXPECT_TRUE(same(batch, dataset->training_batch(7, 16)));
+  EXPECT_TRUE(same(batch, dataset_of(GetParam().options, 3)->training_batch(7, 16)));
+  EXPECT_FALSE(same(batch, dataset->training_batch(8, 16)));
+  EXPECT_FALSE(same(batch, dataset_of(GetParam().options, 4)->training_batch(7, 16)));
+}
+
+TEST_P(TaskTest, ARowDoesNotDependOnTheSizeOfItsBatch) {
+  const auto dataset = dataset_of(GetParam().options);
+  const auto small = rows_of(*dataset, dataset->training_batch(2, 3));
+  const auto large = rows_of(*dataset, dataset->training_batch(2, 9));
+  for (size_t row = 0; row < 3; ++row) EXPECT_EQ(small[row].inputs, large[row].inputs);
+}
+
+TEST_P(TaskTest, ValidationAsksDifferentQuestionsThatTrainingNeverSees) {
+  const auto dataset = dataset_of(GetParam().options);
+  std::set<std::string> held_out;
+  for (int64_t i = 0; i < dataset->validation_size(); ++i) {
+    const Example example = dataset->validation_example(i);
+    EXPECT_TRUE(held_out.insert(dataset->vocabulary().decode(example.prompt)).second) << i;
+  }
+  for (int64_t index = 0; index < 40; ++index) {
+    for (const Row& row : rows_of(*dataset, dataset->training_batch(index, 64))) {
+      const std::string& text = row.inputs;
+      // Prompts are prefixes: the longest question held out that could be one is looked up.
+      for (size_t length = 1; length <= text.size(); ++length) {
+        ASSERT_FALSE(held_out.contains(text.substr(0, length))) << text;
+      }
+    }
+  }
+}
+
+TEST_P(TaskTest, AValidationExampleIsTheRowOfTheSameNumber) {
+  const auto dataset = dataset_of(GetParam().options);
+  const Batch batch = dataset->validation_batch(5, 3);
+  const auto rows = rows_of(*dataset, batch);
+  for (int64_t i = 0; i < 3; ++i) {
+    const Example example = dataset->validation_example(5 + i);
+    const Row& row = rows[static_cast<size_t>(i)];
+    EXPECT_TRUE(row.inputs.starts_with(dataset->vocabulary().decode(example.prompt)));
+    std::vector<int64_t> wanted;
+    for (const std::string& text : row.wanted) {
+      if (!text.empty()) wanted.push_back(dataset->vocabulary().encode(text)->front());
+    }
+    EXPECT_EQ(wanted, example.answer);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, TaskTest, testing::ValuesIn(cases()),
+                         [](const auto& test) { return test.param.name; });
+
+// The same on every machine and in every version: runs in the README can be repeated.
+TEST(TaskGoldenTest, SeedOneMakesTheseExamples) {
+  std::string text;
+  for (const Case& test : cases()) {
+    const auto dataset = dataset_of(test.options);
+    absl::StrAppend(&text, test.name, "\n", describe_examples(*dataset, Split::kTraining, 2),
+                    describe_examples(*dataset, Split::kValidation, 2));
+  }
+  EXPECT_EQ(text, R"(copy
+4407256034545340=4407256034545340   loss on: 4407256034545340
+7398918221391322=7398918221391322   loss on: 7398918221391322
+3707055434835982=3707055434835982   loss on: 3707055434835982
+6442040189449561=6442040189449561   loss on: 6442040189449561
+reverse
+4407256034545340=0435454306527044   loss on: 0435454306527044
+7398918221391322=2231931228198937   loss on: 2231931228198937
+3707055434835982=2895384345507073   loss on: 2895384345507073
+6442040189449561=1659449810402446   loss on: 1659449810402446
+sort
+fbjdgh=bdfghj   loss on: bdfghj
+eljlckdc=ccdejkll   loss on: ccdejkll
+beljgg=beggjl   loss on: beggjl
+lhejk=ehjkl   loss on: ehjkl
+parity
+0010110=1   loss on: 1
+011101000010=1   loss on: 1
+00111011101111100011=1   loss on: 1
+00000110100000001100=1   loss on: 1
+addition
+440+725=5611   loss on: 5611
+739+891=0361   loss on: 0361
+652+613=5621   loss on: 5621
+949+637=6851   loss on: 6851
+modular_addition
+43 + 47 = 90   loss on: 90
+38 + 93 = 34   loss on: 34
+46 + 66 = 15   loss on: 15
+45 + 55 = 3   loss on: 3
+associative_recall
+hFiGdInHaJlFmHeA=lF   loss on: F
+fPbBmOaEcGiDpEjH=mO   loss on: O
+pDkMaCbMfOcMjLhK=hK   loss on: K
+dLmIkJhAoDpBgDiE=pB   loss on: B
+induction
+mduiqshnprjtmduiqshnprjtmduiqshn   loss on: duiqshnprjtmduiqshn
+jzvbixlgkpdnramjzvbixlgkpdnramjz   loss on: zvbixlgkpdnramjz
+gloevmxjwzgloevmxjwzgloevmxjwzgl   loss on: loevmxjwzgloevmxjwzgl
+zwmcipxjsunfyazwmcipxjsunfyazwmc   loss on: wmcipxjsunfyazwmc
+)");
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,277 @@
+#include "framework/autograd/backward.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/core/storage.h"
+#include "framework/graph/node.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+using Values = std::vector<double>;
+
+void change_in_place(const Tensor& x) {
+  Array array = x.array();
+  array.mutable_data<double>()[0] += 1.0;
+  array.storage().count_write();
+}
+
+TEST(BackwardTest, GradientsAreValues) {
+  const Tensor w = leaf({2}, {3, 4}), x = constant({2}, {5, 6}, DType::f64);
+  const Gradients g = backward(sum(w * x));
+  EXPECT_EQ(g[w].to_vector(), (Values{5, 6}));
+  EXPECT_EQ(g.size(), 1u);
+  EXPECT_TRUE(g.contains(w));
+  EXPECT_FALSE(g.contains(x));
+  EXPECT_FALSE(g[w].requires_grad());
+  // Another walk leaves the first one's gradients as they are.
+  const Gradients h = backward(sum(w * w));
+  EXPECT_EQ(g[w].to_vector(), (Values{5, 6}));
+  EXPECT_EQ(h[w].to_vector(), (Values{6, 8}));
+}
+
+TEST(BackwardTest, TheGradientOfAConstantIsAnError) {
+  const Tensor w = leaf({2}, {3, 4}), x = constant({2}, {5, 6}, DType::f64);
+  const Gradients g = backward(sum(w * x));
+  EXPECT_EQ(error_of([&] { g[x]; }), "gradients: there is none for f64[2]: it is a constant");
+  EXPECT_EQ(error_of([&] {
+              g[leaf({3}, {1, 2, 3})];
+            }),
+            "gradients: there is none for f64[3]: the output does not depend on it, or it is "
+            "neither a leaf nor in `keep`");
+}
+
+TEST(BackwardTest, CopiesOfAParameterShareItsGradient) {
+  const Tensor w = leaf({1}, {3});
+  const Tensor copy = w;
+  const Gradients g = backward(sum(w * copy));
+  EXPECT_EQ(g[copy].item(), 6.0);
+  EXPECT_EQ(g[w].item(), 6.0);
+}
+
+TEST(BackwardTest, ADiamondAddsUpWhatComesByBothSides) {
+  const Tensor x = leaf({1}, {2});
+  const Tensor a = x * x;  // x²
+  const Tensor left = a * x, right = 3.0 * a;
+  const Gradients g = backward(sum(left * right));  // 3 x⁵
+  EXPECT_EQ(g[x].item(), 15.0 * 16.0);
+}
+
+TEST(BackwardTest, ATensorUsedManyTimesGetsTheSumOfItsGradients) {
+  const Tensor x = leaf({2}, {2, 3});
+  Tensor y = x;
+  for (int i = 1; i < 1000; ++i) y = y + x;
+  EXPECT_EQ(backward(sum(y))[x].to_vector(), (Values{1000, 1000}));
+}
+
+TEST(BackwardTest, GradientsThatShareStorageAreNotAddedIntoEachOther) {
+  // add passes one tensor on to both of its inputs; adding to one must not change the other.
+  const Tensor a = leaf({2}, {1, 2}), b = leaf({2}, {3, 4});
+  const Tensor cotangent = constant({2}, {1.0, 10.0}, DType::f64);
+  const Gradients g = backward((a + b) + a, {.cotangent = cotangent});
+  EXPECT_EQ(g[a].to_vector(), (Values{2, 20}));
+  EXPECT_EQ(g[b].to_vector(), (Values{1, 10}));
+  EXPECT_EQ(cotangent.to_vector(), (Values{1, 10}));
+}
+
+TEST(BackwardTest, ALeafAsTheOutputHasTheCotangentAsItsGradient) {
+  const Tensor w = leaf({}, {3});
+  EXPECT_EQ(backward(w)[w].item(), 1.0);
+  const Tensor v = leaf({2}, {3, 4});
+  EXPECT_EQ(backward(v, {.cotangent = constant({2}, {5, 6}, DType::f64)})[v].to_vector(),
+            (Values{5, 6}));
+}
+
+TEST(BackwardTest, CotangentsMustFitTheOutput) {
+  const Tensor w = leaf({2}, {3, 4});
+  EXPECT_EQ(error_of([&] { backward(w * w); }),
+            "backward: f64[2] is not a scalar: give the gradient of it as `cotangent`");
+  EXPECT_EQ(error_of([&] { backward(w * w, {.cotangent = zeros({3}, DType::f64)}); }),
+            "backward: output f64[2] and cotangent f64[3] differ");
+  EXPECT_EQ(error_of([&] { backward(w * w, {.cotangent = zeros({2})}); }),
+            "backward: output f64[2] and cotangent f32[2] differ");
+  EXPECT_EQ(error_of([] { backward(zeros({})); }),
+            "backward: f32[] does not depend on any parameter");
+}
+
+TEST(BackwardTest, ASecondWalkNeedsAGraphThatWasKept) {
+  const Tensor w = leaf({2}, {3, 4});
+  const Tensor loss = sum(w * w);
+  EXPECT_EQ(backward(loss, {.keep_graph = true})[w].to_vector(), (Values{6, 8}));
+  EXPECT_EQ(backward(loss)[w].to_vector(), (Values{6, 8}));
+  EXPECT_EQ(error_of([&] { backward(loss); }),
+            "backward: this graph was walked before and let go; walk it with keep_graph the first "
+            "time");
+}
+
+TEST(BackwardTest, GradientsOfGradientsAreRight) {
+  const Tensor x = leaf({3}, {1, 2, -3});
+  const Gradients first = backward(sum(x * x * x), {.create_graph = true});
+  const Gradients second = backward(sum(first[x]), {.create_graph = true});
+  EXPECT_EQ(first[x].to_vector(), (Values{3, 12, 27}));
+  EXPECT_EQ(second[x].to_vector(), (Values{6, 12, -18}));  // d²/dx² x³ = 6 x
+  EXPECT_EQ(backward(sum(second[x]))[x].to_vector(), (Values{6, 6, 6}));
+}
+
+TEST(BackwardTest, WithoutCreateGraphGradientsAreConstants) {
+  const Tensor x = leaf({1}, {2});
+  const Gradients g = backward(sum(x * x));
+  EXPECT_FALSE(g[x].requires_grad());
+}
+
+TEST(BackwardTest, ATensorChangedInPlaceAfterItsUseIsAnError) {
+  const Tensor w = leaf({2}, {3, 4}), v = leaf({2}, {5, 6});
+  const Tensor product = w * v;
+  change_in_place(v);
+  EXPECT_EQ(error_of([&] { backward(sum(product)); }),
+            "mul: input 1 f64[2] was changed in place between forward and backward");
+  const Tensor y = exp(w);
+  change_in_place(y);
+  EXPECT_EQ(error_of([&] { backward(sum(y)); }),
+            "exp: output f64[2] was changed in place between forward and backward");
+}
+
+TEST(BackwardTest, ATensorChangedInPlaceThatBackwardDoesNotReadIsNone) {
+  const Tensor w = leaf({2}, {3, 4}), v = leaf({2}, {5, 6});
+  const Tensor total = sum(w + v);
+  change_in_place(v);
+  EXPECT_EQ(backward(total)[w].to_vector(), (Values{1, 1}));
+}
+
+TEST(BackwardTest, ErrorsInBackwardNameThePlaceInTheModel) {
+  const Tensor w = leaf({2}, {3, 4});
+  Tensor y;
+  {
+    const Scope block("blocks.2");
+    const Scope attention("attention");
+    y = sum(w * w);
+  }
+  change_in_place(w);
+  EXPECT_EQ(error_of([&] { backward(y); }),
+            "mul: input 1 f64[2] was changed in place between forward and backward (in "
+            "blocks.2.attention)");
+  EXPECT_EQ(Scope::current(), "");
+}
+
+TEST(BackwardTest, KeepGivesGradientsBetweenTheLeavesAndTheOutput) {
+  const Tensor x = leaf({2}, {3, 4});
+  const Tensor hidden = x * x;
+  const Gradients g = backward(sum(hidden * hidden), {.keep = {hidden}});
+  EXPECT_EQ(g[hidden].to_vector(), (Values{18, 32}));
+  EXPECT_EQ(g[x].to_vector(), (Values{108, 256}));
+  EXPECT_EQ(g.size(), 2u);
+}
+
+TEST(BackwardTest, ABranchThatTheLossDoesNotUseIsNotWalked) {
+  const Tensor x = leaf({1}, {2}), unused = leaf({1}, {5});
+  const Tensor branch = x * unused;
+  const Gradients g = backward(sum(x * x));
+  EXPECT_FALSE(g.contains(unused));
+  EXPECT_EQ(backward(sum(branch))[unused].item(), 2.0);
+}
+
+TEST(NoGradTest, NothingIsRecordedWhileItLives) {
+  const Tensor w = leaf({1}, {2});
+  {
+    const NoGrad no_grad;
+    EXPECT_FALSE((w * w).requires_grad());
+    { const NoGrad inner; }
+    EXPECT_FALSE((w * w).requires_grad());
+  }
+  EXPECT_TRUE((w * w).requires_grad());
+}
+
+TEST(NoGradTest, DetachedTensorsPassNoGradientOn) {
+  const Tensor w = leaf({1}, {2});
+  EXPECT_EQ(backward(sum(w * w.detached()))[w].item(), 2.0);
+}
+
+constexpr int kLong = 100000;
+
+Tensor long_chain(const Tensor& x) {
+  Tensor y = x;
+  for (int i = 0; i < kLong; ++i) y = y + 1.0;
+  return y;
+}
+
+TEST(LongChainTest, IsWalked) {
+  const Tensor x = leaf({}, {1});
+  const Tensor y = long_chain(x);
+  EXPECT_EQ(y.item(), 1.0 + kLong);
+  EXPECT_EQ(backward(y)[x].item(), 1.0);
+}
+
+TEST(LongChainTest, IsDestroyedWithoutAWalk) {
+  const Tensor x = leaf({}, {1});
+  std::weak_ptr<Node> first, last;
+  {
+    const Tensor start = x + 1.0;
+    first = start.node();
+    const Tensor y = long_chain(start);
+    last = y.node();
+  }
+  EXPECT_TRUE(first.expired());
+  EXPECT_TRUE(last.expired());
+}
+
+TEST(LongChainTest, IsWalkedKeptAndWalkedAgain) {
+  const Tensor x = leaf({}, {1});
+  const Tensor y = long_chain(x);
+  EXPECT_EQ(backward(y, {.keep_graph = true})[x].item(), 1.0);
+  EXPECT_EQ(backward(y, {.create_graph = true})[x].item(), 1.0);
+}
+
+// Memory in use as each op's backward begins.
+class MemoryObserver final : public Observer {
+ public:
+  void before_backward(const Op&, const Tensor&) override {
+    in_use.push_back(allocator_statistics().bytes_in_use);
+  }
+  std::vector<uint64_t> in_use;
+};
+
+TEST(MemoryTest, SavedTensorsAreLetGoAsTheWalkGoes) {
+  const Tensor x = parameter(Array::full({1 << 16}, DType::f64, 0.0));
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  Tensor y = x;
+  for (int i = 0; i < 40; ++i) y = tanh(y);  // each saves half a megabyte
+  y = sum(y);
+  const uint64_t full = allocator_statistics().bytes_in_use;
+  EXPECT_GT(full - before, uint64_t{40} << 19);
+  MemoryObserver observer;
+  const Gradients g = backward(y);
+  // When the last op's turn comes, its own output is what is left, and a few gradients.
+  ASSERT_GE(observer.in_use.size(), 40u);
+  EXPECT_LT(observer.in_use.back() - before, uint64_t{6} << 19);
+  EXPECT_LT(allocator_statistics().bytes_in_use - before, uint64_t{2} << 19);
+}
+
+TEST(MemoryTest, OpsSaveNoMoreThanTheirBackwardReads) {
+  const Tensor x = parameter(Array::full({1 << 16}, DType::f64, 1.0));
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  // None of these reads numbers in its backward but exp, which reads its output.
+  const Tensor y = exp(2.0 * reshape(x + x, {256, 256}) + 1.0);
+  const Tensor z = sum(-transpose(y, 0, 1));
+  EXPECT_LT(allocator_statistics().bytes_in_use - before, (uint64_t{1} << 19) + 4096);
+  EXPECT_TRUE(backward(z).contains(x));
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // which turns the cache off, to see each allocation's end
+TEST(MemoryTest, AStepInItsSteadyStateAsksTheSystemForNoMemory) {
+  const Tensor w = parameter(Array::full({64, 64}, DType::f32, 0.01));
+  const auto step = [&] {
+    const Tensor y = softmax(matmul(gelu(matmul(w, w)), w));
+    return backward(mean(y * y))[w];
+  };
+  for (int i = 0; i < 2; ++i) step();
+  const uint64_t calls = allocator_statistics().system_calls;
+  for (int i = 0; i < 10; ++i) step();
+  EXPECT_EQ(allocator_statistics().system_calls, calls);
+}
+#endif
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,102 @@
+#include "framework/core/storage.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace qkv {
+namespace {
+
+TEST(StorageTest, IsAlignedTo64Bytes) {
+  for (const size_t bytes : {0, 1, 63, 257, 1000, 4097, 100000}) {
+    const Storage storage(bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(storage.data()) % 64, 0u);
+    std::memset(storage.data(), 1, bytes);  // sanitizers see whether it is all there
+  }
+}
+
+TEST(StorageTest, CopiesShareTheirMemory) {
+  const Storage a(8);
+  EXPECT_FALSE(a.is_shared());
+  {
+    const Storage b = a;
+    EXPECT_TRUE(a.is_shared());
+    EXPECT_EQ(a.data(), b.data());
+  }
+  EXPECT_FALSE(a.is_shared());
+  EXPECT_FALSE(static_cast<bool>(Storage()));
+  EXPECT_EQ(Storage().data(), nullptr);
+}
+
+TEST(StorageTest, CountsWritesForEveryCopy) {
+  Storage a(8);
+  const Storage b = a;
+  a.count_write();
+  a.count_write();
+  EXPECT_EQ(b.version(), 2u);
+}
+
+TEST(AllocatorTest, CountsWhatIsInUse) {
+  const AllocatorStatistics before = allocator_statistics();
+  reset_peak_bytes_in_use();
+  {
+    const Storage a(1 << 20), b(1 << 20);
+    EXPECT_EQ(allocator_statistics().bytes_in_use - before.bytes_in_use, 2u << 20);
+  }
+  EXPECT_EQ(allocator_statistics().bytes_in_use, before.bytes_in_use);
+  EXPECT_EQ(allocator_statistics().peak_bytes_in_use - before.bytes_in_use, 2u << 20);
+  reset_peak_bytes_in_use();
+  EXPECT_EQ(allocator_statistics().peak_bytes_in_use, before.bytes_in_use);
+}
+
+TEST(AllocatorTest, WastesAtMostAFifthOfALargeBlock) {
+  for (size_t bytes = 1000; bytes < 3000000; bytes = bytes * 17 / 16) {
+    const uint64_t before = allocator_statistics().bytes_in_use;
+    const Storage storage(bytes);
+    const uint64_t taken = allocator_statistics().bytes_in_use - before;
+    EXPECT_GE(taken, bytes);
+    EXPECT_LE(taken - bytes, taken / 5 + 1) << bytes;
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // which turns the cache off, to see each allocation's end
+TEST(AllocatorTest, HandsOutAgainWhatWasLetGo) {
+  release_cached_memory();
+  const auto step = [] {
+    std::vector<Storage> all;
+    for (size_t bytes = 1; bytes < 100000; bytes *= 3) all.emplace_back(bytes);
+  };
+  step();
+  const AllocatorStatistics first = allocator_statistics();
+  for (int i = 0; i < 10; ++i) step();
+  const AllocatorStatistics last = allocator_statistics();
+  EXPECT_EQ(last.system_calls, first.system_calls);
+  EXPECT_EQ(last.bytes_cached, first.bytes_cached);
+  EXPECT_GT(last.bytes_cached, 0u);
+  release_cached_memory();
+  EXPECT_EQ(allocator_statistics().bytes_cached, 0u);
+  step();
+  EXPECT_GT(allocator_statistics().system_calls, last.system_calls);
+}
+#endif
+
+TEST(AllocatorTest, ServesSeveralThreads) {
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      for (int i = 0; i < 1000; ++i) {
+        const Storage storage(static_cast<size_t>(1 + (i * 37 + t) % 5000));
+        std::memset(storage.data(), t, 1);
+        ASSERT_EQ(static_cast<int>(*storage.data()), t);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(allocator_statistics().bytes_in_use, before);
+}
+
+}  // namespace
+}  // namespace qkv

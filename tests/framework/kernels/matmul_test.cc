@@ -1,0 +1,115 @@
+#include "framework/kernels/matmul.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "gtest/gtest.h"
+#include "tests/framework/kernels/testing.h"
+
+namespace qkv::kernels {
+namespace {
+
+struct Case {
+  int64_t batch_a, batch_b, m, k, l;
+  bool transpose_a, transpose_b, has_bias;
+};
+
+Shape left(const Case& p) {
+  return p.transpose_a ? Shape{p.batch_a, p.k, p.m} : Shape{p.batch_a, p.m, p.k};
+}
+Shape right(const Case& p) {
+  return p.transpose_b ? Shape{p.batch_b, p.l, p.k} : Shape{p.batch_b, p.k, p.l};
+}
+
+// The definition, element by element.
+Array defined(const Case& p, const Array& a, const Array& b, const Array& bias) {
+  const int64_t batch = std::max(p.batch_a, p.batch_b);
+  const double* x = a.data<double>();
+  const double* y = b.data<double>();
+  Array c(Shape{batch, p.m, p.l}, DType::f64);
+  for (int64_t n = 0; n < batch; ++n) {
+    for (int64_t i = 0; i < p.m; ++i) {
+      for (int64_t j = 0; j < p.l; ++j) {
+        double sum = p.has_bias ? bias.data<double>()[j] : 0;
+        for (int64_t k = 0; k < p.k; ++k) {
+          const double u =
+              x[(p.batch_a == 1 ? 0 : n) * p.m * p.k + (p.transpose_a ? k * p.m + i : i * p.k + k)];
+          const double v =
+              y[(p.batch_b == 1 ? 0 : n) * p.k * p.l + (p.transpose_b ? j * p.k + k : k * p.l + j)];
+          sum += u * v;
+        }
+        c.mutable_data<double>()[(n * p.m + i) * p.l + j] = sum;
+      }
+    }
+  }
+  return c;
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> result;
+  for (const auto& [batch_a, batch_b] : {std::pair{1, 1}, {3, 3}, {3, 1}, {1, 3}}) {
+    for (const auto& [m, k, l] : {std::tuple{1, 1, 1},
+                                  {5, 7, 3},
+                                  {1, 9, 17},
+                                  {33, 1, 2},
+                                  {64, 32, 48},
+                                  {70, 65, 130},
+                                  {4, 0, 3},
+                                  {0, 2, 3},
+                                  {3, 2, 0}}) {
+      for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
+        result.push_back(
+            {batch_a, batch_b, m, k, l, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});
+      }
+    }
+  }
+  return result;
+}
+
+TEST(Matmul, IsItsDefinitionInEveryTypeForEveryFlag) {
+  for (const Case& p : cases()) {
+    SCOPED_TRACE(left(p).to_string() + " by " + right(p).to_string());
+    const Array a = normal(left(p), 1), b = normal(right(p), 2), bias = normal(Shape{p.l}, 3);
+    const Array expected = defined(p, a, b, bias);
+    for (const DType dtype : {DType::f64, DType::f32}) {
+      const Array bias_as = as(dtype, bias);
+      Array c(expected.shape(), dtype);
+      matmul(as(dtype, a), as(dtype, b), p.transpose_a, p.transpose_b,
+             p.has_bias ? &bias_as : nullptr, c);
+      expect_close(c, expected, dtype == DType::f64 ? 1e-13 : 1e-5);
+    }
+    // bf16 operands: the products are exact in f32, so only the operands' rounding is to be seen.
+    const Array a16 = as(DType::bf16, a), b16 = as(DType::bf16, b), bias32 = as(DType::f32, bias);
+    const Array exact = defined(p, as(DType::f64, a16), as(DType::f64, b16), bias);
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      Array c(expected.shape(), dtype);
+      matmul(a16, b16, p.transpose_a, p.transpose_b, p.has_bias ? &bias32 : nullptr, c);
+      expect_close(c, exact, dtype == DType::f32 ? 1e-5 : 5e-3);
+    }
+  }
+}
+
+TEST(Matmul, CreatesNoPrimitiveForAShapeItHasSeen) {
+  const Array a = as(DType::f32, normal({6, 40, 24}, 1));
+  const Array b = as(DType::f32, normal({1, 24, 16}, 2));
+  Array c({6, 40, 16}, DType::f32);
+  matmul(a, b, false, false, nullptr, c);
+  const int64_t created = primitives_created();
+  EXPECT_GT(created, 0);
+  for (int i = 0; i < 10; ++i) matmul(a.copy(), b.copy(), false, false, nullptr, c);
+  EXPECT_EQ(primitives_created(), created);
+}
+
+TEST(Matmul, HasTheSameBitsForAnyThreads) {
+  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+    const Array a = as(dtype, normal({12, 64, 96}, 1)), b = as(dtype, normal({12, 96, 80}, 2));
+    expect_same_bits_for_any_threads([&] {
+      Array c({12, 64, 80}, dtype == DType::f64 ? dtype : DType::f32);
+      matmul(a, b, false, false, nullptr, c);
+      return std::vector<Array>{c};
+    });
+  }
+}
+
+}  // namespace
+}  // namespace qkv::kernels

@@ -1,0 +1,91 @@
+#include "framework/kernels/vector_math.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace qkv::kernels {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// Every 997th float from `low` to `high`, both signs' worth of exponents in between.
+template <class F>
+void for_each_float(float low, float high, F f) {
+  for (int64_t word = 0; word < int64_t{1} << 32; word += 997) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(word));
+    if (x >= low && x <= high) f(x);
+  }
+}
+
+template <class F, class Exact>
+double worst_relative_error(float low, float high, F f, Exact exact) {
+  double worst = 0;
+  for_each_float(low, high, [&](float x) {
+    const double e = exact(static_cast<double>(x));
+    if (std::abs(e) < std::numeric_limits<float>::min()) return;
+    const double error = std::abs((static_cast<double>(f(x)) - e) / e);
+    if (!(error <= worst)) worst = error;
+  });
+  return worst;
+}
+
+#define WORST(f, low, high) \
+  worst_relative_error(     \
+      low, high, [](float x) { return math::f(x); }, [](double x) { return math::f(x); })
+
+TEST(VectorMath, ExpIsAccurate) { EXPECT_LT(WORST(exp, -87.0f, 88.7f), 1.5e-7); }
+TEST(VectorMath, LogIsAccurate) { EXPECT_LT(WORST(log, 0.0f, kInf), 1.5e-7); }
+TEST(VectorMath, SigmoidIsAccurate) { EXPECT_LT(WORST(sigmoid, -87.0f, 100.0f), 3e-7); }
+TEST(VectorMath, TanhIsAccurate) { EXPECT_LT(WORST(tanh, -100.0f, 100.0f), 3e-7); }
+TEST(VectorMath, ErfIsAccurate) { EXPECT_LT(WORST(erf, -100.0f, 100.0f), 3e-7); }
+TEST(VectorMath, NormalCdfIsAccurate) {
+  EXPECT_LT(WORST(normal_cdf, -1.0f, 100.0f), 5e-7);
+  EXPECT_LT(WORST(normal_cdf, -13.0f, -1.0f), 1e-5);  // x² 6e-8
+}
+
+TEST(VectorMath, GivesTheLimits) {
+  EXPECT_EQ(math::exp(kInf), kInf);
+  EXPECT_EQ(math::exp(88.8f), kInf);
+  EXPECT_EQ(math::exp(-kInf), 0);
+  EXPECT_EQ(math::exp(-120.0f), 0);
+  EXPECT_EQ(math::exp(0.0f), 1);
+  EXPECT_EQ(math::exp(-0.0f), 1);
+  EXPECT_EQ(math::log(kInf), kInf);
+  EXPECT_EQ(math::log(0.0f), -kInf);
+  EXPECT_EQ(math::log(-0.0f), -kInf);
+  EXPECT_EQ(math::log(1.0f), 0);
+  EXPECT_TRUE(std::isnan(math::log(-1.0f)));
+  EXPECT_TRUE(std::isnan(math::log(-kInf)));
+  EXPECT_TRUE(std::isnan(math::log(-1e-40f)));
+  EXPECT_EQ(math::sigmoid(kInf), 1);
+  EXPECT_EQ(math::sigmoid(-kInf), 0);
+  EXPECT_EQ(math::sigmoid(0.0f), 0.5f);
+  for (const float sign : {1.0f, -1.0f}) {
+    EXPECT_EQ(math::tanh(sign * kInf), sign);
+    EXPECT_EQ(math::tanh(sign * 50), sign);
+    EXPECT_EQ(math::tanh(sign * 1e-30f), sign * 1e-30f);
+    EXPECT_EQ(std::signbit(math::tanh(sign * 0)), sign < 0);
+    EXPECT_EQ(std::signbit(math::erf(sign * 0)), sign < 0);
+    EXPECT_EQ(math::erf(sign * kInf), sign);
+    EXPECT_EQ(math::erf(sign * 20), sign);
+  }
+  EXPECT_EQ(math::normal_cdf(kInf), 1);
+  EXPECT_EQ(math::normal_cdf(-kInf), 0);
+}
+
+TEST(VectorMath, KeepsNaNs) {
+  EXPECT_TRUE(std::isnan(math::exp(kNaN)));
+  EXPECT_TRUE(std::isnan(math::log(kNaN)));
+  EXPECT_TRUE(std::isnan(math::sigmoid(kNaN)));
+  EXPECT_TRUE(std::isnan(math::tanh(kNaN)));
+  EXPECT_TRUE(std::isnan(math::erf(kNaN)));
+  EXPECT_TRUE(std::isnan(math::normal_cdf(kNaN)));
+}
+
+}  // namespace
+}  // namespace qkv::kernels

@@ -1,0 +1,197 @@
+#include "framework/nn/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/autograd/backward.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+Tensor random(const Shape& shape, uint64_t seed, double deviation = 1.0) {
+  RandomStream stream(seed);
+  std::vector<double> values(static_cast<size_t>(shape.size()));
+  for (double& value : values) value = deviation * stream.normal();
+  return Tensor(Array::of(shape, DType::f64, values));
+}
+
+MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale_scores = true) {
+  Initializer init(RandomStream(5), DType::f64);
+  const auto layer = [&] { return Linear(init, d_model, d_model, true, 0.5); };
+  MultiHeadAttention attention;
+  attention.query = layer();
+  attention.key = layer();
+  attention.value = layer();
+  attention.output = layer();
+  attention.num_heads = num_heads;
+  attention.scale_scores = scale_scores;
+  return attention;
+}
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance) << "element " << i;
+}
+
+// y = xWᵀ + b by three loops, x [T, C].
+std::vector<double> project(const std::vector<double>& x, const Linear& layer, int64_t length) {
+  const auto weight = layer.weight.to_vector(), bias = layer.bias.to_vector();
+  const auto c = static_cast<size_t>(layer.weight.dim(0));
+  std::vector<double> y(static_cast<size_t>(length) * c);
+  for (size_t t = 0; t < static_cast<size_t>(length); ++t) {
+    for (size_t o = 0; o < c; ++o) {
+      y[t * c + o] = bias[o];
+      for (size_t i = 0; i < c; ++i) y[t * c + o] += x[t * c + i] * weight[o * c + i];
+    }
+  }
+  return y;
+}
+
+// The formula with nothing but loops, causal, for one sequence [T, C].
+std::vector<double> attention_by_loops(const std::vector<double>& x, const MultiHeadAttention& m,
+                                       int64_t length) {
+  const auto c = static_cast<size_t>(m.query.weight.dim(0));
+  const size_t heads = static_cast<size_t>(m.num_heads), d = c / heads;
+  const auto q = project(x, m.query, length), k = project(x, m.key, length),
+             v = project(x, m.value, length);
+  std::vector<double> concatenated(x.size(), 0.0);
+  for (size_t h = 0; h < heads; ++h) {
+    for (size_t i = 0; i < static_cast<size_t>(length); ++i) {
+      std::vector<double> weights;
+      double total = 0;
+      for (size_t j = 0; j <= i; ++j) {
+        double score = 0;
+        for (size_t n = h * d; n < (h + 1) * d; ++n) score += q[i * c + n] * k[j * c + n];
+        weights.push_back(
+            std::exp(score / (m.scale_scores ? std::sqrt(static_cast<double>(d)) : 1)));
+        total += weights.back();
+      }
+      for (size_t j = 0; j <= i; ++j) {
+        for (size_t n = h * d; n < (h + 1) * d; ++n) {
+          concatenated[i * c + n] += weights[j] / total * v[j * c + n];
+        }
+      }
+    }
+  }
+  return project(concatenated, m.output, length);
+}
+
+TEST(AttentionTest, IsTheFormula) {
+  for (const bool scale_scores : {true, false}) {
+    const MultiHeadAttention attention = make_attention(8, 2, scale_scores);
+    const Tensor x = random({1, 5, 8}, 1);
+    ForwardContext context;
+    const Tensor y = attention(x, {.causal = true, .padding = Tensor()}, context);
+    EXPECT_EQ(y.shape(), (Shape{1, 5, 8}));
+    expect_near(y.to_vector(), attention_by_loops(x.to_vector(), attention, 5), 1e-12);
+  }
+}
+
+TEST(AttentionTest, WeightsOfAQuerySumToOneAndAreZeroAfterIt) {
+  const MultiHeadAttention attention = make_attention(8, 4);
+  ForwardContext context;
+  Tensor weights;
+  attention(random({2, 6, 8}, 2), {.causal = true, .padding = Tensor()}, context, &weights);
+  ASSERT_EQ(weights.shape(), (Shape{2, 4, 6, 6}));
+  const std::vector<double> values = weights.to_vector();
+  for (size_t row = 0; row < 2 * 4 * 6; ++row) {
+    double total = 0;
+    for (size_t key = 0; key < 6; ++key) {
+      const double weight = values[row * 6 + key];
+      total += weight;
+      if (key > row % 6) {
+        EXPECT_EQ(weight, 0.0);
+      }
+    }
+    EXPECT_NEAR(total, 1.0, 1e-12);
+  }
+}
+
+TEST(AttentionTest, TheFutureDoesNotChangeThePast) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  ForwardContext context;
+  const AttentionMask causal{.causal = true, .padding = Tensor()};
+  const Tensor past = random({1, 4, 8}, 3);
+  const Tensor a = attention(concat({past, random({1, 2, 8}, 4)}, 1), causal, context);
+  const Tensor b = attention(concat({past, random({1, 2, 8}, 5)}, 1), causal, context);
+  EXPECT_EQ(slice(a, 1, 0, 4).to_vector(), slice(b, 1, 0, 4).to_vector());
+  EXPECT_NE(slice(a, 1, 4, 2).to_vector(), slice(b, 1, 4, 2).to_vector());
+}
+
+TEST(AttentionTest, PaddingIsAsIfItWereNotThere) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  ForwardContext context;
+  const Tensor x = random({1, 3, 8}, 6);
+  const Tensor padded = concat({x, random({1, 2, 8}, 7)}, 1);
+  const Tensor padding = constant({1, 5}, {0, 0, 0, 1, 1}, DType::boolean);
+  const Tensor alone = attention(x, {}, context);
+  const Tensor masked = attention(padded, {.causal = false, .padding = padding}, context);
+  expect_near(slice(masked, 1, 0, 3).to_vector(), alone.to_vector(), 1e-12);
+}
+
+TEST(AttentionTest, WithoutMaskAndPositionsItDoesNotKnowTheOrder) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  ForwardContext context;
+  const Tensor a = random({1, 1, 8}, 8), b = random({1, 1, 8}, 9), c = random({1, 1, 8}, 10);
+  const Tensor y = attention(concat({a, b, c}, 1), {}, context);
+  const Tensor turned = attention(concat({c, a, b}, 1), {}, context);
+  expect_near(slice(turned, 1, 0, 1).to_vector(), slice(y, 1, 2, 1).to_vector(), 1e-12);
+  expect_near(slice(turned, 1, 1, 2).to_vector(), slice(y, 1, 0, 2).to_vector(), 1e-12);
+}
+
+TEST(AttentionTest, ASequenceCanAttendToAnother) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  ForwardContext context;
+  const Tensor x = random({2, 3, 8}, 11), source = random({2, 5, 8}, 12);
+  Tensor weights;
+  const Tensor y = attention(x, source, {}, context, &weights);
+  EXPECT_EQ(y.shape(), (Shape{2, 3, 8}));
+  EXPECT_EQ(weights.shape(), (Shape{2, 2, 3, 5}));
+}
+
+// A score's variance is d_k when queries and keys have variance 1, so that without scaling the
+// softmax of wide heads is all but one-hot; dividing by sqrt(d_k) takes the width out of it.
+TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
+  for (const int64_t width : {4, 64, 256}) {
+    const Tensor q = random({1, 1, 100, width}, 13), k = random({1, 1, 100, width}, 14);
+    const Tensor scores = matmul(q, k, {.transpose_b = true});
+    const double raw = variance(reshape(scores, {-1}), 0).item();
+    EXPECT_NEAR(raw / static_cast<double>(width), 1.0, 0.2) << "d_k " << width;
+  }
+}
+
+TEST(AttentionTest, TheKeyBiasHasNoGradientAndTheOthersHave) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  ForwardContext context;
+  const Tensor y = attention(random({2, 5, 8}, 15), {.causal = true, .padding = Tensor()}, context);
+  const Gradients gradients = backward(y, {.cotangent = random({2, 5, 8}, 16)});
+  for (const double value : gradients[attention.key.bias].to_vector()) EXPECT_NEAR(value, 0, 1e-12);
+  double largest = 0;
+  for (const double value : gradients[attention.query.bias].to_vector()) {
+    largest = std::max(largest, std::abs(value));
+  }
+  EXPECT_GT(largest, 0.01);
+}
+
+TEST(AttentionTest, AWidthThatHeadsDoNotDivideIsAnError) {
+  MultiHeadAttention attention = make_attention(8, 2);
+  attention.num_heads = 3;
+  ForwardContext context;
+  try {
+    attention(random({1, 2, 8}, 17), {}, context);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "attention: needs x [B, T, C] with C a multiple of 3 heads: x f64[1, 2, 8]");
+  }
+}
+
+TEST(CausalMaskTest, TheLastQuerySeesEveryKey) {
+  EXPECT_EQ(causal_mask(2, 3).to_vector(), (std::vector<double>{0, 0, 1, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/nn/dropout.h"
+#include "framework/nn/embedding.h"
+#include "framework/nn/feed_forward.h"
+#include "framework/nn/norm.h"
+#include "framework/nn/position.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+Initializer make_init(DType dtype = DType::f64) { return Initializer(RandomStream(1), dtype); }
+
+TEST(LinearTest, IsXTimesTheTransposedWeightPlusBias) {
+  Initializer init = make_init();
+  Linear layer(init, 2, 3, true, 1.0);
+  layer.weight = constant({3, 2}, {1, 2, 3, 4, 5, 6}, DType::f64);
+  layer.bias = constant({3}, {10, 20, 30}, DType::f64);
+  EXPECT_EQ(layer(constant({1, 2}, {1, 1}, DType::f64)).to_vector(),
+            (std::vector<double>{13, 27, 41}));
+  layer.bias = Tensor();
+  EXPECT_EQ(layer(constant({1, 2}, {1, 1}, DType::f64)).to_vector(),
+            (std::vector<double>{3, 7, 11}));
+}
+
+TEST(EmbeddingTest, PicksRows) {
+  Initializer init = make_init();
+  Embedding layer(init, 3, 2, 1.0);
+  layer.weight = constant({3, 2}, {1, 2, 3, 4, 5, 6}, DType::f64);
+  const std::vector<int64_t> index = {2, 0};
+  EXPECT_EQ(layer(Tensor(Array::of({2}, index))).to_vector(), (std::vector<double>{5, 6, 1, 2}));
+}
+
+TEST(LayerNormTest, GivesRowsMeanZeroAndVarianceOne) {
+  Initializer init = make_init();
+  const LayerNorm layer(init, 4, true);
+  const Tensor y = layer(constant({2, 4}, {1, 2, 3, 10, -5, 0, 0, 900}, DType::f64));
+  for (const double value : mean(y, -1).to_vector()) EXPECT_NEAR(value, 0, 1e-9);
+  for (const double value : variance(y, -1).to_vector()) EXPECT_NEAR(value, 1, 1e-4);
+}
+
+TEST(RmsNormTest, GivesRowsMeanSquareOneAndKeepsTheirDirection) {
+  Initializer init = make_init();
+  const RmsNorm layer(init, 2);
+  const std::vector<double> y = layer(constant({1, 2}, {3, 4}, DType::f64)).to_vector();
+  EXPECT_NEAR((y[0] * y[0] + y[1] * y[1]) / 2, 1.0, 1e-5);
+  EXPECT_NEAR(y[1] / y[0], 4.0 / 3.0, 1e-12);
+}
+
+TEST(DropoutTest, IsActiveInTrainingOnlyAndNeverTheSameTwice) {
+  const Dropout layer{.p = 0.5};
+  const Tensor x = ones({1000});
+  ForwardContext context;
+  EXPECT_EQ(layer(x, context).to_vector(), x.to_vector());
+  context.training = true;
+  const std::vector<double> first = layer(x, context).to_vector();
+  EXPECT_NE(first, layer(x, context).to_vector());
+  ForwardContext again;
+  again.training = true;
+  EXPECT_EQ(first, layer(x, again).to_vector());
+  const auto dropped = std::count(first.begin(), first.end(), 0.0);
+  EXPECT_NEAR(static_cast<double>(dropped), 500, 5 * std::sqrt(250.0));
+  for (const double value : first) EXPECT_TRUE(value == 0.0 || value == 2.0);
+}
+
+TEST(FeedForwardTest, IsDownOfTheActivationOfUp) {
+  Initializer init = make_init();
+  FeedForward layer{.up = Linear(init, 1, 2, false, 1.0),
+                    .down = Linear(init, 2, 1, false, 1.0),
+                    .activation = Activation::kRelu,
+                    .dropout = {}};
+  layer.up.weight = constant({2, 1}, {1, -1}, DType::f64);
+  layer.down.weight = constant({1, 2}, {2, 3}, DType::f64);
+  ForwardContext context;
+  EXPECT_EQ(layer(constant({2, 1}, {4, -4}, DType::f64), context).to_vector(),
+            (std::vector<double>{8, 12}));
+}
+
+TEST(SinusoidalPositionsTest, AreTheFormula) {
+  const std::vector<double> e = sinusoidal_positions(3, 4, DType::f64).to_vector();
+  EXPECT_EQ(e[0], 0.0);
+  EXPECT_EQ(e[1], 1.0);
+  EXPECT_NEAR(e[2 * 4 + 0], std::sin(2.0), 1e-15);
+  EXPECT_NEAR(e[2 * 4 + 1], std::cos(2.0), 1e-15);
+  EXPECT_NEAR(e[2 * 4 + 2], std::sin(2.0 / 100), 1e-15);
+  EXPECT_NEAR(e[2 * 4 + 3], std::cos(2.0 / 100), 1e-15);
+}
+
+// sin(a + b) = sin a cos b + cos a sin b: the step from t to t + k is one rotation for all t.
+TEST(SinusoidalPositionsTest, AShiftIsARotationThatDoesNotDependOnWhere) {
+  const std::vector<double> e = sinusoidal_positions(20, 6, DType::f64).to_vector();
+  constexpr size_t kShift = 7;
+  for (size_t pair = 0; pair < 6; pair += 2) {
+    const double sin_b = e[kShift * 6 + pair], cos_b = e[kShift * 6 + pair + 1];
+    for (size_t t = 0; t + kShift < 20; ++t) {
+      const double sin_a = e[t * 6 + pair], cos_a = e[t * 6 + pair + 1];
+      EXPECT_NEAR(e[(t + kShift) * 6 + pair], sin_a * cos_b + cos_a * sin_b, 1e-12);
+      EXPECT_NEAR(e[(t + kShift) * 6 + pair + 1], cos_a * cos_b - sin_a * sin_b, 1e-12);
+    }
+  }
+}
+
+TEST(VisitorTest, NamesAreDottedPathsAndMissingParametersArePassedOver) {
+  Initializer init = make_init();
+  const FeedForward layer{.up = Linear(init, 2, 4, true, 1.0),
+                          .down = Linear(init, 4, 2, false, 1.0),
+                          .activation = Activation::kGelu,
+                          .dropout = {}};
+  std::vector<std::string> names;
+  for (const NamedParameter& p : parameters(layer)) names.push_back(p.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"up.weight", "up.bias", "down.weight"}));
+  EXPECT_EQ(parameter_count(parameters(layer)), 8 + 4 + 8);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,138 @@
+#include "framework/ops/ops.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "framework/autograd/backward.h"
+#include "framework/graph/op.h"
+#include "framework/nn/attention.h"
+#include "tests/golden/golden_file.h"
+
+namespace qkv {
+namespace {
+
+using golden::GoldenFile;
+using golden::relative_difference;
+
+using Tensors = std::vector<Tensor>;
+
+// A case of tests/golden/ops.safetensors.
+struct OpCase {
+  std::string name;
+  std::vector<std::string> inputs;  // that a gradient is asked for
+  // The op on `x`, the inputs; `constant` reads one of the case's tensors that have no gradient.
+  std::function<Tensor(const Tensors& x, const std::function<Tensor(const char*)>& constant)> op;
+};
+
+std::ostream& operator<<(std::ostream& out, const OpCase& op_case) { return out << op_case.name; }
+
+OpCase attention_case(const std::string& name, bool causal, bool padded, bool scaled) {
+  return {name, {"query", "key", "value"}, [=](const Tensors& x, const auto& constant) {
+            const AttentionMask mask = {.causal = causal,
+                                        .padding = padded ? constant("padding") : Tensor()};
+            ForwardContext context;
+            return scaled_dot_product_attention(x[0], x[1], x[2], mask, scaled, Dropout(), context);
+          }};
+}
+
+OpCase cross_entropy_case(const std::string& name, double label_smoothing) {
+  return {name, {"logits"}, [=](const Tensors& x, const auto& constant) {
+            return cross_entropy(x[0], constant("targets"), {.label_smoothing = label_smoothing});
+          }};
+}
+
+std::vector<OpCase> op_cases() {
+  return {
+      {"softmax", {"x"}, [](const Tensors& x, const auto&) { return softmax(x[0]); }},
+      {"log_softmax", {"x"}, [](const Tensors& x, const auto&) { return log_softmax(x[0]); }},
+      {"layer_norm",
+       {"x", "weight", "bias"},
+       [](const Tensors& x, const auto&) { return layer_norm(x[0], x[1], x[2]); }},
+      {"rms_norm",
+       {"x", "weight"},
+       [](const Tensors& x, const auto&) { return rms_norm(x[0], x[1]); }},
+      {"gelu", {"x"}, [](const Tensors& x, const auto&) { return gelu(x[0], GeluForm::kErf); }},
+      {"gelu_tanh",
+       {"x"},
+       [](const Tensors& x, const auto&) { return gelu(x[0], GeluForm::kTanh); }},
+      {"silu", {"x"}, [](const Tensors& x, const auto&) { return silu(x[0]); }},
+      cross_entropy_case("cross_entropy", 0.0),
+      cross_entropy_case("cross_entropy_smoothing", 0.1),
+      cross_entropy_case("cross_entropy_ignored", 0.0),
+      cross_entropy_case("cross_entropy_smoothing_ignored", 0.1),
+      {"embedding",
+       {"weight"},
+       [](const Tensors& x, const auto& constant) { return embedding(x[0], constant("indices")); }},
+      attention_case("attention", false, false, true),
+      attention_case("attention_unscaled", false, false, false),
+      attention_case("attention_causal", true, false, true),
+      attention_case("attention_padding", false, true, true),
+      attention_case("attention_causal_padding", true, true, true),
+  };
+}
+
+struct Precision {
+  DType dtype;
+  double tolerance;  // on the difference relative to the largest number of a tensor
+};
+
+std::ostream& operator<<(std::ostream& out, const Precision& precision) {
+  return out << dtype_name(precision.dtype);
+}
+
+class OpGoldenTest : public testing::TestWithParam<std::tuple<OpCase, Precision>> {
+ protected:
+  // Runs the op and its backward, and expects the numbers of the file; returns the largest error.
+  double compare() const {
+    const OpCase& op_case = std::get<0>(GetParam());
+    const Precision& precision = std::get<1>(GetParam());
+    const GoldenFile file("ops");
+    const auto read = [&](const std::string& name, DType dtype) {
+      return file.tensor(op_case.name + "." + name, dtype);
+    };
+    Tensors inputs;
+    for (const std::string& name : op_case.inputs) {
+      inputs.push_back(parameter(read(name, precision.dtype).array()));
+    }
+    const Tensor y = op_case.op(inputs, [&](const char* name) { return read(name, DType::f64); });
+    const Gradients gradients = backward(y, {.cotangent = read("dy", precision.dtype)});
+
+    double largest = relative_difference(y, read("y", DType::f64));
+    EXPECT_LE(largest, precision.tolerance) << "output";
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string name = "d" + op_case.inputs[i];
+      const double error = relative_difference(gradients[inputs[i]], read(name, DType::f64));
+      EXPECT_LE(error, precision.tolerance) << name;
+      largest = std::max(largest, error);
+    }
+    return largest;
+  }
+};
+
+TEST_P(OpGoldenTest, OutputAndGradientsAreThoseOfPyTorch) {
+  RecordProperty("largest_relative_error", absl::StrFormat("%.2g", compare()));
+}
+
+TEST_P(OpGoldenTest, TheComposedFormulaGivesTheNumbersOfPyTorchToo) {
+  const ComposedOnly composed;
+  RecordProperty("largest_relative_error", absl::StrFormat("%.2g", compare()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpGoldenTest,
+                         testing::Combine(testing::ValuesIn(op_cases()),
+                                          testing::Values(Precision{DType::f64, 1e-9},
+                                                          Precision{DType::f32, 1e-4})),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_" +
+                                  std::string(dtype_name(std::get<1>(test.param).dtype));
+                         });
+
+}  // namespace
+}  // namespace qkv

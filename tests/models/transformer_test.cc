@@ -1,0 +1,185 @@
+#include "models/transformer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "framework/autograd/backward.h"
+#include "framework/core/error.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kVocabulary = 11;
+constexpr int64_t kLength = 6;
+
+ModelOptions small() { return {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 16}; }
+
+Transformer make(const ModelOptions& options, DType dtype = DType::f64) {
+  return Transformer(options, kVocabulary, kLength, Initializer(RandomStream(3), dtype));
+}
+
+Tensor tokens(std::vector<int64_t> values) {
+  const int64_t length = std::ssize(values);
+  return Tensor(Array::of({1, length}, values));
+}
+
+std::vector<ModelOptions> variants() {
+  std::vector<ModelOptions> all;
+  for (const char* norm : {"pre", "post"}) {
+    for (const char* position : {"none", "sinusoidal", "learned"}) {
+      for (const bool tied : {true, false}) {
+        ModelOptions options = small();
+        options.norm = norm;
+        options.position = position;
+        options.tie_embeddings = tied;
+        options.norm_kind = tied ? "layer" : "rms";
+        options.activation = tied ? "gelu" : "silu";
+        options.bias = tied;
+        all.push_back(options);
+      }
+    }
+  }
+  return all;
+}
+
+TEST(TransformerTest, TheLeavesOfTheLossAreTheParametersVisited) {
+  for (const ModelOptions& options : variants()) {
+    const Transformer model = make(options);
+    ForwardContext context;
+    const Tensor logits = model(tokens({1, 2, 3, 4, 5, 6}), context);
+    EXPECT_EQ(logits.shape(), (Shape{1, 6, kVocabulary}));
+    const Gradients gradients = backward(mean(logits * logits));
+    const auto all = parameters(model);
+    std::set<std::string> names;
+    for (const NamedParameter& p : all) {
+      EXPECT_TRUE(gradients.contains(p.tensor)) << p.name;
+      EXPECT_TRUE(names.insert(p.name).second) << p.name << " is there twice";
+    }
+    EXPECT_EQ(gradients.size(), all.size());
+  }
+}
+
+TEST(TransformerTest, NamesAreThoseOfPyTorchUsers) {
+  ModelOptions options = small();
+  options.num_layers = 1;
+  options.tie_embeddings = false;
+  std::vector<std::string> names;
+  for (const NamedParameter& p : parameters(make(options))) names.push_back(p.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"token_embedding.weight",
+                                             "position_embedding.weight",
+                                             "blocks.0.attention_norm.weight",
+                                             "blocks.0.attention_norm.bias",
+                                             "blocks.0.attention.query.weight",
+                                             "blocks.0.attention.query.bias",
+                                             "blocks.0.attention.key.weight",
+                                             "blocks.0.attention.key.bias",
+                                             "blocks.0.attention.value.weight",
+                                             "blocks.0.attention.value.bias",
+                                             "blocks.0.attention.output.weight",
+                                             "blocks.0.attention.output.bias",
+                                             "blocks.0.feed_forward_norm.weight",
+                                             "blocks.0.feed_forward_norm.bias",
+                                             "blocks.0.feed_forward.up.weight",
+                                             "blocks.0.feed_forward.up.bias",
+                                             "blocks.0.feed_forward.down.weight",
+                                             "blocks.0.feed_forward.down.bias",
+                                             "final_norm.weight",
+                                             "final_norm.bias",
+                                             "head.weight"}));
+}
+
+TEST(TransformerTest, HasAsManyParametersAsNanoGptsCpuSetting) {
+  const ModelOptions options{
+      .num_layers = 4, .d_model = 128, .num_heads = 4, .d_ff = 512, .bias = false};
+  const Transformer model(options, 65, 64, Initializer(RandomStream(1), DType::f32));
+  // nanoGPT reports 0.80 M without the position table: 65 * 128 + 4 (12 * 128² + 2 * 128) + 128.
+  EXPECT_EQ(parameter_count(parameters(model)),
+            65 * 128 + 64 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128);
+}
+
+TEST(TransformerTest, StartsAsGpt2Does) {
+  const ModelOptions options{.num_layers = 8, .d_model = 64, .num_heads = 4, .d_ff = 256};
+  const Transformer model(options, 50, 16, Initializer(RandomStream(1), DType::f32));
+  for (const NamedParameter& p : parameters(model)) {
+    const std::vector<double> values = p.tensor.to_vector();
+    double squares = 0;
+    for (const double value : values) squares += value * value;
+    const double deviation = std::sqrt(squares / static_cast<double>(values.size()));
+    if (p.name.ends_with("output.weight") || p.name.ends_with("down.weight")) {
+      EXPECT_NEAR(deviation, 0.02 / std::sqrt(16.0), 0.0005) << p.name;
+    } else if (p.tensor.rank() == 2) {
+      EXPECT_NEAR(deviation, 0.02, 0.002) << p.name;
+    } else {
+      EXPECT_EQ(deviation, p.name.ends_with("norm.weight") ? 1.0 : 0.0) << p.name;
+    }
+  }
+}
+
+TEST(TransformerTest, PredictsFromThePastAlone) {
+  for (const ModelOptions& options : variants()) {
+    const Transformer model = make(options);
+    ForwardContext context;
+    const Tensor a = model(tokens({1, 2, 3, 4, 5, 6}), context);
+    const Tensor b = model(tokens({1, 2, 3, 9, 9, 9}), context);
+    EXPECT_EQ(slice(a, 1, 0, 3).to_vector(), slice(b, 1, 0, 3).to_vector());
+    EXPECT_NE(slice(a, 1, 3, 3).to_vector(), slice(b, 1, 3, 3).to_vector());
+  }
+}
+
+// Without positions the last token sees the earlier ones as a set; with them it sees their order.
+TEST(TransformerTest, PositionsAreTheOnlySourceOfOrder) {
+  for (const char* position : {"none", "sinusoidal", "learned"}) {
+    ModelOptions options = small();
+    options.num_layers = 1;
+    options.position = position;
+    const Transformer model = make(options);
+    ForwardContext context;
+    const auto last = [&](std::vector<int64_t> values) {
+      return slice(model(tokens(std::move(values)), context), 1, 3, 1).to_vector();
+    };
+    const std::vector<double> a = last({1, 2, 3, 4}), b = last({3, 1, 2, 4});
+    double difference = 0;
+    for (size_t i = 0; i < a.size(); ++i) difference = std::max(difference, std::abs(a[i] - b[i]));
+    if (options.position == "none") {
+      EXPECT_LT(difference, 1e-12);
+    } else {
+      EXPECT_GT(difference, 1e-6) << position;
+    }
+  }
+}
+
+void expect_error(const std::string& message, const std::function<void()>& f) {
+  try {
+    f();
+    FAIL() << "no error: " << message;
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), message);
+  }
+}
+
+TEST(TransformerTest, SaysWhatDoesNotFit) {
+  ModelOptions options = small();
+  options.num_heads = 3;
+  expect_error("transformer: num_heads 3 does not divide d_model 8", [&] { make(options); });
+  options = small();
+  options.position = "rotary";
+  expect_error("transformer: there is no position \"rotary\"; there are none, sinusoidal, learned",
+               [&] { make(options); });
+  const Transformer model = make(small());
+  ForwardContext context;
+  expect_error("transformer: needs tokens [B, T] with T at most 6: tokens i64[1, 7]", [&] {
+    model(tokens({1, 2, 3, 4, 5, 6, 7}), context);
+  });
+  expect_error(
+      "embedding: index i64[1, 2] holds 11 at element 1; it must be from 0 to 10 (in embedding)",
+      [&] {
+        model(tokens({1, 11}), context);
+      });
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace qkv {
+
+// How a program ended, and what it said.
+struct ProcessResult {
+  int exit_status = -1;  // 128 + N: ended by signal N
+  std::string output;    // standard output
+  std::string errors;    // standard error
+};
+
+struct ProcessOptions {
+  std::string folder = ".";        // where it runs
+  std::string output_file;         // instead of collecting standard output
+  int64_t largest_file_bytes = 0;  // 0: no limit; stands for a disk that fills up
+  // Called with all output so far, whenever there is more; true: interrupt the program (SIGINT),
+  // once.
+  std::function<bool(const std::string& output)> interrupt_when;
+};
+
+ProcessResult run_process(const std::vector<std::string>& command,
+                          const ProcessOptions& options = {});
+
+}  // namespace qkv
