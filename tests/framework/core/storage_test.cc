@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -20,11 +21,10 @@ TEST(StorageTest, IsAlignedTo64Bytes) {
 TEST(StorageTest, CopiesShareTheirMemory) {
   const Storage a(8);
   EXPECT_FALSE(a.is_shared());
-  {
-    const Storage b = a;
-    EXPECT_TRUE(a.is_shared());
-    EXPECT_EQ(a.data(), b.data());
-  }
+  std::optional<Storage> b(a);
+  EXPECT_TRUE(a.is_shared());
+  EXPECT_EQ(a.data(), b->data());
+  b.reset();
   EXPECT_FALSE(a.is_shared());
   EXPECT_FALSE(static_cast<bool>(Storage()));
   EXPECT_EQ(Storage().data(), nullptr);
