@@ -105,7 +105,7 @@ Tensor make_input(const ExampleInput& input, DType dtype, RandomStream stream) {
 
 }  // namespace
 
-std::vector<Tensor> make_inputs(const Example& example, DType dtype, const RandomStream& stream) {
+std::vector<Tensor> make_inputs(const OpExample& example, DType dtype, const RandomStream& stream) {
   std::vector<Tensor> inputs;
   for (const ExampleInput& input : example.inputs) {
     inputs.push_back(make_input(input, dtype, stream.derive(inputs.size())));

@@ -28,7 +28,7 @@ struct ExampleInput {
 
 // Inputs that prove an op: they are checked for gradients of first and second order in f64, f32
 // against f64, one thread against several.
-struct Example {
+struct OpExample {
   std::string name;  // "rows of 5"
   std::vector<ExampleInput> inputs;
   std::function<Tensor(std::span<const Tensor>)> f;
@@ -43,7 +43,7 @@ struct ErrorExample {
 
 struct OpExamples {
   std::string op;
-  std::vector<Example> examples;
+  std::vector<OpExample> examples;
   std::vector<ErrorExample> errors = {};
 };
 
@@ -51,6 +51,6 @@ struct OpExamples {
 std::vector<OpExamples> op_examples();
 
 // The inputs of an example; floating ones in `dtype`, as leaves.
-std::vector<Tensor> make_inputs(const Example& example, DType dtype, const RandomStream& stream);
+std::vector<Tensor> make_inputs(const OpExample& example, DType dtype, const RandomStream& stream);
 
 }  // namespace qkv

@@ -29,7 +29,7 @@ std::string test_name(const std::string& op, const std::string& example) {
 
 struct ExampleCase {
   std::string op;
-  Example example;
+  OpExample example;
 };
 
 struct ErrorCase {
@@ -47,7 +47,7 @@ void PrintTo(const ErrorCase& test, std::ostream* out) {
 std::vector<ExampleCase> all_examples() {
   std::vector<ExampleCase> cases;
   for (const OpExamples& op : op_examples()) {
-    for (const Example& example : op.examples) cases.push_back({op.op, example});
+    for (const OpExample& example : op.examples) cases.push_back({op.op, example});
   }
   return cases;
 }
@@ -65,7 +65,7 @@ struct Results {
   std::vector<Tensor> gradients;  // of the inputs that have one
 };
 
-Results run(const Example& example, const std::vector<Tensor>& inputs) {
+Results run(const OpExample& example, const std::vector<Tensor>& inputs) {
   Results results;
   results.y = example.f(inputs);
   if (!results.y.requires_grad()) return results;
@@ -86,7 +86,7 @@ void expect_close(const Results& actual, const Results& expected, const Toleranc
 
 class OpExampleTest : public testing::TestWithParam<ExampleCase> {
  protected:
-  const Example& example() const { return GetParam().example; }
+  const OpExample& example() const { return GetParam().example; }
   std::vector<Tensor> inputs(DType dtype) const {
     return make_inputs(example(), dtype, RandomStream(11));
   }
