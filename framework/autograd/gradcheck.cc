@@ -1,244 +1,272 @@
 #include "framework/autograd/gradcheck.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <cstring>
-#include <limits>
+#include <numeric>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "framework/autograd/backward.h"
+#include "framework/autograd/analytic.h"
+#include "framework/autograd/diagnosis.h"
+#include "framework/autograd/direction_check.h"
+#include "framework/autograd/element_check.h"
+#include "framework/autograd/position.h"
+#include "framework/autograd/probe.h"
 #include "framework/core/error.h"
-#include "framework/core/random.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
 
-// The first step of the differences. Where they don't settle (a kink or a pole is near), smaller
-// ones are tried.
-constexpr double kSteps[] = {0x1p-6, 0x1p-9, 0x1p-12, 0x1p-15, 0x1p-18};
-constexpr int kLevels = 3;  // halvings of a step that are extrapolated from
-
-void check_f64(const std::string& what, const Tensor& x) {
-  if (x.dtype() == DType::f64) return;
-  fail(absl::StrCat("gradcheck: needs f64: ", what, " is ", x.describe(),
-                    ", which holds too few digits to tell a wrong derivative from a rounded one"));
-}
-
-Tensor random_like(const Tensor& x, RandomStream stream) {
-  std::vector<double> values(static_cast<size_t>(x.size()));
-  std::ranges::generate(values, [&] { return stream.normal(); });
-  return Tensor(Array::of(x.shape(), x.dtype(), values));
-}
-
-struct Estimate {
-  double value = std::numeric_limits<double>::quiet_NaN();
-  double error = std::numeric_limits<double>::infinity();
-};
-
-// lim D(h) for h -> 0, where D(h) = D + c2 h² + c4 h⁴ + …, from D(h), D(h / 2), …: each column of
-// the tableau cancels one more power. Richardson, "The deferred approach to the limit", 1927.
-template <class D>
-Estimate extrapolate(const D& difference, double h) {
-  double previous[kLevels] = {}, row[kLevels] = {};
-  for (int level = 0; level < kLevels; ++level, h /= 2) {
-    std::copy(std::begin(row), std::end(row), previous);
-    row[0] = difference(h);
-    double power = 4.0;
-    for (int k = 1; k <= level; ++k, power *= 4.0) {
-      row[k] = row[k - 1] + (row[k - 1] - previous[k - 1]) / (power - 1.0);
-    }
-  }
-  constexpr int kLast = kLevels - 1;
-  return {row[kLast], std::max(std::abs(row[kLast] - row[kLast - 1]),
-                               std::abs(row[kLast] - previous[kLast - 1]))};
-}
-
-// One function at one point: its gradients by backward and by differences.
-class Check {
- public:
-  Check(const TensorFunction& f, std::span<const Tensor> inputs, const Tolerance& tolerance,
-        const RandomStream& stream)
-      : f_(f), tolerance_(tolerance) {
-    for (const Tensor& x : inputs) {
-      // A copy of its own, which the differences change in place.
-      const Tensor copy = Tensor(x.array().copy());
-      points_.push_back(copy);
-      leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array().copy()) : copy);
-    }
-    const Tensor y = f_(leaves_);
-    check_f64("the output", y);
-    cotangent_ = random_like(y, stream);
-    if (y.requires_grad()) gradients_ = backward(y, {.cotangent = cotangent_});
-    weights_ = cotangent_.to_vector();
-    const std::vector<double> once = values(), again = values();
-    if (once.size() != again.size() ||
-        std::memcmp(once.data(), again.data(), once.size() * sizeof(double)) != 0) {
-      fail("gradcheck: the function gives other numbers each time it is called");
-    }
-  }
-
-  const Tensor& cotangent() const { return cotangent_; }
-
-  InputReport input(size_t i, InputReport report) {
-    const Tensor& x = leaves_[i];
-    report.shape = x.shape();
-    std::vector<double> analytic(static_cast<size_t>(x.size()), 0.0);
-    if (gradients_.contains(x)) analytic = gradients_[x].to_vector();
-    double worst = -1.0;
-    for (size_t element = 0; element < analytic.size(); ++element) {
-      const Estimate numeric = derivative(i, element);
-      const double error = std::abs(analytic[element] - numeric.value);
-      const double tolerance = allowed(analytic[element], numeric.value);
-      const bool passed = std::isfinite(analytic[element]) && std::isfinite(numeric.value) &&
-                          error <= tolerance && numeric.error <= tolerance;
-      double badness = std::max(error, numeric.error) / tolerance;
-      if (!passed && !(badness > 1.0)) badness = std::numeric_limits<double>::infinity();
-      if (!(badness > worst)) continue;
-      worst = badness;
-      report.element = static_cast<int64_t>(element);
-      report.analytic = analytic[element];
-      report.numeric = numeric.value;
-      report.error = error;
-      report.estimated_error = numeric.error;
-      report.tolerance = tolerance;
-      report.passed = passed;
-    }
-    return report;
-  }
-
- private:
-  std::vector<double> values() const {
-    const NoGrad no_grad;
-    return f_(points_).to_vector();
-  }
-
-  double allowed(double a, double b) const {
-    return tolerance_.absolute + tolerance_.relative * std::max(std::abs(a), std::abs(b));
-  }
-
-  Estimate derivative(size_t i, size_t element) {
-    Array point = points_[i].array();
-    double& x = point.mutable_data<double>()[element];
-    const double at = x;
-    const auto central = [&](double h) {
-      const double above = at + h, below = at - h;
-      x = above;
-      const std::vector<double> high = values();
-      x = below;
-      const std::vector<double> low = values();
-      x = at;
-      double sum = 0.0;  // differences before the dot product: less is cancelled
-      for (size_t k = 0; k < high.size(); ++k) sum += weights_[k] * (high[k] - low[k]);
-      return sum / (above - below);
-    };
-    Estimate best;
-    for (const double step : kSteps) {
-      const Estimate estimate = extrapolate(central, step * std::max(1.0, std::abs(at)));
-      if (estimate.error < best.error || !std::isfinite(best.value)) best = estimate;
-      if (best.error <= 0.1 * allowed(best.value, best.value)) break;
-    }
-    return best;
-  }
-
-  const TensorFunction& f_;
-  Tolerance tolerance_;
-  std::vector<Tensor> points_;  // for the differences
-  std::vector<Tensor> leaves_;  // for backward
-  Tensor cotangent_;
-  std::vector<double> weights_;  // the cotangent's
-  Gradients gradients_;
-};
-
-// (inputs, cotangent) -> every gradient of f, one after the other.
-TensorFunction gradients_of(const TensorFunction& f) {
-  return [&f](std::span<const Tensor> all) {
-    const bool differentiable = records(all);
-    const RecordGradients record(true);
-    std::vector<Tensor> inputs;
-    for (const Tensor& x : all.first(all.size() - 1)) {
-      const bool make_leaf = is_floating(x.dtype()) && !x.requires_grad();
-      inputs.push_back(make_leaf ? parameter(x.array()) : x);
-    }
-    const Tensor y = f(inputs);
-    Gradients gradients;
-    if (y.requires_grad()) {
-      gradients = backward(y, {.cotangent = all.back(), .create_graph = differentiable});
-    }
-    std::vector<Tensor> pieces;
-    for (const Tensor& x : inputs) {
-      if (!is_floating(x.dtype())) continue;
-      pieces.push_back(gradients.contains(x) ? reshape(gradients[x], {x.size()})
-                                             : zeros({x.size()}, DType::f64));
-    }
-    return concat(pieces, 0);
-  };
-}
-
-std::string position(const Shape& shape, int64_t element) {
-  std::vector<int64_t> index(static_cast<size_t>(shape.rank()));
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    index[static_cast<size_t>(axis)] = element % shape[axis];
-    element /= shape[axis];
-  }
-  return absl::StrCat("[", absl::StrJoin(index, ", "), "]");
-}
-
-}  // namespace
-
-std::string InputReport::to_text() const {
-  const std::string head = absl::StrFormat("%s  order %d  %s f64%s", passed ? "ok  " : "FAIL",
-                                           order, name, shape.to_string());
-  if (shape.size() == 0) return absl::StrCat(head, ": empty");
-  return absl::StrFormat(
-      "%s: worst at %s: analytic %.10g, numeric %.10g ± %.1e, error %.1e, tolerance %.1e", head,
-      position(shape, element), analytic, numeric, estimated_error, error, tolerance);
-}
-
-bool GradcheckReport::passed() const { return std::ranges::all_of(inputs, &InputReport::passed); }
-
-std::string GradcheckReport::to_text() const {
-  std::string text;
-  for (const InputReport& input : inputs) absl::StrAppend(&text, input.to_text(), "\n");
-  const auto failed = std::ranges::count(inputs, false, &InputReport::passed);
-  absl::StrAppend(&text,
-                  passed() ? "passed" : absl::StrCat("FAILED: ", failed, " of ", inputs.size()),
-                  ": ", elements, " derivatives\n");
-  return text;
-}
-
-GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
-                          const GradcheckOptions& options) {
+void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& options) {
   if (options.order != 1 && options.order != 2) {
     fail(absl::StrCat("gradcheck: order must be 1 or 2, not ", options.order));
   }
+  if (!options.names.empty() && options.names.size() != inputs.size()) {
+    fail(
+        absl::StrCat("gradcheck: ", inputs.size(), " inputs and ", options.names.size(), " names"));
+  }
+  bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (is_floating(inputs[i].dtype())) check_f64(absl::StrCat("input ", i), inputs[i]);
+    if (!is_floating(inputs[i].dtype())) continue;
+    any = true;
+    if (inputs[i].dtype() == DType::f64) continue;
+    fail(
+        absl::StrCat("gradcheck: needs f64: input ", i, " is ", inputs[i].describe(),
+                     ", which holds too few digits to tell a wrong derivative from a rounded one"));
   }
-  if (std::ranges::none_of(inputs, [](const Tensor& x) { return is_floating(x.dtype()); })) {
-    fail("gradcheck: no input has a gradient: none is f64");
+  if (!any) fail("gradcheck: no input has a gradient: none is f64");
+}
+
+// Copies of the inputs, moved at random by `by` at most.
+std::vector<Tensor> moved(std::span<const Tensor> inputs, double by, const RandomStream& stream) {
+  std::vector<Tensor> result;
+  for (const Tensor& x : inputs) {
+    Array copy = x.array().copy();
+    if (is_floating(x.dtype()) && by != 0.0) {
+      RandomStream numbers = stream.derive(result.size());
+      double* values = copy.mutable_data<double>();
+      for (int64_t i = 0; i < x.size(); ++i) values[i] += by * (2.0 * numbers.uniform() - 1.0);
+    }
+    result.emplace_back(copy);
   }
+  return result;
+}
+
+int64_t floating_elements(std::span<const Tensor> inputs) {
+  int64_t total = 0;
+  for (const Tensor& x : inputs) total += is_floating(x.dtype()) ? x.size() : 0;
+  return total;
+}
+
+// Of length 1, so that a step along it is the same for an input of any size.
+Tensor random_direction(const Tensor& x, const RandomStream& stream) {
+  Tensor u = random_like(x, stream);
+  Array array = u.array();
+  double* values = array.mutable_data<double>();
+  const double squares = std::inner_product(values, values + u.size(), values, 0.0);
+  for (int64_t i = 0; i < u.size(); ++i) values[i] /= std::sqrt(squares);
+  return u;
+}
+
+// One function at one point.
+class Check {
+ public:
+  Check(const TensorFunction& f, std::span<const Tensor> inputs, int order,
+        const GradcheckOptions& options, const RandomStream& stream)
+      : options_(options),
+        order_(order),
+        stream_(stream),
+        probe_(f, inputs),
+        recorded_(f, inputs),
+        cotangent_(random_like(Tensor(probe_.value()), stream.derive("cotangent"))),
+        weights_(cotangent_.to_vector()),
+        total_(floating_elements(inputs)),
+        sampled_(total_ > options.max_elements),
+        rows_(!sampled_ && total_ * cotangent_.size() <= options.max_jacobian, weights_),
+        gradients_(recorded_.gradients(cotangent_)) {
+    if (!value_is_finite()) return;
+    take_rows();
+    const ComposedOnly composed_only;
+    composed_only_ = Recorded(f, inputs).gradients(cotangent_);
+  }
+
+  const Tensor& cotangent() const { return cotangent_; }
+  bool value_is_finite() const { return bad_output() < 0; }
+
+  // Fills in the verdict on input i, and what belongs to it.
+  int64_t check(size_t i, InputReport& report) {
+    report.order = order_;
+    report.input = i;
+    report.shape = probe_.input(i).shape();
+    report.output_shape = probe_.value().shape();
+    report.full_jacobian = rows_.each_output();
+    report.sampled = sampled_;
+    report.ignored = !gradients_[i].defined();
+    if (report.shape.size() == 0) {
+      report.note = "empty: there is nothing to check";
+      return 0;
+    }
+    if (!value_is_finite()) {
+      report_bad_output(report);
+      return 0;
+    }
+    NumericGradient numeric;
+    int64_t evaluations = check_elements(probe_, i, rows_, rows_of_[i], chosen_elements(i),
+                                         options_, report, numeric);
+    evaluations += check_directions(i, report);
+    if (report.ignored && report.passed()) {
+      report.note = "the function does not depend on this input: zero gradient";
+    }
+    if (report.verdict == Verdict::kFail) {
+      report.diagnosis = diagnose(report, numeric, recorded_.contributions(i, cotangent_));
+    }
+    return evaluations;
+  }
+
+ private:
+  // The first output that is not finite, or -1.
+  int64_t bad_output() const {
+    const Array value = probe_.value();
+    const double *y = value.data<double>(), *end = y + value.size();
+    const double* bad = std::find_if_not(y, end, [](double v) { return std::isfinite(v); });
+    return bad == end ? -1 : bad - y;
+  }
+
+  void report_bad_output(InputReport& report) const {
+    const int64_t output = bad_output();
+    report.verdict = Verdict::kFail;
+    report.note = absl::StrFormat("the function's own value is %g at output %s",
+                                  probe_.value().data<double>()[output],
+                                  position(report.output_shape, output));
+  }
+
+  // rows_of_[i][element][row], each by a backward of its own. The cotangents of single outputs are
+  // random numbers and not 1, so that a backward that is not linear in them is noticed.
+  void take_rows() {
+    const size_t count = rows_.size();
+    rows_of_.resize(probe_.size());
+    for (size_t i = 0; i < probe_.size(); ++i) {
+      if (!is_floating(probe_.input(i).dtype())) continue;
+      rows_of_[i].rows_each = count;
+      rows_of_[i].depends = gradients_[i].defined();
+      rows_of_[i].rows.resize(static_cast<size_t>(probe_.input(i).size()) * count);
+    }
+    const auto store = [&](const std::vector<Tensor>& gradients, size_t row, double divisor) {
+      for (size_t i = 0; i < gradients.size(); ++i) {
+        if (!gradients[i].defined()) continue;
+        const double* g = gradients[i].array().data<double>();
+        double* out = rows_of_[i].rows.data() + row;
+        for (int64_t e = 0; e < gradients[i].size(); ++e) out[e * count] = g[e] / divisor;
+      }
+    };
+    RandomStream sizes = stream_.derive("rows");
+    for (size_t row = 0; row + 1 < count; ++row) {
+      const double size = (sizes.below(2) == 0 ? 1.0 : -1.0) * (0.5 + sizes.uniform());
+      Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
+      one.mutable_data<double>()[row] = size;
+      store(recorded_.gradients(Tensor(one)), row, size);
+    }
+    store(gradients_, count - 1, 1.0);
+  }
+
+  std::vector<int64_t> chosen_elements(size_t i) const {
+    const int64_t size = probe_.input(i).size();
+    std::vector<int64_t> all(static_cast<size_t>(size));
+    std::iota(all.begin(), all.end(), 0);
+    if (!sampled_ || size <= options_.sampled_elements) return all;
+    // The largest gradients first, then a random choice of the others.
+    const auto wanted = static_cast<size_t>(std::max<int64_t>(2, options_.sampled_elements));
+    const size_t largest = wanted / 2;
+    const std::vector<double>& g = rows_of_[i].rows;
+    std::ranges::partial_sort(all, all.begin() + static_cast<int64_t>(largest), std::greater(),
+                              [&](int64_t e) { return std::abs(g[e]); });
+    RandomStream stream = stream_.derive("elements").derive(i);
+    for (size_t k = largest; k < wanted; ++k)
+      std::swap(all[k], all[k + stream.below(all.size() - k)]);
+    all.resize(wanted);
+    std::ranges::sort(all);
+    return all;
+  }
+
+  int64_t check_directions(size_t i, InputReport& report) {
+    if (!forward_) {
+      forward_.emplace(recorded_, cotangent_);
+      other_cotangent_ = random_like(cotangent_, stream_.derive("other cotangent"));
+      other_gradients_ = recorded_.gradients(other_cotangent_);
+    }
+    const Directional at = {.probe = probe_,
+                            .recorded = recorded_,
+                            .cotangent = cotangent_,
+                            .gradients = gradients_,
+                            .forward = *forward_,
+                            .composed_only = composed_only_,
+                            .other_cotangent = other_cotangent_,
+                            .other_gradients = other_gradients_};
+    const Tensor u = random_direction(probe_.input(i), stream_.derive("direction").derive(i));
+    return check_direction(at, i, u, options_, report);
+  }
+
+  const GradcheckOptions& options_;
+  int order_;
+  RandomStream stream_;
+  Probe probe_;
+  Recorded recorded_;
+  Tensor cotangent_;
+  std::vector<double> weights_;  // the cotangent's
+  int64_t total_;                // elements of all floating inputs
+  bool sampled_;
+  Rows rows_;
+  std::vector<Tensor> gradients_;      // for the cotangent
+  std::vector<Tensor> composed_only_;  // the same, by composed formulas alone
+  std::vector<InputGradient> rows_of_;
+  std::optional<ForwardProducts> forward_;
+  Tensor other_cotangent_;
+  std::vector<Tensor> other_gradients_;
+};
+
+}  // namespace
+
+GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
+                          const GradcheckOptions& options) {
+  check_inputs(inputs, options);
+  const auto start = std::chrono::steady_clock::now();
+  const RandomStream stream(options.seed);
   GradcheckReport report;
+  if (options.move_by != 0.0) {
+    report.notes.push_back(
+        absl::StrFormat("the inputs were moved at random by up to %g", options.move_by));
+  }
+  const auto name_of = [&](size_t i) {
+    if (i == inputs.size()) return std::string("cotangent");
+    return options.names.empty() ? absl::StrCat("input ", i) : options.names[i];
+  };
   const auto run = [&](int order, const TensorFunction& function, std::span<const Tensor> at) {
-    const RandomStream stream = RandomStream(options.seed).derive(static_cast<uint64_t>(order));
-    Check check(function, at, options.tolerance, stream);
+    Check check(function, at, order, options, stream.derive(static_cast<uint64_t>(order)));
     for (size_t i = 0; i < at.size(); ++i) {
       if (!is_floating(at[i].dtype())) continue;
-      const std::string name = i < inputs.size() ? absl::StrCat("input ", i) : "cotangent";
-      report.inputs.push_back(check.input(i, {.order = order, .name = name}));
-      report.elements += at[i].size();
+      InputReport input;
+      input.name = name_of(i);
+      report.evaluations += check.check(i, input);
+      report.elements += input.elements;
+      report.derivatives += input.derivatives;
+      report.inputs.push_back(std::move(input));
     }
     return check.cotangent();
   };
-  const Tensor cotangent = run(1, f, inputs);
+  std::vector<Tensor> at = moved(inputs, options.move_by, stream.derive("move"));
+  const Tensor cotangent = run(1, f, at);
   if (options.order == 2) {
-    std::vector<Tensor> all(inputs.begin(), inputs.end());
-    all.push_back(cotangent);
-    run(2, gradients_of(f), all);
+    report.hessian_symmetry =
+        check_symmetry(f, at, cotangent, options.tolerance, stream.derive("symmetry"));
+    at.push_back(cotangent);
+    run(2, gradients_of(f), at);
   }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  report.seconds = elapsed.count();
   return report;
 }
 

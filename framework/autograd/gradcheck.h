@@ -1,54 +1,53 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "framework/autograd/gradcheck_report.h"
+#include "framework/autograd/tensor_function.h"
 #include "framework/autograd/tolerance.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {
 
-using TensorFunction = std::function<Tensor(std::span<const Tensor>)>;
-
 struct GradcheckOptions {
   // 1: the gradients of f. 2: also the gradients of those gradients, as a function of the inputs
-  // and of the cotangent.
+  // and of the cotangent, and the symmetry of the Hessian.
   int order = 1;
-  uint64_t seed = 1;  // of the random cotangents
+  uint64_t seed = 1;  // of the random cotangents and directions
   Tolerance tolerance = tolerance_of(DType::f64);
+  std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
+  // The full Jacobian is compared where it has at most so many entries (outputs x inputs); else
+  // every element of the inputs against a random cotangent.
+  int64_t max_jacobian = int64_t{1} << 20;
+  // Where the inputs have more elements in all, only some are compared: for each input half of
+  // `sampled_elements` with the largest gradients, half at random, and a random direction.
+  int64_t max_elements = int64_t{1} << 14;
+  int64_t sampled_elements = 8;
+  int worst = 3;  // elements listed for each input
+  // Moves every floating element at random, by this much at most, before anything is checked: for
+  // functions that have a kink just where their inputs are.
+  double move_by = 0.0;
+  // f may be called by several threads at once. The numbers are the same either way.
+  bool concurrent = false;
 };
 
-// The check of one input; `element` and what follows are those of its worst element.
-struct InputReport {
-  int order = 1;
-  std::string name;  // "input 0"; "cotangent" at order 2
-  Shape shape = {};
-  int64_t element = 0;  // in row-major order
-  double analytic = 0.0;
-  double numeric = 0.0;
-  double error = 0.0;            // |analytic - numeric|
-  double estimated_error = 0.0;  // of `numeric`
-  double tolerance = 0.0;        // of both
-  bool passed = true;
-
-  std::string to_text() const;  // one line
-};
-
-struct GradcheckReport {
-  std::vector<InputReport> inputs;  // those of order 1 before those of order 2
-  int64_t elements = 0;             // how many derivatives were compared
-
-  bool passed() const;
-  std::string to_text() const;  // one line for each input, and a verdict
-};
-
-// Compares backward with numeric derivatives of f at `inputs`, element by element: the derivative
-// of the dot product of f with a random cotangent, by central differences extrapolated to a step of
-// 0 (Richardson). The cotangent is never all ones, which are blind to every function whose outputs
-// sum to a constant. What is not finite never passes.
+// Compares backward with numeric derivatives of f at `inputs`, by three methods that must agree:
+//
+//   1. central differences, extrapolated to a step of 0 (Richardson), with an estimate of their own
+//      error: every output by every input element, or fewer (see the options);
+//   2. the Taylor remainder along a random direction, which falls as h²;
+//   3. the dot-product test <Ju, v> = <u, Jᵀv>, with Ju from the backward of backward.
+//
+// Cotangents are random and never all ones, which are blind to every function whose outputs sum to
+// a constant. What is checked against differences is the backward that training runs, fused where
+// it can be; the composed formulas must agree with it.
+//
+// What is not finite fails. A derivative that is zero passes within the error of the differences,
+// and is counted. A kink near the point is stepped around with smaller steps, and counted; a kink
+// right at it is undecided, and so is what no step settles: passed() is false.
 //
 // f must give the same bits each time. Every floating input is checked, whether or not it is a
 // leaf; masks and indices are passed on. Throws Error unless these inputs and the output are f64:
