@@ -4,19 +4,35 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "data/dataset.h"
 #include "train/options.h"
+#include "train/profile.h"
 
 namespace qkv {
 
-// How long training steps of a config take, data, clipping and optimizer included.
-struct StepTimes {
-  double lower_quartile_ms = 0, median_ms = 0, upper_quartile_ms = 0;
-  double tokens_per_second = 0;  // at the median
-  int64_t steps = 0;             // measured; a third as many came before them, to warm up
-  int64_t parameters = 0;
-  int threads = 0;
+struct Quartiles {
+  double lower = 0, median = 0, upper = 0;
 };
 
-absl::StatusOr<StepTimes> measure_steps(const Config& config, int64_t steps);
+// How long training steps take, data, clipping and optimizer included; beside the floor: the time
+// of the matrix products of one step alone, by the same primitives with the same shapes, transposes
+// and number types. What counts as a product is said in framework/kernels/product_log.h.
+struct StepMeasurement {
+  Quartiles step_ms, floor_ms;
+  double ratio = 0;              // of the medians
+  double tokens_per_second = 0;  // at the median
+  double gflops = 0;             // of the products, at the median step
+  double floor_gflops = 0;
+  uint64_t peak_bytes = 0;  // of all tensors, at the highest moment of a step
+  int64_t steps = 0;        // measured
+  int64_t parameters = 0;
+  int threads = 0;
+  std::vector<ProfileRow> profile;  // of steps of their own, which count for nothing else
+  int64_t profiled_steps = 0;
+};
+
+// Trains a new model. Steps and floor take turns, so that noise hits both.
+absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
+                                              int64_t steps);
 
 }  // namespace qkv

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "framework/core/error.h"
+#include "train/bench_command.h"
 #include "train/commands.h"
 #include "train/config.h"
 #include "train/suggest.h"
@@ -25,7 +28,7 @@ constexpr int kInterruptedStatus = 130;
 
 struct Verb {
   std::string name;
-  std::string argument;  // "CONFIG"
+  std::string argument;  // "CONFIG"; "[CONFIG]" where it may be left out; "" where there is none
   std::string summary;
   void (*add_options)(cxxopts::Options&);
   absl::StatusOr<RunOutcome> (*run)(const std::string& argument, const cxxopts::ParseResult&);
@@ -68,12 +71,14 @@ const std::vector<Verb>& verbs() {
        [](cxxopts::Options& options) {
          set_option(options);
          options.add_options()("out", "The run's folder", cxxopts::value<std::string>(), "DIR")(
-             "resume", "Goes on with the run in that folder");
+             "resume", "Goes on with the run in that folder")(
+             "profile", "Writes where the time of some steps goes: profile.txt, trace.json");
        },
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
          TrainingRunOptions options;
          if (parsed.count("out") > 0) options.out = parsed["out"].as<std::string>();
          options.resume = parsed.count("resume") > 0;
+         options.profile = parsed.count("profile") > 0;
          return train_command(config, overrides(parsed), options);
        }},
       {"eval", "RUN", "the loss and accuracy of a run's best checkpoint",
@@ -136,16 +141,26 @@ const std::vector<Verb>& verbs() {
          if (parsed.count("export") > 0) options.export_file = parsed["export"].as<std::string>();
          return outcome(data_command(config, overrides(parsed), options));
        }},
-      {"bench", "CONFIG", "how long a training step takes",
+      {"bench", "[CONFIG]", "how long a training step takes, and what takes it",
        [](cxxopts::Options& options) {
          set_option(options);
-         options.add_options()("steps", "How many to measure",
-                               cxxopts::value<int64_t>()->default_value("60"),
-                               "N")("json", "One JSON object");
+         options.add_options()("shape", "Instead of a CONFIG: toy, small or mini",
+                               cxxopts::value<std::string>()->default_value(""), "NAME")(
+             "precision", "As --set train.precision", cxxopts::value<std::string>(), "TYPE")(
+             "steps", "How many to measure", cxxopts::value<int64_t>()->default_value("60"), "N")(
+             "json", "One JSON object");
        },
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
-         return outcome(bench_command(config, overrides(parsed), parsed["steps"].as<int64_t>(),
-                                      parsed.count("json") > 0));
+         BenchOptions options{.config = config,
+                              .shape = parsed["shape"].as<std::string>(),
+                              .overrides = overrides(parsed),
+                              .precision = "",
+                              .steps = parsed["steps"].as<int64_t>(),
+                              .json = parsed.count("json") > 0};
+         if (parsed.count("precision") > 0) {
+           options.precision = parsed["precision"].as<std::string>();
+         }
+         return outcome(bench_command(options));
        }},
       {"config", "CONFIG", "the whole config, each value with where it came from", set_option,
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
@@ -175,8 +190,7 @@ std::string usage() {
   std::string text =
       "qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n";
   for (const Verb& verb : verbs()) {
-    absl::StrAppend(&text, "  ", verb.name, std::string(10 - verb.name.size(), ' '), verb.argument,
-                    std::string(8 - verb.argument.size(), ' '), verb.summary, "\n");
+    absl::StrAppendFormat(&text, "  %-11s%-10s%s\n", verb.name, verb.argument, verb.summary);
   }
   return text + "\nqkv VERB --help says more.\n";
 }
@@ -197,15 +211,22 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   const cxxopts::ParseResult parsed = options.parse(argc, argv);
   if (parsed.count("help") > 0) {
     std::printf("%s", options.help({""}).c_str());
-    if (verb.argument == "CONFIG") std::printf("\n%s", config_help().c_str());
+    if (absl::StrContains(verb.argument, "CONFIG")) std::printf("\n%s", config_help().c_str());
     return 0;
   }
-  if (parsed.count("argument") != 1) {
-    return complain(absl::StrCat("qkv ", verb.name, " takes one ", verb.argument, "; see qkv ",
-                                 verb.name, " --help"),
+  const Strings arguments =
+      parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
+  const size_t most = verb.argument.empty() ? 0 : 1,
+               least = verb.argument.starts_with('[') ? 0 : most;
+  if (arguments.size() < least || arguments.size() > most) {
+    return complain(absl::StrCat("qkv ", verb.name, " takes ",
+                                 most == 0    ? "no argument"
+                                 : least == 0 ? "at most one "
+                                              : "one ",
+                                 verb.argument, "; see qkv ", verb.name, " --help"),
                     kWrittenWrong);
   }
-  const absl::StatusOr<RunOutcome> result = verb.run(parsed["argument"].as<Strings>()[0], parsed);
+  const absl::StatusOr<RunOutcome> result = verb.run(arguments.empty() ? "" : arguments[0], parsed);
   if (!result.ok())
     return complain(std::string(result.status().message()), exit_status(result.status()));
   return *result == RunOutcome::kInterrupted ? kInterruptedStatus : 0;

@@ -12,7 +12,6 @@
 #include "absl/strings/strip.h"
 #include "data/show.h"
 #include "framework/kernels/parallel.h"
-#include "train/bench.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/progress.h"
@@ -222,35 +221,6 @@ absl::Status config_command(const std::string& config, const std::vector<std::st
   absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
   if (!loaded.ok()) return loaded.status();
   print(to_toml_with_origins(*loaded));
-  return absl::OkStatus();
-}
-
-absl::Status bench_command(const std::string& config, const std::vector<std::string>& overrides,
-                           int64_t steps, bool json) {
-  if (steps < 1) return absl::InvalidArgumentError("--steps must be 1 or more");
-  absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
-  if (!loaded.ok()) return loaded.status();
-  absl::StatusOr<StepTimes> times = measure_steps(loaded->config, steps);
-  if (!times.ok()) return times.status();
-  if (json) {
-    const nlohmann::ordered_json object = {{"name", loaded->config.name},
-                                           {"precision", loaded->config.train.precision},
-                                           {"threads", times->threads},
-                                           {"parameters", times->parameters},
-                                           {"steps", times->steps},
-                                           {"ms_per_step", times->median_ms},
-                                           {"ms_lower_quartile", times->lower_quartile_ms},
-                                           {"ms_upper_quartile", times->upper_quartile_ms},
-                                           {"tokens_per_second", times->tokens_per_second}};
-    print(object.dump() + "\n");
-    return absl::OkStatus();
-  }
-  print(
-      absl::StrFormat("%s, %s, %d threads, %d parameters: %.2f ms a step (quartiles %.2f and %.2f, "
-                      "%d steps), %.0f tokens a second\n",
-                      loaded->config.name, loaded->config.train.precision, times->threads,
-                      times->parameters, times->median_ms, times->lower_quartile_ms,
-                      times->upper_quartile_ms, times->steps, times->tokens_per_second));
   return absl::OkStatus();
 }
 

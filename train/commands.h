@@ -44,9 +44,6 @@ absl::Status data_command(const std::string& config, const std::vector<std::stri
 
 absl::Status config_command(const std::string& config, const std::vector<std::string>& overrides);
 
-absl::Status bench_command(const std::string& config, const std::vector<std::string>& overrides,
-                           int64_t steps, bool json);
-
 absl::Status info_command(const std::string& file);
 
 }  // namespace qkv

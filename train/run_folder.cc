@@ -114,6 +114,8 @@ absl::StatusOr<RunFolder> RunFolder::resume(const std::string& path) {
 std::string RunFolder::config() const { return in(path_, "config.toml"); }
 std::string RunFolder::metrics() const { return in(path_, "metrics.jsonl"); }
 std::string RunFolder::samples() const { return in(path_, "samples.txt"); }
+std::string RunFolder::profile() const { return in(path_, "profile.txt"); }
+std::string RunFolder::trace() const { return in(path_, "trace.json"); }
 std::string RunFolder::last_checkpoint() const { return in(path_, "checkpoints/last.safetensors"); }
 std::string RunFolder::newest_checkpoint() const {
   return is_regular(last_checkpoint()) || !is_regular(best_checkpoint()) ? last_checkpoint()

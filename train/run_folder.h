@@ -14,6 +14,7 @@ namespace qkv {
 //   config.toml      the resolved config
 //   metrics.jsonl    one object a line (train/metrics.h)
 //   samples.txt      answers at each evaluation
+//   profile.txt, trace.json   where the time goes, of train --profile
 //   checkpoints/     step-000100.safetensors …, best.safetensors, last.safetensors
 //
 // While the object lives it holds a lock on the folder, so that no other process trains into it.
@@ -29,6 +30,8 @@ class RunFolder {
   std::string config() const;
   std::string metrics() const;
   std::string samples() const;
+  std::string profile() const;
+  std::string trace() const;
   std::string last_checkpoint() const;
   std::string newest_checkpoint() const;  // the last, or the best where there is no last
   std::string best_checkpoint() const;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
+#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/schedule.h"
 #include "train/experiment.h"
@@ -35,11 +36,13 @@ BatchLoss accumulate_gradients(const Transformer& model,
     const int64_t first = batch_size * piece / pieces;
     const int64_t count = batch_size * (piece + 1) / pieces - first;
     if (count == 0) continue;
-    const Tensor logits = model(rows(batch.inputs, first, count), context);  // [B, T, V]
-    const Tensor loss = cross_entropy(logits, rows(batch.targets, first, count),
-                                      {.ignored = kIgnoredTarget,
-                                       .label_smoothing = label_smoothing,
-                                       .divisor = static_cast<double>(targets)});
+    const Tensor loss = in_section("forward", [&] {
+      const Tensor logits = model(rows(batch.inputs, first, count), context);  // [B, T, V]
+      return cross_entropy(logits, rows(batch.targets, first, count),
+                           {.ignored = kIgnoredTarget,
+                            .label_smoothing = label_smoothing,
+                            .divisor = static_cast<double>(targets)});
+    });
     const Gradients gradients = backward(loss);
     result.loss += loss.item();
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -67,8 +70,10 @@ BatchLoss Trainer::differentiate(const Batch& batch, int64_t step) const {
 }
 
 absl::StatusOr<StepResult> Trainer::step() {
+  const Section section("step");
   const int64_t step = steps_made();
-  const Batch batch = dataset_.training_batch(step, config_.train.batch_size);
+  const Batch batch =
+      in_section("data", [&] { return dataset_.training_batch(step, config_.train.batch_size); });
   const auto [loss, gradients] = differentiate(batch, step);
   const double norm = global_norm(gradients);
   if (!std::isfinite(loss) || !std::isfinite(norm)) return not_finite(batch, step, loss, norm);

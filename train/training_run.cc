@@ -19,6 +19,7 @@
 #include "train/metrics.h"
 #include "train/progress.h"
 #include "train/run_folder.h"
+#include "train/run_profile.h"
 #include "train/samples.h"
 #include "train/trainer.h"
 
@@ -38,6 +39,9 @@ class TrainingRun {
  public:
   TrainingRun(const Config& config, const Dataset& dataset, RunFolder folder)
       : config_(config), dataset_(dataset), folder_(std::move(folder)), trainer_(config, dataset) {}
+
+  // Call it before run(), and after a restore.
+  void take_profile() { profile_.emplace(folder_, config_.train.steps - trainer_.steps_made()); }
 
   // Goes on from the run's last checkpoint. Nothing in the folder changes before all of it fits.
   absl::Status restore_last() {
@@ -113,9 +117,13 @@ class TrainingRun {
 
   absl::Status step(Progress& progress) {
     const Clock::time_point start = Clock::now();
+    if (profile_) profile_->before_step();
     absl::StatusOr<StepResult> result = trainer_.step();
     if (!result.ok()) return result.status();
     const double seconds = seconds_since(start);
+    if (profile_) {
+      if (absl::Status status = profile_->after_step(); !status.ok()) return status;
+    }
     state_.step = trainer_.steps_made();
     elapsed_seconds_ += seconds;
     tokens_since_log_ += result->tokens;
@@ -223,6 +231,7 @@ class TrainingRun {
     progress.say(absl::StrCat("in ", folder_.path(),
                               ": config.toml, metrics.jsonl, samples.txt, "
                               "checkpoints/best.safetensors"));
+    if (profile_ && profile_->complete()) progress.say(profile_->describe());
     return RunOutcome::kFinished;
   }
 
@@ -232,6 +241,7 @@ class TrainingRun {
   std::optional<AppendFile> metrics_, samples_;
   Trainer trainer_;
   RunState state_;
+  std::optional<RunProfile> profile_;
   double elapsed_seconds_ = 0;  // of training, over all resumes
   int64_t tokens_since_log_ = 0;
   double seconds_since_log_ = 0;
@@ -276,6 +286,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   const absl::Status begun = options.resume ? run.restore_last() : run.save_first();
   if (!begun.ok()) return begun;
   if (absl::Status status = run.open_files(); !status.ok()) return status;
+  if (options.profile) run.take_profile();
   return run.run();
 }
 

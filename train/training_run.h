@@ -8,8 +8,9 @@
 namespace qkv {
 
 struct TrainingRunOptions {
-  std::string out;      // the run's folder; "": runs/NAME
-  bool resume = false;  // go on with the run that is there
+  std::string out;       // the run's folder; "": runs/NAME
+  bool resume = false;   // go on with the run that is there
+  bool profile = false;  // write where the time of some steps goes
 };
 
 enum class RunOutcome { kFinished, kInterrupted };

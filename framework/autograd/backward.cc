@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 
@@ -47,6 +48,7 @@ Tensor starting_cotangent(const Tensor& output, const Tensor& cotangent) {
 
 // sum + term, in the storage of `sum` where nobody else can see it.
 Tensor accumulated(Tensor sum, const Tensor& term) {
+  const Section section("sum of gradients");
   if (records({sum, term}) || sum.array().storage().is_shared()) return add(sum, term);
   Array array = sum.array();
   kernels::binary(kernels::Binary::add, array, term.array(), array);
@@ -119,6 +121,7 @@ class BackwardWalk {
 };
 
 Gradients backward(const Tensor& output, const BackwardOptions& options) {
+  const Section section("backward");
   return BackwardWalk(options).run(output);
 }
 

@@ -99,8 +99,8 @@ inline bool may_fuse(std::initializer_list<Tensor> inputs) {
   return !composed_only() && !records(inputs);
 }
 
-// Sees every op as it runs; for profiles, and to find where a number stopped being finite. At most
-// one at a time, installed while it lives.
+// Sees every op as it runs, and the sections around them; for profiles, and to find where a number
+// stopped being finite. At most one at a time, installed while it lives.
 class Observer {
  public:
   Observer();
@@ -113,10 +113,37 @@ class Observer {
   virtual void before_backward(const Op&, const Tensor& /*dy*/) {}
   virtual void after_backward(const Op&, const Tensor& /*dy*/, std::span<const Tensor> /*dx*/) {}
 
+  virtual void before_section(std::string_view /*name*/) {}
+  virtual void after_section(std::string_view /*name*/) {}
+
   static Observer* current();
 
  private:
   Observer* outer_;
 };
+
+// Tells the observer what a stretch of the program does: "data", "optimizer". Sections nest.
+class Section {
+ public:
+  explicit Section(std::string_view name) : name_(name), observer_(Observer::current()) {
+    if (observer_) observer_->before_section(name_);
+  }
+  ~Section() {
+    if (observer_) observer_->after_section(name_);
+  }
+  Section(const Section&) = delete;
+  Section& operator=(const Section&) = delete;
+
+ private:
+  std::string_view name_;  // must outlive the section: a literal
+  Observer* observer_;
+};
+
+// What f gives, made in a section.
+template <class F>
+auto in_section(std::string_view name, F&& f) {
+  const Section section(name);
+  return f();
+}
 
 }  // namespace qkv

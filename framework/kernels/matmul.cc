@@ -6,6 +6,7 @@
 #include "framework/kernels/dnnl.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/parallel.h"
+#include "framework/kernels/product_log.h"
 
 namespace qkv::kernels {
 namespace {
@@ -55,6 +56,14 @@ void matmul_loops(const Array& a, const Array& b, const Array* bias, Array& c) {
 
 void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
             Array& c) {
+  record_product({.a = a.shape(),
+                  .b = b.shape(),
+                  .c = c.shape(),
+                  .transpose_a = transpose_a,
+                  .transpose_b = transpose_b,
+                  .has_bias = bias != nullptr,
+                  .operand_dtype = a.dtype(),
+                  .result_dtype = c.dtype()});
   if (c.size() == 0) return;
   if (a.size() == 0) {  // sums of nothing
     if (!bias) return zero(c);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/optimizer.h"
 
@@ -77,6 +78,7 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::st
 
 void Optimizer::step(std::span<const Tensor> gradients, double learning_rate,
                      double gradient_scale) {
+  const Section section("optimizer");
   if (gradients.size() != parameters_.size()) {
     fail(absl::StrCat("optimizer: ", gradients.size(), " gradients for ", parameters_.size(),
                       " parameters"));
@@ -114,6 +116,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
 }
 
 double global_norm(std::span<const Tensor> gradients) {
+  const Section section("gradient norm");
   double sum = 0;
   for (const Tensor& g : gradients) sum += kernels::sum_of_squares(g.array());
   return std::sqrt(sum);

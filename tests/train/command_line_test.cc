@@ -87,6 +87,39 @@ TEST_F(CommandLineTest, TrainWritesTheFolderOfTheRun) {
   }
 }
 
+TEST_F(CommandLineTest, TrainShowsWhereTheTimeOfItsStepsGoes) {
+  const ProcessResult result =
+      qkv({"train", "tiny.toml", "--profile", "--set", "train.eval_interval=8"});
+  expect_success(result);
+  EXPECT_NE(result.output.find("where the time of 10 steps went is in runs/tiny/profile.txt"),
+            std::string::npos)
+      << result.output;
+  const std::string profile = in("runs/tiny/profile.txt");
+  EXPECT_NE(profile.find("forward   linear\n"), std::string::npos) << profile;
+  EXPECT_NE(profile.find("backward  linear: matmul\n"), std::string::npos) << profile;
+
+  const auto trace = nlohmann::json::parse(in("runs/tiny/trace.json"));
+  int steps = 0;
+  double end_of_step = 0;
+  bool names_the_place = false;
+  // A call ends before what it is in: look from the end.
+  const auto& events = trace["traceEvents"];
+  double begin_of_step = 0;
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    const double begin = (*event)["ts"], end = begin + double((*event)["dur"]);
+    if ((*event)["name"] == "step") {
+      ++steps;
+      begin_of_step = begin;
+      end_of_step = end;
+    }
+    EXPECT_LE(begin_of_step, begin) << *event;
+    EXPECT_LE(end, end_of_step + 1e-3) << *event;
+    names_the_place |= (*event)["args"]["scope"] == "blocks.0.attention";
+  }
+  EXPECT_EQ(steps, 10) << "an evaluation in between is no part of a step";
+  EXPECT_TRUE(names_the_place);
+}
+
 TEST_F(CommandLineTest, TheSavedConfigTrainsTheSameBitsAgain) {
   expect_success(qkv({"train", "tiny.toml", "--out", "a"}));
   expect_success(qkv({"train", "a/config.toml", "--out", "b"}));
@@ -314,7 +347,7 @@ TEST_F(CommandLineTest, SaysWhatItDoesNotKnow) {
 TEST_F(CommandLineTest, HelpIsOnStandardOutput) {
   const ProcessResult help = qkv({"--help"});
   expect_success(help);
-  EXPECT_NE(help.output.find("train     CONFIG"), std::string::npos) << help.output;
+  EXPECT_NE(help.output.find("train      CONFIG"), std::string::npos) << help.output;
   const ProcessResult train = qkv({"train", "--help"});
   expect_success(train);
   EXPECT_NE(train.output.find("d_model"), std::string::npos) << train.output;

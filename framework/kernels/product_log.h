@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "framework/core/dtype.h"
+#include "framework/core/shape.h"
+
+namespace qkv::kernels {
+
+// One matrix product, in the terms of matmul.h: c = op(a) op(b) + bias.
+struct Product {
+  Shape a, b, c;  // of rank 3; a or b may have N = 1
+  bool transpose_a = false, transpose_b = false, has_bias = false;
+  DType operand_dtype = DType::f32, result_dtype = DType::f32;
+
+  double flops() const;  // 2 N M K L: a multiplication and an addition for each term
+};
+
+// While one lives, it keeps what record_product says on its thread. For measuring; at most one at a
+// time, the innermost.
+class ProductLog {
+ public:
+  ProductLog();
+  ~ProductLog();
+  ProductLog(const ProductLog&) = delete;
+  ProductLog& operator=(const ProductLog&) = delete;
+
+  const std::vector<Product>& products() const { return products_; }
+  double flops() const { return flops_; }  // of all of them
+
+ private:
+  friend void record_product(const Product& product);
+
+  std::vector<Product> products_;
+  double flops_ = 0;
+  ProductLog* outer_;
+};
+
+// matmul calls it for every product it makes. A kernel that multiplies without calling matmul
+// (fused attention) calls it for the products that the composed formula would make: whole ones,
+// also where a mask lets the kernel skip a part, and without those it makes a second time so as not
+// to store their results. So the floor of a step, and its number of operations, do not depend on
+// how much is fused.
+void record_product(const Product& product);
+
+}  // namespace qkv::kernels

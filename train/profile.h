@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "framework/graph/op.h"
+#include "framework/kernels/product_log.h"
+
+namespace qkv {
+
+// What one kind of work cost, over all its calls.
+struct ProfileRow {
+  std::string part;  // "forward", "backward", or "rest": what no op does
+  // The op, or the section of the rest. In the backward, "linear: matmul" is the matmul within the
+  // derivative of linear.
+  std::string name;
+  int64_t calls = 0;
+  double ms = 0;  // its own, without what it calls: the rows add up to the whole
+  // What it read and wrote, as far as the graph shows: inputs and output, each once; 0 for what
+  // only gives a new shape.
+  double bytes = 0;
+  double flops = 0;  // of matrix products (kernels/product_log.h)
+};
+
+// One call, for a picture of a step over time.
+struct TraceEvent {
+  std::string name, category;  // "linear", "forward"
+  std::string scope;           // the place in the model
+  double start_us = 0, duration_us = 0;
+};
+
+// While it lives, takes the time of every op and section of its thread; of ops only those within a
+// section, such as a training step, so that evaluations in between don't count. Looking at the
+// clock slows a step down a little (some tens of nanoseconds a call): steps that are to be timed as
+// a whole run without it.
+class Profiler final : public Observer {
+ public:
+  explicit Profiler(bool keep_trace = false);
+
+  void before_forward(const Op& op, const Inputs& x) override;
+  void after_forward(const Op& op, const Inputs& x, const Array& y) override;
+  void before_backward(const Op& op, const Tensor& dy) override;
+  void after_backward(const Op& op, const Tensor& dy, std::span<const Tensor> dx) override;
+  void before_section(std::string_view name) override;
+  void after_section(std::string_view name) override;
+
+  std::vector<ProfileRow> rows() const;                            // the costliest first
+  const std::vector<TraceEvent>& trace() const { return trace_; }  // in the order they ended
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Frame {
+    std::string_view part, name;
+    std::string_view within;  // the op whose derivative this is a part of, or ""
+    bool called_ops = false;
+    Clock::time_point start;
+    Clock::duration inner{};  // in what it called
+    double flops_before = 0, inner_flops = 0;
+  };
+
+  void open(std::string_view part, std::string_view name);
+  void close(double bytes);
+
+  bool keep_trace_;
+  Clock::time_point start_ = Clock::now();
+  kernels::ProductLog products_;
+  std::vector<Frame> frames_;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, ProfileRow> rows_;
+  std::vector<TraceEvent> trace_;
+};
+
+// A table, each row divided by `steps`: the profile of one step.
+std::string profile_table(const std::vector<ProfileRow>& rows, int64_t steps);
+
+// For chrome://tracing and Perfetto: an object with "traceEvents".
+std::string chrome_trace(const std::vector<TraceEvent>& events);
+
+}  // namespace qkv
