@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/nn/key_value_cache.h"
 #include "framework/nn/position.h"
 #include "framework/ops/ops.h"
 
@@ -122,23 +123,23 @@ Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t
       tied_ ? token_embedding_.weight : init.normal({vocabulary_size, o.d_model}, kDeviation);
 }
 
-Tensor Transformer::embed(const Tensor& tokens, ForwardContext& context) const {
-  const int64_t length = tokens.dim(1);
+Tensor Transformer::embed(const Tensor& tokens, int64_t first, ForwardContext& context) const {
   Tensor x = token_embedding_(tokens);  // [B, T, C]
   const Tensor& positions = sinusoids_.defined() ? sinusoids_ : position_embedding_.weight;
-  if (positions.defined()) x = x + slice(positions, 0, 0, length);
+  if (positions.defined()) x = x + slice(positions, 0, first, tokens.dim(1));
   return dropout_(x, context);
 }
 
 Tensor Transformer::operator()(const Tensor& tokens, ForwardContext& context) const {
-  if (tokens.rank() != 2 || tokens.dim(1) > max_length_) {
+  const int64_t first = context.cache ? context.cache->length() : 0;  // position of the first token
+  if (tokens.rank() != 2 || first + tokens.dim(1) > max_length_) {
     fail(absl::StrCat("transformer: needs tokens [B, T] with T at most ", max_length_, ": tokens ",
-                      tokens.describe()));
+                      tokens.describe(), first > 0 ? absl::StrCat(" after ", first) : ""));
   }
   Tensor x;  // [B, T, C], the residual stream
   {
     const Scope scope("embedding");
-    x = embed(tokens, context);
+    x = embed(tokens, first, context);
   }
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const Scope scope(absl::StrCat("blocks.", i));

@@ -42,6 +42,8 @@ class Transformer {
               Initializer init);
 
   // tokens i64 [B, T], T at most max_length -> logits [B, T, V]
+  // With a key/value cache in the context, they follow the tokens that are in it, which count for
+  // T.
   Tensor operator()(const Tensor& tokens, ForwardContext& context) const;
 
   void visit(Visitor& v) const;
@@ -49,7 +51,8 @@ class Transformer {
   int64_t vocabulary_size() const { return token_embedding_.weight.dim(0); }
 
  private:
-  Tensor embed(const Tensor& tokens, ForwardContext& context) const;  // [B, T] -> [B, T, C]
+  // The tokens of positions first, first + 1 …   [B, T] -> [B, T, C]
+  Tensor embed(const Tensor& tokens, int64_t first, ForwardContext& context) const;
 
   int64_t max_length_;
   Embedding token_embedding_;     // [V, C]

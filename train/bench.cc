@@ -73,14 +73,6 @@ Quartiles quartiles(std::vector<double> values) {
   return {quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)};
 }
 
-template <class F>
-double milliseconds_of(F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
 // Makes `count` steps, and adds their times.
 absl::Status make_steps(Trainer& trainer, int64_t count, std::vector<double>& milliseconds) {
   for (int64_t i = 0; i < count; ++i) {
@@ -93,6 +85,13 @@ absl::Status make_steps(Trainer& trainer, int64_t count, std::vector<double>& mi
 }
 
 }  // namespace
+
+double milliseconds_of(absl::FunctionRef<void()> f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
                                               int64_t steps) {

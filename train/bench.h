@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "train/options.h"
@@ -34,5 +35,8 @@ struct StepMeasurement {
 // Trains a new model. Steps and floor take turns, so that noise hits both.
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
                                               int64_t steps);
+
+// How long f takes.
+double milliseconds_of(absl::FunctionRef<void()> f);
 
 }  // namespace qkv

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "train/bench.h"
 #include "train/bench_shapes.h"
+#include "train/bench_suite.h"
 #include "train/config.h"
 #include "train/suggest.h"
 
@@ -111,15 +112,24 @@ std::string to_text(const Workload& workload, const StepMeasurement& m) {
 }  // namespace
 
 absl::Status bench_command(const BenchOptions& options) {
-  if (options.steps < 1) return absl::InvalidArgumentError("--steps must be 1 or more");
-  if (options.config.empty() == options.shape.empty()) {
+  constexpr int64_t kDefaultSteps = 60;
+  if (options.steps.value_or(1) < 1) {
+    return absl::InvalidArgumentError("--steps must be 1 or more");
+  }
+  if (int{!options.config.empty()} + int{!options.shape.empty()} + int{options.suite} != 1) {
     return absl::InvalidArgumentError(
-        "bench takes either a CONFIG or a --shape; see qkv bench --help");
+        "bench takes one of CONFIG, --shape and --suite; see qkv bench --help");
+  }
+  if (options.suite) {
+    if (!options.overrides.empty() || !options.precision.empty()) {
+      return absl::InvalidArgumentError("--suite measures everything: no --set, no --precision");
+    }
+    return run_suite({.steps = options.steps.value_or(0), .json = options.json});
   }
   absl::StatusOr<Workload> workload = workload_of(options);
   if (!workload.ok()) return workload.status();
   const absl::StatusOr<StepMeasurement> measured =
-      measure_steps(workload->config, *workload->dataset, options.steps);
+      measure_steps(workload->config, *workload->dataset, options.steps.value_or(kDefaultSteps));
   if (!measured.ok()) return measured.status();
   const std::string text =
       options.json ? to_json(*workload, *measured).dump() + "\n" : to_text(*workload, *measured);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,12 +9,14 @@
 
 namespace qkv {
 
-// One of `config` and `shape`: a config file, or a shape of train/bench_shapes.h.
+// One of `config`, `shape` and `suite`: a config file, a shape of train/bench_shapes.h, or the
+// whole table of train/bench_suite.h, to which only `steps` and `json` apply.
 struct BenchOptions {
   std::string config, shape;
+  bool suite = false;
   std::vector<std::string> overrides;
-  std::string precision;  // "": as the config says
-  int64_t steps = 60;
+  std::string precision;         // "": as the config says
+  std::optional<int64_t> steps;  // none: 60, or what suits each row of the suite
   bool json = false;
 };
 

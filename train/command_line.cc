@@ -6,6 +6,7 @@
 #define CXXOPTS_VECTOR_DELIMITER '\0'
 #include <cxxopts.hpp>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -146,17 +147,20 @@ const std::vector<Verb>& verbs() {
          set_option(options);
          options.add_options()("shape", "Instead of a CONFIG: toy, small or mini",
                                cxxopts::value<std::string>()->default_value(""), "NAME")(
+             "suite", "Instead: every shape and precision, long contexts, generation")(
              "precision", "As --set train.precision", cxxopts::value<std::string>(), "TYPE")(
-             "steps", "How many to measure", cxxopts::value<int64_t>()->default_value("60"), "N")(
+             "steps", "How many to measure; by default 60", cxxopts::value<int64_t>(), "N")(
              "json", "One JSON object");
        },
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
          BenchOptions options{.config = config,
                               .shape = parsed["shape"].as<std::string>(),
+                              .suite = parsed.count("suite") > 0,
                               .overrides = overrides(parsed),
                               .precision = "",
-                              .steps = parsed["steps"].as<int64_t>(),
+                              .steps = std::nullopt,
                               .json = parsed.count("json") > 0};
+         if (parsed.count("steps") > 0) options.steps = parsed["steps"].as<int64_t>();
          if (parsed.count("precision") > 0) {
            options.precision = parsed["precision"].as<std::string>();
          }

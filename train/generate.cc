@@ -11,20 +11,25 @@ namespace qkv {
 namespace {
 
 // Logits of the position after the last token, [V].
-std::vector<double> next_logits(const Transformer& model, const std::vector<int64_t>& tokens) {
+std::vector<double> next_logits(const Transformer& model, const std::vector<int64_t>& tokens,
+                                KeyValueCache* cache) {
   const NoGrad no_grad;
-  const auto length = std::min<int64_t>(std::ssize(tokens), model.max_length());
-  const std::span<const int64_t> window(tokens.end() - length, tokens.end());
+  const bool fits = std::ssize(tokens) <= model.max_length();
   ForwardContext context;
-  const Tensor logits = model(Tensor(Array::of({1, length}, window)), context);  // [1, T, V]
+  context.cache = fits ? cache : nullptr;
+  const int64_t first =
+      !fits ? std::ssize(tokens) - model.max_length() : (cache ? cache->length() : 0);
+  const std::span<const int64_t> unread = std::span(tokens).subspan(static_cast<size_t>(first));
+  const int64_t length = std::ssize(unread);
+  const Tensor logits = model(Tensor(Array::of({1, length}, unread)), context);  // [1, T, V]
   return slice(logits, 1, length - 1, 1).to_vector();
 }
 
 }  // namespace
 
 int64_t sample_next(const Transformer& model, const std::vector<int64_t>& tokens,
-                    const SamplingOptions& options, RandomStream& random) {
-  const std::vector<double> logits = next_logits(model, tokens);
+                    const SamplingOptions& options, RandomStream& random, KeyValueCache* cache) {
+  const std::vector<double> logits = next_logits(model, tokens, cache);
   std::vector<size_t> order(logits.size());  // the most likely first; equals by their number
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return logits[i]; });
@@ -54,9 +59,10 @@ std::vector<int64_t> generate(const Transformer& model, std::vector<int64_t> pro
                               const SamplingOptions& options,
                               const std::function<bool(int64_t)>& each) {
   RandomStream random = RandomStream(options.seed).derive("generation");
+  KeyValueCache cache;
   std::vector<int64_t> generated;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t next = sample_next(model, prompt, options, random);
+    const int64_t next = sample_next(model, prompt, options, random, &cache);
     prompt.push_back(next);
     generated.push_back(next);
     if (each && !each(next)) break;

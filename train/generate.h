@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/core/random.h"
+#include "framework/nn/key_value_cache.h"
 #include "models/transformer.h"
 
 namespace qkv {
@@ -18,9 +19,11 @@ struct SamplingOptions {
 };
 
 // The next token after `tokens`, which must not be empty; the model sees the last max_length of
-// them.
+// them. A `cache`, where given, holds what the model has read of the first tokens, and then of all.
+// Beyond max_length every token moves to another position, so that nothing of it can be used.
 int64_t sample_next(const Transformer& model, const std::vector<int64_t>& tokens,
-                    const SamplingOptions& options, RandomStream& random);
+                    const SamplingOptions& options, RandomStream& random,
+                    KeyValueCache* cache = nullptr);
 
 // `count` tokens that follow `prompt`. `each`, where given, is told every token as it comes, and
 // stops the generation by returning false.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -67,9 +68,11 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
     fail(absl::StrCat("attention: needs x [B, T, C] with C a multiple of ", num_heads, " heads: x ",
                       x.describe()));
   }
-  const Tensor q = split_heads(query(x), num_heads);       // [B, H, Tq, D]
-  const Tensor k = split_heads(key(source), num_heads);    // [B, H, Tk, D]
-  const Tensor v = split_heads(value(source), num_heads);  // [B, H, Tk, D]
+  Tensor keys = key(source), values = value(source);  // [B, Tk, C]
+  if (context.cache) context.cache->extend(context.layers_cached++, keys, values);
+  const Tensor q = split_heads(query(x), num_heads);  // [B, H, Tq, D]
+  const Tensor k = split_heads(keys, num_heads);      // [B, H, Tk, D]
+  const Tensor v = split_heads(values, num_heads);    // [B, H, Tk, D]
   const Tensor heads =
       scaled_dot_product_attention(q, k, v, mask, scale_scores, weight_dropout, context, weights);
   return output_dropout(output(concat_heads(heads)), context);  // [B, Tq, C]

@@ -33,6 +33,7 @@ struct MultiHeadAttention {
   Dropout output_dropout;
 
   // Self-attention: queries, keys and values from one sequence.   x [B, T, C] -> [B, T, C]
+  // With a key/value cache in the context, x goes on from the tokens that are in it.
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
                     Tensor* weights = nullptr) const;
   // Attention of one sequence to another.   x [B, Tq, C], source [B, Tk, C] -> [B, Tq, C]

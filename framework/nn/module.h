@@ -64,11 +64,15 @@ class Initializer {
   uint64_t made_ = 0;
 };
 
+class KeyValueCache;
+
 // What one forward pass needs beside its inputs.
 struct ForwardContext {
   bool training = false;   // dropout is active
   RandomStream random{0};  // of this pass: give every step its own
   uint64_t streams_taken = 0;
+  KeyValueCache* cache = nullptr;  // of the tokens before these (framework/nn/key_value_cache.h)
+  size_t layers_cached = 0;
 
   RandomStream next_stream() { return random.derive(streams_taken++); }
 };

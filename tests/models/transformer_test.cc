@@ -8,6 +8,8 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/graph/op.h"
+#include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -44,6 +46,45 @@ std::vector<ModelOptions> variants() {
     }
   }
   return all;
+}
+
+// The logits of `pieces`, read one after the other with a cache: [1, T, V].
+Tensor read_in_pieces(const Transformer& model, const std::vector<std::vector<int64_t>>& pieces) {
+  const NoGrad no_grad;
+  KeyValueCache cache;
+  std::vector<Tensor> logits;
+  for (const std::vector<int64_t>& piece : pieces) {
+    ForwardContext context;
+    context.cache = &cache;
+    logits.push_back(model(tokens(piece), context));
+  }
+  return concat(logits, 1);
+}
+
+TEST(TransformerTest, ReadingOnWithACacheIsReadingAllAtOnce) {
+  for (const ModelOptions& options : variants()) {
+    const Transformer model = make(options);
+    ForwardContext context;
+    const auto whole = model(tokens({1, 2, 3, 4, 5, 6}), context).to_vector();
+    for (const std::vector<std::vector<int64_t>>& pieces :
+         {std::vector<std::vector<int64_t>>{{1}, {2}, {3}, {4}, {5}, {6}},
+          {{1, 2, 3}, {4, 5}, {6}}}) {
+      const auto logits = read_in_pieces(model, pieces).to_vector();
+      ASSERT_EQ(logits.size(), whole.size());
+      for (size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(logits[i], whole[i], 1e-13) << i;
+    }
+  }
+}
+
+TEST(TransformerTest, ACacheHoldsNoMoreThanThePositions) {
+  const Transformer model = make(small());
+  try {
+    read_in_pieces(model, {{1, 2, 3, 4}, {5, 6, 7}});
+    ADD_FAILURE() << "seven tokens for six positions";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "transformer: needs tokens [B, T] with T at most 6: tokens i64[1, 3] after 4");
+  }
 }
 
 TEST(TransformerTest, TheLeavesOfTheLossAreTheParametersVisited) {

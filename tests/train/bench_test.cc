@@ -88,7 +88,7 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
     return result.errors;
   };
   EXPECT_EQ(error_of({}),
-            "error: bench takes either a CONFIG or a --shape; see qkv bench --help\n");
+            "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--shape", "huge"}),
             "error: --shape: there is no \"huge\"; there are \"toy\", \"small\" or \"mini\"\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--steps", "0"}), "error: --steps must be 1 or more\n");

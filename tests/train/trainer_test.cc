@@ -140,6 +140,28 @@ TEST(EvaluateTest, DoesNotDependOnTheSizeOfBatches) {
   EXPECT_EQ(one.sequence_accuracy, many.sequence_accuracy);
 }
 
+// Beyond max_length, too, where the window slides.
+TEST(GenerateTest, TheCacheDoesNotChangeTheText) {
+  Config config = tiny();
+  config.train.precision = "f64";
+  const auto dataset = make_data(config);
+  Trainer trainer(config, *dataset);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer.step().ok());
+  const int64_t count = 3 * trainer.model().max_length();
+  for (const uint64_t seed : {1, 2, 3}) {
+    std::vector<int64_t> tokens = {0, 1};
+    RandomStream random = RandomStream(seed).derive("generation");
+    for (int64_t i = 0; i < count; ++i) {
+      tokens.push_back(sample_next(trainer.model(), tokens, {.seed = seed}, random));
+    }
+    std::vector<int64_t> cached = {0, 1};
+    for (const int64_t token : generate(trainer.model(), {0, 1}, count, {.seed = seed})) {
+      cached.push_back(token);
+    }
+    EXPECT_EQ(cached, tokens);
+  }
+}
+
 TEST(GenerateTest, SamplingFollowsItsOptions) {
   const Config config = tiny();
   const auto dataset = make_data(config);

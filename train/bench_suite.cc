@@ -1,0 +1,186 @@
+#include "train/bench_suite.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/core/storage.h"
+#include "framework/kernels/parallel.h"
+#include "train/bench.h"
+#include "train/bench_shapes.h"
+#include "train/config.h"
+#include "train/experiment.h"
+#include "train/generate.h"
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The table as it grows: for a person line by line, for a program at the end.
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
+
+  void heading(const std::string& text) const { say(absl::StrCat("\n", text, "\n")); }
+
+  void row(const char* table, Json row, const std::string& text) {
+    object_[table].push_back(std::move(row));
+    say(text);
+  }
+
+  void finish() const {
+    if (json_) std::printf("%s\n", object_.dump().c_str());
+  }
+
+ private:
+  void say(const std::string& text) const {
+    if (json_) return;
+    std::printf("%s", text.c_str());
+    std::fflush(stdout);
+  }
+
+  bool json_;
+  Json object_;
+};
+
+double megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
+
+absl::StatusOr<StepMeasurement> measure(const BenchShape& shape, Config config, int64_t threads,
+                                        int64_t steps) {
+  config.train.threads = threads;
+  release_cached_memory();
+  return measure_steps(config, *random_tokens(shape.length, config.seed), steps);
+}
+
+// Steps enough for a steady median in some seconds.
+int64_t steps_of(const BenchShape& shape, const SuiteOptions& options) {
+  if (options.steps > 0) return options.steps;
+  const int64_t work = shape.num_layers * shape.d_model * shape.d_model * shape.length;
+  return std::clamp<int64_t>(2'000'000'000 / work, 10, 60);
+}
+
+absl::Status measure_shape(const BenchShape& shape, const std::string& precision,
+                           const SuiteOptions& options, Report& report) {
+  const absl::StatusOr<LoadedConfig> loaded = parse_config(
+      to_toml(config_of(shape)), shape.name, {absl::StrCat("train.precision=", precision)});
+  if (!loaded.ok()) {  // this precision does not train
+    const std::string reason(loaded.status().message());
+    report.row("steps", {{"shape", shape.name}, {"precision", precision}, {"error", reason}},
+               absl::StrFormat("%-6s %-5s %s\n", shape.name, precision, reason));
+    return absl::OkStatus();
+  }
+  const int64_t steps = steps_of(shape, options);
+  const absl::StatusOr<StepMeasurement> all = measure(shape, loaded->config, 0, steps);
+  if (!all.ok()) return all.status();
+  const absl::StatusOr<StepMeasurement> one = measure(shape, loaded->config, 1, steps);
+  if (!one.ok()) return one.status();
+  const double speed_up = one->step_ms.median / all->step_ms.median;
+  report.row(
+      "steps",
+      {{"shape", shape.name},
+       {"precision", precision},
+       {"threads", all->threads},
+       {"ms_per_step", all->step_ms.median},
+       {"ms_lower_quartile", all->step_ms.lower},
+       {"ms_upper_quartile", all->step_ms.upper},
+       {"floor_ms", all->floor_ms.median},
+       {"ratio", all->ratio},
+       {"gflops", all->gflops},
+       {"tokens_per_second", all->tokens_per_second},
+       {"peak_bytes", all->peak_bytes},
+       {"one_thread_ms_per_step", one->step_ms.median},
+       {"one_thread_floor_ms", one->floor_ms.median},
+       {"speed_up", speed_up}},
+      absl::StrFormat("%-6s %-5s %9.2f (%.2f to %.2f) %9.2f %6.2f %9.1f %9.0f %11.2f %9.2f\n",
+                      shape.name, precision, all->step_ms.median, all->step_ms.lower,
+                      all->step_ms.upper, all->floor_ms.median, all->ratio, all->gflops,
+                      all->tokens_per_second, one->step_ms.median, speed_up));
+  return absl::OkStatus();
+}
+
+// A small model that reads one sequence of T tokens. Beside the peak of memory stands what the
+// scores of one layer alone would need as a table.
+absl::Status measure_context(int64_t length, const SuiteOptions& options, Report& report) {
+  BenchShape shape = bench_shapes()[1];
+  shape.name = absl::StrCat("T", length);
+  shape.length = length;
+  shape.batch_size = 1;
+  const int64_t steps =
+      options.steps > 0 ? options.steps : std::clamp<int64_t>(10'000 / length, 3, 10);
+  const absl::StatusOr<StepMeasurement> m = measure(shape, config_of(shape), 0, steps);
+  if (!m.ok()) return m.status();
+  const auto scores = static_cast<uint64_t>(shape.num_heads * length * length) * sizeof(float);
+  report.row("long_context",
+             {{"length", length},
+              {"ms_per_step", m->step_ms.median},
+              {"floor_ms", m->floor_ms.median},
+              {"peak_bytes", m->peak_bytes},
+              {"scores_bytes", scores}},
+             absl::StrFormat("%6d %11.1f %11.1f %12.1f %16.1f\n", length, m->step_ms.median,
+                             m->floor_ms.median, megabytes(m->peak_bytes), megabytes(scores)));
+  return absl::OkStatus();
+}
+
+// Tokens a second when a text is written from one token until the positions are full.
+double generation_speed(const Transformer& model, bool with_cache) {
+  const auto write = [&] {
+    KeyValueCache cache;
+    RandomStream random(1);
+    std::vector<int64_t> tokens = {0};
+    while (std::ssize(tokens) < model.max_length()) {
+      tokens.push_back(sample_next(model, tokens, {}, random, with_cache ? &cache : nullptr));
+    }
+  };
+  write();  // to warm up
+  return static_cast<double>(model.max_length() - 1) / milliseconds_of(write) * 1e3;
+}
+
+void measure_generation(const BenchShape& shape, Report& report) {
+  const Config config = config_of(shape);
+  kernels::set_num_threads(0);
+  const auto dataset = random_tokens(shape.length, config.seed);
+  const Transformer model = make_model(config, dataset->vocabulary().size(), shape.length);
+  const double with = generation_speed(model, true), without = generation_speed(model, false);
+  report.row("generation",
+             {{"shape", shape.name},
+              {"length", shape.length},
+              {"tokens_per_second", with},
+              {"tokens_per_second_without_cache", without}},
+             absl::StrFormat("%-6s %5d %15.0f %15.0f %9.2f\n", shape.name, shape.length, with,
+                             without, with / without));
+}
+
+}  // namespace
+
+absl::Status run_suite(const SuiteOptions& options) {
+  Report report(options.json);
+  report.heading(
+      "A training step, in ms (quartiles), and the floor: its matrix products alone\n"
+      "shape  type       step                        floor  ratio   GFLOP/s  tokens/s  one thread  "
+      "speed-up");
+  for (const BenchShape& shape : bench_shapes()) {
+    for (const char* precision : {"f32", "bf16"}) {
+      if (absl::Status s = measure_shape(shape, precision, options, report); !s.ok()) return s;
+    }
+  }
+  report.heading(
+      "One sequence of T tokens, d_model 128, 4 layers: ms a step, and megabytes at the highest\n"
+      "     T        step       floor       memory   one layer's scores");
+  for (const int64_t length : {512, 1024, 2048, 4096}) {
+    if (absl::Status s = measure_context(length, options, report); !s.ok()) return s;
+  }
+  report.heading(
+      "Writing T tokens, tokens/s with the key/value cache and without\n"
+      "shape      T            with         without     ratio");
+  for (const BenchShape& shape : bench_shapes()) measure_generation(shape, report);
+  report.finish();
+  return absl::OkStatus();
+}
+
+}  // namespace qkv
