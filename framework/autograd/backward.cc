@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
@@ -99,15 +100,18 @@ class BackwardWalk {
   void differentiate(const NodePointer& node, const Tensor& dy) {
     const Op& op = node->op();
     Observer* observer = Observer::current();
+    Interceptor* interceptor = Interceptor::current();
     if (observer) observer->before_backward(op, dy);
-    std::vector<Tensor> dx = op.backward(Saved(node), dy);
+    std::vector<Tensor> dx = interceptor ? interceptor->backward(op, Saved(node), dy)
+                                         : op.backward(Saved(node), dy);
     if (observer) observer->after_backward(op, dy, dx);
     for (size_t i = 0; i < dx.size(); ++i) {
       const Tensor& x = node->inputs()[i];
       if (!x.requires_grad() || !dx[i].defined()) continue;
       check_gradient(op, i, dx[i], x);
       Tensor& sum = pending_[x.node().get()];
-      sum = sum.defined() ? accumulated(std::move(sum), dx[i]) : std::move(dx[i]);
+      const bool first = !sum.defined() || (interceptor && interceptor->overwrites_gradients());
+      sum = first ? std::move(dx[i]) : accumulated(std::move(sum), dx[i]);
     }
   }
 

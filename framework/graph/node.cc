@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/interceptor.h"
 
 namespace qkv {
 namespace {
@@ -72,7 +73,8 @@ const Tensor& Saved::input(size_t i) const {
     fail(absl::StrCat(std::string(node_->op_->name()), ": input ", i, " ", x.describe(),
                       " was changed in place between forward and backward"));
   }
-  return x;
+  Interceptor* interceptor = Interceptor::current();
+  return interceptor ? interceptor->saved_input(i, x) : x;
 }
 
 Tensor Saved::output() const {
@@ -85,7 +87,8 @@ Tensor Saved::output() const {
     fail(absl::StrCat(std::string(node_->op_->name()), ": output ", y.describe(),
                       " was changed in place between forward and backward"));
   }
-  return Tensor(y, node_);
+  Interceptor* interceptor = Interceptor::current();
+  return interceptor ? interceptor->saved_output(Tensor(y, node_)) : Tensor(y, node_);
 }
 
 }  // namespace qkv

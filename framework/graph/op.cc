@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 
 namespace qkv {
@@ -19,6 +20,12 @@ bool any_requires_grad(std::span<const Tensor> inputs) {
 }  // namespace
 
 Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+  Interceptor* interceptor = Interceptor::current();
+  return interceptor ? interceptor->run(std::move(op), std::move(inputs))
+                     : run_directly(std::move(op), std::move(inputs));
+}
+
+Tensor run_directly(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
   if (observer) observer->before_forward(*op, Inputs(inputs));
   Array y = op->forward(Inputs(inputs));
   if (observer) observer->after_forward(*op, Inputs(inputs), y);

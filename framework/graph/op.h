@@ -45,6 +45,7 @@ class Op {
 
 // Runs forward on `inputs`, and records the op where a gradient may be asked for.
 Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
+Tensor run_directly(std::unique_ptr<Op> op, std::vector<Tensor> inputs);  // past an Interceptor
 
 template <class T, class... Attributes>
 Tensor apply(std::vector<Tensor> inputs, Attributes&&... attributes) {

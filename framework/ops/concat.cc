@@ -105,6 +105,7 @@ OpExamples concat_examples() {
       .examples = {{"rows", {normal({2, 3}), normal({1, 3})}, f(0)},
                    {"columns", {normal({2, 1}), normal({2, 3}), normal({2, 2})}, f(-1)},
                    {"the middle", {normal({2, 1, 2}), normal({2, 2, 2})}, f(1)},
+                   {"pieces of one size", {normal({2, 3}), normal({2, 3})}, f(0)},
                    {"one piece", {normal({2, 3})}, f(1)},
                    {"an empty piece", {normal({2, 3}), normal({0, 3})}, f(0)},
                    {"a piece twice",

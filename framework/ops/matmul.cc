@@ -110,6 +110,7 @@ OpExamples matmul_examples() {
   return {
       .op = "matmul",
       .examples = {{"two matrices", {normal({3, 4}), normal({4, 5})}, f({})},
+                   {"two square matrices", {normal({3, 3}), normal({3, 3})}, f({})},
                    {"transpose_a", {normal({4, 3}), normal({4, 5})}, f({.transpose_a = true})},
                    {"transpose_b", {normal({3, 4}), normal({5, 4})}, f({.transpose_b = true})},
                    {"both", {normal({2, 4, 3}), normal({2, 5, 4})}, f({true, true})},

@@ -150,6 +150,12 @@ OpExamples split_examples() {
                     [](std::span<const Tensor> x) {
                       const std::vector<Tensor> parts = split(x[0], -1, 3);
                       return concat({parts[2] * parts[0], parts[1]}, 1);
+                    }},
+                   {"rows, one of them used twice",
+                    {{Fill::kNormal, {4, 3}}},
+                    [](std::span<const Tensor> x) {
+                      const std::vector<Tensor> parts = split(x[0], 0, 2);
+                      return parts[0] * parts[1] + parts[0];
                     }}},
       .errors = {{"unequal pieces",
                   [] {

@@ -30,7 +30,7 @@ OpExamples variance_examples() {
   return {
       .op = "variance",
       .examples = {{"last axis, kept", {input}, f(-1, 0, true)},
-                   {"first axis, corrected", {input}, f(0, 1, false)},
+                   {"first axis, corrected", {{Fill::kNormal, {3, 2, 4}}}, f(0, 1, false)},
                    {"one element", {{Fill::kNormal, {3, 1}}}, f(1, 0, false)}},
       .errors = {{"too few elements",
                   [] {
