@@ -13,9 +13,10 @@ constexpr double kEpsilon = 0x1p-53;  // the relative error of one rounding
 // Small enough that the extrapolated difference of a smooth function has no error but rounding's,
 // large enough that rounding's stays below the tolerance.
 constexpr double kStep = 0x1p-13;
+constexpr double kWideStep = 0x1p-8;
 // What the extrapolation cancels is c h²; what it leaves is c' h⁴. That it is at least so much less
 // holds for every function that has its next singularity a few steps away.
-constexpr double kNextTerm = 1.0 / 64.0;
+constexpr double kNextTerm = 1.0 / 256.0;
 // A slope whose error is within so many tolerances counts as settled.
 constexpr double kLoose = 1e3;
 
@@ -164,7 +165,7 @@ std::vector<double> Rows::noise(const double* y) const {
   if (each_output_) {
     for (size_t k = 0; k < outputs; ++k) noise[k] = kEpsilon * (std::abs(y[k]) + mean);
   }
-  noise.back() = 2.0 * kEpsilon * std::sqrt(squares);
+  noise.back() = kEpsilon * std::sqrt(squares);
   return noise;
 }
 
@@ -219,7 +220,33 @@ void Differences::slopes(Line line, double scale, std::span<const double> analyt
     if (!std::isfinite(analytic[row])) return true;
     return std::abs(2.0 * narrow[row] - wide[row]) <= 0.01 * std::abs(analytic[row] - value);
   });
+  if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
   if (!unsettled_.empty()) settle(line, scale, analytic, slopes);
+}
+
+// Where rounding kept a smooth function from settling, larger steps with one more level do.
+void Differences::widen(Line line, double scale, std::span<const double> analytic,
+                        std::span<Slope> slopes) {
+  std::array<std::vector<double>, 3> quotients;
+  double h = kWideStep * scale;
+  for (std::vector<double>& quotient : quotients) {
+    double up = h, down = -h;
+    const Array high = at(line, up), low = at(line, down);
+    quotient.resize(rows_.size());
+    rows_.quotients(high.data<double>(), low.data<double>(), up - down, quotient.data());
+    h /= 2.0;
+  }
+  std::erase_if(unsettled_, [&](size_t row) {
+    const double d[] = {quotients[0][row], quotients[1][row], quotients[2][row]};
+    const Estimate estimate = extrapolate(d, 4.0);
+    const double error = estimate.error + 2.0 * noise_[row] / h;
+    const double limit = allowed(tolerance_, estimate.value, estimate.value);
+    if (!(error <= limit && std::abs(analytic[row] - estimate.value) <= limit + error))
+      return false;
+    slopes[row].value = estimate.value;
+    slopes[row].error = error;
+    return true;
+  });
 }
 
 void Differences::settle(Line line, double scale, std::span<const double> analytic,

@@ -66,6 +66,7 @@ class Differences {
   int64_t evaluations() const { return evaluations_; }
 
  private:
+  void widen(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
   void settle(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
   Array at(Line line, double& t);
 

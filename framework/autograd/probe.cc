@@ -38,6 +38,11 @@ Array Probe::evaluate(std::span<const Tensor> points) const {
 
 ProbeLine::ProbeLine(const Probe& probe, size_t input)
     : probe_(probe), points_(probe.points_), original_(points_[input].array()) {
+  // Threads that share a small array spend their time on its reference count.
+  constexpr int64_t kSmall = 4096;
+  for (Tensor& x : points_) {
+    if (x.size() <= kSmall) x = Tensor(x.array().copy());
+  }
   moved_ = original_.copy();
   points_[input] = Tensor(moved_);
 }

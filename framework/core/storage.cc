@@ -1,8 +1,8 @@
 #include "framework/core/storage.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <map>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -19,16 +19,24 @@ constexpr bool kCache = true;
 #endif
 
 // Four classes to each doubling, so that at most a fifth of a block is unused.
+constexpr size_t kSmallest = 256;
 size_t size_class_of(size_t bytes) {
-  constexpr size_t kSmallest = 256;
   if (bytes <= kSmallest) return kSmallest;
   const size_t quarter = std::bit_floor(bytes - 1) / 4;
   return (bytes + quarter - 1) / quarter * quarter;
 }
 
+// 0, 1, 2, … for the classes in the order of their sizes.
+size_t index_of_class(size_t size_class) {
+  const size_t doubling = std::bit_floor(size_class);
+  const auto quarters = (size_class - doubling) / (doubling / 4);
+  return 4 * static_cast<size_t>(std::countr_zero(doubling / kSmallest)) + quarters;
+}
+constexpr size_t kClasses = 4 * 64;
+
 struct Allocator {
   std::mutex mutex;
-  std::map<size_t, std::vector<std::byte*>> free_blocks;  // by size class
+  std::array<std::vector<std::byte*>, kClasses> free_blocks;  // by class
   AllocatorStatistics statistics;
 };
 
@@ -45,7 +53,7 @@ Storage::Storage(size_t bytes) : block_(std::make_shared<Block>(bytes)) {}
 Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
   Allocator& a = allocator();
   std::lock_guard lock(a.mutex);
-  std::vector<std::byte*>& blocks = a.free_blocks[size_class];
+  std::vector<std::byte*>& blocks = a.free_blocks[index_of_class(size_class)];
   if (blocks.empty()) {
     data = static_cast<std::byte*>(::operator new(size_class, kAlignment));
     ++a.statistics.system_calls;
@@ -64,7 +72,7 @@ Storage::Block::~Block() {
   std::lock_guard lock(a.mutex);
   a.statistics.bytes_in_use -= size_class;
   if (kCache) {
-    a.free_blocks[size_class].push_back(data);
+    a.free_blocks[index_of_class(size_class)].push_back(data);
     a.statistics.bytes_cached += size_class;
   } else {
     ::operator delete(data, kAlignment);
@@ -83,7 +91,7 @@ void reset_peak_bytes_in_use() {
 
 void release_cached_memory() {
   std::lock_guard lock(allocator().mutex);
-  for (auto& [size_class, blocks] : allocator().free_blocks) {
+  for (std::vector<std::byte*>& blocks : allocator().free_blocks) {
     for (std::byte* block : blocks) ::operator delete(block, kAlignment);
     blocks.clear();
   }

@@ -21,7 +21,33 @@ Array with_last_axes_swapped(const Array& x) {
   return y;
 }
 
-// Rows of c are sums of rows of b. The order of the sum over k does not depend on anything else.
+// A tile of c = a b + start, kept in registers over the whole sum. The order of the sum over k does
+// not depend on anything else.   a [kRows, k], b [k, l], start [kColumns] or null, c [kRows, l]
+template <int kRows, int kColumns, class T>
+void tile(const T* a, const T* b, const T* start, int64_t k, int64_t l, T* c) {
+  T sum[kRows][kColumns];
+  for (int row = 0; row < kRows; ++row) {
+    for (int j = 0; j < kColumns; ++j) sum[row][j] = start ? start[j] : T(0);
+  }
+  for (int64_t i = 0; i < k; ++i) {
+    for (int row = 0; row < kRows; ++row) {
+      const T factor = a[row * k + i];
+#pragma omp simd
+      for (int j = 0; j < kColumns; ++j) sum[row][j] += factor * b[i * l + j];
+    }
+  }
+  for (int row = 0; row < kRows; ++row) std::copy_n(sum[row], kColumns, c + row * l);
+}
+
+template <int kRows, class T>
+void rows_of_tiles(const T* a, const T* b, const T* start, int64_t k, int64_t l, T* c) {
+  const auto from = [start](int64_t j) { return start ? start + j : nullptr; };
+  int64_t j = 0;
+  for (; j + 16 <= l; j += 16) tile<kRows, 16>(a, b + j, from(j), k, l, c + j);
+  for (; j + 4 <= l; j += 4) tile<kRows, 4>(a, b + j, from(j), k, l, c + j);
+  for (; j < l; ++j) tile<kRows, 1>(a, b + j, from(j), k, l, c + j);
+}
+
 template <class T>
 void matmul_loops(const Array& a, const Array& b, const Array* bias, Array& c) {
   const int64_t m = c.shape()[1], l = c.shape()[2], k = a.shape()[2];
@@ -33,20 +59,16 @@ void matmul_loops(const Array& a, const Array& b, const Array* bias, Array& c) {
   T* out = c.mutable_data<T>();
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, k * l));
   parallel_for(c.shape()[0] * m, grain, [=](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const T* ar = left + row / m * step_a + row % m * k;
-      const T* block = right + row / m * step_b;
-      T* cr = out + row * l;
-      if (start) {
-        std::copy_n(start, l, cr);
+    for (int64_t row = begin; row < end;) {
+      const int64_t matrix = row / m;
+      const T* ar = left + matrix * step_a + row % m * k;
+      const T* block = right + matrix * step_b;
+      if (std::min(end, (matrix + 1) * m) - row >= 4) {
+        rows_of_tiles<4>(ar, block, start, k, l, out + row * l);
+        row += 4;
       } else {
-        std::fill_n(cr, l, T(0));
-      }
-      for (int64_t i = 0; i < k; ++i) {
-        const T factor = ar[i];
-        const T* br = block + i * l;
-#pragma omp simd
-        for (int64_t j = 0; j < l; ++j) cr[j] += factor * br[j];
+        rows_of_tiles<1>(ar, block, start, k, l, out + row * l);
+        row += 1;
       }
     }
   });

@@ -40,24 +40,26 @@ class Linear final : public Op {
 };
 
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  std::string all = describe({{"x", x}, {"weight", weight}});
-  if (bias.defined()) absl::StrAppend(&all, ", ", describe({{"bias", bias}}));
+  const auto all = [&] {
+    return bias.defined() ? describe({{"x", x}, {"weight", weight}, {"bias", bias}})
+                          : describe({{"x", x}, {"weight", weight}});
+  };
   check_floating("linear", {"x", x});
   check_same_dtype("linear", {{"x", x}, {"weight", weight}});
   if (x.rank() < 1 || weight.rank() != 2) {
-    fail(absl::StrCat("linear: x must be [..., K] and weight [N, K]: ", all));
+    fail(absl::StrCat("linear: x must be [..., K] and weight [N, K]: ", all()));
   }
   const int64_t inner = x.dim(-1);
   if (weight.dim(1) != inner) {
     const bool turned = weight.dim(0) == inner;
-    fail(absl::StrCat("linear: inner sizes differ: ", all, ": ", inner, " and ", weight.dim(1),
+    fail(absl::StrCat("linear: inner sizes differ: ", all(), ": ", inner, " and ", weight.dim(1),
                       turned ? "; weight must be [out_features, in_features]" : ""));
   }
   if (!bias.defined()) return;
   check_same_dtype("linear", {{"x", x}, {"weight", weight}, {"bias", bias}});
-  if (bias.shape() != Shape{weight.dim(0)}) {
+  if (bias.rank() != 1 || bias.dim(0) != weight.dim(0)) {
     fail(absl::StrCat("linear: bias must be [", weight.dim(0),
-                      "], as long as weight's first axis: ", all));
+                      "], as long as weight's first axis: ", all()));
   }
 }
 

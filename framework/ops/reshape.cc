@@ -62,7 +62,9 @@ Shape complete(const Tensor& x, std::span<const int64_t> sizes) {
 
 Tensor reshape(const Tensor& x, std::span<const int64_t> sizes) {
   const Shape shape = complete(x, sizes);
-  return shape == x.shape() ? x : apply<Reshape>({x}, shape);
+  if (shape == x.shape()) return x;
+  if (!records({x}) && !Observer::current()) return Tensor(x.array().reshaped(shape));
+  return apply<Reshape>({x}, shape);
 }
 
 Tensor reshape(const Tensor& x, std::initializer_list<int64_t> sizes) {
