@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "framework/core/array.h"
 #include "framework/core/random.h"
 #include "framework/core/storage.h"
@@ -14,6 +15,9 @@
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"
 #include "framework/kernels/random.h"
+#include "framework/nn/key_value_cache.h"
+#include "train/experiment.h"
+#include "train/generate.h"
 #include "train/trainer.h"
 
 namespace qkv {
@@ -21,17 +25,21 @@ namespace {
 
 using kernels::Product;
 
-// The products of a step, back to back. Matrices of one shape and role share a buffer: the floor
-// waits less for memory than a step can, and never more.
+// The products of a step, back to back. Each matrix of the step has a buffer of its own here, so
+// that it comes from the same level of the memory. What products write is not read, so that the
+// numbers stay what they are.
 class Floor {
  public:
   explicit Floor(const std::vector<Product>& products) {
     for (const Product& p : products) {
+      const Shape bias_shape = {p.c[2]};
       calls_.push_back({.product = p,
-                        .a = buffer(0, p.a, p.operand_dtype),
-                        .b = buffer(1, p.b, p.operand_dtype),
-                        .c = buffer(2, p.c, p.result_dtype),
-                        .bias = p.has_bias ? buffer(3, {p.c[2]}, p.operand_dtype) : Array()});
+                        .a = buffer(Role::kInput, p.a_data, p.a, p.operand_dtype),
+                        .b = buffer(Role::kInput, p.b_data, p.b, p.operand_dtype),
+                        .c = buffer(Role::kOutput, p.c_data, p.c, p.result_dtype),
+                        .bias = p.has_bias
+                                    ? buffer(Role::kInput, nullptr, bias_shape, p.operand_dtype)
+                                    : Array()});
     }
   }
 
@@ -44,23 +52,24 @@ class Floor {
   }
 
  private:
+  enum class Role { kInput, kOutput };
   struct Call {
     Product product;
     Array a, b, c, bias;
   };
 
-  Array buffer(int role, const Shape& shape, DType dtype) {
-    Array& array = buffers_[{role, dtype, {shape.begin(), shape.end()}}];
+  Array buffer(Role role, const void* where, const Shape& shape, DType dtype) {
+    Array& array = buffers_[{role, where, dtype, {shape.begin(), shape.end()}}];
     if (!array.defined()) {
       Array numbers(shape, dtype == DType::bf16 ? DType::f32 : dtype);
-      kernels::fill_normal(RandomStream(static_cast<uint64_t>(role)), 0.0, 1.0, numbers);
+      kernels::fill_normal(RandomStream(buffers_.size()), 0.0, 1.0, numbers);
       array = Array(shape, dtype);
       kernels::cast(numbers, array);
     }
     return array;
   }
 
-  std::map<std::tuple<int, DType, std::vector<int64_t>>, Array> buffers_;
+  std::map<std::tuple<Role, const void*, DType, std::vector<int64_t>>, Array> buffers_;
   std::vector<Call> calls_;
 };
 
@@ -71,6 +80,13 @@ double quantile(const std::vector<double>& sorted, double share) {
 Quartiles quartiles(std::vector<double> values) {
   std::ranges::sort(values);
   return {quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)};
+}
+
+double milliseconds_of(absl::FunctionRef<void()> f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 // Makes `count` steps, and adds their times.
@@ -85,13 +101,6 @@ absl::Status make_steps(Trainer& trainer, int64_t count, std::vector<double>& mi
 }
 
 }  // namespace
-
-double milliseconds_of(absl::FunctionRef<void()> f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
 
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
                                               int64_t steps) {
@@ -136,6 +145,25 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
       .threads = kernels::num_threads(),
       .profile = profiler.rows(),
       .profiled_steps = profiled_steps};
+}
+
+GenerationSpeed measure_generation(const Config& config, const Dataset& dataset) {
+  kernels::set_num_threads(static_cast<int>(config.train.threads));
+  const Transformer model =
+      make_model(config, dataset.vocabulary().size(), dataset.context_length());
+  const auto tokens_per_second = [&](bool with_cache) {
+    const auto write = [&] {
+      KeyValueCache cache;
+      RandomStream random(config.seed);
+      std::vector<int64_t> tokens = {0};
+      while (std::ssize(tokens) < model.max_length()) {
+        tokens.push_back(sample_next(model, tokens, {}, random, with_cache ? &cache : nullptr));
+      }
+    };
+    write();  // to warm up
+    return static_cast<double>(model.max_length() - 1) / milliseconds_of(write) * 1e3;
+  };
+  return {.tokens_per_second = tokens_per_second(true), .without_cache = tokens_per_second(false)};
 }
 
 }  // namespace qkv

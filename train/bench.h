@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "train/options.h"
@@ -36,7 +35,12 @@ struct StepMeasurement {
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
                                               int64_t steps);
 
-// How long f takes.
-double milliseconds_of(absl::FunctionRef<void()> f);
+struct GenerationSpeed {
+  double tokens_per_second = 0;  // with a key/value cache
+  double without_cache = 0;
+};
+
+// A new model writes from one token until its positions are full, every token drawn by chance.
+GenerationSpeed measure_generation(const Config& config, const Dataset& dataset);
 
 }  // namespace qkv

@@ -94,6 +94,24 @@ nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& 
           {"profile", profile_to_json(m)}};
 }
 
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_generation(const Workload& workload, bool json) {
+  const GenerationSpeed speed = measure_generation(workload.config, *workload.dataset);
+  const int64_t length = workload.dataset->context_length();
+  if (json) {
+    const nlohmann::ordered_json row = {{"name", workload.config.name},
+                                        {"precision", workload.config.train.precision},
+                                        {"length", length},
+                                        {"tokens_per_second", speed.tokens_per_second},
+                                        {"tokens_per_second_without_cache", speed.without_cache}};
+    return print(row.dump() + "\n");
+  }
+  print(absl::StrFormat("%s: writes %d tokens: %.0f a second, %.0f without the key/value cache\n",
+                        workload.config.name, length, speed.tokens_per_second,
+                        speed.without_cache));
+}
+
 std::string to_text(const Workload& workload, const StepMeasurement& m) {
   return absl::StrFormat(
       "%s: %s; %s, %d threads, %d parameters\n"
@@ -121,19 +139,24 @@ absl::Status bench_command(const BenchOptions& options) {
         "bench takes one of CONFIG, --shape and --suite; see qkv bench --help");
   }
   if (options.suite) {
-    if (!options.overrides.empty() || !options.precision.empty()) {
-      return absl::InvalidArgumentError("--suite measures everything: no --set, no --precision");
+    if (!options.overrides.empty() || !options.precision.empty() || options.generation) {
+      return absl::InvalidArgumentError(
+          "--suite measures everything: no --set, no --precision, no --generation");
     }
     return run_suite({.steps = options.steps.value_or(0), .json = options.json});
   }
   absl::StatusOr<Workload> workload = workload_of(options);
   if (!workload.ok()) return workload.status();
+  if (options.generation) {
+    print_generation(*workload, options.json);
+    return absl::OkStatus();
+  }
   const absl::StatusOr<StepMeasurement> measured =
       measure_steps(workload->config, *workload->dataset, options.steps.value_or(kDefaultSteps));
   if (!measured.ok()) return measured.status();
   const std::string text =
       options.json ? to_json(*workload, *measured).dump() + "\n" : to_text(*workload, *measured);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print(text);
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@ struct BenchOptions {
   std::vector<std::string> overrides;
   std::string precision;         // "": as the config says
   std::optional<int64_t> steps;  // none: 60, or what suits each row of the suite
+  bool generation = false;       // tokens a second in writing, instead of a training step
   bool json = false;
 };
 

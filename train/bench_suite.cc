@@ -10,12 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/storage.h"
-#include "framework/kernels/parallel.h"
 #include "train/bench.h"
 #include "train/bench_shapes.h"
 #include "train/config.h"
-#include "train/experiment.h"
-#include "train/generate.h"
 
 namespace qkv {
 namespace {
@@ -127,33 +124,17 @@ absl::Status measure_context(int64_t length, const SuiteOptions& options, Report
   return absl::OkStatus();
 }
 
-// Tokens a second when a text is written from one token until the positions are full.
-double generation_speed(const Transformer& model, bool with_cache) {
-  const auto write = [&] {
-    KeyValueCache cache;
-    RandomStream random(1);
-    std::vector<int64_t> tokens = {0};
-    while (std::ssize(tokens) < model.max_length()) {
-      tokens.push_back(sample_next(model, tokens, {}, random, with_cache ? &cache : nullptr));
-    }
-  };
-  write();  // to warm up
-  return static_cast<double>(model.max_length() - 1) / milliseconds_of(write) * 1e3;
-}
-
-void measure_generation(const BenchShape& shape, Report& report) {
-  const Config config = config_of(shape);
-  kernels::set_num_threads(0);
-  const auto dataset = random_tokens(shape.length, config.seed);
-  const Transformer model = make_model(config, dataset->vocabulary().size(), shape.length);
-  const double with = generation_speed(model, true), without = generation_speed(model, false);
+void measure_writing(const BenchShape& shape, Report& report) {
+  const GenerationSpeed speed =
+      measure_generation(config_of(shape), *random_tokens(shape.length, /*seed=*/1));
   report.row("generation",
              {{"shape", shape.name},
               {"length", shape.length},
-              {"tokens_per_second", with},
-              {"tokens_per_second_without_cache", without}},
-             absl::StrFormat("%-6s %5d %15.0f %15.0f %9.2f\n", shape.name, shape.length, with,
-                             without, with / without));
+              {"tokens_per_second", speed.tokens_per_second},
+              {"tokens_per_second_without_cache", speed.without_cache}},
+             absl::StrFormat("%-6s %5d %15.0f %15.0f %9.2f\n", shape.name, shape.length,
+                             speed.tokens_per_second, speed.without_cache,
+                             speed.tokens_per_second / speed.without_cache));
 }
 
 }  // namespace
@@ -178,7 +159,7 @@ absl::Status run_suite(const SuiteOptions& options) {
   report.heading(
       "Writing T tokens, tokens/s with the key/value cache and without\n"
       "shape      T            with         without     ratio");
-  for (const BenchShape& shape : bench_shapes()) measure_generation(shape, report);
+  for (const BenchShape& shape : bench_shapes()) measure_writing(shape, report);
   report.finish();
   return absl::OkStatus();
 }

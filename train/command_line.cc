@@ -150,7 +150,8 @@ const std::vector<Verb>& verbs() {
              "suite", "Instead: every shape and precision, long contexts, generation")(
              "precision", "As --set train.precision", cxxopts::value<std::string>(), "TYPE")(
              "steps", "How many to measure; by default 60", cxxopts::value<int64_t>(), "N")(
-             "json", "One JSON object");
+             "json", "One JSON object")(
+             "generation", "How fast it writes, instead: with the key/value cache and without");
        },
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
          BenchOptions options{.config = config,
@@ -159,6 +160,7 @@ const std::vector<Verb>& verbs() {
                               .overrides = overrides(parsed),
                               .precision = "",
                               .steps = std::nullopt,
+                              .generation = parsed.count("generation") > 0,
                               .json = parsed.count("json") > 0};
          if (parsed.count("steps") > 0) options.steps = parsed["steps"].as<int64_t>();
          if (parsed.count("precision") > 0) {

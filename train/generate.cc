@@ -14,11 +14,10 @@ namespace {
 std::vector<double> next_logits(const Transformer& model, const std::vector<int64_t>& tokens,
                                 KeyValueCache* cache) {
   const NoGrad no_grad;
-  const bool fits = std::ssize(tokens) <= model.max_length();
+  const int64_t left_behind = std::ssize(tokens) - model.max_length();  // by the window
   ForwardContext context;
-  context.cache = fits ? cache : nullptr;
-  const int64_t first =
-      !fits ? std::ssize(tokens) - model.max_length() : (cache ? cache->length() : 0);
+  if (left_behind <= 0) context.cache = cache;
+  const int64_t first = context.cache ? cache->length() : std::max<int64_t>(0, left_behind);
   const std::span<const int64_t> unread = std::span(tokens).subspan(static_cast<size_t>(first));
   const int64_t length = std::ssize(unread);
   const Tensor logits = model(Tensor(Array::of({1, length}, unread)), context);  // [1, T, V]

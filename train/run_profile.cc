@@ -26,13 +26,13 @@ absl::Status RunProfile::after_step() {
   if (complete()) return absl::OkStatus();
   ++made_;
   if (!complete()) return absl::OkStatus();
-  const absl::Status status = write();
+  absl::Status status = write();
   profiler_.reset();
   return status;
 }
 
 absl::Status RunProfile::write() const {
-  const absl::Status status =
+  absl::Status status =
       write_file_atomically(profile_path_, profile_table(profiler_->rows(), last_ - first_));
   if (!status.ok()) return status;
   return write_file_atomically(trace_path_, chrome_trace(profiler_->trace()));

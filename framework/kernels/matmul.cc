@@ -85,7 +85,10 @@ void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, 
                   .transpose_b = transpose_b,
                   .has_bias = bias != nullptr,
                   .operand_dtype = a.dtype(),
-                  .result_dtype = c.dtype()});
+                  .result_dtype = c.dtype(),
+                  .a_data = a.raw(),
+                  .b_data = b.raw(),
+                  .c_data = c.raw()});
   if (c.size() == 0) return;
   if (a.size() == 0) {  // sums of nothing
     if (!bias) return zero(c);

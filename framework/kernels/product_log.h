@@ -12,6 +12,8 @@ struct Product {
   Shape a, b, c;  // of rank 3; a or b may have N = 1
   bool transpose_a = false, transpose_b = false, has_bias = false;
   DType operand_dtype = DType::f32, result_dtype = DType::f32;
+  // Where the matrices stood, to tell them apart and never to be read; nullptr: nowhere for long.
+  const void *a_data = nullptr, *b_data = nullptr, *c_data = nullptr;
 
   double flops() const;  // 2 N M K L: a multiplication and an addition for each term
 };

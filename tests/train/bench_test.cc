@@ -80,6 +80,15 @@ TEST(BenchTest, MeasuresInAnyPrecisionThatTrains) {
   EXPECT_EQ(nlohmann::json::parse(result.output)["precision"], "f64");
 }
 
+TEST(BenchTest, MeasuresHowFastAModelWrites) {
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--generation", "--json"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output);
+  EXPECT_EQ(row["length"], 32);
+  EXPECT_GT(double(row["tokens_per_second"]), 0);
+  EXPECT_GT(double(row["tokens_per_second_without_cache"]), 0);
+}
+
 TEST(BenchTest, SaysWhatItCannotMeasure) {
   const auto error_of = [](const std::vector<std::string>& arguments) {
     const ProcessResult result = qkv_bench(arguments);
@@ -91,6 +100,10 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--shape", "huge"}),
             "error: --shape: there is no \"huge\"; there are \"toy\", \"small\" or \"mini\"\n");
+  EXPECT_EQ(error_of({"--suite", "--shape", "toy"}),
+            "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
+  EXPECT_EQ(error_of({"--suite", "--precision", "f64"}),
+            "error: --suite measures everything: no --set, no --precision, no --generation\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--steps", "0"}), "error: --steps must be 1 or more\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--set", "data.length=3"}),
             "error: --set data.length=3: the data of a shape are random tokens\n");
