@@ -119,8 +119,7 @@ Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t
   }
   for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));
   if (pre_norm_) final_norm_ = make_norm(init, o);
-  head_.weight =
-      tied_ ? token_embedding_.weight : init.normal({vocabulary_size, o.d_model}, kDeviation);
+  if (!tied_) head_.weight = init.normal({vocabulary_size, o.d_model}, kDeviation);
 }
 
 Tensor Transformer::embed(const Tensor& tokens, int64_t first, ForwardContext& context) const {
@@ -147,7 +146,7 @@ Tensor Transformer::operator()(const Tensor& tokens, ForwardContext& context) co
   }
   const Scope scope("head");
   if (pre_norm_) x = final_norm_(x);
-  return head_(x);  // [B, T, V]
+  return linear(x, tied_ ? token_embedding_.weight : head_.weight, Tensor());  // [B, T, V]
 }
 
 void Transformer::visit(Visitor& v) const {
@@ -155,7 +154,7 @@ void Transformer::visit(Visitor& v) const {
   v.child("position_embedding", position_embedding_);
   for (size_t i = 0; i < blocks_.size(); ++i) v.child(absl::StrCat("blocks.", i), blocks_[i]);
   if (pre_norm_) v.child("final_norm", final_norm_);
-  if (!tied_) v.child("head", head_);
+  v.child("head", head_);
 }
 
 }  // namespace qkv

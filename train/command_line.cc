@@ -18,6 +18,7 @@
 #include "train/bench_command.h"
 #include "train/commands.h"
 #include "train/config.h"
+#include "train/gradcheck_command.h"
 #include "train/suggest.h"
 
 namespace qkv {
@@ -141,6 +142,43 @@ const std::vector<Verb>& verbs() {
                                     .batches = parsed["batches"].as<int64_t>()};
          if (parsed.count("export") > 0) options.export_file = parsed["export"].as<std::string>();
          return outcome(data_command(config, overrides(parsed), options));
+       }},
+      {"gradcheck", "", "checks the gradients of ops, layers and models",
+       [](cxxopts::Options& options) {
+         const auto text = [] { return cxxopts::value<std::string>(); };
+         const auto number = [](const char* by_default) {
+           return cxxopts::value<int64_t>()->default_value(by_default);
+         };
+         options.add_options()  //
+             ("op", "An op, layer or model by its name; may be repeated", cxxopts::value<Strings>(),
+              "NAME")  //
+             ("config", "Checks the model of a config and its loss, every parameter", text(),
+              "CONFIG")                                                                   //
+             ("order", "2: the derivatives of the derivatives, too", number("1"), "N")    //
+             ("mutate", "Plants mistakes in the backward formulas: each must be caught")  //
+             ("coverage", "What each op is checked for")                                  //
+             ("sweep", "Writes the error against the step, and shows its picture", text(),
+              "FILE.csv")                                                               //
+             ("seed", "Another seed, another point", number("1"), "S")                  //
+             ("seeds", "How many points, from --seed on", number("1"), "N")             //
+             ("json", "Writes the whole report; - is standard output", text(), "FILE")  //
+             ("verbose", "The reports of those that pass, too");
+         set_option(options);
+       },
+       [](const std::string&, const cxxopts::ParseResult& parsed) {
+         GradcheckCommandOptions options;
+         if (parsed.count("op") > 0) options.names = parsed["op"].as<Strings>();
+         if (parsed.count("config") > 0) options.config = parsed["config"].as<std::string>();
+         options.overrides = overrides(parsed);
+         options.order = parsed["order"].as<int64_t>();
+         options.seed = parsed["seed"].as<int64_t>();
+         options.seeds = parsed["seeds"].as<int64_t>();
+         if (parsed.count("sweep") > 0) options.sweep = parsed["sweep"].as<std::string>();
+         if (parsed.count("json") > 0) options.json = parsed["json"].as<std::string>();
+         options.mutate = parsed.count("mutate") > 0;
+         options.coverage = parsed.count("coverage") > 0;
+         options.verbose = parsed.count("verbose") > 0;
+         return outcome(gradcheck_command(options));
        }},
       {"bench", "[CONFIG]", "how long a training step takes, and what takes it",
        [](cxxopts::Options& options) {

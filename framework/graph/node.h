@@ -23,6 +23,7 @@ class Node {
   bool is_leaf() const { return op_ == nullptr && !released_; }
   bool is_released() const { return released_; }
   const Op& op() const { return *op_; }
+  Op& op() { return *op_; }
   const std::vector<Tensor>& inputs() const { return inputs_; }
   const std::string& scope() const { return scope_; }  // the place in the model
 

@@ -1,5 +1,7 @@
 #include "framework/nn/module.h"
 
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
 #include "framework/kernels/random.h"
 
 namespace qkv {
@@ -12,7 +14,24 @@ size_t Visitor::enter(std::string_view name) {
 }
 
 void Visitor::parameter(std::string_view name, const Tensor& tensor) {
-  if (tensor.defined()) parameters_.push_back({path_ + std::string(name), tensor});
+  if (!tensor.defined()) return;
+  if (replaces_) {
+    const size_t i = parameters_.size();
+    if (i >= replacements_.size() || replacements_[i].shape() != tensor.shape()) {
+      fail(absl::StrCat("module: ", path_, std::string(name), " is ", tensor.describe(),
+                        ", and its replacement ",
+                        i < replacements_.size() ? replacements_[i].describe() : "is missing"));
+    }
+    const_cast<Tensor&>(tensor) =
+        replacements_[i];  // `visit` reads; the module itself is not const
+  }
+  parameters_.push_back({path_ + std::string(name), tensor});
+}
+
+void Visitor::check_all_replaced() const {
+  if (parameters_.size() == replacements_.size()) return;
+  fail(absl::StrCat("module: has ", parameters_.size(), " parameters, and there are ",
+                    replacements_.size(), " replacements"));
 }
 
 int64_t parameter_count(const std::vector<NamedParameter>& parameters) {

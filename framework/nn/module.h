@@ -1,7 +1,9 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/core/random.h"
@@ -20,6 +22,12 @@ struct NamedParameter {
 
 class Visitor {
  public:
+  Visitor() = default;
+  // Puts `replacements` in the place of the parameters, in their order. The module that is visited
+  // must not be const.
+  explicit Visitor(std::span<const Tensor> replacements)
+      : replaces_(true), replacements_(replacements) {}
+
   // Undefined tensors (a linear layer without bias) are passed over.
   void parameter(std::string_view name, const Tensor& tensor);
 
@@ -31,12 +39,15 @@ class Visitor {
   }
 
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
+  void check_all_replaced() const;  // throws Error when a replacement was left over
 
  private:
   size_t enter(std::string_view name);
 
   std::string path_;
   std::vector<NamedParameter> parameters_;
+  bool replaces_ = false;
+  std::span<const Tensor> replacements_;
 };
 
 template <class Module>
@@ -44,6 +55,16 @@ std::vector<NamedParameter> parameters(const Module& module) {
   Visitor visitor;
   module.visit(visitor);
   return visitor.parameters();
+}
+
+// The module with other tensors for its parameters, in the order of `parameters`: so that what it
+// computes is a function of them. Throws Error where their number or a shape differs.
+template <class Module>
+Module with_parameters(Module module, std::span<const Tensor> tensors) {
+  Visitor visitor(tensors);
+  module.visit(visitor);
+  visitor.check_all_replaced();
+  return module;
 }
 
 int64_t parameter_count(const std::vector<NamedParameter>& parameters);  // of numbers

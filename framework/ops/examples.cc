@@ -97,6 +97,9 @@ Tensor make_input(const ExampleInput& input, DType dtype, RandomStream stream) {
   }
   if (input.fill == Fill::kApart) values = values_apart(input.shape.size(), stream);
   if (input.fill == Fill::kNormal) std::ranges::generate(values, [&] { return stream.normal(); });
+  if (input.fill == Fill::kSmall) {
+    std::ranges::generate(values, [&] { return 0.3 * stream.normal(); });
+  }
   if (input.fill == Fill::kPositive) {
     std::ranges::generate(values, [&] { return 0.5 + 1.5 * stream.uniform(); });
   }

@@ -13,6 +13,7 @@ namespace qkv {
 // How an example's input is filled.
 enum class Fill {
   kNormal,    // mean 0, variance 1
+  kSmall,     // mean 0, deviation 0.3: weights of layers
   kPositive,  // uniform in 0.5 … 2
   kApart,  // no two elements, and none and 0, closer than 0.05: away from the kinks of relu and max
   kIndices,  // i64, uniform in 0 … bound - 1
@@ -32,6 +33,7 @@ struct OpExample {
   std::string name;  // "rows of 5"
   std::vector<ExampleInput> inputs;
   std::function<Tensor(std::span<const Tensor>)> f;
+  std::vector<std::string> input_names = {};  // for reports; none: "input 0", …
 };
 
 // A misuse and the error that it must give.

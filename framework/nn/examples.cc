@@ -1,0 +1,152 @@
+#include "framework/nn/examples.h"
+
+#include "framework/nn/attention.h"
+#include "framework/nn/dropout.h"
+#include "framework/nn/embedding.h"
+#include "framework/nn/feed_forward.h"
+#include "framework/nn/linear.h"
+#include "framework/nn/norm.h"
+#include "framework/nn/position.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+Initializer initializer() { return {RandomStream(1), DType::f64}; }
+
+// A layer that is called with x alone.
+const auto kOfX = [](const auto& layer, Inputs x) { return layer(x[0]); };
+const auto kOfXInContext = [](const auto& layer, Inputs x) {
+  ForwardContext context;
+  return layer(x[0], context);
+};
+
+ExampleInput normal(const Shape& shape) { return {Fill::kNormal, shape}; }
+
+OpExamples linear_layer() {
+  Initializer init = initializer();
+  return {.op = "Linear",
+          .examples = {module_example("with bias", Linear(init, 3, 4, true, 1.0),
+                                      {normal({2, 2, 3})}, {"x"}, kOfX),
+                       module_example("without bias", Linear(init, 3, 4, false, 1.0),
+                                      {normal({2, 3})}, {"x"}, kOfX)}};
+}
+
+OpExamples embedding_layer() {
+  Initializer init = initializer();
+  return {.op = "Embedding",
+          .examples = {module_example("tokens that repeat", Embedding(init, 4, 3, 1.0),
+                                      {{Fill::kIndices, {2, 5}, 4}}, {"tokens"}, kOfX)}};
+}
+
+OpExamples layer_norm_layer() {
+  Initializer init = initializer();
+  return {.op = "LayerNorm",
+          .examples = {module_example("with bias", LayerNorm(init, 5, true), {normal({2, 3, 5})},
+                                      {"x"}, kOfX),
+                       module_example("without bias", LayerNorm(init, 5, false), {normal({3, 5})},
+                                      {"x"}, kOfX)}};
+}
+
+OpExamples rms_norm_layer() {
+  Initializer init = initializer();
+  return {.op = "RmsNorm",
+          .examples = {
+              module_example("rows of 5", RmsNorm(init, 5), {normal({2, 3, 5})}, {"x"}, kOfX)}};
+}
+
+OpExamples dropout_layer() {
+  return {.op = "Dropout",
+          .examples = {{.name = "while training",
+                        .inputs = {normal({4, 5})},
+                        .f =
+                            [](Inputs x) {
+                              ForwardContext context{.training = true, .random = RandomStream(2)};
+                              return Dropout{0.4}(x[0], context);
+                            },
+                        .input_names = {"x"}},
+                       {.name = "afterwards",
+                        .inputs = {normal({4, 5})},
+                        .f =
+                            [](Inputs x) {
+                              ForwardContext context;
+                              return Dropout{0.4}(x[0], context) * 2.0;
+                            },
+                        .input_names = {"x"}}}};
+}
+
+OpExamples feed_forward_layer() {
+  Initializer init = initializer();
+  const auto example = [&](const char* name, Activation activation) {
+    const FeedForward layer = {.up = Linear(init, 3, 6, true, 1.0),
+                               .down = Linear(init, 6, 3, true, 1.0),
+                               .activation = activation,
+                               .dropout = {}};
+    return module_example(name, layer, {normal({2, 2, 3})}, {"x"}, kOfXInContext);
+  };
+  return {.op = "FeedForward",
+          .examples = {example("gelu", Activation::kGelu),
+                       example("gelu, tanh form", Activation::kGeluTanh),
+                       example("relu", Activation::kRelu), example("silu", Activation::kSilu)}};
+}
+
+MultiHeadAttention make_attention(int64_t width, int64_t num_heads, bool scale_scores) {
+  Initializer init = initializer();
+  const auto projection = [&] { return Linear(init, width, width, true, 1.0); };
+  return {.query = projection(),
+          .key = projection(),
+          .value = projection(),
+          .output = projection(),
+          .num_heads = num_heads,
+          .scale_scores = scale_scores,
+          .weight_dropout = {},
+          .output_dropout = {}};
+}
+
+OpExamples attention_layer() {
+  const auto self = [](bool causal) {
+    return [causal](const MultiHeadAttention& attention, Inputs x) {
+      ForwardContext context;
+      const Tensor padding = x.size() > 1 ? x[1] : Tensor();
+      return attention(x[0], {.causal = causal, .padding = padding}, context);
+    };
+  };
+  const auto cross = [](const MultiHeadAttention& attention, Inputs x) {
+    ForwardContext context;
+    return attention(x[0], x[1], AttentionMask(), context);
+  };
+  const ExampleInput x = normal({2, 3, 4}), padding = {Fill::kMask, {2, 3}};
+  const MultiHeadAttention two_heads = make_attention(4, 2, true);
+  return {
+      .op = "MultiHeadAttention",
+      .examples = {
+          module_example("every position sees every other", two_heads, {x}, {"x"}, self(false)),
+          module_example("causal", two_heads, {x}, {"x"}, self(true)),
+          module_example("with padding", two_heads, {x, padding}, {"x", "padding"}, self(false)),
+          module_example("causal, with padding", two_heads, {x, padding}, {"x", "padding"},
+                         self(true)),
+          module_example("scores that are not scaled", make_attention(4, 2, false), {x}, {"x"},
+                         self(true)),
+          module_example("one head", make_attention(4, 1, true), {x}, {"x"}, self(true)),
+          module_example("to another sequence", two_heads, {x, normal({2, 5, 4})}, {"x", "source"},
+                         cross)}};
+}
+
+OpExamples position_layer() {
+  return {.op = "SinusoidalPosition",
+          .examples = {{.name = "added to the embedding",
+                        .inputs = {normal({2, 3, 4})},
+                        .f = [](Inputs x) { return x[0] + sinusoidal_positions(3, 4, DType::f64); },
+                        .input_names = {"x"}}}};
+}
+
+}  // namespace
+
+std::vector<OpExamples> layer_examples() {
+  return {linear_layer(),  embedding_layer(),    layer_norm_layer(), rms_norm_layer(),
+          dropout_layer(), feed_forward_layer(), attention_layer(),  position_layer()};
+}
+
+}  // namespace qkv

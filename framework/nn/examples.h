@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/nn/module.h"
+#include "framework/ops/examples.h"
+
+namespace qkv {
+
+// Every layer, as a function of its inputs and its parameters, in the form of ops' examples, so
+// that what checks ops checks layers.
+std::vector<OpExamples> layer_examples();
+
+// `call(module, inputs)` as a function of the inputs and of every parameter of the module.
+template <class Module, class Call>
+OpExample module_example(std::string name, const Module& module, std::vector<ExampleInput> inputs,
+                         std::vector<std::string> input_names, Call call) {
+  const size_t count = inputs.size();
+  for (const NamedParameter& p : parameters(module)) {
+    inputs.push_back({Fill::kSmall, p.tensor.shape()});
+    input_names.push_back(p.name);
+  }
+  return {.name = std::move(name),
+          .inputs = std::move(inputs),
+          .f =
+              [module, call, count](std::span<const Tensor> all) {
+                return call(with_parameters(module, all.subspan(count)), all.first(count));
+              },
+          .input_names = std::move(input_names)};
+}
+
+}  // namespace qkv

@@ -1,0 +1,56 @@
+#include "models/examples.h"
+
+#include <string>
+#include <utility>
+
+#include "framework/nn/examples.h"
+#include "framework/ops/ops.h"
+#include "models/transformer.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kVocabulary = 5, kBatch = 2, kLength = 4;
+
+OpExample decoder(std::string name, ModelOptions options) {
+  options.d_model = 4;
+  options.num_heads = 2;
+  options.d_ff = 6;
+  const Transformer model(options, kVocabulary, kLength, Initializer(RandomStream(1), DType::f64));
+  const auto loss = [](const Transformer& transformer, std::span<const Tensor> x) {
+    ForwardContext context{.training = true, .random = RandomStream(2)};
+    return cross_entropy(transformer(x[0], context), x[1], {.ignored = -1});
+  };
+  return module_example(std::move(name), model,
+                        {{Fill::kIndices, {kBatch, kLength}, kVocabulary},
+                         {Fill::kTargets, {kBatch, kLength}, kVocabulary}},
+                        {"tokens", "targets"}, loss);
+}
+
+}  // namespace
+
+std::vector<OpExamples> model_examples() {
+  ModelOptions pre, post, rms, bare;
+  pre.num_layers = 2;
+  post.norm = "post";
+  post.num_layers = 1;
+  post.position = "sinusoidal";
+  post.activation = "relu";
+  post.tie_embeddings = false;
+  rms.norm_kind = "rms";
+  rms.num_layers = 1;
+  rms.activation = "silu";
+  rms.dropout = 0.2;
+  bare.num_layers = 1;
+  bare.position = "none";
+  bare.activation = "gelu_tanh";
+  bare.bias = false;
+  bare.scale_scores = false;
+  return {{.op = "Transformer",
+           .examples = {decoder("pre-norm, learned positions, tied", pre),
+                        decoder("post-norm, sinusoids, relu, untied", post),
+                        decoder("RMS norm, silu, dropout", rms),
+                        decoder("no positions, no biases, scores not scaled", bare)}}};
+}
+
+}  // namespace qkv
