@@ -1,10 +1,10 @@
 #include "train/gradcheck_command.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -12,122 +12,65 @@
 #include "absl/strings/str_join.h"
 #include "framework/autograd/check_each_op.h"
 #include "framework/autograd/gradcheck.h"
+#include "framework/autograd/mutation.h"
 #include "framework/autograd/sweep.h"
 #include "train/files.h"
+#include "train/gradcheck_json.h"
 #include "train/gradcheck_subjects.h"
+#include "train/gradcheck_table.h"
 
 namespace qkv {
 namespace {
 
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The checks of one op, layer or model: a row of the table.
-struct Row {
-  std::string kind, name;
-  int64_t examples = 0, derivatives = 0;
-  double worst = 0.0;  // error / tolerance
-  int64_t failed = 0;
-  std::string reports = "";  // of those that did not pass, or of all
-};
-
-double worst_of(const GradcheckReport& report) {
-  double worst = 0.0;
-  for (const InputReport& input : report.inputs) {
-    if (input.tolerance > 0.0) worst = std::max(worst, input.error / input.tolerance);
-  }
-  return worst;
-}
-
-constexpr char kRowFormat[] = "%-6s %-20s %8s %11s %11s  %s\n";
-
-std::string row_text(const Row& row) {
-  return absl::StrFormat(kRowFormat, row.kind, row.name, absl::StrCat(row.examples),
-                         absl::StrCat(row.derivatives), absl::StrFormat("%.1e", row.worst),
-                         row.failed == 0 ? "PASS" : "FAIL");
-}
-
-class Table {
+// Text for people, and JSON for programs. Where the JSON goes to standard output, the text does
+// not.
+class Output {
  public:
-  explicit Table(const GradcheckCommandOptions& options) : options_(options) {}
+  explicit Output(std::string json_file) : json_file_(std::move(json_file)) {}
 
-  void check(const GradcheckSubject& subject, uint64_t seed) {
-    if (row_.name != subject.name || row_.kind != subject.kind) {
-      end_row();
-      row_ = {.kind = subject.kind, .name = subject.name};
-    }
-    const GradcheckReport report = gradcheck(
-        subject.f, subject.inputs, {.order = static_cast<int>(options_.order), .seed = seed});
-    ++row_.examples;
-    row_.derivatives += report.elements;
-    row_.worst = std::max(row_.worst, worst_of(report));
-    if (!report.passed()) ++row_.failed;
-    if (report.passed() && !options_.verbose) return;
-    absl::StrAppend(&row_.reports, "\n", subject.name, ", ", subject.example, "\n",
-                    report.to_text());
-    if (!report.passed()) explain(subject);
+  void print(const std::string& text) const {
+    if (json_file_ == "-") return;
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
   }
 
-  // The reports and the verdict on all.
-  absl::Status end() {
-    end_row();
-    print(reports_);
-    if (wrong_.empty()) return absl::OkStatus();
-    return absl::InternalError(
-        absl::StrCat("gradcheck: did not pass: ", absl::StrJoin(wrong_, ", ")));
+  absl::Status write(const Json& json) const {
+    if (json_file_.empty()) return absl::OkStatus();
+    const std::string text = json.dump(1) + "\n";
+    if (json_file_ != "-") return write_file_atomically(json_file_, text);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return absl::OkStatus();
   }
-
-  int64_t derivatives() const { return derivatives_; }
-  int64_t examples() const { return examples_; }
 
  private:
-  void end_row() {
-    if (row_.name.empty()) return;
-    if (examples_ == 0) {
-      print(absl::StrFormat(kRowFormat, "", "", "examples", "derivatives", "error/tol.", ""));
-    }
-    print(row_text(row_));
-    derivatives_ += row_.derivatives;
-    examples_ += row_.examples;
-    if (row_.failed > 0) wrong_.push_back(row_.name);
-    reports_ += row_.reports;
-    row_ = Row();
-  }
-
-  // Which op of a layer or a model is it?
-  void explain(const GradcheckSubject& subject) {
-    if (subject.kind == "op") return;
-    const std::vector<OpCheck> wrong = find_wrong_ops(subject.f, subject.inputs);
-    if (wrong.empty()) {
-      absl::StrAppend(&row_.reports, "each of its ops passes by itself\n");
-      return;
-    }
-    absl::StrAppend(&row_.reports, "the first wrong op is ", wrong[0].to_text(), "\n",
-                    wrong[0].report.to_text());
-  }
-
-  const GradcheckCommandOptions& options_;
-  Row row_;
-  std::vector<std::string> wrong_;
-  std::string reports_;
-  int64_t derivatives_ = 0, examples_ = 0;
+  std::string json_file_;
 };
 
-absl::Status check_options(const GradcheckCommandOptions& options) {
-  if (options.order != 1 && options.order != 2) {
-    return absl::InvalidArgumentError("--order must be 1 or 2");
+absl::Status check_options(const GradcheckCommandOptions& o) {
+  const auto wrong = [](const char* message) { return absl::InvalidArgumentError(message); };
+  if (o.order != 1 && o.order != 2) return wrong("--order must be 1 or 2");
+  if (o.seed < 0) return wrong("--seed must be 0 or more");
+  if (o.seeds < 1) return wrong("--seeds must be 1 or more");
+  if (o.mutate && !o.sweep.empty()) return wrong("--mutate and --sweep exclude each other");
+  if (!o.config.empty() && !o.names.empty()) return wrong("--config and --op exclude each other");
+  if (!o.config.empty() && o.mutate) {
+    return wrong("--mutate works on ops and layers, not on a config: choose them with --op");
   }
-  if (options.seeds < 1) return absl::InvalidArgumentError("--seeds must be 1 or more");
-  if (!options.config.empty() && !options.names.empty()) {
-    return absl::InvalidArgumentError("--config and --op exclude each other");
+  if (o.config.empty() && !o.overrides.empty()) {
+    return wrong("--set changes a config: give --config CONFIG with it");
   }
-  if (options.config.empty() && !options.overrides.empty()) {
-    return absl::InvalidArgumentError("--set changes a config: give --config CONFIG with it");
+  if (!o.sweep.empty() && o.config.empty() && o.names.size() != 1) {
+    return wrong("--sweep needs one --op NAME, or --config CONFIG");
   }
-  if (!options.sweep.empty() && options.config.empty() && options.names.size() != 1) {
-    return absl::InvalidArgumentError("--sweep needs one --op NAME, or --config CONFIG");
+  if (!o.sweep.empty() && !o.json.empty()) {
+    return wrong("--json and --sweep exclude each other: the sweep's file is its CSV");
   }
   return absl::OkStatus();
 }
@@ -140,13 +83,118 @@ absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const GradcheckCommand
   return std::vector<GradcheckSubject>{*std::move(subject)};
 }
 
-absl::Status sweep(const GradcheckSubject& subject, const GradcheckCommandOptions& options) {
-  const std::vector<SweepPoint> points = step_sweep(subject.f, subject.inputs, options.seed);
+// Which op of a layer or a model is it?
+std::string wrong_op_of(const GradcheckSubject& subject) {
+  const std::vector<OpCheck> wrong = find_wrong_ops(subject.f, subject.inputs);
+  if (wrong.empty()) return "each of its ops passes by itself\n";
+  return absl::StrCat("the first op that does not pass by itself is ", wrong[0].to_text(), "\n",
+                      wrong[0].report.to_text());
+}
+
+class Checker {
+ public:
+  Checker(const GradcheckCommandOptions& options, const Output& output)
+      : options_(options), output_(output) {}
+
+  void check(const GradcheckSubject& subject, uint64_t seed) {
+    if (row_.name != subject.name || row_.kind != subject.kind) end_row();
+    row_.kind = subject.kind;
+    row_.name = subject.name;
+    const GradcheckReport report = gradcheck(subject.f, subject.inputs,
+                                             {.order = static_cast<int>(options_.order),
+                                              .seed = seed,
+                                              .names = subject.input_names,
+                                              .concurrent = true});
+    row_.add(report);
+    if (!options_.json.empty()) {
+      checks_.push_back({{"kind", subject.kind},
+                         {"name", subject.name},
+                         {"example", subject.example},
+                         {"seed", seed},
+                         {"report", to_json(report)}});
+    }
+    if (report.passed() && !options_.verbose) return;
+    absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, "\n", report.to_text());
+    if (!report.passed() && subject.kind != "op") reports_ += wrong_op_of(subject);
+  }
+
+  absl::Status end(double seconds) {
+    end_row();
+    output_.print(reports_);
+    const absl::Status verdict =
+        wrong_.empty() ? absl::OkStatus()
+                       : absl::InternalError(absl::StrCat("gradcheck: did not pass: ",
+                                                          absl::StrJoin(wrong_, ", ")));
+    output_.print(absl::StrFormat("%d derivatives of %d examples, order %d, in %.1f s: %s\n",
+                                  derivatives_, examples_, options_.order, seconds,
+                                  verdict.ok() ? "PASS" : "not passed"));
+    const absl::Status written = output_.write({{"passed", verdict.ok()},
+                                                {"order", options_.order},
+                                                {"derivatives", derivatives_},
+                                                {"seconds", seconds},
+                                                {"checks", checks_}});
+    return written.ok() ? verdict : written;
+  }
+
+ private:
+  void end_row() {
+    if (row_.name.empty()) return;
+    if (examples_ == 0) output_.print(gradcheck_table_head());
+    output_.print(row_.to_text());
+    derivatives_ += row_.derivatives;
+    examples_ += row_.examples;
+    if (row_.verdict != Verdict::kPass) wrong_.push_back(row_.name);
+    row_ = GradcheckRow();
+  }
+
+  const GradcheckCommandOptions& options_;
+  const Output& output_;
+  GradcheckRow row_;
+  std::vector<std::string> wrong_;
+  std::string reports_;
+  Json checks_ = Json::array();
+  int64_t derivatives_ = 0, examples_ = 0;
+};
+
+absl::Status check(const GradcheckCommandOptions& options, const Output& output) {
+  const Clock::time_point start = Clock::now();
+  Checker checker(options, output);
+  for (int64_t i = 0; i < options.seeds; ++i) {
+    const auto seed = static_cast<uint64_t>(options.seed + i);
+    const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);
+    if (!subjects.ok()) return subjects.status();
+    for (const GradcheckSubject& subject : *subjects) checker.check(subject, seed);
+  }
+  return checker.end(seconds_since(start));
+}
+
+absl::Status mutate(const GradcheckCommandOptions& options, const Output& output) {
+  const absl::StatusOr<std::vector<OpExamples>> functions = examples_named(options.names);
+  if (!functions.ok()) return functions.status();
+  const Clock::time_point start = Clock::now();
+  const MutationReport report =
+      run_mutations(*functions, {.seed = static_cast<uint64_t>(options.seed)});
+  output.print(report.to_text());
+  output.print(
+      absl::StrFormat("%d mutants in %.1f s\n", report.results.size(), seconds_since(start)));
+  if (absl::Status status = output.write(to_json(report)); !status.ok()) return status;
+  const size_t survivors = report.survivors().size();
+  if (survivors == 0) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("gradcheck: ", survivors, " planted mistakes were not caught"));
+}
+
+absl::Status sweep(const GradcheckCommandOptions& options, const Output& output) {
+  const auto seed = static_cast<uint64_t>(options.seed);
+  const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);
+  if (!subjects.ok()) return subjects.status();
+  const GradcheckSubject& subject = subjects->front();
+  const std::vector<SweepPoint> points = step_sweep(subject.f, subject.inputs, seed);
   if (absl::Status status = write_file_atomically(options.sweep, sweep_csv(points)); !status.ok()) {
     return status;
   }
-  print(absl::StrCat(subject.name, ", ", subject.example, "\n", sweep_picture(points), "wrote ",
-                     points.size(), " steps to ", options.sweep, "\n"));
+  output.print(absl::StrCat(subject.name, ", ", subject.example, "\n", sweep_picture(points),
+                            "wrote ", points.size(), " steps to ", options.sweep, "\n"));
   return absl::OkStatus();
 }
 
@@ -154,21 +202,10 @@ absl::Status sweep(const GradcheckSubject& subject, const GradcheckCommandOption
 
 absl::Status gradcheck_command(const GradcheckCommandOptions& options) {
   if (absl::Status status = check_options(options); !status.ok()) return status;
-  const auto start = std::chrono::steady_clock::now();
-  Table table(options);
-  for (int64_t i = 0; i < options.seeds; ++i) {
-    const uint64_t seed = options.seed + static_cast<uint64_t>(i);
-    const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);
-    if (!subjects.ok()) return subjects.status();
-    if (!options.sweep.empty()) return sweep(subjects->front(), options);
-    for (const GradcheckSubject& subject : *subjects) table.check(subject, seed);
-  }
-  const absl::Status status = table.end();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  print(absl::StrFormat("%d derivatives of %d examples, order %d, in %.1f s: %s\n",
-                        table.derivatives(), table.examples(), options.order, elapsed.count(),
-                        status.ok() ? "PASS" : "FAIL"));
-  return status;
+  const Output output(options.json);
+  if (options.mutate) return mutate(options, output);
+  if (!options.sweep.empty()) return sweep(options, output);
+  return check(options, output);
 }
 
 }  // namespace qkv

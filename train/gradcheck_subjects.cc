@@ -39,26 +39,43 @@ absl::Status no_such_name(const std::string& name, const std::vector<std::string
                                 : absl::StrCat("did you mean \"", near, "\"?")));
 }
 
-bool chosen(const std::vector<std::string>& names, const std::string& name) {
-  return names.empty() || std::ranges::find(names, name) != names.end();
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
-    const std::vector<std::string>& names, uint64_t seed) {
-  const std::vector<Group> groups = all_groups();
+absl::Status check_names(const std::vector<std::string>& names, const std::vector<Group>& groups) {
   std::vector<std::string> known;
   for (const Group& group : groups) {
     for (const OpExamples& member : group.members) known.push_back(member.op);
   }
   for (const std::string& name : names) {
-    if (!chosen(known, name)) return no_such_name(name, known);
+    if (!holds(known, name)) return no_such_name(name, known);
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names) {
+  const std::vector<Group> groups = all_groups();
+  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
+  std::vector<OpExamples> chosen;
+  for (const Group& group : groups) {
+    for (const OpExamples& member : group.members) {
+      if (names.empty() ? group.kind != "model" : holds(names, member.op)) chosen.push_back(member);
+    }
+  }
+  return chosen;
+}
+
+absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
+    const std::vector<std::string>& names, uint64_t seed) {
+  const std::vector<Group> groups = all_groups();
+  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
   std::vector<GradcheckSubject> subjects;
   for (const Group& group : groups) {
     for (const OpExamples& member : group.members) {
-      if (!chosen(names, member.op)) continue;
+      if (!names.empty() && !holds(names, member.op)) continue;
       for (const OpExample& example : member.examples) {
         subjects.push_back({.kind = group.kind,
                             .name = member.op,

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "framework/autograd/gradcheck.h"
+#include "framework/ops/examples.h"
 
 namespace qkv {
 
@@ -18,6 +19,9 @@ struct GradcheckSubject {
   std::vector<std::string> input_names = {};  // may be empty
   std::vector<Tensor> inputs = {};            // f64
 };
+
+// The ops, layers and models of these names; ops and layers when there are no names.
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names);
 
 // The examples of the ops, layers and models of these names, at the points of that seed; of all of
 // them when there are no names.

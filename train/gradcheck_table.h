@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "framework/autograd/gradcheck_report.h"
+
+namespace qkv {
+
+// The checks of one op, layer or model, on all of its examples: a row of the table.
+struct GradcheckRow {
+  std::string kind = "", name = "";
+  int64_t examples = 0, derivatives = 0, structural_zeros = 0, kinks = 0;
+  double worst = 0.0;  // error / tolerance
+  double seconds = 0.0;
+  Verdict verdict = Verdict::kPass;
+
+  void add(const GradcheckReport& report);
+  std::string to_text() const;  // a line
+};
+std::string gradcheck_table_head();  // the line above the rows
+
+}  // namespace qkv
