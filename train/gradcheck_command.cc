@@ -61,7 +61,7 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (o.mutate && !o.sweep.empty()) return wrong("--mutate and --sweep exclude each other");
   if (!o.config.empty() && !o.names.empty()) return wrong("--config and --op exclude each other");
   if (!o.config.empty() && o.mutate) {
-    return wrong("--mutate works on ops and layers, not on a config: choose them with --op");
+    return wrong("--mutate plants its mistakes in ops, not in a config: choose them with --op");
   }
   if (o.config.empty() && !o.overrides.empty()) {
     return wrong("--set changes a config: give --config CONFIG with it");
@@ -169,7 +169,7 @@ absl::Status check(const GradcheckCommandOptions& options, const Output& output)
 }
 
 absl::Status mutate(const GradcheckCommandOptions& options, const Output& output) {
-  const absl::StatusOr<std::vector<OpExamples>> functions = examples_named(options.names);
+  const absl::StatusOr<std::vector<OpExamples>> functions = ops_named(options.names);
   if (!functions.ok()) return functions.status();
   const Clock::time_point start = Clock::now();
   const MutationReport report =

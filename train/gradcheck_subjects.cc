@@ -56,16 +56,16 @@ absl::Status check_names(const std::vector<std::string>& names, const std::vecto
 
 }  // namespace
 
-absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names) {
-  const std::vector<Group> groups = all_groups();
-  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
-  std::vector<OpExamples> chosen;
-  for (const Group& group : groups) {
-    for (const OpExamples& member : group.members) {
-      if (names.empty() ? group.kind != "model" : holds(names, member.op)) chosen.push_back(member);
-    }
+absl::StatusOr<std::vector<OpExamples>> ops_named(const std::vector<std::string>& names) {
+  if (absl::Status status = check_names(names, all_groups()); !status.ok()) return status;
+  std::vector<OpExamples> ops = op_examples();
+  if (names.empty()) return ops;
+  std::erase_if(ops, [&](const OpExamples& op) { return !holds(names, op.op); });
+  if (ops.size() < names.size()) {
+    return absl::InvalidArgumentError(
+        "--op: --mutate plants its mistakes in ops, and one of these is a layer or a model");
   }
-  return chosen;
+  return ops;
 }
 
 absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(

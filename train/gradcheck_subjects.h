@@ -20,8 +20,8 @@ struct GradcheckSubject {
   std::vector<Tensor> inputs = {};            // f64
 };
 
-// The ops, layers and models of these names; ops and layers when there are no names.
-absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names);
+// The ops of these names; all of them when there are no names.
+absl::StatusOr<std::vector<OpExamples>> ops_named(const std::vector<std::string>& names);
 
 // The examples of the ops, layers and models of these names, at the points of that seed; of all of
 // them when there are no names.
