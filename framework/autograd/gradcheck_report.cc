@@ -26,7 +26,7 @@ std::string line_of(const InputReport& input, const ElementReport& entry) {
   std::string text = absl::StrCat(
       entry.verdict == Verdict::kPass ? "worst" : std::string(verdict_name(entry.verdict)), " at ",
       position(input.shape, entry.element));
-  if (entry.output >= 0) {
+  if (entry.output >= 0 && input.output_shape.rank() > 0) {
     absl::StrAppend(&text, " of output ", position(input.output_shape, entry.output));
   }
   absl::StrAppend(&text, ": ", numbers(entry));

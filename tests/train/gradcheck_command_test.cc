@@ -99,7 +99,7 @@ TEST_F(GradcheckCommandTest, DrawsTheErrorAgainstTheStep) {
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--op", "sofmax"},
                "--op: there is no op, layer or model \"sofmax\"; did you mean \"softmax\"?");
-  expect_error({"--config", "none.toml"}, "none.toml: there is no such file");
+  expect_error({"--config", "none.toml"}, "cannot read none.toml: No such file or directory");
   expect_error({"--order", "3"}, "--order must be 1 or 2");
   expect_error({"--seeds", "0"}, "--seeds must be 1 or more");
   expect_error({"--sweep", "out.csv"}, "--sweep needs one --op NAME, or --config CONFIG");
