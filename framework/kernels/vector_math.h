@@ -41,10 +41,13 @@ inline float polynomial(float x, float c0, Rest... rest) {
 }
 
 inline float exp(float x) {
-  // x = n ln(2) + r with |r| <= ln(2) / 2, and e^x = 2^n e^r. Beyond these bounds e^x is infinite
-  // or 0 in f32.
+  // x = n ln(2) + r with |r| <= ln(2) / 2, and e^x = 2^n e^r. Above 89 e^x is infinite in f32. Below
+  // kLowest it is less than the smallest normal number, and taken for 0: a processor needs a hundred
+  // times as long for a product that is not normal, and masked scores are all of that kind.
+  constexpr float kLowest = -87.336f;
+  const bool vanishes = x < kLowest;
   x = x > 89.0f ? 89.0f : x;
-  x = x < -105.0f ? -105.0f : x;
+  x = vanishes ? kLowest : x;
   constexpr float kRounder = 0x1.8p23f;  // adding it leaves no room for a fraction
   constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
   const float shifted = multiply_add(x, std::numbers::log2e_v<float>, kRounder);
@@ -58,7 +61,8 @@ inline float exp(float x) {
   const auto power_of_two = [](int32_t e) {
     return std::bit_cast<float>(static_cast<uint32_t>(e + 127) << 23);
   };
-  return p * power_of_two(half) * power_of_two(exponent - half);
+  const float y = p * power_of_two(half) * power_of_two(exponent - half);
+  return vanishes ? 0.0f : y;
 }
 
 inline float log(float x) {

@@ -13,13 +13,15 @@ namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-Tensor split_heads(const Tensor& x, int64_t num_heads) {  // [B, T, C] -> [B, H, T, D]
-  return transpose(reshape(x, {x.dim(0), x.dim(1), num_heads, x.dim(2) / num_heads}), 1, 2);
+Tensor split_heads(const Tensor& x, int64_t num_heads) {  // [B, T, C] -> [B, T, H, D]
+  return reshape(x, {x.dim(0), x.dim(1), num_heads, x.dim(2) / num_heads});
 }
 
-Tensor concat_heads(const Tensor& x) {  // [B, H, T, D] -> [B, T, C]
-  return reshape(transpose(x, 1, 2), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+Tensor concat_heads(const Tensor& x) {  // [B, T, H, D] -> [B, T, C]
+  return reshape(x, {x.dim(0), x.dim(1), x.dim(2) * x.dim(3)});
 }
+
+Tensor swapped(const Tensor& x) { return transpose(x, 1, 2); }  // [B, T, H, D] <-> [B, H, T, D]
 
 Tensor hide(const Tensor& scores, const AttentionMask& mask) {  // [B, H, Tq, Tk]
   Tensor result = scores;
@@ -70,11 +72,17 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
   }
   Tensor keys = key(source), values = value(source);  // [B, Tk, C]
   if (context.cache) context.cache->extend(context.layers_cached++, keys, values);
-  const Tensor q = split_heads(query(x), num_heads);  // [B, H, Tq, D]
-  const Tensor k = split_heads(keys, num_heads);      // [B, H, Tk, D]
-  const Tensor v = split_heads(values, num_heads);    // [B, H, Tk, D]
-  const Tensor heads =
-      scaled_dot_product_attention(q, k, v, mask, scale_scores, weight_dropout, context, weights);
+  const Tensor q = split_heads(query(x), num_heads);  // [B, Tq, H, D]
+  const Tensor k = split_heads(keys, num_heads);      // [B, Tk, H, D]
+  const Tensor v = split_heads(values, num_heads);    // [B, Tk, H, D]
+  Tensor heads;                                       // [B, Tq, H, D]
+  if (weights || weight_dropout.is_active(context)) {
+    heads = swapped(scaled_dot_product_attention(swapped(q), swapped(k), swapped(v), mask,
+                                                 scale_scores, weight_dropout, context, weights));
+  } else {  // the same, with no need to hold all the weights at once
+    const double scale = scale_scores ? 1.0 / std::sqrt(static_cast<double>(q.dim(3))) : 1.0;
+    heads = attention(q, k, v, {.causal = mask.causal, .padding = mask.padding, .scale = scale});
+  }
   return output_dropout(output(concat_heads(heads)), context);  // [B, Tq, C]
 }
 

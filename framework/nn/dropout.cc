@@ -5,7 +5,7 @@
 namespace qkv {
 
 Tensor Dropout::operator()(const Tensor& x, ForwardContext& context) const {
-  if (!context.training || p == 0.0) return x;
+  if (!is_active(context)) return x;
   return dropout(x, p, context.next_stream());
 }
 

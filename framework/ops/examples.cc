@@ -8,6 +8,7 @@ namespace qkv {
 #define QKV_OPS(X) \
   X(add)           \
   X(add_scalar)    \
+  X(attention)     \
   X(broadcast_to)  \
   X(cast)          \
   X(concat)        \

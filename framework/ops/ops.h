@@ -52,6 +52,18 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
+// softmax(scale Q Kᵀ) V for every head of every sequence, in memory that grows with the length and
+// not with its square. nn/attention.h has the layer, and the formula step by step.
+//   query [B, Tq, H, D], key and value [B, Tk, H, D] -> [B, Tq, H, D]
+struct AttentionOptions {
+  bool causal = false;  // query i sees no key j > i + Tk - Tq
+  Tensor padding;       // boolean [B, Tk], true at keys that nobody sees; undefined: none
+  double scale = 1.0;   // of the scores
+};
+// A query that sees no key gets zeros.
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const AttentionOptions& options = {});
+
 // Shapes. In reshape, one size may be -1: what is left.
 Tensor reshape(const Tensor& x, std::span<const int64_t> shape);
 Tensor reshape(const Tensor& x, std::initializer_list<int64_t> shape);

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "framework/autograd/backward.h"
+#include "framework/core/storage.h"
+#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -174,6 +177,45 @@ TEST(AttentionTest, TheKeyBiasHasNoGradientAndTheOthersHave) {
     largest = std::max(largest, std::abs(value));
   }
   EXPECT_GT(largest, 0.01);
+}
+
+// Longer than what the kernels hold at a time, and no multiple of it.
+TEST(AttentionTest, LongSequencesAgreeWithTheComposedFormula) {
+  Array padding({2, 600}, DType::boolean);
+  for (int64_t i = 0; i < padding.size(); ++i) padding.mutable_data<bool>()[i] = i % 7 == 3;
+  for (const bool causal : {false, true}) {
+    // Scores that grow with the key: the largest of a row is found again in each block of keys.
+    Tensor key = random({2, 600, 2, 3}, 31);
+    for (int64_t i = 0; i < key.size(); ++i) {
+      Array(key.array()).mutable_data<double>()[i] *= 1.0 + static_cast<double>(i / 6 % 600) / 100;
+    }
+    const Tensor q = parameter(random({2, 530, 2, 3}, 30).array()), k = parameter(key.array()),
+                 v = parameter(random({2, 600, 2, 3}, 32).array());
+    const auto run = [&] {
+      const Tensor y = attention(q, k, v, {.causal = causal, .padding = Tensor(padding)});
+      const Gradients g = backward(y, {.cotangent = random(y.shape(), 33)});
+      return concat({y, g[q], g[k], g[v]}, 1).to_vector();
+    };
+    const std::vector<double> fused = run();
+    const ComposedOnly composed;
+    expect_near(fused, run(), 1e-11);
+  }
+}
+
+TEST(AttentionTest, MemoryGrowsWithTheLengthAndNotWithItsSquare) {
+  const MultiHeadAttention layer = make_attention(8, 2);
+  const auto peak_bytes = [&](int64_t length) {
+    const Tensor x = random({1, length, 8}, 20);
+    ForwardContext context;
+    reset_peak_bytes_in_use();
+    const uint64_t before = allocator_statistics().bytes_in_use;
+    const Tensor y = layer(x, {.causal = true, .padding = Tensor()}, context);
+    backward(y, {.cotangent = x});
+    return allocator_statistics().peak_bytes_in_use - before;
+  };
+  const uint64_t half = peak_bytes(2048), whole = peak_bytes(4096);
+  EXPECT_LT(whole, 3 * half);
+  EXPECT_LT(whole, 4096 * 4096 * sizeof(double) / 10);  // a tenth of the scores of one head
 }
 
 TEST(AttentionTest, AWidthThatHeadsDoNotDivideIsAnError) {

@@ -1,0 +1,369 @@
+#include "framework/kernels/attention.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "framework/kernels/lanes.h"
+#include "framework/kernels/mask.h"
+#include "framework/kernels/parallel.h"
+#include "framework/kernels/product_log.h"
+#include "framework/kernels/small_product.h"
+#include "framework/kernels/vector_math.h"
+
+namespace qkv::kernels {
+namespace {
+
+// Scores are made for a vector of queries and so many keys at a time. They stand in [keys,
+// queries]: what softmax does to the queries of a vector, it does to all at once, and sums over
+// keys are sums of vectors. What a causal mask hides is left out in steps of a vector.
+constexpr int64_t kKeys = 256;
+constexpr int64_t kFlops = 1'000'000;  // worth a piece
+
+template <class T>
+constexpr T kHidden = -std::numeric_limits<T>::infinity();
+
+// One sequence's queries (or keys, values, …) for one head, in [B, T, H, D].
+template <class T>
+struct Rows {
+  T* data;
+  int64_t stride;
+  T* operator[](int64_t i) const { return data + i * stride; }
+};
+
+template <class T>
+Rows<const T> rows_of(const Array& x, int64_t b, int64_t h) {
+  const Shape& s = x.shape();
+  return {x.data<T>() + (b * s[1] * s[2] + h) * s[3], s[2] * s[3]};
+}
+
+template <class T>
+Rows<T> mutable_rows_of(Array& x, int64_t b, int64_t h) {
+  const Shape& s = x.shape();
+  return {x.mutable_data<T>() + (b * s[1] * s[2] + h) * s[3], s[2] * s[3]};
+}
+
+struct Sizes {
+  int64_t heads, queries, keys, width;  // H, Tq, Tk, D
+  bool causal;
+
+  // Of the keys first … first + count - 1, how many query i sees: those at the front.
+  int64_t seen(int64_t i, int64_t first, int64_t count) const {
+    return causal ? std::clamp<int64_t>(i + 1 + keys - queries - first, 0, count) : count;
+  }
+};
+
+Sizes sizes_of(const Array& query, const Array& key, bool causal) {
+  const Shape& q = query.shape();
+  return {q[2], q[1], key.shape()[1], q[3], causal};
+}
+
+// A matrix on one thread; rows begin at whole vectors.
+template <class T>
+class Scratch {
+ public:
+  Scratch(int64_t rows, int64_t columns)
+      : stride_(whole_vectors<T>(columns)),
+        array_({rows, stride_}, std::is_same_v<T, float> ? DType::f32 : DType::f64),
+        data_(array_.template mutable_data<T>()) {}
+
+  T* operator[](int64_t i) const { return data_ + i * stride_; }
+  T* data() const { return data_; }
+  int64_t stride() const { return stride_; }
+  Strided<T> rows() const { return {data_, stride_, 1}; }
+  Strided<T> transposed() const { return {data_, 1, stride_}; }
+  void zero() const { std::fill_n(data_, array_.size(), T(0)); }
+
+ private:
+  int64_t stride_;
+  Array array_;
+  T* data_;
+};
+
+// to[i, :] = from[first + i, :], with zeros up to a whole vector.
+template <class T>
+void gather_rows(Rows<const T> from, int64_t first, int64_t count, int64_t width,
+                 const Scratch<T>& to) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(from[first + i], width, to[i]);
+    std::fill(to[i] + width, to[i] + to.stride(), T(0));
+  }
+}
+
+// to[:, i] = factor from[first + i, :], with zeros up to a whole vector.
+template <class T>
+void gather_columns(Rows<const T> from, int64_t first, int64_t count, int64_t width, T factor,
+                    const Scratch<T>& to) {
+  for (int64_t d = 0; d < width; ++d) {
+    T* column = to[d];
+    for (int64_t i = 0; i < count; ++i) column[i] = factor * from[first + i][d];
+    for (int64_t i = count; i < to.stride(); ++i) column[i] = 0;
+  }
+}
+
+template <class T>
+using Vector = typename VectorOf<T>::Type;
+
+template <class T>
+Vector<T>& vector_at(T* x) {
+  return *reinterpret_cast<Vector<T>*>(x);
+}
+
+// -inf for what the queries first … first + kLength - 1 don't see of the keys j … j + count - 1.
+template <class T>
+void hide(const Sizes& n, int64_t first, int64_t j, int64_t count, const uint8_t* padding,
+          const Scratch<T>& scores) {
+  if (n.causal) {
+    for (int64_t k = n.seen(first, j, count); k < count; ++k) {
+      const int64_t blind = j + k - (first + n.keys - n.queries);
+      std::fill_n(scores[k], std::min(blind, VectorOf<T>::kLength), kHidden<T>);
+    }
+  }
+  if (!padding) return;
+  for (int64_t k = 0; k < count; ++k) {
+    if (padding[j + k] != 0) std::fill_n(scores[k], VectorOf<T>::kLength, kHidden<T>);
+  }
+}
+
+// x[k, :] = exp(x[k, :] - shift[:])
+template <class T>
+void exp_in_place(const T* shift, int64_t count, const Scratch<T>& x) {
+  for (int64_t k = 0; k < count; ++k) {
+    T* row = x[k];
+#pragma omp simd
+    for (int64_t i = 0; i < VectorOf<T>::kLength; ++i) row[i] = math::exp(row[i] - shift[i]);
+  }
+}
+
+// What one thread needs for the forward of a head, and for the backward.
+template <class T>
+struct ForwardScratch {
+  explicit ForwardScratch(const Sizes& n)
+      : values(std::min(n.keys, kKeys), n.width),
+        weights(std::min(n.keys, kKeys), VectorOf<T>::kLength),
+        query_t(n.width, VectorOf<T>::kLength),
+        output(n.queries, n.width),
+        largest(1, n.queries),
+        total(1, n.queries) {}
+
+  Scratch<T> values;   // [keys of a block, D]
+  Scratch<T> weights;  // [keys of a block, queries of a vector]
+  Scratch<T> query_t;  // [D, queries of a vector]
+  Scratch<T> output;   // [Tq, D], not yet divided by `total`
+  Scratch<T> largest,
+      total;  // of each query, over the keys so far: max(S) and sum(exp(S - max(S)))
+};
+
+template <class T>
+void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T> value,
+            const uint8_t* padding, T scale, const ForwardScratch<T>& s, Rows<T> output,
+            T* log_sum_exp) {
+  constexpr int64_t kQueries = VectorOf<T>::kLength;
+  s.output.zero();
+  s.total.zero();
+  std::fill_n(s.largest.data(), s.largest.stride(), kHidden<T>);
+  for (int64_t j = 0; j < n.keys; j += kKeys) {
+    const int64_t block = std::min(kKeys, n.keys - j);
+    gather_rows(value, j, block, n.width, s.values);
+    for (int64_t i = 0; i < n.queries; i += kQueries) {
+      const int64_t rows = std::min(kQueries, n.queries - i);
+      const int64_t count = n.seen(i + rows - 1, j, block);
+      if (count == 0) continue;
+      gather_columns(query, i, rows, n.width, scale, s.query_t);
+      small_product<T>(count, kQueries, n.width, {key[j], key.stride, 1}, s.query_t.data(),
+                       s.query_t.stride(), false, s.weights.data(), s.weights.stride());
+      hide(n, i, j, count, padding, s.weights);
+
+      Vector<T>& largest = vector_at(s.largest.data() + i);
+      Vector<T>& total = vector_at(s.total.data() + i);
+      const Vector<T> before = largest;
+      Vector<T> now = before;
+      for (int64_t k = 0; k < count; ++k) {
+        const Vector<T> scores = vector_at(s.weights[k]);
+        now = scores > now ? scores : now;
+      }
+      largest = now;
+      alignas(kVectorBytes) T shift[kQueries], factor[kQueries];  // 0 for a query that sees nothing
+      vector_at(shift) = now == kHidden<T> ? Vector<T>{} : now;
+      vector_at(factor) = before - vector_at(shift);
+#pragma omp simd
+      for (int64_t q = 0; q < kQueries; ++q) factor[q] = math::exp(factor[q]);
+      exp_in_place(shift, count, s.weights);
+      Vector<T> sum = {};
+      for (int64_t k = 0; k < count; ++k) sum += vector_at(s.weights[k]);
+      total = total * vector_at(factor) + sum;
+
+      for (int64_t q = 0; j > 0 && q < rows; ++q) {
+        T* sums = s.output[i + q];
+        for (int64_t d = 0; d < n.width; ++d) sums[d] *= factor[q];
+      }
+      small_product<T>(rows, s.output.stride(), count, s.weights.transposed(), s.values.data(),
+                       s.values.stride(), true, s.output[i], s.output.stride());
+    }
+  }
+  for (int64_t i = 0; i < n.queries; ++i) {
+    const T total = s.total.data()[i], largest = s.largest.data()[i];
+    const bool sees_nothing = total == T(0);
+    const T inverse = sees_nothing ? T(0) : T(1) / total;
+    const T* sums = s.output[i];
+    T* to = output[i];
+    for (int64_t d = 0; d < n.width; ++d) to[d] = sums[d] * inverse;
+    log_sum_exp[i] = sees_nothing ? T(0) : largest + math::log(total);
+  }
+}
+
+template <class T>
+struct BackwardScratch {
+  explicit BackwardScratch(const Sizes& n)
+      : keys(std::min(n.keys, kKeys), n.width),
+        dkeys(std::min(n.keys, kKeys), n.width),
+        dvalues(std::min(n.keys, kKeys), n.width),
+        weights(std::min(n.keys, kKeys), VectorOf<T>::kLength),
+        dscores(std::min(n.keys, kKeys), VectorOf<T>::kLength),
+        query_t(n.width, VectorOf<T>::kLength),
+        doutput_t(n.width, VectorOf<T>::kLength),
+        queries(VectorOf<T>::kLength, n.width),
+        doutputs(VectorOf<T>::kLength, n.width),
+        dqueries(n.queries, n.width),
+        dots(1, n.queries),
+        shifts(1, n.queries) {}
+
+  Scratch<T> keys, dkeys, dvalues;  // [keys of a block, D]
+  Scratch<T> weights, dscores;      // [keys of a block, queries of a vector]
+  Scratch<T> query_t, doutput_t;    // [D, queries of a vector]
+  Scratch<T> queries, doutputs;     // [queries of a vector, D]
+  Scratch<T> dqueries;              // [Tq, D]
+  Scratch<T> dots, shifts;          // of each query: sum_D(dO O), and log_sum_exp
+};
+
+template <class T>
+void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T> value,
+                     const uint8_t* padding, T scale, Rows<const T> output, const T* log_sum_exp,
+                     Rows<const T> doutput, const BackwardScratch<T>& s, Rows<T> dquery,
+                     Rows<T> dkey, Rows<T> dvalue) {
+  constexpr int64_t kQueries = VectorOf<T>::kLength;
+  s.dqueries.zero();
+  s.dots.zero();
+  s.shifts.zero();
+  std::copy_n(log_sum_exp, n.queries, s.shifts.data());
+  for (int64_t i = 0; i < n.queries; ++i) {
+    const T *o = output[i], *d = doutput[i];
+    s.dots.data()[i] = sum_lanes<T>(n.width, [=](int64_t k) { return o[k] * d[k]; });
+  }
+  for (int64_t j = 0; j < n.keys; j += kKeys) {
+    const int64_t block = std::min(kKeys, n.keys - j);
+    gather_rows(key, j, block, n.width, s.keys);
+    s.dkeys.zero();
+    s.dvalues.zero();
+    for (int64_t i = 0; i < n.queries; i += kQueries) {
+      const int64_t rows = std::min(kQueries, n.queries - i);
+      const int64_t count = n.seen(i + rows - 1, j, block);
+      if (count == 0) continue;
+      gather_columns(query, i, rows, n.width, scale, s.query_t);
+      gather_columns(doutput, i, rows, n.width, T(1), s.doutput_t);
+      gather_rows(query, i, rows, n.width, s.queries);
+      gather_rows(doutput, i, rows, n.width, s.doutputs);
+      small_product<T>(count, kQueries, n.width, {key[j], key.stride, 1}, s.query_t.data(),
+                       s.query_t.stride(), false, s.weights.data(), s.weights.stride());
+      small_product<T>(count, kQueries, n.width, {value[j], value.stride, 1}, s.doutput_t.data(),
+                       s.doutput_t.stride(), false, s.dscores.data(), s.dscores.stride());
+      hide(n, i, j, count, padding, s.weights);
+      exp_in_place(s.shifts.data() + i, count, s.weights);
+      const Vector<T> dots = vector_at(s.dots.data() + i);
+      for (int64_t k = 0; k < count; ++k) {
+        Vector<T>& ds = vector_at(s.dscores[k]);
+        ds = vector_at(s.weights[k]) * (ds - dots) * scale;
+      }
+      small_product<T>(count, s.dvalues.stride(), rows, s.weights.rows(), s.doutputs.data(),
+                       s.doutputs.stride(), true, s.dvalues.data(), s.dvalues.stride());
+      small_product<T>(count, s.dkeys.stride(), rows, s.dscores.rows(), s.queries.data(),
+                       s.queries.stride(), true, s.dkeys.data(), s.dkeys.stride());
+      small_product<T>(rows, s.dqueries.stride(), count, s.dscores.transposed(), s.keys.data(),
+                       s.keys.stride(), true, s.dqueries[i], s.dqueries.stride());
+    }
+    for (int64_t k = 0; k < block; ++k) {
+      std::copy_n(s.dkeys[k], n.width, dkey[j + k]);
+      std::copy_n(s.dvalues[k], n.width, dvalue[j + k]);
+    }
+  }
+  for (int64_t i = 0; i < n.queries; ++i) std::copy_n(s.dqueries[i], n.width, dquery[i]);
+}
+
+// Calls f(b, h, scratch) for every head of every sequence.
+template <class MakeScratch, class F>
+void for_each_head(const Array& query, const Sizes& n, MakeScratch make_scratch, F f) {
+  const int64_t flops = std::max<int64_t>(1, 4 * n.queries * n.keys * n.width);
+  parallel_for(query.shape()[0] * n.heads, std::max<int64_t>(1, kFlops / flops),
+               [&](int64_t begin, int64_t end) {
+                 const auto scratch = make_scratch();
+                 for (int64_t head = begin; head < end; ++head) {
+                   f(head / n.heads, head % n.heads, scratch);
+                 }
+               });
+}
+
+// The products that the formula has, for whoever counts them.
+void record(const Array& query, const Sizes& n, bool backward) {
+  const int64_t heads = query.shape()[0] * n.heads;
+  const Shape of_queries{heads, n.queries, n.width}, of_keys{heads, n.keys, n.width},
+      scores{heads, n.queries, n.keys};
+  const auto product = [&](const Shape& a, const Shape& b, const Shape& c, bool transpose_a,
+                           bool transpose_b) {
+    record_product({.a = a,
+                    .b = b,
+                    .c = c,
+                    .transpose_a = transpose_a,
+                    .transpose_b = transpose_b,
+                    .operand_dtype = query.dtype(),
+                    .result_dtype = query.dtype()});
+  };
+  product(of_queries, of_keys, scores, false, true);   // Q Kᵀ, dO Vᵀ
+  product(scores, of_keys, of_queries, false, false);  // P V, dS K
+  if (!backward) return;
+  product(scores, of_queries, of_keys, true, false);  // Pᵀ dO
+  product(scores, of_queries, of_keys, true, false);  // dSᵀ Q
+}
+
+const uint8_t* padding_of(const AttentionMasks& masks, int64_t b, const Sizes& n) {
+  return masks.padding ? mask_bytes(*masks.padding) + b * n.keys : nullptr;
+}
+
+}  // namespace
+
+void attention(const Array& query, const Array& key, const Array& value,
+               const AttentionMasks& masks, double scale, Array& output, Array& log_sum_exp) {
+  dispatch_floating("attention", query.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const Sizes n = sizes_of(query, key, masks.causal);
+    record(query, n, /*backward=*/false);
+    T* lse = log_sum_exp.mutable_data<T>();
+    const auto make_scratch = [&] { return ForwardScratch<T>(n); };
+    for_each_head(query, n, make_scratch, [&](int64_t b, int64_t h, const auto& scratch) {
+      attend<T>(n, rows_of<T>(query, b, h), rows_of<T>(key, b, h), rows_of<T>(value, b, h),
+                padding_of(masks, b, n), static_cast<T>(scale), scratch,
+                mutable_rows_of<T>(output, b, h), lse + (b * n.heads + h) * n.queries);
+    });
+  });
+}
+
+void attention_backward(const Array& query, const Array& key, const Array& value,
+                        const AttentionMasks& masks, double scale, const Array& output,
+                        const Array& log_sum_exp, const Array& doutput, Array& dquery, Array& dkey,
+                        Array& dvalue) {
+  dispatch_floating("attention_backward", query.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const Sizes n = sizes_of(query, key, masks.causal);
+    record(query, n, /*backward=*/true);
+    const T* lse = log_sum_exp.data<T>();
+    const auto make_scratch = [&] { return BackwardScratch<T>(n); };
+    for_each_head(query, n, make_scratch, [&](int64_t b, int64_t h, const auto& scratch) {
+      attend_backward<T>(n, rows_of<T>(query, b, h), rows_of<T>(key, b, h), rows_of<T>(value, b, h),
+                         padding_of(masks, b, n), static_cast<T>(scale), rows_of<T>(output, b, h),
+                         lse + (b * n.heads + h) * n.queries, rows_of<T>(doutput, b, h), scratch,
+                         mutable_rows_of<T>(dquery, b, h), mutable_rows_of<T>(dkey, b, h),
+                         mutable_rows_of<T>(dvalue, b, h));
+    });
+  });
+}
+
+}  // namespace qkv::kernels
