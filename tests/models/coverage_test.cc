@@ -1,0 +1,85 @@
+// Every op that a model uses is an op whose examples are checked.
+
+#include "framework/autograd/coverage.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "framework/autograd/backward.h"
+#include "framework/graph/op.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+#include "models/transformer.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kVocabulary = 7, kLength = 5;
+
+// Sees the name of every op that runs, and of every op whose backward does.
+class OpNames final : public Observer {
+ public:
+  void before_forward(const Op& op, const Inputs&) override { names.emplace(op.name()); }
+  void before_backward(const Op& op, const Tensor&) override { names.emplace(op.name()); }
+  std::set<std::string> names;
+};
+
+std::vector<ModelOptions> variants() {
+  std::vector<ModelOptions> all;
+  const ModelOptions small = {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 12};
+  for (const char* norm : {"pre", "post"}) {
+    for (const char* norm_kind : {"layer", "rms"}) {
+      for (const char* position : {"none", "sinusoidal", "learned"}) {
+        for (const char* activation : {"gelu", "gelu_tanh", "relu", "silu"}) {
+          for (const bool plain : {true, false}) {
+            ModelOptions options = small;
+            options.norm = norm;
+            options.norm_kind = norm_kind;
+            options.position = position;
+            options.activation = activation;
+            options.dropout = plain ? 0.0 : 0.2;
+            options.tie_embeddings = options.bias = options.scale_scores = plain;
+            all.push_back(options);
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+void train_and_evaluate(const ModelOptions& options, DType dtype) {
+  const Transformer model(options, kVocabulary, kLength, Initializer(RandomStream(1), dtype));
+  const std::vector<int64_t> values = {1, 2, 3, 4, 5, 0, 1, 6, 2, 2};
+  const Tensor tokens(Array::of({2, kLength}, values));
+  for (const bool training : {true, false}) {
+    ForwardContext context{.training = training, .random = RandomStream(2)};
+    backward(cross_entropy(model(tokens, context), tokens));
+  }
+}
+
+TEST(ModelCoverageTest, EveryOpOfEveryModelHasACompleteRow) {
+  OpNames used;
+  for (const ModelOptions& options : variants()) {
+    for (const DType dtype : {DType::f32, DType::f64}) train_and_evaluate(options, dtype);
+  }
+  EXPECT_GT(used.names.size(), 15u);
+  EXPECT_TRUE(used.names.contains("dropout"));
+
+  std::set<std::string> complete;
+  for (const CoverageRow& row : coverage(op_examples())) {
+    EXPECT_TRUE(row.complete()) << coverage_text({&row, 1});
+    complete.insert(row.op);
+  }
+  for (std::string name : used.names) {
+    // Where a backward is an op of its own, the examples of the op run it.
+    if (name.ends_with("_backward")) name.resize(name.size() - std::string("_backward").size());
+    EXPECT_TRUE(complete.contains(name)) << name << " has no row";
+  }
+}
+
+}  // namespace
+}  // namespace qkv
