@@ -18,7 +18,7 @@ constexpr int64_t kVectorBytes = 16;
 template <class T>
 struct VectorOf {
   // Read and written at any address of a T.
-  typedef T Type __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
+  using Type __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias)) = T;
   static constexpr int64_t kLength = kVectorBytes / static_cast<int64_t>(sizeof(T));
 };
 

@@ -142,7 +142,7 @@ OpExamples attention_examples() {
           {.causal = causal, .padding = x.size() > 3 ? x[3] : Tensor(), .scale = scale});
     };
   };
-  const auto misuse = [](Shape query, Shape key, Shape value, Tensor padding) {
+  const auto misuse = [](Shape query, Shape key, Shape value, const Tensor& padding) {
     return [=] {
       attention(zeros(query), zeros(key), zeros(value),
                 {.causal = false, .padding = padding, .scale = 1.0});
