@@ -230,7 +230,9 @@ void check_unchanged(const OpExamples& function, const MutationOptions& options)
 }
 
 std::string reason_of(const Mutant& mutant) {
-  const std::string text = mutant.to_text();
+  Mutant alone = mutant;
+  alone.function = mutant.op;  // whoever calls the op
+  const std::string text = alone.to_text();
   for (const EquivalentMutant& equivalent : equivalent_mutants()) {
     if (text == equivalent.mutant) return equivalent.because;
   }
