@@ -1,5 +1,6 @@
 #include "train/gradcheck_command.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -97,15 +98,12 @@ class Checker {
       : options_(options), output_(output) {}
 
   void check(const GradcheckSubject& subject, uint64_t seed) {
-    if (row_.name != subject.name || row_.kind != subject.kind) end_row();
-    row_.kind = subject.kind;
-    row_.name = subject.name;
     const GradcheckReport report = gradcheck(subject.f, subject.inputs,
                                              {.order = static_cast<int>(options_.order),
                                               .seed = seed,
                                               .names = subject.input_names,
                                               .concurrent = true});
-    row_.add(report);
+    row_of(subject).add(report);
     if (!options_.json.empty()) {
       checks_.push_back({{"kind", subject.kind},
                          {"name", subject.name},
@@ -114,46 +112,53 @@ class Checker {
                          {"report", to_json(report)}});
     }
     if (report.passed() && !options_.verbose) return;
-    absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, "\n", report.to_text());
+    absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, ", seed ", seed, "\n",
+                    report.to_text());
     if (!report.passed() && subject.kind != "op") reports_ += wrong_op_of(subject);
   }
 
-  absl::Status end(double seconds) {
-    end_row();
+  // Prints the table, the reports and the verdict.
+  absl::Status end(double seconds) const {
+    GradcheckRow all;
+    std::vector<std::string> wrong;
+    output_.print(gradcheck_table_head());
+    for (const GradcheckRow& row : rows_) {
+      output_.print(row.to_text());
+      all.derivatives += row.derivatives;
+      all.examples += row.examples;
+      if (row.verdict != Verdict::kPass) wrong.push_back(row.name);
+    }
     output_.print(reports_);
     const absl::Status verdict =
-        wrong_.empty() ? absl::OkStatus()
-                       : absl::InternalError(absl::StrCat("gradcheck: did not pass: ",
-                                                          absl::StrJoin(wrong_, ", ")));
+        wrong.empty() ? absl::OkStatus()
+                      : absl::InternalError(
+                            absl::StrCat("gradcheck: did not pass: ", absl::StrJoin(wrong, ", ")));
     output_.print(absl::StrFormat("%d derivatives of %d examples, order %d, in %.1f s: %s\n",
-                                  derivatives_, examples_, options_.order, seconds,
+                                  all.derivatives, all.examples, options_.order, seconds,
                                   verdict.ok() ? "PASS" : "not passed"));
     const absl::Status written = output_.write({{"passed", verdict.ok()},
                                                 {"order", options_.order},
-                                                {"derivatives", derivatives_},
+                                                {"derivatives", all.derivatives},
                                                 {"seconds", seconds},
                                                 {"checks", checks_}});
     return written.ok() ? verdict : written;
   }
 
  private:
-  void end_row() {
-    if (row_.name.empty()) return;
-    if (examples_ == 0) output_.print(gradcheck_table_head());
-    output_.print(row_.to_text());
-    derivatives_ += row_.derivatives;
-    examples_ += row_.examples;
-    if (row_.verdict != Verdict::kPass) wrong_.push_back(row_.name);
-    row_ = GradcheckRow();
+  GradcheckRow& row_of(const GradcheckSubject& subject) {
+    const auto found = std::ranges::find_if(rows_, [&](const GradcheckRow& row) {
+      return row.kind == subject.kind && row.name == subject.name;
+    });
+    if (found != rows_.end()) return *found;
+    rows_.push_back({.kind = subject.kind, .name = subject.name});
+    return rows_.back();
   }
 
   const GradcheckCommandOptions& options_;
   const Output& output_;
-  GradcheckRow row_;
-  std::vector<std::string> wrong_;
+  std::vector<GradcheckRow> rows_;
   std::string reports_;
   Json checks_ = Json::array();
-  int64_t derivatives_ = 0, examples_ = 0;
 };
 
 absl::Status check(const GradcheckCommandOptions& options, const Output& output) {
