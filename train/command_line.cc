@@ -156,6 +156,7 @@ const std::vector<Verb>& verbs() {
               "CONFIG")                                                                   //
              ("order", "2: the derivatives of the derivatives, too", number("1"), "N")    //
              ("mutate", "Plants mistakes in the backward formulas: each must be caught")  //
+             ("coverage", "What each op is checked for")                                  //
              ("sweep", "Writes the error against the step, and shows its picture", text(),
               "FILE.csv")                                                               //
              ("seed", "Another seed, another point", number("1"), "S")                  //
@@ -175,6 +176,7 @@ const std::vector<Verb>& verbs() {
          if (parsed.count("sweep") > 0) options.sweep = parsed["sweep"].as<std::string>();
          if (parsed.count("json") > 0) options.json = parsed["json"].as<std::string>();
          options.mutate = parsed.count("mutate") > 0;
+         options.coverage = parsed.count("coverage") > 0;
          options.verbose = parsed.count("verbose") > 0;
          return outcome(gradcheck_command(options));
        }},

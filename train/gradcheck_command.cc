@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "framework/autograd/check_each_op.h"
+#include "framework/autograd/coverage.h"
 #include "framework/autograd/gradcheck.h"
 #include "framework/autograd/mutation.h"
 #include "framework/autograd/sweep.h"
@@ -59,10 +60,12 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (o.order != 1 && o.order != 2) return wrong("--order must be 1 or 2");
   if (o.seed < 0) return wrong("--seed must be 0 or more");
   if (o.seeds < 1) return wrong("--seeds must be 1 or more");
-  if (o.mutate && !o.sweep.empty()) return wrong("--mutate and --sweep exclude each other");
+  if (o.mutate + o.coverage + !o.sweep.empty() > 1) {
+    return wrong("--mutate, --coverage and --sweep exclude each other");
+  }
   if (!o.config.empty() && !o.names.empty()) return wrong("--config and --op exclude each other");
-  if (!o.config.empty() && o.mutate) {
-    return wrong("--mutate plants its mistakes in ops, not in a config: choose them with --op");
+  if (!o.config.empty() && (o.mutate || o.coverage)) {
+    return wrong("--mutate and --coverage look at ops, not at a config: choose them with --op");
   }
   if (o.config.empty() && !o.overrides.empty()) {
     return wrong("--set changes a config: give --config CONFIG with it");
@@ -70,8 +73,8 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (!o.sweep.empty() && o.config.empty() && o.names.size() != 1) {
     return wrong("--sweep needs one --op NAME, or --config CONFIG");
   }
-  if (!o.sweep.empty() && !o.json.empty()) {
-    return wrong("--json and --sweep exclude each other: the sweep's file is its CSV");
+  if ((!o.sweep.empty() || o.coverage) && !o.json.empty()) {
+    return wrong("--json goes with a check or with --mutate");
   }
   return absl::OkStatus();
 }
@@ -189,6 +192,15 @@ absl::Status mutate(const GradcheckCommandOptions& options, const Output& output
       absl::StrCat("gradcheck: ", survivors, " planted mistakes were not caught"));
 }
 
+absl::Status cover(const GradcheckCommandOptions& options, const Output& output) {
+  const absl::StatusOr<std::vector<OpExamples>> ops = ops_named(options.names);
+  if (!ops.ok()) return ops.status();
+  const std::vector<CoverageRow> rows = coverage(*ops, static_cast<uint64_t>(options.seed));
+  output.print(coverage_text(rows));
+  if (std::ranges::all_of(rows, &CoverageRow::complete)) return absl::OkStatus();
+  return absl::InternalError("gradcheck: not every op is covered");
+}
+
 absl::Status sweep(const GradcheckCommandOptions& options, const Output& output) {
   const auto seed = static_cast<uint64_t>(options.seed);
   const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);
@@ -208,6 +220,7 @@ absl::Status sweep(const GradcheckCommandOptions& options, const Output& output)
 absl::Status gradcheck_command(const GradcheckCommandOptions& options) {
   if (absl::Status status = check_options(options); !status.ok()) return status;
   const Output output(options.json);
+  if (options.coverage) return cover(options, output);
   if (options.mutate) return mutate(options, output);
   if (!options.sweep.empty()) return sweep(options, output);
   return check(options, output);

@@ -15,6 +15,7 @@ struct GradcheckCommandOptions {
   int64_t order = 1;                        // 2: the derivatives of the derivatives, too
   int64_t seed = 1;                         // of the first point
   int64_t seeds = 1;                        // how many points
+  bool coverage = false;                    // shows what each op is checked for instead
   bool mutate = false;                      // plants mistakes in the backward formulas instead
   std::string sweep = "";                   // a CSV file for the error against the step instead
   std::string json = "";  // a file for the whole report; "-": standard output, in place of text

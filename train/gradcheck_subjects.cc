@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<OpExamples>> ops_named(const std::vector<std::string>
   std::erase_if(ops, [&](const OpExamples& op) { return !holds(names, op.op); });
   if (ops.size() < names.size()) {
     return absl::InvalidArgumentError(
-        "--op: --mutate plants its mistakes in ops, and one of these is a layer or a model");
+        "--op: --mutate and --coverage look at ops, and one of these is a layer or a model");
   }
   return ops;
 }

@@ -102,8 +102,8 @@ class BackwardWalk {
     Observer* observer = Observer::current();
     Interceptor* interceptor = Interceptor::current();
     if (observer) observer->before_backward(op, dy);
-    std::vector<Tensor> dx = interceptor ? interceptor->backward(op, Saved(node), dy)
-                                         : op.backward(Saved(node), dy);
+    std::vector<Tensor> dx =
+        interceptor ? interceptor->backward(op, Saved(node), dy) : op.backward(Saved(node), dy);
     if (observer) observer->after_backward(op, dy, dx);
     for (size_t i = 0; i < dx.size(); ++i) {
       const Tensor& x = node->inputs()[i];

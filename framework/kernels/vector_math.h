@@ -41,9 +41,9 @@ inline float polynomial(float x, float c0, Rest... rest) {
 }
 
 inline float exp(float x) {
-  // x = n ln(2) + r with |r| <= ln(2) / 2, and e^x = 2^n e^r. Above 89 e^x is infinite in f32. Below
-  // kLowest it is less than the smallest normal number, and taken for 0: a processor needs a hundred
-  // times as long for a product that is not normal, and masked scores are all of that kind.
+  // x = n ln(2) + r with |r| <= ln(2) / 2, and e^x = 2^n e^r. Above 89 e^x is infinite in f32.
+  // Below kLowest it is less than the smallest normal number, and taken for 0: a processor needs a
+  // hundred times as long for a product that is not normal, and masked scores are all of that kind.
   constexpr float kLowest = -87.336f;
   const bool vanishes = x < kLowest;
   x = x > 89.0f ? 89.0f : x;

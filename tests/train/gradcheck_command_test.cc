@@ -89,6 +89,13 @@ TEST_F(GradcheckCommandTest, PlantsMistakesAndCatchesThem) {
   EXPECT_EQ(report["killed"], report["planted"]);
 }
 
+TEST_F(GradcheckCommandTest, ShowsWhatAnOpIsCheckedFor) {
+  const ProcessResult result = gradcheck({"--coverage", "--op", "softmax", "--op", "add"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("softmax"));
+  EXPECT_THAT(result.output, Not(HasSubstr("matmul")));
+}
+
 TEST_F(GradcheckCommandTest, DrawsTheErrorAgainstTheStep) {
   const ProcessResult result = gradcheck({"--op", "layer_norm", "--sweep", "out.csv"});
   EXPECT_EQ(result.exit_status, 0) << result.errors;
@@ -106,7 +113,8 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--config", "a.toml", "--op", "exp"}, "--config and --op exclude each other");
   expect_error({"--set", "seed=2"}, "--set changes a config: give --config CONFIG with it");
   expect_error({"--mutate", "--op", "Linear"},
-               "--op: --mutate plants its mistakes in ops, and one of these is a layer or a model");
+               "--op: --mutate and --coverage look at ops, and one of these is a layer or a model");
+  expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"softmax"}, "qkv gradcheck takes no argument; see qkv gradcheck --help");
 }
 
