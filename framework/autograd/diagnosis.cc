@@ -141,14 +141,13 @@ std::string explain_contributions(const Values& analytic, const Values& numeric,
   return "";
 }
 
-// Where all of some indices along an axis are `wrong` and no other: "index 2 of axis 0".
-std::string common_index(const Shape& shape, const std::function<bool(int64_t)>& wrong,
-                         bool at_wrong) {
+// What all elements that are `chosen` have in common: "index 2 of axis 0".
+std::string common_index(const Shape& shape, const std::function<bool(int64_t)>& chosen) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] < 2) continue;
     std::vector<int64_t> indices(static_cast<size_t>(shape[axis]));
     for (int64_t i = 0; i < shape.size(); ++i) {
-      if (wrong(i) == at_wrong) ++indices[static_cast<size_t>(index_of(shape, i)[axis])];
+      if (chosen(i)) ++indices[static_cast<size_t>(index_of(shape, i)[axis])];
     }
     const auto used = std::ranges::count_if(indices, [](int64_t n) { return n > 0; });
     if (used != 1) continue;
@@ -158,17 +157,19 @@ std::string common_index(const Shape& shape, const std::function<bool(int64_t)>&
   return "";
 }
 
-// Entries of the Jacobian that are zero and should not be.
-std::string explain_missing(const InputReport& report, const NumericGradient& gradient) {
-  if (!gradient.only_missing || gradient.right.empty()) return "";
+// Entries of the Jacobian that are zero and should not be, all at outputs other than one index.
+std::string explain_broadcast(const InputReport& report, const NumericGradient& gradient) {
+  if (!gradient.only_missing) return "";
   const auto right = [&](int64_t k) { return gradient.right[static_cast<size_t>(k)] != 0; };
-  const bool any_right = std::ranges::count(gradient.right, char{1}) > 0;
-  if (!any_right) return "";
-  const std::string index = common_index(report.output_shape, right, true);
-  if (!index.empty()) {
-    return absl::StrCat("a broadcast that was not summed: only outputs at ", index,
-                        " reach this input, and all should");
-  }
+  if (gradient.right.empty()) return "";
+  const std::string index = common_index(report.output_shape, right);
+  if (index.empty()) return "";
+  return absl::StrCat("a broadcast that was not summed: only outputs at ", index,
+                      " reach this input, and others should");
+}
+
+std::string explain_missing(const NumericGradient& gradient) {
+  if (!gradient.only_missing || std::ranges::count(gradient.right, char{1}) == 0) return "";
   return "terms are left out: the entries of the Jacobian that are wrong are all zero, the others "
          "right";
 }
@@ -179,7 +180,7 @@ std::string explain_place(const InputReport& report, const Values& analytic,
   const auto wrong = [&](int64_t i) {
     return !(std::abs(analytic[static_cast<size_t>(i)] - numeric[static_cast<size_t>(i)]) <= limit);
   };
-  const std::string index = common_index(report.shape, wrong, true);
+  const std::string index = common_index(report.shape, wrong);
   return index.empty() ? "" : absl::StrCat("only elements at ", index, " are wrong");
 }
 
@@ -227,13 +228,14 @@ std::string diagnose(const InputReport& report, const NumericGradient& gradient,
   const bool whole = static_cast<int64_t>(analytic.size()) == report.shape.size();
   std::string text;
   if (whole) text = explain_contributions(analytic, numeric, contributions);
-  if (text.empty() && whole) text = explain_missing(report, gradient);
+  if (text.empty() && whole) text = explain_broadcast(report, gradient);
   if (!text.empty()) return text;
   if (const auto c = factor_between(analytic, numeric)) return explain_factor(report, *c);
   if (!whole) return "";
   text = explain_transposed(report.shape, analytic, numeric);
   if (text.empty()) text = explain_unsummed(report.shape, analytic, numeric);
   if (text.empty()) text = explain_place(report, analytic, numeric);
+  if (text.empty()) text = explain_missing(gradient);
   return text;
 }
 

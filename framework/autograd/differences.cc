@@ -44,16 +44,24 @@ Estimate extrapolate(const double* d, double base) {
   return {c, std::max(std::abs(c - b), std::abs(b - a))};
 }
 
-// The estimate of the scale that settles best, and as its error what the scales that settle nearly
-// as well make of it.
-Estimate best_of(const Sequence& quotients, double base, double noise) {
-  constexpr int kWindows = kSteps - 2;
-  std::array<Estimate, kWindows> windows;
-  Estimate best;
+constexpr int kWindows = kSteps - 2;
+using Windows = std::array<Estimate, kWindows>;  // the estimates of all scales
+
+Windows extrapolate_all(const Sequence& quotients, double base, double noise) {
+  Windows windows;
   for (int k = 0; k < kWindows; ++k) {
     windows[k] = extrapolate(&quotients[k], base);
     windows[k].error += 4.0 * noise / step_of(k + 2);
-    if (windows[k].error < best.error) best = windows[k];
+  }
+  return windows;
+}
+
+// The estimate of the scale that settles best, and as its error what the scales that settle nearly
+// as well make of it.
+Estimate best_of(const Windows& windows) {
+  Estimate best;
+  for (const Estimate& window : windows) {
+    if (window.error < best.error) best = window;
   }
   double error = best.error;
   for (const Estimate& window : windows) {
@@ -62,6 +70,16 @@ Estimate best_of(const Sequence& quotients, double base, double noise) {
     }
   }
   return {best.value, error};
+}
+
+// Where nothing settles, the smallest of the errors is luck, and the middle one is not.
+double middle_error(const Windows& windows) {
+  std::vector<double> errors;
+  for (const Estimate& window : windows) {
+    if (std::isfinite(window.error)) errors.push_back(window.error);
+  }
+  std::ranges::sort(errors);
+  return errors[errors.size() / 2];
 }
 
 // Whether f leaves its tangent at some step as it does nowhere near: |f(x ± h) - f(x) ∓ h slope| is
@@ -79,7 +97,8 @@ Slope slope_of(const Sequence& left, const Sequence& right, double noise, double
                const Tolerance& tolerance) {
   Sequence central;
   for (int k = 0; k < kSteps; ++k) central[k] = 0.5 * (left[k] + right[k]);
-  const Estimate two_sided = best_of(central, 4.0, noise);
+  const Windows windows = extrapolate_all(central, 4.0, noise);
+  const Estimate two_sided = best_of(windows);
   Slope slope = {.value = two_sided.value, .error = two_sided.error};
   if (!std::isfinite(slope.value)) {
     slope.kind = Slope::Kind::kNotFinite;
@@ -93,7 +112,8 @@ Slope slope_of(const Sequence& left, const Sequence& right, double noise, double
     }
     return slope;
   }
-  const Estimate l = best_of(left, 2.0, noise), r = best_of(right, 2.0, noise);
+  const Estimate l = best_of(extrapolate_all(left, 2.0, noise));
+  const Estimate r = best_of(extrapolate_all(right, 2.0, noise));
   const double jump = std::abs(l.value - r.value);
   if (jump > 10.0 * (l.error + r.error) && jump > allowed(tolerance, l.value, r.value)) {
     slope.kind = Slope::Kind::kKinkHere;
@@ -102,6 +122,7 @@ Slope slope_of(const Sequence& left, const Sequence& right, double noise, double
     slope.error = std::max(l.error, r.error);
   } else if (!settled) {
     slope.kind = Slope::Kind::kUnsettled;
+    slope.error = middle_error(windows);
   }
   return slope;
 }

@@ -98,6 +98,11 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   Slope slope;
   differences.slopes(line, 1.0, {&analytic, 1}, {&slope, 1});
   report.direction = compare(analytic, slope, options.tolerance);
+  if (slope.kind == Slope::Kind::kKinkHere) {
+    // Kinks of many elements at once: the gradient need not lie between the slopes of both sides.
+    report.direction.verdict = Verdict::kUndecided;
+    report.direction.note = "a kink at the point";
+  }
 
   double moved = 0.0;  // what rounding x + hu does to f: sqrt(sum (g x)²) times epsilon
   if (g.defined()) {

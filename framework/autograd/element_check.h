@@ -24,11 +24,12 @@ struct InputGradient {
 
 // What differences say, for the diagnosis of a wrong gradient.
 struct NumericGradient {
-  std::vector<int64_t> elements;          // that were moved
-  std::vector<double> analytic, numeric;  // of the dot product with the cotangent, by these
+  std::vector<int64_t> elements = {};  // that were moved
+  std::vector<double> analytic = {},
+                      numeric = {};  // of the dot product with the cotangent, by these
   // With a full Jacobian, for each output: whether some entry is right and not zero, and whether
   // some is zero that should not be.
-  std::vector<char> right, missing;
+  std::vector<char> right = {}, missing = {};
   bool only_missing = true;  // no entry is wrong in another way
 };
 

@@ -21,6 +21,8 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kMostOutputs = 4096;  // each costs a backward of its own
+
 void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& options) {
   if (options.order != 1 && options.order != 2) {
     fail(absl::StrCat("gradcheck: order must be 1 or 2, not ", options.order));
@@ -86,7 +88,9 @@ class Check {
         weights_(cotangent_.to_vector()),
         total_(floating_elements(inputs)),
         sampled_(total_ > options.max_elements),
-        rows_(!sampled_ && total_ * cotangent_.size() <= options.max_jacobian, weights_),
+        rows_(!sampled_ && cotangent_.size() <= kMostOutputs &&
+                  total_ * cotangent_.size() <= options.max_jacobian,
+              weights_),
         gradients_(recorded_.gradients(cotangent_)) {
     if (!value_is_finite()) return;
     take_rows();

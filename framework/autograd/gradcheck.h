@@ -19,8 +19,8 @@ struct GradcheckOptions {
   uint64_t seed = 1;  // of the random cotangents and directions
   Tolerance tolerance = tolerance_of(DType::f64);
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
-  // The full Jacobian is compared where it has at most so many entries (outputs x inputs); else
-  // every element of the inputs against a random cotangent.
+  // The full Jacobian is compared where it has at most so many entries (outputs x inputs), and at
+  // most 4096 outputs; else every element of the inputs against a random cotangent.
   int64_t max_jacobian = int64_t{1} << 20;
   // Where the inputs have more elements in all, only some are compared: for each input half of
   // `sampled_elements` with the largest gradients, half at random, and a random direction.

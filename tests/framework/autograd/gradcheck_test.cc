@@ -5,45 +5,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "framework/autograd/backward.h"
-#include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
+#include "tests/framework/autograd/planted.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
 
 using testing::HasSubstr;
-using Backward = std::function<Tensor(const Tensor& x, const Tensor& dy)>;
-
-// y = f(x) with a backward that may be wrong.
-class Planted final : public Op {
- public:
-  Planted(TensorFunction f, Backward dx) : f_(std::move(f)), dx_(std::move(dx)) {}
-  std::string_view name() const override { return "planted"; }
-
-  Array forward(const Inputs& x) override {
-    const NoGrad no_grad;
-    const Tensor input(x[0]);
-    return f_({&input, 1}).array();
-  }
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {dx_(saved.input(0), dy)};
-  }
-
- private:
-  TensorFunction f_;
-  Backward dx_;
-};
+using Backward = PlantedBackward;
 
 GradcheckReport check(const TensorFunction& f, const Backward& dx, const Tensor& x, int order = 1) {
-  const TensorFunction planted = [&](std::span<const Tensor> inputs) {
-    return apply<Planted>({inputs[0]}, f, dx);
-  };
-  return gradcheck(planted, {&x, 1}, {.order = order});
+  return check_planted(f, dx, x, {.order = order});
 }
 
 GradcheckReport check_cube(const Backward& dx, int order = 1) {
@@ -193,6 +171,68 @@ TEST(GradcheckTest, ConstantsAreCheckedToo) {
   const GradcheckReport report = gradcheck([](auto in) { return exp(in[0]); }, {&x, 1});
   EXPECT_EQ(report.elements, 2);
   EXPECT_TRUE(report.passed());
+}
+
+TEST(GradcheckTest, ComparesTheFullJacobianWhereItIsSmall) {
+  const Tensor x = leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7});
+  const TensorFunction f = [](std::span<const Tensor> in) { return softmax(in[0]); };
+  const GradcheckReport full = gradcheck(f, {&x, 1});
+  EXPECT_TRUE(full.inputs[0].full_jacobian);
+  EXPECT_EQ(full.derivatives, 6 * (6 + 1));  // and the dot product with a random cotangent
+  const GradcheckReport projected = gradcheck(f, {&x, 1}, {.max_jacobian = 35});
+  EXPECT_FALSE(projected.inputs[0].full_jacobian);
+  EXPECT_EQ(projected.derivatives, 6);
+  EXPECT_EQ(projected.inputs[0].worst[0].output, -1);
+  EXPECT_TRUE(full.passed() && projected.passed());
+  EXPECT_GE(full.evaluations, 4 * 6);
+}
+
+TEST(GradcheckTest, ChecksAFewElementsAndADirectionOfWhatIsLarge) {
+  const Tensor x = normal_like(zeros({1000}, DType::f64), 3);
+  const TensorFunction f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
+  const GradcheckOptions few = {.max_elements = 100, .sampled_elements = 6};
+  const GradcheckReport right = check_planted(f, right_cube, x, few);
+  EXPECT_TRUE(right.passed()) << right.to_text();
+  EXPECT_TRUE(right.inputs[0].sampled);
+  EXPECT_EQ(right.elements, 6);
+  // Wrong where no element is looked at: the direction sees it, by differences and by the slope.
+  std::vector<double> factors(1000, 1.0);
+  int64_t hidden = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    const double size = std::abs(x.array().data<double>()[i]);
+    if (size > 0.5 && size < 0.6) hidden = i;
+  }
+  factors[static_cast<size_t>(hidden)] = 1.5;
+  const Tensor wrong = Tensor(Array::of({1000}, DType::f64, factors));
+  const GradcheckReport report = check_planted(
+      f, [&](auto& in, auto& dy) { return right_cube(in, dy) * wrong; }, x, few);
+  EXPECT_EQ(report.inputs[0].failed, 0);
+  EXPECT_EQ(report.inputs[0].direction.verdict, Verdict::kFail);
+  EXPECT_EQ(report.inputs[0].taylor.verdict, Verdict::kFail);
+  EXPECT_FALSE(report.passed());
+}
+
+TEST(GradcheckTest, SeveralThreadsGiveTheNumbersOfOne) {
+  const std::vector<Tensor> inputs = {normal_like(zeros({4, 5}, DType::f64), 3),
+                                      normal_like(zeros({5, 6}, DType::f64), 4)};
+  const TensorFunction f = [](std::span<const Tensor> x) { return softmax(matmul(x[0], x[1])); };
+  const GradcheckReport one = gradcheck(f, inputs);
+  const GradcheckReport several = gradcheck(f, inputs, {.concurrent = true});
+  EXPECT_EQ(one.to_text(), several.to_text());
+  EXPECT_EQ(one.inputs[1].worst[0].numeric, several.inputs[1].worst[0].numeric);
+  EXPECT_EQ(one.evaluations, several.evaluations);
+}
+
+TEST(GradcheckTest, InputsHaveTheNamesOfTheOptions) {
+  const std::vector<Tensor> inputs = {leaf({2}, {1.0, 2.0}), leaf({2}, {3.0, 4.0})};
+  const TensorFunction f = [](std::span<const Tensor> x) { return x[0] * x[1]; };
+  const GradcheckReport report =
+      gradcheck(f, inputs, {.order = 2, .names = {"blocks.0.norm.weight", "x"}});
+  EXPECT_EQ(report.inputs[0].name, "blocks.0.norm.weight");
+  EXPECT_EQ(report.inputs[4].name, "cotangent");
+  EXPECT_THAT(report.to_text(), HasSubstr("PASS  order 1  blocks.0.norm.weight f64[2]: "));
+  EXPECT_EQ(error_of([&] { gradcheck(f, inputs, {.names = {"x"}}); }),
+            "gradcheck: 2 inputs and 1 names");
 }
 
 TEST(GradcheckTest, LeavesItsInputsAsTheyWere) {
