@@ -1,8 +1,5 @@
 #include "models/examples.h"
 
-#include <string>
-#include <utility>
-
 #include "framework/nn/examples.h"
 #include "framework/ops/ops.h"
 #include "models/transformer.h"
@@ -12,7 +9,7 @@ namespace {
 
 constexpr int64_t kVocabulary = 5, kBatch = 2, kLength = 4;
 
-OpExample decoder(std::string name, ModelOptions options) {
+OpExample decoder(const char* name, ModelOptions options) {
   options.d_model = 4;
   options.num_heads = 2;
   options.d_ff = 6;
@@ -21,7 +18,7 @@ OpExample decoder(std::string name, ModelOptions options) {
     ForwardContext context{.training = true, .random = RandomStream(2)};
     return cross_entropy(transformer(x[0], context), x[1], {.ignored = -1});
   };
-  return module_example(std::move(name), model,
+  return module_example(name, model,
                         {{Fill::kIndices, {kBatch, kLength}, kVocabulary},
                          {Fill::kTargets, {kBatch, kLength}, kVocabulary}},
                         {"tokens", "targets"}, loss);

@@ -42,7 +42,7 @@ Tensor FormulaTracer::run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
   if (!in_formula_) return run_directly(std::move(op), std::move(inputs));
   if (op->name() == "reshape" || op->name() == "broadcast_to") {
     Origin same = origin_of(inputs[0]);
-    const Tensor y = run_directly(std::move(op), std::move(inputs));
+    Tensor y = run_directly(std::move(op), std::move(inputs));
     know(y, std::move(same));
     return y;
   }
@@ -52,7 +52,7 @@ Tensor FormulaTracer::run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
     absl::StrAppend(&place.text, ", no. ", number);
   }
   in_formula_ = false;  // what a subclass runs is no step
-  const Tensor y = step(place, std::move(op), std::move(inputs));
+  Tensor y = step(place, std::move(op), std::move(inputs));
   in_formula_ = true;
   know(y, std::move(origin));
   return y;

@@ -203,7 +203,7 @@ std::span<const GradientMistake> gradient_mistakes() { return kGradientMistakes;
 Tensor stale(const Tensor& x) {
   std::vector<double> values = x.to_vector();
   if (values.size() == 1) values[0] *= 2.0;
-  if (values.size() > 1) std::ranges::rotate(values, values.begin() + 1);
+  if (values.size() > 1) std::rotate(values.begin(), values.begin() + 1, values.end());
   return Tensor(Array::of(x.shape(), x.dtype(), values), x.node());
 }
 

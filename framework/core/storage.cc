@@ -32,7 +32,7 @@ size_t index_of_class(size_t size_class) {
   const auto quarters = (size_class - doubling) / (doubling / 4);
   return 4 * static_cast<size_t>(std::countr_zero(doubling / kSmallest)) + quarters;
 }
-constexpr size_t kClasses = 4 * 64;
+constexpr size_t kClasses = size_t{4} * 64;
 
 struct Allocator {
   std::mutex mutex;

@@ -15,14 +15,14 @@ std::vector<OpExamples> layer_examples();
 
 // `call(module, inputs)` as a function of the inputs and of every parameter of the module.
 template <class Module, class Call>
-OpExample module_example(std::string name, const Module& module, std::vector<ExampleInput> inputs,
+OpExample module_example(const char* name, const Module& module, std::vector<ExampleInput> inputs,
                          std::vector<std::string> input_names, Call call) {
   const size_t count = inputs.size();
   for (const NamedParameter& p : parameters(module)) {
     inputs.push_back({Fill::kSmall, p.tensor.shape()});
     input_names.push_back(p.name);
   }
-  return {.name = std::move(name),
+  return {.name = name,
           .inputs = std::move(inputs),
           .f =
               [module, call, count](std::span<const Tensor> all) {
