@@ -215,7 +215,7 @@ TEST(AttentionTest, MemoryGrowsWithTheLengthAndNotWithItsSquare) {
   };
   const uint64_t half = peak_bytes(2048), whole = peak_bytes(4096);
   EXPECT_LT(whole, 3 * half);
-  EXPECT_LT(whole, 4096 * 4096 * sizeof(double) / 10);  // a tenth of the scores of one head
+  EXPECT_LT(whole, sizeof(double) * 4096 * 4096 / 10);  // a tenth of the scores of one head
 }
 
 TEST(AttentionTest, AWidthThatHeadsDoNotDivideIsAnError) {
