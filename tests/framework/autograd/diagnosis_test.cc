@@ -29,7 +29,7 @@ std::string diagnosis_of(const PlantedBackward& dx) {
   const TensorFunction cube = [](std::span<const Tensor> x) { return x[0] * x[0] * x[0]; };
   const GradcheckReport report = check_planted(cube, dx, square());
   EXPECT_FALSE(report.passed());
-  const std::string diagnosis = report.inputs[0].diagnosis;
+  std::string diagnosis = report.inputs[0].diagnosis;
   if (!diagnosis.empty()) {
     EXPECT_THAT(report.to_text(), HasSubstr("diagnosis: " + diagnosis));
   }
