@@ -22,7 +22,6 @@ double share_of_tolerance(const Agreement& a) {
 void GradcheckRow::add(const GradcheckReport& report) {
   ++examples;
   derivatives += report.derivatives;
-  seconds += report.seconds;
   verdict = worse(verdict, report.verdict());
   for (const InputReport& input : report.inputs) {
     structural_zeros += input.structural_zeros;

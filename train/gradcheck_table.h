@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "framework/autograd/gradcheck_report.h"
 
@@ -14,7 +12,6 @@ struct GradcheckRow {
   std::string kind = "", name = "";
   int64_t examples = 0, derivatives = 0, structural_zeros = 0, kinks = 0;
   double worst = 0.0;  // error / tolerance
-  double seconds = 0.0;
   Verdict verdict = Verdict::kPass;
 
   void add(const GradcheckReport& report);

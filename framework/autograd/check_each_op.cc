@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "framework/autograd/analytic.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
@@ -105,16 +106,11 @@ std::string OpCheck::to_text() const {
 
 std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Tensor> inputs,
                                     const GradcheckOptions& options) {
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : inputs) {
-    leaves.push_back(is_floating(x.dtype()) ? parameter(x.array().copy()) : x);
-  }
   InputsOfOps inputs_of;
-  Tensor y;
-  {
+  const Tensor y = [&] {
     const InputRecorder recorder(inputs_of);
-    y = f(leaves);
-  }
+    return Recorded(f, inputs).output();
+  }();
   std::vector<OpCheck> wrong;
   for (const NodePointer& node : ops_of(y)) {
     std::vector<Tensor> at, masks;

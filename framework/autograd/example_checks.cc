@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
+#include "framework/autograd/probe.h"
 #include "framework/autograd/tolerance.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"
@@ -28,10 +29,8 @@ std::vector<NamedResult> results_of(const OpExample& example, const std::vector<
   const Tensor y = example.f(inputs);
   std::vector<NamedResult> results = {{"the result", y}};
   if (!y.requires_grad()) return results;
-  RandomStream stream = RandomStream(seed).derive("cotangent");
-  std::vector<double> dy(static_cast<size_t>(y.size()));
-  std::ranges::generate(dy, [&] { return stream.normal(); });
-  const Gradients g = backward(y, {.cotangent = Tensor(Array::of(y.shape(), y.dtype(), dy))});
+  const Tensor cotangent = random_like(y, RandomStream(seed).derive("cotangent"));
+  const Gradients g = backward(y, {.cotangent = cotangent});
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (g.contains(inputs[i])) results.push_back({absl::StrCat("gradient ", i), g[inputs[i]]});
   }

@@ -12,6 +12,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/autograd/formula_tracer.h"
 #include "framework/autograd/gradcheck.h"
+#include "framework/autograd/probe.h"
 #include "framework/core/error.h"
 #include "framework/ops/ops.h"
 
@@ -137,12 +138,6 @@ class Surveyor final : public FormulaTracer {
   int order_ = 1;
 };
 
-Tensor random_like(const Tensor& x, RandomStream stream) {
-  std::vector<double> values(static_cast<size_t>(x.size()));
-  std::ranges::generate(values, [&] { return stream.normal(); });
-  return parameter(Array::of(x.shape(), x.dtype(), values));
-}
-
 // Runs the formulas that a check of the example runs: the backward, the backward that can be
 // differentiated again, and the backward of that.
 void survey(const OpExample& example, const MutationOptions& options, Surveyor& surveyor) {
@@ -151,7 +146,7 @@ void survey(const OpExample& example, const MutationOptions& options, Surveyor& 
   surveyor.start(example, 1);
   const Tensor y = example.f(inputs);
   if (!y.requires_grad()) return;
-  const Tensor dy = random_like(y, stream.derive("cotangent"));
+  const Tensor dy = parameter(random_like(y, stream.derive("cotangent")).array());
   backward(y, {.cotangent = dy.detached(), .keep_graph = true});
   if (options.order < 2) return;
   surveyor.start(example, 2);

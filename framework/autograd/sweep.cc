@@ -1,12 +1,12 @@
 #include "framework/autograd/sweep.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/autograd/backward.h"
+#include "framework/autograd/analytic.h"
+#include "framework/autograd/probe.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/graph/op.h"
@@ -22,22 +22,21 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-std::vector<double> normals(int64_t size, RandomStream stream) {
-  std::vector<double> values(static_cast<size_t>(size));
-  std::ranges::generate(values, [&] { return stream.normal(); });
-  return values;
-}
-
 // t -> v · f(x + t u), with a random direction u and a random cotangent v.
 class Line {
  public:
   Line(const TensorFunction& f, std::span<const Tensor> inputs, const RandomStream& random)
       : f_(f), inputs_(inputs.begin(), inputs.end()) {
-    for (const Tensor& x : inputs) {
-      const bool moves = is_floating(x.dtype());
-      direction_.push_back(normals(moves ? x.size() : 0, random.derive(direction_.size())));
+    const Recorded recorded(f, inputs);
+    const Tensor cotangent = random_like(recorded.output(), random.derive("cotangent"));
+    cotangent_ = cotangent.to_vector();
+    const std::vector<Tensor> gradients = recorded.gradients(cotangent);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const bool moves = is_floating(inputs_[i].dtype());
+      direction_.push_back(moves ? random_like(inputs_[i], random.derive(i)).to_vector()
+                                 : std::vector<double>());
+      if (gradients[i].defined()) slope_ += dot(gradients[i].to_vector(), direction_[i]);
     }
-    slope_ = differentiate(random.derive("cotangent"));
     start_ = f_at(0.0);
   }
 
@@ -52,25 +51,6 @@ class Line {
   }
 
  private:
-  double differentiate(const RandomStream& random) {
-    std::vector<Tensor> leaves;
-    for (const Tensor& x : inputs_) {
-      leaves.push_back(is_floating(x.dtype()) ? parameter(x.array().copy()) : x);
-    }
-    const Tensor y = f_(leaves);
-    cotangent_ = normals(y.size(), random);
-    if (!y.requires_grad()) return 0.0;
-    const Tensor v(Array::of(y.shape(), y.dtype(), cotangent_));
-    const Gradients gradients = backward(y, {.cotangent = v});
-    double slope = 0.0;
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      if (gradients.contains(leaves[i])) {
-        slope += dot(gradients[leaves[i]].to_vector(), direction_[i]);
-      }
-    }
-    return slope;
-  }
-
   std::vector<double> f_at(double t) const {
     std::vector<Tensor> moved;
     for (size_t i = 0; i < inputs_.size(); ++i) {
