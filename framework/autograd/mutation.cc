@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "framework/autograd/backward.h"
+#include "framework/autograd/example_checks.h"
 #include "framework/autograd/formula_tracer.h"
 #include "framework/autograd/gradcheck.h"
 #include "framework/autograd/probe.h"
@@ -65,14 +66,15 @@ class Planter final : public FormulaTracer {
 struct Candidate {
   Mutant mutant;
   std::vector<const OpExample*> examples;
-  int order = 1;  // the lowest at which they do
+  int order = 1;             // the lowest at which they do
+  DType dtype = DType::f64;  // the inputs'
 };
 
 // Finds every mutant of the formulas that run while it lives.
 class Surveyor final : public FormulaTracer {
  public:
-  Surveyor(std::string function, std::vector<Candidate>& candidates)
-      : function_(std::move(function)), candidates_(candidates) {}
+  Surveyor(std::string function, DType dtype, std::vector<Candidate>& candidates)
+      : function_(std::move(function)), dtype_(dtype), candidates_(candidates) {}
 
   void start(const OpExample& example, int order) {
     example_ = &example;
@@ -80,7 +82,9 @@ class Surveyor final : public FormulaTracer {
   }
 
   bool overwrites_gradients() override {
-    add({function_, kWalk}, MistakeKind::kOverwritten, kTakeEachOthersPlace);
+    // Where f32 is compared with f64, the walk is the same for both.
+    if (dtype_ == DType::f64)
+      add({function_, kWalk}, MistakeKind::kOverwritten, kTakeEachOthersPlace);
     return false;
   }
 
@@ -124,13 +128,14 @@ class Surveyor final : public FormulaTracer {
   void add(const FormulaPlace& place, MistakeKind kind, const char* change) {
     const Mutant mutant = {function_, place.op, kind, place.text, change};
     const auto [known, is_new] = index_.emplace(mutant.to_text(), candidates_.size());
-    if (is_new) candidates_.push_back({mutant, {}, order_});
+    if (is_new) candidates_.push_back({mutant, {}, order_, dtype_});
     Candidate& candidate = candidates_[known->second];
     if (!std::ranges::count(candidate.examples, example_)) candidate.examples.push_back(example_);
     candidate.order = std::min(candidate.order, order_);
   }
 
   std::string function_;
+  DType dtype_;
   std::vector<Candidate>& candidates_;
   std::map<std::string, size_t> index_;  // of candidates_, by text
   std::vector<Found> found_;             // in the formula that runs
@@ -140,9 +145,10 @@ class Surveyor final : public FormulaTracer {
 
 // Runs the formulas that a check of the example runs: the backward, the backward that can be
 // differentiated again, and the backward of that.
-void survey(const OpExample& example, const MutationOptions& options, Surveyor& surveyor) {
+void survey(const OpExample& example, DType dtype, const MutationOptions& options,
+            Surveyor& surveyor) {
   const RandomStream stream(options.seed);
-  const std::vector<Tensor> inputs = make_inputs(example, DType::f64, stream);
+  const std::vector<Tensor> inputs = make_inputs(example, dtype, stream);
   surveyor.start(example, 1);
   const Tensor y = example.f(inputs);
   if (!y.requires_grad()) return;
@@ -171,22 +177,38 @@ void drop_mistakes_made_twice(std::vector<Candidate>& candidates) {
   });
 }
 
-std::vector<Candidate> candidates_of(const OpExamples& function, const MutationOptions& options) {
+std::vector<Candidate> surveyed(const OpExamples& function, DType dtype,
+                                const MutationOptions& options) {
   std::vector<Candidate> candidates;
   {
-    Surveyor surveyor(function.op, candidates);
-    for (const OpExample& example : function.examples) survey(example, options, surveyor);
+    Surveyor surveyor(function.op, dtype, candidates);
+    for (const OpExample& example : function.examples) survey(example, dtype, options, surveyor);
   }
   drop_mistakes_made_twice(candidates);
+  return candidates;
+}
+
+// Those in the backward of the function itself, where it is an op whose backward runs.
+std::vector<Candidate> own(const std::string& function, std::vector<Candidate> candidates) {
   const auto is_own = [&](const Candidate& candidate) {
     const std::string& op = candidate.mutant.op;
-    return op == function.op || op == absl::StrCat(function.op, "_backward");
+    return op == function || op == absl::StrCat(function, "_backward");
   };
   const bool is_op = std::ranges::any_of(candidates, [&](const Candidate& candidate) {
     return is_own(candidate) && candidate.mutant.where != kWalk;
   });
-  if (is_op) std::erase_if(candidates, [&](const Candidate& c) { return !is_own(c); });
+  if (!is_op) return {};
+  std::erase_if(candidates, [&](const Candidate& c) { return !is_own(c); });
   return candidates;
+}
+
+std::vector<Candidate> candidates_of(const OpExamples& function, const MutationOptions& options) {
+  const std::vector<Candidate> all = surveyed(function, DType::f64, options);
+  std::vector<Candidate> candidates = own(function.op, all);
+  if (!candidates.empty()) return candidates;
+  // An op whose backward runs in f32 alone: cast.
+  candidates = own(function.op, surveyed(function, DType::f32, {.seed = options.seed, .order = 1}));
+  return candidates.empty() ? all : candidates;
 }
 
 // "order 1, input 0: FAIL at [0, 2]: analytic …": the first line that says what is wrong.
@@ -207,8 +229,15 @@ std::string first_failure(const GradcheckReport& report) {
   return "FAIL symmetry of the Hessian";
 }
 
-// What is wrong; none when the check passes.
-std::optional<std::string> complaint(const OpExample& example, int order, uint64_t seed) {
+// What is wrong; none when the check passes. In f32 no difference can tell, so the gradients are
+// compared with those in f64.
+std::optional<std::string> complaint(const OpExample& example, int order, uint64_t seed,
+                                     DType dtype = DType::f64) {
+  if (dtype == DType::f32) {
+    const std::optional<std::string> wrong = wrong_in_f32(example, seed);
+    if (!wrong) return std::nullopt;
+    return absl::StrCat("order 1, f32 against f64: ", *wrong);
+  }
   const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(seed));
   const GradcheckReport report = gradcheck(example.f, inputs, {.order = order, .seed = seed});
   if (report.passed()) return std::nullopt;
@@ -245,7 +274,7 @@ std::optional<MutationResult> try_to_kill(const Candidate& candidate,
   for (int order = candidate.order; order <= options.order; ++order) {
     for (const OpExample* example : candidate.examples) {
       try {
-        const auto wrong = complaint(*example, order, options.seed);
+        const auto wrong = complaint(*example, order, options.seed, candidate.dtype);
         ran = true;
         if (!wrong) continue;
         result.killed = true;

@@ -59,7 +59,8 @@ struct MutationOptions {
 
 // Plants every mistake in the formulas that the examples run, one at a time. An op with examples of
 // its own is changed in those alone; a function that is no op (mean, a layer) is checked with
-// mistakes in every op that it calls. Throws Error when an example does not pass as it is.
+// mistakes in every op that it calls. An op whose backward runs in f32 alone (cast) must be caught
+// by the comparison of f32 with f64. Throws Error when an example does not pass as it is.
 MutationReport run_mutations(std::span<const OpExamples> functions,
                              const MutationOptions& options = {});
 

@@ -71,10 +71,13 @@ void expect_mutants_of_every_op_with_a_backward(const MutationReport& report) {
   BackwardNames ran;
   for (const OpExamples& op : op_examples()) {
     for (const OpExample& example : op.examples) {
-      const Tensor y = example.f(make_inputs(example, DType::f64, RandomStream(1)));
-      if (y.requires_grad()) backward(y, {.cotangent = normal_like(y, 1), .create_graph = true});
+      for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor y = example.f(make_inputs(example, dtype, RandomStream(1)));
+        if (y.requires_grad()) backward(y, {.cotangent = normal_like(y, 1), .create_graph = true});
+      }
     }
   }
+  EXPECT_TRUE(ran.names.contains("cast"));
   EXPECT_GT(ran.names.size(), 35u);
   for (const std::string& op : ran.names) EXPECT_TRUE(mutated.contains(op)) << op;
 }
@@ -130,6 +133,18 @@ TEST(MutationTest, TheFirstOrderAloneDoesNotSeeTheSecond) {
   for (const MutationResult& r : first.results) EXPECT_EQ(r.mutant.op, "dropout");
   const MutationReport second = mutations_of(examples_of("dropout"));
   EXPECT_GT(second.results.size(), first.results.size());
+}
+
+// No difference is taken in f32, but the gradients are compared with those in f64.
+TEST(MutationTest, ABackwardThatRunsInF32AloneIsMutatedThere) {
+  const MutationReport report = mutations_of(examples_of("cast"));
+  EXPECT_THAT(texts(report), Contains("cast: dx[0] = cast(dy) is negated"));
+  EXPECT_EQ(report.score(), 100.0);
+  for (const MutationResult& r : report.results) {
+    EXPECT_EQ(r.mutant.op, "cast");
+    EXPECT_EQ(r.example, "to f64");
+    EXPECT_THAT(r.how, HasSubstr("order 1, f32 against f64: "));
+  }
 }
 
 TEST(MutationTest, TheReportHasARowForEachFunctionAndTheScore) {
