@@ -38,8 +38,19 @@ void FormulaTracer::know(const Tensor& x, Origin origin) {
   origins_[{x.array().raw(), x.shape().to_string()}] = std::move(origin);
 }
 
+Tensor FormulaTracer::run_forward(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+  Tensor y = run_directly(std::move(op), std::move(inputs));
+  if (!y.requires_grad()) return y;  // there is no backward to read anything
+  Op& recorded = y.node()->op();
+  for (const Kept& kept : recorded.kept()) {
+    const FormulaPlace place = {std::string(recorded.name()), absl::StrCat("kept ", kept.name)};
+    *kept.array = keep(place, *kept.array);
+  }
+  return y;
+}
+
 Tensor FormulaTracer::run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
-  if (!in_formula_) return run_directly(std::move(op), std::move(inputs));
+  if (!in_formula_) return run_forward(std::move(op), std::move(inputs));
   if (op->name() == "reshape" || op->name() == "broadcast_to") {
     Origin same = origin_of(inputs[0]);
     Tensor y = run_directly(std::move(op), std::move(inputs));

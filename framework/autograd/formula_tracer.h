@@ -14,7 +14,8 @@ namespace qkv {
 // computed there from what, so that it is found again at other numbers and other shapes.
 struct FormulaPlace {
   std::string op;    // whose backward
-  std::string text;  // "mul(y, sub(dy, sum(…)))", "dx[0] = mul(dy, x[1])", "saved x[1]"
+  std::string text;  // "mul(y, sub(dy, sum(…)))", "dx[0] = mul(dy, x[1])", "saved x[1]",
+                     // "kept rstd"
 };
 
 // Follows the backward formulas of ops as they run, and names their places to a subclass, which may
@@ -32,6 +33,8 @@ class FormulaTracer : public Interceptor {
                       std::vector<Tensor> inputs) = 0;
   // What the formula reads of the forward.
   virtual Tensor read(const FormulaPlace& place, const Tensor& saved) = 0;
+  // What an op keeps in a field for its formula, as soon as its forward has run.
+  virtual Array keep(const FormulaPlace& place, const Array& kept) = 0;
   // What the formula returns; `places` has one for each gradient.
   virtual void returned(const std::vector<FormulaPlace>& places, const Saved& saved,
                         std::vector<Tensor>& dx) = 0;
@@ -43,6 +46,7 @@ class FormulaTracer : public Interceptor {
   Origin origin_of(const Tensor& x) const;
   Origin origin_of_step(const Op& op, const std::vector<Tensor>& inputs) const;
   void know(const Tensor& x, Origin origin);
+  Tensor run_forward(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
 
   bool in_formula_ = false;
   std::string op_;                                                 // whose formula runs

@@ -20,7 +20,7 @@ enum class MistakeKind {
   kMissingSum,  // over the axes of a broadcast: the first slice in its place
   kMissingMask,
   kMissingScale,  // as 1 / sqrt(d_k)
-  kStale,         // a saved tensor that was written over since the forward
+  kStale,         // a tensor that was saved, or kept in a field, written over since the forward
   kOverwritten,   // a gradient in the place of the sum of two
   kOneElement,    // a thousandth off
 };

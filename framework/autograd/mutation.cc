@@ -45,6 +45,10 @@ class Planter final : public FormulaTracer {
     return is(place, kIsStale) ? stale(saved) : saved;
   }
 
+  Array keep(const FormulaPlace& place, const Array& kept) override {
+    return is(place, kIsStale) ? stale(Tensor(kept)).array() : kept;
+  }
+
   void returned(const std::vector<FormulaPlace>& places, const Saved&,
                 std::vector<Tensor>& dx) override {
     for (size_t i = 0; i < places.size(); ++i) {
@@ -103,6 +107,11 @@ class Surveyor final : public FormulaTracer {
   Tensor read(const FormulaPlace& place, const Tensor& saved) override {
     if (saved.size() > 0) found_.push_back({place, MistakeKind::kStale, kIsStale});
     return saved;
+  }
+
+  Array keep(const FormulaPlace& place, const Array& kept) override {
+    if (kept.size() > 0) add(place, MistakeKind::kStale, kIsStale);
+    return kept;
   }
 
   void returned(const std::vector<FormulaPlace>& places, const Saved& saved,

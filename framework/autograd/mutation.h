@@ -13,9 +13,9 @@
 // Mutation testing: is the gradient check worth anything? Mistakes are planted in the backward
 // formulas, one at a time, and each must be caught by the check of an example. They are planted as
 // a formula runs, without building anything again: in each step (an op that the formula calls), in
-// each gradient that it returns, in each tensor that it reads of the forward, and in the sum of the
-// gradients of a tensor that is used more than once. DeMillo, Lipton and Sayward, "Hints on test
-// data selection", 1978.
+// each gradient that it returns, in each tensor that it reads of the forward or of the op's fields,
+// and in the sum of the gradients of a tensor that is used more than once. DeMillo, Lipton and
+// Sayward, "Hints on test data selection", 1978.
 namespace qkv {
 
 // A backward formula with one mistake.

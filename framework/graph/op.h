@@ -26,6 +26,12 @@ class Inputs {
 // What backward reads; the storage of the rest is let go.
 enum class Saves { kNothing, kInputs, kOutput, kInputsAndOutput };
 
+// A field of an op that its backward reads: what forward left there, a mask, indices.
+struct Kept {
+  const char* name;  // "rstd"
+  Array* array;
+};
+
 // A differentiable function: arrays to an array, and gradients to gradients. One object a call: its
 // fields are the call's attributes, and what forward keeps for backward.
 class Op {
@@ -41,6 +47,9 @@ class Op {
   virtual std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const = 0;
 
   virtual Saves saves() const { return Saves::kInputs; }
+
+  // For mutation testing, which writes over them.
+  virtual std::vector<Kept> kept() { return {}; }
 };
 
 // Runs forward on `inputs`, and records the op where a gradient may be asked for.

@@ -92,6 +92,8 @@ class Attention final : public Op {
     return {Tensor(dquery), Tensor(dkey), Tensor(dvalue)};
   }
 
+  std::vector<Kept> kept() override { return {{"log_sum_exp", &log_sum_exp_}}; }
+
  private:
   kernels::AttentionMasks masks() const {
     return {options_.causal, options_.padding.defined() ? &options_.padding.array() : nullptr};

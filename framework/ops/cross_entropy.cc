@@ -74,6 +74,10 @@ class CrossEntropy final : public Op {
     return {Tensor(dlogits)};
   }
 
+  std::vector<Kept> kept() override {
+    return {{"targets", &targets_}, {"log_sum_exp", &log_sum_exp_}};
+  }
+
  private:
   Tensor backward_composed(const Tensor& logits, const Tensor& dloss) const {
     const Targets rows = read_targets(targets_, options_.ignored);

@@ -31,6 +31,8 @@ class KeepByMask final : public Op {
     return {apply<KeepByMask>({dy}, mask_, p_)};
   }
 
+  std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
+
  private:
   Array mask_;
   double p_;
@@ -52,6 +54,8 @@ class Dropout final : public Op {
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {apply<KeepByMask>({dy}, mask_, p_)};
   }
+
+  std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
 
  private:
   double p_;

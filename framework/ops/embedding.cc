@@ -34,6 +34,8 @@ class Embedding final : public Op {
     return {scatter_of_rows(dy, index_, saved.shape(0)[0])};
   }
 
+  std::vector<Kept> kept() override { return {{"index", &index_}}; }
+
  private:
   Array index_;
 };
@@ -53,6 +55,8 @@ class ScatterOfRows final : public Op {
   std::vector<Tensor> backward(const Saved&, const Tensor& dtable) const override {
     return {rows_of(dtable, index_)};
   }
+
+  std::vector<Kept> kept() override { return {{"index", &index_}}; }
 
  private:
   Array index_;

@@ -19,29 +19,31 @@ namespace {
 
 class Gather final : public Op {
  public:
-  Gather(int axis, const Tensor& index) : axis_(axis), index_(index) {}
+  Gather(int axis, const Array& index) : axis_(axis), index_(index) {}
   std::string_view name() const override { return "gather"; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(index_.shape(), x[0].dtype());
     const auto [outer, n, inner] = around_axis(x[0].shape(), axis_);
-    kernels::gather(x[0], index_.array(), outer, n, index_.dim(axis_), inner, y);
+    kernels::gather(x[0], index_, outer, n, index_.shape()[axis_], inner, y);
     return y;
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {scatter_add(dy, axis_, index_, saved.shape(0)[axis_])};
+    return {scatter_add(dy, axis_, Tensor(index_), saved.shape(0)[axis_])};
   }
+
+  std::vector<Kept> kept() override { return {{"index", &index_}}; }
 
  private:
   int axis_;
-  Tensor index_;
+  Array index_;
 };
 
 class ScatterAdd final : public Op {
  public:
-  ScatterAdd(int axis, const Tensor& index, int64_t size)
+  ScatterAdd(int axis, const Array& index, int64_t size)
       : axis_(axis), index_(index), size_(size) {}
   std::string_view name() const override { return "scatter_add"; }
   Saves saves() const override { return Saves::kNothing; }
@@ -49,17 +51,19 @@ class ScatterAdd final : public Op {
   Array forward(const Inputs& x) override {
     Array y(x[0].shape().with(axis_, size_), x[0].dtype());
     const auto [outer, m, inner] = around_axis(x[0].shape(), axis_);
-    kernels::scatter_add(x[0], index_.array(), outer, size_, m, inner, y);
+    kernels::scatter_add(x[0], index_, outer, size_, m, inner, y);
     return y;
   }
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
-    return {gather(dy, axis_, index_)};
+    return {gather(dy, axis_, Tensor(index_))};
   }
+
+  std::vector<Kept> kept() override { return {{"index", &index_}}; }
 
  private:
   int axis_;
-  Tensor index_;
+  Array index_;
   int64_t size_;
 };
 
@@ -74,7 +78,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
                       describe({{"x", x}, {"index", index}})));
   }
   check_index("gather", {"index", index}, x.dim(axis));
-  return apply<Gather>({x}, axis, index);
+  return apply<Gather>({x}, axis, index.array());
 }
 
 Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, int64_t size) {
@@ -85,7 +89,7 @@ Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, int64_t size)
     fail(absl::StrCat("scatter_add: shapes differ: ", describe({{"x", x}, {"index", index}})));
   }
   check_index("scatter_add", {"index", index}, size);
-  return apply<ScatterAdd>({x}, axis, index, size);
+  return apply<ScatterAdd>({x}, axis, index.array(), size);
 }
 
 OpExamples gather_examples() {

@@ -72,6 +72,8 @@ class LayerNorm final : public Op {
     return gradients;
   }
 
+  std::vector<Kept> kept() override { return {{"mean", &mean_}, {"rstd", &rstd_}}; }
+
  private:
   double epsilon_;
   Array mean_, rstd_;  // [...]

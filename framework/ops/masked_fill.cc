@@ -14,22 +14,24 @@ namespace {
 
 class MaskedFill final : public Op {
  public:
-  MaskedFill(const Tensor& mask, double value) : mask_(mask), value_(value) {}
+  MaskedFill(const Array& mask, double value) : mask_(mask), value_(value) {}
   std::string_view name() const override { return "masked_fill"; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
-    kernels::masked_fill(x[0], mask_.array(), value_, y);
+    kernels::masked_fill(x[0], mask_, value_, y);
     return y;
   }
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
-    return {masked_fill(dy, mask_, 0.0)};
+    return {masked_fill(dy, Tensor(mask_), 0.0)};
   }
 
+  std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
+
  private:
-  Tensor mask_;
+  Array mask_;
   double value_;
 };
 
@@ -39,7 +41,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   check_floating("masked_fill", {"x", x});
   check_dtype("masked_fill", {"mask", mask}, DType::boolean);
   const Shape shape = broadcast_shapes("masked_fill", x.shape(), mask.shape());
-  return apply<MaskedFill>({broadcast_to(x, shape)}, broadcast_to(mask, shape), value);
+  return apply<MaskedFill>({broadcast_to(x, shape)}, broadcast_to(mask, shape).array(), value);
 }
 
 OpExamples masked_fill_examples() {

@@ -32,6 +32,8 @@ class Max final : public Op {
     return {scatter_add(dy, axis_, Tensor(index_), saved.shape(0)[axis_])};
   }
 
+  std::vector<Kept> kept() override { return {{"index", &index_}}; }
+
  private:
   int axis_;
   Array index_;  // [..., 1, ...]

@@ -48,6 +48,8 @@ class RmsNorm final : public Op {
     return {Tensor(dx), Tensor(dweight)};
   }
 
+  std::vector<Kept> kept() override { return {{"rstd", &rstd_}}; }
+
  private:
   double epsilon_;
   Array rstd_;  // [...]

@@ -14,23 +14,25 @@ namespace {
 
 class Where final : public Op {
  public:
-  explicit Where(const Tensor& mask) : mask_(mask) {}
+  explicit Where(const Array& mask) : mask_(mask) {}
   std::string_view name() const override { return "where"; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
-    kernels::where(mask_.array(), x[0], x[1], y);
+    kernels::where(mask_, x[0], x[1], y);
     return y;
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {saved.needs(0) ? where(mask_, dy, zeros(dy.shape(), dy.dtype())) : Tensor(),
-            saved.needs(1) ? masked_fill(dy, mask_, 0.0) : Tensor()};
+    return {saved.needs(0) ? where(Tensor(mask_), dy, zeros(dy.shape(), dy.dtype())) : Tensor(),
+            saved.needs(1) ? masked_fill(dy, Tensor(mask_), 0.0) : Tensor()};
   }
 
+  std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
+
  private:
-  Tensor mask_;
+  Array mask_;
 };
 
 }  // namespace
@@ -40,7 +42,7 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
   const Pair pair = broadcast_together("where", a, b);
   const Shape shape = broadcast_shapes("where", mask.shape(), pair.a.shape());
   return apply<Where>({broadcast_to(pair.a, shape), broadcast_to(pair.b, shape)},
-                      broadcast_to(mask, shape));
+                      broadcast_to(mask, shape).array());
 }
 
 OpExamples where_examples() {

@@ -11,6 +11,8 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/autograd/formula_tracer.h"
+#include "framework/graph/interceptor.h"
+#include "framework/graph/node.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 
@@ -144,6 +146,73 @@ TEST(MutationTest, ABackwardThatRunsInF32AloneIsMutatedThere) {
     EXPECT_EQ(r.mutant.op, "cast");
     EXPECT_EQ(r.example, "to f64");
     EXPECT_THAT(r.how, HasSubstr("order 1, f32 against f64: "));
+  }
+}
+
+TEST(MutationTest, WhatAnOpKeepsInAFieldIsWrittenOverToo) {
+  const MutationReport report = mutations_of(examples_of("layer_norm"));
+  for (const char* kept : {"mean", "rstd"}) {
+    EXPECT_THAT(texts(report), Contains(std::string("layer_norm: kept ") + kept +
+                                        " was written over since the forward"));
+  }
+  EXPECT_EQ(report.score(), 100.0);
+}
+
+// Holds the calls that are recorded, and can make one again on other numbers, with the same op:
+// what the op keeps in its fields is then of that second call.
+class Calls final : public Interceptor {
+ public:
+  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) override {
+    Tensor y = run_directly(std::move(op), inputs);
+    if (y.requires_grad()) calls_.push_back({y, std::move(inputs)});
+    return y;
+  }
+
+  size_t size() const { return calls_.size(); }
+  Op& op(size_t i) { return calls_[i].y.node()->op(); }
+  void call_again(size_t i, bool on_other_numbers) {
+    std::vector<Tensor> inputs = calls_[i].inputs;
+    for (Tensor& x : inputs) x = on_other_numbers ? stale(x) : x;
+    op(i).forward(Inputs(inputs));
+  }
+
+ private:
+  struct Call {
+    Tensor y;
+    std::vector<Tensor> inputs;
+  };
+  std::vector<Call> calls_;
+};
+
+std::string gradient_bits(const Tensor& y, const std::vector<Tensor>& inputs) {
+  const Gradients g = backward(y, {.cotangent = normal_like(y, 1), .keep_graph = true});
+  std::string all;
+  for (const Tensor& x : inputs) all += g.contains(x) ? bits(g[x]) : "";
+  return all;
+}
+
+TEST(MutationTest, AnOpWhoseGradientsChangeWhenItIsCalledAgainListsWhatItKeeps) {
+  std::set<std::string> found;
+  for (const OpExamples& function : op_examples()) {
+    for (const OpExample& example : function.examples) {
+      const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(1));
+      Calls calls;
+      const Tensor y = example.f(inputs);
+      if (!y.requires_grad()) continue;
+      const size_t recorded = calls.size();
+      const std::string gradients = gradient_bits(y, inputs);
+      for (size_t i = 0; i < recorded; ++i) {
+        calls.call_again(i, true);
+        if (gradient_bits(y, inputs) != gradients) {
+          found.emplace(calls.op(i).name());
+          EXPECT_FALSE(calls.op(i).kept().empty()) << calls.op(i).name() << ", " << example.name;
+        }
+        calls.call_again(i, false);
+      }
+    }
+  }
+  for (const char* op : {"attention", "cross_entropy", "layer_norm", "max", "rms_norm"}) {
+    EXPECT_TRUE(found.contains(op)) << op;
   }
 }
 
