@@ -119,6 +119,7 @@ Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t
   }
   for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));
   if (pre_norm_) final_norm_ = make_norm(init, o);
+  head_.options.bf16_products = init.bf16_products();
   if (!tied_) head_.weight = init.normal({vocabulary_size, o.d_model}, kDeviation);
 }
 
@@ -146,7 +147,8 @@ Tensor Transformer::operator()(const Tensor& tokens, ForwardContext& context) co
   }
   const Scope scope("head");
   if (pre_norm_) x = final_norm_(x);
-  return linear(x, tied_ ? token_embedding_.weight : head_.weight, Tensor());  // [B, T, V]
+  const Tensor& weight = tied_ ? token_embedding_.weight : head_.weight;
+  return linear(x, weight, head_.bias, head_.options);  // [B, T, V]
 }
 
 void Transformer::visit(Visitor& v) const {

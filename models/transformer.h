@@ -60,7 +60,7 @@ class Transformer {
   Tensor sinusoids_;              // [max_length, C]; undefined unless sinusoidal
   std::vector<Block> blocks_;
   Norm final_norm_;  // of pre-norm, whose residual stream is not normalized
-  Linear head_;      // C -> V; undefined when the token embedding's weight is used in its place
+  Linear head_;      // C -> V; without a weight when the token embedding's is used in its place
   bool pre_norm_, tied_;
   Dropout dropout_;
 };

@@ -38,7 +38,7 @@ class Floor {
                         .b = buffer(Role::kInput, p.b_data, p.b, p.operand_dtype),
                         .c = buffer(Role::kOutput, p.c_data, p.c, p.result_dtype),
                         .bias = p.has_bias
-                                    ? buffer(Role::kInput, nullptr, bias_shape, p.operand_dtype)
+                                    ? buffer(Role::kInput, nullptr, bias_shape, p.result_dtype)
                                     : Array()});
     }
   }

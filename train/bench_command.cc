@@ -11,6 +11,7 @@
 #include "train/bench_shapes.h"
 #include "train/bench_suite.h"
 #include "train/config.h"
+#include "train/experiment.h"
 #include "train/suggest.h"
 
 namespace qkv {
@@ -77,6 +78,7 @@ nlohmann::ordered_json profile_to_json(const StepMeasurement& m) {
 nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& m) {
   return {{"name", workload.config.name},
           {"precision", workload.config.train.precision},
+          {"note", precision_note(workload.config.train)},
           {"threads", m.threads},
           {"parameters", m.parameters},
           {"steps", m.steps},
@@ -113,15 +115,16 @@ void print_generation(const Workload& workload, bool json) {
 }
 
 std::string to_text(const Workload& workload, const StepMeasurement& m) {
+  const std::string note = precision_note(workload.config.train);
   return absl::StrFormat(
-      "%s: %s; %s, %d threads, %d parameters\n"
+      "%s: %s; %s, %d threads, %d parameters\n%s"
       "step   %9.3f ms (quartiles %.3f and %.3f, %d steps)  %7.1f GFLOP/s, %.0f tokens/s\n"
       "floor  %9.3f ms (quartiles %.3f and %.3f)            %7.1f GFLOP/s: the matrix products "
       "alone\n"
       "ratio  %9.2f\n"
       "memory %9.1f MB at the highest\n\n%s",
       workload.config.name, workload.description, workload.config.train.precision, m.threads,
-      m.parameters, m.step_ms.median, m.step_ms.lower, m.step_ms.upper, m.steps, m.gflops,
+      m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower, m.step_ms.upper, m.steps, m.gflops,
       m.tokens_per_second, m.floor_ms.median, m.floor_ms.lower, m.floor_ms.upper, m.floor_gflops,
       m.ratio, static_cast<double>(m.peak_bytes) * 1e-6,
       profile_table(m.profile, m.profiled_steps));

@@ -15,7 +15,7 @@ struct TrainOptions {
   int64_t batch_size = 64;
   int64_t accumulation_steps = 1;  // each step adds up this many pieces of the batch
   double label_smoothing = 0.0;
-  std::string precision = "f32";    // "f32", "f64"
+  std::string precision = "f32";    // "f32", "f64", "bf16"
   int64_t eval_interval = 100;      // steps between evaluations
   int64_t eval_batch_size = 0;      // 0: batch_size
   int64_t checkpoint_interval = 0;  // steps between numbered ones; 0: only best and last are kept

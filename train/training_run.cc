@@ -110,6 +110,7 @@ class TrainingRun {
     progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config_.name,
                                  parameter_count(all), config_.train.precision,
                                  kernels::num_threads(), folder_.path()));
+    if (const std::string note = precision_note(config_.train); !note.empty()) progress.say(note);
     if (trainer_.steps_made() > 0) {
       progress.say(absl::StrCat("going on after step ", trainer_.steps_made()));
     }

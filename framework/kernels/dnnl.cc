@@ -285,6 +285,13 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
   }
 }
 
+bool dnnl_multiplies_bf16() {
+  // The bits of a set of instructions hold those of every set that it includes.
+  const auto available = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (available & needed) == needed;
+}
+
 int64_t dnnl_primitives_created() { return created; }
 
 }  // namespace qkv::kernels

@@ -11,6 +11,10 @@ namespace qkv::kernels {
 void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
                  const Array* bias, Array& c);
 
+// Whether the processor has instructions for bf16 products, and oneDNN may use them
+// (ONEDNN_MAX_CPU_ISA).
+bool dnnl_multiplies_bf16();
+
 int64_t dnnl_primitives_created();
 
 }  // namespace qkv::kernels

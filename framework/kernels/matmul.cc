@@ -74,6 +74,12 @@ void matmul_loops(const Array& a, const Array& b, const Array* bias, Array& c) {
   });
 }
 
+Array widened(const Array& x) {
+  Array y(x.shape(), DType::f32);
+  cast(x, y);
+  return y;
+}
+
 }  // namespace
 
 void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
@@ -96,12 +102,20 @@ void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, 
     cast(*bias, start);
     return broadcast(start, c);
   }
+  if (a.dtype() == DType::bf16 && !bf16_products_are_fast()) {
+    return dnnl_matmul(widened(a), widened(b), transpose_a, transpose_b, bias, c);
+  }
   if (a.dtype() == DType::f64) {
     matmul_loops<double>(transpose_a ? with_last_axes_swapped(a) : a,
                          transpose_b ? with_last_axes_swapped(b) : b, bias, c);
   } else {
     dnnl_matmul(a, b, transpose_a, transpose_b, bias, c);
   }
+}
+
+bool bf16_products_are_fast() {
+  static const bool fast = dnnl_multiplies_bf16();
+  return fast;
 }
 
 int64_t primitives_created() { return dnnl_primitives_created(); }

@@ -7,10 +7,14 @@ namespace qkv::kernels {
 // c = op(a) op(b) + bias, where op transposes the last two axes when its flag is set.
 //   a [N, M, K] (or [N, K, M] with transpose_a), b [N, K, L] (or [N, L, K] with transpose_b),
 //   c [N, M, L]; a or b may have N = 1 and is then used for every product; bias [L] or nullptr.
-// f32 and bf16 on oneDNN (bf16 operands give an f32 or bf16 c, accumulated in f32), f64 on plain
-// loops. An empty K gives zeros (plus the bias).
+// f32 and bf16 on oneDNN, f64 on plain loops. bf16 operands give an f32 c, summed in f32; the bias
+// has c's type. An empty K gives zeros (plus the bias).
 void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
             Array& c);
+
+// Whether this processor multiplies bf16 matrices (AVX-512 bf16, AMX). One that does not multiplies
+// the same numbers as f32: no faster than f32, and right all the same.
+bool bf16_products_are_fast();
 
 // How many oneDNN primitives were created so far; steady work creates none.
 int64_t primitives_created();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "framework/nn/module.h"
+#include "framework/ops/ops.h"
 
 namespace qkv {
 
@@ -8,9 +9,10 @@ namespace qkv {
 struct Linear {
   Tensor weight;  // [out_features, in_features], as in PyTorch
   Tensor bias;    // [out_features]; undefined: none
+  LinearOptions options;
 
   Linear() = default;
-  // The weight is normal with `standard_deviation`, the bias zero.
+  // The weight is normal with `standard_deviation`, the bias zero; products as `init` says.
   Linear(Initializer& init, int64_t in_features, int64_t out_features, bool with_bias,
          double standard_deviation);
 

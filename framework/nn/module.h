@@ -72,16 +72,20 @@ int64_t parameter_count(const std::vector<NamedParameter>& parameters);  // of n
 // Makes the parameters of layers, each from a stream of its own, in the order of construction.
 class Initializer {
  public:
-  Initializer(RandomStream random, DType dtype) : random_(random), dtype_(dtype) {}
+  // With bf16_products, linear layers multiply in bf16 (LinearOptions); dtype must be f32.
+  Initializer(RandomStream random, DType dtype, bool bf16_products = false)
+      : random_(random), dtype_(dtype), bf16_products_(bf16_products) {}
 
   Tensor normal(const Shape& shape, double standard_deviation);
   Tensor zeros(const Shape& shape) const;
   Tensor ones(const Shape& shape) const;
   DType dtype() const { return dtype_; }
+  bool bf16_products() const { return bf16_products_; }
 
  private:
   RandomStream random_;
   DType dtype_;
+  bool bf16_products_;
   uint64_t made_ = 0;
 };
 

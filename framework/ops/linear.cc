@@ -1,9 +1,14 @@
 //   y = x Wᵀ + b                       x: [rows, K], W: [N, K], b: [N], y, dy: [rows, N]
 //   dx = dy W,  dW = dyᵀ x,  db = sum(dy) over the rows
+//
+// With bf16 products x, W and dy are rounded to bf16 before they are multiplied; sums stay f32.
+// Rounding counts as the identity: its gradient is 1.
+// Micikevicius et al., "Mixed precision training", 2018.
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
 #include "framework/kernels/matmul.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
@@ -18,12 +23,13 @@ Array one_batch(const Array& x) {  // [M, N] -> [1, M, N]
 
 class Linear final : public Op {
  public:
+  explicit Linear(const LinearOptions& options) : options_(options) {}
   std::string_view name() const override { return "linear"; }
 
   Array forward(const Inputs& x) override {
-    const Array &input = x[0], &weight = x[1];
+    const Array &input = operand(x[0], rounded_input_), &weight = operand(x[1], rounded_weight_);
     const int64_t rows = input.shape()[0], n = weight.shape()[0];
-    Array y({1, rows, n}, input.dtype());
+    Array y({1, rows, n}, x[0].dtype());
     kernels::matmul(one_batch(input), one_batch(weight), false, true,
                     x.size() > 2 ? &x[2] : nullptr, y);
     return y.reshaped({rows, n});
@@ -31,15 +37,35 @@ class Linear final : public Op {
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     Tensor dx, dweight, dbias;
-    if (saved.needs(0)) dx = matmul(dy, saved.input(1));
-    if (saved.needs(1)) dweight = matmul(dy, saved.input(0), {.transpose_a = true});
+    const Tensor d = options_.bf16_products ? cast(dy, DType::bf16) : dy;
+    if (saved.needs(0)) dx = matmul(d, operand(saved.input(1), rounded_weight_, dy));
+    if (saved.needs(1)) {
+      dweight = matmul(d, operand(saved.input(0), rounded_input_, dy), {.transpose_a = true});
+    }
     if (saved.size() == 2) return {dx, dweight};
     if (saved.needs(2)) dbias = sum_to(dy, saved.shape(2));
     return {dx, dweight, dbias};
   }
+
+ private:
+  const Array& operand(const Array& x, Array& rounded) const {
+    if (!options_.bf16_products) return x;
+    rounded = Array(x.shape(), DType::bf16);
+    kernels::cast(x, rounded);
+    return rounded;
+  }
+
+  Tensor operand(const Tensor& x, const Array& rounded, const Tensor& dy) const {
+    if (!options_.bf16_products) return x;
+    return may_fuse({x, dy}) ? Tensor(rounded) : cast(x, DType::bf16);
+  }
+
+  LinearOptions options_;
+  Array rounded_input_, rounded_weight_;  // [rows, K], [N, K]: where products are bf16
 };
 
-void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const LinearOptions& options) {
   const auto all = [&] {
     return bias.defined() ? describe({{"x", x}, {"weight", weight}, {"bias", bias}})
                           : describe({{"x", x}, {"weight", weight}});
@@ -48,6 +74,9 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   check_same_dtype("linear", {{"x", x}, {"weight", weight}});
   if (x.rank() < 1 || weight.rank() != 2) {
     fail(absl::StrCat("linear: x must be [..., K] and weight [N, K]: ", all()));
+  }
+  if (options.bf16_products && x.dtype() != DType::f32) {
+    fail(absl::StrCat("linear: bf16 products are those of f32 tensors: ", all()));
   }
   const int64_t inner = x.dim(-1);
   if (weight.dim(1) != inner) {
@@ -65,16 +94,20 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check_linear(x, weight, bias);
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const LinearOptions& options) {
+  check_linear(x, weight, bias, options);
   if (composed_only() && x.rank() >= 2) {
-    const Tensor y = matmul(x, weight, {.transpose_b = true});
+    const auto operand = [&](const Tensor& t) {
+      return options.bf16_products ? cast(t, DType::bf16) : t;
+    };
+    const Tensor y = matmul(operand(x), operand(weight), {.transpose_b = true});
     return bias.defined() ? y + bias : y;
   }
   const int64_t rows = x.shape().without(-1).size();
   std::vector<Tensor> inputs = {reshape(x, {rows, x.dim(-1)}), weight};
   if (bias.defined()) inputs.push_back(bias);
-  const Tensor y = apply<Linear>(std::move(inputs));
+  const Tensor y = apply<Linear>(std::move(inputs), options);
   return reshape(y, x.shape().with(-1, weight.dim(0)).dims());
 }
 
@@ -111,6 +144,12 @@ OpExamples linear_examples() {
               linear(zeros({2, 4}), zeros({4}), Tensor());
             },
             "linear: x must be [..., K] and weight [N, K]: x f32[2, 4], weight f32[4]"},
+           {"bf16 products of f64 tensors",
+            [] {
+              linear(zeros({2, 4}, DType::f64), zeros({3, 4}, DType::f64), Tensor(),
+                     {.bf16_products = true});
+            },
+            "linear: bf16 products are those of f32 tensors: x f64[2, 4], weight f64[3, 4]"},
            {"dtypes that differ",
             [] {
               linear(zeros({2, 4}), zeros({3, 4}), zeros({3}, DType::f64));

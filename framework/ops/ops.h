@@ -50,7 +50,13 @@ struct MatmulOptions {
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+struct LinearOptions {
+  // x, weight and in backward dy are rounded to bf16 and multiplied so; sums and results are f32,
+  // as x must be.
+  bool bf16_products = false;
+};
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const LinearOptions& options = {});
 
 // softmax(scale Q Kᵀ) V for every head of every sequence, in memory that grows with the length and
 // not with its square. nn/attention.h has the layer, and the formula step by step.
