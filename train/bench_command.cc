@@ -124,9 +124,9 @@ std::string to_text(const Workload& workload, const StepMeasurement& m) {
       "ratio  %9.2f\n"
       "memory %9.1f MB at the highest\n\n%s",
       workload.config.name, workload.description, workload.config.train.precision, m.threads,
-      m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower, m.step_ms.upper, m.steps, m.gflops,
-      m.tokens_per_second, m.floor_ms.median, m.floor_ms.lower, m.floor_ms.upper, m.floor_gflops,
-      m.ratio, static_cast<double>(m.peak_bytes) * 1e-6,
+      m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower,
+      m.step_ms.upper, m.steps, m.gflops, m.tokens_per_second, m.floor_ms.median, m.floor_ms.lower,
+      m.floor_ms.upper, m.floor_gflops, m.ratio, static_cast<double>(m.peak_bytes) * 1e-6,
       profile_table(m.profile, m.profiled_steps));
 }
 

@@ -10,7 +10,8 @@ DType precision_dtype(const TrainOptions& options) {
 
 std::string precision_note(const TrainOptions& options) {
   if (options.precision != "bf16" || kernels::bf16_products_are_fast()) return "";
-  return "precision bf16: this processor has no instructions for bf16 products (AVX-512 bf16, AMX); "
+  return "precision bf16: this processor has no instructions for bf16 products (AVX-512 bf16, "
+         "AMX); "
          "it will not be faster than f32";
 }
 

@@ -4,7 +4,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "framework/kernels/lanes.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"
@@ -70,6 +69,7 @@ class Scratch {
   T* operator[](int64_t i) const { return data_ + i * stride_; }
   T* data() const { return data_; }
   int64_t stride() const { return stride_; }
+  Rows<T> all() const { return {data_, stride_}; }
   Strided<T> rows() const { return {data_, stride_, 1}; }
   Strided<T> transposed() const { return {data_, 1, stride_}; }
   void zero() const { std::fill_n(data_, array_.size(), T(0)); }
@@ -80,27 +80,6 @@ class Scratch {
   T* data_;
 };
 
-// to[i, :] = from[first + i, :], with zeros up to a whole vector.
-template <class T>
-void gather_rows(Rows<const T> from, int64_t first, int64_t count, int64_t width,
-                 const Scratch<T>& to) {
-  for (int64_t i = 0; i < count; ++i) {
-    std::copy_n(from[first + i], width, to[i]);
-    std::fill(to[i] + width, to[i] + to.stride(), T(0));
-  }
-}
-
-// to[:, i] = factor from[first + i, :], with zeros up to a whole vector.
-template <class T>
-void gather_columns(Rows<const T> from, int64_t first, int64_t count, int64_t width, T factor,
-                    const Scratch<T>& to) {
-  for (int64_t d = 0; d < width; ++d) {
-    T* column = to[d];
-    for (int64_t i = 0; i < count; ++i) column[i] = factor * from[first + i][d];
-    for (int64_t i = count; i < to.stride(); ++i) column[i] = 0;
-  }
-}
-
 template <class T>
 using Vector = typename VectorOf<T>::Type;
 
@@ -108,15 +87,95 @@ template <class T>
 Vector<T>& vector_at(T* x) {
   return *reinterpret_cast<Vector<T>*>(x);
 }
+template <class T>
+const Vector<T>& vector_at(const T* x) {
+  return *reinterpret_cast<const Vector<T>*>(x);
+}
+
+template <class T>
+bool is_whole_vectors(int64_t n) {
+  return n % VectorOf<T>::kLength == 0;
+}
+
+// The rows first, first + 1 …: those of the matrix where they are whole vectors, else copies that
+// zeros fill up.
+template <class T>
+Rows<const T> whole_rows(Rows<const T> from, int64_t first, int64_t count, int64_t width,
+                         const Scratch<T>& copies) {
+  if (is_whole_vectors<T>(width)) return {from[first], from.stride};
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(from[first + i], width, copies[i]);
+    std::fill(copies[i] + width, copies[i] + copies.stride(), T(0));
+  }
+  return {copies.data(), copies.stride()};
+}
+
+// Rows of sums, zero to begin with: those of the matrix where they are whole vectors, else others
+// that `store` copies to it.
+template <class T>
+class Sums {
+ public:
+  Sums(Rows<T> to, int64_t count, int64_t width, const Scratch<T>& scratch)
+      : to_(to),
+        rows_(is_whole_vectors<T>(width) ? to : scratch.all()),
+        count_(count),
+        width_(width) {
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t d = 0; d < width; d += VectorOf<T>::kLength)
+        vector_at(rows_[i] + d) = Vector<T>{};
+    }
+  }
+
+  T* operator[](int64_t i) const { return rows_[i]; }
+  int64_t stride() const { return rows_.stride; }
+  int64_t columns() const { return whole_vectors<T>(width_); }
+
+  void scale(int64_t i, T factor) const {
+    for (int64_t d = 0; d < width_; d += VectorOf<T>::kLength) vector_at(rows_[i] + d) *= factor;
+  }
+
+  void store() const {
+    if (is_whole_vectors<T>(width_)) return;
+    for (int64_t i = 0; i < count_; ++i) std::copy_n(rows_[i], width_, to_[i]);
+  }
+
+ private:
+  Rows<T> to_, rows_;
+  int64_t count_, width_;
+};
+
+// to[:, i] = factor from[first + i, :], with zeros up to a whole vector.
+template <class T>
+void gather_columns(Rows<const T> from, int64_t first, int64_t count, int64_t width, T factor,
+                    const Scratch<T>& to) {
+  constexpr int kLength = VectorOf<T>::kLength;
+  int64_t d = 0;
+  for (; count == kLength && d + kLength <= width; d += kLength) {
+    Vector<T> square[kLength];
+#pragma GCC unroll 16
+    for (int i = 0; i < kLength; ++i) square[i] = vector_at(from[first + i] + d) * factor;
+    transpose<kLength / 2>(square);
+#pragma GCC unroll 16
+    for (int i = 0; i < kLength; ++i) vector_at(to[d + i]) = square[i];
+  }
+  for (; d < width; ++d) {
+    T* column = to[d];
+    for (int64_t i = 0; i < count; ++i) column[i] = factor * from[first + i][d];
+    for (int64_t i = count; i < to.stride(); ++i) column[i] = 0;
+  }
+}
 
 // -inf for what the queries first … first + kLength - 1 don't see of the keys j … j + count - 1.
 template <class T>
 void hide(const Sizes& n, int64_t first, int64_t j, int64_t count, const uint8_t* padding,
           const Scratch<T>& scores) {
   if (n.causal) {
+    Vector<T> query;
+    for (int64_t i = 0; i < VectorOf<T>::kLength; ++i) query[i] = static_cast<T>(i);
     for (int64_t k = n.seen(first, j, count); k < count; ++k) {
-      const int64_t blind = j + k - (first + n.keys - n.queries);
-      std::fill_n(scores[k], std::min(blind, VectorOf<T>::kLength), kHidden<T>);
+      const int64_t blind = j + k - (first + n.keys - n.queries);  // so many at the front
+      Vector<T>& row = vector_at(scores[k]);
+      row = query < static_cast<T>(blind) ? Vector<T>{} + kHidden<T> : row;
     }
   }
   if (!padding) return;
@@ -159,12 +218,12 @@ void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T
             const uint8_t* padding, T scale, const ForwardScratch<T>& s, Rows<T> output,
             T* log_sum_exp) {
   constexpr int64_t kQueries = VectorOf<T>::kLength;
-  s.output.zero();
+  const Sums<T> sums(output, n.queries, n.width, s.output);
   s.total.zero();
   std::fill_n(s.largest.data(), s.largest.stride(), kHidden<T>);
   for (int64_t j = 0; j < n.keys; j += kKeys) {
     const int64_t block = std::min(kKeys, n.keys - j);
-    gather_rows(value, j, block, n.width, s.values);
+    const Rows<const T> values = whole_rows(value, j, block, n.width, s.values);
     for (int64_t i = 0; i < n.queries; i += kQueries) {
       const int64_t rows = std::min(kQueries, n.queries - i);
       const int64_t count = n.seen(i + rows - 1, j, block);
@@ -194,22 +253,19 @@ void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T
       total = total * vector_at(factor) + sum;
 
       for (int64_t q = 0; j > 0 && q < rows; ++q) {
-        T* sums = s.output[i + q];
-        for (int64_t d = 0; d < n.width; ++d) sums[d] *= factor[q];
+        sums.scale(i + q, factor[q]);
       }
-      small_product<T>(rows, s.output.stride(), count, s.weights.transposed(), s.values.data(),
-                       s.values.stride(), true, s.output[i], s.output.stride());
+      small_product<T>(rows, sums.columns(), count, s.weights.transposed(), values.data,
+                       values.stride, true, sums[i], sums.stride());
     }
   }
   for (int64_t i = 0; i < n.queries; ++i) {
     const T total = s.total.data()[i], largest = s.largest.data()[i];
     const bool sees_nothing = total == T(0);
-    const T inverse = sees_nothing ? T(0) : T(1) / total;
-    const T* sums = s.output[i];
-    T* to = output[i];
-    for (int64_t d = 0; d < n.width; ++d) to[d] = sums[d] * inverse;
+    sums.scale(i, sees_nothing ? T(0) : T(1) / total);
     log_sum_exp[i] = sees_nothing ? T(0) : largest + math::log(total);
   }
+  sums.store();
 }
 
 template <class T>
@@ -222,18 +278,19 @@ struct BackwardScratch {
         dscores(std::min(n.keys, kKeys), VectorOf<T>::kLength),
         query_t(n.width, VectorOf<T>::kLength),
         doutput_t(n.width, VectorOf<T>::kLength),
+        output_t(n.width, VectorOf<T>::kLength),
         queries(VectorOf<T>::kLength, n.width),
         doutputs(VectorOf<T>::kLength, n.width),
         dqueries(n.queries, n.width),
         dots(1, n.queries),
         shifts(1, n.queries) {}
 
-  Scratch<T> keys, dkeys, dvalues;  // [keys of a block, D]
-  Scratch<T> weights, dscores;      // [keys of a block, queries of a vector]
-  Scratch<T> query_t, doutput_t;    // [D, queries of a vector]
-  Scratch<T> queries, doutputs;     // [queries of a vector, D]
-  Scratch<T> dqueries;              // [Tq, D]
-  Scratch<T> dots, shifts;          // of each query: sum_D(dO O), and log_sum_exp
+  Scratch<T> keys, dkeys, dvalues;          // [keys of a block, D]
+  Scratch<T> weights, dscores;              // [keys of a block, queries of a vector]
+  Scratch<T> query_t, doutput_t, output_t;  // [D, queries of a vector]
+  Scratch<T> queries, doutputs;             // [queries of a vector, D]
+  Scratch<T> dqueries;                      // [Tq, D]
+  Scratch<T> dots, shifts;                  // of each query: sum_D(dO O), and log_sum_exp
 };
 
 template <class T>
@@ -242,27 +299,31 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
                      Rows<const T> doutput, const BackwardScratch<T>& s, Rows<T> dquery,
                      Rows<T> dkey, Rows<T> dvalue) {
   constexpr int64_t kQueries = VectorOf<T>::kLength;
-  s.dqueries.zero();
-  s.dots.zero();
+  const Sums<T> dqueries(dquery, n.queries, n.width, s.dqueries);
   s.shifts.zero();
   std::copy_n(log_sum_exp, n.queries, s.shifts.data());
-  for (int64_t i = 0; i < n.queries; ++i) {
-    const T *o = output[i], *d = doutput[i];
-    s.dots.data()[i] = sum_lanes<T>(n.width, [=](int64_t k) { return o[k] * d[k]; });
+  for (int64_t i = 0; i < n.queries; i += kQueries) {
+    const int64_t rows = std::min(kQueries, n.queries - i);
+    gather_columns(output, i, rows, n.width, T(1), s.output_t);
+    gather_columns(doutput, i, rows, n.width, T(1), s.doutput_t);
+    Vector<T> dots = {};
+    for (int64_t d = 0; d < n.width; ++d)
+      dots += vector_at(s.output_t[d]) * vector_at(s.doutput_t[d]);
+    vector_at(s.dots.data() + i) = dots;
   }
   for (int64_t j = 0; j < n.keys; j += kKeys) {
     const int64_t block = std::min(kKeys, n.keys - j);
-    gather_rows(key, j, block, n.width, s.keys);
-    s.dkeys.zero();
-    s.dvalues.zero();
+    const Rows<const T> keys = whole_rows(key, j, block, n.width, s.keys);
+    const Sums<T> dkeys({dkey[j], dkey.stride}, block, n.width, s.dkeys);
+    const Sums<T> dvalues({dvalue[j], dvalue.stride}, block, n.width, s.dvalues);
     for (int64_t i = 0; i < n.queries; i += kQueries) {
       const int64_t rows = std::min(kQueries, n.queries - i);
       const int64_t count = n.seen(i + rows - 1, j, block);
       if (count == 0) continue;
       gather_columns(query, i, rows, n.width, scale, s.query_t);
       gather_columns(doutput, i, rows, n.width, T(1), s.doutput_t);
-      gather_rows(query, i, rows, n.width, s.queries);
-      gather_rows(doutput, i, rows, n.width, s.doutputs);
+      const Rows<const T> queries = whole_rows(query, i, rows, n.width, s.queries);
+      const Rows<const T> doutputs = whole_rows(doutput, i, rows, n.width, s.doutputs);
       small_product<T>(count, kQueries, n.width, {key[j], key.stride, 1}, s.query_t.data(),
                        s.query_t.stride(), false, s.weights.data(), s.weights.stride());
       small_product<T>(count, kQueries, n.width, {value[j], value.stride, 1}, s.doutput_t.data(),
@@ -274,19 +335,17 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
         Vector<T>& ds = vector_at(s.dscores[k]);
         ds = vector_at(s.weights[k]) * (ds - dots) * scale;
       }
-      small_product<T>(count, s.dvalues.stride(), rows, s.weights.rows(), s.doutputs.data(),
-                       s.doutputs.stride(), true, s.dvalues.data(), s.dvalues.stride());
-      small_product<T>(count, s.dkeys.stride(), rows, s.dscores.rows(), s.queries.data(),
-                       s.queries.stride(), true, s.dkeys.data(), s.dkeys.stride());
-      small_product<T>(rows, s.dqueries.stride(), count, s.dscores.transposed(), s.keys.data(),
-                       s.keys.stride(), true, s.dqueries[i], s.dqueries.stride());
+      small_product<T>(count, dvalues.columns(), rows, s.weights.rows(), doutputs.data,
+                       doutputs.stride, true, dvalues[0], dvalues.stride());
+      small_product<T>(count, dkeys.columns(), rows, s.dscores.rows(), queries.data, queries.stride,
+                       true, dkeys[0], dkeys.stride());
+      small_product<T>(rows, dqueries.columns(), count, s.dscores.transposed(), keys.data,
+                       keys.stride, true, dqueries[i], dqueries.stride());
     }
-    for (int64_t k = 0; k < block; ++k) {
-      std::copy_n(s.dkeys[k], n.width, dkey[j + k]);
-      std::copy_n(s.dvalues[k], n.width, dvalue[j + k]);
-    }
+    dkeys.store();
+    dvalues.store();
   }
-  for (int64_t i = 0; i < n.queries; ++i) std::copy_n(s.dqueries[i], n.width, dquery[i]);
+  dqueries.store();
 }
 
 // Calls f(b, h, scratch) for every head of every sequence.

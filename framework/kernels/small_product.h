@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 // Products of matrices that fit in a cache, on one thread, for kernels that need the result at
 // once. A processor register holds a vector of numbers; a tile of the result stays in registers
@@ -21,6 +22,26 @@ struct VectorOf {
   using Type __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias)) = T;
   static constexpr int64_t kLength = kVectorBytes / static_cast<int64_t>(sizeof(T));
 };
+
+// One of log2(n) steps of transpose: swaps b's places without the bit kStep and a's with it.
+template <int kStep, class Vector, int... kPlace>
+inline void exchange(Vector& a, Vector& b, std::integer_sequence<int, kPlace...>) {
+  constexpr int n = sizeof...(kPlace);
+  const Vector low =
+      __builtin_shufflevector(a, b, ((kPlace & kStep) ? n + kPlace - kStep : kPlace)...);
+  b = __builtin_shufflevector(a, b, ((kPlace & kStep) ? n + kPlace : kPlace + kStep)...);
+  a = low;
+}
+
+// x[i][j] <-> x[j][i] for a square of n vectors of n numbers, n a power of two.
+template <int kStep, int n, class Vector>
+inline void transpose(Vector (&x)[n]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) {
+    if ((i & kStep) == 0) exchange<kStep>(x[i], x[i + kStep], std::make_integer_sequence<int, n>());
+  }
+  if constexpr (kStep > 1) transpose<kStep / 2>(x);
+}
 
 // n rounded up to whole vectors.
 template <class T>
