@@ -81,20 +81,8 @@ class Scratch {
 };
 
 template <class T>
-using Vector = typename VectorOf<T>::Type;
-
-template <class T>
-Vector<T>& vector_at(T* x) {
-  return *reinterpret_cast<Vector<T>*>(x);
-}
-template <class T>
-const Vector<T>& vector_at(const T* x) {
-  return *reinterpret_cast<const Vector<T>*>(x);
-}
-
-template <class T>
 bool is_whole_vectors(int64_t n) {
-  return n % VectorOf<T>::kLength == 0;
+  return n % kVectorLength<T> == 0;
 }
 
 // The rows first, first + 1 …: those of the matrix where they are whole vectors, else copies that
@@ -121,8 +109,7 @@ class Sums {
         count_(count),
         width_(width) {
     for (int64_t i = 0; i < count; ++i) {
-      for (int64_t d = 0; d < width; d += VectorOf<T>::kLength)
-        vector_at(rows_[i] + d) = Vector<T>{};
+      for (int64_t d = 0; d < width; d += kVectorLength<T>) vector_at(rows_[i] + d) = Vector<T>{};
     }
   }
 
@@ -131,7 +118,7 @@ class Sums {
   int64_t columns() const { return whole_vectors<T>(width_); }
 
   void scale(int64_t i, T factor) const {
-    for (int64_t d = 0; d < width_; d += VectorOf<T>::kLength) vector_at(rows_[i] + d) *= factor;
+    for (int64_t d = 0; d < width_; d += kVectorLength<T>) vector_at(rows_[i] + d) *= factor;
   }
 
   void store() const {
@@ -148,7 +135,7 @@ class Sums {
 template <class T>
 void gather_columns(Rows<const T> from, int64_t first, int64_t count, int64_t width, T factor,
                     const Scratch<T>& to) {
-  constexpr int kLength = VectorOf<T>::kLength;
+  constexpr int kLength = kVectorLength<T>;
   int64_t d = 0;
   for (; count == kLength && d + kLength <= width; d += kLength) {
     Vector<T> square[kLength];
@@ -171,7 +158,7 @@ void hide(const Sizes& n, int64_t first, int64_t j, int64_t count, const uint8_t
           const Scratch<T>& scores) {
   if (n.causal) {
     Vector<T> query;
-    for (int64_t i = 0; i < VectorOf<T>::kLength; ++i) query[i] = static_cast<T>(i);
+    for (int64_t i = 0; i < kVectorLength<T>; ++i) query[i] = static_cast<T>(i);
     for (int64_t k = n.seen(first, j, count); k < count; ++k) {
       const int64_t blind = j + k - (first + n.keys - n.queries);  // so many at the front
       Vector<T>& row = vector_at(scores[k]);
@@ -180,7 +167,7 @@ void hide(const Sizes& n, int64_t first, int64_t j, int64_t count, const uint8_t
   }
   if (!padding) return;
   for (int64_t k = 0; k < count; ++k) {
-    if (padding[j + k] != 0) std::fill_n(scores[k], VectorOf<T>::kLength, kHidden<T>);
+    if (padding[j + k] != 0) std::fill_n(scores[k], kVectorLength<T>, kHidden<T>);
   }
 }
 
@@ -190,7 +177,7 @@ void exp_in_place(const T* shift, int64_t count, const Scratch<T>& x) {
   for (int64_t k = 0; k < count; ++k) {
     T* row = x[k];
 #pragma omp simd
-    for (int64_t i = 0; i < VectorOf<T>::kLength; ++i) row[i] = math::exp(row[i] - shift[i]);
+    for (int64_t i = 0; i < kVectorLength<T>; ++i) row[i] = math::exp(row[i] - shift[i]);
   }
 }
 
@@ -199,8 +186,8 @@ template <class T>
 struct ForwardScratch {
   explicit ForwardScratch(const Sizes& n)
       : values(std::min(n.keys, kKeys), n.width),
-        weights(std::min(n.keys, kKeys), VectorOf<T>::kLength),
-        query_t(n.width, VectorOf<T>::kLength),
+        weights(std::min(n.keys, kKeys), kVectorLength<T>),
+        query_t(n.width, kVectorLength<T>),
         output(n.queries, n.width),
         largest(1, n.queries),
         total(1, n.queries) {}
@@ -217,7 +204,7 @@ template <class T>
 void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T> value,
             const uint8_t* padding, T scale, const ForwardScratch<T>& s, Rows<T> output,
             T* log_sum_exp) {
-  constexpr int64_t kQueries = VectorOf<T>::kLength;
+  constexpr int64_t kQueries = kVectorLength<T>;
   const Sums<T> sums(output, n.queries, n.width, s.output);
   s.total.zero();
   std::fill_n(s.largest.data(), s.largest.stride(), kHidden<T>);
@@ -274,13 +261,13 @@ struct BackwardScratch {
       : keys(std::min(n.keys, kKeys), n.width),
         dkeys(std::min(n.keys, kKeys), n.width),
         dvalues(std::min(n.keys, kKeys), n.width),
-        weights(std::min(n.keys, kKeys), VectorOf<T>::kLength),
-        dscores(std::min(n.keys, kKeys), VectorOf<T>::kLength),
-        query_t(n.width, VectorOf<T>::kLength),
-        doutput_t(n.width, VectorOf<T>::kLength),
-        output_t(n.width, VectorOf<T>::kLength),
-        queries(VectorOf<T>::kLength, n.width),
-        doutputs(VectorOf<T>::kLength, n.width),
+        weights(std::min(n.keys, kKeys), kVectorLength<T>),
+        dscores(std::min(n.keys, kKeys), kVectorLength<T>),
+        query_t(n.width, kVectorLength<T>),
+        doutput_t(n.width, kVectorLength<T>),
+        output_t(n.width, kVectorLength<T>),
+        queries(kVectorLength<T>, n.width),
+        doutputs(kVectorLength<T>, n.width),
         dqueries(n.queries, n.width),
         dots(1, n.queries),
         shifts(1, n.queries) {}
@@ -298,7 +285,7 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
                      const uint8_t* padding, T scale, Rows<const T> output, const T* log_sum_exp,
                      Rows<const T> doutput, const BackwardScratch<T>& s, Rows<T> dquery,
                      Rows<T> dkey, Rows<T> dvalue) {
-  constexpr int64_t kQueries = VectorOf<T>::kLength;
+  constexpr int64_t kQueries = kVectorLength<T>;
   const Sums<T> dqueries(dquery, n.queries, n.width, s.dqueries);
   s.shifts.zero();
   std::copy_n(log_sum_exp, n.queries, s.shifts.data());

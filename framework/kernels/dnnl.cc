@@ -189,9 +189,12 @@ std::pair<Cut, int64_t> cut(const Problem& p) {
     return (even + multiple - 1) / multiple * multiple;
   };
   if (p.batch >= 8 || p.batch > p.m) return {Cut::batch, length(p.batch, 16, 1)};
-  // Each piece reads the other matrix whole, and rearranges it: not too many.
+  // Each piece reads the other matrix whole, and rearranges it: not too many. With a transposed a
+  // that costs most.
   const int64_t size = std::max(p.m, p.l);
-  const int64_t most_pieces = std::max(std::min<int64_t>(8, size / 32), size / 256);
+  const bool transposed_a = p.a.row_stride == 1;
+  const int64_t few = transposed_a ? std::clamp<int64_t>(size / 128, 2, 8) : 8;
+  const int64_t most_pieces = std::max(std::min(few, size / 32), size / 256);
   return {p.m >= p.l ? Cut::rows : Cut::columns, length(size, most_pieces, 16)};
 }
 

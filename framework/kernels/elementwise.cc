@@ -5,9 +5,9 @@
 #include <numbers>
 #include <type_traits>
 
-#include "framework/kernels/lanes.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"
+#include "framework/kernels/vector.h"
 #include "framework/kernels/vector_math.h"
 
 namespace qkv::kernels {
@@ -280,7 +280,7 @@ double sum_of_squares(const Array& x) {
     using T = decltype(zero);
     const T* in = x.data<T>();
     return parallel_sum(x.size(), kGrain, [=](int64_t begin, int64_t end) {
-      return sum_lanes<double>(end - begin, [x_begin = in + begin](int64_t i) {
+      return sum_of_computed<double>(end - begin, [x_begin = in + begin](int64_t i) {
         const double v = x_begin[i];
         return v * v;
       });

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/kernels/lanes.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/reduce.h"
+#include "framework/kernels/vector.h"
 
 namespace qkv::kernels {
 namespace {
@@ -14,15 +14,15 @@ constexpr int64_t kGrain = 8192;  // elements worth a piece
 
 int64_t grain_of(int64_t width) { return std::max<int64_t>(1, kGrain / width); }
 
-// The mean of term(i) over i < n.
+// The mean of term(at) over a row (join_vectors).
 template <class T, class Term>
 T mean_over(int64_t n, Term term) {
-  return sum_lanes<T>(n, term) / static_cast<T>(n);
+  return sum_of_terms<T>(n, term) / static_cast<T>(n);
 }
 
 template <class T>
 T mean_square(const T* x, T center, int64_t n) {
-  return mean_over<T>(n, [=](int64_t i) { return (x[i] - center) * (x[i] - center); });
+  return mean_over<T>(n, [=](auto at) { return (at(x) - center) * (at(x) - center); });
 }
 
 // Sums over rows are taken piece by piece; `partial` has a row for each piece.
@@ -48,7 +48,7 @@ void layer_norm(const Array& x, const Array& weight, const Array& bias, double e
       for (int64_t row = begin; row < end; ++row) {
         const T* xr = in + row * n;
         T* yr = out + row * n;
-        const T center = mean_over<T>(n, [=](int64_t i) { return xr[i]; });
+        const T center = mean_over<T>(n, [=](auto at) { return at(xr); });
         const T r = T(1) / std::sqrt(mean_square(xr, center, n) + static_cast<T>(epsilon));
         means[row] = center;
         rstds[row] = r;
@@ -86,9 +86,9 @@ void layer_norm_backward(const Array& x, const Array& weight, const Array& mean,
         T* dxr = din + row * n;
         const T center = means[row];
         const T r = rstds[row];
-        const T mean_sum = mean_over<T>(n, [=](int64_t i) { return dyr[i] * w[i]; });
+        const T mean_sum = mean_over<T>(n, [=](auto at) { return at(dyr) * at(w); });
         const T mean_dot =
-            mean_over<T>(n, [=](int64_t i) { return dyr[i] * w[i] * ((xr[i] - center) * r); });
+            mean_over<T>(n, [=](auto at) { return at(dyr) * at(w) * ((at(xr) - center) * r); });
 #pragma omp simd
         for (int64_t i = 0; i < n; ++i) {
           const T normal = (xr[i] - center) * r;
@@ -148,7 +148,7 @@ void rms_norm_backward(const Array& x, const Array& weight, const Array& rstd, c
         const T* dyr = dout + row * n;
         T* dxr = din + row * n;
         const T r = rstds[row];
-        const T mean_dot = mean_over<T>(n, [=](int64_t i) { return dyr[i] * w[i] * (xr[i] * r); });
+        const T mean_dot = mean_over<T>(n, [=](auto at) { return at(dyr) * at(w) * (at(xr) * r); });
 #pragma omp simd
         for (int64_t i = 0; i < n; ++i) {
           const T normal = xr[i] * r;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "framework/kernels/lanes.h"
 #include "framework/kernels/parallel.h"
+#include "framework/kernels/vector.h"
 
 namespace qkv::kernels {
 namespace {
@@ -23,7 +23,7 @@ double sum_contiguous(const T* x, int64_t n) {
   for (int64_t start = 0; start < n; start += kBlock) {
     const int64_t stop = std::min(start + kBlock, n);
     const T* block = x + start;
-    total += sum_lanes<T>(stop - start, [block](int64_t i) { return block[i]; });
+    total += sum_of(block, stop - start);
   }
   return total;
 }
@@ -88,9 +88,8 @@ void sum_of(const T* x, int64_t outer, int64_t n, int64_t inner, T* y) {
 // Where the largest of x[0 … n - 1] first stands; a NaN is the largest.
 template <class T>
 int64_t first_largest(const T* x, int64_t n) {
-  const bool has_nan = sum_lanes<int>(n, [x](int64_t i) { return x[i] != x[i] ? 1 : 0; }) > 0;
-  if (has_nan) return std::find_if(x, x + n, [](T v) { return v != v; }) - x;
-  return std::find(x, x + n, max_lanes(x, n)) - x;
+  const T* nan = std::find_if(x, x + n, [](T v) { return v != v; });
+  return (nan != x + n ? nan : std::find(x, x + n, largest_of(x, n))) - x;
 }
 
 template <class T>

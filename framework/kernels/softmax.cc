@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/kernels/lanes.h"
 #include "framework/kernels/parallel.h"
+#include "framework/kernels/vector.h"
 #include "framework/kernels/vector_math.h"
 
 namespace qkv::kernels {
@@ -28,19 +28,21 @@ void for_each_row(const Array& x, F f) {
 // exp is 0 there and not NaN. A NaN in the row is found by the sum of the exps.
 template <class T>
 T shift_of(const T* x, int64_t n) {
-  const T largest = max_lanes(x, n);
+  const T largest = largest_of(x, n);
   return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest;
 }
 
 template <class T>
 T sum_of_exp(const T* x, T shift, int64_t n) {
-  return sum_lanes<T>(n, [=](int64_t i) { return math::exp(x[i] - shift); });
+  return sum_of_computed<T>(n, [=](int64_t i) { return math::exp(x[i] - shift); });
 }
 
 template <class T>
 void softmax_row(const T* x, int64_t n, T* y) {
   const T shift = shift_of(x, n);
-  const T sum = sum_lanes<T>(n, [=](int64_t i) { return y[i] = math::exp(x[i] - shift); });
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - shift);
+  const T sum = sum_of(y, n);
   const T inverse = sum == T(0) ? T(0) : T(1) / sum;
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] *= inverse;
@@ -48,7 +50,7 @@ void softmax_row(const T* x, int64_t n, T* y) {
 
 template <class T>
 void softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
-  const T dot = sum_lanes<T>(n, [=](int64_t i) { return y[i] * dy[i]; });
+  const T dot = sum_of_terms<T>(n, [=](auto at) { return at(y) * at(dy); });
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - dot);
 }
@@ -64,7 +66,7 @@ void log_softmax_row(const T* x, int64_t n, T* y) {
 
 template <class T>
 void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
-  const T total = sum_lanes<T>(n, [=](int64_t i) { return dy[i]; });
+  const T total = sum_of(dy, n);
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] - math::exp(y[i]) * total;
 }
@@ -133,12 +135,12 @@ void cross_entropy(const Array& logits, const Array& targets, int64_t ignored, d
       }
       const T* x = in + row * classes;
       const T shift = shift_of(x, classes);
-      const T log_sum = std::log(sum_of_exp(x, shift, classes));
+      const T log_sum = math::log(sum_of_exp(x, shift, classes));
       lse[row] = shift + log_sum;
       // -log p[c] = log_sum - (x[c] - shift), small differences first
       T expected = x[target[row]] - shift;
       if (s != 0) {
-        const T sum = sum_lanes<T>(classes, [=](int64_t c) { return x[c] - shift; });
+        const T sum = sum_of_terms<T>(classes, [=](auto at) { return at(x) - shift; });
         expected = (T(1) - s) * expected + s * sum / static_cast<T>(classes);
       }
       out[row] = log_sum - expected;

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+// Vectors of numbers, as a processor's register holds them, for the loops that a compiler does not
+// make into vector instructions by itself.
+namespace qkv::kernels {
+
+#if defined(__AVX512F__)
+constexpr int64_t kVectorBytes = 64;
+#elif defined(__AVX__)
+constexpr int64_t kVectorBytes = 32;
+#else
+constexpr int64_t kVectorBytes = 16;
+#endif
+
+template <class T>
+constexpr int64_t kVectorLength = kVectorBytes / static_cast<int64_t>(sizeof(T));
+
+template <class T>
+struct VectorOf {
+  // Read and written at any address of a T.
+  using Type __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias)) = T;
+};
+template <class T>
+using Vector = typename VectorOf<T>::Type;
+
+template <class T>
+inline Vector<T>& vector_at(T* x) {
+  return *reinterpret_cast<Vector<T>*>(x);
+}
+template <class T>
+inline const Vector<T>& vector_at(const T* x) {
+  return *reinterpret_cast<const Vector<T>*>(x);
+}
+
+// n rounded up to whole vectors.
+template <class T>
+constexpr int64_t whole_vectors(int64_t n) {
+  return (n + kVectorLength<T> - 1) / kVectorLength<T> * kVectorLength<T>;
+}
+
+// One of log2(n) steps of transpose: swaps b's places without the bit kStep and a's with it.
+template <int kStep, class V, int... kPlace>
+inline void exchange(V& a, V& b, std::integer_sequence<int, kPlace...>) {
+  constexpr int n = sizeof...(kPlace);
+  const V low = __builtin_shufflevector(a, b, ((kPlace & kStep) ? n + kPlace - kStep : kPlace)...);
+  b = __builtin_shufflevector(a, b, ((kPlace & kStep) ? n + kPlace : kPlace + kStep)...);
+  a = low;
+}
+
+// x[i][j] <-> x[j][i] for a square of n vectors of n numbers; n is a power of two, kStep n / 2.
+template <int kStep, int n, class V>
+inline void transpose(V (&x)[n]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < n; ++i) {
+    if ((i & kStep) == 0) exchange<kStep>(x[i], x[i + kStep], std::make_integer_sequence<int, n>());
+  }
+  if constexpr (kStep > 1) transpose<kStep / 2>(x);
+}
+
+// A vector's numbers joined: those kHalf apart first, then half of that …
+template <int kHalf, class V, class Join, int... kPlace>
+inline auto join_places(V x, Join join, std::integer_sequence<int, kPlace...> places) {
+  const V moved = __builtin_shufflevector(x, x, (kPlace ^ kHalf)...);
+  const V joined = join(x, moved);
+  if constexpr (kHalf > 1) {
+    return join_places<kHalf / 2>(joined, join, places);
+  } else {
+    return joined[0];
+  }
+}
+
+// term(at) for all i < n joined to one number, where at(x) is the vector that begins at x[i], or
+// x[i] alone for what is left at the end. The order depends on n alone, and the rounding errors of
+// a sum grow with n / kVectorLength. `start` must be neutral: join(start, t) is t.
+template <class T, class Term, class Join>
+inline T join_vectors(int64_t n, T start, Term term, Join join) {
+  constexpr int64_t kLength = kVectorLength<T>;
+  Vector<T> even = Vector<T>{} + start, odd = even;
+  int64_t i = 0;
+  const auto vector = [&i](const T* x) { return vector_at(x + i); };
+  while (i + 2 * kLength <= n) {
+    even = join(even, term(vector));
+    i += kLength;
+    odd = join(odd, term(vector));
+    i += kLength;
+  }
+  if (i + kLength <= n) {
+    even = join(even, term(vector));
+    i += kLength;
+  }
+  constexpr int kPlaces = static_cast<int>(kLength);
+  T result =
+      join_places<kPlaces / 2>(join(even, odd), join, std::make_integer_sequence<int, kPlaces>());
+  for (; i < n; ++i) result = join(result, term([i](const T* x) { return x[i]; }));
+  return result;
+}
+
+template <class T, class Term>
+inline T sum_of_terms(int64_t n, Term term) {
+  return join_vectors(n, T(0), term, [](auto a, auto b) { return a + b; });
+}
+
+template <class T>
+inline T sum_of(const T* x, int64_t n) {
+  return sum_of_terms<T>(n, [x](auto at) { return at(x); });
+}
+
+// The largest of x[0 … n - 1]; NaNs are passed over.
+template <class T>
+inline T largest_of(const T* x, int64_t n) {
+  return join_vectors(
+      n, -std::numeric_limits<T>::infinity(), [x](auto at) { return at(x); },
+      [](auto a, auto b) { return b > a ? b : a; });
+}
+
+// The sum of term(i) over i < n, for terms that a compiler does make into vector instructions: they
+// stand in an array before they are added.
+template <class T, class Term>
+inline T sum_of_computed(int64_t n, Term term) {
+  constexpr int64_t kAtATime = 256;
+  T terms[kAtATime];
+  T sum = 0;
+  for (int64_t i = 0; i < n; i += kAtATime) {
+    const int64_t count = std::min(kAtATime, n - i);
+#pragma omp simd
+    for (int64_t k = 0; k < count; ++k) terms[k] = term(i + k);
+    sum += sum_of(terms, count);
+  }
+  return sum;
+}
+
+}  // namespace qkv::kernels
