@@ -26,16 +26,20 @@ using golden::relative_difference;
 
 // Tolerances: relative to the largest number of a tensor, where nothing else is said.
 struct Precision {
+  std::string name;
   DType dtype;
+  bool bf16_products;
   double relative;  // logits, loss, gradients
   double absolute;  // what is zero by mathematics
   double training;  // losses, norms and weights, over ten steps of AdamW
 };
-constexpr Precision kF64 = {DType::f64, 1e-9, 1e-12, 1e-8};
-constexpr Precision kF32 = {DType::f32, 1e-4, 1e-5, 1e-4};
+const Precision kF64 = {"f64", DType::f64, false, 1e-9, 1e-12, 1e-8};
+const Precision kF32 = {"f32", DType::f32, false, 1e-4, 1e-5, 1e-4};
+// Each operand is off by up to 2^-9 = 0.002, and a gradient is what is left of several products.
+const Precision kBf16 = {"bf16", DType::f32, true, 0.1, 1e-3, 0.05};
 
 std::ostream& operator<<(std::ostream& out, const Precision& precision) {
-  return out << dtype_name(precision.dtype);
+  return out << precision.name;
 }
 
 // A softmax doesn't change when the same number is added to a whole row, and that is what the bias
@@ -60,11 +64,11 @@ ModelOptions options_of(const GoldenFile& file) {
           .bias = file.flag("bias")};
 }
 
-Transformer load_model(const GoldenFile& file, DType dtype) {
+Transformer load_model(const GoldenFile& file, const Precision& precision) {
   Transformer model(options_of(file), file.integer("vocabulary"), file.integer("length"),
-                    Initializer(RandomStream(1), dtype));
+                    Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
   for (const NamedParameter& p : parameters(model)) {
-    const Tensor weight = file.tensor("weight." + p.name, dtype);
+    const Tensor weight = file.tensor("weight." + p.name, precision.dtype);
     EXPECT_EQ(weight.shape(), p.tensor.shape()) << p.name;
     Array array = p.tensor.array();
     std::memcpy(array.mutable_raw(), weight.array().raw(), array.bytes());
@@ -90,7 +94,7 @@ class ModelGoldenTest : public testing::TestWithParam<std::tuple<std::string, Pr
 TEST_P(ModelGoldenTest, ParametersAreNamedAsInTheFile) {
   const GoldenFile file(std::get<0>(GetParam()));
   std::vector<std::string> names;
-  for (const NamedParameter& p : parameters(load_model(file, DType::f64))) names.push_back(p.name);
+  for (const NamedParameter& p : parameters(load_model(file, kF64))) names.push_back(p.name);
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names, file.names_under("weight."));
 }
@@ -98,7 +102,7 @@ TEST_P(ModelGoldenTest, ParametersAreNamedAsInTheFile) {
 TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
   const auto& [name, precision] = GetParam();
   const GoldenFile file(name);
-  const Transformer model = load_model(file, precision.dtype);
+  const Transformer model = load_model(file, precision);
   ForwardContext context;
   const Tensor logits = model(file.tensor("inputs"), context);
   const Tensor loss = cross_entropy(logits, file.tensor("targets"),
@@ -121,21 +125,18 @@ TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
   RecordProperty("largest_relative_error", errors.largest());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ModelGoldenTest,
-                         testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm",
-                                                          "smoothing"),
-                                          testing::Values(kF64, kF32)),
-                         [](const auto& test) {
-                           return std::get<0>(test.param) + "_" +
-                                  std::string(dtype_name(std::get<1>(test.param).dtype));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, ModelGoldenTest,
+    testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "smoothing"),
+                     testing::Values(kF64, kF32, kBf16)),
+    [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
 class TrainingGoldenTest : public testing::TestWithParam<Precision> {};
 
 TEST_P(TrainingGoldenTest, TenStepsOfAdamWAreThoseOfPyTorch) {
   const Precision& precision = GetParam();
   const GoldenFile file("training");
-  const Transformer model = load_model(file, precision.dtype);
+  const Transformer model = load_model(file, precision);
   const std::vector<NamedParameter> named = parameters(model);
   const auto optimizer = make_optimizer({.kind = "adamw",
                                          .learning_rate = file.number("learning_rate"),
@@ -180,10 +181,8 @@ TEST_P(TrainingGoldenTest, TenStepsOfAdamWAreThoseOfPyTorch) {
   RecordProperty("largest_relative_error_of_final_weight", weight_errors.largest());
 }
 
-INSTANTIATE_TEST_SUITE_P(Precisions, TrainingGoldenTest, testing::Values(kF64, kF32),
-                         [](const auto& test) {
-                           return std::string(dtype_name(test.param.dtype));
-                         });
+INSTANTIATE_TEST_SUITE_P(Precisions, TrainingGoldenTest, testing::Values(kF64, kF32, kBf16),
+                         [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace qkv

@@ -74,10 +74,12 @@ TEST(BenchTest, TheProfileHasForwardBackwardAndTheRestTheCostliestFirst) {
 }
 
 TEST(BenchTest, MeasuresInAnyPrecisionThatTrains) {
-  const ProcessResult result = qkv_bench({"--shape", "toy", "--precision", "f64", "--steps", "1",
-                                          "--json", "--set", "train.batch_size=2"});
-  ASSERT_EQ(result.exit_status, 0) << result.errors;
-  EXPECT_EQ(nlohmann::json::parse(result.output)["precision"], "f64");
+  for (const char* precision : {"f64", "bf16"}) {
+    const ProcessResult result = qkv_bench({"--shape", "toy", "--precision", precision, "--steps",
+                                            "1", "--json", "--set", "train.batch_size=2"});
+    ASSERT_EQ(result.exit_status, 0) << result.errors;
+    EXPECT_EQ(nlohmann::json::parse(result.output)["precision"], precision);
+  }
 }
 
 TEST(BenchTest, MeasuresHowFastAModelWrites) {

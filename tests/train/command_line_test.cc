@@ -1,12 +1,14 @@
 // What a user does, as a user does it: the built program, a config file, an exit status, the text
 // of an error.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/train/process.h"
 #include "tests/train/temporary_folder.h"
 
@@ -154,6 +156,21 @@ TEST_F(CommandLineTest, ARunThatIsInterruptedAndResumedIsTheUninterruptedOne) {
   EXPECT_EQ(in("whole/samples.txt"), in("parts/samples.txt"));
   EXPECT_EQ(timeless_metrics(in("whole/metrics.jsonl")),
             timeless_metrics(in("parts/metrics.jsonl")));
+}
+
+TEST_F(CommandLineTest, Bf16TrainsOnAProcessorThatHasNoneAndSaysThatItIsNoFaster) {
+  const auto train = [&](const char* precision) {
+    return run_process({"/usr/bin/env", "ONEDNN_MAX_CPU_ISA=AVX2", QKV_BINARY, "train", "tiny.toml",
+                        "--set", absl::StrCat("train.precision=", precision), "--out", precision},
+                       {.folder = folder_.path()});
+  };
+  const ProcessResult result = train("bf16");
+  expect_success(result);
+  EXPECT_THAT(result.output,
+              testing::HasSubstr("precision bf16: this processor has no instructions for bf16 "
+                                 "products (AVX-512 bf16, AMX); it will not be faster than f32\n"));
+  EXPECT_THAT(train("f32").output, testing::Not(testing::HasSubstr("bf16")));
+  expect_success(qkv({"eval", "bf16"}));
 }
 
 TEST_F(CommandLineTest, ResumeForgetsWhatWasWrittenAfterTheLastCheckpoint) {

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,18 +40,39 @@ std::vector<double> train(const Config& config, int64_t steps) {
 }
 
 TEST(TrainerTest, TheSameSeedGivesTheSameBitsAndAnotherDoesNot) {
-  Config config = tiny();
-  config.model.dropout = 0.1;
-  const std::vector<double> losses = train(config, 5);
-  EXPECT_EQ(losses, train(config, 5));
-  config.seed = 2;
-  EXPECT_NE(losses, train(config, 5));
+  std::vector<std::vector<double>> seen;
+  for (const char* precision : {"f32", "f64", "bf16"}) {
+    Config config = tiny();
+    config.model.dropout = 0.1;
+    config.train.precision = precision;
+    const std::vector<double> losses = train(config, 5);
+    EXPECT_EQ(losses, train(config, 5)) << precision;
+    EXPECT_THAT(seen, testing::Not(testing::Contains(losses))) << precision;
+    seen.push_back(losses);
+    config.seed = 2;
+    EXPECT_NE(losses, train(config, 5)) << precision;
+  }
 }
 
-TEST(TrainerTest, TheLossFalls) {
-  const std::vector<double> losses = train(tiny(), 60);
-  EXPECT_NEAR(losses.front(), std::log(5.0), 0.3);  // about uniform over 4 symbols and a separator
-  EXPECT_LT(losses.back(), 0.9 * losses.front());
+TEST(TrainerTest, TheLossFallsInEveryPrecision) {
+  for (const char* precision : {"f32", "f64", "bf16"}) {
+    Config config = tiny();
+    config.train.precision = precision;
+    const std::vector<double> losses = train(config, 60);
+    // at first about uniform over 4 symbols and a separator
+    EXPECT_NEAR(losses.front(), std::log(5.0), 0.3) << precision;
+    EXPECT_LT(losses.back(), 0.9 * losses.front()) << precision;
+  }
+}
+
+TEST(TrainerTest, Bf16IsForProductsAndNotForParameters) {
+  Config config = tiny();
+  config.train.precision = "bf16";
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  for (const NamedParameter& p : parameters(trainer.model())) {
+    EXPECT_EQ(p.tensor.dtype(), DType::f32) << p.name;
+  }
 }
 
 TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
@@ -97,20 +119,24 @@ TEST(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheOp) {
 }
 
 TEST(TrainerTest, AStepInItsSteadyStateAsksForNoMemoryAndCreatesNoPrimitive) {
-  Config config = tiny();
-  config.model.dropout = 0.1;
-  const auto dataset = make_data(config);
-  Trainer trainer(config, *dataset);
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(trainer.step().ok());
-  const AllocatorStatistics before = allocator_statistics();
-  const int64_t primitives = kernels::primitives_created();
-  for (int i = 5; i < 10; ++i) ASSERT_TRUE(trainer.step().ok());
-  const AllocatorStatistics after = allocator_statistics();
-  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+  for (const char* precision : {"f32", "bf16"}) {
+    SCOPED_TRACE(precision);
+    Config config = tiny();
+    config.model.dropout = 0.1;
+    config.train.precision = precision;
+    const auto dataset = make_data(config);
+    Trainer trainer(config, *dataset);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(trainer.step().ok());
+    const AllocatorStatistics before = allocator_statistics();
+    const int64_t primitives = kernels::primitives_created();
+    for (int i = 5; i < 10; ++i) ASSERT_TRUE(trainer.step().ok());
+    const AllocatorStatistics after = allocator_statistics();
+    EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
 #if !defined(__SANITIZE_ADDRESS__)  // there no memory is kept, so that the sanitizer sees its end
-  EXPECT_EQ(after.system_calls, before.system_calls);
+    EXPECT_EQ(after.system_calls, before.system_calls);
 #endif
-  EXPECT_EQ(kernels::primitives_created(), primitives);
+    EXPECT_EQ(kernels::primitives_created(), primitives);
+  }
 }
 
 TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnswer) {
