@@ -70,6 +70,7 @@ Json input_json(const InputReport& input) {
           {"undecided", input.undecided},
           {"structural_zeros", input.structural_zeros},
           {"kinks_stepped_around", input.kinks_stepped_around},
+          {"smaller_steps", input.smaller_steps},
           {"worst", worst},
           {"direction", agreement(input.direction)},
           {"taylor", taylor(input.taylor)},

@@ -28,6 +28,7 @@ using Sequence = std::array<double, kSteps>;  // quotients for these steps
 struct Estimate {
   double value = std::numeric_limits<double>::quiet_NaN();
   double error = std::numeric_limits<double>::infinity();
+  double step = 0.0;  // the smallest that it is made of
 };
 
 double allowed(const Tolerance& tolerance, double a, double b) {
@@ -51,7 +52,8 @@ Windows extrapolate_all(const Sequence& quotients, double base, double noise) {
   Windows windows;
   for (int k = 0; k < kWindows; ++k) {
     windows[k] = extrapolate(&quotients[k], base);
-    windows[k].error += 4.0 * noise / step_of(k + 2);
+    windows[k].step = step_of(k + 2);
+    windows[k].error += 4.0 * noise / windows[k].step;
   }
   return windows;
 }
@@ -69,7 +71,7 @@ Estimate best_of(const Windows& windows) {
       error = std::max(error, std::abs(window.value - best.value));
     }
   }
-  return {best.value, error};
+  return {best.value, error, best.step};
 }
 
 // Where nothing settles, the smallest of the errors is luck, and the middle one is not.
@@ -82,19 +84,24 @@ double middle_error(const Windows& windows) {
   return errors[errors.size() / 2];
 }
 
-// Whether f leaves its tangent at some step as it does nowhere near: |f(x ± h) - f(x) ∓ h slope| is
-// about c h² on the near side of a kink, and much more beyond it.
-bool has_kink_aside(const Sequence& quotients, double slope, double noise) {
+// Whether a kink stands between two steps, negative ones on the left.
+using KinkBetween = absl::FunctionRef<bool(double near, double far)>;
+
+// Where f leaves its tangent as it does nowhere nearer, a kink may stand: |f(x ± h) - f(x) ∓ h
+// slope| is about c h² on the near side of a kink, and much more beyond it.
+bool has_kink_aside(const Sequence& quotients, double side, double slope, double noise,
+                    KinkBetween kink_between) {
   for (int k = 0; k + 1 < kSteps; ++k) {
     const double far = std::abs(quotients[k] - slope) * step_of(k);
     const double near = std::abs(quotients[k + 1] - slope) * step_of(k + 1);
-    if (far > 64.0 * std::max(near, 16.0 * noise)) return true;
+    const bool leaves = far > 64.0 * std::max(near, 16.0 * noise);
+    if (leaves && kink_between(side * 0.75 * step_of(k + 1), side * step_of(k))) return true;
   }
   return false;
 }
 
 Slope slope_of(const Sequence& left, const Sequence& right, double noise, double analytic,
-               const Tolerance& tolerance) {
+               const Tolerance& tolerance, KinkBetween kink_between) {
   Sequence central;
   for (int k = 0; k < kSteps; ++k) central[k] = 0.5 * (left[k] + right[k]);
   const Windows windows = extrapolate_all(central, 4.0, noise);
@@ -107,8 +114,11 @@ Slope slope_of(const Sequence& left, const Sequence& right, double noise, double
   const bool settled = slope.error <= kLoose * allowed(tolerance, slope.value, 0.0);
   if (settled &&
       std::abs(analytic - slope.value) <= allowed(tolerance, analytic, slope.value) + slope.error) {
-    if (has_kink_aside(left, slope.value, noise) || has_kink_aside(right, slope.value, noise)) {
+    if (has_kink_aside(left, -1.0, slope.value, noise, kink_between) ||
+        has_kink_aside(right, 1.0, slope.value, noise, kink_between)) {
       slope.kind = Slope::Kind::kKinkAside;
+    } else if (two_sided.step < 0.5 * kStep) {
+      slope.kind = Slope::Kind::kSmallerSteps;
     }
     return slope;
   }
@@ -116,10 +126,12 @@ Slope slope_of(const Sequence& left, const Sequence& right, double noise, double
   const Estimate r = best_of(extrapolate_all(right, 2.0, noise));
   const double jump = std::abs(l.value - r.value);
   if (jump > 10.0 * (l.error + r.error) && jump > allowed(tolerance, l.value, r.value)) {
-    slope.kind = Slope::Kind::kKinkHere;
+    const double reach = 4.0 * std::max(l.step, r.step);
+    const bool kink = kink_between(-reach, reach);
+    slope.kind = kink ? Slope::Kind::kKinkHere : Slope::Kind::kUnsettled;
     slope.left = l.value;
     slope.right = r.value;
-    slope.error = std::max(l.error, r.error);
+    slope.error = kink ? std::max(l.error, r.error) : jump;
   } else if (!settled) {
     slope.kind = Slope::Kind::kUnsettled;
     slope.error = middle_error(windows);
@@ -160,6 +172,7 @@ Agreement compare(double analytic, const Slope& slope, const Tolerance& toleranc
   }
   if (!(result.error <= result.tolerance)) return conclude(Verdict::kFail, "");
   if (slope.kind == Slope::Kind::kKinkAside) result.note = "a kink near the point: smaller steps";
+  if (slope.kind == Slope::Kind::kSmallerSteps) result.note = "smaller steps";
   return result;
 }
 
@@ -287,8 +300,50 @@ void Differences::settle(Line line, double scale, std::span<const double> analyt
   }
   for (size_t i = 0; i < unsettled_.size(); ++i) {
     const size_t row = unsettled_[i];
-    slopes[row] = slope_of(left[i], right[i], noise_[row] / scale, analytic[row], tolerance_);
+    const auto kink_between = [&](double near, double far) {
+      return has_kink_between(line, scale, row, near, far);
+    };
+    slopes[row] =
+        slope_of(left[i], right[i], noise_[row] / scale, analytic[row], tolerance_, kink_between);
   }
+}
+
+// Looks ever closer at the place that bends most. The second difference of steps h, divided by h,
+// is how far the slopes on both sides are apart: it goes to 0 with h where f is smooth, and stays
+// at a kink.
+bool Differences::has_kink_between(Line line, double scale, size_t row, double near, double far) {
+  constexpr int kMostHalvings = 48;
+  constexpr std::ptrdiff_t kStays = 6;  // for so many steps
+  std::vector<double> differences(rows_.size());
+  const auto value = [&](double t) {
+    rows_.quotients(at(line, t).data<double>(), y0_.data<double>(), 1.0, differences.data());
+    return differences[row];
+  };
+  double begin = near * scale, h = (far - near) * scale / 4.0;
+  std::array<double, 5> f;
+  for (int i = 0; i < 5; ++i) f[i] = value(begin + i * h);
+  std::vector<double> apart;  // for h, h / 2, h / 4, …
+  for (int halvings = 0; halvings <= kMostHalvings; ++halvings) {
+    int place = 1;
+    double bend = -1.0;
+    for (int i = 1; i <= 3; ++i) {
+      const double second = std::abs(f[i - 1] - 2.0 * f[i] + f[i + 1]);
+      if (second > bend) place = i, bend = second;
+    }
+    const double rise =
+        std::max(std::abs(f[place] - f[place - 1]), std::abs(f[place + 1] - f[place]));
+    const double steepest = rise / std::abs(h);
+    // Rounding moves the point by epsilon, and f by that times its slope.
+    if (!(bend > 64.0 * (noise_[row] + kEpsilon * scale * steepest))) break;
+    apart.push_back(bend / std::abs(h));
+    begin += (place - 1) * h;
+    h /= 2.0;
+    f = {f[place - 1], value(begin + h), f[place], value(begin + 3.0 * h), f[place + 1]};
+  }
+  if (std::ssize(apart) < kStays) return false;  // nothing is seen of it above rounding
+  // At a kink it is between a half and the whole, as the kink lies to the steps.
+  const auto [least, most] = std::minmax_element(apart.end() - kStays, apart.end());
+  return *most <= 2.3 * *least;
 }
 
 }  // namespace qkv

@@ -18,9 +18,10 @@ namespace qkv {
 struct Slope {
   enum class Kind {
     kSmooth,
-    kKinkAside,  // smaller steps stayed on one side of a kink
-    kKinkHere,   // `left` and `right` differ
-    kUnsettled,  // no step settles it
+    kSmallerSteps,  // strongly bent, but smooth
+    kKinkAside,     // smaller steps stayed on one side of a kink
+    kKinkHere,      // `left` and `right` differ
+    kUnsettled,     // no step settles it
     kNotFinite,
   };
   double value = std::numeric_limits<double>::quiet_NaN();
@@ -68,6 +69,7 @@ class Differences {
  private:
   void widen(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
   void settle(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
+  bool has_kink_between(Line line, double scale, size_t row, double near, double far);
   Array at(Line line, double& t);
 
   Rows rows_;

@@ -32,12 +32,14 @@ class Tally {
   }
 
   void add(int64_t element, std::span<const double> analytic, std::span<const Slope> slopes) {
-    bool stepped_around = false;
+    bool stepped_around = false, smaller_steps = false;
     for (size_t row = 0; row < rows_; ++row) {
       add(element, row, analytic[row], slopes[row]);
       stepped_around |= slopes[row].kind == Slope::Kind::kKinkAside;
+      smaller_steps |= slopes[row].kind == Slope::Kind::kSmallerSteps;
     }
     kinks_ += stepped_around;
+    smaller_steps_ += smaller_steps && !stepped_around;
   }
 
   void join(const Tally& later) {
@@ -45,6 +47,7 @@ class Tally {
     undecided_ += later.undecided_;
     zeros_ += later.zeros_;
     kinks_ += later.kinks_;
+    smaller_steps_ += later.smaller_steps_;
     only_missing_ &= later.only_missing_;
     for (size_t k = 0; k < right_.size(); ++k) {
       right_[k] |= later.right_[k];
@@ -58,6 +61,7 @@ class Tally {
     report.undecided = undecided_;
     report.structural_zeros = zeros_;
     report.kinks_stepped_around = kinks_;
+    report.smaller_steps = smaller_steps_;
     for (const Ranked& entry : worst_) report.worst.push_back(entry.report);
     numeric.right = right_;
     numeric.missing = missing_;
@@ -109,7 +113,7 @@ class Tally {
   const GradcheckOptions& options_;
   bool each_output_;
   size_t rows_;
-  int64_t failed_ = 0, undecided_ = 0, zeros_ = 0, kinks_ = 0;
+  int64_t failed_ = 0, undecided_ = 0, zeros_ = 0, kinks_ = 0, smaller_steps_ = 0;
   std::vector<Ranked> worst_;  // the worst first
   std::vector<char> right_, missing_;
   bool only_missing_ = true;

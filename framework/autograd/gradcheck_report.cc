@@ -46,6 +46,7 @@ std::string counts_of(const InputReport& input) {
   append(input.undecided, "undecided", "undecided");
   append(input.structural_zeros, "structural zero", "structural zeros");
   append(input.kinks_stepped_around, "kink stepped around", "kinks stepped around");
+  append(input.smaller_steps, "element by smaller steps", "elements by smaller steps");
   return text;
 }
 

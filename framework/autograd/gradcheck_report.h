@@ -61,6 +61,7 @@ struct InputReport {
   int64_t undecided = 0;                  // of them
   int64_t structural_zeros = 0;           // both zero, as far as differences can tell
   int64_t kinks_stepped_around = 0;       // smaller steps stayed on one side of a kink
+  int64_t smaller_steps = 0;              // settled there alone, without a kink: strongly bent
   std::vector<ElementReport> worst = {};  // the worst first; never empty where `elements` is not 0
 
   // Along one random direction u of this input, for one random cotangent v:

@@ -56,6 +56,58 @@ TEST(VerdictTest, AKinkNearThePointIsSteppedAroundAndCounted) {
   EXPECT_EQ(check_one(relu_of, leaf({2}, {1.0, -1.0})).kinks_stepped_around, 0);
 }
 
+// Bent within 1e-3 … 1e-6 of the point, where a step of 1e-4 is too large, and yet smooth.
+TEST(VerdictTest, AStronglyBentSmoothFunctionIsSteppedFinelyAndHasNoKink) {
+  const TensorFunction step = [](std::span<const Tensor> in) { return tanh(in[0] * 1e5); };
+  const TensorFunction norm = [](std::span<const Tensor> in) {
+    return layer_norm(in[0], ones({4}, DType::f64), Tensor(), 1e-12);
+  };
+  int64_t finely = 0;
+  for (int64_t seed = 1; seed <= 40; ++seed) {
+    const Tensor normal = normal_like(zeros({3, 4}, DType::f64), seed);
+    for (const double size : {1e-3, 1e-4, 1e-5, 1e-6}) {
+      const Tensor x = parameter((size * normal).array());
+      for (const TensorFunction& f : {step, norm}) {
+        const InputReport report = check_one(f, x);
+        EXPECT_EQ(report.kinks_stepped_around, 0) << size << ", " << seed << report.to_text();
+        finely += report.smaller_steps;
+      }
+    }
+  }
+  EXPECT_GT(finely, 0);
+}
+
+TEST(VerdictTest, SmallerStepsAreCountedAndSaid) {
+  const TensorFunction step = [](std::span<const Tensor> in) { return tanh(in[0] * 1e4); };
+  const InputReport report = check_one(step, leaf({2}, {1e-5, 10.0}));
+  EXPECT_EQ(report.verdict, Verdict::kPass) << report.to_text();
+  EXPECT_EQ(report.smaller_steps, 1);
+  EXPECT_THAT(report.to_text(), HasSubstr("1 element by smaller steps"));
+}
+
+TEST(VerdictTest, ABendTooSharpForEveryStepIsUndecidedAndNoKink) {
+  const TensorFunction f = [](std::span<const Tensor> in) {  // relu, but for 1e-9
+    return 0.5 * (in[0] + sqrt(in[0] * in[0] + 1e-18));
+  };
+  const InputReport report = check_one(f, leaf({1}, {1e-9}));
+  EXPECT_EQ(report.verdict, Verdict::kUndecided) << report.to_text();
+  EXPECT_THAT(report.to_text(), HasSubstr("the differences settle at no step"));
+  EXPECT_THAT(report.to_text(), testing::Not(HasSubstr("kink")));
+}
+
+// Several kinks at different distances, on both sides, and in a bent function: each is found.
+TEST(VerdictTest, KinksNearABentFunctionAreFound) {
+  for (const double distance : {1e-4, 2.9e-5, 5.3e-6, -7e-5, -1e-5}) {
+    const TensorFunction f = [=](std::span<const Tensor> in) {
+      return exp(3.0 * in[0]) + relu(in[0] - (0.5 + distance)) + relu(in[0] - (0.5 + 3 * distance));
+    };
+    const InputReport report = check_one(f, leaf({1}, {0.5}));
+    EXPECT_EQ(report.verdict, Verdict::kPass) << report.to_text();
+    EXPECT_EQ(report.kinks_stepped_around, 1) << distance << report.to_text();
+    EXPECT_EQ(report.smaller_steps, 0);
+  }
+}
+
 TEST(VerdictTest, MovingTheInputsOffAKinkDecides) {
   const Tensor x = leaf({4}, {0.0, 0.0, 0.0, 0.0});
   EXPECT_EQ(check_one(relu_of, x).verdict, Verdict::kUndecided);
