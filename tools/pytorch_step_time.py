@@ -165,8 +165,8 @@ def blas_folders():
     return sorted(f for f in found if "openblas" in f or "blis" in f or "mkl" in f) or [""]
 
 
-def variants(generate):
-    runs = ["eager"] if generate else ["eager", "compiled"]
+def variants(generate, runs):
+    runs = ["eager"] if generate else runs
     import torch
 
     if int(torch.__version__.split(".")[0]) < 2:
@@ -207,6 +207,7 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--steps", type=int, default=0, help="how many to measure; by default 30, of mini 8")
     parser.add_argument("--patience", type=int, default=120, help="seconds for one variant")
+    parser.add_argument("--runs", nargs="+", choices=["eager", "compiled"], default=["eager", "compiled"])
     parser.add_argument("--generate", action="store_true", help="tokens a second instead of a training step")
     parser.add_argument("--variant", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -232,7 +233,7 @@ def main():
                 rows.append((row["tokens_per_second"], variant, row))
         return sorted(rows, key=lambda entry: -entry[0])
 
-    trial = measure(variants(arguments.generate), TRIAL_STEPS)
+    trial = measure(variants(arguments.generate, arguments.runs), TRIAL_STEPS)
     final = measure([variant for _, variant, _ in trial[:FINALISTS]], arguments.steps)
     if not final:
         print("error: no variant ran", file=sys.stderr)
