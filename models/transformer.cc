@@ -119,7 +119,7 @@ Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t
   }
   for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));
   if (pre_norm_) final_norm_ = make_norm(init, o);
-  head_.options.bf16_products = init.bf16_products();
+  head_.options = linear_options(init);
   if (!tied_) head_.weight = init.normal({vocabulary_size, o.d_model}, kDeviation);
 }
 

@@ -5,6 +5,9 @@
 
 namespace qkv {
 
+// How the linear layers that `init` makes multiply.
+LinearOptions linear_options(const Initializer& init);
+
 // y = x weightᵀ + bias        x [..., in_features] -> y [..., out_features]
 struct Linear {
   Tensor weight;  // [out_features, in_features], as in PyTorch

@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
 #include "framework/kernels/matmul.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rounded_weight.h"
 
 namespace qkv {
 namespace {
@@ -27,7 +27,13 @@ class Linear final : public Op {
   std::string_view name() const override { return "linear"; }
 
   Array forward(const Inputs& x) override {
-    const Array &input = operand(x[0], rounded_input_), &weight = operand(x[1], rounded_weight_);
+    if (options_.bf16_products) {
+      rounded_input_ = rounded_to_bf16(x[0]);
+      rounded_weight_ =
+          options_.rounded_weight ? options_.rounded_weight->of(x[1]) : rounded_to_bf16(x[1]);
+    }
+    const Array& input = options_.bf16_products ? rounded_input_ : x[0];
+    const Array& weight = options_.bf16_products ? rounded_weight_ : x[1];
     const int64_t rows = input.shape()[0], n = weight.shape()[0];
     Array y({1, rows, n}, x[0].dtype());
     kernels::matmul(one_batch(input), one_batch(weight), false, true,
@@ -48,13 +54,6 @@ class Linear final : public Op {
   }
 
  private:
-  const Array& operand(const Array& x, Array& rounded) const {
-    if (!options_.bf16_products) return x;
-    rounded = Array(x.shape(), DType::bf16);
-    kernels::cast(x, rounded);
-    return rounded;
-  }
-
   Tensor operand(const Tensor& x, const Array& rounded, const Tensor& dy) const {
     if (!options_.bf16_products) return x;
     return may_fuse({x, dy}) ? Tensor(rounded) : cast(x, DType::bf16);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -50,10 +51,12 @@ struct MatmulOptions {
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product
+class RoundedWeight;  // framework/ops/rounded_weight.h
 struct LinearOptions {
   // x, weight and in backward dy are rounded to bf16 and multiplied so; sums and results are f32,
   // as x must be.
   bool bf16_products = false;
+  std::shared_ptr<RoundedWeight> rounded_weight;  // nullptr: the weight is rounded at every call
 };
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearOptions& options = {});

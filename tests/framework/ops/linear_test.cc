@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <memory>
 
 #include "framework/autograd/backward.h"
 #include "framework/autograd/tolerance.h"
@@ -10,12 +10,13 @@
 #include "framework/graph/op.h"
 #include "framework/kernels/random.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rounded_weight.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
 
-constexpr LinearOptions kBf16 = {.bf16_products = true};
+const LinearOptions kBf16 = {.bf16_products = true};
 
 Tensor normal(const Shape& shape, uint64_t seed) {
   Array array(shape, DType::f32);
@@ -82,6 +83,24 @@ TEST(LinearTest, Bf16ProductsHaveAComposedTwinAndSecondDerivatives) {
   // d(dx)/dW = dyᵀ ddx
   expect_close(cast(fused.back(), DType::f64), matmul(f64(dy), f64(ddx), {.transpose_a = true}),
                {.relative = 2e-2, .absolute = 5e-2});
+}
+
+TEST(LinearTest, ARoundedWeightIsKeptUntilItChanges) {
+  const LinearOptions keeps = {.bf16_products = true,
+                               .rounded_weight = std::make_shared<RoundedWeight>()};
+  const Tensor x = normal({3, 6}, 1), weight = normal({5, 6}, 2), other = normal({5, 6}, 3);
+  const auto expect_same = [&](const Tensor& w) {
+    EXPECT_EQ(bits(linear(x, w, Tensor(), keeps)), bits(linear(x, w, Tensor(), kBf16)));
+  };
+  expect_same(weight);
+  expect_same(other);
+  Array numbers = other.array();
+  numbers.mutable_data<float>()[0] = 17.0f;
+  numbers.storage().count_write();
+  expect_same(other);
+
+  const Array once = keeps.rounded_weight->of(other.array());
+  EXPECT_EQ(once.raw(), keeps.rounded_weight->of(other.array()).raw());
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "framework/core/array.h"
+
+namespace qkv {
+
+Array rounded_to_bf16(const Array& x);
+
+// A weight in bf16, kept until the weight changes: it is rounded once a training step, and once for
+// all the tokens that a model writes. Thread-safe.
+class RoundedWeight {
+ public:
+  Array of(const Array& weight);
+
+ private:
+  std::mutex mutex_;
+  Array weight_, rounded_;
+  uint64_t version_ = 0;  // of weight_'s storage when it was rounded
+};
+
+}  // namespace qkv
