@@ -171,6 +171,22 @@ TEST(TransformerTest, PredictsFromThePastAlone) {
   }
 }
 
+// As a text is generated: token by token, each from those before it.
+TEST(TransformerTest, APrefixReadAloneIsThePrefixOfTheWhole) {
+  const std::vector<int64_t> text = {1, 2, 3, 4, 5, 6};
+  for (const ModelOptions& options : variants()) {
+    const Transformer model = make(options);
+    ForwardContext context;
+    const Tensor whole = model(tokens(text), context);
+    for (int64_t length = 1; length < std::ssize(text); ++length) {
+      const Tensor alone = model(tokens({text.begin(), text.begin() + length}), context);
+      const auto a = alone.to_vector(), b = slice(whole, 1, 0, length).to_vector();
+      ASSERT_EQ(a.size(), b.size());
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-13) << length;
+    }
+  }
+}
+
 // Without positions the last token sees the earlier ones as a set; with them it sees their order.
 TEST(TransformerTest, PositionsAreTheOnlySourceOfOrder) {
   for (const char* position : {"none", "sinusoidal", "learned"}) {

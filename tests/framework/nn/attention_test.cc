@@ -166,6 +166,108 @@ TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
   }
 }
 
+// w (1 - w) is the derivative of a weight by its own score. Where softmax is all but one-hot it is
+// all but 0, and nothing is learned.
+TEST(AttentionTest, WithoutScalingSoftmaxSaturatesAsHeadsGrowWide) {
+  const auto slope = [](int64_t width, bool scale_scores) {
+    const Tensor q = random({1, 1, 50, width}, 40), k = random({1, 1, 50, width}, 41);
+    ForwardContext context;
+    Tensor weights;
+    scaled_dot_product_attention(q, k, k, {}, scale_scores, {}, context, &weights);
+    return mean(weights * (1.0 - weights)).item();
+  };
+  EXPECT_LT(slope(64, false), 0.5 * slope(4, false));
+  EXPECT_LT(slope(1024, false), 0.5 * slope(64, false));
+  for (const int64_t width : {64, 1024}) {
+    EXPECT_NEAR(slope(width, true) / slope(4, true), 1.0, 0.05) << "d_k " << width;
+  }
+}
+
+TEST(AttentionTest, UnscaledAndUnprojectedItIsTheSoftmaxOfXXTransposedTimesX) {
+  const Tensor x = constant({1, 1, 3, 2}, {1, 0, 0, 1, 1, 1}, DType::f64);
+  ForwardContext context;
+  const Tensor y = scaled_dot_product_attention(x, x, x, {}, false, {}, context);
+  const double e = std::exp(1.0);
+  // X Xᵀ = [1 0 1; 0 1 1; 1 1 2]
+  const double own = 2 * e / (2 * e + 1), other = (1 + e) / (2 * e + 1), last = (1 + e) / (2 + e);
+  expect_near(y.to_vector(), {own, other, other, own, last, last}, 1e-15);
+}
+
+// Of vectors of one length, the one that points where the query does.
+TEST(AttentionTest, TheMostSimilarKeyGetsTheLargestWeight) {
+  std::vector<double> circle;
+  for (int i = 0; i < 6; ++i) circle.insert(circle.end(), {std::cos(1.0 * i), std::sin(1.0 * i)});
+  const Tensor x(Array::of({1, 1, 6, 2}, DType::f64, circle));
+  ForwardContext context;
+  Tensor weights;
+  scaled_dot_product_attention(x, x, x, {}, true, {}, context, &weights);
+  const std::vector<double> w = weights.to_vector();
+  for (int64_t query = 0; query < 6; ++query) {
+    const auto row = w.begin() + 6 * query;
+    EXPECT_EQ(std::max_element(row, row + 6) - row, query);
+    EXPECT_EQ(std::min_element(row, row + 6) - row, (query + 3) % 6) << "the opposite one";
+  }
+}
+
+// A convolution's weights are the same whatever it reads.
+TEST(AttentionTest, TheWeightsDependOnTheInput) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  ForwardContext context;
+  Tensor a, b;
+  attention(random({1, 4, 8}, 42), {}, context, &a);
+  attention(random({1, 4, 8}, 43), {}, context, &b);
+  EXPECT_NE(a.to_vector(), b.to_vector());
+}
+
+TEST(AttentionTest, OneTokenInTwoContextsGetsTwoVectors) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  ForwardContext context;
+  const Tensor token = random({1, 1, 8}, 44);
+  const auto within = [&](uint64_t seed) {
+    const Tensor y = attention(concat({token, random({1, 3, 8}, seed)}, 1), {}, context);
+    return slice(y, 1, 0, 1).to_vector();
+  };
+  EXPECT_EQ(within(45), within(45));
+  EXPECT_NE(within(45), within(46));
+}
+
+TEST(AttentionTest, AHeadMeetsItsOwnKeysAlone) {
+  MultiHeadAttention attention = make_attention(8, 2);
+  const Tensor x = random({1, 4, 8}, 47);
+  ForwardContext context;
+  Tensor before, after;
+  attention(x, {}, context, &before);
+  // The rows of the second head.
+  const Tensor weight = attention.key.weight;
+  attention.key.weight = concat({slice(weight, 0, 0, 4), 2.0 * slice(weight, 0, 4, 4)}, 0);
+  attention(x, {}, context, &after);
+  const auto head = [](const Tensor& weights, int64_t h) {
+    return slice(weights, 1, h, 1).to_vector();
+  };
+  EXPECT_EQ(head(before, 0), head(after, 0));
+  EXPECT_NE(head(before, 1), head(after, 1));
+}
+
+TEST(AttentionTest, InOneLayerEveryPositionReachesEveryOther) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  const Tensor x = parameter(random({1, 5, 8}, 48).array());
+  for (const bool causal : {false, true}) {
+    ForwardContext context;
+    const Tensor y = attention(x, {.causal = causal, .padding = Tensor()}, context);
+    for (int64_t to = 0; to < 5; ++to) {
+      const Gradients g =
+          backward(sum(slice(y, 1, to, 1) * random({1, 1, 8}, 49)), {.keep_graph = true});
+      for (int64_t from = 0; from < 5; ++from) {
+        double largest = 0;
+        for (const double v : slice(g[x], 1, from, 1).to_vector()) {
+          largest = std::max(largest, std::abs(v));
+        }
+        EXPECT_EQ(largest > 1e-3, !causal || from <= to) << from << " to " << to;
+      }
+    }
+  }
+}
+
 TEST(AttentionTest, TheKeyBiasHasNoGradientAndTheOthersHave) {
   const MultiHeadAttention attention = make_attention(8, 2);
   ForwardContext context;

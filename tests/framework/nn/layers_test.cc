@@ -35,6 +35,18 @@ TEST(EmbeddingTest, PicksRows) {
   EXPECT_EQ(layer(Tensor(Array::of({2}, index))).to_vector(), (std::vector<double>{5, 6, 1, 2}));
 }
 
+// [one-hot token, one-hot position] times the two tables, one above the other.
+TEST(EmbeddingTest, AddingAPositionIsProjectingItsOneHotVectorBesideThatOfTheToken) {
+  Initializer init = make_init();
+  const Embedding token(init, 7, 4, 1.0), position(init, 5, 4, 1.0);
+  const Tensor tokens(Array::of({5}, std::vector<int64_t>{3, 6, 0, 3, 1})),
+      positions(Array::of({5}, std::vector<int64_t>{0, 1, 2, 3, 4}));
+  const Tensor both =
+      concat({one_hot(tokens, 7, DType::f64), one_hot(positions, 5, DType::f64)}, 1);
+  const Tensor projected = matmul(both, concat({token.weight, position.weight}, 0));  // [5, 4]
+  EXPECT_EQ((token(tokens) + position(positions)).to_vector(), projected.to_vector());
+}
+
 TEST(LayerNormTest, GivesRowsMeanZeroAndVarianceOne) {
   Initializer init = make_init();
   const LayerNorm layer(init, 4, true);
