@@ -177,7 +177,8 @@ absl::Status check(const GradcheckCommandOptions& options, const Output& output)
 }
 
 absl::Status mutate(const GradcheckCommandOptions& options, const Output& output) {
-  const absl::StatusOr<std::vector<OpExamples>> functions = ops_named(options.names);
+  const absl::StatusOr<std::vector<OpExamples>> functions =
+      examples_named(options.names, /*layers_too=*/true);
   if (!functions.ok()) return functions.status();
   const Clock::time_point start = Clock::now();
   const MutationReport report =
@@ -193,7 +194,8 @@ absl::Status mutate(const GradcheckCommandOptions& options, const Output& output
 }
 
 absl::Status cover(const GradcheckCommandOptions& options, const Output& output) {
-  const absl::StatusOr<std::vector<OpExamples>> ops = ops_named(options.names);
+  const absl::StatusOr<std::vector<OpExamples>> ops =
+      examples_named(options.names, /*layers_too=*/false);
   if (!ops.ok()) return ops.status();
   const std::vector<CoverageRow> rows = coverage(*ops, static_cast<uint64_t>(options.seed));
   output.print(coverage_text(rows));

@@ -56,16 +56,24 @@ absl::Status check_names(const std::vector<std::string>& names, const std::vecto
 
 }  // namespace
 
-absl::StatusOr<std::vector<OpExamples>> ops_named(const std::vector<std::string>& names) {
-  if (absl::Status status = check_names(names, all_groups()); !status.ok()) return status;
-  std::vector<OpExamples> ops = op_examples();
-  if (names.empty()) return ops;
-  std::erase_if(ops, [&](const OpExamples& op) { return !holds(names, op.op); });
-  if (ops.size() < names.size()) {
-    return absl::InvalidArgumentError(
-        "--op: --mutate and --coverage look at ops, and one of these is a layer or a model");
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
+                                                       bool layers_too) {
+  if (names.empty()) return op_examples();
+  const std::vector<Group> groups = all_groups();
+  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
+  std::vector<OpExamples> examples;
+  for (const Group& group : groups) {
+    for (const OpExamples& member : group.members) {
+      if (!holds(names, member.op)) continue;
+      if (group.kind == "model" || (group.kind == "layer" && !layers_too)) {
+        return absl::InvalidArgumentError(absl::StrCat("--op: ", member.op, " is a ", group.kind,
+                                                       "; --coverage looks at ops, ",
+                                                       "and --mutate at ops and layers"));
+      }
+      examples.push_back(member);
+    }
   }
-  return ops;
+  return examples;
 }
 
 absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(

@@ -20,8 +20,9 @@ struct GradcheckSubject {
   std::vector<Tensor> inputs = {};            // f64
 };
 
-// The ops of these names; all of them when there are no names.
-absl::StatusOr<std::vector<OpExamples>> ops_named(const std::vector<std::string>& names);
+// The examples of the ops, or also layers, of these names; of all ops when there are no names.
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
+                                                       bool layers_too);
 
 // The examples of the ops, layers and models of these names, at the points of that seed; of all of
 // them when there are no names.

@@ -212,11 +212,15 @@ std::vector<Candidate> own(const std::string& function, std::vector<Candidate> c
 }
 
 std::vector<Candidate> candidates_of(const OpExamples& function, const MutationOptions& options) {
-  const std::vector<Candidate> all = surveyed(function, DType::f64, options);
+  std::vector<Candidate> all = surveyed(function, DType::f64, options);
   std::vector<Candidate> candidates = own(function.op, all);
   if (!candidates.empty()) return candidates;
-  // An op whose backward runs in f32 alone: cast.
-  candidates = own(function.op, surveyed(function, DType::f32, {.seed = options.seed, .order = 1}));
+  try {  // An op whose backward runs in f32 alone: cast.
+    candidates =
+        own(function.op, surveyed(function, DType::f32, {.seed = options.seed, .order = 1}));
+  } catch (const Error&) {
+    return all;  // its examples hold something in f64
+  }
   return candidates.empty() ? all : candidates;
 }
 
@@ -265,9 +269,10 @@ void check_unchanged(const OpExamples& function, const MutationOptions& options)
 std::string reason_of(const Mutant& mutant) {
   Mutant alone = mutant;
   alone.function = mutant.op;  // whoever calls the op
-  const std::string text = alone.to_text();
   for (const EquivalentMutant& equivalent : equivalent_mutants()) {
-    if (text == equivalent.mutant) return equivalent.because;
+    if (equivalent.mutant == mutant.to_text() || equivalent.mutant == alone.to_text()) {
+      return equivalent.because;
+    }
   }
   return "";
 }

@@ -64,7 +64,8 @@ struct MutationOptions {
 MutationReport run_mutations(std::span<const OpExamples> functions,
                              const MutationOptions& options = {});
 
-// Mutants that compute the same derivatives as the formula they were made from.
+// Mutants that compute the same derivatives as the formula they were made from: of an op whoever
+// calls it, or only where one function does.
 struct EquivalentMutant {
   const char* mutant;  // Mutant::to_text()
   const char* because;

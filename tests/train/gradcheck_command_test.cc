@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,19 @@ TEST_F(GradcheckCommandTest, PlantsMistakesAndCatchesThem) {
   EXPECT_EQ(report["killed"], report["planted"]);
 }
 
+TEST_F(GradcheckCommandTest, PlantsMistakesInEveryOpOfALayer) {
+  const ProcessResult result = gradcheck(
+      {"--mutate", "--op", "Linear", "--op", "SinusoidalPosition", "--json", "mutants.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("\nSinusoidalPosition "));
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "mutants.json"));
+  std::set<std::string> ops;
+  for (const auto& mutant : report["mutants"]) {
+    if (mutant["function"] == "Linear") ops.insert(mutant["op"]);
+  }
+  for (const char* op : {"linear", "matmul"}) EXPECT_TRUE(ops.contains(op)) << op;
+}
+
 TEST_F(GradcheckCommandTest, ShowsWhatAnOpIsCheckedFor) {
   const ProcessResult result = gradcheck({"--coverage", "--op", "softmax", "--op", "add"});
   EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
@@ -112,8 +126,11 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--sweep", "out.csv"}, "--sweep needs one --op NAME, or --config CONFIG");
   expect_error({"--config", "a.toml", "--op", "exp"}, "--config and --op exclude each other");
   expect_error({"--set", "seed=2"}, "--set changes a config: give --config CONFIG with it");
-  expect_error({"--mutate", "--op", "Linear"},
-               "--op: --mutate and --coverage look at ops, and one of these is a layer or a model");
+  expect_error({"--coverage", "--op", "Linear"},
+               "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
+  expect_error(
+      {"--mutate", "--op", "Transformer"},
+      "--op: Transformer is a model; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"softmax"}, "qkv gradcheck takes no argument; see qkv gradcheck --help");
 }

@@ -40,14 +40,17 @@ std::vector<std::string> texts(const MutationReport& report) {
 }
 
 void expect_listed_equivalents_survive(const MutationReport& report) {
-  std::set<std::string> survived;
+  std::set<std::string> survived, functions;
   for (const MutationResult& r : report.results) {
+    functions.insert(r.mutant.function);
     if (r.equivalent_because.empty()) continue;
     EXPECT_FALSE(r.killed) << r.mutant.to_text() << " is listed as equivalent: " << r.how;
     survived.insert(r.mutant.to_text());
   }
   for (const EquivalentMutant& equivalent : equivalent_mutants()) {
-    EXPECT_TRUE(survived.contains(equivalent.mutant)) << equivalent.mutant << " was not planted";
+    const std::string mutant = equivalent.mutant;
+    if (!functions.contains(mutant.substr(0, mutant.find(':')))) continue;
+    EXPECT_TRUE(survived.contains(mutant)) << mutant << " was not planted";
   }
 }
 
