@@ -53,7 +53,12 @@ TEST(GradcheckTest, CatchesAWrongSign) {
 }
 
 TEST(GradcheckTest, CatchesAFactor) {
-  EXPECT_FALSE(check_cube([](auto& x, auto& dy) { return 2.0 * right_cube(x, dy); }).passed());
+  const GradcheckReport report =
+      check_cube([](auto& x, auto& dy) { return 2.0 * right_cube(x, dy); });
+  EXPECT_FALSE(report.passed());
+  const std::vector<ElementReport>& worst = report.inputs[0].worst;  // the worst first
+  ASSERT_GT(worst.size(), 1u);
+  EXPECT_GT(worst[0].error / worst[0].tolerance, worst.back().error / worst.back().tolerance);
 }
 
 TEST(GradcheckTest, CatchesAnErrorOfOneInAMillion) {

@@ -58,7 +58,9 @@ TEST(SweepTest, TheTableAndThePictureShowEveryStep) {
   const std::string csv = sweep_csv(points);
   EXPECT_EQ(std::ranges::count(csv, '\n'), 62);
   EXPECT_THAT(csv, HasSubstr("step,forward_error,central_error,extrapolated_error\n1.000000e+00,"));
-  EXPECT_THAT(sweep_picture(points), HasSubstr("one-sided, o central, * extrapolated"));
+  const std::string picture = sweep_picture(points);
+  EXPECT_THAT(picture, HasSubstr("one-sided, o central, * extrapolated"));
+  EXPECT_EQ(std::ranges::count(picture, '*'), 62);  // drawn over the others, and in the legend
 }
 
 TEST(SweepTest, Misuse) {

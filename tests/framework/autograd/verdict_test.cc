@@ -137,8 +137,9 @@ TEST(VerdictTest, NaNAndInfinityFailWhereverTheyAre) {
   EXPECT_EQ(infinite.verdict, Verdict::kFail);
   EXPECT_THAT(infinite.note, HasSubstr("-inf at output [1]"));
   // sqrt is finite at 0, and its slope is not.
-  EXPECT_EQ(check_one([](auto in) { return sqrt(in[0]); }, leaf({1}, {0.0})).verdict,
-            Verdict::kFail);
+  const InputReport slope = check_one([](auto in) { return sqrt(in[0]); }, leaf({1}, {0.0}));
+  EXPECT_EQ(slope.verdict, Verdict::kFail);
+  EXPECT_EQ(slope.worst[0].note, "the gradient is not finite");
 }
 
 TEST(VerdictTest, StructuralZerosPassAndAreCounted) {
