@@ -56,7 +56,8 @@ struct LinearOptions {
   // x, weight and in backward dy are rounded to bf16 and multiplied so; sums and results are f32,
   // as x must be.
   bool bf16_products = false;
-  std::shared_ptr<RoundedWeight> rounded_weight;  // nullptr: the weight is rounded at every call
+  // Where the rounded weight is kept while it does not change; nullptr: it is made at every call.
+  std::shared_ptr<RoundedWeight> rounded_weight = nullptr;
 };
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearOptions& options = {});

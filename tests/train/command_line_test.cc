@@ -159,10 +159,12 @@ TEST_F(CommandLineTest, ARunThatIsInterruptedAndResumedIsTheUninterruptedOne) {
 }
 
 TEST_F(CommandLineTest, Bf16TrainsOnAProcessorThatHasNoneAndSaysThatItIsNoFaster) {
+  ProcessOptions options;
+  options.folder = folder_.path();
   const auto train = [&](const char* precision) {
     return run_process({"/usr/bin/env", "ONEDNN_MAX_CPU_ISA=AVX2", QKV_BINARY, "train", "tiny.toml",
                         "--set", absl::StrCat("train.precision=", precision), "--out", precision},
-                       {.folder = folder_.path()});
+                       options);
   };
   const ProcessResult result = train("bf16");
   expect_success(result);
