@@ -185,7 +185,7 @@ const std::vector<Verb>& verbs() {
          set_option(options);
          options.add_options()("shape", "Instead of a CONFIG: toy, small or mini",
                                cxxopts::value<std::string>()->default_value(""), "NAME")(
-             "suite", "Instead: every shape and precision, long contexts, generation")(
+             "suite", "Instead: every shape in f32 and bf16, long contexts, generation")(
              "precision", "As --set train.precision", cxxopts::value<std::string>(), "TYPE")(
              "steps", "How many to measure; by default 60", cxxopts::value<int64_t>(), "N")(
              "json", "One JSON object")(

@@ -60,6 +60,9 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (o.order != 1 && o.order != 2) return wrong("--order must be 1 or 2");
   if (o.seed < 0) return wrong("--seed must be 0 or more");
   if (o.seeds < 1) return wrong("--seeds must be 1 or more");
+  if (o.mutate && (o.order != 1 || o.seeds != 1)) {
+    return wrong("--mutate plants its mistakes once, at first order: no --order, no --seeds");
+  }
   if (o.mutate + o.coverage + !o.sweep.empty() > 1) {
     return wrong("--mutate, --coverage and --sweep exclude each other");
   }

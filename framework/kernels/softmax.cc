@@ -135,13 +135,14 @@ void cross_entropy(const Array& logits, const Array& targets, int64_t ignored, d
       }
       const T* x = in + row * classes;
       const T shift = shift_of(x, classes);
-      const T log_sum = math::log(sum_of_exp(x, shift, classes));
+      const T sum = sum_of_exp(x, shift, classes);
+      const T log_sum = sum == T(0) ? T(0) : math::log(sum);  // 0: all are -inf
       lse[row] = shift + log_sum;
       // -log p[c] = log_sum - (x[c] - shift), small differences first
       T expected = x[target[row]] - shift;
       if (s != 0) {
-        const T sum = sum_of_terms<T>(classes, [=](auto at) { return at(x) - shift; });
-        expected = (T(1) - s) * expected + s * sum / static_cast<T>(classes);
+        const T total = sum_of_terms<T>(classes, [=](auto at) { return at(x) - shift; });
+        expected = (T(1) - s) * expected + s * total / static_cast<T>(classes);
       }
       out[row] = log_sum - expected;
     });

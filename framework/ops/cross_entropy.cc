@@ -43,6 +43,7 @@ Targets read_targets(const Array& targets, int64_t ignored) {
 
 Tensor losses_composed(const Tensor& logits, const Array& targets,
                        const CrossEntropyOptions& options) {
+  if (logits.dim(1) == 0) return sum(logits, 1);  // no classes: every target is ignored
   const Targets rows = read_targets(targets, options.ignored);
   const double s = options.label_smoothing;
   const Tensor log_p = log_softmax(logits);
@@ -131,8 +132,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
   check_options(logits, options);
   const Array rows = targets.array().reshaped({targets.size()});
   const Tensor flat = reshape(logits, {targets.size(), logits.dim(-1)});
-  const Tensor losses = composed_only() ? losses_composed(flat, rows, options)
-                                        : apply<CrossEntropy>({flat}, rows, options);
+  const Tensor losses = composed_only() || flat.dim(1) == 0
+                            ? losses_composed(flat, rows, options)
+                            : apply<CrossEntropy>({flat}, rows, options);
   double divisor = options.divisor;
   if (divisor == 0.0) {
     const int64_t counted = read_targets(rows, options.ignored).counted;

@@ -132,6 +132,8 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
       {"--mutate", "--op", "Transformer"},
       "--op: Transformer is a model; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
+  expect_error({"--mutate", "--order", "2"},
+               "--mutate plants its mistakes once, at first order: no --order, no --seeds");
   expect_error({"softmax"}, "qkv gradcheck takes no argument; see qkv gradcheck --help");
 }
 

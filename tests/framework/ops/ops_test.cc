@@ -190,6 +190,18 @@ TEST(EmptyTest, OpsOnNoElementsGiveNone) {
   EXPECT_EQ(batches.shape(), (Shape{0, 2, 2}));
 }
 
+TEST(CrossEntropyTest, RowsOfNothingAndRowsOfMinusInfinityAreThoseOfTheComposedForm) {
+  const Tensor none = full({3}, -1, DType::i64);
+  const auto loss_of_no_classes = [&] { return cross_entropy(leaf({3, 0}, {}), none).item(); };
+  const Tensor hidden = leaf({1, 2}, {-kInfinity, -kInfinity});
+  const auto loss_of_hidden = [&] { return cross_entropy(hidden, indices({1}, {0})).item(); };
+  EXPECT_EQ(loss_of_no_classes(), 0.0);
+  EXPECT_EQ(loss_of_hidden(), kInfinity);
+  const ComposedOnly composed_only;
+  EXPECT_EQ(loss_of_no_classes(), 0.0);
+  EXPECT_EQ(loss_of_hidden(), kInfinity);
+}
+
 TEST(MatmulTest, Bf16OperandsGiveAnF32ProductAndBf16Gradients) {
   const Tensor a64 = parameter(normal_like(zeros({2, 3, 16}, DType::f64), 1).array());
   const Tensor b64 = parameter(normal_like(zeros({5, 16}, DType::f64), 2).array());
