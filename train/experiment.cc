@@ -11,8 +11,7 @@ DType precision_dtype(const TrainOptions& options) {
 std::string precision_note(const TrainOptions& options) {
   if (options.precision != "bf16" || kernels::bf16_products_are_fast()) return "";
   return "precision bf16: this processor has no instructions for bf16 products (AVX-512 bf16, "
-         "AMX); "
-         "it will not be faster than f32";
+         "AMX); it will not be faster than f32";
 }
 
 Transformer make_model(const Config& config, int64_t vocabulary_size, int64_t max_length) {

@@ -239,9 +239,7 @@ void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T
       for (int64_t k = 0; k < count; ++k) sum += vector_at(s.weights[k]);
       total = total * vector_at(factor) + sum;
 
-      for (int64_t q = 0; j > 0 && q < rows; ++q) {
-        sums.scale(i + q, factor[q]);
-      }
+      for (int64_t q = 0; j > 0 && q < rows; ++q) sums.scale(i + q, factor[q]);
       small_product<T>(rows, sums.columns(), count, s.weights.transposed(), values.data,
                        values.stride, true, sums[i], sums.stride());
     }
@@ -294,8 +292,9 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
     gather_columns(output, i, rows, n.width, T(1), s.output_t);
     gather_columns(doutput, i, rows, n.width, T(1), s.doutput_t);
     Vector<T> dots = {};
-    for (int64_t d = 0; d < n.width; ++d)
+    for (int64_t d = 0; d < n.width; ++d) {
       dots += vector_at(s.output_t[d]) * vector_at(s.doutput_t[d]);
+    }
     vector_at(s.dots.data() + i) = dots;
   }
   for (int64_t j = 0; j < n.keys; j += kKeys) {
