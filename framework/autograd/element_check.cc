@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/core/storage.h"
 #include "framework/kernels/parallel.h"
 
 namespace qkv {
@@ -133,6 +134,7 @@ int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
   std::vector<Tally> tallies(kernels::num_pieces(count, 1), Tally(rows, options));
   std::vector<int64_t> evaluations(tallies.size());
   const auto check_piece = [&](int64_t piece, int64_t begin, int64_t end) {
+    const ThreadMemory memory;
     ProbeLine line(probe, input);
     Differences differences(rows, probe.value(), options.tolerance);
     std::vector<Slope> slopes(rows.size());

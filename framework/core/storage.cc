@@ -38,6 +38,11 @@ struct Allocator {
   std::mutex mutex;
   std::array<std::vector<std::byte*>, kClasses> free_blocks;  // by class
   AllocatorStatistics statistics;
+
+  void keep(std::byte* data, size_t size_class) {
+    free_blocks[index_of_class(size_class)].push_back(data);
+    statistics.bytes_cached += size_class;
+  }
 };
 
 // Never destroyed: arrays with static lifetime may outlive any order of destruction.
@@ -46,11 +51,15 @@ Allocator& allocator() {
   return instance;
 }
 
+thread_local ThreadMemory* thread_memory = nullptr;
+
 }  // namespace
 
 Storage::Storage(size_t bytes) : block_(std::make_shared<Block>(bytes)) {}
 
 Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
+  data = thread_memory ? thread_memory->take(size_class) : nullptr;
+  if (data) return;
   Allocator& a = allocator();
   std::lock_guard lock(a.mutex);
   std::vector<std::byte*>& blocks = a.free_blocks[index_of_class(size_class)];
@@ -68,15 +77,43 @@ Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
 }
 
 Storage::Block::~Block() {
+  if (thread_memory) {
+    thread_memory->free_blocks_.push_back({data, size_class});
+    return;
+  }
   Allocator& a = allocator();
   std::lock_guard lock(a.mutex);
   a.statistics.bytes_in_use -= size_class;
   if (kCache) {
-    a.free_blocks[index_of_class(size_class)].push_back(data);
-    a.statistics.bytes_cached += size_class;
+    a.keep(data, size_class);
   } else {
     ::operator delete(data, kAlignment);
   }
+}
+
+ThreadMemory::ThreadMemory() : outer_(thread_memory) {
+  if (kCache) thread_memory = this;
+}
+
+ThreadMemory::~ThreadMemory() {
+  thread_memory = outer_;
+  Allocator& a = allocator();
+  std::lock_guard lock(a.mutex);
+  for (const auto& [data, size_class] : free_blocks_) {
+    a.statistics.bytes_in_use -= size_class;
+    a.keep(data, size_class);
+  }
+}
+
+std::byte* ThreadMemory::take(size_t size_class) {
+  const auto found =
+      std::find_if(free_blocks_.rbegin(), free_blocks_.rend(),
+                   [=](const FreeBlock& block) { return block.size_class == size_class; });
+  if (found == free_blocks_.rend()) return nullptr;
+  std::byte* data = found->data;
+  *found = free_blocks_.back();
+  free_blocks_.pop_back();
+  return data;
 }
 
 AllocatorStatistics allocator_statistics() {

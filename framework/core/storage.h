@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace qkv {
 
@@ -39,9 +40,32 @@ class Storage {
   std::shared_ptr<Block> block_;
 };
 
+// While one lives, its thread keeps what it lets go and hands it out again, without a lock: for
+// threads that make many small arrays at once, and would pass the lock and each other's memory to
+// and fro. At its end the other threads may have what it kept.
+class ThreadMemory {
+ public:
+  ThreadMemory();
+  ~ThreadMemory();
+  ThreadMemory(const ThreadMemory&) = delete;
+  ThreadMemory& operator=(const ThreadMemory&) = delete;
+
+ private:
+  friend class Storage;
+  struct FreeBlock {
+    std::byte* data;
+    size_t size_class;
+  };
+
+  std::byte* take(size_t size_class);  // null: it has none
+
+  std::vector<FreeBlock> free_blocks_;  // so few that they are looked through one by one
+  ThreadMemory* outer_;
+};
+
 struct AllocatorStatistics {
   uint64_t system_calls = 0;  // how often the system was asked for memory
-  uint64_t bytes_in_use = 0;
+  uint64_t bytes_in_use = 0;  // with what a ThreadMemory keeps
   uint64_t peak_bytes_in_use = 0;
   uint64_t bytes_cached = 0;  // let go and kept
 };

@@ -80,6 +80,37 @@ TEST(AllocatorTest, HandsOutAgainWhatWasLetGo) {
   step();
   EXPECT_GT(allocator_statistics().system_calls, last.system_calls);
 }
+
+TEST(ThreadMemoryTest, KeepsWhatIsLetGoForItsThreadUntilItsEnd) {
+  const auto address_of_a_block = [] { return Storage(100'000).data(); };
+  const AllocatorStatistics before = allocator_statistics();
+  {
+    const ThreadMemory memory;
+    const std::byte* mine = address_of_a_block();
+    std::byte* others = nullptr;
+    std::thread([&] { others = address_of_a_block(); }).join();
+    EXPECT_NE(others, mine);
+    EXPECT_EQ(address_of_a_block(), mine);
+    EXPECT_NE(Storage(200'000).data(), mine);
+    EXPECT_GT(allocator_statistics().bytes_in_use, before.bytes_in_use);
+  }
+  const AllocatorStatistics after = allocator_statistics();
+  EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+  std::thread([&] { address_of_a_block(); }).join();
+  EXPECT_EQ(allocator_statistics().system_calls, after.system_calls);
+}
+
+TEST(ThreadMemoryTest, LetsGoWhatAnotherThreadMade) {
+  const AllocatorStatistics before = allocator_statistics();
+  {
+    std::optional<Storage> storage(100'000);
+    std::thread([&] {
+      const ThreadMemory memory;
+      storage.reset();
+    }).join();
+  }
+  EXPECT_EQ(allocator_statistics().bytes_in_use, before.bytes_in_use);
+}
 #endif
 
 TEST(AllocatorTest, ServesSeveralThreads) {

@@ -39,6 +39,15 @@ double worst_relative_error(float low, float high, F f, Exact exact) {
       low, high, [](float x) { return math::f(x); }, [](double x) { return math::f(x); })
 
 TEST(VectorMath, ExpIsAccurate) { EXPECT_LT(WORST(exp, -87.0f, 88.7f), 1.5e-7); }
+TEST(VectorMath, ExpOfDoubleIsAccurate) {
+  double worst = 0;
+  for (double x = -708.39; x < 709.78; x += 0x1.3p-8) {
+    const long double exact = std::exp(static_cast<long double>(x));
+    const long double error = std::abs((math::exp(x) - exact) / exact);
+    if (!(error <= worst)) worst = static_cast<double>(error);
+  }
+  EXPECT_LT(worst, 2.5e-16);
+}
 TEST(VectorMath, LogIsAccurate) { EXPECT_LT(WORST(log, 0.0f, kInf), 1.5e-7); }
 TEST(VectorMath, SigmoidIsAccurate) { EXPECT_LT(WORST(sigmoid, -87.0f, 100.0f), 3e-7); }
 TEST(VectorMath, TanhIsAccurate) { EXPECT_LT(WORST(tanh, -100.0f, 100.0f), 3e-7); }
@@ -55,6 +64,13 @@ TEST(VectorMath, GivesTheLimits) {
   EXPECT_EQ(math::exp(-120.0f), 0);
   EXPECT_EQ(math::exp(0.0f), 1);
   EXPECT_EQ(math::exp(-0.0f), 1);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(math::exp(kInfinity), kInfinity);
+  EXPECT_EQ(math::exp(709.79), kInfinity);
+  EXPECT_EQ(math::exp(-kInfinity), 0);
+  EXPECT_EQ(math::exp(-1e300), 0);
+  EXPECT_EQ(math::exp(0.0), 1);
+  EXPECT_EQ(math::exp(-0.0), 1);
   EXPECT_EQ(math::log(kInf), kInf);
   EXPECT_EQ(math::log(0.0f), -kInf);
   EXPECT_EQ(math::log(-0.0f), -kInf);
@@ -80,6 +96,7 @@ TEST(VectorMath, GivesTheLimits) {
 
 TEST(VectorMath, KeepsNaNs) {
   EXPECT_TRUE(std::isnan(math::exp(kNaN)));
+  EXPECT_TRUE(std::isnan(math::exp(std::numeric_limits<double>::quiet_NaN())));
   EXPECT_TRUE(std::isnan(math::log(kNaN)));
   EXPECT_TRUE(std::isnan(math::sigmoid(kNaN)));
   EXPECT_TRUE(std::isnan(math::tanh(kNaN)));
