@@ -46,10 +46,9 @@ template <class T>
 struct ExpOf;
 template <>
 struct ExpOf<float> {
-  using Int = int32_t;
   using Word = uint32_t;
-  static constexpr int kFractionBits = 23, kExponentBias = 127;
-  static constexpr float kLowest = -87.336f, kHighest = 89.0f;
+  static constexpr int kFractionBits = 23;
+  static constexpr float kLowest = -87.33654f, kHighest = 88.72283f;
   static constexpr float kRounder = 0x1.8p23f;
   static constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
   static float of_rest(float r) {
@@ -59,10 +58,9 @@ struct ExpOf<float> {
 };
 template <>
 struct ExpOf<double> {
-  using Int = int64_t;
   using Word = uint64_t;
-  static constexpr int kFractionBits = 52, kExponentBias = 1023;
-  static constexpr double kLowest = -708.396, kHighest = 710.0;
+  static constexpr int kFractionBits = 52;
+  static constexpr double kLowest = -708.396418532264, kHighest = 709.7827128933838;
   static constexpr double kRounder = 0x1.8p52;
   static constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
   // Taylor's: what is left out is below r^14 / 14!, 4e-18
@@ -76,26 +74,18 @@ struct ExpOf<double> {
 template <class T>
 inline T exp(T x) {
   using Of = ExpOf<T>;
-  using Int = typename Of::Int;
-  // x = n ln(2) + r with |r| <= ln(2) / 2, and e^x = 2^n e^r. Above kHighest e^x is infinite. Below
-  // kLowest it is less than the smallest normal number, and taken for 0: a processor needs a
-  // hundred times as long for a product that is not normal, and masked scores are all of that kind.
-  const bool vanishes = x < Of::kLowest;
-  x = x > Of::kHighest ? Of::kHighest : x;
-  x = vanishes ? Of::kLowest : x;
-  // adding kRounder leaves no room for a fraction
+  using Word = typename Of::Word;
+  // x = n ln(2) + r with |r| <= ln(2) / 2, and e^x = 2^n e^r. Adding kRounder leaves no room for a
+  // fraction: n stands in the lowest bits of the sum. A shift puts it where the exponent stands.
   const T shifted = multiply_add(x, std::numbers::log2e_v<T>, Of::kRounder);
   const T n = shifted - Of::kRounder;
   const T r = multiply_add(n, -Of::kLn2Low, multiply_add(n, -Of::kLn2High, x));
-  // 2^n in two factors: n may be outside of what one number's exponent holds.
-  const Int exponent = std::bit_cast<Int>(shifted) - std::bit_cast<Int>(Of::kRounder);
-  const Int half = exponent >> 1;
-  const auto power_of_two = [](Int e) {
-    return std::bit_cast<T>(static_cast<typename Of::Word>(e + Of::kExponentBias)
-                            << Of::kFractionBits);
-  };
-  const T y = Of::of_rest(r) * power_of_two(half) * power_of_two(exponent - half);
-  return vanishes ? T(0) : y;
+  const Word exponent = std::bit_cast<Word>(shifted) << Of::kFractionBits;
+  const T y = std::bit_cast<T>(std::bit_cast<Word>(Of::of_rest(r)) + exponent);
+  // Below kLowest e^x is less than the smallest normal number, and taken for 0: a processor needs a
+  // hundred times as long for a product that is not normal, and masked scores are all of that kind.
+  const T up_to_highest = x < Of::kLowest ? T(0) : y;
+  return x <= Of::kHighest ? up_to_highest : x + std::numeric_limits<T>::infinity();  // or a NaN
 }
 
 inline float log(float x) {
