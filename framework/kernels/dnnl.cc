@@ -177,18 +177,26 @@ void run(const Product& product, const void* a, const void* b, const void* bias,
 }
 
 // Which size is cut into pieces, and how long a piece is.
-enum class Cut { batch, rows, columns };
+enum class Cut { batch, rows, columns, depth };
 
 std::pair<Cut, int64_t> cut(const Problem& p) {
   constexpr int64_t kFlops = 2'000'000;  // worth a piece: about 10 microseconds
   const int64_t flops = 2 * p.batch * p.m * p.k * p.l;
   const auto length = [&](int64_t size, int64_t most_pieces, int64_t multiple) {
-    const int64_t pieces =
+    const int64_t wanted =
         std::clamp<int64_t>(flops / kFlops, 1, std::max<int64_t>(most_pieces, 1));
+    // A power of two shares evenly among 2, 4, 8, … threads.
+    const auto pieces = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
     const int64_t even = (size + pieces - 1) / pieces;
     return (even + multiple - 1) / multiple * multiple;
   };
   if (p.batch >= 8 || p.batch > p.m) return {Cut::batch, length(p.batch, 16, 1)};
+  // oneDNN rearranges both operands when a is transposed. Pieces of the sum share nothing, so that
+  // each is rearranged once; that pays where the sum is long and the results to add are small.
+  if (p.a.dtype == DType::bf16 && p.a.row_stride == 1 && p.m * p.l <= 16384 && p.k >= 1024 &&
+      p.batch == 1 && !p.has_bias && p.c.dtype == DType::f32) {
+    return {Cut::depth, length(p.k, std::min<int64_t>(p.k / 512, 8), 16)};
+  }
   // Each piece reads the other matrix whole, and rearranges it: not too many. With a transposed a
   // that costs most.
   const int64_t size = std::max(p.m, p.l);
@@ -230,6 +238,20 @@ Problem problem_of(const Array& a, const Array& b, bool transpose_a, bool transp
   return p;
 }
 
+// c = sum of results[i] over i
+void add_up(const Array& results, Array& c) {
+  const int64_t size = c.size();
+  const auto* terms = results.data<float>();
+  auto* out = c.mutable_data<float>();
+  parallel_for(size, 8192, [=, count = results.shape()[0]](int64_t begin, int64_t end) {
+    std::copy(terms + begin, terms + end, out + begin);
+    for (int64_t i = 1; i < count; ++i) {
+#pragma omp simd
+      for (int64_t k = begin; k < end; ++k) out[k] += terms[i * size + k];
+    }
+  });
+}
+
 // The address of an element, counted in elements from the start.
 const std::byte* at(const Array& x, int64_t element) {
   return static_cast<const std::byte*>(x.raw()) +
@@ -244,13 +266,19 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
   const std::pair<Cut, int64_t> chosen = cut(whole);
   const Cut where = chosen.first;  // a lambda cannot capture a structured binding everywhere
   const int64_t length = chosen.second;
-  const int64_t size = where == Cut::batch ? whole.batch : where == Cut::rows ? whole.m : whole.l;
+  const int64_t size = where == Cut::batch     ? whole.batch
+                       : where == Cut::rows    ? whole.m
+                       : where == Cut::columns ? whole.l
+                                               : whole.k;
   const int64_t pieces = (size + length - 1) / length;
+  const bool sums = where == Cut::depth && pieces > 1;
+  Array results = sums ? Array({pieces, whole.m, whole.l}, c.dtype()) : c;
   // Every piece but the last has the same size.
   const auto piece_of = [&](int64_t piece_length) {
     Problem p = whole;
     if (where == Cut::rows) p.m = piece_length;
     if (where == Cut::columns) p.l = piece_length;
+    if (where == Cut::depth) p.k = piece_length;
     if (where == Cut::batch) {
       p.batch = p.c.batch = piece_length;
       p.a.batch = std::min(p.a.batch, piece_length);
@@ -261,7 +289,7 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
   try {
     const auto last = piece_of(size - (pieces - 1) * length);
     const auto other = pieces > 1 ? piece_of(length) : last;
-    void* out = c.mutable_raw();
+    void* out = results.mutable_raw();
     parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
       for (int64_t piece = begin; piece < end; ++piece) {
         const int64_t start = piece * length;
@@ -273,6 +301,10 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
           skip_b = start * whole.b.column_stride;
           skip_c = start;
           skip_bias = start;
+        } else if (where == Cut::depth) {
+          skip_a = start * whole.a.column_stride;
+          skip_b = start * whole.b.row_stride;
+          skip_c = piece * whole.m * whole.l;
         } else {
           skip_a = whole.a.batch > 1 ? start * whole.a.batch_stride : 0;
           skip_b = whole.b.batch > 1 ? start * whole.b.batch_stride : 0;
@@ -280,12 +312,13 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
         }
         run(piece + 1 == pieces ? *last : *other, at(a, skip_a), at(b, skip_b),
             bias ? at(*bias, skip_bias) : nullptr,
-            static_cast<std::byte*>(out) + (at(c, skip_c) - at(c, 0)));
+            static_cast<std::byte*>(out) + (at(results, skip_c) - at(results, 0)));
       }
     });
   } catch (const dnnl::error& error) {
     fail(absl::StrCat("matmul: ", a.describe(), " by ", b.describe(), ": oneDNN: ", error.what()));
   }
+  if (sums) add_up(results, c);
 }
 
 bool dnnl_multiplies_bf16() {

@@ -87,6 +87,28 @@ TEST(Matmul, IsItsDefinitionInEveryTypeForEveryFlag) {
   }
 }
 
+TEST(Matmul, LongSumsOfATransposedMatrix) {
+  for (const auto& [m, k, l] : {std::tuple{48, 2055, 40}, {16, 1024, 64}, {96, 4100, 80}}) {
+    const Case p = {.batch_a = 1,
+                    .batch_b = 1,
+                    .m = m,
+                    .k = k,
+                    .l = l,
+                    .transpose_a = true,
+                    .transpose_b = false,
+                    .has_bias = false};
+    SCOPED_TRACE(left(p).to_string() + " by " + right(p).to_string());
+    const Array a = as(DType::bf16, normal(left(p), 1)), b = as(DType::bf16, normal(right(p), 2));
+    const Array exact = defined(p, as(DType::f64, a), as(DType::f64, b), Array());
+    expect_same_bits_for_any_threads([&] {
+      Array c(exact.shape(), DType::f32);
+      matmul(a, b, true, false, nullptr, c);
+      expect_close(c, exact, 1e-6, std::sqrt(static_cast<double>(k)));
+      return std::vector<Array>{c};
+    });
+  }
+}
+
 TEST(Matmul, CreatesNoPrimitiveForAShapeItHasSeen) {
   const Array a = as(DType::f32, normal({6, 40, 24}, 1));
   const Array b = as(DType::f32, normal({1, 24, 16}, 2));
