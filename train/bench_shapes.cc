@@ -1,6 +1,8 @@
 #include "train/bench_shapes.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
@@ -11,29 +13,33 @@ namespace {
 
 constexpr int64_t kVocabulary = 65;  // of tiny Shakespeare
 
+// A text of random tokens. Batches are cut from it, as from a text that a model is trained on.
 class RandomTokens final : public Dataset {
  public:
   RandomTokens(Vocabulary vocabulary, int64_t length, uint64_t seed)
       : Dataset(std::move(vocabulary)),
         length_(length),
-        random_(RandomStream(seed).derive("random tokens")) {}
+        random_(RandomStream(seed).derive("random tokens")),
+        text_(static_cast<size_t>(std::max(kTokens, 2 * length))) {
+    RandomStream stream = random_.derive("text");
+    std::ranges::generate(text_, [&] { return static_cast<int64_t>(stream.below(kVocabulary)); });
+  }
 
   bool has_answers() const override { return false; }
   int64_t context_length() const override { return length_; }
 
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     RandomStream stream = random_.derive(static_cast<uint64_t>(index));
-    const auto tokens = [&] {
-      Array array({batch_size, length_}, DType::i64);
-      int64_t* token = array.mutable_data<int64_t>();
-      for (int64_t i = 0; i < array.size(); ++i) {
-        token[i] = static_cast<int64_t>(stream.below(kVocabulary));
-      }
-      return array;
-    };
+    const Shape shape{batch_size, length_};
     Batch batch;
-    batch.inputs = tokens();
-    batch.targets = tokens();
+    batch.inputs = Array(shape, DType::i64);
+    batch.targets = Array(shape, DType::i64);
+    for (int64_t row = 0; row < batch_size; ++row) {
+      const auto start = stream.below(text_.size() - static_cast<size_t>(length_));
+      const int64_t* token = text_.data() + start;
+      std::copy_n(token, length_, batch.inputs.mutable_data<int64_t>() + row * length_);
+      std::copy_n(token + 1, length_, batch.targets.mutable_data<int64_t>() + row * length_);
+    }
     return batch;
   }
 
@@ -46,8 +52,11 @@ class RandomTokens final : public Dataset {
     fail("random tokens: there is nothing to validate on");
   }
 
+  static constexpr int64_t kTokens = 1 << 16;
+
   int64_t length_;
   RandomStream random_;
+  std::vector<int64_t> text_;
 };
 
 }  // namespace
