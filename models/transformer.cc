@@ -119,7 +119,7 @@ Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t
   }
   for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));
   if (pre_norm_) final_norm_ = make_norm(init, o);
-  head_.options = linear_options(init);
+  head_.rounded_weight = make_rounded_weight(init);
   if (!tied_) head_.weight = init.normal({vocabulary_size, o.d_model}, kDeviation);
 }
 
@@ -148,7 +148,8 @@ Tensor Transformer::operator()(const Tensor& tokens, ForwardContext& context) co
   const Scope scope("head");
   if (pre_norm_) x = final_norm_(x);
   const Tensor& weight = tied_ ? token_embedding_.weight : head_.weight;
-  return linear(x, weight, head_.bias, head_.options);  // [B, T, V]
+  return linear(head_.operand(x), weight, head_.bias,
+                {.rounded_weight = head_.rounded_weight});  // [B, T, V]
 }
 
 void Transformer::visit(Visitor& v) const {

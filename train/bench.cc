@@ -33,13 +33,13 @@ class Floor {
   explicit Floor(const std::vector<Product>& products) {
     for (const Product& p : products) {
       const Shape bias_shape = {p.c[2]};
-      calls_.push_back({.product = p,
-                        .a = buffer(Role::kInput, p.a_data, p.a, p.operand_dtype),
-                        .b = buffer(Role::kInput, p.b_data, p.b, p.operand_dtype),
-                        .c = buffer(Role::kOutput, p.c_data, p.c, p.result_dtype),
-                        .bias = p.has_bias
-                                    ? buffer(Role::kInput, nullptr, bias_shape, p.result_dtype)
-                                    : Array()});
+      const DType bias_dtype = computed_dtype(p.result_dtype);
+      calls_.push_back(
+          {.product = p,
+           .a = buffer(Role::kInput, p.a_data, p.a, p.operand_dtype),
+           .b = buffer(Role::kInput, p.b_data, p.b, p.operand_dtype),
+           .c = buffer(Role::kOutput, p.c_data, p.c, p.result_dtype),
+           .bias = p.has_bias ? buffer(Role::kInput, nullptr, bias_shape, bias_dtype) : Array()});
     }
   }
 

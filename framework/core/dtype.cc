@@ -25,7 +25,7 @@ size_t dtype_bytes(DType dtype) {
 }
 
 void fail_not_computable(std::string_view op, DType dtype) {
-  const std::string hint = dtype == DType::bf16 ? "; bf16 is for matrix operands only" : "";
+  const std::string hint = dtype == DType::bf16 ? "; cast it to f32 first" : "";
   fail(absl::StrCat(std::string(op), ": needs f32 or f64, not ", std::string(dtype_name(dtype)),
                     hint));
 }

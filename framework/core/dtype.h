@@ -11,7 +11,8 @@
 namespace qkv {
 
 // The number types of arrays. f32 is the default; f64 is the type of gradient checks; bf16 is for
-// matrix operands only; i64 holds indices (tokens, targets); boolean holds masks.
+// matrix operands and what is made from them at once; i64 holds indices (tokens, targets); boolean
+// holds masks.
 enum class DType : uint8_t { f32, f64, bf16, i64, boolean };
 
 // The upper half of a float: 8 bits of exponent, 7 of fraction. Rounds to nearest, ties to even.
@@ -35,6 +36,8 @@ struct BFloat16 {
 std::string_view dtype_name(DType dtype);  // "f32"
 size_t dtype_bytes(DType dtype);           // bytes of one element
 inline bool is_floating(DType dtype) { return dtype <= DType::bf16; }
+// What arithmetic is done in: bf16 is too coarse for it.
+inline DType computed_dtype(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }
 
 template <class T>
 struct DTypeOf;

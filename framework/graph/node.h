@@ -54,6 +54,7 @@ class Saved {
   Tensor output() const;
 
   const Shape& shape(size_t i) const { return node_->inputs_[i].shape(); }
+  DType dtype(size_t i) const { return node_->inputs_[i].dtype(); }
   size_t size() const { return node_->inputs_.size(); }
 
  private:

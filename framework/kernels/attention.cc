@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
+#include "framework/kernels/convert.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"
@@ -334,6 +336,67 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
   dqueries.store();
 }
 
+// to = from, in another type. A vector at a time: `width` is often no more than one.
+template <class To, class From>
+void convert_rows(Rows<const From> from, int64_t count, int64_t width, Rows<To> to) {
+  constexpr int64_t kLength = kVectorLength<float>;
+  for (int64_t i = 0; i < count; ++i) {
+    const From* in = from[i];
+    To* out = to[i];
+    int64_t d = 0;
+    for (; d + kLength <= width; d += kLength) {
+      if constexpr (std::is_same_v<From, BFloat16>) {
+        vector_at(out + d) = widened(in + d);
+      } else {
+        round_to(out + d, vector_at(in + d));
+      }
+    }
+    for (; d < width; ++d) out[d] = convert<To>(in[d]);
+  }
+}
+
+// A head's rows in the type that they are computed with: the array's own, or copies of bf16 ones.
+template <class X>
+class HeadRows {
+ public:
+  using T = Computed<X>;
+
+  HeadRows(int64_t rows, int64_t width) : rows_(rows), width_(width) {
+    if constexpr (kCopies) copies_.emplace(rows, width);
+  }
+
+  Rows<const T> load(const Array& x, int64_t b, int64_t h) const {
+    if constexpr (kCopies) {
+      convert_rows<T, X>(rows_of<X>(x, b, h), rows_, width_, copies_->all());
+      return {copies_->data(), copies_->stride()};
+    } else {
+      return rows_of<X>(x, b, h);
+    }
+  }
+
+  // Where to write the rows that store() is called for then.
+  Rows<T> results(Array& x, int64_t b, int64_t h) const {
+    if constexpr (kCopies) {
+      return copies_->all();
+    } else {
+      return mutable_rows_of<X>(x, b, h);
+    }
+  }
+
+  void store(Array& x, int64_t b, int64_t h) const {
+    if constexpr (kCopies) {
+      convert_rows<X, T>({copies_->data(), copies_->stride()}, rows_, width_,
+                         mutable_rows_of<X>(x, b, h));
+    }
+  }
+
+ private:
+  static constexpr bool kCopies = !std::is_same_v<X, T>;
+
+  int64_t rows_, width_;
+  std::optional<Scratch<T>> copies_;
+};
+
 // Calls f(b, h, scratch) for every head of every sequence.
 template <class MakeScratch, class F>
 void for_each_head(const Array& query, const Sizes& n, MakeScratch make_scratch, F f) {
@@ -352,6 +415,7 @@ void record(const Array& query, const Sizes& n, bool backward) {
   const int64_t heads = query.shape()[0] * n.heads;
   const Shape of_queries{heads, n.queries, n.width}, of_keys{heads, n.keys, n.width},
       scores{heads, n.queries, n.keys};
+  const DType dtype = computed_dtype(query.dtype());
   const auto product = [&](const Shape& a, const Shape& b, const Shape& c, bool transpose_a,
                            bool transpose_b) {
     record_product({.a = a,
@@ -359,8 +423,8 @@ void record(const Array& query, const Sizes& n, bool backward) {
                     .c = c,
                     .transpose_a = transpose_a,
                     .transpose_b = transpose_b,
-                    .operand_dtype = query.dtype(),
-                    .result_dtype = query.dtype()});
+                    .operand_dtype = dtype,
+                    .result_dtype = dtype});
   };
   product(of_queries, of_keys, scores, false, true);   // Q Kᵀ, dO Vᵀ
   product(scores, of_keys, of_queries, false, false);  // P V, dS K
@@ -377,16 +441,28 @@ const uint8_t* padding_of(const AttentionMasks& masks, int64_t b, const Sizes& n
 
 void attention(const Array& query, const Array& key, const Array& value,
                const AttentionMasks& masks, double scale, Array& output, Array& log_sum_exp) {
-  dispatch_floating("attention", query.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_stored("attention", query.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    using T = Computed<X>;
     const Sizes n = sizes_of(query, key, masks.causal);
     record(query, n, /*backward=*/false);
     T* lse = log_sum_exp.mutable_data<T>();
-    const auto make_scratch = [&] { return ForwardScratch<T>(n); };
-    for_each_head(query, n, make_scratch, [&](int64_t b, int64_t h, const auto& scratch) {
-      attend<T>(n, rows_of<T>(query, b, h), rows_of<T>(key, b, h), rows_of<T>(value, b, h),
-                padding_of(masks, b, n), static_cast<T>(scale), scratch,
-                mutable_rows_of<T>(output, b, h), lse + (b * n.heads + h) * n.queries);
+    struct Needs {
+      explicit Needs(const Sizes& n)
+          : query(n.queries, n.width),
+            key(n.keys, n.width),
+            value(n.keys, n.width),
+            output(n.queries, n.width),
+            scratch(n) {}
+      HeadRows<X> query, key, value, output;
+      ForwardScratch<T> scratch;
+    };
+    const auto make_needs = [&] { return Needs(n); };
+    for_each_head(query, n, make_needs, [&](int64_t b, int64_t h, const Needs& s) {
+      attend<T>(n, s.query.load(query, b, h), s.key.load(key, b, h), s.value.load(value, b, h),
+                padding_of(masks, b, n), static_cast<T>(scale), s.scratch,
+                s.output.results(output, b, h), lse + (b * n.heads + h) * n.queries);
+      s.output.store(output, b, h);
     });
   });
 }
@@ -395,18 +471,37 @@ void attention_backward(const Array& query, const Array& key, const Array& value
                         const AttentionMasks& masks, double scale, const Array& output,
                         const Array& log_sum_exp, const Array& doutput, Array& dquery, Array& dkey,
                         Array& dvalue) {
-  dispatch_floating("attention_backward", query.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_stored("attention_backward", query.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    using T = Computed<X>;
     const Sizes n = sizes_of(query, key, masks.causal);
     record(query, n, /*backward=*/true);
     const T* lse = log_sum_exp.data<T>();
-    const auto make_scratch = [&] { return BackwardScratch<T>(n); };
-    for_each_head(query, n, make_scratch, [&](int64_t b, int64_t h, const auto& scratch) {
-      attend_backward<T>(n, rows_of<T>(query, b, h), rows_of<T>(key, b, h), rows_of<T>(value, b, h),
-                         padding_of(masks, b, n), static_cast<T>(scale), rows_of<T>(output, b, h),
-                         lse + (b * n.heads + h) * n.queries, rows_of<T>(doutput, b, h), scratch,
-                         mutable_rows_of<T>(dquery, b, h), mutable_rows_of<T>(dkey, b, h),
-                         mutable_rows_of<T>(dvalue, b, h));
+    struct Needs {
+      explicit Needs(const Sizes& n)
+          : query(n.queries, n.width),
+            output(n.queries, n.width),
+            doutput(n.queries, n.width),
+            dquery(n.queries, n.width),
+            key(n.keys, n.width),
+            value(n.keys, n.width),
+            dkey(n.keys, n.width),
+            dvalue(n.keys, n.width),
+            scratch(n) {}
+      HeadRows<X> query, output, doutput, dquery;
+      HeadRows<X> key, value, dkey, dvalue;
+      BackwardScratch<T> scratch;
+    };
+    const auto make_needs = [&] { return Needs(n); };
+    for_each_head(query, n, make_needs, [&](int64_t b, int64_t h, const Needs& s) {
+      attend_backward<T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
+                         s.value.load(value, b, h), padding_of(masks, b, n), static_cast<T>(scale),
+                         s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
+                         s.doutput.load(doutput, b, h), s.scratch, s.dquery.results(dquery, b, h),
+                         s.dkey.results(dkey, b, h), s.dvalue.results(dvalue, b, h));
+      s.dquery.store(dquery, b, h);
+      s.dkey.store(dkey, b, h);
+      s.dvalue.store(dvalue, b, h);
     });
   });
 }

@@ -16,6 +16,7 @@ struct AttentionMasks {
   const Array* padding;
 };
 
+// bf16 arrays are computed with as f32; log_sum_exp is f32 then.
 // log_sum_exp [B, H, Tq] receives log(sum_j exp(S[i, j])), 0 for a query that sees nothing.
 void attention(const Array& query, const Array& key, const Array& value,
                const AttentionMasks& masks, double scale, Array& output, Array& log_sum_exp);

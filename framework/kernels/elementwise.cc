@@ -5,6 +5,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "framework/kernels/convert.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/vector.h"
@@ -15,25 +16,28 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements worth a piece
 
-// y[i] = f(x[i]), y[i] = f(a[i], b[i]); y may be an input.
+// y[i] = f(x[i]), y[i] = f(a[i], b[i]), computed in Computed<X>; y may be an input.
 template <class X, class Y, class F>
 void map(const Array& x, Array& y, F f) {
   const X* in = x.data<X>();
   Y* out = y.mutable_data<Y>();
   parallel_for(x.size(), kGrain, [=](int64_t begin, int64_t end) {
 #pragma omp simd
-    for (int64_t i = begin; i < end; ++i) out[i] = f(in[i]);
+    for (int64_t i = begin; i < end; ++i) out[i] = convert<Y>(f(convert<Computed<X>>(in[i])));
   });
 }
 
 template <class X, class Y, class F>
 void zip(const Array& a, const Array& b, Array& y, F f) {
+  using T = Computed<X>;
   const X* left = a.data<X>();
   const X* right = b.data<X>();
   Y* out = y.mutable_data<Y>();
   parallel_for(y.size(), kGrain, [=](int64_t begin, int64_t end) {
 #pragma omp simd
-    for (int64_t i = begin; i < end; ++i) out[i] = f(left[i], right[i]);
+    for (int64_t i = begin; i < end; ++i) {
+      out[i] = convert<Y>(f(convert<T>(left[i]), convert<T>(right[i])));
+    }
   });
 }
 
@@ -52,63 +56,65 @@ T gelu_tanh_inner(T x) {
   return kSqrt2OverPi<T> * (x + kCubic<T> * x * x * x);
 }
 
-template <class T>
+template <class X>
 void unary_of(Unary f, const Array& x, Array& y) {
+  using T = Computed<X>;
   switch (f) {
     case Unary::neg:
-      return map<T, T>(x, y, [](T v) { return -v; });
+      return map<X, X>(x, y, [](T v) { return -v; });
     case Unary::exp:
-      return map<T, T>(x, y, [](T v) { return math::exp(v); });
+      return map<X, X>(x, y, [](T v) { return math::exp(v); });
     case Unary::log:
-      return map<T, T>(x, y, [](T v) { return math::log(v); });
+      return map<X, X>(x, y, [](T v) { return math::log(v); });
     case Unary::sqrt:
-      return map<T, T>(x, y, [](T v) { return std::sqrt(v); });
+      return map<X, X>(x, y, [](T v) { return std::sqrt(v); });
     case Unary::rsqrt:
-      return map<T, T>(x, y, [](T v) { return T(1) / std::sqrt(v); });
+      return map<X, X>(x, y, [](T v) { return T(1) / std::sqrt(v); });
     case Unary::tanh:
-      return map<T, T>(x, y, [](T v) { return math::tanh(v); });
+      return map<X, X>(x, y, [](T v) { return math::tanh(v); });
     case Unary::sigmoid:
-      return map<T, T>(x, y, [](T v) { return math::sigmoid(v); });
+      return map<X, X>(x, y, [](T v) { return math::sigmoid(v); });
     case Unary::relu:
-      return map<T, T>(x, y, [](T v) { return v < T(0) ? T(0) : v; });  // a NaN stays one
+      return map<X, X>(x, y, [](T v) { return v < T(0) ? T(0) : v; });  // a NaN stays one
     case Unary::erf:
-      return map<T, T>(x, y, [](T v) { return math::erf(v); });
+      return map<X, X>(x, y, [](T v) { return math::erf(v); });
     case Unary::gelu_erf:
-      return map<T, T>(x, y, [](T v) { return v * math::normal_cdf(v); });
+      return map<X, X>(x, y, [](T v) { return v * math::normal_cdf(v); });
     case Unary::gelu_tanh:
-      return map<T, T>(x, y,
+      return map<X, X>(x, y,
                        [](T v) { return T(0.5) * v * (T(1) + math::tanh(gelu_tanh_inner(v))); });
     case Unary::silu:
-      return map<T, T>(x, y, [](T v) { return v * math::sigmoid(v); });
+      return map<X, X>(x, y, [](T v) { return v * math::sigmoid(v); });
   }
 }
 
-template <class T>
+template <class X>
 void unary_backward_of(Unary f, const Array& x, const Array& dy, Array& dx) {
+  using T = Computed<X>;
   switch (f) {
     case Unary::tanh:
-      return zip<T, T>(x, dy, dx, [](T v, T d) {
+      return zip<X, X>(x, dy, dx, [](T v, T d) {
         const T t = math::tanh(v);
         return d * (T(1) - t * t);
       });
     case Unary::sigmoid:
-      return zip<T, T>(x, dy, dx, [](T v, T d) {
+      return zip<X, X>(x, dy, dx, [](T v, T d) {
         const T s = math::sigmoid(v);
         return d * s * (T(1) - s);
       });
     case Unary::relu:
-      return zip<T, T>(x, dy, dx, [](T v, T d) { return v <= T(0) ? T(0) : d; });
+      return zip<X, X>(x, dy, dx, [](T v, T d) { return v <= T(0) ? T(0) : d; });
     case Unary::gelu_erf:
-      return zip<T, T>(x, dy, dx,
+      return zip<X, X>(x, dy, dx,
                        [](T v, T d) { return d * (math::normal_cdf(v) + v * normal_density(v)); });
     case Unary::gelu_tanh:
-      return zip<T, T>(x, dy, dx, [](T v, T d) {
+      return zip<X, X>(x, dy, dx, [](T v, T d) {
         const T t = math::tanh(gelu_tanh_inner(v));
         const T inner = kSqrt2OverPi<T> * (T(1) + T(3) * kCubic<T> * v * v);  // its derivative
         return d * T(0.5) * ((T(1) + t) + v * (T(1) - t * t) * inner);
       });
     case Unary::silu:
-      return zip<T, T>(x, dy, dx, [](T v, T d) {
+      return zip<X, X>(x, dy, dx, [](T v, T d) {
         const T s = math::sigmoid(v);
         return d * s * (T(1) + v * (T(1) - s));
       });
@@ -117,21 +123,22 @@ void unary_backward_of(Unary f, const Array& x, const Array& dy, Array& dx) {
   }
 }
 
-template <class T>
+template <class X>
 void binary_of(Binary f, const Array& a, const Array& b, Array& y) {
+  using T = Computed<X>;
   switch (f) {
     case Binary::add:
-      return zip<T, T>(a, b, y, [](T l, T r) { return l + r; });
+      return zip<X, X>(a, b, y, [](T l, T r) { return l + r; });
     case Binary::sub:
-      return zip<T, T>(a, b, y, [](T l, T r) { return l - r; });
+      return zip<X, X>(a, b, y, [](T l, T r) { return l - r; });
     case Binary::mul:
-      return zip<T, T>(a, b, y, [](T l, T r) { return l * r; });
+      return zip<X, X>(a, b, y, [](T l, T r) { return l * r; });
     case Binary::div:
-      return zip<T, T>(a, b, y, [](T l, T r) { return l / r; });
+      return zip<X, X>(a, b, y, [](T l, T r) { return l / r; });
     case Binary::pow:
-      return zip<T, T>(a, b, y, [](T l, T r) { return std::pow(l, r); });
+      return zip<X, X>(a, b, y, [](T l, T r) { return std::pow(l, r); });
     case Binary::maximum:  // a NaN on either side is the result
-      return zip<T, T>(a, b, y, [](T l, T r) { return l > r || l != l ? l : r; });
+      return zip<X, X>(a, b, y, [](T l, T r) { return l > r || l != l ? l : r; });
   }
 }
 
@@ -151,34 +158,19 @@ void compare_of(Comparison f, const Array& a, const Array& b, Array& mask) {
   }
 }
 
-template <class To, class From>
-To convert(From value) {
-  if constexpr (std::is_same_v<To, From>) {
-    return value;
-  } else if constexpr (std::is_same_v<From, BFloat16>) {
-    return convert<To>(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<To, BFloat16>) {
-    return BFloat16(static_cast<float>(value));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return value != From(0);
-  } else {
-    return static_cast<To>(value);
-  }
-}
-
 }  // namespace
 
 void unary(Unary f, const Array& x, Array& y) {
-  dispatch_floating("unary", x.dtype(), [&](auto zero) { unary_of<decltype(zero)>(f, x, y); });
+  dispatch_stored("unary", x.dtype(), [&](auto zero) { unary_of<decltype(zero)>(f, x, y); });
 }
 
 void unary_backward(Unary f, const Array& x, const Array& dy, Array& dx) {
-  dispatch_floating("unary_backward", x.dtype(),
-                    [&](auto zero) { unary_backward_of<decltype(zero)>(f, x, dy, dx); });
+  dispatch_stored("unary_backward", x.dtype(),
+                  [&](auto zero) { unary_backward_of<decltype(zero)>(f, x, dy, dx); });
 }
 
 void binary(Binary f, const Array& a, const Array& b, Array& y) {
-  dispatch_floating("binary", a.dtype(), [&](auto zero) { binary_of<decltype(zero)>(f, a, b, y); });
+  dispatch_stored("binary", a.dtype(), [&](auto zero) { binary_of<decltype(zero)>(f, a, b, y); });
 }
 
 void scale(const Array& x, double factor, Array& y) {
@@ -248,8 +240,7 @@ void masked_fill(const Array& x, const Array& mask, double value, Array& y) {
 void cast(const Array& x, Array& y) {
   dispatch_any(x.dtype(), [&](auto from) {
     dispatch_any(y.dtype(), [&](auto to) {
-      map<decltype(from), decltype(to)>(x, y,
-                                        [](decltype(from) v) { return convert<decltype(to)>(v); });
+      map<decltype(from), decltype(to)>(x, y, [](auto v) { return v; });
     });
   });
 }

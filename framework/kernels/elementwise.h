@@ -4,8 +4,9 @@
 
 namespace qkv::kernels {
 
-// Every function here takes dense arrays of one shape (f32 or f64) and fills its last argument, of
-// the same shape. The result may be one of the inputs.
+// Every function here takes dense arrays of one shape (f32 or f64; unary and binary also bf16,
+// which they compute with as f32) and fills its last argument, of the same shape. The result may be
+// one of the inputs.
 
 // clang-format off
 enum class Unary {

@@ -103,7 +103,9 @@ void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, 
     return broadcast(start, c);
   }
   if (a.dtype() == DType::bf16 && !bf16_products_are_fast()) {
-    return dnnl_matmul(widened(a), widened(b), transpose_a, transpose_b, bias, c);
+    Array wide(c.shape(), DType::f32);
+    dnnl_matmul(widened(a), widened(b), transpose_a, transpose_b, bias, wide);
+    return cast(wide, c);
   }
   if (a.dtype() == DType::f64) {
     matmul_loops<double>(transpose_a ? with_last_axes_swapped(a) : a,

@@ -1,7 +1,9 @@
 #include "framework/kernels/reduce.h"
 
 #include <algorithm>
+#include <type_traits>
 
+#include "framework/kernels/convert.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/vector.h"
 
@@ -17,37 +19,43 @@ int64_t grain_of(int64_t elements_each) {
   return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements_each));
 }
 
-template <class T>
-double sum_contiguous(const T* x, int64_t n) {
+template <class X>
+double sum_contiguous(const X* x, int64_t n) {
   double total = 0;
   for (int64_t start = 0; start < n; start += kBlock) {
-    const int64_t stop = std::min(start + kBlock, n);
-    const T* block = x + start;
-    total += sum_of(block, stop - start);
+    const int64_t count = std::min(kBlock, n - start);
+    if constexpr (std::is_same_v<X, BFloat16>) {
+      float block[kBlock];
+      std::transform(x + start, x + start + count, block, convert<float, X>);
+      total += sum_of(block, count);
+    } else {
+      total += sum_of(x + start, count);
+    }
   }
   return total;
 }
 
 // total[j] = sum of x[k * stride + j] over k < n, for j < width <= kColumns
-template <class T>
-void sum_columns(const T* x, int64_t n, int64_t stride, int64_t width, double* total) {
+template <class X>
+void sum_columns(const X* x, int64_t n, int64_t stride, int64_t width, double* total) {
+  using T = Computed<X>;
   std::fill_n(total, width, 0.0);
   T block[kColumns];
   for (int64_t start = 0; start < n; start += kBlockRows) {
     const int64_t stop = std::min(start + kBlockRows, n);
     std::fill_n(block, width, T(0));
     for (int64_t k = start; k < stop; ++k) {
-      const T* row = x + k * stride;
+      const X* row = x + k * stride;
 #pragma omp simd
-      for (int64_t j = 0; j < width; ++j) block[j] += row[j];
+      for (int64_t j = 0; j < width; ++j) block[j] += convert<T>(row[j]);
     }
 #pragma omp simd
     for (int64_t j = 0; j < width; ++j) total[j] += block[j];
   }
 }
 
-template <class T>
-void sum_of(const T* x, int64_t outer, int64_t n, int64_t inner, T* y) {
+template <class X, class T>
+void sum_along(const X* x, int64_t outer, int64_t n, int64_t inner, T* y) {
   if (inner == 1 && outer == 1) {
     *y = static_cast<T>(parallel_sum(n, kGrain, [=](int64_t begin, int64_t end) {
       return sum_contiguous(x + begin, end - begin);
@@ -124,9 +132,9 @@ void max_of(const T* x, int64_t outer, int64_t n, int64_t inner, T* y, int64_t* 
 
 void sum(const Array& x, int64_t outer, int64_t n, int64_t inner, Array& y) {
   if (outer * inner == 0) return;
-  dispatch_floating("sum", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    sum_of(x.data<T>(), outer, n, inner, y.mutable_data<T>());
+  dispatch_stored("sum", x.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    sum_along(x.data<X>(), outer, n, inner, y.mutable_data<Computed<X>>());
   });
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "framework/core/dtype.h"
+
 // Vectors of numbers, as a processor's register holds them, for the loops that a compiler does not
 // make into vector instructions by itself.
 namespace qkv::kernels {
@@ -35,6 +37,29 @@ inline Vector<T>& vector_at(T* x) {
 template <class T>
 inline const Vector<T>& vector_at(const T* x) {
   return *reinterpret_cast<const Vector<T>*>(x);
+}
+
+// As many 16-bit or 32-bit words as a vector of float has numbers.
+template <class Word>
+struct WordsOf {
+  using Type __attribute__((vector_size(kVectorLength<float> * sizeof(Word)), aligned(alignof(Word)),
+                            may_alias)) = Word;
+};
+
+// A vector of bf16 numbers as float, and a vector of float rounded to bf16 as BFloat16 rounds.
+inline Vector<float> widened(const BFloat16* x) {
+  using Words = WordsOf<uint32_t>::Type;
+  const auto halves = *reinterpret_cast<const WordsOf<uint16_t>::Type*>(x);
+  return reinterpret_cast<Vector<float>>(__builtin_convertvector(halves, Words) << 16);
+}
+
+inline void round_to(BFloat16* y, Vector<float> x) {
+  using Words = WordsOf<uint32_t>::Type;
+  using Halves = WordsOf<uint16_t>::Type;
+  const Words words = reinterpret_cast<Words>(x);
+  const Words rounded = (words + 0x7fff + ((words >> 16) & 1)) >> 16;
+  const Words nan = (words >> 16) | 0x40;
+  *reinterpret_cast<Halves*>(y) = __builtin_convertvector(x == x ? rounded : nan, Halves);
 }
 
 // n rounded up to whole vectors.

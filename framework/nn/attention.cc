@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/nn/key_value_cache.h"
+#include "framework/ops/bf16.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -60,7 +61,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
                                       ForwardContext& context, Tensor* weights) const {
-  return (*this)(x, x, mask, context, weights);
+  const Tensor input = query.operand(x);
+  return (*this)(input, input, mask, context, weights);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
@@ -70,14 +72,16 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
     fail(absl::StrCat("attention: needs x [B, T, C] with C a multiple of ", num_heads, " heads: x ",
                       x.describe()));
   }
-  Tensor keys = key(source), values = value(source);  // [B, Tk, C]
+  const Tensor input = key.operand(source);
+  Tensor keys = key.rounded(input), values = value.rounded(input);  // [B, Tk, C]
   if (context.cache) context.cache->extend(context.layers_cached++, keys, values);
-  const Tensor q = split_heads(query(x), num_heads);  // [B, Tq, H, D]
-  const Tensor k = split_heads(keys, num_heads);      // [B, Tk, H, D]
-  const Tensor v = split_heads(values, num_heads);    // [B, Tk, H, D]
-  Tensor heads;                                       // [B, Tq, H, D]
+  const Tensor q = split_heads(query.rounded(x), num_heads);  // [B, Tq, H, D]
+  const Tensor k = split_heads(keys, num_heads);              // [B, Tk, H, D]
+  const Tensor v = split_heads(values, num_heads);            // [B, Tk, H, D]
+  Tensor heads;                                               // [B, Tq, H, D]
   if (weights || weight_dropout.is_active(context)) {
-    heads = swapped(scaled_dot_product_attention(swapped(q), swapped(k), swapped(v), mask,
+    const auto operand = [](const Tensor& t) { return widened(swapped(t)); };
+    heads = swapped(scaled_dot_product_attention(operand(q), operand(k), operand(v), mask,
                                                  scale_scores, weight_dropout, context, weights));
   } else {  // the same, with no need to hold all the weights at once
     const double scale = scale_scores ? 1.0 / std::sqrt(static_cast<double>(q.dim(3))) : 1.0;

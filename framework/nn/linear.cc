@@ -1,27 +1,33 @@
 #include "framework/nn/linear.h"
 
-#include <memory>
-
-#include "framework/ops/rounded_weight.h"
+#include "framework/ops/bf16.h"
 
 namespace qkv {
-
-LinearOptions linear_options(const Initializer& init) {
-  if (!init.bf16_products()) return {};
-  return {.bf16_products = true, .rounded_weight = std::make_shared<RoundedWeight>()};
-}
 
 Linear::Linear(Initializer& init, int64_t in_features, int64_t out_features, bool with_bias,
                double standard_deviation)
     : weight(init.normal({out_features, in_features}, standard_deviation)),
       bias(with_bias ? init.zeros({out_features}) : Tensor()),
-      options(linear_options(init)) {}
+      rounded_weight(make_rounded_weight(init)) {}
 
-Tensor Linear::operator()(const Tensor& x) const { return linear(x, weight, bias, options); }
+Tensor Linear::operator()(const Tensor& x) const {
+  return linear(operand(x), weight, bias, {.rounded_weight = rounded_weight});
+}
+
+Tensor Linear::rounded(const Tensor& x) const {
+  return linear(operand(x), weight, bias,
+                {.bf16_result = rounded_weight != nullptr, .rounded_weight = rounded_weight});
+}
+
+Tensor Linear::operand(const Tensor& x) const { return rounded_weight ? cast(x, DType::bf16) : x; }
 
 void Linear::visit(Visitor& v) const {
   v.parameter("weight", weight);
   v.parameter("bias", bias);
+}
+
+std::shared_ptr<RoundedWeight> make_rounded_weight(const Initializer& init) {
+  return init.bf16_products() ? std::make_shared<RoundedWeight>() : nullptr;
 }
 
 }  // namespace qkv

@@ -1,18 +1,18 @@
 #pragma once
 
+#include <memory>
+
 #include "framework/nn/module.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 
-// How the linear layers that `init` makes multiply.
-LinearOptions linear_options(const Initializer& init);
-
 // y = x weightᵀ + bias        x [..., in_features] -> y [..., out_features]
 struct Linear {
   Tensor weight;  // [out_features, in_features], as in PyTorch
   Tensor bias;    // [out_features]; undefined: none
-  LinearOptions options;
+  // Where products are bf16, the rounded weight; nullptr: they are not.
+  std::shared_ptr<RoundedWeight> rounded_weight;
 
   Linear() = default;
   // The weight is normal with `standard_deviation`, the bias zero; products as `init` says.
@@ -20,7 +20,13 @@ struct Linear {
          double standard_deviation);
 
   Tensor operator()(const Tensor& x) const;
+  Tensor rounded(const Tensor& x) const;  // y in bf16, where products are
+  // x as it is multiplied: in bf16, where products are. For an x that several layers multiply.
+  Tensor operand(const Tensor& x) const;
   void visit(Visitor& v) const;
 };
+
+// nullptr where the products of the layers that `init` makes are not bf16.
+std::shared_ptr<RoundedWeight> make_rounded_weight(const Initializer& init);
 
 }  // namespace qkv

@@ -72,7 +72,7 @@ int64_t parameter_count(const std::vector<NamedParameter>& parameters);  // of n
 // Makes the parameters of layers, each from a stream of its own, in the order of construction.
 class Initializer {
  public:
-  // With bf16_products, linear layers multiply in bf16 (LinearOptions); dtype must be f32.
+  // With bf16_products, linear layers multiply in bf16; dtype must be f32.
   Initializer(RandomStream random, DType dtype, bool bf16_products = false)
       : random_(random), dtype_(dtype), bf16_products_(bf16_products) {}
 

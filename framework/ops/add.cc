@@ -27,6 +27,9 @@ class Add final : public Op {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == DType::bf16 && b.dtype() == DType::bf16 && a.shape() == b.shape()) {
+    return apply<Add>({a, b});  // gradients of bf16 tensors are added up
+  }
   const Pair pair = broadcast_together("add", a, b);
   return apply<Add>({pair.a, pair.b});
 }

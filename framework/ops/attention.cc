@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
@@ -74,7 +75,7 @@ class Attention final : public Op {
   Array forward(const Inputs& x) override {
     const Shape& s = x[0].shape();
     Array output(s, x[0].dtype());
-    log_sum_exp_ = Array({s[0], s[2], s[1]}, x[0].dtype());
+    log_sum_exp_ = Array({s[0], s[2], s[1]}, computed_dtype(x[0].dtype()));
     kernels::attention(x[0], x[1], x[2], masks(), options_.scale, output, log_sum_exp_);
     return output;
   }
@@ -82,7 +83,10 @@ class Attention final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& doutput) const override {
     const Tensor &query = saved.input(0), &key = saved.input(1), &value = saved.input(2);
     if (!may_fuse({query, key, value, doutput})) {
-      return backward_composed(query, key, value, options_, doutput);
+      std::vector<Tensor> gradients = backward_composed(widened(query), widened(key),
+                                                        widened(value), options_, widened(doutput));
+      for (Tensor& gradient : gradients) gradient = cast(gradient, query.dtype());
+      return gradients;
     }
     Array dquery(query.shape(), query.dtype()), dkey(key.shape(), key.dtype()),
         dvalue(value.shape(), value.dtype());
@@ -106,7 +110,7 @@ class Attention final : public Op {
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                      const AttentionOptions& options) {
   const std::string all = describe({{"query", query}, {"key", key}, {"value", value}});
-  check_floating("attention", {"query", query});
+  check_floating_or_bf16("attention", {"query", query});
   check_same_dtype("attention", {{"query", query}, {"key", key}, {"value", value}});
   if (query.rank() != 4 || key.rank() != 4 || value.rank() != 4) {
     fail(absl::StrCat("attention: all must be [B, T, H, D]: ", all));
@@ -131,7 +135,10 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options) {
   check_attention(query, key, value, options);
-  if (composed_only()) return attention_composed(query, key, value, options);
+  if (composed_only()) {
+    const Tensor output = attention_composed(widened(query), widened(key), widened(value), options);
+    return cast(output, query.dtype());
+  }
   return apply<Attention>({query, key, value}, options);
 }
 

@@ -3,6 +3,7 @@
 //                  dx = dy summed over those axes
 //   sum_to:        y = x summed over the axes that `shape` has not, or where its size is 1
 //                  dx = dy repeated along those axes
+//                  the sums of bf16 numbers are f32
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
@@ -75,7 +76,7 @@ class SumTo final : public Op {
       if (!runs[i].summed) continue;
       const std::span<const Run> all = runs;
       const int64_t outer = product(all.first(i)), inner = product(all.subspan(i + 1));
-      Array sums({outer, inner}, y.dtype());
+      Array sums({outer, inner}, computed_dtype(y.dtype()));
       kernels::sum(y, outer, runs[i].size, inner, sums);
       runs[i].size = 1;
       y = sums;
@@ -84,7 +85,7 @@ class SumTo final : public Op {
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {broadcast_to(dy, saved.shape(0))};
+    return {cast(broadcast_to(dy, saved.shape(0)), saved.dtype(0))};
   }
 
  private:
@@ -113,7 +114,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  check_floating("sum_to", {"x", x});
+  check_floating_or_bf16("sum_to", {"x", x});
   if (!stretches(shape, x.shape())) {
     fail(absl::StrCat("sum_to: ", shape.to_string(), " does not stretch to ", describe({{"x", x}}),
                       ": aligned at the right, only a size of 1 can"));
@@ -165,7 +166,7 @@ OpExamples sum_to_examples() {
                   "sum_to: [3] does not stretch to x f32[2, 4]: aligned at the right, only a size "
                   "of 1 can"},
                  {"indices", [] { sum_to(zeros({2}, DType::i64), {}); },
-                  "sum_to: needs f32 or f64: x i64[2]"}},
+                  "sum_to: needs f32, f64 or bf16: x i64[2]"}},
   };
 }
 

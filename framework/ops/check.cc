@@ -34,6 +34,11 @@ void check_floating(std::string_view op, const Argument& x) {
   fail(absl::StrCat(text(op), ": needs f32 or f64: ", describe({x})));
 }
 
+void check_floating_or_bf16(std::string_view op, const Argument& x) {
+  if (is_floating(x.tensor.dtype())) return;
+  fail(absl::StrCat(text(op), ": needs f32, f64 or bf16: ", describe({x})));
+}
+
 void check_dtype(std::string_view op, const Argument& x, DType dtype) {
   if (x.tensor.dtype() == dtype) return;
   fail(absl::StrCat(text(op), ": needs ", text(dtype_name(dtype)), ": ", describe({x})));

@@ -18,7 +18,8 @@ std::string describe(std::initializer_list<Argument> arguments);  // "a f32[4, 1
 
 // Throw Error, beginning with `op`.
 void check_same_dtype(std::string_view op, std::initializer_list<Argument> arguments);
-void check_floating(std::string_view op, const Argument& x);  // f32 or f64
+void check_floating(std::string_view op, const Argument& x);          // f32 or f64
+void check_floating_or_bf16(std::string_view op, const Argument& x);  // or bf16
 void check_dtype(std::string_view op, const Argument& x, DType dtype);
 void check_index(std::string_view op, const Argument& index, int64_t bound);  // 0 … bound - 1
 int check_axis(std::string_view op, const Argument& x, int axis);             // normalized

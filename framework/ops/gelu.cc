@@ -11,6 +11,7 @@
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
+#include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
@@ -52,7 +53,9 @@ class Gelu final : public Op {
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     const Tensor& x = saved.input(0);
-    if (!may_fuse({x, dy})) return {derivative_composed(x, form_) * dy};
+    if (!may_fuse({x, dy})) {
+      return {cast(derivative_composed(widened(x), form_) * widened(dy), x.dtype())};
+    }
     Array dx(x.shape(), x.dtype());
     kernels::unary_backward(kernel(), x.array(), dy.array(), dx);
     return {Tensor(dx)};
@@ -69,8 +72,8 @@ class Gelu final : public Op {
 }  // namespace
 
 Tensor gelu(const Tensor& x, GeluForm form) {
-  check_floating("gelu", {"x", x});
-  if (composed_only()) return gelu_composed(x, form);
+  check_floating_or_bf16("gelu", {"x", x});
+  if (composed_only()) return cast(gelu_composed(widened(x), form), x.dtype());
   return apply<Gelu>({x}, form);
 }
 
@@ -83,7 +86,7 @@ OpExamples gelu_examples() {
       .examples = {{"erf form", {{Fill::kNormal, {3, 4}}}, f(GeluForm::kErf)},
                    {"tanh form", {{Fill::kNormal, {3, 4}}}, f(GeluForm::kTanh)}},
       .errors = {{"indices", [] { gelu(zeros({2}, DType::i64)); },
-                  "gelu: needs f32 or f64: x i64[2]"}},
+                  "gelu: needs f32, f64 or bf16: x i64[2]"}},
   };
 }
 

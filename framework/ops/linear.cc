@@ -1,24 +1,24 @@
-//   y = x Wᵀ + b                       x: [rows, K], W: [N, K], b: [N], y, dy: [rows, N]
-//   dx = dy W,  dW = dyᵀ x,  db = sum(dy) over the rows
+//   y = x Wᵀ + b                       x: [..., K], W: [N, K], b: [N], y, dy: [..., N]
+//   dx = dy W,  dW = dyᵀ x,  db = sum(dy), where all axes but the last are rows
 //
-// With bf16 products x, W and dy are rounded to bf16 before they are multiplied; sums stay f32.
-// Rounding counts as the identity: its gradient is 1.
+// With x in bf16, W and dy are rounded to bf16 before they are multiplied; sums stay f32. Rounding
+// counts as the identity: its gradient is 1.
 // Micikevicius et al., "Mixed precision training", 2018.
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/matmul.h"
+#include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/rounded_weight.h"
 
 namespace qkv {
 namespace {
 
-Array one_batch(const Array& x) {  // [M, N] -> [1, M, N]
-  return x.reshaped(x.shape().inserted(0, 1));
+Tensor as_rows(const Tensor& x) {  // [..., K] -> [rows, K]
+  return reshape(x, {x.shape().without(-1).size(), x.dim(-1)});
 }
 
 class Linear final : public Op {
@@ -27,40 +27,42 @@ class Linear final : public Op {
   std::string_view name() const override { return "linear"; }
 
   Array forward(const Inputs& x) override {
-    if (options_.bf16_products) {
-      rounded_input_ = rounded_to_bf16(x[0]);
+    const Array& input = x[0];
+    if (input.dtype() == DType::bf16) {
       rounded_weight_ =
           options_.rounded_weight ? options_.rounded_weight->of(x[1]) : rounded_to_bf16(x[1]);
     }
-    const Array& input = options_.bf16_products ? rounded_input_ : x[0];
-    const Array& weight = options_.bf16_products ? rounded_weight_ : x[1];
-    const int64_t rows = input.shape()[0], n = weight.shape()[0];
-    Array y({1, rows, n}, x[0].dtype());
-    kernels::matmul(one_batch(input), one_batch(weight), false, true,
+    const Array& weight = input.dtype() == DType::bf16 ? rounded_weight_ : x[1];
+    const int64_t n = weight.shape()[0], k = weight.shape()[1];
+    const int64_t rows = input.shape().without(-1).size();
+    Array y({1, rows, n}, options_.bf16_result ? DType::bf16 : x[1].dtype());
+    kernels::matmul(input.reshaped({1, rows, k}), weight.reshaped({1, n, k}), false, true,
                     x.size() > 2 ? &x[2] : nullptr, y);
-    return y.reshaped({rows, n});
+    return y.reshaped(input.shape().with(-1, n));
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     Tensor dx, dweight, dbias;
-    const Tensor d = options_.bf16_products ? cast(dy, DType::bf16) : dy;
-    if (saved.needs(0)) dx = matmul(d, operand(saved.input(1), rounded_weight_, dy));
-    if (saved.needs(1)) {
-      dweight = matmul(d, operand(saved.input(0), rounded_input_, dy), {.transpose_a = true});
+    const bool bf16 = saved.dtype(0) == DType::bf16;
+    const Tensor d = as_rows(cast(dy, saved.dtype(0)));
+    if (saved.needs(0)) {
+      dx = reshape(matmul(d, weight(saved, dy), {.bf16_result = bf16}), saved.shape(0).dims());
     }
+    if (saved.needs(1)) dweight = matmul(d, as_rows(saved.input(0)), {.transpose_a = true});
     if (saved.size() == 2) return {dx, dweight};
     if (saved.needs(2)) dbias = sum_to(dy, saved.shape(2));
     return {dx, dweight, dbias};
   }
 
  private:
-  Tensor operand(const Tensor& x, const Array& rounded, const Tensor& dy) const {
-    if (!options_.bf16_products) return x;
-    return may_fuse({x, dy}) ? Tensor(rounded) : cast(x, DType::bf16);
+  Tensor weight(const Saved& saved, const Tensor& dy) const {
+    const Tensor& weight = saved.input(1);
+    return rounded_weight_.defined() && may_fuse({weight, dy}) ? Tensor(rounded_weight_)
+                                                               : cast(weight, saved.dtype(0));
   }
 
   LinearOptions options_;
-  Array rounded_input_, rounded_weight_;  // [rows, K], [N, K]: where products are bf16
+  Array rounded_weight_;  // [N, K]: where x is bf16
 };
 
 void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -69,13 +71,19 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     return bias.defined() ? describe({{"x", x}, {"weight", weight}, {"bias", bias}})
                           : describe({{"x", x}, {"weight", weight}});
   };
-  check_floating("linear", {"x", x});
-  check_same_dtype("linear", {{"x", x}, {"weight", weight}});
+  check_floating_or_bf16("linear", {"x", x});
+  if (options.bf16_result && x.dtype() != DType::bf16) {
+    fail(absl::StrCat("linear: only an x in bf16 has a bf16 result: ", all()));
+  }
+  const DType dtype = computed_dtype(x.dtype());
+  if (weight.dtype() != dtype || (bias.defined() && bias.dtype() != dtype)) {
+    fail(absl::StrCat("linear: ",
+                      x.dtype() == DType::bf16 ? "an x in bf16 needs an f32 weight and bias: "
+                                               : "dtypes differ: ",
+                      all(), "; cast one of them"));
+  }
   if (x.rank() < 1 || weight.rank() != 2) {
     fail(absl::StrCat("linear: x must be [..., K] and weight [N, K]: ", all()));
-  }
-  if (options.bf16_products && x.dtype() != DType::f32) {
-    fail(absl::StrCat("linear: bf16 products are those of f32 tensors: ", all()));
   }
   const int64_t inner = x.dim(-1);
   if (weight.dim(1) != inner) {
@@ -84,7 +92,6 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
                       turned ? "; weight must be [out_features, in_features]" : ""));
   }
   if (!bias.defined()) return;
-  check_same_dtype("linear", {{"x", x}, {"weight", weight}, {"bias", bias}});
   if (bias.rank() != 1 || bias.dim(0) != weight.dim(0)) {
     fail(absl::StrCat("linear: bias must be [", weight.dim(0),
                       "], as long as weight's first axis: ", all()));
@@ -96,18 +103,15 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearOptions& options) {
   check_linear(x, weight, bias, options);
-  if (composed_only() && x.rank() >= 2) {
-    const auto operand = [&](const Tensor& t) {
-      return options.bf16_products ? cast(t, DType::bf16) : t;
-    };
-    const Tensor y = matmul(operand(x), operand(weight), {.transpose_b = true});
-    return bias.defined() ? y + bias : y;
+  if (composed_only()) {
+    const Tensor product = matmul(as_rows(x), cast(weight, x.dtype()), {.transpose_b = true});
+    const Tensor y = bias.defined() ? product + bias : product;
+    const DType result = options.bf16_result ? DType::bf16 : weight.dtype();
+    return cast(reshape(y, x.shape().with(-1, weight.dim(0)).dims()), result);
   }
-  const int64_t rows = x.shape().without(-1).size();
-  std::vector<Tensor> inputs = {reshape(x, {rows, x.dim(-1)}), weight};
+  std::vector<Tensor> inputs = {x, weight};
   if (bias.defined()) inputs.push_back(bias);
-  const Tensor y = apply<Linear>(std::move(inputs), options);
-  return reshape(y, x.shape().with(-1, weight.dim(0)).dims());
+  return apply<Linear>(std::move(inputs), options);
 }
 
 OpExamples linear_examples() {
@@ -143,12 +147,17 @@ OpExamples linear_examples() {
               linear(zeros({2, 4}), zeros({4}), Tensor());
             },
             "linear: x must be [..., K] and weight [N, K]: x f32[2, 4], weight f32[4]"},
-           {"bf16 products of f64 tensors",
+           {"a bf16 weight",
             [] {
-              linear(zeros({2, 4}, DType::f64), zeros({3, 4}, DType::f64), Tensor(),
-                     {.bf16_products = true});
+              linear(zeros({2, 4}, DType::bf16), zeros({3, 4}, DType::bf16), Tensor());
             },
-            "linear: bf16 products are those of f32 tensors: x f64[2, 4], weight f64[3, 4]"},
+            "linear: an x in bf16 needs an f32 weight and bias: x bf16[2, 4], weight bf16[3, 4]; "
+            "cast one of them"},
+           {"a bf16 result of f32 products",
+            [] {
+              linear(zeros({2, 4}), zeros({3, 4}), Tensor(), {.bf16_result = true});
+            },
+            "linear: only an x in bf16 has a bf16 result: x f32[2, 4], weight f32[3, 4]"},
            {"dtypes that differ",
             [] {
               linear(zeros({2, 4}), zeros({3, 4}), zeros({3}, DType::f64));

@@ -2,7 +2,7 @@
 //   dA = dC Bᵀ,  dB = Aᵀ dC
 //
 // With transpose_a, A stands for Aᵀ in the formula, so that dA comes out transposed; B likewise.
-// bf16 operands give an f32 product, and get bf16 gradients.
+// bf16 operands give an f32 product, or a bf16 one, and get bf16 gradients. Sums are f32.
 
 #include "framework/kernels/matmul.h"
 
@@ -27,13 +27,13 @@ class Matmul final : public Op {
     const int64_t batch = a.shape()[0] == 1 ? b.shape()[0] : a.shape()[0];  // may be 0
     Array c(
         {batch, a.shape()[options_.transpose_a ? 2 : 1], b.shape()[options_.transpose_b ? 1 : 2]},
-        a.dtype() == DType::bf16 ? DType::f32 : a.dtype());
+        options_.bf16_result ? DType::bf16 : computed_dtype(a.dtype()));
     kernels::matmul(a, b, options_.transpose_a, options_.transpose_b, nullptr, c);
     return c;
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    const auto [ta, tb] = options_;
+    const bool ta = options_.transpose_a, tb = options_.transpose_b;
     const DType dtype = saved.input(0).dtype();
     const Tensor dc = cast(dy, dtype);
     Tensor da, db;
@@ -85,6 +85,10 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   check_same_dtype("matmul", {{"a", a}, {"b", b}});
   if (!is_floating(a.dtype())) {
     fail(absl::StrCat("matmul: needs f32, f64 or bf16: ", describe({{"a", a}, {"b", b}})));
+  }
+  if (options.bf16_result && a.dtype() != DType::bf16) {
+    fail(absl::StrCat("matmul: only bf16 operands have a bf16 result: ",
+                      describe({{"a", a}, {"b", b}})));
   }
   if (a.rank() < 2 || b.rank() < 2) {
     fail(absl::StrCat("matmul: needs at least two axes: ", describe({{"a", a}, {"b", b}})));
@@ -140,6 +144,11 @@ OpExamples matmul_examples() {
               matmul(zeros({2, 2}, DType::i64), zeros({2, 2}, DType::i64));
             },
             "matmul: needs f32, f64 or bf16: a i64[2, 2], b i64[2, 2]"},
+           {"a bf16 result of f32 operands",
+            [] {
+              matmul(zeros({2, 2}), zeros({2, 2}), {.bf16_result = true});
+            },
+            "matmul: only bf16 operands have a bf16 result: a f32[2, 2], b f32[2, 2]"},
            {"batches that clash",
             [] {
               matmul(zeros({2, 3, 4}), zeros({3, 4, 5}));

@@ -48,14 +48,14 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // mask 
 struct MatmulOptions {
   bool transpose_a = false;  // a is [..., K, M]
   bool transpose_b = false;  // b is [..., N, K]
+  bool bf16_result = false;  // of bf16 operands, whose product is f32 otherwise
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
-// x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product
-class RoundedWeight;  // framework/ops/rounded_weight.h
+// x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product. An
+// x in bf16 is multiplied by an f32 weight that is rounded to bf16; sums and bias are f32.
+class RoundedWeight;  // framework/ops/bf16.h
 struct LinearOptions {
-  // x, weight and in backward dy are rounded to bf16 and multiplied so; sums and results are f32,
-  // as x must be.
-  bool bf16_products = false;
+  bool bf16_result = false;  // of an x in bf16, with which it is f32 otherwise
   // Where the rounded weight is kept while it does not change; nullptr: it is made at every call.
   std::shared_ptr<RoundedWeight> rounded_weight = nullptr;
 };

@@ -5,6 +5,7 @@
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
+#include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
@@ -30,7 +31,8 @@ class Relu final : public Op {
       kernels::unary_backward(kernels::Unary::relu, y.array(), dy.array(), dx);
       return {Tensor(dx)};
     }
-    return {masked_fill(dy, is_not_positive(y.array()), 0.0)};
+    const Tensor dx = masked_fill(widened(dy), is_not_positive(widened(y).array()), 0.0);
+    return {cast(dx, y.dtype())};
   }
 
  private:
@@ -45,7 +47,7 @@ class Relu final : public Op {
 }  // namespace
 
 Tensor relu(const Tensor& x) {
-  check_floating("relu", {"x", x});
+  check_floating_or_bf16("relu", {"x", x});
   return apply<Relu>({x});
 }
 
@@ -59,7 +61,7 @@ OpExamples relu_examples() {
                     {{Fill::kApart, {6}}},
                     [](std::span<const Tensor> x) { return relu(x[0] * x[0] * x[0]); }}},
       .errors = {{"indices", [] { relu(zeros({2}, DType::i64)); },
-                  "relu: needs f32 or f64: x i64[2]"}},
+                  "relu: needs f32, f64 or bf16: x i64[2]"}},
   };
 }
 

@@ -3,12 +3,20 @@
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
+#include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
+
+Tensor silu_composed(const Tensor& x) { return x * sigmoid(x); }
+
+Tensor derivative_composed(const Tensor& x) {
+  const Tensor s = sigmoid(x);
+  return s * (1.0 + x * (1.0 - s));
+}
 
 class Silu final : public Op {
  public:
@@ -23,8 +31,7 @@ class Silu final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     const Tensor& x = saved.input(0);
     if (!may_fuse({x, dy})) {
-      const Tensor s = sigmoid(x);
-      return {s * (1.0 + x * (1.0 - s)) * dy};
+      return {cast(derivative_composed(widened(x)) * widened(dy), x.dtype())};
     }
     Array dx(x.shape(), x.dtype());
     kernels::unary_backward(kernels::Unary::silu, x.array(), dy.array(), dx);
@@ -35,8 +42,8 @@ class Silu final : public Op {
 }  // namespace
 
 Tensor silu(const Tensor& x) {
-  check_floating("silu", {"x", x});
-  if (composed_only()) return x * sigmoid(x);
+  check_floating_or_bf16("silu", {"x", x});
+  if (composed_only()) return cast(silu_composed(widened(x)), x.dtype());
   return apply<Silu>({x});
 }
 
@@ -47,7 +54,7 @@ OpExamples silu_examples() {
       .examples = {{"a matrix", {{Fill::kNormal, {3, 4}}}, f},
                    {"a scalar", {{Fill::kNormal, {}}}, f}},
       .errors = {{"indices", [] { silu(zeros({2}, DType::i64)); },
-                  "silu: needs f32 or f64: x i64[2]"}},
+                  "silu: needs f32, f64 or bf16: x i64[2]"}},
   };
 }
 

@@ -35,7 +35,7 @@ struct Precision {
 };
 const Precision kF64 = {"f64", DType::f64, false, 1e-9, 1e-12, 1e-8};
 const Precision kF32 = {"f32", DType::f32, false, 1e-4, 1e-5, 1e-4};
-// Each operand is off by up to 2^-9 = 0.002, and a gradient is what is left of several products.
+// Each operand is off by up to 2^-8 = 0.004, and a gradient is what is left of several products.
 const Precision kBf16 = {"bf16", DType::f32, true, 0.1, 1e-3, 0.05};
 
 std::ostream& operator<<(std::ostream& out, const Precision& precision) {

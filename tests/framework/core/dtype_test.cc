@@ -54,7 +54,7 @@ TEST(DTypeTest, ArithmeticIsForF32AndF64) {
   EXPECT_EQ(size(DType::f32), 4u);
   EXPECT_EQ(size(DType::f64), 8u);
   EXPECT_EQ(error_of([&] { size(DType::bf16); }),
-            "exp: needs f32 or f64, not bf16; bf16 is for matrix operands only");
+            "exp: needs f32 or f64, not bf16; cast it to f32 first");
   EXPECT_EQ(error_of([&] { size(DType::i64); }), "exp: needs f32 or f64, not i64");
 }
 

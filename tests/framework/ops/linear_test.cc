@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 
 #include "framework/autograd/backward.h"
@@ -10,13 +11,11 @@
 #include "framework/graph/op.h"
 #include "framework/kernels/random.h"
 #include "framework/ops/ops.h"
-#include "framework/ops/rounded_weight.h"
+#include "framework/ops/bf16.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
-
-const LinearOptions kBf16 = {.bf16_products = true};
 
 Tensor normal(const Shape& shape, uint64_t seed) {
   Array array(shape, DType::f32);
@@ -24,12 +23,15 @@ Tensor normal(const Shape& shape, uint64_t seed) {
   return parameter(array);
 }
 
+// As a leaf of its own.
+Tensor in_bf16(const Tensor& x) { return parameter(cast(x.detached(), DType::bf16).array()); }
+
 Tensor f64(const Tensor& x) { return cast(x.detached(), DType::f64); }
 Tensor rounded(const Tensor& x) { return f64(cast(x.detached(), DType::bf16)); }
 Tensor magnitude(const Tensor& x) { return sqrt(x * x); }
 
-// actual, in f32, is a b [+ c], in f64: the products of bf16 numbers are exact, and a sum of n
-// terms is off by at most n 2^-24 of the sum of their magnitudes.
+// actual is a b [+ c], in f64: the products of bf16 numbers are exact, a sum of n terms is off by
+// at most n 2^-24 of the sum of their magnitudes, and rounding it to bf16 by 2^-8 of itself.
 void expect_product(const Tensor& actual, const Tensor& a, const Tensor& b, const Tensor& c,
                     MatmulOptions options) {
   Tensor exact = matmul(a, b, options);
@@ -38,59 +40,76 @@ void expect_product(const Tensor& actual, const Tensor& a, const Tensor& b, cons
     exact = exact + c;
     magnitudes = magnitudes + magnitude(c);
   }
-  const int64_t terms = a.dim(options.transpose_a ? 0 : 1) + 1;
+  const double terms = static_cast<double>(a.dim(options.transpose_a ? 0 : 1) + 1);
+  const double rounding = actual.dtype() == DType::bf16 ? 0x1p-8 : 0.0;
   const auto expected = exact.to_vector(), got = actual.to_vector(), sums = magnitudes.to_vector();
   ASSERT_EQ(got.size(), expected.size());
   for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_NEAR(got[i], expected[i], static_cast<double>(terms) * 0x1p-24 * sums[i]) << i;
+    EXPECT_NEAR(got[i], expected[i], terms * 0x1p-24 * sums[i] + rounding * std::abs(expected[i]))
+        << i;
   }
 }
 
-TEST(LinearTest, Bf16ProductsAreThoseOfTheRoundedOperands) {
-  for (const Shape& sizes : {Shape{1, 1, 1}, Shape{37, 19, 23}, Shape{300, 64, 130}}) {
-    SCOPED_TRACE(sizes.to_string());
-    const int64_t rows = sizes[0], k = sizes[1], n = sizes[2];
-    const Tensor x = normal({rows, k}, 1), weight = normal({n, k}, 2), bias = normal({n}, 3);
-    const Tensor y = linear(x, weight, bias, kBf16);
-    EXPECT_EQ(y.dtype(), DType::f32);
-    expect_product(y, rounded(x), rounded(weight), f64(bias), {.transpose_b = true});
+TEST(LinearTest, Bf16ProductsAreThoseOfTheRoundedWeight) {
+  for (const bool bf16_result : {false, true}) {
+    for (const Shape& sizes : {Shape{1, 1, 1}, Shape{37, 19, 23}, Shape{300, 64, 130}}) {
+      SCOPED_TRACE(sizes.to_string());
+      const int64_t rows = sizes[0], k = sizes[1], n = sizes[2];
+      const DType result = bf16_result ? DType::bf16 : DType::f32;
+      const Tensor x = in_bf16(normal({rows, k}, 1));
+      const Tensor weight = normal({n, k}, 2), bias = normal({n}, 3);
+      const Tensor y = linear(x, weight, bias, {.bf16_result = bf16_result});
+      EXPECT_EQ(y.dtype(), result);
+      expect_product(y, f64(x), rounded(weight), f64(bias), {.transpose_b = true});
 
-    const Tensor dy = normal({rows, n}, 4);
-    const Gradients g = backward(y, {.cotangent = dy});
-    expect_product(g[x], rounded(dy), rounded(weight), Tensor(), {});
-    expect_product(g[weight], rounded(dy), rounded(x), Tensor(), {.transpose_a = true});
-    expect_product(reshape(g[bias], {1, n}), full({1, rows}, 1.0, DType::f64), f64(dy), Tensor(),
-                   {});  // not a product: not rounded
+      const Tensor dy = cast(normal({rows, n}, 4).detached(), result);
+      const Gradients g = backward(y, {.cotangent = dy});
+      EXPECT_EQ(g[x].dtype(), DType::bf16);
+      EXPECT_EQ(g[weight].dtype(), DType::f32);
+      EXPECT_EQ(g[bias].dtype(), DType::f32);
+      expect_product(g[x], rounded(dy), rounded(weight), Tensor(), {});
+      expect_product(g[weight], rounded(dy), f64(x), Tensor(), {.transpose_a = true});
+      expect_product(reshape(g[bias], {1, n}), full({1, rows}, 1.0, DType::f64), f64(dy), Tensor(),
+                     {});  // not a product: not rounded
+    }
   }
 }
 
 TEST(LinearTest, Bf16ProductsHaveAComposedTwinAndSecondDerivatives) {
-  const Tensor x = normal({9, 6}, 1), weight = normal({5, 6}, 2), bias = normal({5}, 3);
-  const Tensor dy = normal({9, 5}, 4), ddx = normal({9, 6}, 5);
-  const auto gradients = [&] {
-    const Tensor y = linear(x, weight, bias, kBf16);
-    const Gradients first = backward(y, {.cotangent = dy, .create_graph = true});
-    const Gradients second = backward(first[x], {.cotangent = ddx});
-    return std::vector<Tensor>{y, first[x], first[weight], first[bias], second[weight]};
-  };
-  const std::vector<Tensor> fused = gradients();
-  const ComposedOnly composed_only;
-  const std::vector<Tensor> composed = gradients();
-  for (size_t i = 0; i < fused.size(); ++i) {
-    SCOPED_TRACE(i);
-    expect_close(fused[i], composed[i], tolerance_of(DType::bf16));
+  for (const bool bf16_result : {false, true}) {
+    const Tensor x = in_bf16(normal({3, 3, 6}, 1)), weight = normal({5, 6}, 2);
+    const Tensor bias = normal({5}, 3), ddx = in_bf16(normal({3, 3, 6}, 5)).detached();
+    const Tensor dy = cast(normal({3, 3, 5}, 4).detached(), bf16_result ? DType::bf16 : DType::f32);
+    const auto gradients = [&] {
+      const Tensor y = linear(x, weight, bias, {.bf16_result = bf16_result});
+      const Gradients first = backward(y, {.cotangent = dy, .create_graph = true});
+      const Gradients second = backward(first[x], {.cotangent = ddx});
+      return std::vector<Tensor>{y, first[x], first[weight], first[bias], second[weight]};
+    };
+    const std::vector<Tensor> fused = gradients();
+    std::vector<Tensor> composed;
+    {
+      const ComposedOnly composed_only;
+      composed = gradients();
+    }
+    for (size_t i = 0; i < fused.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_EQ(fused[i].dtype(), composed[i].dtype());
+      expect_close(f64(fused[i]), f64(composed[i]), tolerance_of(DType::bf16));
+    }
+    // d(dx)/dW = dyᵀ ddx
+    const auto as_rows = [](const Tensor& t) { return reshape(f64(t), {9, t.dim(-1)}); };
+    expect_close(f64(fused.back()), matmul(as_rows(dy), as_rows(ddx), {.transpose_a = true}),
+                 {.relative = 2e-2, .absolute = 5e-2});
   }
-  // d(dx)/dW = dyᵀ ddx
-  expect_close(cast(fused.back(), DType::f64), matmul(f64(dy), f64(ddx), {.transpose_a = true}),
-               {.relative = 2e-2, .absolute = 5e-2});
 }
 
 TEST(LinearTest, ARoundedWeightIsKeptUntilItChanges) {
-  const LinearOptions keeps = {.bf16_products = true,
-                               .rounded_weight = std::make_shared<RoundedWeight>()};
-  const Tensor x = normal({3, 6}, 1), weight = normal({5, 6}, 2), other = normal({5, 6}, 3);
+  const LinearOptions keeps = {.rounded_weight = std::make_shared<RoundedWeight>()};
+  const Tensor x = in_bf16(normal({3, 6}, 1)), weight = normal({5, 6}, 2),
+               other = normal({5, 6}, 3);
   const auto expect_same = [&](const Tensor& w) {
-    EXPECT_EQ(bits(linear(x, w, Tensor(), keeps)), bits(linear(x, w, Tensor(), kBf16)));
+    EXPECT_EQ(bits(linear(x, w, Tensor(), keeps)), bits(linear(x, w, Tensor())));
   };
   expect_same(weight);
   expect_same(other);

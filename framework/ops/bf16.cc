@@ -1,6 +1,7 @@
-#include "framework/ops/rounded_weight.h"
+#include "framework/ops/bf16.h"
 
 #include "framework/kernels/elementwise.h"
+#include "framework/ops/ops.h"
 
 namespace qkv {
 
@@ -9,6 +10,8 @@ Array rounded_to_bf16(const Array& x) {
   kernels::cast(x, y);
   return y;
 }
+
+Tensor widened(const Tensor& x) { return cast(x, computed_dtype(x.dtype())); }
 
 Array RoundedWeight::of(const Array& weight) {
   const std::lock_guard lock(mutex_);

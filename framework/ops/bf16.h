@@ -3,11 +3,12 @@
 #include <cstdint>
 #include <mutex>
 
-#include "framework/core/array.h"
+#include "framework/graph/tensor.h"
 
 namespace qkv {
 
 Array rounded_to_bf16(const Array& x);
+Tensor widened(const Tensor& x);  // bf16 as f32, the others as they are
 
 // A weight in bf16, kept until the weight changes: it is rounded once a training step, and once for
 // all the tokens that a model writes. Thread-safe.

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "framework/core/dtype.h"
+
+namespace qkv::kernels {
+
+// computed_dtype, of C++ types.
+template <class T>
+using Computed = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
+
+template <class To, class From>
+inline To convert(From value) {
+  if constexpr (std::is_same_v<To, From>) {
+    return value;
+  } else if constexpr (std::is_same_v<From, BFloat16>) {
+    return convert<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return BFloat16(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From(0);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+// dispatch_floating, and BFloat16().
+template <class F>
+decltype(auto) dispatch_stored(std::string_view op, DType dtype, F&& f) {
+  if (dtype == DType::bf16) return f(BFloat16());
+  return dispatch_floating(op, dtype, f);
+}
+
+}  // namespace qkv::kernels
