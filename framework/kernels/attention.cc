@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "framework/kernels/convert.h"
 #include "framework/kernels/mask.h"
@@ -59,14 +61,32 @@ Sizes sizes_of(const Array& query, const Array& key, bool causal) {
   return {q[2], q[1], key.shape()[1], q[3], causal};
 }
 
+// Memory for one thread's scratch matrices. To ask for each of them would take as long as a head.
+template <class T>
+class Workspace {
+ public:
+  T* take(int64_t count) {
+    if (left_ < count) {
+      constexpr int64_t kAtATime = 16384;
+      left_ = std::max(count, kAtATime);
+      next_ = arrays_.emplace_back(Shape{left_}, dtype_of<T>).template mutable_data<T>();
+    }
+    left_ -= count;
+    return std::exchange(next_, next_ + count);
+  }
+
+ private:
+  std::vector<Array> arrays_;
+  T* next_ = nullptr;
+  int64_t left_ = 0;
+};
+
 // A matrix on one thread; rows begin at whole vectors.
 template <class T>
 class Scratch {
  public:
-  Scratch(int64_t rows, int64_t columns)
-      : stride_(whole_vectors<T>(columns)),
-        array_({rows, stride_}, std::is_same_v<T, float> ? DType::f32 : DType::f64),
-        data_(array_.template mutable_data<T>()) {}
+  Scratch(Workspace<T>& space, int64_t rows, int64_t columns)
+      : rows_(rows), stride_(whole_vectors<T>(columns)), data_(space.take(rows * stride_)) {}
 
   T* operator[](int64_t i) const { return data_ + i * stride_; }
   T* data() const { return data_; }
@@ -74,11 +94,10 @@ class Scratch {
   Rows<T> all() const { return {data_, stride_}; }
   Strided<T> rows() const { return {data_, stride_, 1}; }
   Strided<T> transposed() const { return {data_, 1, stride_}; }
-  void zero() const { std::fill_n(data_, array_.size(), T(0)); }
+  void zero() const { std::fill_n(data_, rows_ * stride_, T(0)); }
 
  private:
-  int64_t stride_;
-  Array array_;
+  int64_t rows_, stride_;
   T* data_;
 };
 
@@ -186,13 +205,13 @@ void exp_in_place(const T* shift, int64_t count, const Scratch<T>& x) {
 // What one thread needs for the forward of a head, and for the backward.
 template <class T>
 struct ForwardScratch {
-  explicit ForwardScratch(const Sizes& n)
-      : values(std::min(n.keys, kKeys), n.width),
-        weights(std::min(n.keys, kKeys), kVectorLength<T>),
-        query_t(n.width, kVectorLength<T>),
-        output(n.queries, n.width),
-        largest(1, n.queries),
-        total(1, n.queries) {}
+  ForwardScratch(Workspace<T>& space, const Sizes& n)
+      : values(space, std::min(n.keys, kKeys), n.width),
+        weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
+        query_t(space, n.width, kVectorLength<T>),
+        output(space, n.queries, n.width),
+        largest(space, 1, n.queries),
+        total(space, 1, n.queries) {}
 
   Scratch<T> values;   // [keys of a block, D]
   Scratch<T> weights;  // [keys of a block, queries of a vector]
@@ -257,20 +276,20 @@ void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T
 
 template <class T>
 struct BackwardScratch {
-  explicit BackwardScratch(const Sizes& n)
-      : keys(std::min(n.keys, kKeys), n.width),
-        dkeys(std::min(n.keys, kKeys), n.width),
-        dvalues(std::min(n.keys, kKeys), n.width),
-        weights(std::min(n.keys, kKeys), kVectorLength<T>),
-        dscores(std::min(n.keys, kKeys), kVectorLength<T>),
-        query_t(n.width, kVectorLength<T>),
-        doutput_t(n.width, kVectorLength<T>),
-        output_t(n.width, kVectorLength<T>),
-        queries(kVectorLength<T>, n.width),
-        doutputs(kVectorLength<T>, n.width),
-        dqueries(n.queries, n.width),
-        dots(1, n.queries),
-        shifts(1, n.queries) {}
+  BackwardScratch(Workspace<T>& space, const Sizes& n)
+      : keys(space, std::min(n.keys, kKeys), n.width),
+        dkeys(space, std::min(n.keys, kKeys), n.width),
+        dvalues(space, std::min(n.keys, kKeys), n.width),
+        weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
+        dscores(space, std::min(n.keys, kKeys), kVectorLength<T>),
+        query_t(space, n.width, kVectorLength<T>),
+        doutput_t(space, n.width, kVectorLength<T>),
+        output_t(space, n.width, kVectorLength<T>),
+        queries(space, kVectorLength<T>, n.width),
+        doutputs(space, kVectorLength<T>, n.width),
+        dqueries(space, n.queries, n.width),
+        dots(space, 1, n.queries),
+        shifts(space, 1, n.queries) {}
 
   Scratch<T> keys, dkeys, dvalues;          // [keys of a block, D]
   Scratch<T> weights, dscores;              // [keys of a block, queries of a vector]
@@ -361,8 +380,8 @@ class HeadRows {
  public:
   using T = Computed<X>;
 
-  HeadRows(int64_t rows, int64_t width) : rows_(rows), width_(width) {
-    if constexpr (kCopies) copies_.emplace(rows, width);
+  HeadRows(Workspace<T>& space, int64_t rows, int64_t width) : rows_(rows), width_(width) {
+    if constexpr (kCopies) copies_.emplace(space, rows, width);
   }
 
   Rows<const T> load(const Array& x, int64_t b, int64_t h) const {
@@ -449,11 +468,12 @@ void attention(const Array& query, const Array& key, const Array& value,
     T* lse = log_sum_exp.mutable_data<T>();
     struct Needs {
       explicit Needs(const Sizes& n)
-          : query(n.queries, n.width),
-            key(n.keys, n.width),
-            value(n.keys, n.width),
-            output(n.queries, n.width),
-            scratch(n) {}
+          : query(space, n.queries, n.width),
+            key(space, n.keys, n.width),
+            value(space, n.keys, n.width),
+            output(space, n.queries, n.width),
+            scratch(space, n) {}
+      Workspace<T> space;
       HeadRows<X> query, key, value, output;
       ForwardScratch<T> scratch;
     };
@@ -479,15 +499,16 @@ void attention_backward(const Array& query, const Array& key, const Array& value
     const T* lse = log_sum_exp.data<T>();
     struct Needs {
       explicit Needs(const Sizes& n)
-          : query(n.queries, n.width),
-            output(n.queries, n.width),
-            doutput(n.queries, n.width),
-            dquery(n.queries, n.width),
-            key(n.keys, n.width),
-            value(n.keys, n.width),
-            dkey(n.keys, n.width),
-            dvalue(n.keys, n.width),
-            scratch(n) {}
+          : query(space, n.queries, n.width),
+            output(space, n.queries, n.width),
+            doutput(space, n.queries, n.width),
+            dquery(space, n.queries, n.width),
+            key(space, n.keys, n.width),
+            value(space, n.keys, n.width),
+            dkey(space, n.keys, n.width),
+            dvalue(space, n.keys, n.width),
+            scratch(space, n) {}
+      Workspace<T> space;
       HeadRows<X> query, output, doutput, dquery;
       HeadRows<X> key, value, dkey, dvalue;
       BackwardScratch<T> scratch;
