@@ -129,8 +129,10 @@ class Sums {
         rows_(is_whole_vectors<T>(width) ? to : scratch.all()),
         count_(count),
         width_(width) {
-    for (int64_t i = 0; i < count; ++i) {
-      for (int64_t d = 0; d < width; d += kVectorLength<T>) vector_at(rows_[i] + d) = Vector<T>{};
+    if (stride() == columns()) {
+      std::fill_n(rows_[0], count * stride(), T(0));
+    } else {
+      for (int64_t i = 0; i < count; ++i) std::fill_n(rows_[i], columns(), T(0));
     }
   }
 
@@ -308,16 +310,6 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
   const Sums<T> dqueries(dquery, n.queries, n.width, s.dqueries);
   s.shifts.zero();
   std::copy_n(log_sum_exp, n.queries, s.shifts.data());
-  for (int64_t i = 0; i < n.queries; i += kQueries) {
-    const int64_t rows = std::min(kQueries, n.queries - i);
-    gather_columns(output, i, rows, n.width, T(1), s.output_t);
-    gather_columns(doutput, i, rows, n.width, T(1), s.doutput_t);
-    Vector<T> dots = {};
-    for (int64_t d = 0; d < n.width; ++d) {
-      dots += vector_at(s.output_t[d]) * vector_at(s.doutput_t[d]);
-    }
-    vector_at(s.dots.data() + i) = dots;
-  }
   for (int64_t j = 0; j < n.keys; j += kKeys) {
     const int64_t block = std::min(kKeys, n.keys - j);
     const Rows<const T> keys = whole_rows(key, j, block, n.width, s.keys);
@@ -337,7 +329,14 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
                        s.doutput_t.stride(), false, s.dscores.data(), s.dscores.stride());
       hide(n, i, j, count, padding, s.weights);
       exp_in_place(s.shifts.data() + i, count, s.weights);
-      const Vector<T> dots = vector_at(s.dots.data() + i);
+      Vector<T>& dots = vector_at(s.dots.data() + i);
+      if (j == 0) {  // before any other block of keys that these queries see
+        gather_columns(output, i, rows, n.width, T(1), s.output_t);
+        dots = Vector<T>{};
+        for (int64_t d = 0; d < n.width; ++d) {
+          dots += vector_at(s.output_t[d]) * vector_at(s.doutput_t[d]);
+        }
+      }
       for (int64_t k = 0; k < count; ++k) {
         Vector<T>& ds = vector_at(s.dscores[k]);
         ds = vector_at(s.weights[k]) * (ds - dots) * scale;
@@ -355,22 +354,23 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
   dqueries.store();
 }
 
-// to = from, in another type. A vector at a time: `width` is often no more than one.
+// to = from, in another type.
 template <class To, class From>
 void convert_rows(Rows<const From> from, int64_t count, int64_t width, Rows<To> to) {
-  constexpr int64_t kLength = kVectorLength<float>;
+  if (!is_whole_vectors<float>(width)) {
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t d = 0; d < width; ++d) to[i][d] = convert<To>(from[i][d]);
+    }
+    return;
+  }
   for (int64_t i = 0; i < count; ++i) {
-    const From* in = from[i];
-    To* out = to[i];
-    int64_t d = 0;
-    for (; d + kLength <= width; d += kLength) {
+    for (int64_t d = 0; d < width; d += kVectorLength<float>) {
       if constexpr (std::is_same_v<From, BFloat16>) {
-        vector_at(out + d) = widened(in + d);
+        vector_at(to[i] + d) = widened(from[i] + d);
       } else {
-        round_to(out + d, vector_at(in + d));
+        round_to(to[i] + d, vector_at(from[i] + d));
       }
     }
-    for (; d < width; ++d) out[d] = convert<To>(in[d]);
   }
 }
 
