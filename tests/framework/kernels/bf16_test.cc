@@ -1,6 +1,7 @@
 // Arithmetic on bf16 arrays: that on their numbers as f32, rounded once.
 
 #include <bit>
+#include <cstdint>
 #include <vector>
 
 #include "framework/kernels/attention.h"
@@ -116,6 +117,26 @@ TEST(Bf16, Attention) {
     expect_rounded(dq, dq32);
     expect_rounded(dk, dk32);
     expect_rounded(dv, dv32);
+  }
+}
+
+// One key gets all of the weight, and its value is the result.
+TEST(Bf16, AttentionHandsOnEveryNumber) {
+  const Shape shape{4096, 1, 1, 16};
+  Array v(shape, DType::bf16);
+  for (int64_t i = 0; i < v.size(); ++i) {
+    v.mutable_data<BFloat16>()[i].bits = static_cast<uint16_t>(i);
+  }
+  const Array zero = Array::full(shape, DType::bf16, 0.0);
+  const AttentionMasks masks = {.causal = true, .padding = nullptr};
+  Array out(shape, DType::bf16), out32(shape, DType::f32), lse({4096, 1, 1}, DType::f32);
+  attention(zero, zero, v, masks, 1.0, out, lse);
+  attention(wide(zero), wide(zero), wide(v), masks, 1.0, out32, lse);
+  expect_rounded(out, out32);
+  for (int64_t i = 0; i < v.size(); ++i) {
+    const float value = static_cast<float>(v.data<BFloat16>()[i]);
+    const float result = static_cast<float>(out.data<BFloat16>()[i]);
+    ASSERT_TRUE(value == result || (value != value && result != result)) << value << result;
   }
 }
 
