@@ -258,6 +258,12 @@ int run_verb(const Verb& verb, int argc, char** argv) {
     if (absl::StrContains(verb.argument, "CONFIG")) std::printf("\n%s", config_help().c_str());
     return 0;
   }
+  for (const cxxopts::KeyValue& given : parsed.arguments()) {
+    if (!given.value().empty() || given.key() == "argument") continue;
+    return complain(
+        absl::StrCat("--", given.key(), " needs a value; see qkv ", verb.name, " --help"),
+        kWrittenWrong);
+  }
   const Strings arguments =
       parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
   const size_t most = verb.argument.empty() ? 0 : 1,

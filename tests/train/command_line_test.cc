@@ -354,6 +354,8 @@ TEST_F(CommandLineTest, SaysWhatItDoesNotKnow) {
   expect_error(qkv({"trian", "tiny.toml"}), 2,
                "there is no verb \"trian\"; did you mean \"train\"?");
   expect_error(qkv({"train"}), 2, "qkv train takes one CONFIG; see qkv train --help");
+  expect_error(qkv({"gradcheck", "--op", "exp", "--json", ""}), 2,
+               "--json needs a value; see qkv gradcheck --help");
   expect_error(qkv({"train", "none.toml"}), 2, "cannot read none.toml: No such file or directory");
   expect_error(qkv({"eval", "nowhere"}), 2, "nowhere: no such run or checkpoint");
   expect_error(qkv({"data", "tiny.toml", "--split", "test"}), 2,
