@@ -140,7 +140,8 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   smoothing.high = 1;
   smoothing.high_excluded = true;
   list.add("precision", &train.precision, {"f32", "f64", "bf16"},
-           "The type of numbers; bf16: f32, but for what linear layers multiply.");
+           "The type of numbers; bf16: f32, but for what linear layers multiply and hand to each "
+           "other.");
   list.add("eval_interval", &train.eval_interval, 1, kInfinity, "Steps between evaluations.");
   list.add("eval_batch_size", &train.eval_batch_size, 0, kMillion,
            "Examples that an evaluation takes at a time; 0: batch_size.");

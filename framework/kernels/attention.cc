@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
-#include "framework/kernels/convert.h"
+#include "framework/kernels/head_rows.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"
@@ -26,26 +22,6 @@ constexpr int64_t kFlops = 1'000'000;  // worth a piece
 template <class T>
 constexpr T kHidden = -std::numeric_limits<T>::infinity();
 
-// One sequence's queries (or keys, values, …) for one head, in [B, T, H, D].
-template <class T>
-struct Rows {
-  T* data;
-  int64_t stride;
-  T* operator[](int64_t i) const { return data + i * stride; }
-};
-
-template <class T>
-Rows<const T> rows_of(const Array& x, int64_t b, int64_t h) {
-  const Shape& s = x.shape();
-  return {x.data<T>() + (b * s[1] * s[2] + h) * s[3], s[2] * s[3]};
-}
-
-template <class T>
-Rows<T> mutable_rows_of(Array& x, int64_t b, int64_t h) {
-  const Shape& s = x.shape();
-  return {x.mutable_data<T>() + (b * s[1] * s[2] + h) * s[3], s[2] * s[3]};
-}
-
 struct Sizes {
   int64_t heads, queries, keys, width;  // H, Tq, Tk, D
   bool causal;
@@ -59,120 +35,6 @@ struct Sizes {
 Sizes sizes_of(const Array& query, const Array& key, bool causal) {
   const Shape& q = query.shape();
   return {q[2], q[1], key.shape()[1], q[3], causal};
-}
-
-// Memory for one thread's scratch matrices. To ask for each of them would take as long as a head.
-template <class T>
-class Workspace {
- public:
-  T* take(int64_t count) {
-    if (left_ < count) {
-      constexpr int64_t kAtATime = 16384;
-      left_ = std::max(count, kAtATime);
-      next_ = arrays_.emplace_back(Shape{left_}, dtype_of<T>).template mutable_data<T>();
-    }
-    left_ -= count;
-    return std::exchange(next_, next_ + count);
-  }
-
- private:
-  std::vector<Array> arrays_;
-  T* next_ = nullptr;
-  int64_t left_ = 0;
-};
-
-// A matrix on one thread; rows begin at whole vectors.
-template <class T>
-class Scratch {
- public:
-  Scratch(Workspace<T>& space, int64_t rows, int64_t columns)
-      : rows_(rows), stride_(whole_vectors<T>(columns)), data_(space.take(rows * stride_)) {}
-
-  T* operator[](int64_t i) const { return data_ + i * stride_; }
-  T* data() const { return data_; }
-  int64_t stride() const { return stride_; }
-  Rows<T> all() const { return {data_, stride_}; }
-  Strided<T> rows() const { return {data_, stride_, 1}; }
-  Strided<T> transposed() const { return {data_, 1, stride_}; }
-  void zero() const { std::fill_n(data_, rows_ * stride_, T(0)); }
-
- private:
-  int64_t rows_, stride_;
-  T* data_;
-};
-
-template <class T>
-bool is_whole_vectors(int64_t n) {
-  return n % kVectorLength<T> == 0;
-}
-
-// The rows first, first + 1 …: those of the matrix where they are whole vectors, else copies that
-// zeros fill up.
-template <class T>
-Rows<const T> whole_rows(Rows<const T> from, int64_t first, int64_t count, int64_t width,
-                         const Scratch<T>& copies) {
-  if (is_whole_vectors<T>(width)) return {from[first], from.stride};
-  for (int64_t i = 0; i < count; ++i) {
-    std::copy_n(from[first + i], width, copies[i]);
-    std::fill(copies[i] + width, copies[i] + copies.stride(), T(0));
-  }
-  return {copies.data(), copies.stride()};
-}
-
-// Rows of sums, zero to begin with: those of the matrix where they are whole vectors, else others
-// that `store` copies to it.
-template <class T>
-class Sums {
- public:
-  Sums(Rows<T> to, int64_t count, int64_t width, const Scratch<T>& scratch)
-      : to_(to),
-        rows_(is_whole_vectors<T>(width) ? to : scratch.all()),
-        count_(count),
-        width_(width) {
-    if (stride() == columns()) {
-      std::fill_n(rows_[0], count * stride(), T(0));
-    } else {
-      for (int64_t i = 0; i < count; ++i) std::fill_n(rows_[i], columns(), T(0));
-    }
-  }
-
-  T* operator[](int64_t i) const { return rows_[i]; }
-  int64_t stride() const { return rows_.stride; }
-  int64_t columns() const { return whole_vectors<T>(width_); }
-
-  void scale(int64_t i, T factor) const {
-    for (int64_t d = 0; d < width_; d += kVectorLength<T>) vector_at(rows_[i] + d) *= factor;
-  }
-
-  void store() const {
-    if (is_whole_vectors<T>(width_)) return;
-    for (int64_t i = 0; i < count_; ++i) std::copy_n(rows_[i], width_, to_[i]);
-  }
-
- private:
-  Rows<T> to_, rows_;
-  int64_t count_, width_;
-};
-
-// to[:, i] = factor from[first + i, :], with zeros up to a whole vector.
-template <class T>
-void gather_columns(Rows<const T> from, int64_t first, int64_t count, int64_t width, T factor,
-                    const Scratch<T>& to) {
-  constexpr int kLength = kVectorLength<T>;
-  int64_t d = 0;
-  for (; count == kLength && d + kLength <= width; d += kLength) {
-    Vector<T> square[kLength];
-#pragma GCC unroll 16
-    for (int i = 0; i < kLength; ++i) square[i] = vector_at(from[first + i] + d) * factor;
-    transpose<kLength / 2>(square);
-#pragma GCC unroll 16
-    for (int i = 0; i < kLength; ++i) vector_at(to[d + i]) = square[i];
-  }
-  for (; d < width; ++d) {
-    T* column = to[d];
-    for (int64_t i = 0; i < count; ++i) column[i] = factor * from[first + i][d];
-    for (int64_t i = count; i < to.stride(); ++i) column[i] = 0;
-  }
 }
 
 // -inf for what the queries first … first + kLength - 1 don't see of the keys j … j + count - 1.
@@ -204,36 +66,36 @@ void exp_in_place(const T* shift, int64_t count, const Scratch<T>& x) {
   }
 }
 
+template <class T>
+void scale_row(T* row, int64_t columns, T factor) {
+  for (int64_t d = 0; d < columns; d += kVectorLength<T>) vector_at(row + d) *= factor;
+}
+
 // What one thread needs for the forward of a head, and for the backward.
 template <class T>
 struct ForwardScratch {
   ForwardScratch(Workspace<T>& space, const Sizes& n)
-      : values(space, std::min(n.keys, kKeys), n.width),
-        weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
+      : weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
         query_t(space, n.width, kVectorLength<T>),
-        output(space, n.queries, n.width),
         largest(space, 1, n.queries),
         total(space, 1, n.queries) {}
 
-  Scratch<T> values;   // [keys of a block, D]
-  Scratch<T> weights;  // [keys of a block, queries of a vector]
-  Scratch<T> query_t;  // [D, queries of a vector]
-  Scratch<T> output;   // [Tq, D], not yet divided by `total`
-  Scratch<T> largest,
-      total;  // of each query, over the keys so far: max(S) and sum(exp(S - max(S)))
+  Scratch<T> weights;         // [keys of a block, queries of a vector]
+  Scratch<T> query_t;         // [D, queries of a vector]
+  Scratch<T> largest, total;  // of each query, over the keys so far: max(S), sum(exp(S - max(S)))
 };
 
+// All rows are whole vectors; output begins as zeros.
 template <class T>
 void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T> value,
             const uint8_t* padding, T scale, const ForwardScratch<T>& s, Rows<T> output,
             T* log_sum_exp) {
   constexpr int64_t kQueries = kVectorLength<T>;
-  const Sums<T> sums(output, n.queries, n.width, s.output);
+  const int64_t columns = whole_vectors<T>(n.width);
   s.total.zero();
   std::fill_n(s.largest.data(), s.largest.stride(), kHidden<T>);
   for (int64_t j = 0; j < n.keys; j += kKeys) {
     const int64_t block = std::min(kKeys, n.keys - j);
-    const Rows<const T> values = whole_rows(value, j, block, n.width, s.values);
     for (int64_t i = 0; i < n.queries; i += kQueries) {
       const int64_t rows = std::min(kQueries, n.queries - i);
       const int64_t count = n.seen(i + rows - 1, j, block);
@@ -262,67 +124,53 @@ void attend(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T
       for (int64_t k = 0; k < count; ++k) sum += vector_at(s.weights[k]);
       total = total * vector_at(factor) + sum;
 
-      for (int64_t q = 0; j > 0 && q < rows; ++q) sums.scale(i + q, factor[q]);
-      small_product<T>(rows, sums.columns(), count, s.weights.transposed(), values.data,
-                       values.stride, true, sums[i], sums.stride());
+      for (int64_t q = 0; j > 0 && q < rows; ++q) scale_row(output[i + q], columns, factor[q]);
+      small_product<T>(rows, columns, count, s.weights.transposed(), value[j], value.stride, true,
+                       output[i], output.stride);
     }
   }
   for (int64_t i = 0; i < n.queries; ++i) {
     const T total = s.total.data()[i], largest = s.largest.data()[i];
     const bool sees_nothing = total == T(0);
-    sums.scale(i, sees_nothing ? T(0) : T(1) / total);
+    scale_row(output[i], columns, sees_nothing ? T(0) : T(1) / total);
     log_sum_exp[i] = sees_nothing ? T(0) : largest + math::log(total);
   }
-  sums.store();
 }
 
 template <class T>
 struct BackwardScratch {
   BackwardScratch(Workspace<T>& space, const Sizes& n)
-      : keys(space, std::min(n.keys, kKeys), n.width),
-        dkeys(space, std::min(n.keys, kKeys), n.width),
-        dvalues(space, std::min(n.keys, kKeys), n.width),
-        weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
+      : weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
         dscores(space, std::min(n.keys, kKeys), kVectorLength<T>),
         query_t(space, n.width, kVectorLength<T>),
         doutput_t(space, n.width, kVectorLength<T>),
         output_t(space, n.width, kVectorLength<T>),
-        queries(space, kVectorLength<T>, n.width),
-        doutputs(space, kVectorLength<T>, n.width),
-        dqueries(space, n.queries, n.width),
         dots(space, 1, n.queries),
         shifts(space, 1, n.queries) {}
 
-  Scratch<T> keys, dkeys, dvalues;          // [keys of a block, D]
   Scratch<T> weights, dscores;              // [keys of a block, queries of a vector]
   Scratch<T> query_t, doutput_t, output_t;  // [D, queries of a vector]
-  Scratch<T> queries, doutputs;             // [queries of a vector, D]
-  Scratch<T> dqueries;                      // [Tq, D]
   Scratch<T> dots, shifts;                  // of each query: sum_D(dO O), and log_sum_exp
 };
 
+// dquery, dkey and dvalue begin as zeros.
 template <class T>
 void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Rows<const T> value,
                      const uint8_t* padding, T scale, Rows<const T> output, const T* log_sum_exp,
                      Rows<const T> doutput, const BackwardScratch<T>& s, Rows<T> dquery,
                      Rows<T> dkey, Rows<T> dvalue) {
   constexpr int64_t kQueries = kVectorLength<T>;
-  const Sums<T> dqueries(dquery, n.queries, n.width, s.dqueries);
+  const int64_t columns = whole_vectors<T>(n.width);
   s.shifts.zero();
   std::copy_n(log_sum_exp, n.queries, s.shifts.data());
   for (int64_t j = 0; j < n.keys; j += kKeys) {
     const int64_t block = std::min(kKeys, n.keys - j);
-    const Rows<const T> keys = whole_rows(key, j, block, n.width, s.keys);
-    const Sums<T> dkeys({dkey[j], dkey.stride}, block, n.width, s.dkeys);
-    const Sums<T> dvalues({dvalue[j], dvalue.stride}, block, n.width, s.dvalues);
     for (int64_t i = 0; i < n.queries; i += kQueries) {
       const int64_t rows = std::min(kQueries, n.queries - i);
       const int64_t count = n.seen(i + rows - 1, j, block);
       if (count == 0) continue;
       gather_columns(query, i, rows, n.width, scale, s.query_t);
       gather_columns(doutput, i, rows, n.width, T(1), s.doutput_t);
-      const Rows<const T> queries = whole_rows(query, i, rows, n.width, s.queries);
-      const Rows<const T> doutputs = whole_rows(doutput, i, rows, n.width, s.doutputs);
       small_product<T>(count, kQueries, n.width, {key[j], key.stride, 1}, s.query_t.data(),
                        s.query_t.stride(), false, s.weights.data(), s.weights.stride());
       small_product<T>(count, kQueries, n.width, {value[j], value.stride, 1}, s.doutput_t.data(),
@@ -341,80 +189,15 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
         Vector<T>& ds = vector_at(s.dscores[k]);
         ds = vector_at(s.weights[k]) * (ds - dots) * scale;
       }
-      small_product<T>(count, dvalues.columns(), rows, s.weights.rows(), doutputs.data,
-                       doutputs.stride, true, dvalues[0], dvalues.stride());
-      small_product<T>(count, dkeys.columns(), rows, s.dscores.rows(), queries.data, queries.stride,
-                       true, dkeys[0], dkeys.stride());
-      small_product<T>(rows, dqueries.columns(), count, s.dscores.transposed(), keys.data,
-                       keys.stride, true, dqueries[i], dqueries.stride());
-    }
-    dkeys.store();
-    dvalues.store();
-  }
-  dqueries.store();
-}
-
-// to = from, in another type.
-template <class To, class From>
-void convert_rows(Rows<const From> from, int64_t count, int64_t width, Rows<To> to) {
-  if (!is_whole_vectors<float>(width)) {
-    for (int64_t i = 0; i < count; ++i) {
-      for (int64_t d = 0; d < width; ++d) to[i][d] = convert<To>(from[i][d]);
-    }
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t d = 0; d < width; d += kVectorLength<float>) {
-      if constexpr (std::is_same_v<From, BFloat16>) {
-        vector_at(to[i] + d) = widened(from[i] + d);
-      } else {
-        round_to(to[i] + d, vector_at(from[i] + d));
-      }
+      small_product<T>(count, columns, rows, s.weights.rows(), doutput[i], doutput.stride, true,
+                       dvalue[j], dvalue.stride);
+      small_product<T>(count, columns, rows, s.dscores.rows(), query[i], query.stride, true,
+                       dkey[j], dkey.stride);
+      small_product<T>(rows, columns, count, s.dscores.transposed(), key[j], key.stride, true,
+                       dquery[i], dquery.stride);
     }
   }
 }
-
-// A head's rows in the type that they are computed with: the array's own, or copies of bf16 ones.
-template <class X>
-class HeadRows {
- public:
-  using T = Computed<X>;
-
-  HeadRows(Workspace<T>& space, int64_t rows, int64_t width) : rows_(rows), width_(width) {
-    if constexpr (kCopies) copies_.emplace(space, rows, width);
-  }
-
-  Rows<const T> load(const Array& x, int64_t b, int64_t h) const {
-    if constexpr (kCopies) {
-      convert_rows<T, X>(rows_of<X>(x, b, h), rows_, width_, copies_->all());
-      return {copies_->data(), copies_->stride()};
-    } else {
-      return rows_of<X>(x, b, h);
-    }
-  }
-
-  // Where to write the rows that store() is called for then.
-  Rows<T> results(Array& x, int64_t b, int64_t h) const {
-    if constexpr (kCopies) {
-      return copies_->all();
-    } else {
-      return mutable_rows_of<X>(x, b, h);
-    }
-  }
-
-  void store(Array& x, int64_t b, int64_t h) const {
-    if constexpr (kCopies) {
-      convert_rows<X, T>({copies_->data(), copies_->stride()}, rows_, width_,
-                         mutable_rows_of<X>(x, b, h));
-    }
-  }
-
- private:
-  static constexpr bool kCopies = !std::is_same_v<X, T>;
-
-  int64_t rows_, width_;
-  std::optional<Scratch<T>> copies_;
-};
 
 // Calls f(b, h, scratch) for every head of every sequence.
 template <class MakeScratch, class F>
@@ -481,7 +264,7 @@ void attention(const Array& query, const Array& key, const Array& value,
     for_each_head(query, n, make_needs, [&](int64_t b, int64_t h, const Needs& s) {
       attend<T>(n, s.query.load(query, b, h), s.key.load(key, b, h), s.value.load(value, b, h),
                 padding_of(masks, b, n), static_cast<T>(scale), s.scratch,
-                s.output.results(output, b, h), lse + (b * n.heads + h) * n.queries);
+                s.output.zeros(output, b, h), lse + (b * n.heads + h) * n.queries);
       s.output.store(output, b, h);
     });
   });
@@ -518,8 +301,8 @@ void attention_backward(const Array& query, const Array& key, const Array& value
       attend_backward<T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
                          s.value.load(value, b, h), padding_of(masks, b, n), static_cast<T>(scale),
                          s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
-                         s.doutput.load(doutput, b, h), s.scratch, s.dquery.results(dquery, b, h),
-                         s.dkey.results(dkey, b, h), s.dvalue.results(dvalue, b, h));
+                         s.doutput.load(doutput, b, h), s.scratch, s.dquery.zeros(dquery, b, h),
+                         s.dkey.zeros(dkey, b, h), s.dvalue.zeros(dvalue, b, h));
       s.dquery.store(dquery, b, h);
       s.dkey.store(dkey, b, h);
       s.dvalue.store(dvalue, b, h);
