@@ -112,8 +112,7 @@ const std::vector<Verb>& verbs() {
        },
        [](const std::string& run, const cxxopts::ParseResult& parsed) {
          GenerateOptions options;
-         options.has_prompt = parsed.count("prompt") > 0;
-         if (options.has_prompt) options.prompt = parsed["prompt"].as<std::string>();
+         if (parsed.count("prompt") > 0) options.prompt = parsed["prompt"].as<std::string>();
          if (parsed.count("max-new-tokens") > 0) {
            options.max_new_tokens = parsed["max-new-tokens"].as<int64_t>();
          }

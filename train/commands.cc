@@ -68,7 +68,7 @@ absl::Status check_sampling(const GenerateOptions& options) {
   if (options.max_new_tokens.value_or(0) < 0) {
     return absl::InvalidArgumentError("--max-new-tokens must be 0 or more");
   }
-  if (!options.has_prompt || options.prompt.empty()) {
+  if (options.prompt.empty()) {
     return absl::InvalidArgumentError("--prompt TEXT is needed: what should the model go on from?");
   }
   return absl::OkStatus();

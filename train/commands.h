@@ -26,7 +26,6 @@ absl::Status eval_command(const std::string& run, Split split,
                           const std::vector<std::string>& overrides, bool json);
 
 struct GenerateOptions {
-  bool has_prompt = false;
   std::string prompt;
   std::optional<int64_t> max_new_tokens;  // none: 200 of a text; what a task's answer has room for
   SamplingOptions sampling;

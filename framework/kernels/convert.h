@@ -26,7 +26,7 @@ inline To convert(From value) {
   }
 }
 
-// dispatch_floating, and BFloat16().
+// Like dispatch_floating, also with a BFloat16 for bf16.
 template <class F>
 decltype(auto) dispatch_stored(std::string_view op, DType dtype, F&& f) {
   if (dtype == DType::bf16) return f(BFloat16());

@@ -87,9 +87,9 @@ void convert_rows(Rows<const From> from, int64_t count, int64_t width, Rows<To> 
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t d = 0; d < width; d += kVectorLength<float>) {
       if constexpr (std::is_same_v<From, BFloat16>) {
-        vector_at(to[i] + d) = widened(from[i] + d);
+        vector_at(to[i] + d) = load_bf16(from[i] + d);
       } else if constexpr (kByVectors) {
-        round_to(to[i] + d, vector_at(from[i] + d));
+        store_bf16(to[i] + d, vector_at(from[i] + d));
       }
     }
   }

@@ -74,7 +74,7 @@ void matmul_loops(const Array& a, const Array& b, const Array* bias, Array& c) {
   });
 }
 
-Array widened(const Array& x) {
+Array as_f32(const Array& x) {
   Array y(x.shape(), DType::f32);
   cast(x, y);
   return y;
@@ -103,8 +103,11 @@ void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, 
     return broadcast(start, c);
   }
   if (a.dtype() == DType::bf16 && !bf16_products_are_fast()) {
+    if (c.dtype() == DType::f32) {
+      return dnnl_matmul(as_f32(a), as_f32(b), transpose_a, transpose_b, bias, c);
+    }
     Array wide(c.shape(), DType::f32);
-    dnnl_matmul(widened(a), widened(b), transpose_a, transpose_b, bias, wide);
+    dnnl_matmul(as_f32(a), as_f32(b), transpose_a, transpose_b, bias, wide);
     return cast(wide, c);
   }
   if (a.dtype() == DType::f64) {

@@ -42,18 +42,18 @@ inline const Vector<T>& vector_at(const T* x) {
 // As many 16-bit or 32-bit words as a vector of float has numbers.
 template <class Word>
 struct WordsOf {
-  using Type __attribute__((vector_size(kVectorLength<float> * sizeof(Word)), aligned(alignof(Word)),
-                            may_alias)) = Word;
+  using Type __attribute__((vector_size(kVectorLength<float> * sizeof(Word)),
+                            aligned(alignof(Word)), may_alias)) = Word;
 };
 
 // A vector of bf16 numbers as float, and a vector of float rounded to bf16 as BFloat16 rounds.
-inline Vector<float> widened(const BFloat16* x) {
+inline Vector<float> load_bf16(const BFloat16* x) {
   using Words = WordsOf<uint32_t>::Type;
   const auto halves = *reinterpret_cast<const WordsOf<uint16_t>::Type*>(x);
   return reinterpret_cast<Vector<float>>(__builtin_convertvector(halves, Words) << 16);
 }
 
-inline void round_to(BFloat16* y, Vector<float> x) {
+inline void store_bf16(BFloat16* y, Vector<float> x) {
   using Words = WordsOf<uint32_t>::Type;
   using Halves = WordsOf<uint16_t>::Type;
   const Words words = reinterpret_cast<Words>(x);

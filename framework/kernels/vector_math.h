@@ -6,14 +6,15 @@
 #include <limits>
 #include <numbers>
 
-// The functions of <cmath> that kernels use. For double all but exp are those of <cmath>: the
-// oracle. For float, and exp, they have no branches and no calls, so that loops over them become
-// vector instructions; an element gets the same bits wherever in an array it stands. NaNs stay
-// NaNs, infinities give the limits, and results below the smallest normal number may be 0.
+// The functions of <cmath> that kernels use. For double all but exp and sigmoid are those of
+// <cmath>: the oracle. For float, and exp, they have no branches and no calls, so that loops over
+// them become vector instructions; an element gets the same bits wherever in an array it stands.
+// NaNs stay NaNs, infinities give the limits, and results below the smallest normal number may be
+// 0.
 //
 // Largest relative errors: exp, log and sigmoid 3e-7, tanh, erf and normal_cdf 1e-6 (normal_cdf in
-// its left tail x² 6e-8 more), exp of double 2.5e-16. The polynomials of float are minimax fits,
-// made with Lawson's algorithm.
+// its left tail x² 6e-8 more), exp of double 2.5e-16, its sigmoid 5e-16. The polynomials of float
+// are minimax fits, made with Lawson's algorithm.
 namespace qkv::kernels::math {
 
 inline double log(double x) { return std::log(x); }
@@ -60,7 +61,8 @@ template <>
 struct ExpOf<double> {
   using Word = uint64_t;
   static constexpr int kFractionBits = 52;
-  static constexpr double kLowest = -708.396418532264, kHighest = 709.7827128933838;
+  static constexpr double kLowest = -708.396418532264,
+                          kHighest = 0x1.62e42fefa39efp9;  // log of the largest number
   static constexpr double kRounder = 0x1.8p52;
   static constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
   // Taylor's: what is left out is below r^14 / 14!, 4e-18

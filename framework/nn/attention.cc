@@ -61,8 +61,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
                                       ForwardContext& context, Tensor* weights) const {
-  const Tensor input = query.operand(x);
-  return (*this)(input, input, mask, context, weights);
+  return (*this)(x, x, mask, context, weights);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
@@ -72,13 +71,15 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
     fail(absl::StrCat("attention: needs x [B, T, C] with C a multiple of ", num_heads, " heads: x ",
                       x.describe()));
   }
-  const Tensor input = key.operand(source);
-  Tensor keys = key.rounded(input), values = value.rounded(input);  // [B, Tk, C]
+  // Rounded to bf16 once, where products are, and not by each of the layers.
+  const Tensor of_keys = key.operand(source);
+  const Tensor of_queries = &x == &source ? of_keys : query.operand(x);
+  Tensor keys = key.rounded_result(of_keys), values = value.rounded_result(of_keys);  // [B, Tk, C]
   if (context.cache) context.cache->extend(context.layers_cached++, keys, values);
-  const Tensor q = split_heads(query.rounded(x), num_heads);  // [B, Tq, H, D]
-  const Tensor k = split_heads(keys, num_heads);              // [B, Tk, H, D]
-  const Tensor v = split_heads(values, num_heads);            // [B, Tk, H, D]
-  Tensor heads;                                               // [B, Tq, H, D]
+  const Tensor q = split_heads(query.rounded_result(of_queries), num_heads);  // [B, Tq, H, D]
+  const Tensor k = split_heads(keys, num_heads);                              // [B, Tk, H, D]
+  const Tensor v = split_heads(values, num_heads);                            // [B, Tk, H, D]
+  Tensor heads;                                                               // [B, Tq, H, D]
   if (weights || weight_dropout.is_active(context)) {
     const auto operand = [](const Tensor& t) { return widened(swapped(t)); };
     heads = swapped(scaled_dot_product_attention(operand(q), operand(k), operand(v), mask,

@@ -23,7 +23,7 @@ Tensor FeedForward::operator()(const Tensor& x, ForwardContext& context) const {
   Tensor hidden;  // [..., F]
   {
     const Scope scope("up");
-    hidden = activate(activation, up.rounded(x));
+    hidden = activate(activation, up.rounded_result(x));
   }
   const Scope scope("down");
   return dropout(down(hidden), context);

@@ -14,7 +14,7 @@ Tensor Linear::operator()(const Tensor& x) const {
   return linear(operand(x), weight, bias, {.rounded_weight = rounded_weight});
 }
 
-Tensor Linear::rounded(const Tensor& x) const {
+Tensor Linear::rounded_result(const Tensor& x) const {
   return linear(operand(x), weight, bias,
                 {.bf16_result = rounded_weight != nullptr, .rounded_weight = rounded_weight});
 }

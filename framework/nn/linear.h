@@ -20,7 +20,7 @@ struct Linear {
          double standard_deviation);
 
   Tensor operator()(const Tensor& x) const;
-  Tensor rounded(const Tensor& x) const;  // y in bf16, where products are
+  Tensor rounded_result(const Tensor& x) const;  // y in bf16, where products are
   // x as it is multiplied: in bf16, where products are. For an x that several layers multiply.
   Tensor operand(const Tensor& x) const;
   void visit(Visitor& v) const;

@@ -1,6 +1,8 @@
 //   y = a + b                          a, b, y, dy: one shape, after broadcasting
 //   da = dy,  db = dy
 
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
@@ -27,8 +29,10 @@ class Add final : public Op {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  if (a.dtype() == DType::bf16 && b.dtype() == DType::bf16 && a.shape() == b.shape()) {
-    return apply<Add>({a, b});  // gradients of bf16 tensors are added up
+  if (a.dtype() == DType::bf16 && b.dtype() == DType::bf16) {  // gradients that are added up
+    if (a.shape() == b.shape()) return apply<Add>({a, b});
+    fail(absl::StrCat("add: bf16 does not broadcast; cast it to f32 first: ",
+                      describe({{"a", a}, {"b", b}})));
   }
   const Pair pair = broadcast_together("add", a, b);
   return apply<Add>({pair.a, pair.b});

@@ -10,6 +10,7 @@
 #include "framework/graph/node.h"
 #include "framework/kernels/copy.h"
 #include "framework/kernels/reduce.h"
+#include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
@@ -113,7 +114,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
+  if (x.shape() == shape) return widened(x);
   check_floating_or_bf16("sum_to", {"x", x});
   if (!stretches(shape, x.shape())) {
     fail(absl::StrCat("sum_to: ", shape.to_string(), " does not stretch to ", describe({{"x", x}}),

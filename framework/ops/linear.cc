@@ -46,7 +46,8 @@ class Linear final : public Op {
     const bool bf16 = saved.dtype(0) == DType::bf16;
     const Tensor d = as_rows(cast(dy, saved.dtype(0)));
     if (saved.needs(0)) {
-      dx = reshape(matmul(d, weight(saved, dy), {.bf16_result = bf16}), saved.shape(0).dims());
+      dx = reshape(matmul(d, weight_operand(saved, dy), {.bf16_result = bf16}),
+                   saved.shape(0).dims());
     }
     if (saved.needs(1)) dweight = matmul(d, as_rows(saved.input(0)), {.transpose_a = true});
     if (saved.size() == 2) return {dx, dweight};
@@ -55,7 +56,7 @@ class Linear final : public Op {
   }
 
  private:
-  Tensor weight(const Saved& saved, const Tensor& dy) const {
+  Tensor weight_operand(const Saved& saved, const Tensor& dy) const {
     const Tensor& weight = saved.input(1);
     return rounded_weight_.defined() && may_fuse({weight, dy}) ? Tensor(rounded_weight_)
                                                                : cast(weight, saved.dtype(0));
@@ -77,10 +78,10 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   }
   const DType dtype = computed_dtype(x.dtype());
   if (weight.dtype() != dtype || (bias.defined() && bias.dtype() != dtype)) {
-    fail(absl::StrCat("linear: ",
-                      x.dtype() == DType::bf16 ? "an x in bf16 needs an f32 weight and bias: "
-                                               : "dtypes differ: ",
-                      all(), "; cast one of them"));
+    if (x.dtype() == DType::bf16) {
+      fail(absl::StrCat("linear: an x in bf16 needs an f32 weight and bias: ", all()));
+    }
+    fail(absl::StrCat("linear: dtypes differ: ", all(), "; cast one of them"));
   }
   if (x.rank() < 1 || weight.rank() != 2) {
     fail(absl::StrCat("linear: x must be [..., K] and weight [N, K]: ", all()));
@@ -151,8 +152,7 @@ OpExamples linear_examples() {
             [] {
               linear(zeros({2, 4}, DType::bf16), zeros({3, 4}, DType::bf16), Tensor());
             },
-            "linear: an x in bf16 needs an f32 weight and bias: x bf16[2, 4], weight bf16[3, 4]; "
-            "cast one of them"},
+            "linear: an x in bf16 needs an f32 weight and bias: x bf16[2, 4], weight bf16[3, 4]"},
            {"a bf16 result of f32 products",
             [] {
               linear(zeros({2, 4}), zeros({3, 4}), Tensor(), {.bf16_result = true});

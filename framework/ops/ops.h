@@ -51,9 +51,9 @@ struct MatmulOptions {
   bool bf16_result = false;  // of bf16 operands, whose product is f32 otherwise
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
+class RoundedWeight;  // framework/ops/bf16.h
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product. An
 // x in bf16 is multiplied by an f32 weight that is rounded to bf16; sums and bias are f32.
-class RoundedWeight;  // framework/ops/bf16.h
 struct LinearOptions {
   bool bf16_result = false;  // of an x in bf16, with which it is f32 otherwise
   // Where the rounded weight is kept while it does not change; nullptr: it is made at every call.

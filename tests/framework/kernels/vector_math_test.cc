@@ -66,6 +66,7 @@ TEST(VectorMath, GivesTheLimits) {
   EXPECT_EQ(math::exp(-0.0f), 1);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(math::exp(kInfinity), kInfinity);
+  EXPECT_NEAR(math::exp(709.782712893384) / 0x1.fffffffffff2ap1023, 1.0, 4e-16);
   EXPECT_EQ(math::exp(709.79), kInfinity);
   EXPECT_EQ(math::exp(-kInfinity), 0);
   EXPECT_EQ(math::exp(-1e300), 0);

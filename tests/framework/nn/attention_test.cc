@@ -21,8 +21,8 @@ Tensor random(const Shape& shape, uint64_t seed, double deviation = 1.0) {
   return Tensor(Array::of(shape, DType::f64, values));
 }
 
-MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale_scores = true) {
-  Initializer init(RandomStream(5), DType::f64);
+MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale_scores = true,
+                                  Initializer init = Initializer(RandomStream(5), DType::f64)) {
   const auto layer = [&] { return Linear(init, d_model, d_model, true, 0.5); };
   MultiHeadAttention attention;
   attention.query = layer();
@@ -91,6 +91,27 @@ TEST(AttentionTest, IsTheFormula) {
     EXPECT_EQ(y.shape(), (Shape{1, 5, 8}));
     expect_near(y.to_vector(), attention_by_loops(x.to_vector(), attention, 5), 1e-12);
   }
+}
+
+TEST(AttentionTest, InBf16ItIsTheFormulaUpToRounding) {
+  const MultiHeadAttention attention =
+      make_attention(8, 2, true, Initializer(RandomStream(5), DType::f32, /*bf16_products=*/true));
+  const Tensor x = cast(random({1, 5, 8}, 1), DType::f32);
+  const AttentionMask causal{.causal = true, .padding = Tensor()};
+  ForwardContext context;
+  Tensor weights;
+  const std::vector<double> expected = attention_by_loops(x.to_vector(), attention, 5);
+  for (const Tensor& y : {attention(x, causal, context), attention(x, causal, context, &weights)}) {
+    EXPECT_EQ(y.describe(), "f32[1, 5, 8]");
+    expect_near(y.to_vector(), expected, 0.05);
+  }
+  EXPECT_EQ(weights.describe(), "f32[1, 2, 5, 5]");
+
+  const Tensor query = parameter(x.array()),
+               source = parameter(cast(random({1, 7, 8}, 2), DType::f32).array());
+  const Gradients g = backward(sum(attention(query, source, {}, context)));
+  EXPECT_EQ(g[query].describe(), "f32[1, 5, 8]");
+  EXPECT_EQ(g[source].describe(), "f32[1, 7, 8]");
 }
 
 TEST(AttentionTest, WeightsOfAQuerySumToOneAndAreZeroAfterIt) {

@@ -10,8 +10,8 @@
 #include "framework/core/random.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/random.h"
-#include "framework/ops/ops.h"
 #include "framework/ops/bf16.h"
+#include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
@@ -73,6 +73,16 @@ TEST(LinearTest, Bf16ProductsAreThoseOfTheRoundedWeight) {
                      {});  // not a product: not rounded
     }
   }
+}
+
+TEST(LinearTest, AVectorInBf16) {
+  const Tensor x = in_bf16(normal({4}, 1)), weight = normal({3, 4}, 2), bias = normal({3}, 3);
+  const Tensor y = linear(x, weight, bias, {.bf16_result = true});
+  const Gradients g = backward(y, {.cotangent = in_bf16(normal({3}, 4)).detached()});
+  EXPECT_EQ(y.describe(), "bf16[3]");
+  EXPECT_EQ(g[x].describe(), "bf16[4]");
+  EXPECT_EQ(g[weight].describe(), "f32[3, 4]");
+  EXPECT_EQ(g[bias].describe(), "f32[3]");
 }
 
 TEST(LinearTest, Bf16ProductsHaveAComposedTwinAndSecondDerivatives) {
