@@ -181,7 +181,8 @@ enum class Cut { batch, rows, columns, depth };
 
 std::pair<Cut, int64_t> cut(const Problem& p) {
   constexpr int64_t kFlops = 4'000'000;  // worth a piece: 10 to 20 microseconds
-  const int64_t flops = 2 * p.batch * p.m * p.k * p.l;
+  // To read b takes as long as some 32 rows of products by it.
+  const int64_t flops = 2 * p.batch * std::max<int64_t>(p.m, 32) * p.k * p.l;
   const auto length = [&](int64_t size, int64_t most_pieces, int64_t multiple) {
     const int64_t wanted =
         std::clamp<int64_t>(flops / kFlops, 1, std::max<int64_t>(most_pieces, 1));
