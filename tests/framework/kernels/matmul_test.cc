@@ -88,12 +88,12 @@ TEST(Matmul, IsItsDefinitionInEveryTypeForEveryFlag) {
 }
 
 TEST(Matmul, LongSumsOfATransposedMatrix) {
-  for (const auto& [m, k, l] : {std::tuple{120, 2055, 130}, {16, 1024, 64}, {96, 4100, 80}}) {
+  for (const Shape& sizes : {Shape{120, 2055, 130}, Shape{16, 1024, 64}, Shape{96, 4100, 80}}) {
     const Case p = {.batch_a = 1,
                     .batch_b = 1,
-                    .m = m,
-                    .k = k,
-                    .l = l,
+                    .m = sizes[0],
+                    .k = sizes[1],
+                    .l = sizes[2],
                     .transpose_a = true,
                     .transpose_b = false,
                     .has_bias = false};
@@ -103,7 +103,7 @@ TEST(Matmul, LongSumsOfATransposedMatrix) {
     expect_same_bits_for_any_threads([&] {
       Array c(exact.shape(), DType::f32);
       matmul(a, b, true, false, nullptr, c);
-      expect_close(c, exact, 1e-5, std::sqrt(static_cast<double>(k)));
+      expect_close(c, exact, 1e-5, std::sqrt(static_cast<double>(p.k)));
       return std::vector<Array>{c};
     });
   }
