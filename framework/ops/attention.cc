@@ -68,7 +68,8 @@ std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, co
 
 class Attention final : public Op {
  public:
-  explicit Attention(const AttentionOptions& options) : options_(options) {}
+  explicit Attention(const AttentionOptions& options)
+      : options_(options), padding_(options.padding.array()) {}
   std::string_view name() const override { return "attention"; }
   Saves saves() const override { return Saves::kInputsAndOutput; }
 
@@ -96,14 +97,19 @@ class Attention final : public Op {
     return {Tensor(dquery), Tensor(dkey), Tensor(dvalue)};
   }
 
-  std::vector<Kept> kept() override { return {{"log_sum_exp", &log_sum_exp_}}; }
+  std::vector<Kept> kept() override {
+    std::vector<Kept> all = {{"log_sum_exp", &log_sum_exp_}};
+    if (padding_.defined()) all.push_back({"padding", &padding_});
+    return all;
+  }
 
  private:
   kernels::AttentionMasks masks() const {
-    return {options_.causal, options_.padding.defined() ? &options_.padding.array() : nullptr};
+    return {options_.causal, padding_.defined() ? &padding_ : nullptr};
   }
 
   AttentionOptions options_;
+  Array padding_;      // [B, Tk], undefined: none
   Array log_sum_exp_;  // [B, H, Tq]
 };
 
