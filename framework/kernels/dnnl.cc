@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -178,8 +177,12 @@ void run(const Product& product, const void* a, const void* b, const void* bias,
 
 // Which size is cut into pieces, and how long a piece is.
 enum class Cut { batch, rows, columns, depth };
+struct Pieces {
+  Cut where;
+  int64_t size, length;
+};
 
-std::pair<Cut, int64_t> cut(const Problem& p) {
+Pieces cut(const Problem& p) {
   constexpr int64_t kFlops = 4'000'000;  // worth a piece: 10 to 20 microseconds
   // To read b takes as long as some 32 rows of products by it.
   const int64_t flops = 2 * p.batch * std::max<int64_t>(p.m, 32) * p.k * p.l;
@@ -191,12 +194,12 @@ std::pair<Cut, int64_t> cut(const Problem& p) {
     const int64_t even = (size + pieces - 1) / pieces;
     return (even + multiple - 1) / multiple * multiple;
   };
-  if (p.batch >= 8 || p.batch > p.m) return {Cut::batch, length(p.batch, 16, 1)};
+  if (p.batch >= 8 || p.batch > p.m) return {Cut::batch, p.batch, length(p.batch, 16, 1)};
   // oneDNN rearranges both operands when a is transposed. Pieces of the sum share nothing, so that
   // each is rearranged once; that pays where the sum is long and the results to add are small.
   if (p.a.dtype == DType::bf16 && p.a.row_stride == 1 && p.m * p.l <= 16384 && p.k >= 1024 &&
       p.batch == 1 && !p.has_bias && p.c.dtype == DType::f32) {
-    return {Cut::depth, length(p.k, std::min<int64_t>(p.k / 512, 8), 16)};
+    return {Cut::depth, p.k, length(p.k, std::min<int64_t>(p.k / 512, 8), 16)};
   }
   // Each piece reads the other matrix whole, and rearranges it: not too many. With a transposed a
   // that costs most.
@@ -204,7 +207,7 @@ std::pair<Cut, int64_t> cut(const Problem& p) {
   const bool transposed_a = p.a.row_stride == 1;
   const int64_t few = transposed_a ? std::clamp<int64_t>(size / 128, 2, 8) : 8;
   const int64_t most_pieces = std::max(std::min(few, size / 32), size / 256);
-  return {p.m >= p.l ? Cut::rows : Cut::columns, length(size, most_pieces, 16)};
+  return {p.m >= p.l ? Cut::rows : Cut::columns, size, length(size, most_pieces, 16)};
 }
 
 Problem problem_of(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
@@ -264,13 +267,9 @@ const std::byte* at(const Array& x, int64_t element) {
 void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
                  const Array* bias, Array& c) {
   const Problem whole = problem_of(a, b, transpose_a, transpose_b, bias, c);
-  const std::pair<Cut, int64_t> chosen = cut(whole);
-  const Cut where = chosen.first;  // a lambda cannot capture a structured binding everywhere
-  const int64_t length = chosen.second;
-  const int64_t size = where == Cut::batch     ? whole.batch
-                       : where == Cut::rows    ? whole.m
-                       : where == Cut::columns ? whole.l
-                                               : whole.k;
+  const Pieces chosen = cut(whole);  // a lambda cannot capture a structured binding everywhere
+  const Cut where = chosen.where;
+  const int64_t size = chosen.size, length = chosen.length;
   const int64_t pieces = (size + length - 1) / length;
   const bool sums = where == Cut::depth && pieces > 1;
   Array results = sums ? Array({pieces, whole.m, whole.l}, c.dtype()) : c;

@@ -77,20 +77,16 @@ class Scratch {
 // to = from, in another type.
 template <class To, class From>
 void convert_rows(Rows<const From> from, int64_t count, int64_t width, Rows<To> to) {
-  constexpr bool kByVectors = std::is_same_v<From, BFloat16> != std::is_same_v<To, BFloat16>;
-  if (!kByVectors || width % kVectorLength<float> != 0) {
+  constexpr int64_t kLength = kVectorLength<Computed<From>>;
+  if (width % kLength != 0) {
     for (int64_t i = 0; i < count; ++i) {
       for (int64_t d = 0; d < width; ++d) to[i][d] = convert<To>(from[i][d]);
     }
     return;
   }
   for (int64_t i = 0; i < count; ++i) {
-    for (int64_t d = 0; d < width; d += kVectorLength<float>) {
-      if constexpr (std::is_same_v<From, BFloat16>) {
-        vector_at(to[i] + d) = load_bf16(from[i] + d);
-      } else if constexpr (kByVectors) {
-        store_bf16(to[i] + d, vector_at(from[i] + d));
-      }
+    for (int64_t d = 0; d < width; d += kLength) {
+      store_vector(to[i] + d, load_vector(from[i] + d));
     }
   }
 }

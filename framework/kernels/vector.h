@@ -46,14 +46,19 @@ struct WordsOf {
                             aligned(alignof(Word)), may_alias)) = Word;
 };
 
-// A vector of bf16 numbers as float, and a vector of float rounded to bf16 as BFloat16 rounds.
-inline Vector<float> load_bf16(const BFloat16* x) {
+// A vector of numbers: bf16 ones as float, and float rounded to bf16 as BFloat16 rounds.
+inline Vector<float> load_vector(const float* x) { return vector_at(x); }
+inline Vector<double> load_vector(const double* x) { return vector_at(x); }
+inline void store_vector(float* y, Vector<float> x) { vector_at(y) = x; }
+inline void store_vector(double* y, Vector<double> x) { vector_at(y) = x; }
+
+inline Vector<float> load_vector(const BFloat16* x) {
   using Words = WordsOf<uint32_t>::Type;
   const auto halves = *reinterpret_cast<const WordsOf<uint16_t>::Type*>(x);
   return reinterpret_cast<Vector<float>>(__builtin_convertvector(halves, Words) << 16);
 }
 
-inline void store_bf16(BFloat16* y, Vector<float> x) {
+inline void store_vector(BFloat16* y, Vector<float> x) {
   using Words = WordsOf<uint32_t>::Type;
   using Halves = WordsOf<uint16_t>::Type;
   const Words words = reinterpret_cast<Words>(x);

@@ -31,8 +31,8 @@ TEST(Bf16, VectorsAreWidenedAndRoundedAsSingleNumbers) {
     for (int64_t i = 0; i < n; ++i) {
       x[i] = std::bit_cast<float>(static_cast<uint32_t>(word) + static_cast<uint32_t>(i));
     }
-    store_bf16(rounded, vector_at(x));
-    const Vector<float> again = load_bf16(rounded);
+    store_vector(rounded, vector_at(x));
+    const Vector<float> again = load_vector(rounded);
     for (int64_t i = 0; i < n; ++i) {
       ASSERT_EQ(rounded[i].bits, BFloat16(x[i]).bits) << x[i];
       ASSERT_EQ(std::bit_cast<uint32_t>(float{again[i]}),
