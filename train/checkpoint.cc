@@ -96,6 +96,7 @@ absl::Status save_checkpoint(const std::string& path, const Config& config,
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
                    {"best_step", absl::StrCat(state.best_step)}};
+  if (state.unwritten) file.metadata["unwritten_metrics"] = metrics_to_json(*state.unwritten);
   for (const auto& [name, tensor] : parameters(model))
     file.tensors.push_back({name, tensor.array()});
   for (const auto& [name, array] : optimizer.state()) {
@@ -115,7 +116,15 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   checkpoint.max_length = metadata.integer("max_length");
   checkpoint.state = {.step = metadata.integer("step"),
                       .best_val_loss = metadata.number("best_val_loss"),
-                      .best_step = metadata.integer("best_step")};
+                      .best_step = metadata.integer("best_step"),
+                      .unwritten = {}};
+  if (file->metadata.contains("unwritten_metrics")) {
+    absl::StatusOr<Metrics> metrics = metrics_from_json(metadata.text("unwritten_metrics"));
+    if (!metrics.ok()) {
+      return problem(path, absl::StrCat("its unwritten metrics: ", metrics.status().message()));
+    }
+    checkpoint.state.unwritten = *metrics;
+  }
   const std::string toml = metadata.text("config"), texts = metadata.text("vocabulary");
   if (!metadata.missing().empty()) {
     return problem(path, absl::StrCat("its metadata has no good \"", metadata.missing(), "\""));

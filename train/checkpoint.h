@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "framework/nn/module.h"
 #include "framework/optim/optimizer.h"
 #include "models/transformer.h"
+#include "train/metrics.h"
 #include "train/options.h"
 #include "train/safetensors.h"
 
@@ -19,6 +21,9 @@ struct RunState {
   int64_t step = 0;          // steps made
   double best_val_loss = 0;  // meaningful once best_step > 0
   int64_t best_step = 0;
+  // Of the last step, where a stop came before they were in their file: what was due after that
+  // step (the evaluation, the line of metrics) is still to be done.
+  std::optional<Metrics> unwritten;
 };
 
 // A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state

@@ -140,9 +140,11 @@ absl::Status eval_command(const std::string& run, Split split,
   if (!model.ok()) return model.status();
 
   const TrainOptions& train = loaded->checkpoint.config.train;
-  const Evaluation e =
+  const absl::StatusOr<Evaluation> evaluated =
       evaluate(*model, **dataset, split,
                train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size);
+  if (!evaluated.ok()) return evaluated.status();
+  const Evaluation& e = *evaluated;
   const char* part = split == Split::kValidation ? "val" : "train";
   if (json) {
     nlohmann::ordered_json object = {{"checkpoint", loaded->path},

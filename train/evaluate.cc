@@ -45,30 +45,32 @@ struct Counts {
 
 }  // namespace
 
-Evaluation evaluate(const Transformer& model, const Dataset& dataset, Split split,
-                    int64_t batch_size) {
+absl::StatusOr<Evaluation> evaluate(const Transformer& model, const Dataset& dataset, Split split,
+                                    int64_t batch_size, const std::stop_token& stop) {
   const NoGrad no_grad;
   Counts counts;
   const int64_t examples = dataset.validation_size();
   if (split == Split::kValidation) {
     for (int64_t first = 0; first < examples; first += batch_size) {
+      if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
       counts.add(model, dataset.validation_batch(first, std::min(batch_size, examples - first)));
     }
   } else {
     const int64_t size = dataset.training_size();
     const int64_t wanted = size > 0 ? std::min(size, examples) : examples;
     for (int64_t i = 0; counts.sequences < wanted; ++i) {
+      if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
       counts.add(model, dataset.training_batch(i, batch_size));
     }
   }
   const auto share = [](auto part, int64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  return {.loss = share(counts.loss, counts.tokens),
-          .token_accuracy = share(counts.right_tokens, counts.tokens),
-          .sequence_accuracy = share(counts.right_sequences, counts.sequences),
-          .tokens = counts.tokens,
-          .sequences = counts.sequences};
+  return Evaluation{.loss = share(counts.loss, counts.tokens),
+                    .token_accuracy = share(counts.right_tokens, counts.tokens),
+                    .sequence_accuracy = share(counts.right_sequences, counts.sequences),
+                    .tokens = counts.tokens,
+                    .sequences = counts.sequences};
 }
 
 }  // namespace qkv

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <string>
+#include <stop_token>
 
+#include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/split.h"
 #include "models/transformer.h"
@@ -20,8 +21,8 @@ struct Evaluation {
 };
 
 // Over all validation examples, or over about as many of training (all of them where they are
-// fewer).
-Evaluation evaluate(const Transformer& model, const Dataset& dataset, Split split,
-                    int64_t batch_size);
+// fewer). A stop is answered after the batch that is being computed, by a Status: Cancelled.
+absl::StatusOr<Evaluation> evaluate(const Transformer& model, const Dataset& dataset, Split split,
+                                    int64_t batch_size, const std::stop_token& stop = {});
 
 }  // namespace qkv

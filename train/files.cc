@@ -2,47 +2,54 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <new>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace qkv {
 namespace {
 
+constexpr char kTemporary[] = ".tmp-";  // NAME.tmp-PROCESS-COUNT
+
 absl::Status system_error(const char* verb, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", verb, " ", path));
 }
 
-// Returns 0 or an errno.
-int write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return errno;
+// Writes the parts, one after the other. Returns 0 or an errno.
+int write_all(int file, std::span<const std::string_view> parts) {
+  std::vector<iovec> rest;
+  for (const std::string_view part : parts) {
+    if (!part.empty()) rest.push_back({const_cast<char*>(part.data()), part.size()});
+  }
+  for (size_t first = 0; first < rest.size();) {
+    const size_t count = std::min<size_t>(rest.size() - first, IOV_MAX);
+    const ssize_t written = ::writev(file, &rest[first], static_cast<int>(count));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : EIO;
+    for (auto left = static_cast<size_t>(written); left > 0;) {
+      iovec& part = rest[first];
+      const size_t taken = std::min(left, part.iov_len);
+      part = {static_cast<char*>(part.iov_base) + taken, part.iov_len - taken};
+      left -= taken;
+      if (part.iov_len == 0) ++first;
     }
-    if (written == 0) return EIO;
-    bytes.remove_prefix(static_cast<size_t>(written));
   }
   return 0;
 }
 
 // Closes, and returns 0 or an errno: on network file systems a failed write may show only here.
 int close_checked(FileDescriptor& file) { return ::close(file.release()) == 0 ? 0 : errno; }
-
-int write_parts(FileDescriptor& file, std::span<const std::string_view> parts) {
-  for (std::string_view part : parts) {
-    if (const int error = write_all(file.get(), part)) return error;
-  }
-  return 0;
-}
 
 // Some file systems know no fsync, which is no reason to fail.
 int flush_to_disk(int file) {
@@ -62,7 +69,7 @@ int flush_folder_of(const std::string& path) {
 absl::Status write_in_place(const std::string& path, std::span<const std::string_view> parts) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.is_open()) return system_error("write", path, errno);
-  int error = write_parts(file, parts);
+  int error = write_all(file.get(), parts);
   if (error == 0) error = close_checked(file);
   return error == 0 ? absl::OkStatus() : system_error("write", path, error);
 }
@@ -109,11 +116,11 @@ absl::Status write_file_atomically(const std::string& path,
   }
 
   static std::atomic<uint64_t> count{0};
-  const std::string temporary = absl::StrCat(target, ".tmp-", ::getpid(), "-", count++);
+  const std::string temporary = absl::StrCat(target, kTemporary, ::getpid(), "-", count++);
   FileDescriptor file(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.is_open()) return system_error("write", path, errno);
-  int error = write_parts(file, parts);
+  int error = write_all(file.get(), parts);
   if (error == 0) error = flush_to_disk(file.get());
   if (error == 0) error = close_checked(file);
   if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
@@ -131,6 +138,49 @@ absl::Status write_file_atomically(const std::string& path, std::string_view byt
   return write_file_atomically(path, std::span(&bytes, 1));
 }
 
+bool is_temporary(const std::string& name) {
+  const size_t end = name.rfind(kTemporary);
+  if (end == std::string::npos || end == 0) return false;
+  const std::string_view numbers = std::string_view(name).substr(end + std::strlen(kTemporary));
+  const size_t dash = numbers.find('-');
+  uint64_t process = 0, count = 0;
+  return dash != std::string::npos &&
+         absl::SimpleAtoi(absl::string_view(numbers.data(), dash), &process) &&
+         absl::SimpleAtoi(absl::string_view(numbers.data() + dash + 1, numbers.size() - dash - 1),
+                          &count);
+}
+
+absl::Status make_folder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  const std::string above = std::filesystem::path(path).parent_path();
+  if (!above.empty() && above != path) {
+    if (absl::Status status = make_folder(above); !status.ok()) return status;
+  }
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    return system_error("make the folder", path, errno);
+  }
+  if (const int flush_error = flush_folder_of(path)) {
+    return system_error("flush the folder of", path, flush_error);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status remove_temporary_files(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error)) {
+    if (!is_temporary(i->path().filename())) continue;
+    if (::unlink(i->path().c_str()) != 0 && errno != ENOENT) {
+      return system_error("remove", i->path(), errno);
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return system_error("read", folder, error.value());
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<AppendFile> AppendFile::open(const std::string& path) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file.is_open()) return system_error("write", path, errno);
@@ -140,9 +190,8 @@ absl::StatusOr<AppendFile> AppendFile::open(const std::string& path) {
 absl::Status AppendFile::append(std::string_view lines) {
   struct stat before;
   if (::fstat(file_.get(), &before) != 0) return system_error("write", path_, errno);
-  std::string bytes(lines);
-  bytes += '\n';
-  if (const int error = write_all(file_.get(), bytes)) {
+  const std::string_view parts[] = {lines, "\n"};
+  if (const int error = write_all(file_.get(), parts)) {
     // What was written of it goes again; if even that fails, cut_lines() finds the torn line.
     if (S_ISREG(before.st_mode) && ::ftruncate(file_.get(), before.st_size) != 0) {
       return system_error("mend", path_, errno);
@@ -150,6 +199,11 @@ absl::Status AppendFile::append(std::string_view lines) {
     return system_error("write", path_, error);
   }
   return absl::OkStatus();
+}
+
+absl::Status AppendFile::flush() {
+  const int error = flush_to_disk(file_.get());
+  return error == 0 ? absl::OkStatus() : system_error("flush", path_, error);
 }
 
 absl::Status cut_lines(const std::string& path,

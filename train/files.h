@@ -27,6 +27,17 @@ absl::Status write_file_atomically(const std::string& path,
                                    std::span<const std::string_view> parts);
 absl::Status write_file_atomically(const std::string& path, std::string_view bytes);
 
+// Makes the folder and those above it that are missing, each flushed to the disk with the name that
+// it has in the one above.
+absl::Status make_folder(const std::string& path);
+
+// Whether a write_file_atomically() that was killed left a file of that name behind.
+bool is_temporary(const std::string& name);
+
+// Removes such files. For whoever knows that nobody writes to the folder now. No folder: nothing to
+// do.
+absl::Status remove_temporary_files(const std::string& folder);
+
 // A file that grows by whole lines.
 class AppendFile {
  public:
@@ -36,6 +47,9 @@ class AppendFile {
   // Writes the lines and a line end after them, which stand in the file when this returns. When it
   // fails, nothing of them stays in the file.
   absl::Status append(std::string_view lines);
+
+  // What was appended is on the disk when this returns.
+  absl::Status flush();
 
   const std::string& path() const { return path_; }
 

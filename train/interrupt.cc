@@ -1,36 +1,78 @@
 #include "train/interrupt.h"
 
-#include <csignal>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
 
 namespace qkv {
 namespace {
 
-constexpr int kEnds[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+constexpr int kEnd = SIGTERM;  // sent to the waiting thread alone, when the guard goes
 
-volatile std::sig_atomic_t signals_seen = 0;
-
-void note(int) { signals_seen = 1; }
-
-void install(int signal, unsigned flags) {
+bool is_ignored(int signal) {
   struct sigaction action = {};
-  action.sa_handler = note;
-  action.sa_flags = static_cast<int>(SA_RESTART | flags);
-  sigaction(signal, &action, nullptr);
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+struct sigaction plain_action(void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  return action;
+}
+
+// As if nobody had waited for the signal: the parent sees which one it was.
+[[noreturn]] void end_process(int signal) {
+  const struct sigaction by_default = plain_action(SIG_DFL);
+  sigaction(signal, &by_default, nullptr);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  raise(signal);
+  _exit(128 + signal);  // the first process of a container outlives its signals
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  signals_seen = 0;
-  for (const int signal : kEnds) install(signal, SA_RESETHAND);  // the second one is the end
-  install(SIGPIPE, 0);  // whoever read standard output has gone; every later line says so again
+  sigemptyset(&stops_);
+  sigaddset(&stops_, kEnd);
+  for (const int signal : kStops) {
+    if (!is_ignored(signal)) sigaddset(&stops_, signal);
+  }
+  const struct sigaction ignore = plain_action(SIG_IGN);
+  sigaction(SIGPIPE, &ignore, &pipe_before_);
+  pthread_sigmask(SIG_BLOCK, &stops_, &before_);
+  try {
+    waiting_ = std::thread([this] { wait_for_signals(); });
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    fail(absl::StrCat("cannot start the thread that waits for Ctrl-C: ", error.code().message()));
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  for (const int signal : kEnds) std::signal(signal, SIG_DFL);
-  std::signal(SIGPIPE, SIG_DFL);
+  end_.request_stop();
+  pthread_kill(waiting_.native_handle(), kEnd);
+  waiting_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  sigaction(SIGPIPE, &pipe_before_, nullptr);
 }
 
-bool InterruptGuard::interrupted() const { return signals_seen != 0; }
+void InterruptGuard::wait_for_signals() {
+  while (true) {
+    int signal = 0;
+    sigwait(&stops_, &signal);
+    if (end_.stop_requested()) return;
+    if (is_ignored(signal)) continue;
+    // SIGXCPU comes again every second of processor time, asked for or not.
+    if (!stop_.request_stop() && signal != SIGXCPU) end_process(signal);
+  }
+}
 
 }  // namespace qkv

@@ -14,10 +14,12 @@ namespace {
 constexpr int64_t kTextLength = 120;
 constexpr int64_t kTextPrompt = 16;
 
+using EachToken = std::function<bool(int64_t)>;
+
 std::string describe_answer(const Transformer& model, const Vocabulary& vocabulary,
-                            const Example& example) {
+                            const Example& example, const EachToken& each) {
   const auto answer =
-      generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0});
+      generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0}, each);
   return absl::StrCat("  ", escape(vocabulary.decode(example.prompt)), "  expected ",
                       escape(vocabulary.decode(example.answer)), "  answered ",
                       escape(vocabulary.decode(answer)),
@@ -25,24 +27,27 @@ std::string describe_answer(const Transformer& model, const Vocabulary& vocabula
 }
 
 std::string describe_text(const Transformer& model, const Vocabulary& vocabulary,
-                          const Example& example) {
+                          const Example& example, const EachToken& each) {
   std::vector<int64_t> prompt = example.prompt;
   prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
-  const auto text = generate(model, prompt, kTextLength, {.temperature = 0.8});
+  const auto text = generate(model, prompt, kTextLength, {.temperature = 0.8}, each);
   return absl::StrCat("  ", escape(vocabulary.decode(prompt)), " | ",
                       escape(vocabulary.decode(text)));
 }
 
 }  // namespace
 
-std::string describe_samples(const Transformer& model, const Dataset& dataset, int64_t count) {
+absl::StatusOr<std::string> describe_samples(const Transformer& model, const Dataset& dataset,
+                                             int64_t count, const std::stop_token& stop) {
+  const EachToken goes_on = [&](int64_t) { return !stop.stop_requested(); };
+  const auto describe = dataset.has_answers() ? describe_answer : describe_text;
   std::string text;
   const int64_t shown = std::min(dataset.has_answers() ? count : 1, dataset.validation_size());
   for (int64_t i = 0; i < shown; ++i) {
     const Example example = dataset.validation_example(i);
     absl::StrAppend(&text, i > 0 ? "\n" : "",
-                    dataset.has_answers() ? describe_answer(model, dataset.vocabulary(), example)
-                                          : describe_text(model, dataset.vocabulary(), example));
+                    describe(model, dataset.vocabulary(), example, goes_on));
+    if (stop.stop_requested()) return absl::CancelledError("the samples were stopped");
   }
   return text;
 }

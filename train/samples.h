@@ -1,8 +1,10 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "models/transformer.h"
 
@@ -10,8 +12,10 @@ namespace qkv {
 
 // The first `count` validation examples as a person reads them, a line each: what was asked, what
 // was expected, what the model answered (always the most likely token), and whether that is right.
-// Text: a piece and how the model goes on.
-std::string describe_samples(const Transformer& model, const Dataset& dataset, int64_t count);
+// Text: a piece and how the model goes on. A stop is answered after the token that is being made,
+// by a Status: Cancelled.
+absl::StatusOr<std::string> describe_samples(const Transformer& model, const Dataset& dataset,
+                                             int64_t count, const std::stop_token& stop = {});
 
 // Cuts samples.txt, whose parts begin with a line "step N", after the part of `last_step`.
 absl::Status cut_samples(const std::string& path, int64_t last_step);

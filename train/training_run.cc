@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,15 +38,21 @@ double seconds_since(Clock::time_point start) {
 // One training run, from its folder's first file to its last.
 class TrainingRun {
  public:
-  TrainingRun(const Config& config, const Dataset& dataset, RunFolder folder)
-      : config_(config), dataset_(dataset), folder_(std::move(folder)), trainer_(config, dataset) {}
+  TrainingRun(const Config& config, const Dataset& dataset, RunFolder folder, std::stop_token stop)
+      : config_(config),
+        dataset_(dataset),
+        folder_(std::move(folder)),
+        stop_(std::move(stop)),
+        trainer_(config, dataset) {}
 
   // Call it before run(), and after a restore.
   void take_profile() { profile_.emplace(folder_, config_.train.steps - trainer_.steps_made()); }
 
   // Goes on from the run's last checkpoint. Nothing in the folder changes before all of it fits.
   absl::Status restore_last() {
-    const std::string path = folder_.newest_checkpoint();
+    const absl::StatusOr<std::string> newest = folder_.newest_checkpoint();
+    if (!newest.ok()) return newest.status();
+    const std::string& path = *newest;
     absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
     if (!checkpoint.ok()) return checkpoint.status();
     Config comparable = checkpoint->config;
@@ -62,6 +69,7 @@ class TrainingRun {
     }
     state_ = checkpoint->state;
     absl::StatusOr<std::vector<Metrics>> before = read_metrics(folder_.metrics());
+    if (absl::IsNotFound(before.status())) before.emplace();  // somebody has removed them
     if (!before.ok()) return before.status();
     for (const Metrics& metrics : *before) {
       if (metrics.step > state_.step) break;
@@ -71,13 +79,40 @@ class TrainingRun {
         !s.ok()) {
       return s;
     }
-    if (absl::Status s = cut_metrics(folder_.metrics(), state_.step); !s.ok()) return s;
-    return cut_samples(folder_.samples(), state_.step);
+    const int64_t last_step = state_.unwritten ? state_.step - 1 : state_.step;
+    if (absl::Status s = cut_metrics(folder_.metrics(), last_step); !s.ok()) return s;
+    if (absl::Status s = cut_samples(folder_.samples(), last_step); !s.ok()) return s;
+    return open_files();
   }
 
   // A run that has not made a step yet can be resumed, too.
-  absl::Status save_first() const { return save(folder_.last_checkpoint()); }
+  absl::Status begin() {
+    if (absl::Status s = open_files(); !s.ok()) return s;
+    return save(folder_.last_checkpoint());
+  }
 
+  absl::StatusOr<RunOutcome> run() {
+    Progress progress(trainer_.steps_made(), config_.train.steps);
+    if (trainer_.steps_made() == config_.train.steps && !state_.unwritten) {
+      progress.say(absl::StrCat("this run is finished: all ", config_.train.steps,
+                                " steps were made before"));
+      return finish(progress);
+    }
+    introduce(progress);
+    absl::Status status =
+        state_.unwritten ? after_step(*state_.unwritten, progress) : absl::OkStatus();
+    while (status.ok() && trainer_.steps_made() < config_.train.steps && !stop_.stop_requested()) {
+      status = step(progress);
+    }
+    if (absl::IsCancelled(status) || (status.ok() && trainer_.steps_made() < config_.train.steps)) {
+      status = stop(progress);
+      if (status.ok()) return RunOutcome::kInterrupted;
+    }
+    if (!status.ok()) return explained(status);
+    return finish(progress);
+  }
+
+ private:
   absl::Status open_files() {
     absl::StatusOr<AppendFile> metrics = AppendFile::open(folder_.metrics());
     if (!metrics.ok()) return metrics.status();
@@ -88,23 +123,6 @@ class TrainingRun {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<RunOutcome> run() {
-    const InterruptGuard interrupt;
-    Progress progress(trainer_.steps_made(), config_.train.steps);
-    if (trainer_.steps_made() == config_.train.steps) {
-      progress.say(absl::StrCat("this run is finished: all ", config_.train.steps,
-                                " steps were made before"));
-      return finish(progress);
-    }
-    introduce(progress);
-    while (trainer_.steps_made() < config_.train.steps) {
-      if (interrupt.interrupted()) return stop(progress);
-      if (absl::Status status = step(progress); !status.ok()) return with_what_is_kept(status);
-    }
-    return finish(progress);
-  }
-
- private:
   void introduce(Progress& progress) const {
     const auto all = parameters(trainer_.model());
     progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config_.name,
@@ -138,17 +156,28 @@ class TrainingRun {
     metrics.tokens_per_second = static_cast<double>(tokens_since_log_) / seconds_since_log_;
     metrics.elapsed_seconds = elapsed_seconds_;
 
+    return after_step(metrics, progress);
+  }
+
+  // Evaluates, writes and saves what is due after a step. A stop meanwhile leaves all of it to the
+  // run that goes on.
+  absl::Status after_step(Metrics metrics, Progress& progress) {
     const bool last = state_.step == config_.train.steps;
     const bool evaluates = last || state_.step % config_.train.eval_interval == 0;
+    const bool logs = evaluates || state_.step % config_.train.log_interval == 0;
+    if (!evaluates) progress.step(metrics);
+    if (logs) {
+      state_.unwritten = metrics;
+      if (absl::Status status = check_folder(); !status.ok()) return status;
+    }
     if (evaluates) {
       if (absl::Status status = evaluate_now(metrics, progress); !status.ok()) return status;
-    } else {
-      progress.step(metrics);
     }
-    if (evaluates || state_.step % config_.train.log_interval == 0) {
+    if (logs) {
       if (absl::Status status = metrics_->append(metrics_to_json(metrics)); !status.ok()) {
         return status;
       }
+      state_.unwritten.reset();
       tokens_since_log_ = 0;
       seconds_since_log_ = 0;
     }
@@ -158,25 +187,30 @@ class TrainingRun {
   absl::Status evaluate_now(Metrics& metrics, Progress& progress) {
     const int64_t batch_size = config_.train.eval_batch_size > 0 ? config_.train.eval_batch_size
                                                                  : config_.train.batch_size;
-    const Evaluation validation =
-        evaluate(trainer_.model(), dataset_, Split::kValidation, batch_size);
-    if (!std::isfinite(validation.loss)) {
+    const absl::StatusOr<Evaluation> validation =
+        evaluate(trainer_.model(), dataset_, Split::kValidation, batch_size, stop_);
+    if (!validation.ok()) return validation.status();
+    if (!std::isfinite(validation->loss)) {
       return absl::DataLossError(absl::StrCat(
-          "step ", metrics.step, ": the validation loss is ", validation.loss,
+          "step ", metrics.step, ": the validation loss is ", validation->loss,
           ", not a finite number; nothing of this step was saved. A lower learning_rate or more "
           "warmup_steps may help"));
     }
-    metrics.val_loss = validation.loss;
+    metrics.val_loss = validation->loss;
     if (dataset_.has_answers()) {
-      metrics.val_token_accuracy = validation.token_accuracy;
-      metrics.val_sequence_accuracy = validation.sequence_accuracy;
-      metrics.train_sequence_accuracy =
-          evaluate(trainer_.model(), dataset_, Split::kTraining, batch_size).sequence_accuracy;
+      metrics.val_token_accuracy = validation->token_accuracy;
+      metrics.val_sequence_accuracy = validation->sequence_accuracy;
+      const absl::StatusOr<Evaluation> training =
+          evaluate(trainer_.model(), dataset_, Split::kTraining, batch_size, stop_);
+      if (!training.ok()) return training.status();
+      metrics.train_sequence_accuracy = training->sequence_accuracy;
     }
+    const absl::StatusOr<std::string> samples =
+        describe_samples(trainer_.model(), dataset_, kSamples, stop_);
+    if (!samples.ok()) return samples.status();
     progress.evaluation(metrics);
-    const std::string samples = describe_samples(trainer_.model(), dataset_, kSamples);
-    progress.say(samples);
-    return samples_->append(absl::StrCat("step ", metrics.step, "\n", samples, "\n"));
+    progress.say(*samples);
+    return samples_->append(absl::StrCat("step ", metrics.step, "\n", *samples, "\n"));
   }
 
   // The metrics of a step stand in their file before its checkpoint does.
@@ -208,21 +242,42 @@ class TrainingRun {
     });
   }
 
-  absl::Status save(const std::string& path) const {
+  // On the disk, too, metrics and samples come before the checkpoint that goes on from them.
+  absl::Status save(const std::string& path) {
+    if (absl::Status status = metrics_->flush(); !status.ok()) return status;
+    if (absl::Status status = samples_->flush(); !status.ok()) return status;
     return save_checkpoint(path, config_, dataset_.vocabulary(), trainer_.model(),
                            trainer_.optimizer(), state_);
   }
 
-  absl::Status with_what_is_kept(const absl::Status& status) const {
+  // Where somebody has moved the folder, what would be lost is saved there.
+  absl::Status check_folder() {
+    const std::string before = folder_.path();
+    absl::StatusOr<bool> moved = folder_.follow();
+    if (!moved.ok() || !*moved) return moved.status();
+    if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
+    return absl::AbortedError(
+        absl::StrCat(before, " was moved to ", folder_.path(),
+                     " while the run trained into it; saved there after step ", state_.step,
+                     ", and --resume --out ", folder_.path(), " goes on"));
+  }
+
+  // The error, or the one behind it, with what is kept.
+  absl::Status explained(absl::Status status) {
+    if (!absl::IsDataLoss(status) && !absl::IsAborted(status)) {
+      if (absl::Status moved = check_folder(); !moved.ok()) status = moved;
+    }
+    if (folder_.newest_checkpoint().value_or("").empty()) return status;
     return absl::Status(status.code(), absl::StrCat(status.message(), "; the checkpoints in ",
                                                     folder_.path(), " are kept"));
   }
 
-  absl::StatusOr<RunOutcome> stop(Progress& progress) {
+  absl::Status stop(Progress& progress) {
+    if (absl::Status status = check_folder(); !status.ok()) return status;
     if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
     progress.say(absl::StrCat("stopped after step ", state_.step, " of ", config_.train.steps,
                               "; saved. The same command with --resume goes on"));
-    return RunOutcome::kInterrupted;
+    return absl::OkStatus();
   }
 
   absl::StatusOr<RunOutcome> finish(Progress& progress) {
@@ -239,6 +294,7 @@ class TrainingRun {
   const Config config_;
   const Dataset& dataset_;
   RunFolder folder_;
+  std::stop_token stop_;
   std::optional<AppendFile> metrics_, samples_;
   Trainer trainer_;
   RunState state_;
@@ -276,6 +332,7 @@ absl::StatusOr<RunFolder> open_folder(const std::string& path, const Config& con
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options) {
   const Config& config = loaded.config;
+  const InterruptGuard interrupt;
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config.data, config.seed);
   if (!dataset.ok()) return dataset.status();
@@ -283,10 +340,9 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
   absl::StatusOr<RunFolder> folder = open_folder(out, config, options.resume);
   if (!folder.ok()) return folder.status();
-  TrainingRun run(config, **dataset, *std::move(folder));
-  const absl::Status begun = options.resume ? run.restore_last() : run.save_first();
+  TrainingRun run(config, **dataset, *std::move(folder), interrupt.token());
+  const absl::Status begun = options.resume ? run.restore_last() : run.begin();
   if (!begun.ok()) return begun;
-  if (absl::Status status = run.open_files(); !status.ok()) return status;
   if (options.profile) run.take_profile();
   return run.run();
 }

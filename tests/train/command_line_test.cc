@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -143,8 +144,8 @@ TEST_F(CommandLineTest, ARunThatIsInterruptedAndResumedIsTheUninterruptedOne) {
   expect_success(qkv(into("whole", false)));
 
   ProcessOptions options;
-  options.interrupt_when = [](const std::string& output) {
-    return output.find("step 40/") != std::string::npos;
+  options.on_output = [](pid_t program, const std::string& output) {
+    return output.find("step 40/") != std::string::npos && ::kill(program, SIGINT) == 0;
   };
   const ProcessResult stopped = qkv(into("parts", false), options);
   EXPECT_EQ(stopped.exit_status, 130) << stopped.output << stopped.errors;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 
 namespace qkv {
 namespace {
@@ -21,7 +20,6 @@ namespace {
     ::dup2(::open(options.output_file.c_str(), O_WRONLY), STDOUT_FILENO);
   }
   if (options.largest_file_bytes > 0) {
-    ::signal(SIGXFSZ, SIG_IGN);  // writes fail instead of ending the process
     const auto bytes = static_cast<rlim_t>(options.largest_file_bytes);
     const rlimit limit{bytes, bytes};
     ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -56,16 +54,13 @@ ProcessResult run_process(const std::vector<std::string>& command, const Process
   ::close(errors[1]);
 
   ProcessResult result;
-  bool interrupted = false;
+  bool done = false;
   std::array<pollfd, 2> open = {pollfd{output[0], POLLIN, 0}, pollfd{errors[0], POLLIN, 0}};
   while (open[0].fd >= 0 || open[1].fd >= 0) {
     ::poll(open.data(), open.size(), -1);
     if (open[0].revents != 0 && !read_some(output[0], result.output)) open[0].fd = -1;
     if (open[1].revents != 0 && !read_some(errors[0], result.errors)) open[1].fd = -1;
-    if (!interrupted && options.interrupt_when && options.interrupt_when(result.output)) {
-      interrupted = true;
-      ::kill(child, SIGINT);
-    }
+    if (!done && options.on_output) done = options.on_output(child, result.output);
   }
   ::close(output[0]);
   ::close(errors[0]);

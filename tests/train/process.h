@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,9 +19,8 @@ struct ProcessOptions {
   std::string folder = ".";        // where it runs
   std::string output_file;         // instead of collecting standard output
   int64_t largest_file_bytes = 0;  // 0: no limit; stands for a disk that fills up
-  // Called with all output so far, whenever there is more; true: interrupt the program (SIGINT),
-  // once.
-  std::function<bool(const std::string& output)> interrupt_when;
+  // Called with all output so far, whenever there is more, until it returns true.
+  std::function<bool(pid_t program, const std::string& output)> on_output;
 };
 
 ProcessResult run_process(const std::vector<std::string>& command,

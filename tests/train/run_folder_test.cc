@@ -82,7 +82,7 @@ TEST(RunFolderTest, AFolderThatCannotBeMadeIsAnError) {
             "cannot make the folder " + (folder / "file/x") + ": Not a directory");
   // Nobody may make a folder there, not even root.
   EXPECT_EQ(mistake(RunFolder::create("/proc/qkv/x", Config())),
-            "cannot make the folder /proc/qkv/x: No such file or directory");
+            "cannot make the folder /proc/qkv: No such file or directory");
 }
 
 TEST(RunFolderTest, OneProcessAtATimeTrainsIntoIt) {
@@ -111,6 +111,83 @@ TEST(RunFolderTest, ResumeNeedsARunWithACheckpoint) {
   const absl::StatusOr<RunFolder> run = RunFolder::resume(folder / "x");
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->config(), folder / "x/config.toml");
+}
+
+TEST(RunFolderTest, NumberedCheckpointsAloneAreARun) {
+  const TemporaryFolder folder;
+  const std::string checkpoints = folder / "x/checkpoints/";
+  ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
+  write_bytes(checkpoints + "step-000900.safetensors", "");
+  write_bytes(checkpoints + "step-001000.safetensors", "");
+  write_bytes(checkpoints + "step-1200.safetensors", "");  // no name that a run gives
+  EXPECT_EQ(mistake(RunFolder::create(folder / "x", Config())),
+            (folder / "x") +
+                " holds another run; go on with it by --resume, choose another folder "
+                "by --out, or remove it");
+  const absl::StatusOr<RunFolder> run = RunFolder::resume(folder / "x");
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(*run->newest_checkpoint(), checkpoints + "step-001000.safetensors");
+}
+
+TEST(RunFolderTest, WhatARunThatWasKilledLeftIsRemoved) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "x/checkpoints");
+  write_bytes(folder / "x/config.toml.tmp-77-0", "name");
+  ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
+  EXPECT_FALSE(fs::exists(folder / "x/config.toml.tmp-77-0"));
+
+  write_bytes(folder / "x/checkpoints/last.safetensors", "");
+  write_bytes(folder / "x/checkpoints/last.safetensors.tmp-78-1", "half");
+  write_bytes(folder / "x/checkpoints/last.safetensors.tmp-mine", "a person's");
+  ASSERT_TRUE(RunFolder::resume(folder / "x").ok());
+  EXPECT_EQ(files_in(folder / "x/checkpoints"), 2u);
+  EXPECT_TRUE(fs::exists(folder / "x/checkpoints/last.safetensors.tmp-mine"));
+}
+
+TEST(RunFolderTest, NothingIsAddedToTheMetricsOfALostRun) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
+  write_bytes(folder / "x/metrics.jsonl", "");
+  ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
+  write_bytes(folder / "x/metrics.jsonl", "{\"step\":1}\n");
+  EXPECT_EQ(mistake(RunFolder::create(folder / "x", Config())),
+            (folder / "x/metrics.jsonl") +
+                " is of another run, whose checkpoints are gone; choose another folder by --out, "
+                "or remove " +
+                (folder / "x"));
+}
+
+// Links in a circle: what a folder without permissions is to everyone but root.
+TEST(RunFolderTest, WhatCannotBeSeenIsNotTakenForNothing) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
+  const std::string checkpoint = folder / "x/checkpoints/last.safetensors";
+  fs::create_symlink(checkpoint, checkpoint);
+  const std::string why = "cannot read " + checkpoint + ": Too many levels of symbolic links";
+  EXPECT_EQ(mistake(RunFolder::create(folder / "x", Config())), why);
+  EXPECT_EQ(mistake(RunFolder::resume(folder / "x")), why);
+  EXPECT_EQ(find_checkpoint(folder / "x").status().message(), why);
+
+  const std::string config = folder / "x/config.toml";
+  fs::remove(config);
+  fs::create_symlink(config, config);
+  EXPECT_EQ(mistake(RunFolder::resume(folder / "x")),
+            "cannot read " + config + ": Too many levels of symbolic links");
+}
+
+TEST(RunFolderTest, IsFollowedWhereItIsMoved) {
+  const TemporaryFolder folder;
+  absl::StatusOr<RunFolder> run = RunFolder::create(folder / "x", Config());
+  ASSERT_TRUE(run.ok());
+  EXPECT_FALSE(*run->follow());
+  fs::rename(folder / "x", folder / "y");
+  EXPECT_TRUE(*run->follow());
+  EXPECT_EQ(run->config(), fs::canonical(folder / "y/config.toml"));
+  EXPECT_FALSE(*run->follow());
+  const std::string place = run->path();
+  fs::remove_all(place);
+  EXPECT_EQ(run->follow().status().message(),
+            place + " was removed while the run trained into it; nothing of it is left");
 }
 
 TEST(FindCheckpointTest, TakesTheBestThenTheLast) {

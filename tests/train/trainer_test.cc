@@ -151,7 +151,7 @@ TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnsw
     right += generate(trainer.model(), example.prompt, std::ssize(example.answer),
                       {.temperature = 0}) == example.answer;
   }
-  const Evaluation evaluation = evaluate(trainer.model(), *dataset, Split::kValidation, 5);
+  const Evaluation evaluation = *evaluate(trainer.model(), *dataset, Split::kValidation, 5);
   EXPECT_EQ(evaluation.sequences, examples);
   EXPECT_DOUBLE_EQ(evaluation.sequence_accuracy,
                    static_cast<double>(right) / static_cast<double>(examples));
@@ -161,8 +161,8 @@ TEST(EvaluateTest, DoesNotDependOnTheSizeOfBatches) {
   const Config config = tiny();
   const auto dataset = make_data(config);
   const Trainer trainer(config, *dataset);
-  const Evaluation one = evaluate(trainer.model(), *dataset, Split::kValidation, 1);
-  const Evaluation many = evaluate(trainer.model(), *dataset, Split::kValidation, 1000);
+  const Evaluation one = *evaluate(trainer.model(), *dataset, Split::kValidation, 1);
+  const Evaluation many = *evaluate(trainer.model(), *dataset, Split::kValidation, 1000);
   EXPECT_NEAR(one.loss, many.loss, 1e-6);
   EXPECT_EQ(one.sequence_accuracy, many.sequence_accuracy);
 }
