@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "train/file_descriptor.h"
 #include "train/files.h"
+#include "train/safetensors_checksums.h"
 #include "train/safetensors_header.h"
 
 namespace qkv {
@@ -111,6 +112,9 @@ absl::StatusOr<TensorFileHeader> read_header(const std::string& path, int file) 
   }
   absl::StatusOr<TensorFileHeader> header = parse_safetensors_header(json);
   if (!header.ok()) return damaged(path, header.status().message());
+  if (const absl::Status same = take_checksums(*header); !same.ok()) {
+    return damaged(path, same.message());
+  }
   header->data_start = kLengthBytes + header_bytes;
   header->file_bytes = file_bytes;
   const absl::Status layout = check_layout(path, *header);
@@ -124,19 +128,37 @@ bool all_booleans(const Array& array) {
   return std::all_of(bytes, bytes + array.bytes(), [](unsigned char byte) { return byte <= 1; });
 }
 
+// In pieces that are still in the cache when their checksum is taken.
+absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
+                         const TensorEntry& entry, Array& array) {
+  constexpr size_t kPiece = 1 << 17;
+  Checksum sum;
+  auto* const bytes = static_cast<char*>(array.mutable_raw());
+  for (size_t done = 0; done < array.bytes(); done += kPiece) {
+    const size_t count = std::min(kPiece, array.bytes() - done);
+    const absl::Status read = read_exactly(path, file, offset + done, bytes + done, count);
+    if (!read.ok()) return read;
+    sum.add(std::string_view(bytes + done, count));
+  }
+  const std::string tensor = absl::StrCat("tensor ", in_quotes(entry.name), " ");
+  if (!entry.checksum.empty() && sum.digits() != entry.checksum) {
+    return damaged(path, tensor + not_what_was_written(sum.digits(), entry.checksum));
+  }
+  if (entry.dtype == DType::boolean && !all_booleans(array)) {
+    return damaged(path, tensor + "is BOOL and has bytes that are neither 0 nor 1");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<TensorFile> read_tensors(const std::string& path, int file,
                                         TensorFileHeader header) {
   TensorFile result;
   result.metadata = std::move(header.metadata);
   for (const TensorEntry& entry : header.tensors) {
     Array array(entry.shape, entry.dtype);
-    const absl::Status read = read_exactly(path, file, header.data_start + entry.begin,
-                                           array.mutable_raw(), entry.end - entry.begin);
+    const absl::Status read =
+        read_tensor(path, file, header.data_start + entry.begin, entry, array);
     if (!read.ok()) return read;
-    if (entry.dtype == DType::boolean && !all_booleans(array)) {
-      return damaged(path, absl::StrCat("tensor ", in_quotes(entry.name),
-                                        " is BOOL and has bytes that are neither 0 nor 1"));
-    }
     result.tensors.push_back({entry.name, std::move(array)});
   }
   return result;
@@ -184,12 +206,16 @@ absl::Status write_safetensors(const std::string& path, const TensorFile& file) 
       return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": tensor ",
                                                      in_quotes(tensor->name), " has no numbers"));
     }
-    header.tensors.push_back(
-        {tensor->name, array.dtype(), array.shape(), offset, offset + array.bytes()});
-    parts.emplace_back(static_cast<const char*>(array.raw()), array.bytes());
-    offset += array.bytes();
+    const std::string_view bytes(static_cast<const char*>(array.raw()), array.bytes());
+    header.tensors.push_back({tensor->name, array.dtype(), array.shape(), offset,
+                              offset + bytes.size(), checksum(bytes)});
+    parts.push_back(bytes);
+    offset += bytes.size();
   }
 
+  if (const absl::Status added = add_checksums(header); !added.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", added.message()));
+  }
   absl::StatusOr<std::string> json = safetensors_header_json(header);
   if (!json.ok()) {
     return absl::InvalidArgumentError(

@@ -14,8 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kMetadata[] = "__metadata__";
-
 constexpr std::pair<const char*, DType> kTypes[] = {{"F64", DType::f64},
                                                     {"F32", DType::f32},
                                                     {"BF16", DType::bf16},
@@ -29,13 +27,6 @@ std::optional<DType> type_from_name(const std::string& name) {
   return std::nullopt;
 }
 
-const char* name_of_type(DType dtype) {
-  for (const auto& [type_name, type] : kTypes) {
-    if (dtype == type) return type_name;
-  }
-  return "";
-}
-
 // Takes the events of the JSON parser one by one, so that a key that comes twice is seen and
 // nothing deeper than a header goes is ever built. Each handler returns false to stop, with error_
 // set.
@@ -44,7 +35,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
   absl::StatusOr<TensorFileHeader> read(std::string_view text) {
     const bool is_read = json::sax_parse(text.begin(), text.end(), this);
     if (!error_.empty()) return absl::InvalidArgumentError(error_);
-    if (!is_read || place_ != Place::after) {
+    // The parser takes a zero for the end of the text.
+    if (!is_read || place_ != Place::after || text.find('\0') != std::string_view::npos) {
       return absl::InvalidArgumentError("the header is not valid JSON");
     }
     return std::move(header_);
@@ -248,6 +240,13 @@ class HeaderReader : public nlohmann::json_sax<json> {
 };
 
 }  // namespace
+
+const char* name_of_type(DType dtype) {
+  for (const auto& [type_name, type] : kTypes) {
+    if (dtype == type) return type_name;
+  }
+  return "";
+}
 
 std::string in_quotes(const std::string& name) {
   constexpr size_t kLongest = 200;
