@@ -74,16 +74,8 @@ absl::Status write_in_place(const std::string& path, std::span<const std::string
   return error == 0 ? absl::OkStatus() : system_error("write", path, error);
 }
 
-std::string resolved(const std::string& path) {
-  char buffer[PATH_MAX];
-  return ::realpath(path.c_str(), buffer) != nullptr ? std::string(buffer) : path;
-}
-
-}  // namespace
-
-absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return system_error("read", path, errno);
+absl::StatusOr<std::string> read_to_end(const std::string& path, const FileDescriptor& file,
+                                        uint64_t max_bytes) {
   std::string bytes;
   try {
     for (;;) {
@@ -104,6 +96,39 @@ absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_byte
   } catch (const std::bad_alloc&) {
     return system_error("read", path, ENOMEM);
   }
+}
+
+std::string resolved(const std::string& path) {
+  char buffer[PATH_MAX];
+  return ::realpath(path.c_str(), buffer) != nullptr ? std::string(buffer) : path;
+}
+
+}  // namespace
+
+absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path) {
+  // Without waiting for a pipe's writer.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status;
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
+    return system_error("read", path, errno);
+  }
+  if (S_ISDIR(status.st_mode)) return system_error("read", path, EISDIR);
+  if (!S_ISREG(status.st_mode)) {
+    return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is no regular file"));
+  }
+  return file;
+}
+
+absl::StatusOr<std::string> read_regular_file(const std::string& path) {
+  const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
+  if (!file.ok()) return file.status();
+  return read_to_end(path, *file, UINT64_MAX);
+}
+
+absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return system_error("read", path, errno);
+  return read_to_end(path, file, max_bytes);
 }
 
 absl::Status write_file_atomically(const std::string& path,
@@ -208,7 +233,7 @@ absl::Status AppendFile::flush() {
 
 absl::Status cut_lines(const std::string& path,
                        absl::FunctionRef<absl::StatusOr<bool>(std::string_view line)> keep) {
-  absl::StatusOr<std::string> text = read_file(path);
+  absl::StatusOr<std::string> text = read_regular_file(path);
   if (absl::IsNotFound(text.status())) return absl::OkStatus();
   if (!text.ok()) return text.status();
   size_t begin = 0;

@@ -15,9 +15,16 @@ namespace qkv {
 // Files of a run. Whatever goes wrong is a Status of one sentence that says what, where and why:
 // "cannot write runs/reverse/config.toml: No space left on device".
 
-// The whole file. Fails, without reading on, when it has more than `max_bytes`. Pipes and
-// character devices are read to their end.
-absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes = UINT64_MAX);
+// Opens a file to read it. What is no regular file is an error: a device may have no end, a pipe no
+// writer.
+absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path);
+
+// The whole file, which must be a regular one.
+absl::StatusOr<std::string> read_regular_file(const std::string& path);
+
+// The whole file, or what comes out of a pipe or a character device until its end. Fails, without
+// reading on, when that is more than `max_bytes`.
+absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes);
 
 // Writes the parts, one after the other, so that a reader, a crash or a full disk meets either the
 // old file whole or the new one: a temporary file beside it, flushed to the disk, renamed, and the

@@ -61,7 +61,7 @@ absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
 }
 
 absl::StatusOr<std::vector<Metrics>> read_metrics(const std::string& path) {
-  const absl::StatusOr<std::string> text = read_file(path);
+  const absl::StatusOr<std::string> text = read_regular_file(path);
   if (!text.ok()) return text.status();
   std::vector<Metrics> lines;
   size_t begin = 0;

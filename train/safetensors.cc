@@ -1,7 +1,7 @@
 #include "train/safetensors.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,6 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "train/file_descriptor.h"
 #include "train/files.h"
 #include "train/safetensors_checksums.h"
 #include "train/safetensors_header.h"
@@ -84,8 +83,6 @@ absl::Status check_layout(const std::string& path, const TensorFileHeader& heade
 absl::StatusOr<TensorFileHeader> read_header(const std::string& path, int file) {
   struct stat status;
   if (::fstat(file, &status) != 0) return cannot_read(path, errno);
-  if (S_ISDIR(status.st_mode)) return cannot_read(path, EISDIR);
-  if (!S_ISREG(status.st_mode)) return not_safetensors(path, "it is no regular file");
   const auto file_bytes = static_cast<uint64_t>(status.st_size);
   if (file_bytes == 0) return not_safetensors(path, "it is empty");
   if (file_bytes < kLengthBytes) {
@@ -164,26 +161,21 @@ absl::StatusOr<TensorFile> read_tensors(const std::string& path, int file,
   return result;
 }
 
-// Opens without waiting, should it be a pipe.
-FileDescriptor open_file(const std::string& path) {
-  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-}
-
 }  // namespace
 
 absl::StatusOr<TensorFileHeader> read_safetensors_header(const std::string& path) {
-  const FileDescriptor file = open_file(path);
-  if (!file.is_open()) return cannot_read(path, errno);
-  return read_header(path, file.get());
+  const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
+  if (!file.ok()) return file.status();
+  return read_header(path, file->get());
 }
 
 absl::StatusOr<TensorFile> read_safetensors(const std::string& path) {
-  const FileDescriptor file = open_file(path);
-  if (!file.is_open()) return cannot_read(path, errno);
-  absl::StatusOr<TensorFileHeader> header = read_header(path, file.get());
+  const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<TensorFileHeader> header = read_header(path, file->get());
   if (!header.ok()) return header.status();
   try {
-    return read_tensors(path, file.get(), *std::move(header));
+    return read_tensors(path, file->get(), *std::move(header));
   } catch (const std::bad_alloc&) {
     return cannot_read(path, ENOMEM);
   }

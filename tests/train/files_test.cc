@@ -38,10 +38,10 @@ TEST(ReadFileTest, GivesEveryByte) {
   std::string bytes;
   for (uint32_t i = 0; i < 1000000; ++i) bytes += static_cast<char>(i * i / 7);
   write_bytes(folder / "f", bytes);
-  EXPECT_EQ(*read_file(folder / "f"), bytes);
+  EXPECT_EQ(*read_regular_file(folder / "f"), bytes);
   EXPECT_EQ(*read_file(folder / "f", bytes.size()), bytes);
   write_bytes(folder / "empty", "");
-  EXPECT_EQ(*read_file(folder / "empty"), "");
+  EXPECT_EQ(*read_regular_file(folder / "empty"), "");
   EXPECT_EQ(*read_file(folder / "empty", 0), "");
 }
 
@@ -50,7 +50,7 @@ TEST(ReadFileTest, ReadsAPipe) {
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::thread writer([&pipe] { write_bytes(pipe, "through a pipe"); });
-  EXPECT_EQ(*read_file(pipe), "through a pipe");
+  EXPECT_EQ(*read_file(pipe, 100), "through a pipe");
   writer.join();
 }
 
@@ -65,10 +65,24 @@ TEST(ReadFileTest, StopsAtTheLimit) {
 
 TEST(ReadFileTest, SaysWhyItCannot) {
   const TemporaryFolder folder;
-  EXPECT_EQ(message(read_file(folder / "none").status()),
-            "cannot read " + (folder / "none") + ": No such file or directory");
-  EXPECT_EQ(message(read_file(folder.path()).status()),
-            "cannot read " + folder.path() + ": Is a directory");
+  const auto expect_message = [](const std::string& path, const std::string& why) {
+    EXPECT_EQ(message(read_file(path, 100).status()), "cannot read " + path + ": " + why);
+    EXPECT_EQ(message(read_regular_file(path).status()), "cannot read " + path + ": " + why);
+  };
+  expect_message(folder / "none", "No such file or directory");
+  expect_message(folder.path(), "Is a directory");
+  std::filesystem::create_symlink("loop", folder / "loop");
+  expect_message(folder / "loop", "Too many levels of symbolic links");
+}
+
+TEST(ReadRegularFileTest, ReadsNoDeviceAndNoPipe) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/zero", folder / "link");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const char* name : {"link", "pipe"}) {
+    EXPECT_EQ(message(read_regular_file(folder / name).status()),
+              "cannot read " + (folder / name) + ": it is no regular file");
+  }
 }
 
 TEST(WriteFileAtomicallyTest, WritesAllPartsAndLeavesNothingElse) {
@@ -186,6 +200,13 @@ TEST(CutLinesTest, CutsBeforeTheFirstLineThatIsNotKept) {
   EXPECT_EQ(after_cut("torn"), "");
   EXPECT_EQ(after_cut(""), "");
   EXPECT_TRUE(cut_lines(folder / "none", keep).ok());
+}
+
+TEST(CutLinesTest, LeavesADeviceAlone) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder / "link");
+  EXPECT_EQ(message(cut_lines(folder / "link", [](std::string_view) { return true; })),
+            "cannot read " + (folder / "link") + ": it is no regular file");
 }
 
 TEST(CutLinesTest, AFailureLeavesTheFile) {

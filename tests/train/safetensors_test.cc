@@ -206,7 +206,7 @@ TEST_F(SafetensorsTest, AFileThatCannotBeReadIsAnError) {
   };
   EXPECT_EQ(message(path_), "cannot read " + path_ + ": No such file or directory");
   EXPECT_EQ(message(folder_.path()), "cannot read " + folder_.path() + ": Is a directory");
-  EXPECT_EQ(message("/dev/zero"), "/dev/zero: not a safetensors file: it is no regular file");
+  EXPECT_EQ(message("/dev/zero"), "cannot read /dev/zero: it is no regular file");
 }
 
 TEST_F(SafetensorsTest, ForeignFilesAreTold) {
