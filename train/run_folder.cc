@@ -198,14 +198,16 @@ absl::StatusOr<std::string> RunFolder::newest_checkpoint() const {
 }
 
 absl::StatusOr<std::string> find_checkpoint(const std::string& run) {
-  if (!is_folder(run)) {
-    std::error_code ignored;
-    if (fs::exists(run, ignored)) return run;
+  std::error_code error;
+  const fs::file_status status = fs::status(run, error);
+  if (!fs::status_known(status)) return cannot_read(run, error.value());
+  if (!fs::exists(status)) {
     const std::string usual = in("runs", run);
     return absl::NotFoundError(
         absl::StrCat(run, ": no such run or checkpoint",
                      is_folder(usual) ? absl::StrCat("; did you mean ", usual, "?") : ""));
   }
+  if (!fs::is_directory(status)) return run;
   for (const char* name : {"checkpoints/best.safetensors", "checkpoints/last.safetensors"}) {
     const absl::StatusOr<bool> exists = is_file(in(run, name));
     if (!exists.ok()) return exists.status();

@@ -215,6 +215,20 @@ TEST(FindCheckpointTest, WhatIsNoRunIsAnError) {
             (folder / "none") + ": no such run or checkpoint");
 }
 
+TEST(FindCheckpointTest, WhatCannotBeLookedAtIsNotMissing) {
+  const TemporaryFolder folder;
+  const auto expect_loop = [](const std::string& run, const std::string& loop) {
+    fs::create_symlink(fs::path(loop).filename(), loop);
+    EXPECT_EQ(find_checkpoint(run).status().message(),
+              "cannot read " + loop + ": Too many levels of symbolic links");
+  };
+  expect_loop(folder / "loop", folder / "loop");
+  const std::string run = folder / "x";
+  ASSERT_TRUE(RunFolder::create(run, Config()).ok());
+  write_bytes(run + "/checkpoints/last.safetensors", "");
+  expect_loop(run, run + "/checkpoints/best.safetensors");
+}
+
 TEST(FindCheckpointTest, ANameAloneIsSentToRuns) {
   const TemporaryFolder folder;
   const fs::path before = fs::current_path();
