@@ -58,6 +58,10 @@ class Dataset {
   virtual Batch validation_batch(int64_t first, int64_t count) const = 0;
   virtual Example validation_example(int64_t index) const = 0;
 
+  // Tells the text of a file from others, whatever is made of it: where options, seed and
+  // fingerprint are equal, so is every batch. "": options and seed say it all.
+  virtual std::string fingerprint() const { return ""; }
+
  protected:
   explicit Dataset(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
 

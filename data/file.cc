@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "data/utf8.h"
+#include "framework/core/random.h"
 
 namespace qkv {
 namespace {
@@ -74,6 +74,10 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
   absl::StrReplaceAll({{"\r\n", "\n"}}, &*text);
   if (text->empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
   return text;
+}
+
+std::string fingerprint_of(std::string_view text) {
+  return absl::StrFormat("%016x", stable_hash(text));
 }
 
 }  // namespace qkv

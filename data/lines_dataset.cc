@@ -20,9 +20,10 @@ using Tokens = std::vector<int64_t>;
 class LinesDataset final : public Dataset {
  public:
   // Every line begins and ends with the token of "\n".
-  LinesDataset(Vocabulary vocabulary, std::vector<Tokens> training, std::vector<Tokens> validation,
-               uint64_t seed)
+  LinesDataset(Vocabulary vocabulary, std::string fingerprint, std::vector<Tokens> training,
+               std::vector<Tokens> validation, uint64_t seed)
       : Dataset(std::move(vocabulary)),
+        fingerprint_(std::move(fingerprint)),
         training_(std::move(training)),
         validation_(std::move(validation)),
         stream_(seed) {
@@ -35,6 +36,7 @@ class LinesDataset final : public Dataset {
 
   bool has_answers() const override { return false; }
   int64_t context_length() const override { return length_; }
+  std::string fingerprint() const override { return fingerprint_; }
   int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
   int64_t validation_size() const override { return static_cast<int64_t>(validation_.size()); }
 
@@ -72,6 +74,7 @@ class LinesDataset final : public Dataset {
  private:
   int64_t newline() const { return training_.front().front(); }
 
+  std::string fingerprint_;
   std::vector<Tokens> training_;
   std::vector<Tokens> validation_;
   int64_t length_ = 1;
@@ -124,8 +127,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines_dataset(const DataOptions& o
     if (static_cast<int64_t>(validation.size()) == options.validation_examples) break;
     validation.push_back(std::move(line));
   }
-  return std::make_unique<LinesDataset>(*vocabulary, std::move(training), std::move(validation),
-                                        seed);
+  return std::make_unique<LinesDataset>(*vocabulary, fingerprint_of(*text), std::move(training),
+                                        std::move(validation), seed);
 }
 
 }  // namespace qkv

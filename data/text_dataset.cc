@@ -11,9 +11,10 @@ namespace {
 
 class TextDataset final : public Dataset {
  public:
-  TextDataset(Vocabulary vocabulary, std::vector<int64_t> tokens, int64_t training_tokens,
-              int64_t length, uint64_t seed)
+  TextDataset(Vocabulary vocabulary, std::string fingerprint, std::vector<int64_t> tokens,
+              int64_t training_tokens, int64_t length, uint64_t seed)
       : Dataset(std::move(vocabulary)),
+        fingerprint_(std::move(fingerprint)),
         tokens_(std::move(tokens)),
         training_tokens_(training_tokens),
         length_(length),
@@ -21,6 +22,7 @@ class TextDataset final : public Dataset {
 
   bool has_answers() const override { return false; }
   int64_t context_length() const override { return length_; }
+  std::string fingerprint() const override { return fingerprint_; }
 
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     check_training_batch(index, batch_size);
@@ -68,6 +70,7 @@ class TextDataset final : public Dataset {
     return part(place, std::min(length_ + 1, static_cast<int64_t>(tokens_.size()) - place));
   }
 
+  std::string fingerprint_;
   std::vector<int64_t> tokens_;
   int64_t training_tokens_;
   int64_t length_;
@@ -101,8 +104,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_text_dataset(const DataOptions& op
                              check_part(options, "validation", whole - training, whole)}) {
     if (!status.ok()) return status;
   }
-  return std::make_unique<TextDataset>(*vocabulary, *std::move(tokens), training, options.length,
-                                       seed);
+  return std::make_unique<TextDataset>(*vocabulary, fingerprint_of(*text), *std::move(tokens),
+                                       training, options.length, seed);
 }
 
 }  // namespace qkv

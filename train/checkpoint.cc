@@ -85,17 +85,20 @@ double matrix_numbers(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-absl::Status save_checkpoint(const std::string& path, const Config& config,
-                             const Vocabulary& vocabulary, const Transformer& model,
-                             const Optimizer& optimizer, const RunState& state) {
+absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
+                             const Transformer& model, const Optimizer& optimizer,
+                             const RunState& state) {
   TensorFile file;
   file.metadata = {{"format", kFormat},
                    {"config", to_toml(config)},
-                   {"vocabulary", nlohmann::json(vocabulary.texts()).dump()},
+                   {"vocabulary", nlohmann::json(dataset.vocabulary().texts()).dump()},
                    {"max_length", absl::StrCat(model.max_length())},
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
                    {"best_step", absl::StrCat(state.best_step)}};
+  if (const std::string fingerprint = dataset.fingerprint(); !fingerprint.empty()) {
+    file.metadata["data_fingerprint"] = fingerprint;
+  }
   if (state.unwritten) file.metadata["unwritten_metrics"] = metrics_to_json(*state.unwritten);
   for (const auto& [name, tensor] : parameters(model))
     file.tensors.push_back({name, tensor.array()});
@@ -138,6 +141,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
                    absl::StrCat("its vocabulary cannot be used: ", vocabulary.status().message()));
   }
   checkpoint.vocabulary = *std::move(vocabulary);
+  checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
   constexpr int64_t kLongest = 1 << 20;  // keeps a hostile file from asking for all memory
   if (checkpoint.max_length < 1 || checkpoint.max_length > kLongest ||
       checkpoint.vocabulary.size() < 1 || checkpoint.state.step < 0) {
@@ -166,6 +170,12 @@ absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
   if (used != arrays.size()) return problem(path, "it holds tensors that the model does not have");
   optimizer->set_steps(checkpoint.state.step);
   return absl::OkStatus();
+}
+
+std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset) {
+  const std::string &then = checkpoint.data_fingerprint, now = dataset.fingerprint();
+  if (then.empty() || now.empty() || then == now) return "";
+  return absl::StrCat(checkpoint.config.data.path, " is not the text that the run learned from");
 }
 
 absl::StatusOr<Transformer> restore_model(const std::string& path, const Checkpoint& checkpoint) {

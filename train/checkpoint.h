@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "data/dataset.h"
 #include "data/vocabulary.h"
 #include "framework/nn/module.h"
 #include "framework/optim/optimizer.h"
@@ -27,19 +28,21 @@ struct RunState {
 };
 
 // A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state
-// under "optimizer.…", and in the metadata the config, the vocabulary and the RunState.
+// under "optimizer.…", and in the metadata the config, what must be known of the data, and the
+// RunState.
 struct Checkpoint {
   Config config;
   Vocabulary vocabulary;
+  std::string data_fingerprint;  // "": there is none, or the file is older than fingerprints
   int64_t max_length = 0;
   RunState state;
   std::vector<NamedArray> arrays;
 };
 
 // Written atomically: a crash or a full disk leaves what was there.
-absl::Status save_checkpoint(const std::string& path, const Config& config,
-                             const Vocabulary& vocabulary, const Transformer& model,
-                             const Optimizer& optimizer, const RunState& state);
+absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
+                             const Transformer& model, const Optimizer& optimizer,
+                             const RunState& state);
 
 // Errors name the file, and say what is wrong with it.
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
@@ -47,6 +50,9 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 // Copies the checkpoint's arrays into the model, and into the optimizer where one is given.
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
                      const Transformer& model, Optimizer* optimizer);
+
+// Says it where these are not the data that the run learned from; "" where they may be.
+std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset);
 
 // The model of a checkpoint, with its parameters.
 absl::StatusOr<Transformer> restore_model(const std::string& path, const Checkpoint& checkpoint);

@@ -53,6 +53,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const LoadedRun& run,
         absl::StrCat(run.path, ": the model reads ", run.checkpoint.max_length,
                      " tokens at most, and these examples have ", (*dataset)->context_length()));
   }
+  // Who names another file knows that it is another.
+  if (config->config.data.path == run.checkpoint.config.data.path) {
+    const std::string other = other_data(run.checkpoint, **dataset);
+    if (!other.empty()) std::fprintf(stderr, "note: %s\n", other.c_str());
+  }
   return dataset;
 }
 

@@ -67,6 +67,10 @@ class TrainingRun {
           path,
           ": its vocabulary is not that of the data; the text has changed since the run began"));
     }
+    if (const std::string other = other_data(*checkpoint, dataset_); !other.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          path, ": ", other, "; put that one back, or start a new run with another --out"));
+    }
     state_ = checkpoint->state;
     absl::StatusOr<std::vector<Metrics>> before = read_metrics(folder_.metrics());
     if (absl::IsNotFound(before.status())) before.emplace();  // somebody has removed them
@@ -246,8 +250,7 @@ class TrainingRun {
   absl::Status save(const std::string& path) {
     if (absl::Status status = metrics_->flush(); !status.ok()) return status;
     if (absl::Status status = samples_->flush(); !status.ok()) return status;
-    return save_checkpoint(path, config_, dataset_.vocabulary(), trainer_.model(),
-                           trainer_.optimizer(), state_);
+    return save_checkpoint(path, config_, dataset_, trainer_.model(), trainer_.optimizer(), state_);
   }
 
   // Where somebody has moved the folder, what would be lost is saved there.

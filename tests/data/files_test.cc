@@ -88,6 +88,28 @@ TEST(ReadTextTest, ByteOrderMarksAndCarriageReturnsOfLineEndsAreLeftOut) {
   EXPECT_EQ(*read_text(file.path()), "one\ntwo\n\rx");
 }
 
+TEST(FingerprintTest, TellsTextsApartAndNothingElse) {
+  const auto fingerprint = [](const std::string& text, const DataOptions& changes) {
+    const TempFile file(text);
+    DataOptions options = changes;
+    options.path = file.path();
+    return dataset_of(options)->fingerprint();
+  };
+  for (const char* task : {"text", "lines"}) {
+    SCOPED_TRACE(task);
+    DataOptions options = from_file(task, "");
+    const std::string text = varied_text(500);
+    const std::string own = fingerprint(text, options);
+    EXPECT_EQ(own, fingerprint_of(text));
+    EXPECT_NE(own, fingerprint(text + "a", options));
+    options.length = 16;
+    options.train_fraction = 0.5;
+    EXPECT_EQ(own, fingerprint(text, options));
+    EXPECT_EQ(own, fingerprint("\xEF\xBB\xBF" + text, options));
+  }
+  EXPECT_EQ(dataset_of(DataOptions())->fingerprint(), "");
+}
+
 TEST(TextTest, TheVocabularyIsEveryCharacterInTheOrderOfCodePoints) {
   const TempFile file(varied_text(400));
   const auto dataset = dataset_of(from_file("text", file.path()));
