@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "train/config.h"
 #include "train/experiment.h"
+#include "train/finite.h"
 
 namespace qkv {
 namespace {
@@ -67,6 +68,10 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
   if (source.shape() != target.shape() || source.dtype() != target.dtype()) {
     return problem(path, absl::StrCat(name, " is ", source.describe(), ", and the model needs ",
                                       target.describe()));
+  }
+  if (const int64_t count = count_not_finite(source); count > 0) {
+    return problem(path, absl::StrCat("not finite are ", count, " of the ", source.size(),
+                                      " numbers of ", name));
   }
   if (target.bytes() > 0) std::memcpy(target.mutable_raw(), source.raw(), target.bytes());
   target.storage().count_write();
@@ -133,7 +138,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
     return problem(path, absl::StrCat("its metadata has no good \"", metadata.missing(), "\""));
   }
   absl::StatusOr<LoadedConfig> config = parse_config(toml, absl::StrCat(path, " (config)"));
-  if (!config.ok()) return config.status();
+  if (!config.ok()) return absl::DataLossError(config.status().message());
   checkpoint.config = config->config;
   absl::StatusOr<Vocabulary> vocabulary = vocabulary_from_json(texts);
   if (!vocabulary.ok()) {

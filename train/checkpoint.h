@@ -47,7 +47,8 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
 // Errors name the file, and say what is wrong with it.
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 
-// Copies the checkpoint's arrays into the model, and into the optimizer where one is given.
+// Copies the checkpoint's arrays into the model, and into the optimizer where one is given. Numbers
+// that are not finite are an error.
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
                      const Transformer& model, Optimizer* optimizer);
 

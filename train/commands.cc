@@ -14,6 +14,7 @@
 #include "framework/kernels/parallel.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
+#include "train/finite.h"
 #include "train/progress.h"
 #include "train/run_folder.h"
 
@@ -240,7 +241,11 @@ absl::Status info_command(const std::string& file) {
   std::string text;
   for (const NamedArray& t : tensors->tensors) {
     numbers += t.array.size();
-    absl::StrAppendFormat(&text, "  %-60s %s\n", escape(t.name), t.array.describe());
+    absl::StrAppendFormat(&text, "  %-60s %s", escape(t.name), t.array.describe());
+    if (const int64_t count = count_not_finite(t.array)) {
+      absl::StrAppend(&text, "  not finite: ", count);
+    }
+    absl::StrAppend(&text, "\n");
   }
   print(absl::StrCat(*path, ": ", tensors->tensors.size(), " tensors, ", numbers, " numbers\n",
                      text));

@@ -1,10 +1,18 @@
 #include "train/finite.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/kernels/elementwise.h"
 
 namespace qkv {
+
+int64_t count_not_finite(const Array& array) {
+  if (kernels::all_finite(array)) return 0;
+  return std::ranges::count_if(array.to_vector(), [](double x) { return !std::isfinite(x); });
+}
 
 void FiniteObserver::look(const Op& op, const Array& array, const char* direction) {
   if (!first_.empty() || !array.defined() || op.name() == "masked_fill") return;

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "framework/core/array.h"
 #include "framework/graph/op.h"
 
 namespace qkv {
+
+// How many of the numbers are NaN or infinite.
+int64_t count_not_finite(const Array& array);
 
 // While it lives, looks at every result, forward and backward, for a number that is not finite.
 // Masked scores are -inf on purpose: masked_fill is passed over.
