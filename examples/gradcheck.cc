@@ -1,7 +1,7 @@
 // An op of one's own, and the check of its gradient. The backward of this softmax is twice too
 // large, which a check of sum(softmax(x)) cannot see: the rows sum to 1 whatever x is.
 
-#include "framework/autograd/gradcheck.h"
+#include "framework/gradcheck/gradcheck.h"
 
 #include <cstdio>
 

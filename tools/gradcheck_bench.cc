@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "framework/autograd/gradcheck.h"
+#include "framework/gradcheck/gradcheck.h"
 #include "framework/nn/attention.h"
 
 namespace qkv {

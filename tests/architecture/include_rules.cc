@@ -16,14 +16,18 @@ namespace fs = std::filesystem;
 // The floors of the house, from the ground up. A folder may include itself and what is on a floor
 // below it.
 const std::vector<std::vector<std::string>> kFloors = {
-    {"framework/core"},                        //
-    {"framework/graph", "framework/kernels"},  // an op is where they meet
-    {"framework/ops"},                         //
-    {"framework/autograd"},                    //
-    {"framework/nn"},                          //
-    {"framework/optim"},                       // takes the parameters that a module of nn lists
-    {"models", "data"},                        //
-    {"train"},
+    {"framework/core"},                                        //
+    {"framework/graph", "framework/kernels", "framework/io"},  // an op is where the first two meet
+    {"framework/ops"},                                         //
+    {"framework/autograd"},                                    //
+    {"framework/nn", "framework/gradcheck"},                   //
+    {"framework/optim", "framework/mutation"},  // optim takes the parameters that a module lists
+    {"models", "data", "data/tasks"},           // the trainer is where they meet
+    {"train/config"},                           //
+    {"train/run"},                              //
+    {"train/bench"},                            //
+    {"lessons/labs", "lessons/explain"},        //
+    {"cli"},
 };
 
 struct Include {
@@ -93,7 +97,7 @@ SourceFile read_source(const fs::path& path, const std::string& name) {
 
 Sources read_sources(const fs::path& root) {
   Sources sources;
-  for (const char* top : {"framework", "models", "data", "train"}) {
+  for (const char* top : {"framework", "models", "data", "train", "lessons", "cli"}) {
     if (!fs::exists(root / top)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       const fs::path extension = entry.path().extension();

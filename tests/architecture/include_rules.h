@@ -6,11 +6,14 @@
 
 namespace qkv {
 
-// Reads every .h and .cc below framework, models, data and train in `root`, and returns a sentence
-// for each place that breaks a rule of the house, in the order of the file names:
+// Reads every .h and .cc below framework, models, data, train, lessons and cli in `root`, and
+// returns a sentence for each place that breaks a rule of the house, in the order of the file
+// names:
 //
-// - an #include points down: train -> models, data -> framework, and inside the framework
-//   optim -> nn -> autograd -> ops -> graph, kernels -> core; neighbours do not know each other;
+// - an #include points down: cli -> lessons -> train -> models, data -> framework; inside train
+//   bench -> run -> config, and inside the framework mutation -> gradcheck -> autograd,
+//   optim -> nn -> autograd -> ops -> graph, kernels -> core, io -> core; neighbours do not know
+//   each other;
 // - an #include of a file of the project is written from the root;
 // - oneDNN and OpenMP are named in framework/kernels only;
 // - no file includes itself, by whatever detour.

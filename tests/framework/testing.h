@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/autograd/tolerance.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/gradcheck/tolerance.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "framework/graph/tensor.h"
-#include "train/safetensors.h"
+#include "framework/io/safetensors.h"
 
 namespace qkv::golden {
 

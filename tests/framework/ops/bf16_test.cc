@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/autograd/backward.h"
-#include "framework/autograd/tolerance.h"
+#include "framework/gradcheck/tolerance.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"

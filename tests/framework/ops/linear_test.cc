@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "framework/autograd/backward.h"
-#include "framework/autograd/tolerance.h"
 #include "framework/core/random.h"
+#include "framework/gradcheck/tolerance.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/random.h"
 #include "framework/ops/bf16.h"

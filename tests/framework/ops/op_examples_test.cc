@@ -7,8 +7,8 @@
 #include <set>
 
 #include "framework/autograd/backward.h"
-#include "framework/autograd/example_checks.h"
-#include "framework/autograd/gradcheck.h"
+#include "framework/gradcheck/example_checks.h"
+#include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"

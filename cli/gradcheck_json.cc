@@ -1,0 +1,117 @@
+#include "cli/gradcheck_json.h"
+
+#include <cmath>
+#include <vector>
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Json numbers(const std::vector<double>& values) {
+  Json array = Json::array();
+  for (const double value : values) array.push_back(number(value));
+  return array;
+}
+
+Json sizes(const Shape& shape) {
+  Json array = Json::array();
+  for (const int64_t size : shape.dims()) array.push_back(size);
+  return array;
+}
+
+Json agreement(const Agreement& a) {
+  return {{"verdict", verdict_name(a.verdict)},
+          {"analytic", number(a.analytic)},
+          {"numeric", number(a.numeric)},
+          {"error", number(a.error)},
+          {"estimated_error", number(a.estimated_error)},
+          {"tolerance", number(a.tolerance)},
+          {"note", a.note}};
+}
+
+Json element(const ElementReport& e) {
+  Json object = agreement(e);
+  object["element"] = e.element;
+  if (e.output >= 0) object["output"] = e.output;
+  return object;
+}
+
+Json taylor(const TaylorReport& t) {
+  return {{"verdict", verdict_name(t.verdict)},
+          {"measured", t.measured},
+          {"slope", number(t.slope)},
+          {"steps", numbers(t.steps)},
+          {"remainders", numbers(t.remainders)},
+          {"note", t.note}};
+}
+
+Json input_json(const InputReport& input) {
+  Json worst = Json::array();
+  for (const ElementReport& e : input.worst) worst.push_back(element(e));
+  return {{"verdict", verdict_name(input.verdict)},
+          {"order", input.order},
+          {"name", input.name},
+          {"input", input.input},
+          {"shape", sizes(input.shape)},
+          {"output_shape", sizes(input.output_shape)},
+          {"full_jacobian", input.full_jacobian},
+          {"sampled", input.sampled},
+          {"ignored", input.ignored},
+          {"elements", input.elements},
+          {"derivatives", input.derivatives},
+          {"failed", input.failed},
+          {"undecided", input.undecided},
+          {"structural_zeros", input.structural_zeros},
+          {"kinks_stepped_around", input.kinks_stepped_around},
+          {"smaller_steps", input.smaller_steps},
+          {"worst", worst},
+          {"direction", agreement(input.direction)},
+          {"taylor", taylor(input.taylor)},
+          {"dot_product", agreement(input.dot_product)},
+          {"composed", element(input.composed)},
+          {"diagnosis", input.diagnosis},
+          {"note", input.note}};
+}
+
+}  // namespace
+
+Json to_json(const GradcheckReport& report) {
+  Json inputs = Json::array();
+  for (const InputReport& input : report.inputs) inputs.push_back(input_json(input));
+  return {{"verdict", verdict_name(report.verdict())},
+          {"inputs", inputs},
+          {"hessian_symmetry", agreement(report.hessian_symmetry)},
+          {"notes", report.notes},
+          {"elements", report.elements},
+          {"derivatives", report.derivatives},
+          {"evaluations", report.evaluations},
+          {"seconds", number(report.seconds)}};
+}
+
+Json to_json(const MutationReport& report) {
+  Json mutants = Json::array();
+  for (const MutationResult& result : report.results) {
+    mutants.push_back({{"mutant", result.mutant.to_text()},
+                       {"function", result.mutant.function},
+                       {"op", result.mutant.op},
+                       {"killed", result.killed},
+                       {"example", result.example},
+                       {"how", result.how},
+                       {"equivalent_because", result.equivalent_because}});
+  }
+  return {{"score_percent", number(report.score())},
+          {"planted", report.results.size()},
+          {"killed", report.killed()},
+          {"equivalent", report.equivalent()},
+          {"not_runnable", report.not_runnable},
+          {"mutants", mutants}};
+}
+
+}  // namespace qkv

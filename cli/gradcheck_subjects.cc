@@ -1,0 +1,127 @@
+#include "cli/gradcheck_subjects.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "data/dataset.h"
+#include "framework/core/random.h"
+#include "framework/nn/examples.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+#include "models/examples.h"
+#include "models/transformer.h"
+#include "train/config/config.h"
+#include "train/config/suggest.h"
+#include "train/run/experiment.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kExamplesOfConfig = 2;  // each costs a forward pass for every difference
+
+struct Group {
+  std::string kind;
+  std::vector<OpExamples> members;
+};
+
+std::vector<Group> all_groups() {
+  return {{"op", op_examples()}, {"layer", layer_examples()}, {"model", model_examples()}};
+}
+
+absl::Status no_such_name(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = nearest(name, known);
+  return absl::InvalidArgumentError(
+      absl::StrCat("--op: there is no op, layer or model \"", name, "\"; ",
+                   near.empty() ? absl::StrCat("there are ", quoted_list(known))
+                                : absl::StrCat("did you mean \"", near, "\"?")));
+}
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+absl::Status check_names(const std::vector<std::string>& names, const std::vector<Group>& groups) {
+  std::vector<std::string> known;
+  for (const Group& group : groups) {
+    for (const OpExamples& member : group.members) known.push_back(member.op);
+  }
+  for (const std::string& name : names) {
+    if (!holds(known, name)) return no_such_name(name, known);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
+                                                       bool layers_too) {
+  if (names.empty()) return op_examples();
+  const std::vector<Group> groups = all_groups();
+  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
+  std::vector<OpExamples> examples;
+  for (const Group& group : groups) {
+    for (const OpExamples& member : group.members) {
+      if (!holds(names, member.op)) continue;
+      if (group.kind == "model" || (group.kind == "layer" && !layers_too)) {
+        return absl::InvalidArgumentError(absl::StrCat("--op: ", member.op, " is a ", group.kind,
+                                                       "; --coverage looks at ops, ",
+                                                       "and --mutate at ops and layers"));
+      }
+      examples.push_back(member);
+    }
+  }
+  return examples;
+}
+
+absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
+    const std::vector<std::string>& names, uint64_t seed) {
+  const std::vector<Group> groups = all_groups();
+  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
+  std::vector<GradcheckSubject> subjects;
+  for (const Group& group : groups) {
+    for (const OpExamples& member : group.members) {
+      if (!names.empty() && !holds(names, member.op)) continue;
+      for (const OpExample& example : member.examples) {
+        subjects.push_back({.kind = group.kind,
+                            .name = member.op,
+                            .example = example.name,
+                            .f = example.f,
+                            .input_names = example.input_names,
+                            .inputs = make_inputs(example, DType::f64, RandomStream(seed))});
+      }
+    }
+  }
+  return subjects;
+}
+
+absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
+                                                const std::vector<std::string>& overrides) {
+  absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
+  if (!loaded.ok()) return loaded.status();
+  loaded->config.train.precision = "f64";
+  const Config& c = loaded->config;
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c.data, c.seed);
+  if (!dataset.ok()) return dataset.status();
+  const Transformer model =
+      make_model(c, (*dataset)->vocabulary().size(), (*dataset)->context_length());
+  const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);
+
+  GradcheckSubject subject{.kind = "model", .name = c.name, .example = config, .f = nullptr};
+  for (const NamedParameter& p : parameters(model)) {
+    subject.input_names.push_back(p.name);
+    subject.inputs.push_back(p.tensor);
+  }
+  const double label_smoothing = c.train.label_smoothing;
+  subject.f = [model, batch, label_smoothing, seed = c.seed](std::span<const Tensor> tensors) {
+    ForwardContext context{.training = true, .random = RandomStream(seed).derive("dropout")};
+    const Tensor logits = with_parameters(model, tensors)(Tensor(batch.inputs), context);
+    return cross_entropy(logits, Tensor(batch.targets),
+                         {.ignored = kIgnoredTarget, .label_smoothing = label_smoothing});
+  };
+  return subject;
+}
+
+}  // namespace qkv

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/ops/examples.h"
+
+namespace qkv {
+
+// What `qkv gradcheck` checks: a function at a point.
+struct GradcheckSubject {
+  std::string kind;     // "op", "layer", "model"
+  std::string name;     // "softmax"
+  std::string example;  // "rows of 5"
+  TensorFunction f;
+  std::vector<std::string> input_names = {};  // may be empty
+  std::vector<Tensor> inputs = {};            // f64
+};
+
+// The examples of the ops, or also layers, of these names; of all ops when there are no names.
+absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
+                                                       bool layers_too);
+
+// The examples of the ops, layers and models of these names, at the points of that seed; of all of
+// them when there are no names.
+absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
+    const std::vector<std::string>& names, uint64_t seed);
+
+// The model of a config with its loss on the first examples of the training data, as a function of
+// every parameter, freshly initialized.
+absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
+                                                const std::vector<std::string>& overrides);
+
+}  // namespace qkv

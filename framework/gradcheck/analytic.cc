@@ -1,0 +1,110 @@
+#include "framework/gradcheck/analytic.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "framework/autograd/backward.h"
+#include "framework/graph/node.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+// Keeps what each op that uses `leaf` adds to its gradient.
+class Contributions final : public Observer {
+ public:
+  Contributions(const Tensor& output, const Tensor& leaf) : leaf_(leaf) {
+    std::vector<const Node*> nodes = {output.node().get()};
+    std::unordered_map<const Node*, bool> seen = {{nodes[0], true}};
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      if (nodes[n]->is_leaf()) continue;
+      for (const Tensor& x : nodes[n]->inputs()) {
+        if (x.node() == leaf.node()) users_[&nodes[n]->op()] = nodes[n];
+        if (x.node() && seen.emplace(x.node().get(), true).second) nodes.push_back(x.node().get());
+      }
+    }
+  }
+
+  void after_backward(const Op& op, const Tensor&, std::span<const Tensor> dx) override {
+    const auto user = users_.find(&op);
+    if (user == users_.end()) return;
+    const std::vector<Tensor>& inputs = user->second->inputs();
+    for (size_t i = 0; i < dx.size(); ++i) {
+      if (inputs[i].node() == leaf_.node() && dx[i].defined()) terms_.push_back(dx[i].to_vector());
+    }
+  }
+
+  std::vector<std::vector<double>> take() { return std::move(terms_); }
+
+ private:
+  const Tensor& leaf_;
+  std::unordered_map<const Op*, const Node*> users_;
+  std::vector<std::vector<double>> terms_;
+};
+
+}  // namespace
+
+Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
+  const RecordGradients record(true);
+  for (const Tensor& x : inputs) {
+    leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
+  }
+  y_ = f(leaves_);
+}
+
+std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, bool create_graph) const {
+  std::vector<Tensor> result(leaves_.size());
+  if (!y_.requires_grad()) return result;
+  const Gradients gradients =
+      backward(y_, {.cotangent = cotangent, .create_graph = create_graph, .keep_graph = true});
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    if (gradients.contains(leaves_[i])) result[i] = gradients[leaves_[i]];
+  }
+  return result;
+}
+
+std::vector<std::vector<double>> Recorded::contributions(size_t i, const Tensor& cotangent) const {
+  if (!y_.requires_grad()) return {};
+  Contributions contributions(y_, leaves_[i]);
+  gradients(cotangent);
+  return contributions.take();
+}
+
+ForwardProducts::ForwardProducts(const Recorded& f, const Tensor& cotangent)
+    : v_(parameter(cotangent.array())), gradients_(f.gradients(v_, true)) {}
+
+Tensor ForwardProducts::product(size_t i, const Tensor& u) const {
+  const RecordGradients record(true);
+  const Tensor& g = gradients_[i];
+  if (!g.defined() || !g.requires_grad()) return Tensor();
+  if (g.node() == v_.node()) return u;  // f hands its input on
+  const Gradients products = backward(g, {.cotangent = u, .keep_graph = true});
+  return products.contains(v_) ? products[v_] : Tensor();
+}
+
+TensorFunction gradients_of(const TensorFunction& f) {
+  return [&f](std::span<const Tensor> all) {
+    const bool differentiable = records(all);
+    const RecordGradients record(true);
+    std::vector<Tensor> inputs;
+    for (const Tensor& x : all.first(all.size() - 1)) {
+      const bool make_leaf = is_floating(x.dtype()) && !x.requires_grad();
+      inputs.push_back(make_leaf ? parameter(x.array()) : x);
+    }
+    const Tensor y = f(inputs);
+    Gradients gradients;
+    if (y.requires_grad()) {
+      gradients = backward(y, {.cotangent = all.back(), .create_graph = differentiable});
+    }
+    std::vector<Tensor> pieces;
+    for (const Tensor& x : inputs) {
+      if (!is_floating(x.dtype())) continue;
+      pieces.push_back(gradients.contains(x) ? reshape(gradients[x], {x.size()})
+                                             : zeros({x.size()}, DType::f64));
+    }
+    return concat(pieces, 0);
+  };
+}
+
+}  // namespace qkv

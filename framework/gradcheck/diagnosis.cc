@@ -1,0 +1,242 @@
+#include "framework/gradcheck/diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/gradcheck/position.h"
+
+namespace qkv {
+namespace {
+
+using Values = std::vector<double>;
+
+constexpr double kClose = 1e-6;  // of the largest element
+
+double largest_of(const Values& values) {
+  double largest = 0.0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+bool close(const Values& a, const Values& b) {
+  const double limit = kClose * std::max(largest_of(a), largest_of(b));
+  return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x - y) <= limit; });
+}
+
+// c with a = c n, if there is one.
+std::optional<double> factor_between(const Values& a, const Values& n) {
+  double an = 0.0, nn = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) an += a[i] * n[i], nn += n[i] * n[i];
+  if (nn == 0.0) return std::nullopt;
+  Values scaled = n;
+  for (double& value : scaled) value *= an / nn;
+  // One element, or one that is not zero, shows no pattern unless the number is a known one.
+  const auto nonzero =
+      std::ranges::count_if(n, [&](double x) { return std::abs(x) > kClose * largest_of(n); });
+  if (!close(a, scaled) || (nonzero < 2 && recognizable(an / nn).empty())) return std::nullopt;
+  return an / nn;
+}
+
+std::string axes_of_size(const InputReport& report, int64_t size) {
+  const auto has = [size](const Shape& shape) {
+    return std::ranges::find(shape.dims(), size) != shape.dims().end();
+  };
+  if (size < 2) return "";
+  if (has(report.shape)) return absl::StrCat(" (", size, " is a size of the input)");
+  if (has(report.output_shape)) return absl::StrCat(" (", size, " is a size of the output)");
+  return "";
+}
+
+std::string explain_factor(const InputReport& report, double c) {
+  const std::string name = recognizable(c);
+  const std::string number = name.empty() ? absl::StrFormat("%.6g", c) : name;
+  const std::string head = absl::StrCat("analytic = ", number, " x numeric everywhere");
+  if (c < 0.0 && std::abs(c + 1.0) < kClose) return head + ": the sign is wrong";
+  const double size = std::abs(c), inverse = 1.0 / size;
+  const auto whole = [](double x) { return std::abs(x - std::round(x)) < kClose * x; };
+  const double square = size > 1.0 ? size * size : inverse * inverse;
+  std::string text =
+      absl::StrCat(head, c < 0.0 ? ": the sign is wrong, and a factor" : ": a factor");
+  const double n = size > 1.0 ? size : inverse;
+  const std::string axes = whole(n) ? axes_of_size(report, std::llround(n)) : "";
+  if (!axes.empty()) return absl::StrCat(text, axes, ": a sum taken for a mean, or the reverse?");
+  if (whole(square)) {
+    absl::StrAppend(&text, axes_of_size(report, std::llround(square)));
+    if (!whole(n) || std::abs(n - 2.0) > kClose) {
+      return absl::StrCat(text, ": a scale left out or applied twice?");
+    }
+  }
+  if (std::abs(c - 0.5) < kClose) {
+    absl::StrAppend(&text, ": is an input that is used twice counted once?");
+  }
+  return text;
+}
+
+// Calls f for the offset of each line along `axis`, and with the distance of its elements.
+void for_each_line(const Shape& shape, int axis,
+                   const std::function<void(int64_t start, int64_t stride)>& f) {
+  int64_t inner = 1;
+  for (int k = axis + 1; k < shape.rank(); ++k) inner *= shape[k];
+  const int64_t size = shape[axis];
+  for (int64_t outer = 0; outer < shape.size() / (inner * size); ++outer) {
+    for (int64_t i = 0; i < inner; ++i) f(outer * size * inner + i, inner);
+  }
+}
+
+// The numbers of x with its last axes swapped, in x's own order.
+Values transposed(const Values& x, const Shape& shape) {
+  const int64_t rows = shape[-2], columns = shape[-1];
+  Values y(x.size());
+  for (int64_t start = 0; start < shape.size(); start += rows * columns) {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        y[start + j * rows + i] = x[start + i * columns + j];
+      }
+    }
+  }
+  return y;
+}
+
+std::string explain_transposed(const Shape& shape, const Values& analytic, const Values& numeric) {
+  if (shape.rank() < 2 || shape[-1] < 2 || shape[-2] < 2) return "";
+  if (!close(analytic, transposed(numeric, shape))) return "";
+  return "transposed: analytic[i, j] is numeric[j, i] in the last two axes";
+}
+
+// numeric is the same along an axis, and the sum of analytic over it.
+std::string explain_unsummed(const Shape& shape, const Values& analytic, const Values& numeric) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] < 2) continue;
+    Values sums(analytic.size());
+    for_each_line(shape, axis, [&](int64_t start, int64_t stride) {
+      double sum = 0.0;
+      for (int64_t i = 0; i < shape[axis]; ++i) sum += analytic[start + i * stride];
+      for (int64_t i = 0; i < shape[axis]; ++i) sums[start + i * stride] = sum;
+    });
+    if (close(sums, numeric)) {
+      return absl::StrCat("not summed over axis ", axis,
+                          ": numeric is the sum of analytic over it, the same at every index");
+    }
+  }
+  return "";
+}
+
+std::string explain_contributions(const Values& analytic, const Values& numeric,
+                                  const std::vector<Values>& contributions) {
+  if (contributions.size() < 2) return "";
+  Values sum(analytic.size());
+  for (const Values& term : contributions) {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+  }
+  if (!close(sum, numeric)) return "";
+  for (size_t k = 0; k < contributions.size(); ++k) {
+    if (!close(contributions[k], analytic)) continue;
+    return absl::StrCat("the input is used ", contributions.size(),
+                        " times and one use is counted: gradients are overwritten, not added");
+  }
+  return "";
+}
+
+// What all elements that are `chosen` have in common: "index 2 of axis 0".
+std::string common_index(const Shape& shape, const std::function<bool(int64_t)>& chosen) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] < 2) continue;
+    std::vector<int64_t> indices(static_cast<size_t>(shape[axis]));
+    for (int64_t i = 0; i < shape.size(); ++i) {
+      if (chosen(i)) ++indices[static_cast<size_t>(index_of(shape, i)[axis])];
+    }
+    const auto used = std::ranges::count_if(indices, [](int64_t n) { return n > 0; });
+    if (used != 1) continue;
+    const auto index = std::ranges::find_if(indices, [](int64_t n) { return n > 0; });
+    return absl::StrCat("index ", index - indices.begin(), " of axis ", axis);
+  }
+  return "";
+}
+
+// Entries of the Jacobian that are zero and should not be, all at outputs other than one index.
+std::string explain_broadcast(const InputReport& report, const NumericGradient& gradient) {
+  if (!gradient.only_missing) return "";
+  const auto right = [&](int64_t k) { return gradient.right[static_cast<size_t>(k)] != 0; };
+  if (gradient.right.empty()) return "";
+  const std::string index = common_index(report.output_shape, right);
+  if (index.empty()) return "";
+  return absl::StrCat("a broadcast that was not summed: only outputs at ", index,
+                      " reach this input, and others should");
+}
+
+std::string explain_missing(const NumericGradient& gradient) {
+  if (!gradient.only_missing || std::ranges::count(gradient.right, char{1}) == 0) return "";
+  return "terms are left out: the entries of the Jacobian that are wrong are all zero, the others "
+         "right";
+}
+
+std::string explain_place(const InputReport& report, const Values& analytic,
+                          const Values& numeric) {
+  const double limit = kClose * largest_of(numeric);
+  const auto wrong = [&](int64_t i) {
+    return !(std::abs(analytic[static_cast<size_t>(i)] - numeric[static_cast<size_t>(i)]) <= limit);
+  };
+  const std::string index = common_index(report.shape, wrong);
+  return index.empty() ? "" : absl::StrCat("only elements at ", index, " are wrong");
+}
+
+}  // namespace
+
+std::string recognizable(double number) {
+  const double size = std::abs(number);
+  if (!(size >= 1e-4 && size <= 1e4)) return "";
+  const std::string sign = number < 0.0 ? "-" : "";
+  const bool above = size >= 1.0;
+  const double n = above ? size : 1.0 / size;
+  const auto near = [](double x) { return std::abs(x - std::round(x)) <= 1e-6 * x; };
+  const std::string over = above ? "" : "1/";
+  if (near(n)) {
+    const int64_t whole = std::llround(n);
+    if (whole == 1) return sign + "1";
+    const std::string root = absl::StrCat(sign, over, "sqrt(", whole * whole, ")");
+    return absl::StrCat(sign, over, whole, whole <= 32 ? " = " + root : "");
+  }
+  if (near(n * n)) return absl::StrCat(sign, over, "sqrt(", std::llround(n * n), ")");
+  return "";
+}
+
+std::string diagnose(const InputReport& report, const NumericGradient& gradient,
+                     const std::vector<Values>& contributions) {
+  const Values &analytic = gradient.analytic, &numeric = gradient.numeric;
+  const auto finite = [](double x) { return std::isfinite(x); };
+  const auto bad = std::ranges::find_if_not(analytic, finite);
+  if (bad != analytic.end()) {
+    return absl::StrCat("the gradient is ", std::isnan(*bad) ? "NaN" : "infinite", " at ",
+                        analytic.size() - std::ranges::count_if(analytic, finite), " of ",
+                        analytic.size(), " elements, first at ",
+                        position(report.shape, gradient.elements[bad - analytic.begin()]));
+  }
+  if (!std::ranges::all_of(numeric, finite)) return "";  // the function, not its gradient
+  if (close(analytic, numeric)) {
+    return report.full_jacobian && report.failed > 0 ? "right for a random cotangent and wrong for "
+                                                       "single outputs: backward is not linear "
+                                                       "in its cotangent"
+                                                     : "";
+  }
+  if (largest_of(analytic) == 0.0) {
+    return "all zero: the gradient is left out, or the input detached";
+  }
+  const bool whole = static_cast<int64_t>(analytic.size()) == report.shape.size();
+  std::string text;
+  if (whole) text = explain_contributions(analytic, numeric, contributions);
+  if (text.empty() && whole) text = explain_broadcast(report, gradient);
+  if (!text.empty()) return text;
+  if (const auto c = factor_between(analytic, numeric)) return explain_factor(report, *c);
+  if (!whole) return "";
+  text = explain_transposed(report.shape, analytic, numeric);
+  if (text.empty()) text = explain_unsummed(report.shape, analytic, numeric);
+  if (text.empty()) text = explain_place(report, analytic, numeric);
+  if (text.empty()) text = explain_missing(gradient);
+  return text;
+}
+
+}  // namespace qkv

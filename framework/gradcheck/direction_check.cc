@@ -1,0 +1,209 @@
+#include "framework/gradcheck/direction_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+#include "framework/autograd/hessian.h"
+#include "framework/gradcheck/differences.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kEpsilon = 0x1p-53;
+// What the sums behind two numbers that agree may have lost, of the sum of their terms' sizes.
+constexpr double kRounding = 1e-12;
+
+struct Dot {
+  double value = 0.0, size = 0.0;  // the sum of the terms, and of their absolute values
+};
+
+// An undefined tensor is zero.
+Dot dot(const Tensor& a, const Tensor& b) {
+  Dot result;
+  if (!a.defined() || !b.defined()) return result;
+  const double *p = a.array().data<double>(), *q = b.array().data<double>();
+  for (int64_t i = 0; i < a.size(); ++i) {
+    result.value += p[i] * q[i];
+    result.size += std::abs(p[i] * q[i]);
+  }
+  return result;
+}
+
+// Both from backward, so that nothing but rounding keeps them apart.
+Agreement compare_exact(double analytic, double other, double size, const Tolerance& tolerance) {
+  return compare(analytic, {.value = other, .error = kRounding * size}, tolerance);
+}
+
+// The slope of the line through the points (log step, log remainder), by least squares.
+double slope_between(const TaylorReport& taylor, size_t first, size_t last) {
+  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+  for (size_t k = first; k <= last; ++k) {
+    const double a = std::log2(taylor.steps[k]), b = std::log2(taylor.remainders[k]);
+    n += 1, x += a, y += b, xx += a * a, xy += a * b;
+  }
+  return (n * xy - x * y) / (n * xx - x * x);
+}
+
+// `floor` is what rounding may leave of a remainder.
+void judge(double floor, const Agreement& direction, TaylorReport& taylor) {
+  constexpr double kBetween = 1.5;  // 1 and 2
+  const std::vector<double>& r = taylor.remainders;
+  size_t smallest = r.size();  // the smallest step whose remainder stands above rounding
+  while (smallest > 0 && r[smallest - 1] <= 8.0 * floor) --smallest;
+  if (smallest < 2) {
+    taylor.note = "the remainder is rounding: linear along u";
+    return;
+  }
+  const size_t last = smallest - 1;
+  size_t first = last;
+  while (first > 0 && last - first < 3 && std::isfinite(r[first - 1]) && r[first - 1] > 0.0)
+    --first;
+  if (first == last || !std::isfinite(r[last])) {
+    taylor.note = "the function is not finite along u";
+    if (direction.verdict != Verdict::kPass) taylor.verdict = direction.verdict;
+    return;
+  }
+  taylor.measured = true;
+  taylor.slope = slope_between(taylor, first, last);
+  if (taylor.slope >= kBetween) return;
+  if (last + 1 < r.size() && r[last] > std::exp2(kBetween) * std::max(r[last + 1], floor)) {
+    taylor.note = "a kink along u: below it the remainder is rounding";
+    return;
+  }
+  if (r[last] <= direction.tolerance * taylor.steps[last]) {
+    taylor.note = "the remainder is within the tolerance";
+    return;
+  }
+  taylor.verdict = direction.verdict == Verdict::kFail ? Verdict::kFail : Verdict::kUndecided;
+  taylor.note = direction.verdict == Verdict::kFail ? "falls as h: the gradient is wrong along u"
+                                                    : "falls as h, where differences agree";
+}
+
+// Differences along u, and the Taylor remainder.
+int64_t check_by_differences(const Directional& at, size_t input, const Tensor& u,
+                             const GradcheckOptions& options, InputReport& report) {
+  constexpr int kSteps = 16;  // 2⁻², … 2⁻¹⁷
+  const std::vector<double> direction = u.to_vector(), v = at.cotangent.to_vector();
+  const Tensor& g = at.gradients[input];
+  const double analytic = dot(g, u).value;
+  const Rows rows(false, v);
+  ProbeLine probe(at.probe, input);
+  const auto line = [&](double& t) { return probe.along(direction, t); };
+
+  const Array y0 = at.probe.value();
+  Differences differences(rows, y0, options.tolerance);
+  Slope slope;
+  differences.slopes(line, 1.0, {&analytic, 1}, {&slope, 1});
+  report.direction = compare(analytic, slope, options.tolerance);
+  if (slope.kind == Slope::Kind::kKinkHere) {
+    // Kinks of many elements at once: the gradient need not lie between the slopes of both sides.
+    report.direction.verdict = Verdict::kUndecided;
+    report.direction.note = "a kink at the point";
+  }
+
+  double moved = 0.0;  // what rounding x + hu does to f: sqrt(sum (g x)²) times epsilon
+  if (g.defined()) {
+    const double *gradient = g.array().data<double>(),
+                 *x = at.probe.input(input).array().data<double>();
+    for (int64_t i = 0; i < g.size(); ++i) moved += gradient[i] * gradient[i] * x[i] * x[i];
+  }
+  const double floor = 100.0 * (rows.noise(y0.data<double>())[0] + kEpsilon * std::sqrt(moved));
+  double h = 0.25;
+  for (int k = 0; k < kSteps; ++k, h /= 2.0) {
+    const Array y = probe.along(direction, h);
+    double difference = 0.0;
+    rows.quotients(y.data<double>(), y0.data<double>(), 1.0, &difference);
+    report.taylor.steps.push_back(h);
+    report.taylor.remainders.push_back(std::abs(difference - h * analytic));
+  }
+  judge(floor, report.direction, report.taylor);
+  return differences.evaluations() + kSteps;
+}
+
+void check_dot_product(const Directional& at, size_t input, const Tensor& u,
+                       const GradcheckOptions& options, InputReport& report) {
+  const Dot backward_side = dot(at.other_gradients[input], u);
+  const Tensor ju = at.forward.product(input, u);
+  if (!ju.defined() && at.gradients[input].defined()) {
+    report.dot_product.note = "not tested: the backward is not differentiable by its cotangent";
+    return;
+  }
+  const Dot forward_side = dot(ju, at.other_cotangent);
+  report.dot_product = compare_exact(backward_side.value, forward_side.value,
+                                     backward_side.size + forward_side.size, options.tolerance);
+  if (report.dot_product.verdict == Verdict::kFail && report.dot_product.note.empty()) {
+    report.dot_product.note = "backward and its own transpose differ";
+  }
+}
+
+// Where the gradients differ most, for their tolerance.
+void check_composed(const Tensor& fused, const Tensor& composed, const GradcheckOptions& options,
+                    ElementReport& report) {
+  if (!fused.defined() && !composed.defined()) return;
+  const Tensor& shape = fused.defined() ? fused : composed;
+  const auto value = [](const Tensor& x, int64_t i) {
+    return x.defined() ? x.array().data<double>()[i] : 0.0;
+  };
+  double largest = 0.0;
+  for (int64_t i = 0; i < shape.size(); ++i) {
+    if (std::isfinite(value(fused, i))) largest = std::max(largest, std::abs(value(fused, i)));
+  }
+  double worst = report.tolerance > 0.0 ? report.error / report.tolerance : -1.0;
+  for (int64_t i = 0; i < shape.size(); ++i) {
+    const Agreement agreement =
+        compare_exact(value(fused, i), value(composed, i), largest, options.tolerance);
+    double badness = agreement.error / agreement.tolerance;
+    if (!std::isfinite(badness)) badness = std::numeric_limits<double>::infinity();
+    if (!(badness > worst)) continue;
+    worst = badness;
+    static_cast<Agreement&>(report) = agreement;
+    report.element = i;
+    if (agreement.verdict == Verdict::kFail && agreement.note.empty()) {
+      report.note = "the fused and the composed backward differ";
+    }
+  }
+}
+
+}  // namespace
+
+int64_t check_direction(const Directional& at, size_t input, const Tensor& u,
+                        const GradcheckOptions& options, InputReport& report) {
+  const int64_t evaluations = check_by_differences(at, input, u, options, report);
+  check_dot_product(at, input, u, options, report);
+  check_composed(at.gradients[input], at.forward.gradients()[input], options, report.composed);
+  check_composed(at.gradients[input], at.composed_only[input], options, report.composed);
+  for (const Verdict verdict : {report.direction.verdict, report.taylor.verdict,
+                                report.dot_product.verdict, report.composed.verdict}) {
+    report.verdict = worse(report.verdict, verdict);
+  }
+  return evaluations;
+}
+
+Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs,
+                         const Tensor& cotangent, const Tolerance& tolerance, RandomStream stream) {
+  const TensorFunction scalar = [&](std::span<const Tensor> x) { return sum(f(x) * cotangent); };
+  std::vector<Tensor> u, w;
+  for (const Tensor& x : inputs) {
+    const bool floating = is_floating(x.dtype());
+    u.push_back(floating ? random_like(x, stream.derive(2 * u.size())) : Tensor());
+    w.push_back(floating ? random_like(x, stream.derive(2 * w.size() + 1)) : Tensor());
+  }
+  const std::vector<Tensor> hu = hessian_vector_product(scalar, inputs, u);
+  const std::vector<Tensor> hw = hessian_vector_product(scalar, inputs, w);
+  Dot left, right;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Dot l = dot(u[i], hw[i]), r = dot(w[i], hu[i]);
+    left.value += l.value, left.size += l.size;
+    right.value += r.value, right.size += r.size;
+  }
+  Agreement result = compare_exact(left.value, right.value, left.size + right.size, tolerance);
+  if (result.verdict == Verdict::kFail && result.note.empty()) {
+    result.note = "the Hessian is not symmetric";
+  }
+  return result;
+}
+
+}  // namespace qkv

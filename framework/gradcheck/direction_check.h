@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "framework/gradcheck/analytic.h"
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/gradcheck/probe.h"
+
+namespace qkv {
+
+// One cotangent v and the gradients Jᵀv by each way to get them.
+struct Directional {
+  const Probe& probe;
+  const Recorded& recorded;
+  Tensor cotangent;                       // v
+  std::span<const Tensor> gradients;      // as training runs it
+  const ForwardProducts& forward;         // with create_graph, for the same v
+  std::span<const Tensor> composed_only;  // under ComposedOnly, for the same v
+  Tensor other_cotangent;                 // of the dot-product test
+  std::span<const Tensor> other_gradients;
+};
+
+// Fills in the report's direction, taylor, dot_product and composed for one input, along the random
+// direction u, of length 1. Gives the number of evaluations.
+int64_t check_direction(const Directional& at, size_t input, const Tensor& u,
+                        const GradcheckOptions& options, InputReport& report);
+
+// <u, Hw> against <w, Hu>, with H the second derivatives of the dot product of f with `cotangent`.
+Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs,
+                         const Tensor& cotangent, const Tolerance& tolerance, RandomStream stream);
+
+}  // namespace qkv

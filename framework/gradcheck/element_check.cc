@@ -1,0 +1,175 @@
+#include "framework/gradcheck/element_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "framework/core/storage.h"
+#include "framework/kernels/parallel.h"
+
+namespace qkv {
+namespace {
+
+struct Ranked {
+  int rank;        // of the verdict
+  double badness;  // error / tolerance
+  ElementReport report;
+};
+
+bool before(const Ranked& a, const Ranked& b) {
+  return a.rank != b.rank ? a.rank > b.rank : a.badness > b.badness;
+}
+
+int rank_of(Verdict verdict) {
+  return verdict == Verdict::kFail ? 2 : verdict == Verdict::kUndecided ? 1 : 0;
+}
+
+// What some elements came to. Tallies of pieces are joined in order.
+class Tally {
+ public:
+  Tally(const Rows& rows, const GradcheckOptions& options)
+      : options_(options), each_output_(rows.each_output()), rows_(rows.size()) {
+    if (each_output_) right_.resize(rows_ - 1), missing_.resize(rows_ - 1);
+  }
+
+  void add(int64_t element, std::span<const double> analytic, std::span<const Slope> slopes) {
+    bool stepped_around = false, smaller_steps = false;
+    for (size_t row = 0; row < rows_; ++row) {
+      add(element, row, analytic[row], slopes[row]);
+      stepped_around |= slopes[row].kind == Slope::Kind::kKinkAside;
+      smaller_steps |= slopes[row].kind == Slope::Kind::kSmallerSteps;
+    }
+    kinks_ += stepped_around;
+    smaller_steps_ += smaller_steps && !stepped_around;
+  }
+
+  void join(const Tally& later) {
+    failed_ += later.failed_;
+    undecided_ += later.undecided_;
+    zeros_ += later.zeros_;
+    kinks_ += later.kinks_;
+    smaller_steps_ += later.smaller_steps_;
+    only_missing_ &= later.only_missing_;
+    for (size_t k = 0; k < right_.size(); ++k) {
+      right_[k] |= later.right_[k];
+      missing_[k] |= later.missing_[k];
+    }
+    for (const Ranked& entry : later.worst_) keep(entry);
+  }
+
+  void fill(InputReport& report, NumericGradient& numeric) const {
+    report.failed = failed_;
+    report.undecided = undecided_;
+    report.structural_zeros = zeros_;
+    report.kinks_stepped_around = kinks_;
+    report.smaller_steps = smaller_steps_;
+    for (const Ranked& entry : worst_) report.worst.push_back(entry.report);
+    numeric.right = right_;
+    numeric.missing = missing_;
+    numeric.only_missing = only_missing_;
+  }
+
+ private:
+  void add(int64_t element, size_t row, double analytic, const Slope& slope) {
+    const Tolerance& t = options_.tolerance;
+    const double error = std::abs(analytic - slope.value);
+    const double largest = std::max(std::abs(analytic), std::abs(slope.value));
+    const double tolerance = t.absolute + t.relative * largest + slope.error;
+    const bool zero_analytic = std::abs(analytic) <= t.absolute;
+    int rank = 0;
+    double badness = error / tolerance;
+    if (!std::isfinite(error) || error > tolerance || slope.kind > Slope::Kind::kKinkAside) {
+      const Verdict verdict = compare(analytic, slope, t).verdict;
+      rank = rank_of(verdict);
+      failed_ += verdict == Verdict::kFail;
+      undecided_ += verdict == Verdict::kUndecided;
+      if (!std::isfinite(badness)) badness = std::numeric_limits<double>::infinity();
+    } else if (zero_analytic && std::abs(slope.value) <= t.absolute + slope.error) {
+      ++zeros_;
+    }
+    note_pattern(row, rank, zero_analytic);
+    const auto limit = static_cast<size_t>(std::max(1, options_.worst));
+    if (worst_.size() < limit || rank > worst_.back().rank ||
+        (rank == worst_.back().rank && badness > worst_.back().badness)) {
+      ElementReport report;
+      static_cast<Agreement&>(report) = compare(analytic, slope, t);
+      report.element = element;
+      report.output = each_output_ && row + 1 < rows_ ? static_cast<int64_t>(row) : -1;
+      keep({rank, badness, report});
+    }
+  }
+
+  void note_pattern(size_t row, int rank, bool zero_analytic) {
+    if (!each_output_ || row + 1 == rows_) return;
+    right_[row] |= rank == 0 && !zero_analytic;
+    missing_[row] |= rank != 0 && zero_analytic;
+    only_missing_ &= rank == 0 || zero_analytic;
+  }
+
+  void keep(const Ranked& entry) {
+    worst_.insert(std::ranges::upper_bound(worst_, entry, before), entry);
+    if (worst_.size() > static_cast<size_t>(std::max(1, options_.worst))) worst_.pop_back();
+  }
+
+  const GradcheckOptions& options_;
+  bool each_output_;
+  size_t rows_;
+  int64_t failed_ = 0, undecided_ = 0, zeros_ = 0, kinks_ = 0, smaller_steps_ = 0;
+  std::vector<Ranked> worst_;  // the worst first
+  std::vector<char> right_, missing_;
+  bool only_missing_ = true;
+};
+
+}  // namespace
+
+int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
+                       const InputGradient& gradient, std::span<const int64_t> elements,
+                       const GradcheckOptions& options, InputReport& report,
+                       NumericGradient& numeric) {
+  const auto count = static_cast<int64_t>(elements.size());
+  numeric.elements.assign(elements.begin(), elements.end());
+  numeric.analytic.resize(elements.size());
+  numeric.numeric.resize(elements.size());
+
+  std::vector<Tally> tallies(kernels::num_pieces(count, 1), Tally(rows, options));
+  std::vector<int64_t> evaluations(tallies.size());
+  const auto check_piece = [&](int64_t piece, int64_t begin, int64_t end) {
+    const ThreadMemory memory;
+    ProbeLine line(probe, input);
+    Differences differences(rows, probe.value(), options.tolerance);
+    std::vector<Slope> slopes(rows.size());
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t element = elements[i];
+      const std::span<const double> analytic = gradient.of(element);
+      differences.slopes([&](double& t) { return line.along_element(element, t); },
+                         line.scale_of(element), analytic, slopes);
+      tallies[piece].add(element, analytic, slopes);
+      numeric.analytic[i] = analytic.back();
+      numeric.numeric[i] = slopes.back().value;
+    }
+    evaluations[piece] = differences.evaluations();
+  };
+  if (options.concurrent) {
+    kernels::parallel_pieces(count, 1, check_piece);
+  } else {
+    const auto pieces = static_cast<int64_t>(tallies.size());
+    for (int64_t p = 0; p < pieces; ++p) {
+      check_piece(p, count * p / pieces, count * (p + 1) / pieces);
+    }
+  }
+
+  report.elements = count;
+  report.derivatives = count * static_cast<int64_t>(rows.size());
+  int64_t total = 0;
+  for (size_t p = 0; p < tallies.size(); ++p) {
+    if (p > 0) tallies[0].join(tallies[p]);
+    total += evaluations[p];
+  }
+  if (!tallies.empty()) tallies[0].fill(report, numeric);
+  for (const ElementReport& entry : report.worst) {
+    report.verdict = worse(report.verdict, entry.verdict);  // the worst is among them
+  }
+  return total;
+}
+
+}  // namespace qkv

@@ -1,0 +1,277 @@
+#include "framework/gradcheck/gradcheck.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/core/error.h"
+#include "framework/gradcheck/analytic.h"
+#include "framework/gradcheck/diagnosis.h"
+#include "framework/gradcheck/direction_check.h"
+#include "framework/gradcheck/element_check.h"
+#include "framework/gradcheck/position.h"
+#include "framework/gradcheck/probe.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMostOutputs = 4096;  // each costs a backward of its own
+
+void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& options) {
+  if (options.order != 1 && options.order != 2) {
+    fail(absl::StrCat("gradcheck: order must be 1 or 2, not ", options.order));
+  }
+  if (!options.names.empty() && options.names.size() != inputs.size()) {
+    fail(
+        absl::StrCat("gradcheck: ", inputs.size(), " inputs and ", options.names.size(), " names"));
+  }
+  bool any = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_floating(inputs[i].dtype())) continue;
+    any = true;
+    if (inputs[i].dtype() == DType::f64) continue;
+    fail(
+        absl::StrCat("gradcheck: needs f64: input ", i, " is ", inputs[i].describe(),
+                     ", which holds too few digits to tell a wrong derivative from a rounded one"));
+  }
+  if (!any) fail("gradcheck: no input has a gradient: none is f64");
+}
+
+// Copies of the inputs, moved at random by `by` at most.
+std::vector<Tensor> moved(std::span<const Tensor> inputs, double by, const RandomStream& stream) {
+  std::vector<Tensor> result;
+  for (const Tensor& x : inputs) {
+    Array copy = x.array().copy();
+    if (is_floating(x.dtype()) && by != 0.0) {
+      RandomStream numbers = stream.derive(result.size());
+      double* values = copy.mutable_data<double>();
+      for (int64_t i = 0; i < x.size(); ++i) values[i] += by * (2.0 * numbers.uniform() - 1.0);
+    }
+    result.emplace_back(copy);
+  }
+  return result;
+}
+
+int64_t floating_elements(std::span<const Tensor> inputs) {
+  int64_t total = 0;
+  for (const Tensor& x : inputs) total += is_floating(x.dtype()) ? x.size() : 0;
+  return total;
+}
+
+// Of length 1, so that a step along it is the same for an input of any size.
+Tensor random_direction(const Tensor& x, const RandomStream& stream) {
+  Tensor u = random_like(x, stream);
+  Array array = u.array();
+  double* values = array.mutable_data<double>();
+  const double squares = std::inner_product(values, values + u.size(), values, 0.0);
+  for (int64_t i = 0; i < u.size(); ++i) values[i] /= std::sqrt(squares);
+  return u;
+}
+
+// One function at one point.
+class Check {
+ public:
+  Check(const TensorFunction& f, std::span<const Tensor> inputs, int order,
+        const GradcheckOptions& options, const RandomStream& stream)
+      : options_(options),
+        order_(order),
+        stream_(stream),
+        probe_(f, inputs),
+        recorded_(f, inputs),
+        cotangent_(random_like(Tensor(probe_.value()), stream.derive("cotangent"))),
+        weights_(cotangent_.to_vector()),
+        total_(floating_elements(inputs)),
+        sampled_(total_ > options.max_elements),
+        rows_(!sampled_ && cotangent_.size() <= kMostOutputs &&
+                  total_ * cotangent_.size() <= options.max_jacobian,
+              weights_),
+        gradients_(recorded_.gradients(cotangent_)) {
+    if (!value_is_finite()) return;
+    take_rows();
+    const ComposedOnly composed_only;
+    composed_only_ = Recorded(f, inputs).gradients(cotangent_);
+  }
+
+  const Tensor& cotangent() const { return cotangent_; }
+  bool value_is_finite() const { return bad_output() < 0; }
+
+  // Fills in the verdict on input i, and what belongs to it.
+  int64_t check(size_t i, InputReport& report) {
+    report.order = order_;
+    report.input = i;
+    report.shape = probe_.input(i).shape();
+    report.output_shape = probe_.value().shape();
+    report.full_jacobian = rows_.each_output();
+    report.sampled = sampled_;
+    report.ignored = !gradients_[i].defined();
+    if (report.shape.size() == 0) {
+      report.note = "empty: there is nothing to check";
+      return 0;
+    }
+    if (!value_is_finite()) {
+      report_bad_output(report);
+      return 0;
+    }
+    NumericGradient numeric;
+    int64_t evaluations = check_elements(probe_, i, rows_, rows_of_[i], chosen_elements(i),
+                                         options_, report, numeric);
+    evaluations += check_directions(i, report);
+    if (report.ignored && report.passed()) {
+      report.note = "the function does not depend on this input: zero gradient";
+    }
+    if (report.verdict == Verdict::kFail) {
+      report.diagnosis = diagnose(report, numeric, recorded_.contributions(i, cotangent_));
+    }
+    return evaluations;
+  }
+
+ private:
+  // The first output that is not finite, or -1.
+  int64_t bad_output() const {
+    const Array value = probe_.value();
+    const double *y = value.data<double>(), *end = y + value.size();
+    const double* bad = std::find_if_not(y, end, [](double v) { return std::isfinite(v); });
+    return bad == end ? -1 : bad - y;
+  }
+
+  void report_bad_output(InputReport& report) const {
+    const int64_t output = bad_output();
+    report.verdict = Verdict::kFail;
+    report.note = absl::StrFormat("the function's own value is %g at output %s",
+                                  probe_.value().data<double>()[output],
+                                  position(report.output_shape, output));
+  }
+
+  // rows_of_[i][element][row], each by a backward of its own. The cotangents of single outputs are
+  // random numbers and not 1, so that a backward that is not linear in them is noticed.
+  void take_rows() {
+    const size_t count = rows_.size();
+    rows_of_.resize(probe_.size());
+    for (size_t i = 0; i < probe_.size(); ++i) {
+      if (!is_floating(probe_.input(i).dtype())) continue;
+      rows_of_[i].rows_each = count;
+      rows_of_[i].depends = gradients_[i].defined();
+      rows_of_[i].rows.resize(static_cast<size_t>(probe_.input(i).size()) * count);
+    }
+    const auto store = [&](const std::vector<Tensor>& gradients, size_t row, double divisor) {
+      for (size_t i = 0; i < gradients.size(); ++i) {
+        if (!gradients[i].defined()) continue;
+        const double* g = gradients[i].array().data<double>();
+        double* out = rows_of_[i].rows.data() + row;
+        for (int64_t e = 0; e < gradients[i].size(); ++e) out[e * count] = g[e] / divisor;
+      }
+    };
+    RandomStream sizes = stream_.derive("rows");
+    for (size_t row = 0; row + 1 < count; ++row) {
+      const double size = (sizes.below(2) == 0 ? 1.0 : -1.0) * (0.5 + sizes.uniform());
+      Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
+      one.mutable_data<double>()[row] = size;
+      store(recorded_.gradients(Tensor(one)), row, size);
+    }
+    store(gradients_, count - 1, 1.0);
+  }
+
+  std::vector<int64_t> chosen_elements(size_t i) const {
+    const int64_t size = probe_.input(i).size();
+    std::vector<int64_t> all(static_cast<size_t>(size));
+    std::iota(all.begin(), all.end(), 0);
+    if (!sampled_ || size <= options_.sampled_elements) return all;
+    // The largest gradients first, then a random choice of the others.
+    const auto wanted = static_cast<size_t>(std::max<int64_t>(2, options_.sampled_elements));
+    const size_t largest = wanted / 2;
+    const std::vector<double>& g = rows_of_[i].rows;
+    std::ranges::partial_sort(all, all.begin() + static_cast<int64_t>(largest), std::greater(),
+                              [&](int64_t e) { return std::abs(g[e]); });
+    RandomStream stream = stream_.derive("elements").derive(i);
+    for (size_t k = largest; k < wanted; ++k)
+      std::swap(all[k], all[k + stream.below(all.size() - k)]);
+    all.resize(wanted);
+    std::ranges::sort(all);
+    return all;
+  }
+
+  int64_t check_directions(size_t i, InputReport& report) {
+    if (!forward_) {
+      forward_.emplace(recorded_, cotangent_);
+      other_cotangent_ = random_like(cotangent_, stream_.derive("other cotangent"));
+      other_gradients_ = recorded_.gradients(other_cotangent_);
+    }
+    const Directional at = {.probe = probe_,
+                            .recorded = recorded_,
+                            .cotangent = cotangent_,
+                            .gradients = gradients_,
+                            .forward = *forward_,
+                            .composed_only = composed_only_,
+                            .other_cotangent = other_cotangent_,
+                            .other_gradients = other_gradients_};
+    const Tensor u = random_direction(probe_.input(i), stream_.derive("direction").derive(i));
+    return check_direction(at, i, u, options_, report);
+  }
+
+  const GradcheckOptions& options_;
+  int order_;
+  RandomStream stream_;
+  Probe probe_;
+  Recorded recorded_;
+  Tensor cotangent_;
+  std::vector<double> weights_;  // the cotangent's
+  int64_t total_;                // elements of all floating inputs
+  bool sampled_;
+  Rows rows_;
+  std::vector<Tensor> gradients_;      // for the cotangent
+  std::vector<Tensor> composed_only_;  // the same, by composed formulas alone
+  std::vector<InputGradient> rows_of_;
+  std::optional<ForwardProducts> forward_;
+  Tensor other_cotangent_;
+  std::vector<Tensor> other_gradients_;
+};
+
+}  // namespace
+
+GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
+                          const GradcheckOptions& options) {
+  check_inputs(inputs, options);
+  const auto start = std::chrono::steady_clock::now();
+  const RandomStream stream(options.seed);
+  GradcheckReport report;
+  if (options.move_by != 0.0) {
+    report.notes.push_back(
+        absl::StrFormat("the inputs were moved at random by up to %g", options.move_by));
+  }
+  const auto name_of = [&](size_t i) {
+    if (i == inputs.size()) return std::string("cotangent");
+    return options.names.empty() ? absl::StrCat("input ", i) : options.names[i];
+  };
+  const auto run = [&](int order, const TensorFunction& function, std::span<const Tensor> at) {
+    Check check(function, at, order, options, stream.derive(static_cast<uint64_t>(order)));
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (!is_floating(at[i].dtype())) continue;
+      InputReport input;
+      input.name = name_of(i);
+      report.evaluations += check.check(i, input);
+      report.elements += input.elements;
+      report.derivatives += input.derivatives;
+      report.inputs.push_back(std::move(input));
+    }
+    return check.cotangent();
+  };
+  std::vector<Tensor> at = moved(inputs, options.move_by, stream.derive("move"));
+  const Tensor cotangent = run(1, f, at);
+  if (options.order == 2) {
+    report.hessian_symmetry =
+        check_symmetry(f, at, cotangent, options.tolerance, stream.derive("symmetry"));
+    at.push_back(cotangent);
+    run(2, gradients_of(f), at);
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  report.seconds = elapsed.count();
+  return report;
+}
+
+}  // namespace qkv

@@ -1,0 +1,149 @@
+#include "framework/gradcheck/sweep.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/core/error.h"
+#include "framework/core/random.h"
+#include "framework/gradcheck/analytic.h"
+#include "framework/gradcheck/probe.h"
+#include "framework/graph/op.h"
+
+namespace qkv {
+namespace {
+
+constexpr int kStepsPerDecade = 4, kDecades = 15;
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// t -> v · f(x + t u), with a random direction u and a random cotangent v.
+class Line {
+ public:
+  Line(const TensorFunction& f, std::span<const Tensor> inputs, const RandomStream& random)
+      : f_(f), inputs_(inputs.begin(), inputs.end()) {
+    const Recorded recorded(f, inputs);
+    const Tensor cotangent = random_like(recorded.output(), random.derive("cotangent"));
+    cotangent_ = cotangent.to_vector();
+    const std::vector<Tensor> gradients = recorded.gradients(cotangent);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const bool moves = is_floating(inputs_[i].dtype());
+      direction_.push_back(moves ? random_like(inputs_[i], random.derive(i)).to_vector()
+                                 : std::vector<double>());
+      if (gradients[i].defined()) slope_ += dot(gradients[i].to_vector(), direction_[i]);
+    }
+    start_ = f_at(0.0);
+  }
+
+  double slope() const { return slope_; }
+
+  // v · (f(x + t u) - f(x + s u)): differences before the product, so that less is cancelled.
+  double difference(double t, double s) const {
+    const std::vector<double> high = f_at(t), low = s == 0.0 ? start_ : f_at(s);
+    double sum = 0.0;
+    for (size_t i = 0; i < high.size(); ++i) sum += cotangent_[i] * (high[i] - low[i]);
+    return sum;
+  }
+
+ private:
+  std::vector<double> f_at(double t) const {
+    std::vector<Tensor> moved;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (!is_floating(inputs_[i].dtype())) {
+        moved.push_back(inputs_[i]);
+        continue;
+      }
+      std::vector<double> values = inputs_[i].to_vector();
+      for (size_t k = 0; k < values.size(); ++k) values[k] += t * direction_[i][k];
+      moved.emplace_back(Array::of(inputs_[i].shape(), DType::f64, values));
+    }
+    const NoGrad no_grad;
+    return f_(moved).to_vector();
+  }
+
+  const TensorFunction& f_;
+  std::vector<Tensor> inputs_;
+  std::vector<std::vector<double>> direction_;
+  std::vector<double> cotangent_, start_;
+  double slope_ = 0.0;
+};
+
+void check_inputs(std::span<const Tensor> inputs) {
+  int64_t elements = 0;
+  for (const Tensor& x : inputs) {
+    if (!is_floating(x.dtype())) continue;
+    if (x.dtype() != DType::f64) {
+      fail(absl::StrCat("step_sweep: needs f64: ", x.describe(),
+                        " rounds before its V could be seen"));
+    }
+    elements += x.size();
+  }
+  if (elements == 0) fail("step_sweep: no input has a gradient: none is f64");
+}
+
+}  // namespace
+
+std::vector<SweepPoint> step_sweep(const TensorFunction& f, std::span<const Tensor> inputs,
+                                   uint64_t seed) {
+  check_inputs(inputs);
+  const Line line(f, inputs, RandomStream(seed));
+  if (line.slope() == 0.0) {
+    fail("step_sweep: the function has no slope here: backward gives 0 in every direction");
+  }
+  const auto error = [&](double numeric) {
+    return std::abs(numeric - line.slope()) / std::abs(line.slope());
+  };
+  const auto central = [&](double h) { return line.difference(h, -h) / (2.0 * h); };
+  std::vector<SweepPoint> points;
+  for (int i = 0; i <= kStepsPerDecade * kDecades; ++i) {
+    const double h = std::pow(10.0, -static_cast<double>(i) / kStepsPerDecade);
+    const double d1 = central(h), d2 = central(h / 2), d4 = central(h / 4);
+    const double first = d2 + (d2 - d1) / 3.0, second = d4 + (d4 - d2) / 3.0;  // without h²
+    points.push_back({.step = h,
+                      .forward_error = error(line.difference(h, 0.0) / h),
+                      .central_error = error(d1),
+                      .extrapolated_error = error(second + (second - first) / 15.0)});
+  }
+  return points;
+}
+
+std::string sweep_csv(std::span<const SweepPoint> points) {
+  std::string text = "step,forward_error,central_error,extrapolated_error\n";
+  for (const SweepPoint& p : points) {
+    absl::StrAppendFormat(&text, "%.6e,%.6e,%.6e,%.6e\n", p.step, p.forward_error, p.central_error,
+                          p.extrapolated_error);
+  }
+  return text;
+}
+
+std::string sweep_picture(std::span<const SweepPoint> points) {
+  constexpr int kTop = 1, kBottom = -16;  // powers of 10
+  const auto row_of = [](double error) -> size_t {
+    const double power = std::log10(std::clamp(error, 1e-300, 1e300));
+    return static_cast<size_t>(kTop - std::clamp(std::round(power), double{kBottom}, double{kTop}));
+  };
+  std::vector<std::string> rows(size_t{kTop - kBottom + 1}, std::string(points.size(), ' '));
+  for (size_t i = 0; i < points.size(); ++i) {
+    const SweepPoint& p = points[points.size() - 1 - i];  // small steps on the left
+    if (std::isfinite(p.forward_error)) rows[row_of(p.forward_error)][i] = '/';
+    if (std::isfinite(p.central_error)) rows[row_of(p.central_error)][i] = 'o';
+    if (std::isfinite(p.extrapolated_error)) rows[row_of(p.extrapolated_error)][i] = '*';
+  }
+  std::string text = "relative error of the numeric derivative\n";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int power = kTop - static_cast<int>(i);
+    absl::StrAppendFormat(&text, "%6s |%s\n", power % 2 == 0 ? absl::StrCat("1e", power) : "",
+                          rows[i]);
+  }
+  absl::StrAppend(&text, "       +", std::string(points.size(), '-'), "\n");
+  absl::StrAppendFormat(&text, "        %-*s%s\n", static_cast<int>(points.size()) - 5, "1e-15",
+                        "step 1");
+  return text + "        / one-sided, o central, * extrapolated (Richardson)\n";
+}
+
+}  // namespace qkv

@@ -1,0 +1,258 @@
+#include "framework/io/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <new>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace qkv {
+namespace {
+
+constexpr char kTemporary[] = ".tmp-";  // NAME.tmp-PROCESS-COUNT
+
+absl::Status system_error(const char* verb, const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", verb, " ", path));
+}
+
+// Writes the parts, one after the other. Returns 0 or an errno.
+int write_all(int file, std::span<const std::string_view> parts) {
+  std::vector<iovec> rest;
+  for (const std::string_view part : parts) {
+    if (!part.empty()) rest.push_back({const_cast<char*>(part.data()), part.size()});
+  }
+  for (size_t first = 0; first < rest.size();) {
+    const size_t count = std::min<size_t>(rest.size() - first, IOV_MAX);
+    const ssize_t written = ::writev(file, &rest[first], static_cast<int>(count));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : EIO;
+    for (auto left = static_cast<size_t>(written); left > 0;) {
+      iovec& part = rest[first];
+      const size_t taken = std::min(left, part.iov_len);
+      part = {static_cast<char*>(part.iov_base) + taken, part.iov_len - taken};
+      left -= taken;
+      if (part.iov_len == 0) ++first;
+    }
+  }
+  return 0;
+}
+
+// Closes, and returns 0 or an errno: on network file systems a failed write may show only here.
+int close_checked(FileDescriptor& file) { return ::close(file.release()) == 0 ? 0 : errno; }
+
+// Some file systems know no fsync, which is no reason to fail.
+int flush_to_disk(int file) {
+  if (::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS) return 0;
+  return errno;
+}
+
+int flush_folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  FileDescriptor file(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A folder may be writable and not readable; then its flush is left to the system.
+  if (!file.is_open()) return errno == EACCES ? 0 : errno;
+  return flush_to_disk(file.get());
+}
+
+absl::Status write_in_place(const std::string& path, std::span<const std::string_view> parts) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.is_open()) return system_error("write", path, errno);
+  int error = write_all(file.get(), parts);
+  if (error == 0) error = close_checked(file);
+  return error == 0 ? absl::OkStatus() : system_error("write", path, error);
+}
+
+absl::StatusOr<std::string> read_to_end(const std::string& path, const FileDescriptor& file,
+                                        uint64_t max_bytes) {
+  std::string bytes;
+  try {
+    for (;;) {
+      const size_t old_size = bytes.size();
+      // Grows by what was read so far, and looks one byte beyond the limit.
+      const uint64_t chunk = std::min<uint64_t>(std::max<size_t>(old_size, 1 << 16),
+                                                max_bytes - old_size + (max_bytes != UINT64_MAX));
+      bytes.resize(old_size + chunk);
+      const ssize_t got = ::read(file.get(), bytes.data() + old_size, chunk);
+      if (got < 0 && errno != EINTR) return system_error("read", path, errno);
+      bytes.resize(old_size + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+      if (got == 0) return bytes;
+      if (bytes.size() > max_bytes) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("cannot read ", path, ": it has more than ", max_bytes, " bytes"));
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    return system_error("read", path, ENOMEM);
+  }
+}
+
+std::string resolved(const std::string& path) {
+  char buffer[PATH_MAX];
+  return ::realpath(path.c_str(), buffer) != nullptr ? std::string(buffer) : path;
+}
+
+}  // namespace
+
+absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path) {
+  // Without waiting for a pipe's writer.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status;
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
+    return system_error("read", path, errno);
+  }
+  if (S_ISDIR(status.st_mode)) return system_error("read", path, EISDIR);
+  if (!S_ISREG(status.st_mode)) {
+    return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is no regular file"));
+  }
+  return file;
+}
+
+absl::StatusOr<std::string> read_regular_file(const std::string& path) {
+  const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
+  if (!file.ok()) return file.status();
+  return read_to_end(path, *file, UINT64_MAX);
+}
+
+absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return system_error("read", path, errno);
+  return read_to_end(path, file, max_bytes);
+}
+
+absl::Status write_file_atomically(const std::string& path,
+                                   std::span<const std::string_view> parts) {
+  struct stat status;
+  std::string target = path;
+  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) target = resolved(path);
+  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return write_in_place(path, parts);
+  }
+
+  static std::atomic<uint64_t> count{0};
+  const std::string temporary = absl::StrCat(target, kTemporary, ::getpid(), "-", count++);
+  FileDescriptor file(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file.is_open()) return system_error("write", path, errno);
+  int error = write_all(file.get(), parts);
+  if (error == 0) error = flush_to_disk(file.get());
+  if (error == 0) error = close_checked(file);
+  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    return system_error("write", path, error);
+  }
+  if (const int flush_error = flush_folder_of(target)) {
+    return system_error("flush the folder of", path, flush_error);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status write_file_atomically(const std::string& path, std::string_view bytes) {
+  return write_file_atomically(path, std::span(&bytes, 1));
+}
+
+bool is_temporary(const std::string& name) {
+  const size_t end = name.rfind(kTemporary);
+  if (end == std::string::npos || end == 0) return false;
+  const std::string_view numbers = std::string_view(name).substr(end + std::strlen(kTemporary));
+  const size_t dash = numbers.find('-');
+  uint64_t process = 0, count = 0;
+  return dash != std::string::npos &&
+         absl::SimpleAtoi(absl::string_view(numbers.data(), dash), &process) &&
+         absl::SimpleAtoi(absl::string_view(numbers.data() + dash + 1, numbers.size() - dash - 1),
+                          &count);
+}
+
+absl::Status make_folder(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+  const std::string above = std::filesystem::path(path).parent_path();
+  if (!above.empty() && above != path) {
+    if (absl::Status status = make_folder(above); !status.ok()) return status;
+  }
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    return system_error("make the folder", path, errno);
+  }
+  if (const int flush_error = flush_folder_of(path)) {
+    return system_error("flush the folder of", path, flush_error);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status remove_temporary_files(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error)) {
+    if (!is_temporary(i->path().filename())) continue;
+    if (::unlink(i->path().c_str()) != 0 && errno != ENOENT) {
+      return system_error("remove", i->path(), errno);
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return system_error("read", folder, error.value());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AppendFile> AppendFile::open(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.is_open()) return system_error("write", path, errno);
+  return AppendFile(path, std::move(file));
+}
+
+absl::Status AppendFile::append(std::string_view lines) {
+  struct stat before;
+  if (::fstat(file_.get(), &before) != 0) return system_error("write", path_, errno);
+  const std::string_view parts[] = {lines, "\n"};
+  if (const int error = write_all(file_.get(), parts)) {
+    // What was written of it goes again; if even that fails, cut_lines() finds the torn line.
+    if (S_ISREG(before.st_mode) && ::ftruncate(file_.get(), before.st_size) != 0) {
+      return system_error("mend", path_, errno);
+    }
+    return system_error("write", path_, error);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AppendFile::flush() {
+  const int error = flush_to_disk(file_.get());
+  return error == 0 ? absl::OkStatus() : system_error("flush", path_, error);
+}
+
+absl::Status cut_lines(const std::string& path,
+                       absl::FunctionRef<absl::StatusOr<bool>(std::string_view line)> keep) {
+  absl::StatusOr<std::string> text = read_regular_file(path);
+  if (absl::IsNotFound(text.status())) return absl::OkStatus();
+  if (!text.ok()) return text.status();
+  size_t begin = 0;
+  for (int64_t number = 1;; ++number) {
+    const size_t end = text->find('\n', begin);
+    if (end == std::string::npos) break;
+    const absl::StatusOr<bool> kept = keep(std::string_view(*text).substr(begin, end - begin));
+    if (!kept.ok()) {
+      return absl::Status(kept.status().code(),
+                          absl::StrCat(path, ":", number, ": ", kept.status().message()));
+    }
+    if (!*kept) break;
+    begin = end + 1;
+  }
+  if (begin == text->size()) return absl::OkStatus();
+  if (::truncate(path.c_str(), static_cast<off_t>(begin)) != 0) {
+    return system_error("cut", path, errno);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace qkv

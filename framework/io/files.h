@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "framework/io/file_descriptor.h"
+
+namespace qkv {
+
+// Files of a run. Whatever goes wrong is a Status of one sentence that says what, where and why:
+// "cannot write runs/reverse/config.toml: No space left on device".
+
+// Opens a file to read it. What is no regular file is an error: a device may have no end, a pipe no
+// writer.
+absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path);
+
+// The whole file, which must be a regular one.
+absl::StatusOr<std::string> read_regular_file(const std::string& path);
+
+// The whole file, or what comes out of a pipe or a character device until its end. Fails, without
+// reading on, when that is more than `max_bytes`.
+absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes);
+
+// Writes the parts, one after the other, so that a reader, a crash or a full disk meets either the
+// old file whole or the new one: a temporary file beside it, flushed to the disk, renamed, and the
+// folder flushed. On failure the old file is as it was and the temporary file is gone. A symbolic
+// link stays one: what it points to is replaced. A device or pipe is written to as it is.
+absl::Status write_file_atomically(const std::string& path,
+                                   std::span<const std::string_view> parts);
+absl::Status write_file_atomically(const std::string& path, std::string_view bytes);
+
+// Makes the folder and those above it that are missing, each flushed to the disk with the name that
+// it has in the one above.
+absl::Status make_folder(const std::string& path);
+
+// Whether a write_file_atomically() that was killed left a file of that name behind.
+bool is_temporary(const std::string& name);
+
+// Removes such files. For whoever knows that nobody writes to the folder now. No folder: nothing to
+// do.
+absl::Status remove_temporary_files(const std::string& folder);
+
+// A file that grows by whole lines.
+class AppendFile {
+ public:
+  // Makes the file when there is none.
+  static absl::StatusOr<AppendFile> open(const std::string& path);
+
+  // Writes the lines and a line end after them, which stand in the file when this returns. When it
+  // fails, nothing of them stays in the file.
+  absl::Status append(std::string_view lines);
+
+  // What was appended is on the disk when this returns.
+  absl::Status flush();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  AppendFile(std::string path, FileDescriptor file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  std::string path_;
+  FileDescriptor file_;
+};
+
+// Cuts the file before the first line (given without its line end) that `keep` says false to, and
+// always before a last line without an end, which a crash has torn. A failure of `keep` comes back
+// behind "FILE:LINE: " and leaves the file as it was. No file: nothing to do.
+absl::Status cut_lines(const std::string& path,
+                       absl::FunctionRef<absl::StatusOr<bool>(std::string_view line)> keep);
+
+}  // namespace qkv

@@ -1,0 +1,223 @@
+#include "framework/io/safetensors.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "framework/io/files.h"
+#include "framework/io/safetensors_checksums.h"
+#include "framework/io/safetensors_header.h"
+
+namespace qkv {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "safetensors files are little-endian, and so are arrays here");
+
+constexpr uint64_t kLengthBytes = 8;
+constexpr uint64_t kLongestHeader = 100'000'000;  // as in the reference library
+
+absl::Status not_safetensors(const std::string& path, const std::string& why) {
+  return absl::DataLossError(absl::StrCat(path, ": not a safetensors file: ", why));
+}
+
+absl::Status damaged(const std::string& path, absl::string_view why) {
+  return absl::DataLossError(absl::StrCat(path, ": ", why));
+}
+
+absl::Status cannot_read(const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", path));
+}
+
+absl::Status read_exactly(const std::string& path, int file, uint64_t offset, void* target,
+                          uint64_t bytes) {
+  auto* place = static_cast<char*>(target);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(file, place, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot_read(path, errno);
+    if (got == 0) return damaged(path, "the file became shorter while it was read");
+    place += got;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<uint64_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+// The arrays, in the order of their bytes, must fill the rest of the file.
+absl::Status check_layout(const std::string& path, const TensorFileHeader& header) {
+  const uint64_t data_bytes = header.file_bytes - header.data_start;
+  uint64_t filled = 0;
+  const TensorEntry* previous = nullptr;
+  for (const TensorEntry& entry : header.tensors) {
+    const std::string bytes = absl::StrCat("bytes ", entry.begin, " to ", entry.end);
+    if (entry.end > data_bytes) {
+      return damaged(path, absl::StrCat("tensor ", in_quotes(entry.name), " is at ", bytes,
+                                        " of the data, but the file has only ", data_bytes,
+                                        " of them; it may have been cut off"));
+    }
+    if (entry.begin < filled) {
+      return damaged(path, absl::StrCat("tensor ", in_quotes(entry.name), " at ", bytes,
+                                        " overlaps ", in_quotes(previous->name)));
+    }
+    if (entry.begin > filled) {
+      return damaged(path, absl::StrCat("there is a hole of ", entry.begin - filled,
+                                        " bytes before tensor ", in_quotes(entry.name)));
+    }
+    filled = entry.end;
+    previous = &entry;
+  }
+  if (filled != data_bytes) {
+    return damaged(path,
+                   absl::StrCat("there are ", data_bytes - filled, " bytes after the last tensor"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorFileHeader> read_header(const std::string& path, int file) {
+  struct stat status;
+  if (::fstat(file, &status) != 0) return cannot_read(path, errno);
+  const auto file_bytes = static_cast<uint64_t>(status.st_size);
+  if (file_bytes == 0) return not_safetensors(path, "it is empty");
+  if (file_bytes < kLengthBytes) {
+    return not_safetensors(path, absl::StrCat("it has only ", file_bytes, " bytes"));
+  }
+  uint64_t header_bytes = 0;
+  absl::Status read = read_exactly(path, file, 0, &header_bytes, kLengthBytes);
+  if (!read.ok()) return read;
+  if (header_bytes > file_bytes - kLengthBytes) {
+    return not_safetensors(
+        path, absl::StrCat("its header would be ", header_bytes, " bytes long, but the file has ",
+                           file_bytes, "; it may have been cut off"));
+  }
+  if (header_bytes > kLongestHeader) {
+    return not_safetensors(
+        path, absl::StrCat("its header would be ", header_bytes, " bytes long; at most ",
+                           kLongestHeader, " are read"));
+  }
+  std::string json(header_bytes, '\0');
+  read = read_exactly(path, file, kLengthBytes, json.data(), header_bytes);
+  if (!read.ok()) return read;
+  if (json.empty() || json[0] != '{') {
+    return not_safetensors(path, "its header is not a JSON object");
+  }
+  absl::StatusOr<TensorFileHeader> header = parse_safetensors_header(json);
+  if (!header.ok()) return damaged(path, header.status().message());
+  if (const absl::Status same = take_checksums(*header); !same.ok()) {
+    return damaged(path, same.message());
+  }
+  header->data_start = kLengthBytes + header_bytes;
+  header->file_bytes = file_bytes;
+  const absl::Status layout = check_layout(path, *header);
+  if (!layout.ok()) return layout;
+  return header;
+}
+
+// A bool in memory must be 0 or 1: any other byte is undefined behaviour waiting to be read.
+bool all_booleans(const Array& array) {
+  const auto* bytes = static_cast<const unsigned char*>(array.raw());
+  return std::all_of(bytes, bytes + array.bytes(), [](unsigned char byte) { return byte <= 1; });
+}
+
+// In pieces that are still in the cache when their checksum is taken.
+absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
+                         const TensorEntry& entry, Array& array) {
+  constexpr size_t kPiece = 1 << 17;
+  Checksum sum;
+  auto* const bytes = static_cast<char*>(array.mutable_raw());
+  for (size_t done = 0; done < array.bytes(); done += kPiece) {
+    const size_t count = std::min(kPiece, array.bytes() - done);
+    const absl::Status read = read_exactly(path, file, offset + done, bytes + done, count);
+    if (!read.ok()) return read;
+    sum.add(std::string_view(bytes + done, count));
+  }
+  const std::string tensor = absl::StrCat("tensor ", in_quotes(entry.name), " ");
+  if (!entry.checksum.empty() && sum.digits() != entry.checksum) {
+    return damaged(path, tensor + not_what_was_written(sum.digits(), entry.checksum));
+  }
+  if (entry.dtype == DType::boolean && !all_booleans(array)) {
+    return damaged(path, tensor + "is BOOL and has bytes that are neither 0 nor 1");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TensorFile> read_tensors(const std::string& path, int file,
+                                        TensorFileHeader header) {
+  TensorFile result;
+  result.metadata = std::move(header.metadata);
+  for (const TensorEntry& entry : header.tensors) {
+    Array array(entry.shape, entry.dtype);
+    const absl::Status read =
+        read_tensor(path, file, header.data_start + entry.begin, entry, array);
+    if (!read.ok()) return read;
+    result.tensors.push_back({entry.name, std::move(array)});
+  }
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<TensorFileHeader> read_safetensors_header(const std::string& path) {
+  const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
+  if (!file.ok()) return file.status();
+  return read_header(path, file->get());
+}
+
+absl::StatusOr<TensorFile> read_safetensors(const std::string& path) {
+  const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
+  if (!file.ok()) return file.status();
+  absl::StatusOr<TensorFileHeader> header = read_header(path, file->get());
+  if (!header.ok()) return header.status();
+  try {
+    return read_tensors(path, file->get(), *std::move(header));
+  } catch (const std::bad_alloc&) {
+    return cannot_read(path, ENOMEM);
+  }
+}
+
+absl::Status write_safetensors(const std::string& path, const TensorFile& file) {
+  std::vector<const NamedArray*> order;
+  for (const NamedArray& tensor : file.tensors) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](const NamedArray* a, const NamedArray* b) {
+    return dtype_bytes(a->array.dtype()) > dtype_bytes(b->array.dtype());
+  });
+
+  TensorFileHeader header;
+  header.metadata = file.metadata;
+  std::vector<std::string_view> parts(2);
+  uint64_t offset = 0;
+  for (const NamedArray* tensor : order) {
+    const Array& array = tensor->array;
+    if (!array.defined()) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": tensor ",
+                                                     in_quotes(tensor->name), " has no numbers"));
+    }
+    const std::string_view bytes(static_cast<const char*>(array.raw()), array.bytes());
+    header.tensors.push_back({tensor->name, array.dtype(), array.shape(), offset,
+                              offset + bytes.size(), checksum(bytes)});
+    parts.push_back(bytes);
+    offset += bytes.size();
+  }
+
+  if (const absl::Status added = add_checksums(header); !added.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", added.message()));
+  }
+  absl::StatusOr<std::string> json = safetensors_header_json(header);
+  if (!json.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": ", json.status().message()));
+  }
+  json->append((8 - json->size() % 8) % 8, ' ');  // aligns the data
+  const uint64_t header_bytes = json->size();
+  parts[0] = std::string_view(reinterpret_cast<const char*>(&header_bytes), kLengthBytes);
+  parts[1] = *json;
+  return write_file_atomically(path, parts);
+}
+
+}  // namespace qkv

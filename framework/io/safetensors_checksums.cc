@@ -1,0 +1,97 @@
+#include "framework/io/safetensors_checksums.h"
+
+#define XXH_INLINE_ALL
+#ifdef __AVX512F__
+#define XXH_VECTOR XXH_AVX2  // as fast, without the false alarms of g++ 12 (GCC bug 105593)
+#endif
+#include <xxhash.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/io/safetensors_header.h"
+
+namespace qkv {
+namespace {
+
+constexpr char kOfHeader[] = "xxh3";
+constexpr char kOfTensor[] = "xxh3:";  // and its name
+
+std::string header_checksum(const TensorFileHeader& header) {
+  nlohmann::json object;  // sorts its names
+  object[kMetadata] = header.metadata;
+  for (const TensorEntry& entry : header.tensors) {
+    object[entry.name] = {{"dtype", name_of_type(entry.dtype)},
+                          {"shape", std::vector<int64_t>(entry.shape.begin(), entry.shape.end())}};
+  }
+  return checksum(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+bool has_tensor_checksums(const TensorFileHeader& header) {
+  const auto first = header.metadata.lower_bound(kOfTensor);
+  return first != header.metadata.end() && absl::StartsWith(first->first, kOfTensor);
+}
+
+}  // namespace
+
+struct Checksum::State {
+  XXH3_state_t xxh3;
+};
+
+Checksum::Checksum() : state_(std::make_unique<State>()) { XXH3_64bits_reset(&state_->xxh3); }
+Checksum::~Checksum() = default;
+
+void Checksum::add(std::string_view bytes) {
+  XXH3_64bits_update(&state_->xxh3, bytes.data(), bytes.size());
+}
+
+std::string Checksum::digits() const {
+  return absl::StrFormat("%016x", XXH3_64bits_digest(&state_->xxh3));
+}
+
+std::string checksum(std::string_view bytes) {
+  return absl::StrFormat("%016x", XXH3_64bits(bytes.data(), bytes.size()));
+}
+
+absl::Status take_checksums(TensorFileHeader& header) {
+  const auto own = header.metadata.extract(kOfHeader);
+  if (!own && !has_tensor_checksums(header)) return absl::OkStatus();
+  if (!own) {
+    return absl::DataLossError(
+        "its tensors have checksums, and its header has none; the file is damaged");
+  }
+  if (const std::string now = header_checksum(header); now != own.mapped()) {
+    return absl::DataLossError(
+        absl::StrCat("its header ", not_what_was_written(now, own.mapped())));
+  }
+  for (TensorEntry& entry : header.tensors) {
+    const auto found = header.metadata.extract(absl::StrCat(kOfTensor, entry.name));
+    if (!found) {
+      return absl::DataLossError(
+          absl::StrCat("tensor ", in_quotes(entry.name), " has no checksum"));
+    }
+    entry.checksum = found.mapped();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status add_checksums(TensorFileHeader& header) {
+  if (header.metadata.count(kOfHeader) > 0 || has_tensor_checksums(header)) {
+    return absl::InvalidArgumentError(
+        "its metadata has an entry of the name xxh3, which is for checksums");
+  }
+  for (const TensorEntry& entry : header.tensors) {
+    header.metadata[absl::StrCat(kOfTensor, entry.name)] = entry.checksum;
+  }
+  header.metadata[kOfHeader] = header_checksum(header);
+  return absl::OkStatus();
+}
+
+std::string not_what_was_written(const std::string& now, const std::string& then) {
+  return absl::StrCat("is not what was written: its checksum is ", now, ", and the file says ",
+                      then, "; the file is damaged");
+}
+
+}  // namespace qkv

@@ -1,0 +1,26 @@
+#include <span>
+
+#include "framework/mutation/mutation.h"
+
+namespace qkv {
+namespace {
+
+constexpr char kNoSmoothing[] = "without label smoothing the constant is 0";
+constexpr char kSquared[] = "the variance squares it: (-x)² = x²";
+
+constexpr char kPairs[] = "axes are turned there and back, and (-1)² = 1";
+constexpr char kMaskedTwice[] = "the derivative of softmax is 0 already where it is masked";
+
+constexpr EquivalentMutant kEquivalent[] = {
+    {"cross_entropy: add_scalar(constant) is its first operand", kNoSmoothing},
+    {"layer_norm: sub(x[0], scale(sum(x[0]))), no. 2 is negated", kSquared},
+    {"layer_norm: sub(x[0], scale(sum(x[0]))), no. 2 has its operands swapped", kSquared},
+    {"MultiHeadAttention: masked_fill: masked_fill(dy) masks nothing", kMaskedTwice},
+    {"MultiHeadAttention: permute: dx[0] = permute(dy) is negated", kPairs},
+};
+
+}  // namespace
+
+std::span<const EquivalentMutant> equivalent_mutants() { return kEquivalent; }
+
+}  // namespace qkv

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+#include "tests/temporary_folder.h"
+
+namespace qkv {
+
+inline constexpr char kConfig[] = R"(name = "tiny"
+[data]
+task = "reverse"
+alphabet = 4
+length = 3
+[model]
+num_layers = 1
+d_model = 16
+num_heads = 2
+d_ff = 32
+[train]
+steps = 40
+batch_size = 8
+eval_interval = 20
+log_interval = 5
+)";
+
+// A folder with that config, tiny.toml, in which the built program runs.
+class CommandLineFixture : public testing::Test {
+ protected:
+  CommandLineFixture() { write_bytes(folder_ / "tiny.toml", kConfig); }
+
+  ProcessResult qkv(std::vector<std::string> arguments, ProcessOptions options = {}) {
+    arguments.insert(arguments.begin(), QKV_BINARY);
+    options.folder = folder_.path();
+    return run_process(arguments, options);
+  }
+
+  void expect_success(const ProcessResult& result) {
+    EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+    EXPECT_EQ(result.errors, "");
+  }
+
+  void expect_error(const ProcessResult& result, int exit_status, const std::string& message) {
+    EXPECT_EQ(result.exit_status, exit_status) << result.output;
+    EXPECT_EQ(result.errors, "error: " + message + "\n");
+  }
+
+  std::string in(const std::string& path) const { return contents_of(folder_ / path); }
+
+  TemporaryFolder folder_;
+};
+
+}  // namespace qkv

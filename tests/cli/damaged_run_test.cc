@@ -1,0 +1,83 @@
+// What the program makes of a run's folder that is not as it was written.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "framework/io/safetensors.h"
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+class DamagedRunTest : public CommandLineFixture {
+ protected:
+  DamagedRunTest() { expect_success(qkv({"train", "tiny.toml"})); }
+
+  // The same bytes but for one bit of a number.
+  void flip_bit(const std::string& file) {
+    std::string bytes = in(file);
+    bytes[bytes.size() - 1] ^= 0x40;
+    write_bytes(folder_ / file, bytes);
+  }
+
+  void replace_by_link(const std::string& file, const std::string& target) {
+    std::filesystem::remove(folder_ / file);
+    std::filesystem::create_symlink(target, folder_ / file);
+  }
+};
+
+TEST_F(DamagedRunTest, ADeviceIsNotReadForAFileOfTheRun) {
+  for (const char* name : {"samples.txt", "metrics.jsonl"}) {
+    const std::string file = std::string("runs/tiny/") + name;
+    replace_by_link(file, "/dev/zero");
+    expect_error(qkv({"train", "tiny.toml", "--resume"}), 1,
+                 "cannot read " + file + ": it is no regular file");
+  }
+}
+
+TEST_F(DamagedRunTest, AFlippedBitOfAWeightIsAnErrorOfEveryVerb) {
+  const std::string best = "runs/tiny/checkpoints/best.safetensors",
+                    last = "runs/tiny/checkpoints/last.safetensors";
+  flip_bit(best);
+  flip_bit(last);
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"eval", "runs/tiny"},
+                                             {"generate", "runs/tiny", "--prompt", "0"},
+                                             {"info", "runs/tiny"},
+                                             {"train", "tiny.toml", "--resume"}}) {
+    const ProcessResult result = qkv(command);
+    EXPECT_EQ(result.exit_status, 1) << command[0];
+    EXPECT_EQ(result.output, "") << command[0];
+    EXPECT_THAT(result.errors,
+                testing::MatchesRegex(absl::StrCat("error: ", command[0] == "train" ? last : best,
+                                                   ": tensor \"[a-z0-9_.]+\" is not what was "
+                                                   "written: its checksum is [0-9a-f]+, and the "
+                                                   "file says [0-9a-f]+; the file is damaged\n")));
+  }
+}
+
+TEST_F(DamagedRunTest, WeightsThatAreNotFiniteAreNamed) {
+  const std::string best = "runs/tiny/checkpoints/best.safetensors";
+  TensorFile file = *read_safetensors(folder_ / best);
+  for (NamedArray& tensor : file.tensors) {
+    if (tensor.name == "final_norm.bias") tensor.array.mutable_data<float>()[3] = NAN;
+  }
+  ASSERT_TRUE(write_safetensors(folder_ / best, file).ok());
+  const std::string message = best + ": not finite are 1 of the 16 numbers of final_norm.bias";
+  expect_error(qkv({"eval", "runs/tiny"}), 1, message);
+  expect_error(qkv({"generate", "runs/tiny", "--prompt", "0"}), 1, message);
+  std::filesystem::remove(folder_ / "runs/tiny/checkpoints/last.safetensors");
+  expect_error(qkv({"train", "tiny.toml", "--resume"}), 1, message);
+
+  const ProcessResult info = qkv({"info", "runs/tiny"});
+  expect_success(info);
+  EXPECT_THAT(info.output, testing::ContainsRegex("final_norm.bias +f32.16.  not finite: 1\n"));
+  EXPECT_THAT(info.output, testing::ContainsRegex("final_norm.weight +f32.16.\n"));
+}
+
+}  // namespace
+}  // namespace qkv

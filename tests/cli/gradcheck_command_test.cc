@@ -1,0 +1,141 @@
+// `qkv gradcheck` as a user calls it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+#include "tests/temporary_folder.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+
+class GradcheckCommandTest : public testing::Test {
+ protected:
+  ProcessResult gradcheck(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {QKV_BINARY, "gradcheck"});
+    ProcessOptions options;
+    options.folder = folder_.path();
+    return run_process(arguments, options);
+  }
+
+  void expect_error(const std::vector<std::string>& arguments, const std::string& message) {
+    const ProcessResult result = gradcheck(arguments);
+    EXPECT_EQ(result.exit_status, 2) << result.output;
+    EXPECT_EQ(result.errors, "error: " + message + "\n");
+    EXPECT_EQ(result.output, "");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(GradcheckCommandTest, ChecksEveryOpLayerAndModel) {
+  const ProcessResult result = gradcheck({});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  for (const char* row : {"\nop     softmax ", "\nop     matmul ", "\nlayer  MultiHeadAttention ",
+                          "\nmodel  Transformer "}) {
+    EXPECT_THAT(result.output, HasSubstr(row));
+  }
+  EXPECT_THAT(result.output, Not(HasSubstr("FAIL")));
+  EXPECT_THAT(result.output, HasSubstr(" s: PASS\n"));
+}
+
+TEST_F(GradcheckCommandTest, ChecksSecondDerivativesOfOneOpAtSeveralPoints) {
+  const ProcessResult result =
+      gradcheck({"--op", "softmax", "--order", "2", "--seeds", "3", "--verbose"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("PASS  order 2  cotangent f64[2, 3, 5]: "));
+  EXPECT_THAT(result.output, HasSubstr("of 9 examples, order 2"));
+}
+
+TEST_F(GradcheckCommandTest, ChecksTheModelOfAConfigByTheNamesOfItsParameters) {
+  write_bytes(folder_ / "tiny.toml",
+              "name = \"tiny\"\n[data]\ntask = \"copy\"\nalphabet = 3\nlength = 2\n"
+              "[model]\nnum_layers = 1\nd_model = 4\nnum_heads = 2\nd_ff = 4\n");
+  const ProcessResult result = gradcheck({"--config", "tiny.toml", "--verbose"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("PASS  order 1  blocks.0.attention.key.bias f64[4]: 8 "
+                                       "derivatives (full Jacobian), 8 structural zeros"));
+  EXPECT_THAT(result.output, HasSubstr("blocks.0.feed_forward.up.weight f64[4, 4]"));
+}
+
+TEST_F(GradcheckCommandTest, WritesTheWholeReportAsJson) {
+  EXPECT_EQ(gradcheck({"--op", "layer_norm", "--json", "report.json"}).exit_status, 0);
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "report.json"));
+  EXPECT_TRUE(report["passed"]);
+  const auto& input = report["checks"][0]["report"]["inputs"][0];
+  EXPECT_EQ(input["verdict"], "PASS");
+  EXPECT_GT(input["derivatives"], 0);
+  EXPECT_NEAR(double(input["taylor"]["slope"]), 2.0, 0.2);
+  EXPECT_LE(double(input["worst"][0]["error"]), double(input["worst"][0]["tolerance"]));
+  EXPECT_EQ(input["dot_product"]["verdict"], "PASS");
+
+  const ProcessResult alone = gradcheck({"--op", "exp", "--json", "-"});
+  EXPECT_TRUE(nlohmann::json::parse(alone.output)["passed"]);
+}
+
+TEST_F(GradcheckCommandTest, PlantsMistakesAndCatchesThem) {
+  const ProcessResult result =
+      gradcheck({"--mutate", "--op", "softmax", "--op", "where", "--json", "mutants.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("mutation score 100.00 %"));
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "mutants.json"));
+  EXPECT_GT(report["planted"], 20);
+  EXPECT_EQ(report["killed"], report["planted"]);
+}
+
+TEST_F(GradcheckCommandTest, PlantsMistakesInEveryOpOfALayer) {
+  const ProcessResult result = gradcheck(
+      {"--mutate", "--op", "Linear", "--op", "SinusoidalPosition", "--json", "mutants.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("\nSinusoidalPosition "));
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "mutants.json"));
+  std::set<std::string> ops;
+  for (const auto& mutant : report["mutants"]) {
+    if (mutant["function"] == "Linear") ops.insert(mutant["op"]);
+  }
+  for (const char* op : {"linear", "matmul"}) EXPECT_TRUE(ops.contains(op)) << op;
+}
+
+TEST_F(GradcheckCommandTest, ShowsWhatAnOpIsCheckedFor) {
+  const ProcessResult result = gradcheck({"--coverage", "--op", "softmax", "--op", "add"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("softmax"));
+  EXPECT_THAT(result.output, Not(HasSubstr("matmul")));
+}
+
+TEST_F(GradcheckCommandTest, DrawsTheErrorAgainstTheStep) {
+  const ProcessResult result = gradcheck({"--op", "layer_norm", "--sweep", "out.csv"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("* extrapolated"));
+  EXPECT_THAT(contents_of(folder_ / "out.csv"), HasSubstr("\n1.000000e-01,"));
+}
+
+TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
+  expect_error({"--op", "sofmax"},
+               "--op: there is no op, layer or model \"sofmax\"; did you mean \"softmax\"?");
+  expect_error({"--config", "none.toml"}, "cannot read none.toml: No such file or directory");
+  expect_error({"--order", "3"}, "--order must be 1 or 2");
+  expect_error({"--seeds", "0"}, "--seeds must be 1 or more");
+  expect_error({"--sweep", "out.csv"}, "--sweep needs one --op NAME, or --config CONFIG");
+  expect_error({"--config", "a.toml", "--op", "exp"}, "--config and --op exclude each other");
+  expect_error({"--set", "seed=2"}, "--set changes a config: give --config CONFIG with it");
+  expect_error({"--coverage", "--op", "Linear"},
+               "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
+  expect_error(
+      {"--mutate", "--op", "Transformer"},
+      "--op: Transformer is a model; --coverage looks at ops, and --mutate at ops and layers");
+  expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
+  expect_error({"--mutate", "--order", "2"},
+               "--mutate plants its mistakes once, at first order: no --order, no --seeds");
+  expect_error({"softmax"}, "qkv gradcheck takes no argument; see qkv gradcheck --help");
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,71 @@
+// A run and a text that is not the one that it began with.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "framework/io/safetensors.h"
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+class OtherTextTest : public CommandLineFixture {
+ protected:
+  OtherTextTest() {
+    write_text("the cat sat on the mat, and the dog sat on the log. ");
+    expect_success(qkv(train_));
+    // The same characters, so that the vocabulary does not tell.
+    write_text("the mat sat on the cat, and the log sat on the dog. ");
+  }
+
+  void write_text(const std::string& sentence) {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += sentence;
+    write_bytes(folder_ / "text.txt", text);
+  }
+  ProcessResult resume() {
+    std::vector<std::string> command = train_;
+    command.emplace_back("--resume");
+    return qkv(command);
+  }
+
+  const std::vector<std::string> train_ = {"train",          "tiny.toml", "--set",
+                                           "data.task=text", "--set",     "data.path=text.txt"};
+  const std::string last_ = "runs/tiny/checkpoints/last.safetensors";
+};
+
+TEST_F(OtherTextTest, IsNotResumedWith) {
+  const std::string before = in(last_);
+  expect_error(resume(), 2,
+               last_ +
+                   ": text.txt is not the text that the run learned from; put that one back, "
+                   "or start a new run with another --out");
+  EXPECT_EQ(in(last_), before);
+}
+
+TEST_F(OtherTextTest, IsResumedWithWhereAnOlderCheckpointDoesNotTell) {
+  TensorFile file = *read_safetensors(folder_ / last_);
+  ASSERT_EQ(file.metadata.erase("data_fingerprint"), 1u);
+  ASSERT_TRUE(write_safetensors(folder_ / last_, file).ok());
+  expect_success(resume());
+}
+
+TEST_F(OtherTextTest, IsToldByEvalUnlessItWasAskedFor) {
+  const auto errors = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {"eval", "runs/tiny"};
+    command.insert(command.end(), more.begin(), more.end());
+    const ProcessResult result = qkv(command);
+    EXPECT_EQ(result.exit_status, 0) << result.errors;
+    EXPECT_THAT(result.output, testing::HasSubstr("loss "));
+    return result.errors;
+  };
+  const std::string note = "note: text.txt is not the text that the run learned from\n";
+  EXPECT_EQ(errors({}), note);
+  EXPECT_EQ(errors({"--set", "data.train_fraction=0.5"}), note);
+  std::filesystem::copy_file(folder_ / "text.txt", folder_ / "other.txt");
+  EXPECT_EQ(errors({"--set", "data.path=other.txt"}), "");
+}
+
+}  // namespace
+}  // namespace qkv

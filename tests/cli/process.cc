@@ -1,0 +1,74 @@
+#include "tests/cli/process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace qkv {
+namespace {
+
+[[noreturn]] void become(const std::vector<std::string>& command, const ProcessOptions& options,
+                         int output, int errors) {
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(errors, STDERR_FILENO);
+  if (!options.output_file.empty()) {
+    ::dup2(::open(options.output_file.c_str(), O_WRONLY), STDOUT_FILENO);
+  }
+  if (options.largest_file_bytes > 0) {
+    const auto bytes = static_cast<rlim_t>(options.largest_file_bytes);
+    const rlimit limit{bytes, bytes};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  if (::chdir(options.folder.c_str()) != 0) ::_exit(126);
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  for (const int number : options.closed) ::close(number);
+  ::execv(arguments[0], arguments.data());
+  ::_exit(127);
+}
+
+// Reads what is there into `text`; false at the end.
+bool read_some(int file, std::string& text) {
+  std::array<char, 4096> buffer;
+  const ssize_t count = ::read(file, buffer.data(), buffer.size());
+  if (count > 0) text.append(buffer.data(), static_cast<size_t>(count));
+  return count > 0;
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string>& command, const ProcessOptions& options) {
+  int output[2], errors[2];
+  if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) {
+    ADD_FAILURE() << "no pipes";
+    return {};
+  }
+  const pid_t child = ::fork();
+  if (child == 0) become(command, options, output[1], errors[1]);
+  ::close(output[1]);
+  ::close(errors[1]);
+
+  ProcessResult result;
+  bool done = false;
+  std::array<pollfd, 2> open = {pollfd{output[0], POLLIN, 0}, pollfd{errors[0], POLLIN, 0}};
+  while (open[0].fd >= 0 || open[1].fd >= 0) {
+    ::poll(open.data(), open.size(), -1);
+    if (open[0].revents != 0 && !read_some(output[0], result.output)) open[0].fd = -1;
+    if (open[1].revents != 0 && !read_some(errors[0], result.errors)) open[1].fd = -1;
+    if (!done && options.on_output) done = options.on_output(child, result.output);
+  }
+  ::close(output[0]);
+  ::close(errors[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  result.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+}  // namespace qkv

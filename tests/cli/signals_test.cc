@@ -1,0 +1,211 @@
+// What a training run does with the signals that a person, a terminal or a scheduler sends.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cli/process.h"
+#include "tests/temporary_folder.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kConfig[] = R"(name = "run"
+[data]
+task = "reverse"
+alphabet = 4
+length = 3
+[model]
+num_layers = 1
+d_model = 16
+num_heads = 2
+d_ff = 32
+[train]
+steps = 400
+batch_size = 8
+eval_interval = 20
+threads = 3
+)";
+
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
+
+class SignalsTest : public testing::Test {
+ protected:
+  SignalsTest() { write_bytes(folder_ / "run.toml", kConfig); }
+
+  // Trains; `act` gets the running program as soon as it has said `when`.
+  ProcessResult train(const std::string& out, const std::string& when,
+                      const std::function<void(pid_t)>& act, std::vector<std::string> more = {},
+                      std::vector<std::string> before = {}) {
+    std::vector<std::string> command = std::move(before);
+    command.insert(command.end(), {QKV_BINARY, "train", "run.toml", "--out", out});
+    command.insert(command.end(), more.begin(), more.end());
+    ProcessOptions options;
+    options.folder = folder_.path();
+    options.on_output = [&](pid_t program, const std::string& output) {
+      if (output.find(when) == std::string::npos) return false;
+      act(program);
+      return true;
+    };
+    return run_process(command, options);
+  }
+
+  std::string in(const std::string& path) const { return contents_of(folder_ / path); }
+
+  void expect_same_ends(const std::string& a, const std::string& b) const {
+    for (const char* name :
+         {"checkpoints/last.safetensors", "checkpoints/best.safetensors", "samples.txt"}) {
+      EXPECT_EQ(in(a + "/" + name), in(b + "/" + name)) << name;
+      EXPECT_NE(in(a + "/" + name), "") << name;
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+const auto nothing = [](pid_t) {};
+
+auto sending(int signal) {
+  return [signal](pid_t program) { ::kill(program, signal); };
+}
+
+// A set of signals as /proc shows it: "SigBlk:	0000000000014003".
+uint64_t signals_in(const std::string& status, const std::string& name) {
+  const size_t at = status.find(name + ":\t");
+  return at == std::string::npos ? 0
+                                 : std::stoull(status.substr(at + name.size() + 2), nullptr, 16);
+}
+
+bool holds(uint64_t signals, int signal) { return (signals >> (signal - 1) & 1) != 0; }
+
+// The products of oneDNN move the stack pointer into the heap, so that a handler's frame would be
+// written over what is there: on no thread may one run.
+TEST_F(SignalsTest, AreHandledOnNoThread) {
+  int threads = 0, waiting = 0;
+  const auto look = [&](pid_t program) {
+    const std::string tasks = absl::StrCat("/proc/", program, "/task");
+    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+      const std::string status = contents_of(task.path() / "status");
+      ++threads;
+      const uint64_t blocked = signals_in(status, "SigBlk");
+      waiting += !holds(blocked, SIGINT);
+      for (const int signal : kStops) {
+        EXPECT_FALSE(holds(signals_in(status, "SigCgt"), signal)) << signal << "\n" << status;
+        EXPECT_EQ(holds(blocked, signal), holds(blocked, SIGINT)) << signal << "\n" << status;
+      }
+    }
+    ::kill(program, SIGTERM);
+  };
+  const ProcessResult result = train("run", "step 40/", look, {"--set", "model.d_model=128"});
+  EXPECT_EQ(result.exit_status, 130) << result.output << result.errors;
+  EXPECT_EQ(threads, 4) << "two workers beside the main thread, and the one that waits";
+  EXPECT_EQ(waiting, 1);
+}
+
+TEST_F(SignalsTest, EachStopSavesAndTheRunGoesOn) {
+  EXPECT_EQ(train("whole", "into", nothing).exit_status, 0);
+  for (const int signal : kStops) {
+    const std::string out = absl::StrCat("stopped-by-", signal);
+    const ProcessResult stopped = train(out, "step 40/", sending(signal));
+    EXPECT_EQ(stopped.exit_status, 130) << stopped.output << stopped.errors;
+    EXPECT_THAT(stopped.output, HasSubstr("saved. The same command with --resume goes on\n"));
+    EXPECT_EQ(train(out, "into", nothing, {"--resume"}).exit_status, 0);
+    expect_same_ends("whole", out);
+  }
+}
+
+TEST_F(SignalsTest, TheSecondEndsAtOnce) {
+  // Both come within one long step: the program stands still until both are there.
+  const auto twice = [](pid_t program) {
+    ::kill(program, SIGSTOP);
+    ::kill(program, SIGINT);
+    ::kill(program, SIGTERM);
+    ::kill(program, SIGCONT);
+  };
+  const ProcessResult result = train("run", "into", twice, {"--set", "train.batch_size=200000"});
+  EXPECT_GT(result.exit_status, 128) << "ended by the signal itself";
+  EXPECT_THAT(result.output, testing::Not(HasSubstr("saved")));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/last.safetensors"));
+}
+
+TEST_F(SignalsTest, WhatWasIgnoredStaysIgnored) {
+  const ProcessResult result = train("run", "step 40/", sending(SIGHUP), {},
+                                     {"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+}
+
+TEST_F(SignalsTest, AnEvaluationIsNotWaitedFor) {
+  // An evaluation that takes seconds, after steps that take milliseconds.
+  const std::vector<std::string> long_evaluation = {
+      "--set", "train.steps=20", "--set", "train.eval_batch_size=1",
+      "--set", "data.length=12", "--set", "data.validation_examples=20000"};
+  EXPECT_EQ(train("whole", "into", nothing, long_evaluation).exit_status, 0);
+  const ProcessResult stopped = train(
+      "parts", "into",
+      [](pid_t program) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        ::kill(program, SIGINT);
+      },
+      long_evaluation);
+  EXPECT_EQ(stopped.exit_status, 130) << stopped.output << stopped.errors;
+  EXPECT_THAT(stopped.output, HasSubstr("stopped after step 20 of 20; saved"));
+  EXPECT_THAT(in("parts/metrics.jsonl"), testing::Not(HasSubstr("\"step\":20")));
+
+  std::vector<std::string> resumed = long_evaluation;
+  resumed.emplace_back("--resume");
+  EXPECT_EQ(train("parts", "into", nothing, resumed).exit_status, 0);
+  EXPECT_THAT(in("parts/metrics.jsonl"), HasSubstr("\"step\":20"));
+  expect_same_ends("whole", "parts");
+}
+
+TEST_F(SignalsTest, ARunThatWasSuspendedGoesOnAsIfNothingHadBeen) {
+  EXPECT_EQ(train("whole", "into", nothing).exit_status, 0);
+  const auto suspend = [](pid_t program) {
+    ::kill(program, SIGTSTP);
+    siginfo_t info = {};
+    EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(program), &info, WSTOPPED), 0);
+    EXPECT_EQ(info.si_code, CLD_STOPPED);
+    ::kill(program, SIGCONT);
+  };
+  EXPECT_EQ(train("parts", "step 40/", suspend).exit_status, 0);
+  expect_same_ends("whole", "parts");
+}
+
+TEST_F(SignalsTest, AFolderThatIsMovedMeanwhileKeepsTheRun) {
+  EXPECT_EQ(train("whole", "into", nothing).exit_status, 0);
+  const auto move = [&](pid_t) { std::filesystem::rename(folder_ / "run", folder_ / "moved"); };
+  const ProcessResult result = train("run", "step 40/", move);
+  EXPECT_EQ(result.exit_status, 1) << result.output;
+  EXPECT_THAT(result.errors,
+              testing::MatchesRegex("error: run was moved to [^ ]*/moved while the run trained "
+                                    "into it; saved there after step [0-9]+, and --resume --out "
+                                    "[^ ]*/moved goes on; the checkpoints in .* are kept\n"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+  EXPECT_EQ(train("moved", "into", nothing, {"--resume"}).exit_status, 0);
+  expect_same_ends("whole", "moved");
+}
+
+TEST_F(SignalsTest, AFolderThatIsRemovedMeanwhileIsAnError) {
+  const auto remove = [&](pid_t program) {
+    ::kill(program, SIGSTOP);
+    std::filesystem::remove_all(folder_ / "run");
+    ::kill(program, SIGCONT);
+  };
+  const ProcessResult result = train("run", "step 40/", remove);
+  EXPECT_EQ(result.exit_status, 1) << result.output;
+  EXPECT_EQ(result.errors,
+            "error: run was removed while the run trained into it; nothing of it is left\n");
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,61 @@
+#include "framework/gradcheck/check_each_op.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/graph/node.h"
+#include "framework/graph/op.h"
+#include "framework/nn/examples.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+// y = x², whose backward forgets the 2.
+class WrongSquare final : public Op {
+ public:
+  std::string_view name() const override { return "wrong_square"; }
+  Array forward(const Inputs& x) override {
+    const NoGrad no_grad;
+    return (Tensor(x[0]) * Tensor(x[0])).array();
+  }
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {saved.input(0) * dy};
+  }
+};
+
+TEST(FindWrongOpsTest, NamesTheOneOpThatIsWrongAndItsPlace) {
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    const Tensor h = tanh(matmul(x[0], x[1]));
+    const Scope scope("blocks.3");
+    return softmax(apply<WrongSquare>({h}) + h);
+  };
+  const std::vector<Tensor> inputs = {leaf({2, 2}, {1, 2, 3, 4}),
+                                      leaf({2, 2}, {0.1, -0.2, 0.3, 0.2})};
+  EXPECT_FALSE(gradcheck(f, inputs).passed());
+  const std::vector<OpCheck> wrong = find_wrong_ops(f, inputs);
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong[0].to_text(), "wrong_square f64[2, 2] (in blocks.3)");
+  EXPECT_FALSE(wrong[0].report.passed());
+}
+
+TEST(FindWrongOpsTest, FindsNothingWhereAllIsRight) {
+  for (const OpExamples& layer : layer_examples()) {
+    for (const OpExample& example : layer.examples) {
+      const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(4));
+      const std::vector<OpCheck> wrong = find_wrong_ops(example.f, inputs);
+      EXPECT_TRUE(wrong.empty()) << layer.op << ": " << wrong[0].to_text() << "\n"
+                                 << wrong[0].report.to_text();
+    }
+  }
+}
+
+TEST(FindWrongOpsTest, AMaskAndConstantsAreNoOps) {
+  const Tensor x = leaf({2}, {1, 2});
+  EXPECT_TRUE(find_wrong_ops([](auto in) { return in[0]; }, {&x, 1}).empty());
+  EXPECT_TRUE(find_wrong_ops([](auto) { return ones({2}, DType::f64); }, {&x, 1}).empty());
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,174 @@
+// A mistake of a known kind is called by its name.
+
+#include "framework/gradcheck/diagnosis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Tensor square() { return leaf({3, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7, 0.9, -1.7, 0.2}); }
+
+Tensor right_cube(const Tensor& x, const Tensor& dy) { return 3.0 * (x * x) * dy; }
+
+// Of y = x³ with a wrong gradient.
+std::string diagnosis_of(const PlantedBackward& dx) {
+  const TensorFunction cube = [](std::span<const Tensor> x) { return x[0] * x[0] * x[0]; };
+  const GradcheckReport report = check_planted(cube, dx, square());
+  EXPECT_FALSE(report.passed());
+  std::string diagnosis = report.inputs[0].diagnosis;
+  if (!diagnosis.empty()) {
+    EXPECT_THAT(report.to_text(), HasSubstr("diagnosis: " + diagnosis));
+  }
+  return diagnosis;
+}
+
+TEST(DiagnosisTest, AWrongSign) {
+  EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) { return -right_cube(x, dy); }),
+            "analytic = -1 x numeric everywhere: the sign is wrong");
+}
+
+TEST(DiagnosisTest, AFactor) {
+  EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) { return 2.0 * right_cube(x, dy); }),
+            "analytic = 2 = sqrt(4) x numeric everywhere: a factor");
+  EXPECT_THAT(diagnosis_of([](auto& x, auto& dy) { return 0.7712 * right_cube(x, dy); }),
+              StartsWith("analytic = 0.7712 x numeric everywhere"));
+}
+
+TEST(DiagnosisTest, ASumTakenForAMean) {
+  EXPECT_THAT(diagnosis_of([](auto& x, auto& dy) { return 3.0 * right_cube(x, dy); }),
+              HasSubstr("(3 is a size of the input): a sum taken for a mean, or the reverse?"));
+}
+
+TEST(DiagnosisTest, AForgottenScale) {
+  EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) { return std::sqrt(3.0) * right_cube(x, dy); }),
+            "analytic = sqrt(3) x numeric everywhere: a factor (3 is a size of the input): a scale "
+            "left out or applied twice?");
+  EXPECT_THAT(diagnosis_of([](auto& x, auto& dy) { return right_cube(x, dy) / std::sqrt(3.0); }),
+              StartsWith("analytic = 1/sqrt(3) x numeric"));
+}
+
+TEST(DiagnosisTest, AnAccumulationThatIsForgotten) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return x[0] * x[0]; };
+  const PlantedBackward one_use = [](const Tensor& x, const Tensor& dy) { return x * dy; };
+  EXPECT_EQ(check_planted(f, one_use, square()).inputs[0].diagnosis,
+            "analytic = 1/2 = 1/sqrt(4) x numeric everywhere: a factor: is an input that is used "
+            "twice counted once?");
+}
+
+TEST(DiagnosisTest, GradientsOverwrittenAndNotAdded) {
+  const InputReport report = {.shape = {3}, .output_shape = {3}};
+  const NumericGradient gradient = {
+      .elements = {0, 1, 2}, .analytic = {1.0, 2.0, -3.0}, .numeric = {5.0, 1.0, 4.0}};
+  EXPECT_EQ(diagnose(report, gradient, {{4.0, -1.0, 7.0}, {1.0, 2.0, -3.0}}),
+            "the input is used 2 times and one use is counted: gradients are overwritten, not "
+            "added");
+  EXPECT_EQ(diagnose(report, gradient, {{4.0, -1.0, 6.0}, {1.0, 2.0, -3.0}}), "");
+}
+
+TEST(DiagnosisTest, Transposed) {
+  EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) { return transpose(right_cube(x, dy), 0, 1); }),
+            "transposed: analytic[i, j] is numeric[j, i] in the last two axes");
+}
+
+TEST(DiagnosisTest, ABroadcastThatWasNotSummed) {
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    return broadcast_to(x[0], Shape{4, 3});
+  };
+  const PlantedBackward first_row = [](const Tensor& x, const Tensor& dy) {
+    return reshape(slice(dy, 0, 0, 1), {x.size()});
+  };
+  const Tensor x = leaf({3}, {1.0, 2.0, 3.0});
+  EXPECT_EQ(check_planted(f, first_row, x).inputs[0].diagnosis,
+            "a broadcast that was not summed: only outputs at index 0 of axis 0 reach this input, "
+            "and others should");
+}
+
+TEST(DiagnosisTest, ASumWhoseGradientReachesOneSummand) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return sum(x[0], 1, true); };
+  const PlantedBackward to_the_first = [](const Tensor&, const Tensor& dy) {
+    return pad(dy, 1, 0, 3);
+  };
+  EXPECT_EQ(check_planted(f, to_the_first, square()).inputs[0].diagnosis,
+            "not summed over axis 1: numeric is the sum of analytic over it, the same at every "
+            "index");
+}
+
+TEST(DiagnosisTest, TermsLeftOut) {
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    return x[0] + 0.5 * transpose(x[0], 0, 1);
+  };
+  const PlantedBackward first_term = [](const Tensor&, const Tensor& dy) {
+    return dy + constant({3, 3}, {0.5, 0, 0, 0, 0.5, 0, 0, 0, 0.5}, DType::f64) * dy;
+  };
+  EXPECT_THAT(check_planted(f, first_term, square()).inputs[0].diagnosis,
+              StartsWith("terms are left out"));
+}
+
+TEST(DiagnosisTest, OnlySomeElements) {
+  EXPECT_EQ(
+      diagnosis_of([](auto& x, auto& dy) {
+        return right_cube(x, dy) * constant({3, 3}, {1, 1, 1, 1, 1, 1, 1.1, 1.2, 0.7}, DType::f64);
+      }),
+      "only elements at index 2 of axis 0 are wrong");
+}
+
+TEST(DiagnosisTest, AllZero) {
+  const std::string all_zero = "all zero: the gradient is left out, or the input detached";
+  EXPECT_EQ(diagnosis_of([](auto&, auto&) { return Tensor(); }), all_zero);
+  EXPECT_EQ(diagnosis_of([](auto& x, auto&) { return zeros(x.shape(), DType::f64); }), all_zero);
+}
+
+TEST(DiagnosisTest, NotFinite) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    EXPECT_EQ(
+        diagnosis_of([bad](auto& x, auto& dy) {
+          return right_cube(x, dy) + constant({3, 3}, {0, 0, 0, 0, bad, 0, 0, 0, 0}, DType::f64);
+        }),
+        absl::StrCat("the gradient is ", std::isnan(bad) ? "NaN" : "infinite",
+                     " at 1 of 9 elements, first at [1, 1]"));
+  }
+}
+
+TEST(DiagnosisTest, NotLinearInTheCotangent) {
+  EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) {
+              const std::vector<double> values = dy.to_vector();
+              const bool sparse = std::ranges::count(values, 0.0) > 0;
+              return (sparse ? 2.0 : 1.0) * right_cube(x, dy);
+            }),
+            "right for a random cotangent and wrong for single outputs: backward is not linear in "
+            "its cotangent");
+}
+
+TEST(DiagnosisTest, AnUnknownPatternHasNoName) {
+  EXPECT_EQ(
+      diagnosis_of([](auto& x, auto& dy) { return right_cube(x, dy) + 0.1 * x * x * x * dy; }), "");
+}
+
+TEST(RecognizableTest, KnowsTheNumbersThatComeUp) {
+  EXPECT_EQ(recognizable(1.0), "1");
+  EXPECT_EQ(recognizable(-1.0), "-1");
+  EXPECT_EQ(recognizable(64.0), "64");
+  EXPECT_EQ(recognizable(-0.25), "-1/4 = -1/sqrt(16)");
+  EXPECT_EQ(recognizable(std::sqrt(5.0)), "sqrt(5)");
+  EXPECT_EQ(recognizable(1.0 / std::sqrt(8.0)), "1/sqrt(8)");
+  EXPECT_EQ(recognizable(0.7712), "");
+  EXPECT_EQ(recognizable(std::numeric_limits<double>::quiet_NaN()), "");
+}
+
+}  // namespace
+}  // namespace qkv

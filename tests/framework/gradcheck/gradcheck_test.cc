@@ -1,0 +1,281 @@
+// The checker is checked: what is planted wrong must be caught.
+
+#include "framework/gradcheck/gradcheck.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "framework/autograd/backward.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+using Backward = PlantedBackward;
+
+GradcheckReport check(const TensorFunction& f, const Backward& dx, const Tensor& x, int order = 1) {
+  return check_planted(f, dx, x, {.order = order});
+}
+
+GradcheckReport check_cube(const Backward& dx, int order = 1) {
+  const TensorFunction cube = [](std::span<const Tensor> x) { return x[0] * x[0] * x[0]; };
+  return check(cube, dx, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}), order);
+}
+
+GradcheckReport check_softmax(const Backward& dx, int order = 1) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return softmax(x[0]); };
+  return check(f, dx, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}), order);
+}
+
+Tensor right_cube(const Tensor& x, const Tensor& dy) { return 3.0 * (x * x) * dy; }
+
+Tensor right_softmax(const Tensor& x, const Tensor& dy) {
+  const Tensor y = softmax(x);
+  return y * (dy - sum(y * dy, -1, true));
+}
+
+TEST(GradcheckTest, PassesWhatIsRight) {
+  for (const int order : {1, 2}) {
+    EXPECT_TRUE(check_cube(right_cube, order).passed()) << check_cube(right_cube, order).to_text();
+    EXPECT_TRUE(check_softmax(right_softmax, order).passed());
+  }
+}
+
+TEST(GradcheckTest, CatchesAWrongSign) {
+  EXPECT_FALSE(check_cube([](auto& x, auto& dy) { return -right_cube(x, dy); }).passed());
+}
+
+TEST(GradcheckTest, CatchesAFactor) {
+  const GradcheckReport report =
+      check_cube([](auto& x, auto& dy) { return 2.0 * right_cube(x, dy); });
+  EXPECT_FALSE(report.passed());
+  const std::vector<ElementReport>& worst = report.inputs[0].worst;  // the worst first
+  ASSERT_GT(worst.size(), 1u);
+  EXPECT_GT(worst[0].error / worst[0].tolerance, worst.back().error / worst.back().tolerance);
+}
+
+TEST(GradcheckTest, CatchesAnErrorOfOneInAMillion) {
+  EXPECT_FALSE(
+      check_cube([](auto& x, auto& dy) { return (1.0 + 1e-6) * right_cube(x, dy); }).passed());
+}
+
+TEST(GradcheckTest, CatchesADroppedTerm) {
+  EXPECT_FALSE(check_softmax([](auto& x, auto& dy) { return softmax(x) * dy; }).passed());
+}
+
+TEST(GradcheckTest, CatchesWhatASumIsBlindTo) {
+  // The rows of a softmax sum to 1: for dy = 1 a wrong factor gives 0, as it should.
+  const auto doubled = [](const Tensor& x, const Tensor& dy) { return 2.0 * right_softmax(x, dy); };
+  const Tensor x = leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7});
+  expect_close(doubled(x, ones({2, 3}, DType::f64)), zeros({2, 3}, DType::f64), {0.0, 1e-15});
+  EXPECT_FALSE(check_softmax(doubled).passed());
+}
+
+TEST(GradcheckTest, CatchesAGradientThatIsLeftOut) {
+  EXPECT_FALSE(check_cube([](auto&, auto&) { return Tensor(); }).passed());
+  EXPECT_FALSE(check_cube([](auto& x, auto&) { return zeros(x.shape(), DType::f64); }).passed());
+}
+
+TEST(GradcheckTest, CatchesNaNAndInfinity) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    const GradcheckReport report = check_cube([&](auto& x, auto& dy) {
+      const Tensor here = constant({2, 3}, {0, 0, 0, 0, bad, 0}, DType::f64);
+      return right_cube(x, dy) + here;
+    });
+    EXPECT_FALSE(report.passed());
+    EXPECT_EQ(report.inputs[0].worst[0].element, 4) << report.to_text();
+  }
+}
+
+TEST(GradcheckTest, CatchesAFunctionThatIsNotFinite) {
+  const Tensor x = leaf({2}, {-1.0, 2.0});
+  EXPECT_FALSE(gradcheck([](auto in) { return log(in[0]); }, {&x, 1}).passed());
+}
+
+TEST(GradcheckTest, CatchesAKink) {
+  const Tensor x = leaf({2}, {0.0, 2.0});
+  const GradcheckReport report = gradcheck([](auto in) { return relu(in[0]); }, {&x, 1});
+  EXPECT_FALSE(report.passed());
+  EXPECT_EQ(report.inputs[0].verdict, Verdict::kUndecided);
+  EXPECT_EQ(report.inputs[0].worst[0].element, 0);
+}
+
+TEST(GradcheckTest, CatchesAWrongSecondOrderBehindARightFirst) {
+  const auto forgets_x = [](const Tensor& x, const Tensor& dy) {
+    return right_cube(x.detached(), dy);
+  };
+  EXPECT_TRUE(check_cube(forgets_x, 1).passed());
+  const GradcheckReport report = check_cube(forgets_x, 2);
+  EXPECT_FALSE(report.passed());
+  EXPECT_EQ(report.inputs[1].order, 2);
+  EXPECT_FALSE(report.inputs[1].passed());
+}
+
+TEST(GradcheckTest, CatchesASecondOrderThatForgetsTheCotangent) {
+  const auto forgets_dy = [](const Tensor& x, const Tensor& dy) {
+    return right_cube(x, dy.detached());
+  };
+  EXPECT_TRUE(check_cube(forgets_dy, 1).passed());
+  const GradcheckReport report = check_cube(forgets_dy, 2);
+  ASSERT_EQ(report.inputs.size(), 3u);
+  EXPECT_TRUE(report.inputs[1].passed());
+  EXPECT_EQ(report.inputs[2].name, "cotangent");
+  EXPECT_FALSE(report.inputs[2].passed());
+}
+
+TEST(GradcheckTest, TakesSmallerStepsWhereAPoleIsNear) {
+  const Tensor x = leaf({2}, {1e-3, 2.0});
+  const GradcheckReport report = gradcheck([](auto in) { return log(in[0]); }, {&x, 1});
+  EXPECT_TRUE(report.passed()) << report.to_text();
+}
+
+TEST(GradcheckTest, TheReportNamesTheWorstElementOfEachInput) {
+  const std::vector<Tensor> inputs = {leaf({2}, {1.0, 2.0}), leaf({2, 2}, {1, 2, 3, 4})};
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    const Backward wrong_at_the_third = [](const Tensor&, const Tensor& dy) {
+      return dy * constant({2, 2}, {1, 1, 1.5, 1}, DType::f64);
+    };
+    const TensorFunction same = [](auto in) { return in[0]; };
+    return x[0] * apply<Planted>({x[1]}, same, wrong_at_the_third);
+  };
+  const GradcheckReport report = gradcheck(f, inputs);
+  ASSERT_EQ(report.inputs.size(), 2u);
+  EXPECT_TRUE(report.inputs[0].passed());
+  EXPECT_EQ(report.inputs[0].name, "input 0");
+  EXPECT_FALSE(report.inputs[1].passed());
+  const ElementReport& wrong = report.inputs[1].worst[0];
+  EXPECT_EQ(wrong.element, 2);
+  EXPECT_NEAR(wrong.analytic, 1.5 * wrong.numeric, 1e-9);
+  EXPECT_NEAR(wrong.error, std::abs(0.5 * wrong.numeric), 1e-9);
+  EXPECT_LT(wrong.tolerance, wrong.error);
+  EXPECT_EQ(report.elements, 6);
+  EXPECT_THAT(report.to_text(),
+              HasSubstr("FAIL at [1, 0] of output [1, 0]: analytic 1.5, numeric 1 "));
+  EXPECT_THAT(report.to_text(), HasSubstr("FAIL: 1 of 2: 30 derivatives\n"));
+}
+
+TEST(GradcheckTest, MasksAndIndicesArePassedOn) {
+  const std::vector<Tensor> inputs = {Tensor(Array::of({2}, std::vector<int64_t>{2, 0})),
+                                      leaf({3, 2}, {1, 2, 3, 4, 5, 6})};
+  const GradcheckReport report =
+      gradcheck([](auto x) { return embedding(x[1], x[0]); }, inputs, {.order = 2});
+  EXPECT_TRUE(report.passed()) << report.to_text();
+  EXPECT_EQ(report.inputs[0].name, "input 1");
+}
+
+TEST(GradcheckTest, ConstantsAreCheckedToo) {
+  const Tensor x = constant({2}, {1.0, 2.0}, DType::f64);
+  const GradcheckReport report = gradcheck([](auto in) { return exp(in[0]); }, {&x, 1});
+  EXPECT_EQ(report.elements, 2);
+  EXPECT_TRUE(report.passed());
+}
+
+TEST(GradcheckTest, ComparesTheFullJacobianWhereItIsSmall) {
+  const Tensor x = leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7});
+  const TensorFunction f = [](std::span<const Tensor> in) { return softmax(in[0]); };
+  const GradcheckReport full = gradcheck(f, {&x, 1});
+  EXPECT_TRUE(full.inputs[0].full_jacobian);
+  EXPECT_EQ(full.derivatives, 6 * (6 + 1));  // and the dot product with a random cotangent
+  const GradcheckReport projected = gradcheck(f, {&x, 1}, {.max_jacobian = 35});
+  EXPECT_FALSE(projected.inputs[0].full_jacobian);
+  EXPECT_EQ(projected.derivatives, 6);
+  EXPECT_EQ(projected.inputs[0].worst[0].output, -1);
+  EXPECT_TRUE(full.passed() && projected.passed());
+  EXPECT_GE(full.evaluations, 4 * 6);
+}
+
+TEST(GradcheckTest, ChecksAFewElementsAndADirectionOfWhatIsLarge) {
+  const Tensor x = normal_like(zeros({1000}, DType::f64), 3);
+  const TensorFunction f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
+  const GradcheckOptions few = {.max_elements = 100, .sampled_elements = 6};
+  const GradcheckReport right = check_planted(f, right_cube, x, few);
+  EXPECT_TRUE(right.passed()) << right.to_text();
+  EXPECT_TRUE(right.inputs[0].sampled);
+  EXPECT_EQ(right.elements, 6);
+  // Wrong where no element is looked at: the direction sees it, by differences and by the slope.
+  std::vector<double> factors(1000, 1.0);
+  int64_t hidden = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    const double size = std::abs(x.array().data<double>()[i]);
+    if (size > 0.5 && size < 0.6) hidden = i;
+  }
+  factors[static_cast<size_t>(hidden)] = 1.5;
+  const Tensor wrong = Tensor(Array::of({1000}, DType::f64, factors));
+  const GradcheckReport report = check_planted(
+      f, [&](auto& in, auto& dy) { return right_cube(in, dy) * wrong; }, x, few);
+  EXPECT_EQ(report.inputs[0].failed, 0);
+  EXPECT_EQ(report.inputs[0].direction.verdict, Verdict::kFail);
+  EXPECT_EQ(report.inputs[0].taylor.verdict, Verdict::kFail);
+  EXPECT_FALSE(report.passed());
+}
+
+TEST(GradcheckTest, SeveralThreadsGiveTheNumbersOfOne) {
+  const std::vector<Tensor> inputs = {normal_like(zeros({4, 5}, DType::f64), 3),
+                                      normal_like(zeros({5, 6}, DType::f64), 4)};
+  const TensorFunction f = [](std::span<const Tensor> x) { return softmax(matmul(x[0], x[1])); };
+  const GradcheckReport one = gradcheck(f, inputs);
+  const GradcheckReport several = gradcheck(f, inputs, {.concurrent = true});
+  EXPECT_EQ(one.to_text(), several.to_text());
+  EXPECT_EQ(one.inputs[1].worst[0].numeric, several.inputs[1].worst[0].numeric);
+  EXPECT_EQ(one.evaluations, several.evaluations);
+}
+
+TEST(GradcheckTest, InputsHaveTheNamesOfTheOptions) {
+  const std::vector<Tensor> inputs = {leaf({2}, {1.0, 2.0}), leaf({2}, {3.0, 4.0})};
+  const TensorFunction f = [](std::span<const Tensor> x) { return x[0] * x[1]; };
+  const GradcheckReport report =
+      gradcheck(f, inputs, {.order = 2, .names = {"blocks.0.norm.weight", "x"}});
+  EXPECT_EQ(report.inputs[0].name, "blocks.0.norm.weight");
+  EXPECT_EQ(report.inputs[4].name, "cotangent");
+  EXPECT_THAT(report.to_text(), HasSubstr("PASS  order 1  blocks.0.norm.weight f64[2]: "));
+  EXPECT_EQ(error_of([&] { gradcheck(f, inputs, {.names = {"x"}}); }),
+            "gradcheck: 2 inputs and 1 names");
+}
+
+TEST(GradcheckTest, LeavesItsInputsAsTheyWere) {
+  const Tensor x = leaf({2}, {1.0, 2.0});
+  gradcheck([](auto in) { return exp(in[0]); }, {&x, 1}, {.order = 2});
+  EXPECT_EQ(x.to_vector(), (std::vector<double>{1.0, 2.0}));
+}
+
+TEST(GradcheckTest, Misuse) {
+  const auto f = [](std::span<const Tensor> x) { return exp(x[0]); };
+  const Tensor narrow = zeros({2}), wide = zeros({2}, DType::f64),
+               mask = zeros({2}, DType::boolean);
+  EXPECT_EQ(error_of([&] {
+              gradcheck(f, {&narrow, 1});
+            }),
+            "gradcheck: needs f64: input 0 is f32[2], which holds too few digits to tell a wrong "
+            "derivative from a rounded one");
+  EXPECT_EQ(error_of([&] {
+              gradcheck([](auto x) { return cast(x[0], DType::f32); }, {&wide, 1});
+            }),
+            "gradcheck: needs f64: the output is f32[2], which holds too few digits to tell a "
+            "wrong derivative from a rounded one");
+  EXPECT_EQ(error_of([&] {
+              gradcheck(f, {&mask, 1});
+            }),
+            "gradcheck: no input has a gradient: none is f64");
+  EXPECT_EQ(error_of([&] {
+              gradcheck(f, {&wide, 1}, {.order = 3});
+            }),
+            "gradcheck: order must be 1 or 2, not 3");
+  uint64_t calls = 0;
+  const auto restless = [&](auto x) { return dropout(x[0] + 1.0, 0.5, RandomStream(++calls)); };
+  const Tensor many = zeros({64}, DType::f64);
+  EXPECT_EQ(error_of([&] {
+              gradcheck(restless, {&many, 1});
+            }),
+            "gradcheck: the function gives other numbers each time it is called");
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,253 @@
+// PASS, FAIL or UNDECIDED: never a silent pass, never a false alarm.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+
+InputReport check_one(const TensorFunction& f, const Tensor& x,
+                      const GradcheckOptions& options = {}) {
+  return gradcheck(f, {&x, 1}, options).inputs[0];
+}
+
+Tensor relu_of(std::span<const Tensor> x) { return relu(x[0]); }
+
+TEST(VerdictTest, AKinkAtThePointIsUndecided) {
+  const InputReport report = check_one(relu_of, leaf({3}, {1.0, 0.0, 2.0}));
+  EXPECT_EQ(report.verdict, Verdict::kUndecided);
+  EXPECT_EQ(report.failed, 0);
+  EXPECT_EQ(report.worst[0].element, 1);
+  EXPECT_THAT(report.to_text(),
+              HasSubstr("a kink at the point: slope 0 on the left, 1 on the right"));
+  EXPECT_FALSE(report.passed());
+}
+
+TEST(VerdictTest, ATieInMaxIsUndecided) {
+  const auto f = [](std::span<const Tensor> x) { return max(x[0], 0); };
+  EXPECT_EQ(check_one(f, leaf({3}, {1.0, 1.0, 0.0})).verdict, Verdict::kUndecided);
+  EXPECT_EQ(check_one(f, leaf({3}, {1.0, 1.1, 0.0})).verdict, Verdict::kPass);
+}
+
+TEST(VerdictTest, AKinkAtThePointFailsWhereTheGradientIsOutsideOfBothSlopes) {
+  const PlantedBackward two = [](const Tensor&, const Tensor& dy) { return 2.0 * dy; };
+  const GradcheckReport report = check_planted(relu_of, two, leaf({1}, {0.0}));
+  EXPECT_EQ(report.verdict(), Verdict::kFail);
+  EXPECT_THAT(report.to_text(), HasSubstr("the gradient is not between them"));
+}
+
+TEST(VerdictTest, AKinkNearThePointIsSteppedAroundAndCounted) {
+  for (const double distance : {1e-5, -1e-5, 5e-5}) {
+    const InputReport report = check_one(relu_of, leaf({2}, {1.0, distance}));
+    EXPECT_EQ(report.verdict, Verdict::kPass) << report.to_text();
+    EXPECT_EQ(report.kinks_stepped_around, 1) << distance;
+    EXPECT_THAT(report.to_text(), HasSubstr("1 kink stepped around"));
+  }
+  EXPECT_EQ(check_one(relu_of, leaf({2}, {1.0, -1.0})).kinks_stepped_around, 0);
+}
+
+// Bent within 1e-3 … 1e-6 of the point, where a step of 1e-4 is too large, and yet smooth.
+TEST(VerdictTest, AStronglyBentSmoothFunctionIsSteppedFinelyAndHasNoKink) {
+  const TensorFunction step = [](std::span<const Tensor> in) { return tanh(in[0] * 1e5); };
+  const TensorFunction norm = [](std::span<const Tensor> in) {
+    return layer_norm(in[0], ones({4}, DType::f64), Tensor(), 1e-12);
+  };
+  int64_t finely = 0;
+  for (int64_t seed = 1; seed <= 40; ++seed) {
+    const Tensor normal = normal_like(zeros({3, 4}, DType::f64), seed);
+    for (const double size : {1e-3, 1e-4, 1e-5, 1e-6}) {
+      const Tensor x = parameter((size * normal).array());
+      for (const TensorFunction& f : {step, norm}) {
+        const InputReport report = check_one(f, x);
+        EXPECT_EQ(report.kinks_stepped_around, 0) << size << ", " << seed << report.to_text();
+        finely += report.smaller_steps;
+      }
+    }
+  }
+  EXPECT_GT(finely, 0);
+}
+
+TEST(VerdictTest, SmallerStepsAreCountedAndSaid) {
+  const TensorFunction step = [](std::span<const Tensor> in) { return tanh(in[0] * 1e4); };
+  const InputReport report = check_one(step, leaf({2}, {1e-5, 10.0}));
+  EXPECT_EQ(report.verdict, Verdict::kPass) << report.to_text();
+  EXPECT_EQ(report.smaller_steps, 1);
+  EXPECT_THAT(report.to_text(), HasSubstr("1 element by smaller steps"));
+}
+
+TEST(VerdictTest, ABendTooSharpForEveryStepIsUndecidedAndNoKink) {
+  const TensorFunction f = [](std::span<const Tensor> in) {  // relu, but for 1e-9
+    return 0.5 * (in[0] + sqrt(in[0] * in[0] + 1e-18));
+  };
+  const InputReport report = check_one(f, leaf({1}, {1e-9}));
+  EXPECT_EQ(report.verdict, Verdict::kUndecided) << report.to_text();
+  EXPECT_THAT(report.to_text(), HasSubstr("the differences settle at no step"));
+  EXPECT_THAT(report.to_text(), testing::Not(HasSubstr("kink")));
+}
+
+// Several kinks at different distances, on both sides, and in a bent function: each is found.
+TEST(VerdictTest, KinksNearABentFunctionAreFound) {
+  for (const double distance : {1e-4, 2.9e-5, 5.3e-6, -7e-5, -1e-5}) {
+    const TensorFunction f = [=](std::span<const Tensor> in) {
+      return exp(3.0 * in[0]) + relu(in[0] - (0.5 + distance)) + relu(in[0] - (0.5 + 3 * distance));
+    };
+    const InputReport report = check_one(f, leaf({1}, {0.5}));
+    EXPECT_EQ(report.verdict, Verdict::kPass) << report.to_text();
+    EXPECT_EQ(report.kinks_stepped_around, 1) << distance << report.to_text();
+    EXPECT_EQ(report.smaller_steps, 0);
+  }
+}
+
+TEST(VerdictTest, MovingTheInputsOffAKinkDecides) {
+  const Tensor x = leaf({4}, {0.0, 0.0, 0.0, 0.0});
+  EXPECT_EQ(check_one(relu_of, x).verdict, Verdict::kUndecided);
+  const GradcheckReport moved = gradcheck(relu_of, {&x, 1}, {.move_by = 0.1});
+  EXPECT_TRUE(moved.passed()) << moved.to_text();
+  EXPECT_THAT(moved.to_text(), HasSubstr("note: the inputs were moved at random by up to 0.1"));
+}
+
+TEST(VerdictTest, WhatNoStepSettlesIsUndecided) {
+  const TensorFunction rough = [](std::span<const Tensor> x) {  // at every scale but the smallest
+    std::vector<double> values = x[0].to_vector();
+    for (double& value : values) value += 1e-4 * std::sin(3.3e10 * value);
+    return Tensor(Array::of(x[0].shape(), DType::f64, values));
+  };
+  const PlantedBackward one = [](const Tensor&, const Tensor& dy) { return dy; };
+  const GradcheckReport report = check_planted(rough, one, leaf({2}, {0.3, 0.7}));
+  EXPECT_EQ(report.verdict(), Verdict::kUndecided) << report.to_text();
+  EXPECT_THAT(report.to_text(), HasSubstr("the differences settle at no step"));
+}
+
+TEST(VerdictTest, NaNAndInfinityFailWhereverTheyAre) {
+  const Tensor x = leaf({2}, {-1.0, 2.0});
+  const InputReport value = check_one([](auto in) { return log(in[0]); }, x);
+  EXPECT_EQ(value.verdict, Verdict::kFail);
+  EXPECT_THAT(value.note, HasSubstr("nan at output [0]"));
+  const InputReport infinite = check_one([](auto in) { return log(in[0]); }, leaf({2}, {1.0, 0.0}));
+  EXPECT_EQ(infinite.verdict, Verdict::kFail);
+  EXPECT_THAT(infinite.note, HasSubstr("-inf at output [1]"));
+  // sqrt is finite at 0, and its slope is not.
+  const InputReport slope = check_one([](auto in) { return sqrt(in[0]); }, leaf({1}, {0.0}));
+  EXPECT_EQ(slope.verdict, Verdict::kFail);
+  EXPECT_EQ(slope.worst[0].note, "the gradient is not finite");
+}
+
+TEST(VerdictTest, StructuralZerosPassAndAreCounted) {
+  // A number that is added to all scores of a row changes no weight.
+  const auto f = [](std::span<const Tensor> x) { return softmax(x[0] + x[1]); };
+  const std::vector<Tensor> inputs = {leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}),
+                                      leaf({2, 1}, {0.3, -0.4})};
+  const GradcheckReport report = gradcheck(f, inputs);
+  EXPECT_TRUE(report.passed()) << report.to_text();
+  EXPECT_EQ(report.inputs[1].structural_zeros, report.inputs[1].derivatives);
+  EXPECT_LT(report.inputs[0].structural_zeros, report.inputs[0].derivatives);
+  EXPECT_THAT(report.inputs[1].to_text(), HasSubstr("14 structural zeros"));
+}
+
+TEST(VerdictTest, AnInputThatIsIgnoredPassesAndSaysSo) {
+  const std::vector<Tensor> inputs = {leaf({2}, {1.0, 2.0}), leaf({2}, {3.0, 4.0})};
+  const GradcheckReport report = gradcheck([](auto x) { return exp(x[0]); }, inputs, {.order = 2});
+  EXPECT_TRUE(report.passed()) << report.to_text();
+  EXPECT_TRUE(report.inputs[1].ignored);
+  EXPECT_FALSE(report.inputs[0].ignored);
+  EXPECT_THAT(report.inputs[1].to_text(),
+              HasSubstr("does not depend on this input: zero gradient"));
+}
+
+TEST(VerdictTest, AnInputThatIsDetachedFails) {
+  const auto f = [](std::span<const Tensor> x) { return x[0].detached() * x[1]; };
+  const std::vector<Tensor> inputs = {leaf({2}, {1.0, 2.0}), leaf({2}, {3.0, 4.0})};
+  const GradcheckReport report = gradcheck(f, inputs);
+  EXPECT_EQ(report.inputs[0].verdict, Verdict::kFail);
+  EXPECT_EQ(report.inputs[1].verdict, Verdict::kPass);
+}
+
+TEST(VerdictTest, AnEmptyInputPassesAndSaysSo) {
+  const std::vector<Tensor> inputs = {leaf({0, 2}, {}), leaf({2}, {3.0, 4.0})};
+  const auto f = [](std::span<const Tensor> x) { return concat({x[0], reshape(x[1], {1, 2})}, 0); };
+  const GradcheckReport report = gradcheck(f, inputs, {.order = 2});
+  EXPECT_TRUE(report.passed()) << report.to_text();
+  EXPECT_THAT(report.inputs[0].to_text(), HasSubstr("empty: there is nothing to check"));
+}
+
+TEST(VerdictTest, TheTaylorSlopeIsTwoWhereRightAndOneWhereWrong) {
+  const Tensor x = leaf({3}, {0.5, -1.0, 2.0});
+  const TensorFunction square = [](std::span<const Tensor> in) { return in[0] * in[0]; };
+  const TaylorReport right = check_one(square, x).taylor;
+  EXPECT_EQ(right.verdict, Verdict::kPass);
+  EXPECT_NEAR(right.slope, 2.0, 0.01);
+  EXPECT_EQ(right.steps.size(), right.remainders.size());
+  const PlantedBackward wrong = [](const Tensor& in, const Tensor& dy) { return 2.2 * in * dy; };
+  const TaylorReport report = check_planted(square, wrong, x).inputs[0].taylor;
+  EXPECT_EQ(report.verdict, Verdict::kFail);
+  EXPECT_NEAR(report.slope, 1.0, 0.05);
+}
+
+TEST(VerdictTest, LinearAndEvenFunctionsHaveNoSlopeOfTwoAndPass) {
+  const Tensor x = leaf({3}, {0.5, -1.0, 2.0});
+  const InputReport linear = check_one([](auto in) { return 3.0 * in[0]; }, x);
+  EXPECT_TRUE(linear.passed());
+  EXPECT_FALSE(linear.taylor.measured);
+  EXPECT_THAT(linear.to_text(), HasSubstr("Taylor: linear"));
+  const auto fourth = [](std::span<const Tensor> in) { return pow(in[0], 4.0); };
+  const InputReport flat = check_one(fourth, leaf({1}, {0.0}));
+  EXPECT_TRUE(flat.passed()) << flat.to_text();
+  EXPECT_NEAR(flat.taylor.slope, 4.0, 0.1);
+}
+
+TEST(VerdictTest, ABackwardThatIsNotDifferentiableByItsCotangentIsLabelled) {
+  const PlantedBackward forgets_dy = [](const Tensor&, const Tensor& dy) {
+    return 3.0 * dy.detached();
+  };
+  const TensorFunction f = [](std::span<const Tensor> in) { return 3.0 * in[0]; };
+  const GradcheckReport report = check_planted(f, forgets_dy, leaf({2}, {1.0, 2.0}));
+  EXPECT_TRUE(report.passed());
+  EXPECT_THAT(report.to_text(), HasSubstr("dot product: not tested"));
+}
+
+TEST(VerdictTest, AComposedBackwardThatDiffersFromTheFusedOneFails) {
+  const TensorFunction f = [](std::span<const Tensor> in) { return 3.0 * in[0]; };
+  for (const bool fused_is_right : {true, false}) {
+    const PlantedBackward dx = [=](const Tensor&, const Tensor& dy) {
+      return (may_fuse({dy}) == fused_is_right ? 3.0 : 4.0) * dy;
+    };
+    const InputReport report = check_planted(f, dx, leaf({2}, {1.0, 2.0})).inputs[0];
+    EXPECT_EQ(report.composed.verdict, Verdict::kFail);
+    EXPECT_EQ(report.direction.verdict, fused_is_right ? Verdict::kPass : Verdict::kFail);
+    EXPECT_EQ(report.verdict, Verdict::kFail);
+  }
+}
+
+TEST(VerdictTest, AnUnsymmetricHessianFails) {
+  // Right at first order; the second forgets that one factor depends on x.
+  const PlantedBackward forgets_one = [](const Tensor& x, const Tensor& dy) {
+    const Tensor y = softmax(x);
+    return y.detached() * (dy - sum(y * dy, -1, true));
+  };
+  const TensorFunction f = [](std::span<const Tensor> in) { return softmax(in[0]); };
+  const GradcheckReport report =
+      check_planted(f, forgets_one, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}), {.order = 2});
+  EXPECT_EQ(report.hessian_symmetry.verdict, Verdict::kFail);
+  EXPECT_FALSE(report.passed());
+  EXPECT_THAT(report.to_text(), HasSubstr("FAIL  symmetry of the Hessian"));
+}
+
+TEST(VerdictTest, WorseIsAFailureThenNoDecision) {
+  EXPECT_EQ(worse(Verdict::kPass, Verdict::kPass), Verdict::kPass);
+  EXPECT_EQ(worse(Verdict::kUndecided, Verdict::kPass), Verdict::kUndecided);
+  EXPECT_EQ(worse(Verdict::kUndecided, Verdict::kFail), Verdict::kFail);
+  EXPECT_EQ(verdict_name(Verdict::kUndecided), "UNDECIDED");
+}
+
+}  // namespace
+}  // namespace qkv

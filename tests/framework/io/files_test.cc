@@ -1,0 +1,224 @@
+#include "framework/io/files.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/temporary_folder.h"
+
+namespace qkv {
+namespace {
+
+// While it lives no file may grow beyond `bytes`: what a full disk is like.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : old_handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_limit_);
+    const rlimit limit{bytes, old_limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &old_limit_);
+    ::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  sighandler_t old_handler_;
+  rlimit old_limit_;
+};
+
+std::string message(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(ReadFileTest, GivesEveryByte) {
+  const TemporaryFolder folder;
+  std::string bytes;
+  for (uint32_t i = 0; i < 1000000; ++i) bytes += static_cast<char>(i * i / 7);
+  write_bytes(folder / "f", bytes);
+  EXPECT_EQ(*read_regular_file(folder / "f"), bytes);
+  EXPECT_EQ(*read_file(folder / "f", bytes.size()), bytes);
+  write_bytes(folder / "empty", "");
+  EXPECT_EQ(*read_regular_file(folder / "empty"), "");
+  EXPECT_EQ(*read_file(folder / "empty", 0), "");
+}
+
+TEST(ReadFileTest, ReadsAPipe) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&pipe] { write_bytes(pipe, "through a pipe"); });
+  EXPECT_EQ(*read_file(pipe, 100), "through a pipe");
+  writer.join();
+}
+
+TEST(ReadFileTest, StopsAtTheLimit) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "f", "12345");
+  EXPECT_EQ(message(read_file(folder / "f", 4).status()),
+            "cannot read " + (folder / "f") + ": it has more than 4 bytes");
+  EXPECT_EQ(message(read_file("/dev/zero", 1000).status()),
+            "cannot read /dev/zero: it has more than 1000 bytes");
+}
+
+TEST(ReadFileTest, SaysWhyItCannot) {
+  const TemporaryFolder folder;
+  const auto expect_message = [](const std::string& path, const std::string& why) {
+    EXPECT_EQ(message(read_file(path, 100).status()), "cannot read " + path + ": " + why);
+    EXPECT_EQ(message(read_regular_file(path).status()), "cannot read " + path + ": " + why);
+  };
+  expect_message(folder / "none", "No such file or directory");
+  expect_message(folder.path(), "Is a directory");
+  std::filesystem::create_symlink("loop", folder / "loop");
+  expect_message(folder / "loop", "Too many levels of symbolic links");
+}
+
+TEST(ReadRegularFileTest, ReadsNoDeviceAndNoPipe) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/zero", folder / "link");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const char* name : {"link", "pipe"}) {
+    EXPECT_EQ(message(read_regular_file(folder / name).status()),
+              "cannot read " + (folder / name) + ": it is no regular file");
+  }
+}
+
+TEST(WriteFileAtomicallyTest, WritesAllPartsAndLeavesNothingElse) {
+  const TemporaryFolder folder;
+  const std::string_view parts[] = {"one ", "", "two"};
+  ASSERT_TRUE(write_file_atomically(folder / "f", parts).ok());
+  EXPECT_EQ(contents_of(folder / "f"), "one two");
+  ASSERT_TRUE(write_file_atomically(folder / "f", "three").ok());
+  EXPECT_EQ(contents_of(folder / "f"), "three");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(WriteFileAtomicallyTest, AReaderOfTheOldFileKeepsIt) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "f", "old");
+  std::ifstream reader(folder / "f");
+  ASSERT_TRUE(write_file_atomically(folder / "f", "new and longer").ok());
+  std::string text;
+  std::getline(reader, text);
+  EXPECT_EQ(text, "old");
+}
+
+TEST(WriteFileAtomicallyTest, AFullDiskLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "f", "old");
+  const std::string bytes(10000, 'x');
+  absl::Status status;
+  {
+    const FullDisk full(4096);
+    status = write_file_atomically(folder / "f", bytes);
+  }
+  EXPECT_EQ(message(status), "cannot write " + (folder / "f") + ": File too large");
+  EXPECT_EQ(contents_of(folder / "f"), "old");
+  EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(WriteFileAtomicallyTest, WritesToADeviceAsItIs) {
+  EXPECT_EQ(message(write_file_atomically("/dev/full", "x")),
+            "cannot write /dev/full: No space left on device");
+  EXPECT_TRUE(write_file_atomically("/dev/null", "x").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+TEST(WriteFileAtomicallyTest, SaysWhyItCannot) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(message(write_file_atomically(folder / "none/f", "x")),
+            "cannot write " + (folder / "none/f") + ": No such file or directory");
+  EXPECT_EQ(message(write_file_atomically(folder.path(), "x")),
+            "cannot write " + folder.path() + ": Is a directory");
+  write_bytes(folder / "file", "");
+  EXPECT_EQ(message(write_file_atomically(folder / "file/f", "x")),
+            "cannot write " + (folder / "file/f") + ": Not a directory");
+  // Nobody may make a file there, not even root.
+  EXPECT_EQ(message(write_file_atomically("/proc/qkv", "x")),
+            "cannot write /proc/qkv: No such file or directory");
+}
+
+TEST(WriteFileAtomicallyTest, ASymbolicLinkStaysOne) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "real");
+  write_bytes(folder / "real/f", "old");
+  std::filesystem::create_symlink("real/f", folder / "link");
+  ASSERT_TRUE(write_file_atomically(folder / "link", "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(contents_of(folder / "real/f"), "new");
+}
+
+TEST(AppendFileTest, AddsWholeLines) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "f", "one\n");
+  absl::StatusOr<AppendFile> file = AppendFile::open(folder / "f");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->append("two").ok());
+  EXPECT_EQ(contents_of(folder / "f"), "one\ntwo\n");
+  EXPECT_TRUE(file->append("three\nfour").ok());
+  EXPECT_EQ(contents_of(folder / "f"), "one\ntwo\nthree\nfour\n");
+}
+
+TEST(AppendFileTest, AFullDiskLeavesNoTornLine) {
+  const TemporaryFolder folder;
+  absl::StatusOr<AppendFile> file = AppendFile::open(folder / "f");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(file->append("one").ok());
+  absl::Status status;
+  {
+    const FullDisk full(100);
+    status = file->append(std::string(200, 'x'));
+  }
+  EXPECT_EQ(message(status), "cannot write " + (folder / "f") + ": File too large");
+  EXPECT_EQ(contents_of(folder / "f"), "one\n");
+  EXPECT_TRUE(file->append("two").ok());
+  EXPECT_EQ(contents_of(folder / "f"), "one\ntwo\n");
+}
+
+TEST(AppendFileTest, SaysWhyItCannot) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(message(AppendFile::open(folder / "none/f").status()),
+            "cannot write " + (folder / "none/f") + ": No such file or directory");
+  absl::StatusOr<AppendFile> full = AppendFile::open("/dev/full");
+  ASSERT_TRUE(full.ok()) << full.status();
+  EXPECT_EQ(message(full->append("x")), "cannot write /dev/full: No space left on device");
+}
+
+TEST(CutLinesTest, CutsBeforeTheFirstLineThatIsNotKept) {
+  const TemporaryFolder folder;
+  const auto keep = [](std::string_view line) -> absl::StatusOr<bool> { return line != "x"; };
+  const auto after_cut = [&](const std::string& text) {
+    write_bytes(folder / "f", text);
+    EXPECT_TRUE(cut_lines(folder / "f", keep).ok());
+    return contents_of(folder / "f");
+  };
+  EXPECT_EQ(after_cut("a\n\nb\n"), "a\n\nb\n");
+  EXPECT_EQ(after_cut("a\nx\nb\n"), "a\n");
+  EXPECT_EQ(after_cut("a\nb"), "a\n");
+  EXPECT_EQ(after_cut("torn"), "");
+  EXPECT_EQ(after_cut(""), "");
+  EXPECT_TRUE(cut_lines(folder / "none", keep).ok());
+}
+
+TEST(CutLinesTest, LeavesADeviceAlone) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder / "link");
+  EXPECT_EQ(message(cut_lines(folder / "link", [](std::string_view) { return true; })),
+            "cannot read " + (folder / "link") + ": it is no regular file");
+}
+
+TEST(CutLinesTest, AFailureLeavesTheFile) {
+  const TemporaryFolder folder;
+  write_bytes(folder / "f", "a\nb\ntorn");
+  const auto keep = [](std::string_view line) -> absl::StatusOr<bool> {
+    if (line == "b") return absl::InvalidArgumentError("no b here");
+    return true;
+  };
+  EXPECT_EQ(message(cut_lines(folder / "f", keep)), (folder / "f") + ":2: no b here");
+  EXPECT_EQ(contents_of(folder / "f"), "a\nb\ntorn");
+}
+
+}  // namespace
+}  // namespace qkv

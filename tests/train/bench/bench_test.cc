@@ -1,0 +1,124 @@
+// How long something takes is not asserted: only that it is measured.
+
+#include "train/bench/bench.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+#include "train/bench/bench_shapes.h"
+
+namespace qkv {
+namespace {
+
+ProcessResult qkv_bench(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {QKV_BINARY, "bench"});
+  return run_process(arguments);
+}
+
+TEST(BenchTest, AShapeGivesARowOfNumbers) {
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "3", "--json"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output);
+  EXPECT_EQ(row["name"], "toy");
+  EXPECT_EQ(row["precision"], "f32");
+  EXPECT_EQ(row["steps"], 3);
+  EXPECT_EQ(row["parameters"], 106304);
+  for (const char* key : {"ms_per_step", "ms_lower_quartile", "ms_upper_quartile", "floor_ms",
+                          "ratio", "gflops", "floor_gflops", "tokens_per_second", "peak_bytes"}) {
+    ASSERT_TRUE(row[key].is_number()) << key;
+    EXPECT_GT(double(row[key]), 0) << key;
+  }
+  const double ms = row["ms_per_step"];
+  EXPECT_LE(double(row["ms_lower_quartile"]), ms);
+  EXPECT_LE(ms, double(row["ms_upper_quartile"]));
+  EXPECT_NEAR(double(row["ratio"]), ms / double(row["floor_ms"]), 1e-9);
+  EXPECT_NEAR(double(row["tokens_per_second"]), 64 * 32 / ms * 1e3, 1e-6);
+}
+
+// Linear maps: three products each of 2 B T (C (3 C + C) + 2 C F) for each layer and 2 B T C V of
+// the head; attention: three times 2 products of 2 B T² C for each layer.
+TEST(BenchTest, TheFloorHasEveryProductOfTheStep) {
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "1", "--json"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output);
+  const double b = 64, t = 32, c = 64, f = 256, v = 65, layers = 2;
+  const double flops = 3 * 2 * b * t * (layers * (4 * c * c + 2 * c * f + 2 * t * c) + c * v);
+  EXPECT_NEAR(double(row["gflops"]) * double(row["ms_per_step"]) * 1e6, flops, 1);
+  EXPECT_NEAR(double(row["floor_gflops"]) * double(row["floor_ms"]) * 1e6, flops, 1);
+}
+
+TEST(BenchTest, TheProfileHasForwardBackwardAndTheRestTheCostliestFirst) {
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "2", "--json"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto profile = nlohmann::json::parse(result.output)["profile"];
+  double before = HUGE_VAL;
+  std::vector<std::string> found;
+  for (const auto& row : profile) {
+    EXPECT_LE(double(row["ms"]), before);
+    before = row["ms"];
+    EXPECT_GE(double(row["bytes"]), 0);
+    EXPECT_GE(double(row["calls"]), 1);
+    found.push_back(row["part"].get<std::string>() + " " + row["op"].get<std::string>());
+  }
+  for (const char* name :
+       {"forward linear", "forward layer_norm", "forward cross_entropy", "backward linear",
+        "rest data", "rest optimizer", "rest gradient norm", "rest backward"}) {
+    EXPECT_TRUE(std::ranges::count(found, name)) << name;
+  }
+}
+
+TEST(BenchTest, MeasuresInAnyPrecisionThatTrains) {
+  for (const char* precision : {"f64", "bf16"}) {
+    const ProcessResult result = qkv_bench({"--shape", "toy", "--precision", precision, "--steps",
+                                            "1", "--json", "--set", "train.batch_size=2"});
+    ASSERT_EQ(result.exit_status, 0) << result.errors;
+    EXPECT_EQ(nlohmann::json::parse(result.output)["precision"], precision);
+  }
+}
+
+TEST(BenchTest, MeasuresHowFastAModelWrites) {
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--generation", "--json"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output);
+  EXPECT_EQ(row["length"], 32);
+  EXPECT_GT(double(row["tokens_per_second"]), 0);
+  EXPECT_GT(double(row["tokens_per_second_without_cache"]), 0);
+}
+
+TEST(BenchTest, SaysWhatItCannotMeasure) {
+  const auto error_of = [](const std::vector<std::string>& arguments) {
+    const ProcessResult result = qkv_bench(arguments);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_EQ(result.output, "");
+    return result.errors;
+  };
+  EXPECT_EQ(error_of({}),
+            "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
+  EXPECT_EQ(error_of({"--shape", "huge"}),
+            "error: --shape: there is no \"huge\"; there are \"toy\", \"small\" or \"mini\"\n");
+  EXPECT_EQ(error_of({"--suite", "--shape", "toy"}),
+            "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
+  EXPECT_EQ(error_of({"--suite", "--precision", "f64"}),
+            "error: --suite measures everything: no --set, no --precision, no --generation\n");
+  EXPECT_EQ(error_of({"--shape", "toy", "--steps", "0"}), "error: --steps must be 1 or more\n");
+  EXPECT_EQ(error_of({"--shape", "toy", "--set", "data.length=3"}),
+            "error: --set data.length=3: the data of a shape are random tokens\n");
+}
+
+TEST(RandomTokensTest, AreAFunctionOfTheSeedAndTheStep) {
+  const auto tokens = [](uint64_t seed, int64_t step) {
+    return random_tokens(5, seed)->training_batch(step, 3).inputs.to_vector();
+  };
+  EXPECT_EQ(tokens(1, 0), tokens(1, 0));
+  EXPECT_NE(tokens(1, 0), tokens(1, 1));
+  EXPECT_NE(tokens(1, 0), tokens(2, 0));
+}
+
+}  // namespace
+}  // namespace qkv

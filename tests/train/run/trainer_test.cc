@@ -1,0 +1,209 @@
+#include "train/run/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "framework/core/storage.h"
+#include "framework/kernels/matmul.h"
+#include "framework/kernels/parallel.h"
+#include "framework/ops/ops.h"
+#include "train/run/evaluate.h"
+#include "train/run/generate.h"
+
+namespace qkv {
+namespace {
+
+Config tiny() {
+  Config config;
+  config.data.task = "reverse";
+  config.data.alphabet = 4;
+  config.data.length = 3;
+  config.model = {.num_layers = 1, .d_model = 16, .num_heads = 2, .d_ff = 32};
+  config.optimizer.learning_rate = 1e-2;
+  config.train.steps = 60;
+  config.train.batch_size = 16;
+  return config;
+}
+
+std::unique_ptr<Dataset> make_data(const Config& config) {
+  return *make_dataset(config.data, config.seed);
+}
+
+std::vector<double> train(const Config& config, int64_t steps) {
+  const auto dataset = make_data(config);
+  Trainer trainer(config, *dataset);
+  std::vector<double> losses;
+  for (int64_t i = 0; i < steps; ++i) losses.push_back(trainer.step()->loss);
+  return losses;
+}
+
+TEST(TrainerTest, TheSameSeedGivesTheSameBitsAndAnotherDoesNot) {
+  std::vector<std::vector<double>> seen;
+  for (const char* precision : {"f32", "f64", "bf16"}) {
+    Config config = tiny();
+    config.model.dropout = 0.1;
+    config.train.precision = precision;
+    const std::vector<double> losses = train(config, 5);
+    EXPECT_EQ(losses, train(config, 5)) << precision;
+    EXPECT_THAT(seen, testing::Not(testing::Contains(losses))) << precision;
+    seen.push_back(losses);
+    config.seed = 2;
+    EXPECT_NE(losses, train(config, 5)) << precision;
+  }
+}
+
+TEST(TrainerTest, TheLossFallsInEveryPrecision) {
+  for (const char* precision : {"f32", "f64", "bf16"}) {
+    Config config = tiny();
+    config.train.precision = precision;
+    const std::vector<double> losses = train(config, 60);
+    // at first about uniform over 4 symbols and a separator
+    EXPECT_NEAR(losses.front(), std::log(5.0), 0.3) << precision;
+    EXPECT_LT(losses.back(), 0.9 * losses.front()) << precision;
+  }
+}
+
+TEST(TrainerTest, Bf16IsForProductsAndNotForParameters) {
+  Config config = tiny();
+  config.train.precision = "bf16";
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  for (const NamedParameter& p : parameters(trainer.model())) {
+    EXPECT_EQ(p.tensor.dtype(), DType::f32) << p.name;
+  }
+}
+
+TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
+  Config config = tiny();
+  config.train.precision = "f64";
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  const auto all = parameters(trainer.model());
+  Batch batch = dataset->training_batch(0, 7);
+  for (int64_t i = 0; i < 9; ++i) batch.targets.mutable_data<int64_t>()[i] = kIgnoredTarget;
+  ForwardContext context;
+  const BatchLoss whole = accumulate_gradients(trainer.model(), all, batch, 1, 0.1, context);
+  for (const int64_t pieces : {2, 3, 7}) {
+    const BatchLoss sum = accumulate_gradients(trainer.model(), all, batch, pieces, 0.1, context);
+    EXPECT_NEAR(sum.loss, whole.loss, 1e-14);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto a = sum.gradients[i].to_vector(), b = whole.gradients[i].to_vector();
+      for (size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-14) << all[i].name;
+    }
+  }
+}
+
+TEST(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheOp) {
+  Config config = tiny();
+  const auto dataset = make_data(config);
+  Trainer trainer(config, *dataset);
+  ASSERT_TRUE(trainer.step().ok());
+  const auto all = parameters(trainer.model());
+  for (const NamedParameter& p : all) {
+    if (p.name != "blocks.0.feed_forward.up.weight") continue;
+    Array weight = p.tensor.array();
+    weight.mutable_data<float>()[0] = INFINITY;
+  }
+  const std::vector<double> before = all[0].tensor.to_vector();
+  const absl::Status status = trainer.step().status();
+  EXPECT_EQ(status.message().substr(0, 8), "step 2: ");
+  EXPECT_NE(
+      status.message().find(
+          "the first op that made such a number is linear (forward, in blocks.0.feed_forward.up)"),
+      absl::string_view::npos)
+      << status.message();
+  EXPECT_EQ(before, all[0].tensor.to_vector());
+  EXPECT_EQ(trainer.steps_made(), 1);
+}
+
+TEST(TrainerTest, AStepInItsSteadyStateAsksForNoMemoryAndCreatesNoPrimitive) {
+  for (const char* precision : {"f32", "bf16"}) {
+    SCOPED_TRACE(precision);
+    Config config = tiny();
+    config.model.dropout = 0.1;
+    config.train.precision = precision;
+    const auto dataset = make_data(config);
+    Trainer trainer(config, *dataset);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(trainer.step().ok());
+    const AllocatorStatistics before = allocator_statistics();
+    const int64_t primitives = kernels::primitives_created();
+    for (int i = 5; i < 10; ++i) ASSERT_TRUE(trainer.step().ok());
+    const AllocatorStatistics after = allocator_statistics();
+    EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
+#if !defined(__SANITIZE_ADDRESS__)  // there no memory is kept, so that the sanitizer sees its end
+    EXPECT_EQ(after.system_calls, before.system_calls);
+#endif
+    EXPECT_EQ(kernels::primitives_created(), primitives);
+  }
+}
+
+TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnswer) {
+  Config config = tiny();
+  const auto dataset = make_data(config);
+  Trainer trainer(config, *dataset);
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(trainer.step().ok());
+  int64_t right = 0;
+  const int64_t examples = dataset->validation_size();
+  for (int64_t i = 0; i < examples; ++i) {
+    const Example example = dataset->validation_example(i);
+    right += generate(trainer.model(), example.prompt, std::ssize(example.answer),
+                      {.temperature = 0}) == example.answer;
+  }
+  const Evaluation evaluation = *evaluate(trainer.model(), *dataset, Split::kValidation, 5);
+  EXPECT_EQ(evaluation.sequences, examples);
+  EXPECT_DOUBLE_EQ(evaluation.sequence_accuracy,
+                   static_cast<double>(right) / static_cast<double>(examples));
+}
+
+TEST(EvaluateTest, DoesNotDependOnTheSizeOfBatches) {
+  const Config config = tiny();
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  const Evaluation one = *evaluate(trainer.model(), *dataset, Split::kValidation, 1);
+  const Evaluation many = *evaluate(trainer.model(), *dataset, Split::kValidation, 1000);
+  EXPECT_NEAR(one.loss, many.loss, 1e-6);
+  EXPECT_EQ(one.sequence_accuracy, many.sequence_accuracy);
+}
+
+// Beyond max_length, too, where the window slides.
+TEST(GenerateTest, TheCacheDoesNotChangeTheText) {
+  Config config = tiny();
+  config.train.precision = "f64";
+  const auto dataset = make_data(config);
+  Trainer trainer(config, *dataset);
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer.step().ok());
+  const int64_t count = 3 * trainer.model().max_length();
+  for (const uint64_t seed : {1, 2, 3}) {
+    std::vector<int64_t> tokens = {0, 1};
+    RandomStream random = RandomStream(seed).derive("generation");
+    for (int64_t i = 0; i < count; ++i) {
+      tokens.push_back(sample_next(trainer.model(), tokens, {.seed = seed}, random));
+    }
+    std::vector<int64_t> cached = {0, 1};
+    for (const int64_t token : generate(trainer.model(), {0, 1}, count, {.seed = seed})) {
+      cached.push_back(token);
+    }
+    EXPECT_EQ(cached, tokens);
+  }
+}
+
+TEST(GenerateTest, SamplingFollowsItsOptions) {
+  const Config config = tiny();
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  const std::vector<int64_t> prompt = {0, 1};
+  const auto sample = [&](SamplingOptions options) {
+    return generate(trainer.model(), prompt, 30, options);
+  };
+  EXPECT_EQ(sample({.seed = 1}), sample({.seed = 1}));
+  EXPECT_NE(sample({.seed = 1}), sample({.seed = 2}));
+  const auto greedy = sample({.temperature = 0});
+  EXPECT_EQ(sample({.top_k = 1}), greedy);
+  EXPECT_EQ(sample({.top_p = 1e-9}), greedy);
+  EXPECT_EQ(sample({.temperature = 1e-6}), greedy);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,169 @@
+#include "train/bench/bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "framework/core/array.h"
+#include "framework/core/random.h"
+#include "framework/core/storage.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/kernels/matmul.h"
+#include "framework/kernels/parallel.h"
+#include "framework/kernels/product_log.h"
+#include "framework/kernels/random.h"
+#include "framework/nn/key_value_cache.h"
+#include "train/run/experiment.h"
+#include "train/run/generate.h"
+#include "train/run/trainer.h"
+
+namespace qkv {
+namespace {
+
+using kernels::Product;
+
+// The products of a step, back to back. Each matrix of the step has a buffer of its own here, so
+// that it comes from the same level of the memory. What products write is not read, so that the
+// numbers stay what they are.
+class Floor {
+ public:
+  explicit Floor(const std::vector<Product>& products) {
+    for (const Product& p : products) {
+      const Shape bias_shape = {p.c[2]};
+      const DType bias_dtype = computed_dtype(p.result_dtype);
+      calls_.push_back(
+          {.product = p,
+           .a = buffer(Role::kInput, p.a_data, p.a, p.operand_dtype),
+           .b = buffer(Role::kInput, p.b_data, p.b, p.operand_dtype),
+           .c = buffer(Role::kOutput, p.c_data, p.c, p.result_dtype),
+           .bias = p.has_bias ? buffer(Role::kInput, nullptr, bias_shape, bias_dtype) : Array()});
+    }
+  }
+
+  void run() {
+    for (Call& call : calls_) {
+      const Product& p = call.product;
+      kernels::matmul(call.a, call.b, p.transpose_a, p.transpose_b,
+                      p.has_bias ? &call.bias : nullptr, call.c);
+    }
+  }
+
+ private:
+  enum class Role { kInput, kOutput };
+  struct Call {
+    Product product;
+    Array a, b, c, bias;
+  };
+
+  Array buffer(Role role, const void* where, const Shape& shape, DType dtype) {
+    Array& array = buffers_[{role, where, dtype, {shape.begin(), shape.end()}}];
+    if (!array.defined()) {
+      Array numbers(shape, dtype == DType::bf16 ? DType::f32 : dtype);
+      kernels::fill_normal(RandomStream(buffers_.size()), 0.0, 1.0, numbers);
+      array = Array(shape, dtype);
+      kernels::cast(numbers, array);
+    }
+    return array;
+  }
+
+  std::map<std::tuple<Role, const void*, DType, std::vector<int64_t>>, Array> buffers_;
+  std::vector<Call> calls_;
+};
+
+double quantile(const std::vector<double>& sorted, double share) {
+  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
+}
+
+Quartiles quartiles(std::vector<double> values) {
+  std::ranges::sort(values);
+  return {quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)};
+}
+
+double milliseconds_of(absl::FunctionRef<void()> f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+// Makes `count` steps, and adds their times.
+absl::Status make_steps(Trainer& trainer, int64_t count, std::vector<double>& milliseconds) {
+  for (int64_t i = 0; i < count; ++i) {
+    absl::Status status;
+    const double ms = milliseconds_of([&] { status = trainer.step().status(); });
+    if (!status.ok()) return status;
+    milliseconds.push_back(ms);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
+                                              int64_t steps) {
+  constexpr int64_t kTurn = 5;  // steps, then as many floors: the first finds a cold cache
+  kernels::set_num_threads(static_cast<int>(config.train.threads));
+  Trainer trainer(config, dataset);
+  std::vector<double> warm_up, step_ms, floor_ms, profiled;
+  if (auto s = make_steps(trainer, (steps + 2) / 3, warm_up); !s.ok()) return s;
+
+  reset_peak_bytes_in_use();
+  const kernels::ProductLog log;
+  if (auto s = make_steps(trainer, 1, warm_up); !s.ok()) return s;
+  const uint64_t peak_bytes = allocator_statistics().peak_bytes_in_use;
+  const double flops = log.flops();
+  Floor floor(log.products());
+  floor.run();
+
+  while (std::ssize(step_ms) < steps) {
+    const int64_t turn = std::min(kTurn, steps - std::ssize(step_ms));
+    if (auto s = make_steps(trainer, turn, step_ms); !s.ok()) return s;
+    for (int64_t i = 0; i < turn; ++i) {
+      floor_ms.push_back(milliseconds_of([&] { floor.run(); }));
+    }
+  }
+
+  const int64_t profiled_steps = std::min<int64_t>(steps, 10);
+  Profiler profiler;
+  if (auto s = make_steps(trainer, profiled_steps, profiled); !s.ok()) return s;
+
+  const Quartiles step_quartiles = quartiles(step_ms), floor_quartiles = quartiles(floor_ms);
+  const Batch batch = dataset.training_batch(0, config.train.batch_size);
+  return StepMeasurement{
+      .step_ms = step_quartiles,
+      .floor_ms = floor_quartiles,
+      .ratio = step_quartiles.median / floor_quartiles.median,
+      .tokens_per_second = static_cast<double>(batch.inputs.size()) / step_quartiles.median * 1e3,
+      .gflops = flops / step_quartiles.median * 1e-6,
+      .floor_gflops = flops / floor_quartiles.median * 1e-6,
+      .peak_bytes = peak_bytes,
+      .steps = steps,
+      .parameters = parameter_count(parameters(trainer.model())),
+      .threads = kernels::num_threads(),
+      .profile = profiler.rows(),
+      .profiled_steps = profiled_steps};
+}
+
+GenerationSpeed measure_generation(const Config& config, const Dataset& dataset) {
+  kernels::set_num_threads(static_cast<int>(config.train.threads));
+  const Transformer model =
+      make_model(config, dataset.vocabulary().size(), dataset.context_length());
+  const auto tokens_per_second = [&](bool with_cache) {
+    const auto write = [&] {
+      KeyValueCache cache;
+      RandomStream random(config.seed);
+      std::vector<int64_t> tokens = {0};
+      while (std::ssize(tokens) < model.max_length()) {
+        tokens.push_back(sample_next(model, tokens, {}, random, with_cache ? &cache : nullptr));
+      }
+    };
+    write();  // to warm up
+    return static_cast<double>(model.max_length() - 1) / milliseconds_of(write) * 1e3;
+  };
+  return {.tokens_per_second = tokens_per_second(true), .without_cache = tokens_per_second(false)};
+}
+
+}  // namespace qkv

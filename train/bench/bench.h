@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "train/config/options.h"
+#include "train/run/profile.h"
+
+namespace qkv {
+
+struct Quartiles {
+  double lower = 0, median = 0, upper = 0;
+};
+
+// How long training steps take, data, clipping and optimizer included; beside the floor: the time
+// of the matrix products of one step alone, by the same primitives with the same shapes, transposes
+// and number types. What counts as a product is said in framework/kernels/product_log.h.
+struct StepMeasurement {
+  Quartiles step_ms, floor_ms;
+  double ratio = 0;              // of the medians
+  double tokens_per_second = 0;  // at the median
+  double gflops = 0;             // of the products, at the median step
+  double floor_gflops = 0;
+  uint64_t peak_bytes = 0;  // of all tensors, at the highest moment of a step
+  int64_t steps = 0;        // measured
+  int64_t parameters = 0;
+  int threads = 0;
+  std::vector<ProfileRow> profile;  // of steps of their own, which count for nothing else
+  int64_t profiled_steps = 0;
+};
+
+// Trains a new model. Steps and floor take turns, so that noise hits both.
+absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
+                                              int64_t steps);
+
+struct GenerationSpeed {
+  double tokens_per_second = 0;  // with a key/value cache
+  double without_cache = 0;
+};
+
+// A new model writes from one token until its positions are full, every token drawn by chance.
+GenerationSpeed measure_generation(const Config& config, const Dataset& dataset);
+
+}  // namespace qkv

@@ -1,0 +1,161 @@
+#include "train/bench/bench_suite.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/core/storage.h"
+#include "train/bench/bench.h"
+#include "train/bench/bench_shapes.h"
+#include "train/config/config.h"
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The table as it grows: for a person line by line, for a program at the end.
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
+
+  void heading(const std::string& text) const { say(absl::StrCat("\n", text, "\n")); }
+
+  void row(const char* table, Json row, const std::string& text) {
+    object_[table].push_back(std::move(row));
+    say(text);
+  }
+
+  void finish() const {
+    if (json_) std::printf("%s\n", object_.dump().c_str());
+  }
+
+ private:
+  void say(const std::string& text) const {
+    if (json_) return;
+    std::printf("%s", text.c_str());
+    std::fflush(stdout);
+  }
+
+  bool json_;
+  Json object_;
+};
+
+double megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
+
+absl::StatusOr<StepMeasurement> measure(const BenchShape& shape, Config config, int64_t threads,
+                                        int64_t steps) {
+  config.train.threads = threads;
+  release_cached_memory();
+  return measure_steps(config, *random_tokens(shape.length, config.seed), steps);
+}
+
+// Steps enough for a steady median in some seconds.
+int64_t steps_of(const BenchShape& shape, const SuiteOptions& options) {
+  if (options.steps > 0) return options.steps;
+  const int64_t work = shape.num_layers * shape.d_model * shape.d_model * shape.length;
+  return std::clamp<int64_t>(2'000'000'000 / work, 10, 60);
+}
+
+absl::Status measure_shape(const BenchShape& shape, const std::string& precision,
+                           const SuiteOptions& options, Report& report) {
+  Config config = config_of(shape);
+  config.train.precision = precision;
+  const int64_t steps = steps_of(shape, options);
+  const absl::StatusOr<StepMeasurement> all = measure(shape, config, 0, steps);
+  if (!all.ok()) return all.status();
+  const absl::StatusOr<StepMeasurement> one = measure(shape, config, 1, steps);
+  if (!one.ok()) return one.status();
+  const double speed_up = one->step_ms.median / all->step_ms.median;
+  report.row(
+      "steps",
+      {{"shape", shape.name},
+       {"precision", precision},
+       {"threads", all->threads},
+       {"ms_per_step", all->step_ms.median},
+       {"ms_lower_quartile", all->step_ms.lower},
+       {"ms_upper_quartile", all->step_ms.upper},
+       {"floor_ms", all->floor_ms.median},
+       {"ratio", all->ratio},
+       {"gflops", all->gflops},
+       {"tokens_per_second", all->tokens_per_second},
+       {"peak_bytes", all->peak_bytes},
+       {"one_thread_ms_per_step", one->step_ms.median},
+       {"one_thread_floor_ms", one->floor_ms.median},
+       {"speed_up", speed_up}},
+      absl::StrFormat("%-6s %-5s %9.2f (%.2f to %.2f) %9.2f %6.2f %9.1f %9.0f %11.2f %9.2f\n",
+                      shape.name, precision, all->step_ms.median, all->step_ms.lower,
+                      all->step_ms.upper, all->floor_ms.median, all->ratio, all->gflops,
+                      all->tokens_per_second, one->step_ms.median, speed_up));
+  return absl::OkStatus();
+}
+
+// A small model that reads one sequence of T tokens. Beside the peak of memory stands what the
+// scores of one layer alone would need as a table.
+absl::Status measure_context(int64_t length, const SuiteOptions& options, Report& report) {
+  BenchShape shape = bench_shapes()[1];
+  shape.name = absl::StrCat("T", length);
+  shape.length = length;
+  shape.batch_size = 1;
+  const int64_t steps =
+      options.steps > 0 ? options.steps : std::clamp<int64_t>(10'000 / length, 3, 10);
+  const absl::StatusOr<StepMeasurement> m = measure(shape, config_of(shape), 0, steps);
+  if (!m.ok()) return m.status();
+  const auto scores = static_cast<uint64_t>(shape.num_heads * length * length) * sizeof(float);
+  report.row("long_context",
+             {{"length", length},
+              {"ms_per_step", m->step_ms.median},
+              {"floor_ms", m->floor_ms.median},
+              {"peak_bytes", m->peak_bytes},
+              {"scores_bytes", scores}},
+             absl::StrFormat("%6d %11.1f %11.1f %12.1f %16.1f\n", length, m->step_ms.median,
+                             m->floor_ms.median, megabytes(m->peak_bytes), megabytes(scores)));
+  return absl::OkStatus();
+}
+
+void measure_writing(const BenchShape& shape, Report& report) {
+  const GenerationSpeed speed =
+      measure_generation(config_of(shape), *random_tokens(shape.length, /*seed=*/1));
+  report.row("generation",
+             {{"shape", shape.name},
+              {"length", shape.length},
+              {"tokens_per_second", speed.tokens_per_second},
+              {"tokens_per_second_without_cache", speed.without_cache}},
+             absl::StrFormat("%-6s %5d %15.0f %15.0f %9.2f\n", shape.name, shape.length,
+                             speed.tokens_per_second, speed.without_cache,
+                             speed.tokens_per_second / speed.without_cache));
+}
+
+}  // namespace
+
+absl::Status run_suite(const SuiteOptions& options) {
+  Report report(options.json);
+  report.heading(
+      "A training step, in ms (quartiles), and the floor: its matrix products alone\n"
+      "shape  type       step                        floor  ratio   GFLOP/s  tokens/s  one thread  "
+      "speed-up");
+  for (const BenchShape& shape : bench_shapes()) {
+    for (const char* precision : {"f32", "bf16"}) {
+      if (absl::Status s = measure_shape(shape, precision, options, report); !s.ok()) return s;
+    }
+  }
+  report.heading(
+      "One sequence of T tokens, d_model 128, 4 layers: ms a step, and megabytes at the highest\n"
+      "     T        step       floor       memory   one layer's scores");
+  for (const int64_t length : {512, 1024, 2048, 4096}) {
+    if (absl::Status s = measure_context(length, options, report); !s.ok()) return s;
+  }
+  report.heading(
+      "Writing T tokens, tokens/s with the key/value cache and without\n"
+      "shape      T            with         without     ratio");
+  for (const BenchShape& shape : bench_shapes()) measure_writing(shape, report);
+  report.finish();
+  return absl::OkStatus();
+}
+
+}  // namespace qkv

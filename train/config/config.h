@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "train/config/options.h"
+
+namespace qkv {
+
+// A config, and where each of its values came from.
+struct LoadedConfig {
+  Config config;
+  // By key ("model.d_model"): "configs/tiny.toml:7" or "--set". A key that is missing here has its
+  // default.
+  std::map<std::string, std::string> origins;
+};
+
+// Reads a TOML file, then applies `overrides`, each "key=value" as after --set; the last one of a
+// key counts. A value is TOML; for a string the quotes may be left out. What is not said keeps its
+// default.
+//
+// All mistakes come in one Status, a line each, in the order they stand in:
+//   configs/tiny.toml:7:1: unknown key "model.num_head"; did you mean "num_heads"?
+//   --set train.steps=many: "train.steps": expected an integer, found a string
+absl::StatusOr<LoadedConfig> load_config(const std::string& path,
+                                         const std::vector<std::string>& overrides = {});
+
+// The same for text at hand; `source` stands for the file's name in messages.
+absl::StatusOr<LoadedConfig> parse_config(std::string_view text, const std::string& source,
+                                          const std::vector<std::string>& overrides = {});
+
+// Every value as TOML. Parsing it gives the same config, to the last bit.
+std::string to_toml(const Config& config);
+
+// The same, with a comment at each value that says where it came from.
+std::string to_toml_with_origins(const LoadedConfig& loaded);
+
+// Every key with its default, its meaning and its limits, for --help.
+std::string config_help();
+
+// A line for each key whose values differ: "train.steps is 500, and was 1000".
+std::vector<std::string> config_changes(const Config& now, const Config& before);
+
+}  // namespace qkv

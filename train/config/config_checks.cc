@@ -1,0 +1,72 @@
+#include "absl/strings/str_cat.h"
+#include "train/config/config_fields.h"
+
+// What no field alone can say: which settings do not go together.
+
+namespace qkv {
+namespace {
+
+// What makes `name` unfit to be a folder of its own in runs/; "" when nothing does.
+std::string folder_name_mistake(const std::string& name) {
+  constexpr size_t kLongest = 100;
+  if (name.empty()) return "is empty";
+  if (name.size() > kLongest) return absl::StrCat("is longer than ", kLongest, " bytes");
+  if (name[0] == '.' || name[0] == '-') return absl::StrCat("begins with a ", name.substr(0, 1));
+  for (const char c : name) {
+    if (c == '/') return "holds a /";
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return "holds a control character";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<Clash> find_clashes(const Config& config) {
+  std::vector<Clash> clashes;
+  const auto add = [&clashes](std::vector<std::string> keys, const auto&... message) {
+    clashes.push_back({std::move(keys), absl::StrCat(message...)});
+  };
+
+  const std::string mistake = folder_name_mistake(config.name);
+  if (!mistake.empty()) add({"name"}, "\"name\" cannot name a folder: it ", mistake);
+
+  const DataOptions& data = config.data;
+  for (const OptionMistake& option : find_mistakes(data)) {
+    const std::string key = "data." + option.key;
+    add({key, "data.task"}, "\"", key, "\" ", option.message);
+  }
+  if (data.task != "text" && data.task != "lines" && !data.path.empty()) {
+    add({"data.path", "data.task"},
+        "\"data.path\" is only for the tasks \"text\" and \"lines\", not \"", data.task, "\"");
+  }
+  if (data.path.find('\0') != std::string::npos) {
+    add({"data.path"}, "\"data.path\" holds a character that no path can hold");
+  }
+
+  const ModelOptions& model = config.model;
+  if (model.d_model % model.num_heads != 0) {
+    add({"model.num_heads", "model.d_model"},
+        "\"model.num_heads\" must divide \"model.d_model\": ", model.d_model,
+        " is not a multiple of ", model.num_heads);
+  }
+
+  const OptimizerOptions& optimizer = config.optimizer;
+  const TrainOptions& train = config.train;
+  if (optimizer.warmup_steps > train.steps) {
+    add({"optimizer.warmup_steps", "train.steps"}, "\"optimizer.warmup_steps\" is ",
+        optimizer.warmup_steps, ", above \"train.steps\", which is ", train.steps);
+  }
+  if (optimizer.min_learning_rate > optimizer.learning_rate) {
+    add({"optimizer.min_learning_rate", "optimizer.learning_rate"},
+        "\"optimizer.min_learning_rate\" is ", float_to_toml(optimizer.min_learning_rate),
+        ", above \"optimizer.learning_rate\", which is ", float_to_toml(optimizer.learning_rate));
+  }
+  if (train.batch_size % train.accumulation_steps != 0) {
+    add({"train.accumulation_steps", "train.batch_size"},
+        "\"train.accumulation_steps\" must divide \"train.batch_size\": ", train.batch_size,
+        " is not a multiple of ", train.accumulation_steps);
+  }
+  return clashes;
+}
+
+}  // namespace qkv

@@ -1,0 +1,241 @@
+#include "train/config/config_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kMillion = 1 << 20;  // the most of anything that is counted in a batch
+
+// Collects the fields table by table.
+class FieldList {
+ public:
+  explicit FieldList(std::string table) : table_(std::move(table)) {}
+
+  void start_table(std::string table) { table_ = std::move(table); }
+
+  Field& add(std::string name, FieldValue value, std::string description) {
+    Field& field = fields_.emplace_back();
+    field.table = table_;
+    field.name = std::move(name);
+    field.value = value;
+    field.description = std::move(description);
+    return field;
+  }
+
+  // low <= value <= high
+  void add(std::string name, FieldValue value, double low, double high, std::string description) {
+    Field& field = add(std::move(name), value, std::move(description));
+    field.low = low;
+    field.high = high;
+  }
+
+  void add(std::string name, FieldValue value, std::vector<std::string> allowed,
+           std::string description) {
+    add(std::move(name), value, std::move(description)).allowed = std::move(allowed);
+  }
+
+  std::vector<Field> take() { return std::move(fields_); }
+
+ private:
+  std::string table_;
+  std::vector<Field> fields_;
+};
+
+// What a task can do with its numbers, data/options.h says: find_clashes() asks there.
+void add_data_fields(FieldList& list, DataOptions& data) {
+  list.start_table("data");
+  list.add("task", &data.task, task_names(), "What is learned.");
+  list.add("path", &data.path, "The file of text, for the tasks text and lines.");
+  list.add("alphabet", &data.alphabet, 1, kInfinity, "How many different symbols there are.");
+  list.add("length", &data.length, 1, kInfinity,
+           "Symbols in a question; characters in a window of text.");
+  list.add("min_length", &data.min_length, 0, kInfinity,
+           "Symbols in the shortest question; 0: all have `length`.");
+  list.add("validation_length", &data.validation_length, 0, kInfinity,
+           "Symbols in a question of validation; 0: as in training.");
+  list.add("digits", &data.digits, 1, kInfinity, "Digits of each number, for addition.");
+  list.add("modulus", &data.modulus, 2, kInfinity, "For modular_addition.");
+  list.add("pairs", &data.pairs, 1, kInfinity,
+           "Pairs of a key and a value, for associative_recall.");
+  Field& fraction = list.add("train_fraction", &data.train_fraction,
+                             "The share of all examples that training may see.");
+  fraction.low = 0;
+  fraction.high = 1;
+  fraction.low_excluded = fraction.high_excluded = true;
+  list.add("validation_examples", &data.validation_examples, 1, kInfinity,
+           "How many unseen examples an evaluation answers, at most.");
+}
+
+void add_model_fields(FieldList& list, ModelOptions& model) {
+  list.start_table("model");
+  list.add("kind", &model.kind, {"decoder"}, "The architecture.");
+  list.add("num_layers", &model.num_layers, 1, 4096,
+           "Blocks of attention and feed-forward, one after the other.");
+  list.add("d_model", &model.d_model, 1, 1 << 16, "Numbers that stand for one token.");
+  list.add("num_heads", &model.num_heads, 1, 1 << 16,
+           "Heads of attention; each gets d_model / num_heads of the numbers.");
+  list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
+  list.add("position", &model.position, {"none", "sinusoidal", "learned"},
+           "How a token knows its place.");
+  list.add("norm", &model.norm, {"pre", "post"},
+           "Normalization before each layer, or after its sum with the input.");
+  list.add("norm_kind", &model.norm_kind, {"layer", "rms"}, "The normalization.");
+  list.add("activation", &model.activation, {"gelu", "gelu_tanh", "relu", "silu"},
+           "Of the feed-forward layers.");
+  Field& dropout =
+      list.add("dropout", &model.dropout, "The share of numbers that training sets to zero.");
+  dropout.low = 0;
+  dropout.high = 1;
+  dropout.high_excluded = true;
+  list.add("scale_scores", &model.scale_scores, "Divide the scores of attention by sqrt(d_k).");
+  list.add("tie_embeddings", &model.tie_embeddings,
+           "Use the token embedding as the output projection, too.");
+  list.add("bias", &model.bias, "Biases in linear layers and layer norms.");
+}
+
+void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
+  list.start_table("optimizer");
+  list.add("kind", &optimizer.kind, {"sgd", "adam", "adamw"}, "How a gradient moves the weights.");
+  list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The highest of the schedule.");
+  Field& betas = list.add("betas", &optimizer.betas,
+                          "How much of their past adam's two moving averages keep.");
+  betas.low = 0;
+  betas.high = 1;
+  betas.high_excluded = true;
+  Field& epsilon = list.add("epsilon", &optimizer.epsilon, "Added to adam's divisor.");
+  epsilon.low = 0;
+  epsilon.low_excluded = true;
+  Field& momentum = list.add("momentum", &optimizer.momentum, "Of sgd.");
+  momentum.low = 0;
+  momentum.high = 1;
+  momentum.high_excluded = true;
+  list.add("weight_decay", &optimizer.weight_decay, 0, kInfinity,
+           "adamw: of matrices only, decoupled; sgd, adam: added to the gradient.");
+  list.add("grad_clip", &optimizer.grad_clip, 0, kInfinity,
+           "The largest global norm of the gradient; 0: no clipping.");
+  list.add("schedule", &optimizer.schedule, {"constant", "linear", "cosine"},
+           "How the learning rate falls.");
+  list.add("warmup_steps", &optimizer.warmup_steps, 0, kInfinity,
+           "Steps in which the learning rate rises from zero.");
+  list.add("min_learning_rate", &optimizer.min_learning_rate, 0, kInfinity,
+           "Where the schedules linear and cosine end.");
+}
+
+void add_train_fields(FieldList& list, TrainOptions& train) {
+  list.start_table("train");
+  list.add("steps", &train.steps, 1, kInfinity, "Updates of the weights.");
+  list.add("batch_size", &train.batch_size, 1, kMillion, "Examples in a step.");
+  list.add("accumulation_steps", &train.accumulation_steps, 1, kMillion,
+           "Each step adds up this many pieces of the batch.");
+  Field& smoothing = list.add("label_smoothing", &train.label_smoothing,
+                              "The share of the target that is spread over all tokens.");
+  smoothing.low = 0;
+  smoothing.high = 1;
+  smoothing.high_excluded = true;
+  list.add("precision", &train.precision, {"f32", "f64", "bf16"},
+           "The type of numbers; bf16: f32, but for what linear layers multiply and hand to each "
+           "other.");
+  list.add("eval_interval", &train.eval_interval, 1, kInfinity, "Steps between evaluations.");
+  list.add("eval_batch_size", &train.eval_batch_size, 0, kMillion,
+           "Examples that an evaluation takes at a time; 0: batch_size.");
+  list.add("checkpoint_interval", &train.checkpoint_interval, 0, kInfinity,
+           "Steps between numbered checkpoints; 0: none besides best and last.");
+  list.add("log_interval", &train.log_interval, 1, kInfinity, "Steps between lines of metrics.");
+  list.add("threads", &train.threads, 0, 4096, "0: all cores.");
+}
+
+std::string number_text(double number) { return absl::StrFormat("%.15g", number); }
+
+}  // namespace
+
+std::vector<Field> config_fields(Config& config) {
+  FieldList list("");
+  list.add("name", &config.name, "The run is written to runs/NAME.");
+  list.add("seed", &config.seed, 0, kInfinity, "All that is random in a run comes from it.");
+  add_data_fields(list, config.data);
+  add_model_fields(list, config.model);
+  add_optimizer_fields(list, config.optimizer);
+  add_train_fields(list, config.train);
+  return list.take();
+}
+
+std::vector<std::string> config_tables() { return {"", "data", "model", "optimizer", "train"}; }
+
+bool Field::in_range(double number) const {
+  return (low_excluded ? number > low : number >= low) &&
+         (high_excluded ? number < high : number <= high);
+}
+
+std::string Field::range() const {
+  std::string text;
+  if (low > -kInfinity) {
+    text = absl::StrCat(low_excluded ? "above " : "at least ", number_text(low));
+  }
+  if (high < kInfinity) {
+    absl::StrAppend(&text, text.empty() ? "" : " and ", high_excluded ? "below " : "at most ",
+                    number_text(high));
+  }
+  return text;
+}
+
+std::string Field::type() const {
+  struct {
+    std::string operator()(const int64_t*) const { return "integer"; }
+    std::string operator()(const uint64_t*) const { return "integer"; }
+    std::string operator()(const double*) const { return "float"; }
+    std::string operator()(const bool*) const { return "boolean"; }
+    std::string operator()(const std::string*) const { return "string"; }
+    std::string operator()(const std::array<double, 2>*) const { return "array of 2 floats"; }
+  } type_name;
+  return std::visit(type_name, value);
+}
+
+std::string Field::to_string() const {
+  struct {
+    std::string operator()(const int64_t* number) const { return absl::StrCat(*number); }
+    std::string operator()(const uint64_t* number) const { return absl::StrCat(*number); }
+    std::string operator()(const double* number) const { return float_to_toml(*number); }
+    std::string operator()(const bool* flag) const { return *flag ? "true" : "false"; }
+    std::string operator()(const std::string* text) const { return string_to_toml(*text); }
+    std::string operator()(const std::array<double, 2>* pair) const {
+      return absl::StrCat("[", float_to_toml((*pair)[0]), ", ", float_to_toml((*pair)[1]), "]");
+    }
+  } text;
+  return std::visit(text, value);
+}
+
+std::string float_to_toml(double value) {
+  char buffer[32];
+  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  std::string text(buffer, result.ptr);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // e: 1e-05; n: inf, nan
+  return text;
+}
+
+std::string string_to_toml(const std::string& value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += {'\\', c};
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\t') {
+      text += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppendFormat(&text, "\\u%04X", byte);
+    } else {
+      text += c;
+    }
+  }
+  return text + "\"";
+}
+
+}  // namespace qkv

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "train/config/options.h"
+
+namespace qkv {
+
+// Where a field's value stands: in the Config that config_fields() was given.
+using FieldValue =
+    std::variant<int64_t*, uint64_t*, double*, bool*, std::string*, std::array<double, 2>*>;
+
+// One key of a config.
+struct Field {
+  std::string table;  // "model"; "" at the top of the file
+  std::string name;   // "d_model"
+  FieldValue value;
+  std::string description;  // one sentence
+
+  // What a number, or each number of an array, may be.
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_excluded = false;
+  bool high_excluded = false;
+  std::vector<std::string> allowed;  // what a string may be; empty: any
+
+  std::string key() const { return table.empty() ? name : table + "." + name; }  // "model.d_model"
+  bool in_range(double number) const;
+  std::string range() const;      // "at least 0 and below 1"; "" when nothing is forbidden
+  std::string type() const;       // "integer", "float", "boolean", "string", "array of 2 floats"
+  std::string to_string() const;  // the value as TOML
+};
+
+// The one list of all fields, in the order they are written in. Parsing, error messages, --help,
+// `qkv config` and what is saved with a run all come from it.
+std::vector<Field> config_fields(Config& config);
+
+// The tables, in the same order: "", "data", "model", "optimizer", "train".
+std::vector<std::string> config_tables();
+
+// Two settings that do not go together.
+struct Clash {
+  std::vector<std::string> keys;  // the likely culprit first
+  std::string message;
+};
+std::vector<Clash> find_clashes(const Config& config);
+
+// Shortest text that reads back as the same number, and as a float in TOML: "0.001", "3.0".
+std::string float_to_toml(double value);
+std::string string_to_toml(const std::string& value);  // in quotes, escaped
+
+}  // namespace qkv

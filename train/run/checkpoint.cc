@@ -1,0 +1,199 @@
+#include "train/run/checkpoint.h"
+
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "train/config/config.h"
+#include "train/run/experiment.h"
+#include "train/run/finite.h"
+
+namespace qkv {
+namespace {
+
+constexpr char kFormat[] = "qkv-checkpoint-1";
+constexpr char kOptimizerPrefix[] = "optimizer.";
+
+absl::Status problem(const std::string& path, const std::string& what) {
+  return absl::DataLossError(absl::StrCat(path, ": ", what));
+}
+
+// Reads metadata entries; remembers the first that is missing or no number.
+class Metadata {
+ public:
+  Metadata(const std::map<std::string, std::string>& entries) : entries_(entries) {}
+
+  std::string text(const std::string& key) {
+    const auto found = entries_.find(key);
+    if (found != entries_.end()) return found->second;
+    if (missing_.empty()) missing_ = key;
+    return "";
+  }
+  int64_t integer(const std::string& key) {
+    int64_t value = 0;
+    if (!absl::SimpleAtoi(text(key), &value) && missing_.empty()) missing_ = key;
+    return value;
+  }
+  double number(const std::string& key) {
+    double value = 0;
+    if (!absl::SimpleAtod(text(key), &value) && missing_.empty()) missing_ = key;
+    return value;
+  }
+  const std::string& missing() const { return missing_; }
+
+ private:
+  const std::map<std::string, std::string>& entries_;
+  std::string missing_;
+};
+
+absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  std::vector<std::string> texts;
+  if (!json.is_array()) return absl::DataLossError("it is not a list");
+  for (const auto& entry : json) {
+    if (!entry.is_string()) return absl::DataLossError("it holds something else than texts");
+    texts.push_back(entry.get<std::string>());
+  }
+  return Vocabulary::create(std::move(texts));
+}
+
+absl::Status copy_into(const std::string& path, const std::map<std::string, const Array*>& arrays,
+                       const std::string& name, Array target) {
+  const auto found = arrays.find(name);
+  if (found == arrays.end()) return problem(path, absl::StrCat("there is no tensor ", name));
+  const Array& source = *found->second;
+  if (source.shape() != target.shape() || source.dtype() != target.dtype()) {
+    return problem(path, absl::StrCat(name, " is ", source.describe(), ", and the model needs ",
+                                      target.describe()));
+  }
+  if (const int64_t count = count_not_finite(source); count > 0) {
+    return problem(path, absl::StrCat("not finite are ", count, " of the ", source.size(),
+                                      " numbers of ", name));
+  }
+  if (target.bytes() > 0) std::memcpy(target.mutable_raw(), source.raw(), target.bytes());
+  target.storage().count_write();
+  return absl::OkStatus();
+}
+
+// How many numbers the matrices of a checkpoint's model have, at least.
+double matrix_numbers(const Checkpoint& checkpoint) {
+  const ModelOptions& o = checkpoint.config.model;
+  const auto c = static_cast<double>(o.d_model), f = static_cast<double>(o.d_ff);
+  const bool learned = o.position == "learned";
+  return c * static_cast<double>(checkpoint.vocabulary.size()) +
+         (learned ? c * static_cast<double>(checkpoint.max_length) : 0.0) +
+         static_cast<double>(o.num_layers) * (4 * c * c + 2 * c * f);
+}
+
+}  // namespace
+
+absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
+                             const Transformer& model, const Optimizer& optimizer,
+                             const RunState& state) {
+  TensorFile file;
+  file.metadata = {{"format", kFormat},
+                   {"config", to_toml(config)},
+                   {"vocabulary", nlohmann::json(dataset.vocabulary().texts()).dump()},
+                   {"max_length", absl::StrCat(model.max_length())},
+                   {"step", absl::StrCat(state.step)},
+                   {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
+                   {"best_step", absl::StrCat(state.best_step)}};
+  if (const std::string fingerprint = dataset.fingerprint(); !fingerprint.empty()) {
+    file.metadata["data_fingerprint"] = fingerprint;
+  }
+  if (state.unwritten) file.metadata["unwritten_metrics"] = metrics_to_json(*state.unwritten);
+  for (const auto& [name, tensor] : parameters(model))
+    file.tensors.push_back({name, tensor.array()});
+  for (const auto& [name, array] : optimizer.state()) {
+    file.tensors.push_back({absl::StrCat(kOptimizerPrefix, name), array});
+  }
+  return write_safetensors(path, file);
+}
+
+absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
+  absl::StatusOr<TensorFile> file = read_safetensors(path);
+  if (!file.ok()) return file.status();
+  Metadata metadata(file->metadata);
+  if (metadata.text("format") != kFormat) {
+    return problem(path, "this is a safetensors file, but not a checkpoint of qkv");
+  }
+  Checkpoint checkpoint;
+  checkpoint.max_length = metadata.integer("max_length");
+  checkpoint.state = {.step = metadata.integer("step"),
+                      .best_val_loss = metadata.number("best_val_loss"),
+                      .best_step = metadata.integer("best_step"),
+                      .unwritten = {}};
+  if (file->metadata.contains("unwritten_metrics")) {
+    absl::StatusOr<Metrics> metrics = metrics_from_json(metadata.text("unwritten_metrics"));
+    if (!metrics.ok()) {
+      return problem(path, absl::StrCat("its unwritten metrics: ", metrics.status().message()));
+    }
+    checkpoint.state.unwritten = *metrics;
+  }
+  const std::string toml = metadata.text("config"), texts = metadata.text("vocabulary");
+  if (!metadata.missing().empty()) {
+    return problem(path, absl::StrCat("its metadata has no good \"", metadata.missing(), "\""));
+  }
+  absl::StatusOr<LoadedConfig> config = parse_config(toml, absl::StrCat(path, " (config)"));
+  if (!config.ok()) return absl::DataLossError(config.status().message());
+  checkpoint.config = config->config;
+  absl::StatusOr<Vocabulary> vocabulary = vocabulary_from_json(texts);
+  if (!vocabulary.ok()) {
+    return problem(path,
+                   absl::StrCat("its vocabulary cannot be used: ", vocabulary.status().message()));
+  }
+  checkpoint.vocabulary = *std::move(vocabulary);
+  checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
+  constexpr int64_t kLongest = 1 << 20;  // keeps a hostile file from asking for all memory
+  if (checkpoint.max_length < 1 || checkpoint.max_length > kLongest ||
+      checkpoint.vocabulary.size() < 1 || checkpoint.state.step < 0) {
+    return problem(path, "its metadata has a size that is out of range");
+  }
+  checkpoint.arrays = std::move(file->tensors);
+  return checkpoint;
+}
+
+absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
+                     const Transformer& model, Optimizer* optimizer) {
+  std::map<std::string, const Array*> arrays;
+  for (const NamedArray& a : checkpoint.arrays) arrays[a.name] = &a.array;
+  size_t used = 0;
+  for (const auto& [name, tensor] : parameters(model)) {
+    if (absl::Status s = copy_into(path, arrays, name, tensor.array()); !s.ok()) return s;
+    ++used;
+  }
+  if (!optimizer) return absl::OkStatus();
+  for (const auto& [name, array] : optimizer->state()) {
+    if (absl::Status s = copy_into(path, arrays, absl::StrCat(kOptimizerPrefix, name), array);
+        !s.ok())
+      return s;
+    ++used;
+  }
+  if (used != arrays.size()) return problem(path, "it holds tensors that the model does not have");
+  optimizer->set_steps(checkpoint.state.step);
+  return absl::OkStatus();
+}
+
+std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset) {
+  const std::string &then = checkpoint.data_fingerprint, now = dataset.fingerprint();
+  if (then.empty() || now.empty() || then == now) return "";
+  return absl::StrCat(checkpoint.config.data.path, " is not the text that the run learned from");
+}
+
+absl::StatusOr<Transformer> restore_model(const std::string& path, const Checkpoint& checkpoint) {
+  // A config that asks for more than the file holds is refused before anything is made from it.
+  double held = 0;
+  for (const NamedArray& a : checkpoint.arrays) held += static_cast<double>(a.array.size());
+  if (matrix_numbers(checkpoint) > held) {
+    return problem(path, "its config describes a larger model than the file holds");
+  }
+  Transformer model =
+      make_model(checkpoint.config, checkpoint.vocabulary.size(), checkpoint.max_length);
+  if (absl::Status s = restore(path, checkpoint, model, nullptr); !s.ok()) return s;
+  return model;
+}
+
+}  // namespace qkv

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "data/vocabulary.h"
+#include "framework/io/safetensors.h"
+#include "framework/nn/module.h"
+#include "framework/optim/optimizer.h"
+#include "models/transformer.h"
+#include "train/config/options.h"
+#include "train/run/metrics.h"
+
+namespace qkv {
+
+// Where a run stands, besides its numbers in arrays. No times: the same run gives the same file.
+struct RunState {
+  int64_t step = 0;          // steps made
+  double best_val_loss = 0;  // meaningful once best_step > 0
+  int64_t best_step = 0;
+  // Of the last step, where a stop came before they were in their file: what was due after that
+  // step (the evaluation, the line of metrics) is still to be done.
+  std::optional<Metrics> unwritten;
+};
+
+// A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state
+// under "optimizer.…", and in the metadata the config, what must be known of the data, and the
+// RunState.
+struct Checkpoint {
+  Config config;
+  Vocabulary vocabulary;
+  std::string data_fingerprint;  // "": there is none, or the file is older than fingerprints
+  int64_t max_length = 0;
+  RunState state;
+  std::vector<NamedArray> arrays;
+};
+
+// Written atomically: a crash or a full disk leaves what was there.
+absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
+                             const Transformer& model, const Optimizer& optimizer,
+                             const RunState& state);
+
+// Errors name the file, and say what is wrong with it.
+absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
+
+// Copies the checkpoint's arrays into the model, and into the optimizer where one is given. Numbers
+// that are not finite are an error.
+absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
+                     const Transformer& model, Optimizer* optimizer);
+
+// Says it where these are not the data that the run learned from; "" where they may be.
+std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset);
+
+// The model of a checkpoint, with its parameters.
+absl::StatusOr<Transformer> restore_model(const std::string& path, const Checkpoint& checkpoint);
+
+}  // namespace qkv

@@ -1,0 +1,33 @@
+#include "train/run/finite.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/kernels/elementwise.h"
+
+namespace qkv {
+
+int64_t count_not_finite(const Array& array) {
+  if (kernels::all_finite(array)) return 0;
+  return std::ranges::count_if(array.to_vector(), [](double x) { return !std::isfinite(x); });
+}
+
+void FiniteObserver::look(const Op& op, const Array& array, const char* direction) {
+  if (!first_.empty() || !array.defined() || op.name() == "masked_fill") return;
+  if (kernels::all_finite(array)) return;
+  const std::string& scope = Scope::current();
+  first_ = absl::StrCat(std::string(op.name()), " (", direction, scope.empty() ? "" : ", in ",
+                        scope, ")");
+}
+
+void FiniteObserver::after_forward(const Op& op, const Inputs&, const Array& y) {
+  look(op, y, "forward");
+}
+
+void FiniteObserver::after_backward(const Op& op, const Tensor&, std::span<const Tensor> dx) {
+  for (const Tensor& gradient : dx) look(op, gradient.array(), "backward");
+}
+
+}  // namespace qkv

@@ -1,0 +1,222 @@
+#include "train/run/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/io/files.h"
+#include "train/config/config.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status cannot_read(const std::string& path, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", path));
+}
+
+// What stands in the folder, by name, without what a create() leaves behind that was stopped:
+// folders that are empty, temporary files.
+absl::StatusOr<std::vector<std::string>> contents(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator i(path, error), end; !error && i != end; i.increment(error)) {
+    std::error_code ignored;
+    if (i->is_directory(ignored) && fs::is_empty(i->path(), ignored)) continue;
+    if (is_temporary(i->path().filename())) continue;
+    names.push_back(i->path().filename().string());
+  }
+  if (error) return cannot_read(path, error.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// False where there is none; an error where that cannot be seen.
+absl::StatusOr<bool> is_file(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::status_known(status)) return cannot_read(path, error.value());
+  return fs::is_regular_file(status);
+}
+
+// Whether there is no such file, or nothing in it.
+absl::StatusOr<bool> is_unused_file(const std::string& path) {
+  const absl::StatusOr<bool> exists = is_file(path);
+  if (!exists.ok()) return exists;
+  std::error_code error;
+  return !*exists || fs::is_empty(path, error);
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+std::string in(const std::string& folder, const std::string& name) {
+  return (fs::path(folder) / name).string();
+}
+
+}  // namespace
+
+absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
+  FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.is_open()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  // A file system without locks is no reason not to train.
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is in use: another process trains into it"));
+  }
+  return RunFolder(path, std::move(folder));
+}
+
+absl::StatusOr<RunFolder> RunFolder::create(const std::string& path, const Config& config) {
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_directory(path, error)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is a file, where a run needs a folder; choose another by --out"));
+  }
+  if (absl::Status status = make_folder(path); !status.ok()) return status;
+  absl::StatusOr<RunFolder> folder = lock(path);
+  if (!folder.ok()) return folder;
+  if (absl::Status status = folder->check_unused(); !status.ok()) return status;
+  if (absl::Status status = folder->remove_leftovers(); !status.ok()) return status;
+  if (absl::Status status = make_folder(in(path, "checkpoints")); !status.ok()) return status;
+  const absl::Status written = write_file_atomically(folder->config(), to_toml(config));
+  if (!written.ok()) return written;
+  return folder;
+}
+
+// Nothing is mixed with another run, or with anything else.
+absl::Status RunFolder::check_unused() const {
+  const absl::StatusOr<std::vector<std::string>> found = contents(path_);
+  if (!found.ok()) return found.status();
+  const absl::StatusOr<std::string> checkpoint = newest_checkpoint();
+  if (!checkpoint.ok()) return checkpoint.status();
+  if (!checkpoint->empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path_,
+        " holds another run; go on with it by --resume, choose another folder by --out, or "
+        "remove it"));
+  }
+  if (std::count(found->begin(), found->end(), "config.toml") == 0 && !found->empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, " is not empty and holds no run (there is ", found->front(),
+                     "); choose another folder by --out"));
+  }
+  for (const std::string& path : {metrics(), samples()}) {
+    const absl::StatusOr<bool> unused = is_unused_file(path);
+    if (!unused.ok()) return unused.status();
+    if (*unused) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is of another run, whose checkpoints are gone; choose another folder ",
+                     "by --out, or remove ", path_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunFolder::remove_leftovers() const {
+  if (absl::Status status = remove_temporary_files(path_); !status.ok()) return status;
+  return remove_temporary_files(in(path_, "checkpoints"));
+}
+
+absl::StatusOr<RunFolder> RunFolder::resume(const std::string& path) {
+  const absl::StatusOr<bool> begun = is_file(in(path, "config.toml"));
+  if (!begun.ok()) return begun.status();
+  if (!*begun) {
+    return absl::NotFoundError(
+        absl::StrCat(path, is_folder(path) ? " holds no run" : " is no folder of a run",
+                     " to go on with; leave --resume out to start one"));
+  }
+  absl::StatusOr<RunFolder> folder = lock(path);
+  if (!folder.ok()) return folder;
+  const absl::StatusOr<std::string> checkpoint = folder->newest_checkpoint();
+  if (!checkpoint.ok()) return checkpoint.status();
+  if (checkpoint->empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(path, " holds no checkpoint to go on from; leave --resume out to begin anew"));
+  }
+  if (absl::Status status = folder->remove_leftovers(); !status.ok()) return status;
+  return folder;
+}
+
+absl::StatusOr<bool> RunFolder::follow() {
+  struct stat there, locked;
+  if (::fstat(lock_.get(), &locked) != 0) return cannot_read(path_, errno);
+  const bool stands = ::stat(path_.c_str(), &there) == 0 && there.st_dev == locked.st_dev &&
+                      there.st_ino == locked.st_ino;
+  if (stands) return false;
+  std::error_code error;
+  const fs::path now = fs::read_symlink(absl::StrCat("/proc/self/fd/", lock_.get()), error);
+  if (locked.st_nlink == 0 || error) {
+    return absl::AbortedError(
+        absl::StrCat(path_, " was removed while the run trained into it; nothing of it is left"));
+  }
+  path_ = now;
+  return true;
+}
+
+std::string RunFolder::config() const { return in(path_, "config.toml"); }
+std::string RunFolder::metrics() const { return in(path_, "metrics.jsonl"); }
+std::string RunFolder::samples() const { return in(path_, "samples.txt"); }
+std::string RunFolder::profile() const { return in(path_, "profile.txt"); }
+std::string RunFolder::trace() const { return in(path_, "trace.json"); }
+std::string RunFolder::last_checkpoint() const { return in(path_, "checkpoints/last.safetensors"); }
+std::string RunFolder::best_checkpoint() const { return in(path_, "checkpoints/best.safetensors"); }
+std::string RunFolder::checkpoint(int64_t step) const {
+  return in(path_, absl::StrFormat("checkpoints/step-%06d.safetensors", step));
+}
+
+absl::StatusOr<std::string> RunFolder::newest_checkpoint() const {
+  for (const std::string& path : {last_checkpoint(), best_checkpoint()}) {
+    const absl::StatusOr<bool> exists = is_file(path);
+    if (!exists.ok()) return exists.status();
+    if (*exists) return path;
+  }
+  std::string newest;
+  int64_t newest_step = -1;
+  std::error_code ignored;  // there is no such folder
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(in(path_, "checkpoints"), ignored)) {
+    const std::string name = entry.path().filename();
+    int64_t step = 0;
+    if (std::sscanf(name.c_str(), "step-%" SCNd64, &step) != 1) continue;
+    if (entry.path() != checkpoint(step) || step <= newest_step) continue;
+    newest = entry.path();
+    newest_step = step;
+  }
+  return newest;
+}
+
+absl::StatusOr<std::string> find_checkpoint(const std::string& run) {
+  std::error_code error;
+  const fs::file_status status = fs::status(run, error);
+  if (!fs::status_known(status)) return cannot_read(run, error.value());
+  if (!fs::exists(status)) {
+    const std::string usual = in("runs", run);
+    return absl::NotFoundError(
+        absl::StrCat(run, ": no such run or checkpoint",
+                     is_folder(usual) ? absl::StrCat("; did you mean ", usual, "?") : ""));
+  }
+  if (!fs::is_directory(status)) return run;
+  for (const char* name : {"checkpoints/best.safetensors", "checkpoints/last.safetensors"}) {
+    const absl::StatusOr<bool> exists = is_file(in(run, name));
+    if (!exists.ok()) return exists.status();
+    if (*exists) return in(run, name);
+  }
+  const absl::StatusOr<bool> begun = is_file(in(run, "config.toml"));
+  if (!begun.ok()) return begun.status();
+  return absl::NotFoundError(
+      absl::StrCat(run, *begun ? " holds no checkpoint yet" : " holds no run"));
+}
+
+}  // namespace qkv

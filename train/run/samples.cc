@@ -1,0 +1,64 @@
+#include "train/run/samples.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "framework/io/files.h"
+#include "train/run/generate.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kTextLength = 120;
+constexpr int64_t kTextPrompt = 16;
+
+using EachToken = std::function<bool(int64_t)>;
+
+std::string describe_answer(const Transformer& model, const Vocabulary& vocabulary,
+                            const Example& example, const EachToken& each) {
+  const auto answer =
+      generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0}, each);
+  return absl::StrCat("  ", escape(vocabulary.decode(example.prompt)), "  expected ",
+                      escape(vocabulary.decode(example.answer)), "  answered ",
+                      escape(vocabulary.decode(answer)),
+                      answer == example.answer ? "  right" : "  wrong");
+}
+
+std::string describe_text(const Transformer& model, const Vocabulary& vocabulary,
+                          const Example& example, const EachToken& each) {
+  std::vector<int64_t> prompt = example.prompt;
+  prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
+  const auto text = generate(model, prompt, kTextLength, {.temperature = 0.8}, each);
+  return absl::StrCat("  ", escape(vocabulary.decode(prompt)), " | ",
+                      escape(vocabulary.decode(text)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> describe_samples(const Transformer& model, const Dataset& dataset,
+                                             int64_t count, const std::stop_token& stop) {
+  const EachToken goes_on = [&](int64_t) { return !stop.stop_requested(); };
+  const auto describe = dataset.has_answers() ? describe_answer : describe_text;
+  std::string text;
+  const int64_t shown = std::min(dataset.has_answers() ? count : 1, dataset.validation_size());
+  for (int64_t i = 0; i < shown; ++i) {
+    const Example example = dataset.validation_example(i);
+    absl::StrAppend(&text, i > 0 ? "\n" : "",
+                    describe(model, dataset.vocabulary(), example, goes_on));
+    if (stop.stop_requested()) return absl::CancelledError("the samples were stopped");
+  }
+  return text;
+}
+
+absl::Status cut_samples(const std::string& path, int64_t last_step) {
+  return cut_lines(path, [&](std::string_view line) -> absl::StatusOr<bool> {
+    absl::string_view text(line.data(), line.size());
+    int64_t step = 0;
+    const bool begins = absl::ConsumePrefix(&text, "step ") && absl::SimpleAtoi(text, &step);
+    return !begins || step <= last_step;
+  });
+}
+
+}  // namespace qkv

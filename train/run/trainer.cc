@@ -1,0 +1,105 @@
+#include "train/run/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "framework/autograd/backward.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+#include "framework/optim/schedule.h"
+#include "train/run/experiment.h"
+#include "train/run/finite.h"
+
+namespace qkv {
+namespace {
+
+int64_t count_targets(const Array& targets) {
+  const int64_t* begin = targets.data<int64_t>();
+  return targets.size() - std::count(begin, begin + targets.size(), kIgnoredTarget);
+}
+
+Tensor rows(const Array& array, int64_t first, int64_t count) {  // [B, T] -> [count, T]
+  return slice(Tensor(array), 0, first, count);
+}
+
+}  // namespace
+
+BatchLoss accumulate_gradients(const Transformer& model,
+                               const std::vector<NamedParameter>& parameters, const Batch& batch,
+                               int64_t pieces, double label_smoothing, ForwardContext& context) {
+  BatchLoss result;
+  result.gradients.resize(parameters.size());
+  const int64_t batch_size = batch.inputs.shape()[0];
+  const int64_t targets = std::max<int64_t>(1, count_targets(batch.targets));
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    const int64_t first = batch_size * piece / pieces;
+    const int64_t count = batch_size * (piece + 1) / pieces - first;
+    if (count == 0) continue;
+    const Tensor loss = in_section("forward", [&] {
+      const Tensor logits = model(rows(batch.inputs, first, count), context);  // [B, T, V]
+      return cross_entropy(logits, rows(batch.targets, first, count),
+                           {.ignored = kIgnoredTarget,
+                            .label_smoothing = label_smoothing,
+                            .divisor = static_cast<double>(targets)});
+    });
+    const Gradients gradients = backward(loss);
+    result.loss += loss.item();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const Tensor& gradient = gradients[parameters[i].tensor];
+      Tensor& sum = result.gradients[i];
+      sum = sum.defined() ? sum + gradient : gradient;
+    }
+  }
+  return result;
+}
+
+Trainer::Trainer(const Config& config, const Dataset& dataset)
+    : config_(config),
+      dataset_(dataset),
+      model_(make_model(config, dataset.vocabulary().size(), dataset.context_length())),
+      parameters_(parameters(model_)),
+      optimizer_(make_optimizer(config.optimizer, parameters_)) {}
+
+BatchLoss Trainer::differentiate(const Batch& batch, int64_t step) const {
+  ForwardContext context;
+  context.training = true;
+  context.random = RandomStream(config_.seed).derive("dropout").derive(static_cast<uint64_t>(step));
+  return accumulate_gradients(model_, parameters_, batch, config_.train.accumulation_steps,
+                              config_.train.label_smoothing, context);
+}
+
+absl::StatusOr<StepResult> Trainer::step() {
+  const Section section("step");
+  const int64_t step = steps_made();
+  const Batch batch =
+      in_section("data", [&] { return dataset_.training_batch(step, config_.train.batch_size); });
+  const auto [loss, gradients] = differentiate(batch, step);
+  const double norm = global_norm(gradients);
+  if (!std::isfinite(loss) || !std::isfinite(norm)) return not_finite(batch, step, loss, norm);
+  const double learning_rate =
+      scheduled_learning_rate(config_.optimizer, step, config_.train.steps);
+  optimizer_->step(gradients, learning_rate, clip_scale(norm, config_.optimizer.grad_clip));
+  return StepResult{.loss = loss,
+                    .learning_rate = learning_rate,
+                    .grad_norm = norm,
+                    .tokens = batch.inputs.size()};
+}
+
+absl::Status Trainer::not_finite(const Batch& batch, int64_t step, double loss,
+                                 double grad_norm) const {
+  FiniteObserver observer;  // the step once more, with a look at every number
+  differentiate(batch, step);
+  const std::string culprit =
+      observer.first().empty()
+          ? "every number of it is finite, but the sum of their squares is not"
+          : absl::StrCat("the first op that made such a number is ", observer.first());
+  return absl::DataLossError(
+      absl::StrCat("step ", step + 1, ": ",
+                   std::isfinite(loss) ? absl::StrCat("the gradient's norm is ", grad_norm)
+                                       : absl::StrCat("the loss is ", loss),
+                   ", not a finite number; ", culprit,
+                   "; nothing was updated. A lower learning_rate or more warmup_steps may help"));
+}
+
+}  // namespace qkv

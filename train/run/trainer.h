@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "framework/optim/optimizer.h"
+#include "models/transformer.h"
+#include "train/config/options.h"
+
+namespace qkv {
+
+struct StepResult {
+  double loss = 0;  // the mean over the batch's targets
+  double learning_rate = 0;
+  double grad_norm = 0;  // before clipping
+  int64_t tokens = 0;    // positions of the batch
+};
+
+// The gradient of the mean loss over the whole batch, made in `pieces` equal parts of its rows so
+// that less memory is needed. Each piece is divided by the count of the whole, so the parts add up
+// to the large batch's gradient, ignored targets or not.
+struct BatchLoss {
+  double loss = 0;
+  std::vector<Tensor> gradients;
+};
+BatchLoss accumulate_gradients(const Transformer& model,
+                               const std::vector<NamedParameter>& parameters, const Batch& batch,
+                               int64_t pieces, double label_smoothing, ForwardContext& context);
+
+// A model, its optimizer and its data, one step at a time. Step number k is a function of the
+// parameters, the optimizer's state and (config, k): that is why a resumed run is bit for bit the
+// uninterrupted one.
+class Trainer {
+ public:
+  // `dataset` must outlive the trainer.
+  Trainer(const Config& config, const Dataset& dataset);
+
+  // Makes the next step. When the loss or the gradient is not finite, nothing is updated and the
+  // Status names the step and the first op that made such a number.
+  absl::StatusOr<StepResult> step();
+
+  int64_t steps_made() const { return optimizer_->steps(); }
+  const Transformer& model() const { return model_; }
+  Optimizer& optimizer() { return *optimizer_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
+
+ private:
+  BatchLoss differentiate(const Batch& batch, int64_t step) const;
+  absl::Status not_finite(const Batch& batch, int64_t step, double loss, double grad_norm) const;
+
+  Config config_;
+  const Dataset& dataset_;
+  Transformer model_;
+  std::vector<NamedParameter> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+}  // namespace qkv
