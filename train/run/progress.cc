@@ -73,7 +73,17 @@ void Progress::clear_line() {
   line_shown_ = false;
 }
 
-void Progress::step(const Metrics& metrics) {
+absl::Status Progress::report(const StepReport& step) {
+  if (step.evaluated) {
+    show_evaluation(step.metrics);
+    say(step.samples);
+  } else {
+    show_step(step.metrics);
+  }
+  return absl::OkStatus();
+}
+
+void Progress::show_step(const Metrics& metrics) {
   const Clock::time_point now = Clock::now();
   if (now - last_print_ < (terminal_ ? Clock::duration(kTerminalInterval) : kPlainInterval)) return;
   last_print_ = now;
@@ -87,7 +97,7 @@ void Progress::step(const Metrics& metrics) {
   std::fflush(stdout);
 }
 
-void Progress::evaluation(const Metrics& m) {
+void Progress::show_evaluation(const Metrics& m) {
   const std::string validation =
       m.val_loss ? absl::StrFormat("  val loss %.4f", *m.val_loss) : std::string();
   say(absl::StrCat(status_line(m), validation, accuracy_text(m)));

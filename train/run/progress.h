@@ -5,26 +5,29 @@
 #include <string>
 
 #include "train/run/metrics.h"
+#include "train/run/run_listener.h"
 
 namespace qkv {
 
 // Tells a person on standard output how training goes: on a terminal one line that is written over,
 // elsewhere plain lines.
-class Progress {
+class Progress final : public RunListener {
  public:
   Progress(int64_t first_step, int64_t total_steps);
-  ~Progress();
+  ~Progress() override;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void step(const Metrics& metrics);        // after a step; cheap, mostly prints nothing
-  void evaluation(const Metrics& metrics);  // a line that stays
-  void say(const std::string& text);        // lines that stay
+  // An evaluation is lines that stay; after other steps mostly nothing is printed.
+  absl::Status report(const StepReport& step) override;
+  void say(const std::string& text);  // lines that stay
 
  private:
   using Clock = std::chrono::steady_clock;
 
   std::string status_line(const Metrics& metrics) const;
+  void show_step(const Metrics& metrics);
+  void show_evaluation(const Metrics& metrics);
   void clear_line();
 
   bool terminal_;

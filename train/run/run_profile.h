@@ -7,19 +7,20 @@
 #include "absl/status/status.h"
 #include "train/run/profile.h"
 #include "train/run/run_folder.h"
+#include "train/run/run_listener.h"
 
 namespace qkv {
 
 // `train --profile`: looks at some steps of a run, and writes where their time went to profile.txt
 // and trace.json in the run's folder. The first steps, which ask the system for memory, are left
 // out where there are enough.
-class RunProfile {
+class RunProfile final : public RunListener {
  public:
   // `steps` are still to be made.
   RunProfile(const RunFolder& folder, int64_t steps);
 
-  void before_step();
-  absl::Status after_step();  // writes the files after the last step it looks at
+  void before_step() override;
+  absl::Status after_step() override;  // writes the files after the last step it looks at
 
   bool complete() const { return made_ == last_; }
   std::string describe() const;  // for a person, when it is complete

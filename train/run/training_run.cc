@@ -10,15 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "framework/io/files.h"
-#include "framework/kernels/elementwise.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/checkpoint.h"
+#include "train/run/checkpoint_keeper.h"
 #include "train/run/evaluate.h"
 #include "train/run/experiment.h"
 #include "train/run/interrupt.h"
 #include "train/run/metrics.h"
 #include "train/run/progress.h"
+#include "train/run/run_files.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_profile.h"
 #include "train/run/samples.h"
@@ -43,269 +43,251 @@ class TrainingRun {
         dataset_(dataset),
         folder_(std::move(folder)),
         stop_(std::move(stop)),
-        trainer_(config, dataset) {}
-
-  // Call it before run(), and after a restore.
-  void take_profile() { profile_.emplace(folder_, config_.train.steps - trainer_.steps_made()); }
-
-  // Goes on from the run's last checkpoint. Nothing in the folder changes before all of it fits.
-  absl::Status restore_last() {
-    const absl::StatusOr<std::string> newest = folder_.newest_checkpoint();
-    if (!newest.ok()) return newest.status();
-    const std::string& path = *newest;
-    absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
-    if (!checkpoint.ok()) return checkpoint.status();
-    Config comparable = checkpoint->config;
-    comparable.train.threads = config_.train.threads;
-    if (!config_changes(comparable, config_).empty() ||
-        checkpoint->state.step > config_.train.steps) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          path, ": this is a checkpoint of another run than that of ", folder_.config()));
-    }
-    if (checkpoint->vocabulary.texts() != dataset_.vocabulary().texts()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          path,
-          ": its vocabulary is not that of the data; the text has changed since the run began"));
-    }
-    if (const std::string other = other_data(*checkpoint, dataset_); !other.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          path, ": ", other, "; put that one back, or start a new run with another --out"));
-    }
-    state_ = checkpoint->state;
-    absl::StatusOr<std::vector<Metrics>> before = read_metrics(folder_.metrics());
-    if (absl::IsNotFound(before.status())) before.emplace();  // somebody has removed them
-    if (!before.ok()) return before.status();
-    for (const Metrics& metrics : *before) {
-      if (metrics.step > state_.step) break;
-      elapsed_seconds_ = metrics.elapsed_seconds.value_or(elapsed_seconds_);
-    }
-    if (absl::Status s = restore(path, *checkpoint, trainer_.model(), &trainer_.optimizer());
-        !s.ok()) {
-      return s;
-    }
-    const int64_t last_step = state_.unwritten ? state_.step - 1 : state_.step;
-    if (absl::Status s = cut_metrics(folder_.metrics(), last_step); !s.ok()) return s;
-    if (absl::Status s = cut_samples(folder_.samples(), last_step); !s.ok()) return s;
-    return open_files();
-  }
+        trainer_(config, dataset),
+        keeper_(folder_, config.train.checkpoint_interval, parameters(trainer_.model()), state_,
+                [this](const std::string& path) { return save(path); }) {}
 
   // A run that has not made a step yet can be resumed, too.
   absl::Status begin() {
-    if (absl::Status s = open_files(); !s.ok()) return s;
+    if (absl::Status s = files_.open(folder_); !s.ok()) return s;
     return save(folder_.last_checkpoint());
   }
 
-  absl::StatusOr<RunOutcome> run() {
-    Progress progress(trainer_.steps_made(), config_.train.steps);
-    if (trainer_.steps_made() == config_.train.steps && !state_.unwritten) {
-      progress.say(absl::StrCat("this run is finished: all ", config_.train.steps,
-                                " steps were made before"));
-      return finish(progress);
-    }
-    introduce(progress);
-    absl::Status status =
-        state_.unwritten ? after_step(*state_.unwritten, progress) : absl::OkStatus();
-    while (status.ok() && trainer_.steps_made() < config_.train.steps && !stop_.stop_requested()) {
-      status = step(progress);
-    }
-    if (absl::IsCancelled(status) || (status.ok() && trainer_.steps_made() < config_.train.steps)) {
-      status = stop(progress);
-      if (status.ok()) return RunOutcome::kInterrupted;
-    }
-    if (!status.ok()) return explained(status);
-    return finish(progress);
-  }
+  // Goes on from the run's last checkpoint. Nothing in the folder changes before all of it fits.
+  absl::Status restore_last();
+
+  absl::StatusOr<RunOutcome> run(bool profiled);
 
  private:
-  absl::Status open_files() {
-    absl::StatusOr<AppendFile> metrics = AppendFile::open(folder_.metrics());
-    if (!metrics.ok()) return metrics.status();
-    absl::StatusOr<AppendFile> samples = AppendFile::open(folder_.samples());
-    if (!samples.ok()) return samples.status();
-    metrics_.emplace(*std::move(metrics));
-    samples_.emplace(*std::move(samples));
-    return absl::OkStatus();
-  }
+  bool finished() const { return trainer_.steps_made() == config_.train.steps; }
 
-  void introduce(Progress& progress) const {
-    const auto all = parameters(trainer_.model());
-    progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config_.name,
-                                 parameter_count(all), config_.train.precision,
-                                 kernels::num_threads(), folder_.path()));
-    if (const std::string note = precision_note(config_.train); !note.empty()) progress.say(note);
-    if (trainer_.steps_made() > 0) {
-      progress.say(absl::StrCat("going on after step ", trainer_.steps_made()));
-    }
-  }
-
-  absl::Status step(Progress& progress) {
-    const Clock::time_point start = Clock::now();
-    if (profile_) profile_->before_step();
-    absl::StatusOr<StepResult> result = trainer_.step();
-    if (!result.ok()) return result.status();
-    const double seconds = seconds_since(start);
-    if (profile_) {
-      if (absl::Status status = profile_->after_step(); !status.ok()) return status;
-    }
-    state_.step = trainer_.steps_made();
-    elapsed_seconds_ += seconds;
-    tokens_since_log_ += result->tokens;
-    seconds_since_log_ += seconds;
-
-    Metrics metrics;
-    metrics.step = state_.step;
-    metrics.loss = result->loss;
-    metrics.learning_rate = result->learning_rate;
-    metrics.grad_norm = result->grad_norm;
-    metrics.tokens_per_second = static_cast<double>(tokens_since_log_) / seconds_since_log_;
-    metrics.elapsed_seconds = elapsed_seconds_;
-
-    return after_step(metrics, progress);
-  }
-
-  // Evaluates, writes and saves what is due after a step. A stop meanwhile leaves all of it to the
-  // run that goes on.
-  absl::Status after_step(Metrics metrics, Progress& progress) {
-    const bool last = state_.step == config_.train.steps;
-    const bool evaluates = last || state_.step % config_.train.eval_interval == 0;
-    const bool logs = evaluates || state_.step % config_.train.log_interval == 0;
-    if (!evaluates) progress.step(metrics);
-    if (logs) {
-      state_.unwritten = metrics;
-      if (absl::Status status = check_folder(); !status.ok()) return status;
-    }
-    if (evaluates) {
-      if (absl::Status status = evaluate_now(metrics, progress); !status.ok()) return status;
-    }
-    if (logs) {
-      if (absl::Status status = metrics_->append(metrics_to_json(metrics)); !status.ok()) {
-        return status;
-      }
-      state_.unwritten.reset();
-      tokens_since_log_ = 0;
-      seconds_since_log_ = 0;
-    }
-    return save_after(metrics, evaluates);
-  }
-
-  absl::Status evaluate_now(Metrics& metrics, Progress& progress) {
-    const int64_t batch_size = config_.train.eval_batch_size > 0 ? config_.train.eval_batch_size
-                                                                 : config_.train.batch_size;
-    const absl::StatusOr<Evaluation> validation =
-        evaluate(trainer_.model(), dataset_, Split::kValidation, batch_size, stop_);
-    if (!validation.ok()) return validation.status();
-    if (!std::isfinite(validation->loss)) {
-      return absl::DataLossError(absl::StrCat(
-          "step ", metrics.step, ": the validation loss is ", validation->loss,
-          ", not a finite number; nothing of this step was saved. A lower learning_rate or more "
-          "warmup_steps may help"));
-    }
-    metrics.val_loss = validation->loss;
-    if (dataset_.has_answers()) {
-      metrics.val_token_accuracy = validation->token_accuracy;
-      metrics.val_sequence_accuracy = validation->sequence_accuracy;
-      const absl::StatusOr<Evaluation> training =
-          evaluate(trainer_.model(), dataset_, Split::kTraining, batch_size, stop_);
-      if (!training.ok()) return training.status();
-      metrics.train_sequence_accuracy = training->sequence_accuracy;
-    }
-    const absl::StatusOr<std::string> samples =
-        describe_samples(trainer_.model(), dataset_, kSamples, stop_);
-    if (!samples.ok()) return samples.status();
-    progress.evaluation(metrics);
-    progress.say(*samples);
-    return samples_->append(absl::StrCat("step ", metrics.step, "\n", *samples, "\n"));
-  }
-
-  // The metrics of a step stand in their file before its checkpoint does.
-  absl::Status save_after(const Metrics& metrics, bool evaluated) {
-    const int64_t interval = config_.train.checkpoint_interval;
-    const bool numbered = interval > 0 && state_.step % interval == 0;
-    if ((evaluated || numbered) && !parameters_are_finite()) {
-      return absl::DataLossError(
-          absl::StrCat("step ", state_.step,
-                       ": a parameter is no longer a finite number; nothing of this step "
-                       "was saved. A lower learning_rate or more warmup_steps may help"));
-    }
-    const bool best =
-        metrics.val_loss && (state_.best_step == 0 || *metrics.val_loss < state_.best_val_loss);
-    if (best) {
-      state_.best_val_loss = *metrics.val_loss;
-      state_.best_step = state_.step;
-      if (absl::Status status = save(folder_.best_checkpoint()); !status.ok()) return status;
-    }
-    if (numbered) {
-      if (absl::Status status = save(folder_.checkpoint(state_.step)); !status.ok()) return status;
-    }
-    return evaluated || numbered ? save(folder_.last_checkpoint()) : absl::OkStatus();
-  }
-
-  bool parameters_are_finite() const {
-    return std::ranges::all_of(parameters(trainer_.model()), [](const NamedParameter& p) {
-      return kernels::all_finite(p.tensor.array());
-    });
-  }
-
-  // On the disk, too, metrics and samples come before the checkpoint that goes on from them.
-  absl::Status save(const std::string& path) {
-    if (absl::Status status = metrics_->flush(); !status.ok()) return status;
-    if (absl::Status status = samples_->flush(); !status.ok()) return status;
-    return save_checkpoint(path, config_, dataset_, trainer_.model(), trainer_.optimizer(), state_);
-  }
-
-  // Where somebody has moved the folder, what would be lost is saved there.
-  absl::Status check_folder() {
-    const std::string before = folder_.path();
-    absl::StatusOr<bool> moved = folder_.follow();
-    if (!moved.ok() || !*moved) return moved.status();
-    if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
-    return absl::AbortedError(
-        absl::StrCat(before, " was moved to ", folder_.path(),
-                     " while the run trained into it; saved there after step ", state_.step,
-                     ", and --resume --out ", folder_.path(), " goes on"));
-  }
-
-  // The error, or the one behind it, with what is kept.
-  absl::Status explained(absl::Status status) {
-    if (!absl::IsDataLoss(status) && !absl::IsAborted(status)) {
-      if (absl::Status moved = check_folder(); !moved.ok()) status = moved;
-    }
-    if (folder_.newest_checkpoint().value_or("").empty()) return status;
-    return absl::Status(status.code(), absl::StrCat(status.message(), "; the checkpoints in ",
-                                                    folder_.path(), " are kept"));
-  }
-
-  absl::Status stop(Progress& progress) {
-    if (absl::Status status = check_folder(); !status.ok()) return status;
-    if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
-    progress.say(absl::StrCat("stopped after step ", state_.step, " of ", config_.train.steps,
-                              "; saved. The same command with --resume goes on"));
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<RunOutcome> finish(Progress& progress) {
-    progress.say(absl::StrFormat(
-        "trained %d steps in %s; the best validation loss is %.4f, at step %d", state_.step,
-        format_duration(elapsed_seconds_), state_.best_val_loss, state_.best_step));
-    progress.say(absl::StrCat("in ", folder_.path(),
-                              ": config.toml, metrics.jsonl, samples.txt, "
-                              "checkpoints/best.safetensors"));
-    if (profile_ && profile_->complete()) progress.say(profile_->describe());
-    return RunOutcome::kFinished;
-  }
+  void introduce(Progress& progress) const;
+  absl::Status step();
+  absl::Status after_step(const Metrics& metrics);
+  absl::Status evaluate_now(StepReport& step) const;
+  absl::Status tell_report(const StepReport& step);
+  absl::Status save(const std::string& path);
+  absl::Status check_folder();
+  absl::Status explained(absl::Status status);
+  absl::Status stop(Progress& progress);
+  void conclude(Progress& progress) const;
 
   const Config config_;
   const Dataset& dataset_;
   RunFolder folder_;
   std::stop_token stop_;
-  std::optional<AppendFile> metrics_, samples_;
   Trainer trainer_;
   RunState state_;
-  std::optional<RunProfile> profile_;
+  RunFiles files_;
+  CheckpointKeeper keeper_;
+  std::vector<RunListener*> listeners_ = {&files_, &keeper_};
   double elapsed_seconds_ = 0;  // of training, over all resumes
   int64_t tokens_since_log_ = 0;
   double seconds_since_log_ = 0;
 };
+
+absl::Status TrainingRun::restore_last() {
+  const absl::StatusOr<std::string> newest = folder_.newest_checkpoint();
+  if (!newest.ok()) return newest.status();
+  const std::string& path = *newest;
+  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  Config comparable = checkpoint->config;
+  comparable.train.threads = config_.train.threads;
+  if (!config_changes(comparable, config_).empty() ||
+      checkpoint->state.step > config_.train.steps) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": this is a checkpoint of another run than that of ", folder_.config()));
+  }
+  if (checkpoint->vocabulary.texts() != dataset_.vocabulary().texts()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        ": its vocabulary is not that of the data; the text has changed since the run began"));
+  }
+  if (const std::string other = other_data(*checkpoint, dataset_); !other.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": ", other, "; put that one back, or start a new run with another --out"));
+  }
+  state_ = checkpoint->state;
+  absl::StatusOr<std::vector<Metrics>> before = read_metrics(folder_.metrics());
+  if (absl::IsNotFound(before.status())) before.emplace();  // somebody has removed them
+  if (!before.ok()) return before.status();
+  for (const Metrics& metrics : *before) {
+    if (metrics.step > state_.step) break;
+    elapsed_seconds_ = metrics.elapsed_seconds.value_or(elapsed_seconds_);
+  }
+  if (absl::Status s = restore(path, *checkpoint, trainer_.model(), &trainer_.optimizer());
+      !s.ok()) {
+    return s;
+  }
+  const int64_t last_step = state_.unwritten ? state_.step - 1 : state_.step;
+  if (absl::Status s = cut_metrics(folder_.metrics(), last_step); !s.ok()) return s;
+  if (absl::Status s = cut_samples(folder_.samples(), last_step); !s.ok()) return s;
+  return files_.open(folder_);
+}
+
+absl::StatusOr<RunOutcome> TrainingRun::run(bool profiled) {
+  Progress progress(trainer_.steps_made(), config_.train.steps);
+  if (finished() && !state_.unwritten) {
+    progress.say(
+        absl::StrCat("this run is finished: all ", config_.train.steps, " steps were made before"));
+    conclude(progress);
+    return RunOutcome::kFinished;
+  }
+  introduce(progress);
+  RunProfile profile(folder_, config_.train.steps - trainer_.steps_made());
+  listeners_.insert(listeners_.begin(), &progress);
+  if (profiled) listeners_.push_back(&profile);
+
+  absl::Status status = state_.unwritten ? after_step(*state_.unwritten) : absl::OkStatus();
+  while (status.ok() && !finished() && !stop_.stop_requested()) status = step();
+  const bool stopped = absl::IsCancelled(status) || (status.ok() && !finished());
+  if (stopped) status = stop(progress);
+  if (!status.ok()) return explained(status);
+  if (stopped) return RunOutcome::kInterrupted;
+  conclude(progress);
+  if (profiled && profile.complete()) progress.say(profile.describe());
+  return RunOutcome::kFinished;
+}
+
+void TrainingRun::introduce(Progress& progress) const {
+  const auto all = parameters(trainer_.model());
+  progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config_.name,
+                               parameter_count(all), config_.train.precision,
+                               kernels::num_threads(), folder_.path()));
+  if (const std::string note = precision_note(config_.train); !note.empty()) progress.say(note);
+  if (trainer_.steps_made() > 0) {
+    progress.say(absl::StrCat("going on after step ", trainer_.steps_made()));
+  }
+}
+
+absl::Status TrainingRun::step() {
+  const Clock::time_point start = Clock::now();
+  for (RunListener* listener : listeners_) listener->before_step();
+  absl::StatusOr<StepResult> result = trainer_.step();
+  if (!result.ok()) return result.status();
+  const double seconds = seconds_since(start);
+  for (RunListener* listener : listeners_) {
+    if (absl::Status status = listener->after_step(); !status.ok()) return status;
+  }
+  state_.step = trainer_.steps_made();
+  elapsed_seconds_ += seconds;
+  tokens_since_log_ += result->tokens;
+  seconds_since_log_ += seconds;
+
+  Metrics metrics;
+  metrics.step = state_.step;
+  metrics.loss = result->loss;
+  metrics.learning_rate = result->learning_rate;
+  metrics.grad_norm = result->grad_norm;
+  metrics.tokens_per_second = static_cast<double>(tokens_since_log_) / seconds_since_log_;
+  metrics.elapsed_seconds = elapsed_seconds_;
+  return after_step(metrics);
+}
+
+// Evaluates what is due after a step, and tells it. A stop meanwhile leaves all of it to the run
+// that goes on.
+absl::Status TrainingRun::after_step(const Metrics& metrics) {
+  StepReport step;
+  step.metrics = metrics;
+  step.evaluated = finished() || state_.step % config_.train.eval_interval == 0;
+  step.logged = step.evaluated || state_.step % config_.train.log_interval == 0;
+  if (step.logged) {
+    state_.unwritten = metrics;
+    if (absl::Status status = check_folder(); !status.ok()) return status;
+  }
+  if (step.evaluated) {
+    if (absl::Status status = evaluate_now(step); !status.ok()) return status;
+  }
+  return tell_report(step);
+}
+
+absl::Status TrainingRun::evaluate_now(StepReport& step) const {
+  Metrics& metrics = step.metrics;
+  const int64_t batch_size =
+      config_.train.eval_batch_size > 0 ? config_.train.eval_batch_size : config_.train.batch_size;
+  const absl::StatusOr<Evaluation> validation =
+      evaluate(trainer_.model(), dataset_, Split::kValidation, batch_size, stop_);
+  if (!validation.ok()) return validation.status();
+  if (!std::isfinite(validation->loss)) {
+    return absl::DataLossError(absl::StrCat(
+        "step ", metrics.step, ": the validation loss is ", validation->loss,
+        ", not a finite number; nothing of this step was saved. A lower learning_rate or more "
+        "warmup_steps may help"));
+  }
+  metrics.val_loss = validation->loss;
+  if (dataset_.has_answers()) {
+    metrics.val_token_accuracy = validation->token_accuracy;
+    metrics.val_sequence_accuracy = validation->sequence_accuracy;
+    const absl::StatusOr<Evaluation> training =
+        evaluate(trainer_.model(), dataset_, Split::kTraining, batch_size, stop_);
+    if (!training.ok()) return training.status();
+    metrics.train_sequence_accuracy = training->sequence_accuracy;
+  }
+  const absl::StatusOr<std::string> samples =
+      describe_samples(trainer_.model(), dataset_, kSamples, stop_);
+  if (!samples.ok()) return samples.status();
+  step.samples = *samples;
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::tell_report(const StepReport& step) {
+  for (RunListener* listener : listeners_) {
+    if (listener == &keeper_) state_.unwritten.reset();  // those before it have written it
+    if (absl::Status status = listener->report(step); !status.ok()) return status;
+  }
+  if (step.logged) {
+    tokens_since_log_ = 0;
+    seconds_since_log_ = 0;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingRun::save(const std::string& path) {
+  for (RunListener* listener : listeners_) {
+    if (absl::Status status = listener->before_checkpoint(); !status.ok()) return status;
+  }
+  return save_checkpoint(path, config_, dataset_, trainer_.model(), trainer_.optimizer(), state_);
+}
+
+// Where somebody has moved the folder, what would be lost is saved there.
+absl::Status TrainingRun::check_folder() {
+  const std::string before = folder_.path();
+  absl::StatusOr<bool> moved = folder_.follow();
+  if (!moved.ok() || !*moved) return moved.status();
+  if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
+  return absl::AbortedError(absl::StrCat(before, " was moved to ", folder_.path(),
+                                         " while the run trained into it; saved there after step ",
+                                         state_.step, ", and --resume --out ", folder_.path(),
+                                         " goes on"));
+}
+
+// The error, or the one behind it, with what is kept.
+absl::Status TrainingRun::explained(absl::Status status) {
+  if (!absl::IsDataLoss(status) && !absl::IsAborted(status)) {
+    if (absl::Status moved = check_folder(); !moved.ok()) status = moved;
+  }
+  if (folder_.newest_checkpoint().value_or("").empty()) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), "; the checkpoints in ",
+                                                  folder_.path(), " are kept"));
+}
+
+absl::Status TrainingRun::stop(Progress& progress) {
+  if (absl::Status status = check_folder(); !status.ok()) return status;
+  if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
+  progress.say(absl::StrCat("stopped after step ", state_.step, " of ", config_.train.steps,
+                            "; saved. The same command with --resume goes on"));
+  return absl::OkStatus();
+}
+
+void TrainingRun::conclude(Progress& progress) const {
+  progress.say(absl::StrFormat(
+      "trained %d steps in %s; the best validation loss is %.4f, at step %d", state_.step,
+      format_duration(elapsed_seconds_), state_.best_val_loss, state_.best_step));
+  progress.say(absl::StrCat("in ", folder_.path(),
+                            ": config.toml, metrics.jsonl, samples.txt, "
+                            "checkpoints/best.safetensors"));
+}
 
 // A resumed run goes on with the config it began with; train.threads alone may differ.
 absl::Status check_same_config(const std::string& path, const Config& now) {
@@ -346,8 +328,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   TrainingRun run(config, **dataset, *std::move(folder), interrupt.token());
   const absl::Status begun = options.resume ? run.restore_last() : run.begin();
   if (!begun.ok()) return begun;
-  if (options.profile) run.take_profile();
-  return run.run();
+  return run.run(options.profile);
 }
 
 }  // namespace qkv

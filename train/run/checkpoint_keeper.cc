@@ -1,0 +1,43 @@
+#include "train/run/checkpoint_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "framework/kernels/elementwise.h"
+
+namespace qkv {
+
+CheckpointKeeper::CheckpointKeeper(const RunFolder& folder, int64_t interval,
+                                   std::vector<NamedParameter> parameters, RunState& state,
+                                   Save save)
+    : folder_(folder),
+      interval_(interval),
+      parameters_(std::move(parameters)),
+      state_(state),
+      save_(std::move(save)) {}
+
+absl::Status CheckpointKeeper::report(const StepReport& step) {
+  const Metrics& metrics = step.metrics;
+  const bool numbered = interval_ > 0 && metrics.step % interval_ == 0;
+  if (!step.evaluated && !numbered) return absl::OkStatus();
+  const bool finite = std::ranges::all_of(
+      parameters_, [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
+  if (!finite) {
+    return absl::DataLossError(
+        absl::StrCat("step ", metrics.step,
+                     ": a parameter is no longer a finite number; nothing of this step "
+                     "was saved. A lower learning_rate or more warmup_steps may help"));
+  }
+  if (metrics.val_loss && (state_.best_step == 0 || *metrics.val_loss < state_.best_val_loss)) {
+    state_.best_val_loss = *metrics.val_loss;
+    state_.best_step = metrics.step;
+    if (absl::Status status = save_(folder_.best_checkpoint()); !status.ok()) return status;
+  }
+  if (numbered) {
+    if (absl::Status status = save_(folder_.checkpoint(metrics.step)); !status.ok()) return status;
+  }
+  return save_(folder_.last_checkpoint());
+}
+
+}  // namespace qkv

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "framework/nn/module.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_folder.h"
+#include "train/run/run_listener.h"
+
+namespace qkv {
+
+// best.safetensors, last.safetensors and the numbered checkpoints. It comes after the listeners
+// that write what a checkpoint goes on from.
+class CheckpointKeeper final : public RunListener {
+ public:
+  // Saves where the run stands to a file of that path.
+  using Save = std::function<absl::Status(const std::string& path)>;
+
+  // `interval` as in train.checkpoint_interval; `state` is kept up to date.
+  CheckpointKeeper(const RunFolder& folder, int64_t interval,
+                   std::vector<NamedParameter> parameters, RunState& state, Save save);
+
+  // Refuses to save parameters that are not finite numbers.
+  absl::Status report(const StepReport& step) override;
+
+ private:
+  const RunFolder& folder_;
+  int64_t interval_;
+  std::vector<NamedParameter> parameters_;
+  RunState& state_;
+  Save save_;
+};
+
+}  // namespace qkv

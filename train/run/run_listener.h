@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "train/run/metrics.h"
+
+namespace qkv {
+
+// What is known of a step that was made.
+struct StepReport {
+  Metrics metrics;         // with those of its evaluation, where one was due
+  bool logged = false;     // whether it belongs into the files of the run
+  bool evaluated = false;  // whether an evaluation was due
+  std::string samples;     // of the evaluation: what the model answered
+};
+
+// Who watches a run: shows it, measures it, or keeps what it gives. All are told of everything, in
+// the order in which they came; a failure ends the run, and those after it are not told.
+class RunListener {
+ public:
+  virtual ~RunListener() = default;
+
+  virtual void before_step() {}
+  // The weights have changed; nothing else was computed yet.
+  virtual absl::Status after_step() { return absl::OkStatus(); }
+  // All that was due after the step is computed.
+  virtual absl::Status report(const StepReport& /*step*/) { return absl::OkStatus(); }
+  // A checkpoint follows: what was written before it is to be on the disk before it is.
+  virtual absl::Status before_checkpoint() { return absl::OkStatus(); }
+};
+
+}  // namespace qkv
