@@ -142,7 +142,7 @@ absl::Status eval_command(const std::string& run, Split split,
   if (!loaded.ok()) return loaded.status();
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = dataset_of(*loaded, overrides);
   if (!dataset.ok()) return dataset.status();
-  absl::StatusOr<Transformer> model = restore_model(loaded->path, loaded->checkpoint);
+  absl::StatusOr<Decoder> model = restore_model(loaded->path, loaded->checkpoint);
   if (!model.ok()) return model.status();
 
   const TrainOptions& train = loaded->checkpoint.config.train;
@@ -187,7 +187,7 @@ absl::Status generate_command(const std::string& run, const GenerateOptions& opt
     return absl::InvalidArgumentError(absl::StrCat("--prompt: ", prompt.status().message()));
   }
   if (prompt->empty()) return absl::InvalidArgumentError("--prompt holds no token");
-  absl::StatusOr<Transformer> model = restore_model(loaded->path, loaded->checkpoint);
+  absl::StatusOr<Decoder> model = restore_model(loaded->path, loaded->checkpoint);
   if (!model.ok()) return model.status();
 
   print(vocabulary.decode(*prompt));

@@ -12,7 +12,7 @@
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "models/examples.h"
-#include "models/transformer.h"
+#include "models/decoder.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
 #include "train/run/experiment.h"
@@ -105,7 +105,7 @@ absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
   const Config& c = loaded->config;
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c.data, c.seed);
   if (!dataset.ok()) return dataset.status();
-  const Transformer model =
+  const Decoder model =
       make_model(c, (*dataset)->vocabulary().size(), (*dataset)->context_length());
   const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);
 

@@ -2,7 +2,7 @@
 
 #include "framework/nn/examples.h"
 #include "framework/ops/ops.h"
-#include "models/transformer.h"
+#include "models/decoder.h"
 
 namespace qkv {
 namespace {
@@ -13,8 +13,8 @@ OpExample decoder(const char* name, ModelOptions options) {
   options.d_model = 4;
   options.num_heads = 2;
   options.d_ff = 6;
-  const Transformer model(options, kVocabulary, kLength, Initializer(RandomStream(1), DType::f64));
-  const auto loss = [](const Transformer& transformer, std::span<const Tensor> x) {
+  const Decoder model(options, kVocabulary, kLength, Initializer(RandomStream(1), DType::f64));
+  const auto loss = [](const Decoder& transformer, std::span<const Tensor> x) {
     ForwardContext context{.training = true, .random = RandomStream(2)};
     return cross_entropy(transformer(x[0], context), x[1], {.ignored = -1});
   };
@@ -43,7 +43,7 @@ std::vector<OpExamples> model_examples() {
   bare.activation = "gelu_tanh";
   bare.bias = false;
   bare.scale_scores = false;
-  return {{.op = "Transformer",
+  return {{.op = "Decoder",
            .examples = {decoder("pre-norm, learned positions, tied", pre),
                         decoder("post-norm, sinusoids, relu, untied", post),
                         decoder("RMS norm, silu, dropout", rms),

@@ -99,12 +99,11 @@ class BackwardWalk {
 
   void differentiate(const NodePointer& node, const Tensor& dy) {
     const Op& op = node->op();
-    Observer* observer = Observer::current();
     Interceptor* interceptor = Interceptor::current();
-    if (observer) observer->before_backward(op, dy);
+    Observer::tell([&](Observer& o) { o.before_backward(op, dy); });
     std::vector<Tensor> dx =
         interceptor ? interceptor->backward(op, Saved(node), dy) : op.backward(Saved(node), dy);
-    if (observer) observer->after_backward(op, dy, dx);
+    Observer::tell([&](Observer& o) { o.after_backward(op, dy, dx); });
     for (size_t i = 0; i < dx.size(); ++i) {
       const Tensor& x = node->inputs()[i];
       if (!x.requires_grad() || !dx[i].defined()) continue;

@@ -11,7 +11,7 @@ namespace {
 
 thread_local bool recording = true;
 thread_local bool only_composed = false;
-thread_local Observer* observer = nullptr;
+thread_local Observer* innermost_observer = nullptr;
 
 bool any_requires_grad(std::span<const Tensor> inputs) {
   return std::ranges::any_of(inputs, [](const Tensor& x) { return x.requires_grad(); });
@@ -26,9 +26,9 @@ Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
 }
 
 Tensor run_directly(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
-  if (observer) observer->before_forward(*op, Inputs(inputs));
+  Observer::tell([&](Observer& o) { o.before_forward(*op, Inputs(inputs)); });
   Array y = op->forward(Inputs(inputs));
-  if (observer) observer->after_forward(*op, Inputs(inputs), y);
+  Observer::tell([&](Observer& o) { o.after_forward(*op, Inputs(inputs), y); });
   if (!records(inputs)) return Tensor(std::move(y));
   auto node = std::make_shared<Node>(std::move(op), std::move(inputs), y);
   return Tensor(std::move(y), std::move(node));
@@ -49,8 +49,8 @@ ComposedOnly::ComposedOnly() : outer_(std::exchange(only_composed, true)) {}
 ComposedOnly::~ComposedOnly() { only_composed = outer_; }
 bool composed_only() { return only_composed; }
 
-Observer::Observer() : outer_(std::exchange(observer, this)) {}
-Observer::~Observer() { observer = outer_; }
-Observer* Observer::current() { return observer; }
+Observer::Observer() : outer_(std::exchange(innermost_observer, this)) {}
+Observer::~Observer() { innermost_observer = outer_; }
+Observer* Observer::innermost() { return innermost_observer; }
 
 }  // namespace qkv

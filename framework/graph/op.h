@@ -109,8 +109,8 @@ inline bool may_fuse(std::initializer_list<Tensor> inputs) {
   return !composed_only() && !records(inputs);
 }
 
-// Sees every op as it runs, and the sections around them; for profiles, and to find where a number
-// stopped being finite. At most one at a time, installed while it lives.
+// Sees every op as it runs, and the sections around them, while it lives: for profiles, and to find
+// where a number stopped being finite. Where there are several, all are told, the innermost first.
 class Observer {
  public:
   Observer();
@@ -126,27 +126,33 @@ class Observer {
   virtual void before_section(std::string_view /*name*/) {}
   virtual void after_section(std::string_view /*name*/) {}
 
-  static Observer* current();
+  // Calls f with each observer of this thread; where there is none, it costs the test of a pointer.
+  template <class F>
+  static void tell(F&& f) {
+    for (Observer* observer = innermost(); observer; observer = observer->outer_) f(*observer);
+  }
+  static bool any() { return innermost() != nullptr; }
 
  private:
+  static Observer* innermost();
+
   Observer* outer_;
 };
 
-// Tells the observer what a stretch of the program does: "data", "optimizer". Sections nest.
+// Tells the observers what a stretch of the program does: "data", "optimizer". Sections nest.
 class Section {
  public:
-  explicit Section(std::string_view name) : name_(name), observer_(Observer::current()) {
-    if (observer_) observer_->before_section(name_);
+  explicit Section(std::string_view name) : name_(name) {
+    Observer::tell([name](Observer& o) { o.before_section(name); });
   }
   ~Section() {
-    if (observer_) observer_->after_section(name_);
+    Observer::tell([this](Observer& o) { o.after_section(name_); });
   }
   Section(const Section&) = delete;
   Section& operator=(const Section&) = delete;
 
  private:
   std::string_view name_;  // must outlive the section: a literal
-  Observer* observer_;
 };
 
 // What f gives, made in a section.

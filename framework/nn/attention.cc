@@ -49,24 +49,29 @@ Tensor causal_mask(int64_t query_length, int64_t key_length) {
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionMask& mask, bool scale_scores,
-                                    const Dropout& dropout, ForwardContext& context,
-                                    Tensor* weights) {
+                                    const Dropout& dropout, ForwardContext& context) {
   const double d_k = static_cast<double>(query.dim(-1));
   Tensor scores = matmul(query, key, {.transpose_b = true});  // [B, H, Tq, Tk]
   if (scale_scores) scores = scores / std::sqrt(d_k);
-  const Tensor attention = softmax(hide(scores, mask));  // [B, H, Tq, Tk], rows sum to 1
-  if (weights) *weights = attention;
-  return matmul(dropout(attention, context), value);  // [B, H, Tq, D]
+  context.note("scores", scores);
+  const Tensor masked = hide(scores, mask);
+  context.note("masked_scores", masked);
+  const Tensor weights = softmax(masked);  // [B, H, Tq, Tk], rows sum to 1
+  context.note("weights", weights);
+  const Tensor dropped = dropout(weights, context);
+  if (dropout.is_active(context)) context.note("dropped_weights", dropped);
+  const Tensor heads = matmul(dropped, value);  // [B, H, Tq, D]
+  context.note("heads", heads);
+  return heads;
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
-                                      ForwardContext& context, Tensor* weights) const {
-  return (*this)(x, x, mask, context, weights);
+                                      ForwardContext& context) const {
+  return (*this)(x, x, mask, context);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
-                                      const AttentionMask& mask, ForwardContext& context,
-                                      Tensor* weights) const {
+                                      const AttentionMask& mask, ForwardContext& context) const {
   if (x.rank() != 3 || x.dim(2) % num_heads != 0) {
     fail(absl::StrCat("attention: needs x [B, T, C] with C a multiple of ", num_heads, " heads: x ",
                       x.describe()));
@@ -74,28 +79,33 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
   // Rounded to bf16 once, where products are, and not by each of the layers.
   const Tensor of_keys = key.operand(source);
   const Tensor of_queries = &x == &source ? of_keys : query.operand(x);
-  Tensor keys = key.rounded_result(of_keys), values = value.rounded_result(of_keys);  // [B, Tk, C]
+  Tensor keys = key(of_keys), values = value(of_keys);  // [B, Tk, C]
   if (context.cache) context.cache->extend(context.layers_cached++, keys, values);
-  const Tensor q = split_heads(query.rounded_result(of_queries), num_heads);  // [B, Tq, H, D]
-  const Tensor k = split_heads(keys, num_heads);                              // [B, Tk, H, D]
-  const Tensor v = split_heads(values, num_heads);                            // [B, Tk, H, D]
-  Tensor heads;                                                               // [B, Tq, H, D]
-  if (weights || weight_dropout.is_active(context)) {
+  const Tensor q = split_heads(query(of_queries), num_heads);  // [B, Tq, H, D]
+  const Tensor k = split_heads(keys, num_heads);               // [B, Tk, H, D]
+  const Tensor v = split_heads(values, num_heads);             // [B, Tk, H, D]
+  context.note("q", q);
+  context.note("k", k);
+  context.note("v", v);
+  Tensor heads;  // [B, Tq, H, D]
+  if (context.trace || weight_dropout.is_active(context)) {
     const auto operand = [](const Tensor& t) { return widened(swapped(t)); };
     heads = swapped(scaled_dot_product_attention(operand(q), operand(k), operand(v), mask,
-                                                 scale_scores, weight_dropout, context, weights));
+                                                 scale_scores, weight_dropout, context));
   } else {  // the same, with no need to hold all the weights at once
     const double scale = scale_scores ? 1.0 / std::sqrt(static_cast<double>(q.dim(3))) : 1.0;
     heads = attention(q, k, v, {.causal = mask.causal, .padding = mask.padding, .scale = scale});
   }
-  return output_dropout(output(concat_heads(heads)), context);  // [B, Tq, C]
+  const Tensor concatenated = concat_heads(heads);  // [B, Tq, C]
+  context.note("concatenated", concatenated);
+  return output_dropout(output(concatenated), context);  // [B, Tq, C]
 }
 
 void MultiHeadAttention::visit(Visitor& v) const {
-  v.child("query", query);
-  v.child("key", key);
-  v.child("value", value);
-  v.child("output", output);
+  v.child(query);
+  v.child(key);
+  v.child(value);
+  v.child(output);
 }
 
 }  // namespace qkv

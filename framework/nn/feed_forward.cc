@@ -1,6 +1,5 @@
 #include "framework/nn/feed_forward.h"
 
-#include "framework/core/error.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -20,18 +19,14 @@ Tensor activate(Activation activation, const Tensor& x) {
 }
 
 Tensor FeedForward::operator()(const Tensor& x, ForwardContext& context) const {
-  Tensor hidden;  // [..., F]
-  {
-    const Scope scope("up");
-    hidden = activate(activation, up.rounded_result(x));
-  }
-  const Scope scope("down");
+  const Tensor hidden = activate(activation, up(x));  // [..., F]
+  context.note("hidden", hidden);
   return dropout(down(hidden), context);
 }
 
 void FeedForward::visit(Visitor& v) const {
-  v.child("up", up);
-  v.child("down", down);
+  v.child(up);
+  v.child(down);
 }
 
 }  // namespace qkv

@@ -10,8 +10,8 @@ Tensor activate(Activation activation, const Tensor& x);
 
 // y = down(activation(up(x)))        x, y [..., C]; between them [..., F]
 struct FeedForward {
-  Linear up;    // C -> F
-  Linear down;  // F -> C
+  Child<"up", Linear> up;      // C -> F
+  Child<"down", Linear> down;  // F -> C
   Activation activation = Activation::kGelu;
   Dropout dropout;  // of y
 

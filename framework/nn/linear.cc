@@ -5,18 +5,16 @@
 namespace qkv {
 
 Linear::Linear(Initializer& init, int64_t in_features, int64_t out_features, bool with_bias,
-               double standard_deviation)
+               double standard_deviation, bool rounds_result)
     : weight(init.normal({out_features, in_features}, standard_deviation)),
       bias(with_bias ? init.zeros({out_features}) : Tensor()),
-      rounded_weight(make_rounded_weight(init)) {}
+      rounded_weight(make_rounded_weight(init)),
+      rounds_result(rounds_result) {}
 
 Tensor Linear::operator()(const Tensor& x) const {
-  return linear(operand(x), weight, bias, {.rounded_weight = rounded_weight});
-}
-
-Tensor Linear::rounded_result(const Tensor& x) const {
   return linear(operand(x), weight, bias,
-                {.bf16_result = rounded_weight != nullptr, .rounded_weight = rounded_weight});
+                {.bf16_result = rounds_result && rounded_weight != nullptr,
+                 .rounded_weight = rounded_weight});
 }
 
 Tensor Linear::operand(const Tensor& x) const { return rounded_weight ? cast(x, DType::bf16) : x; }

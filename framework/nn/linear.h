@@ -13,14 +13,15 @@ struct Linear {
   Tensor bias;    // [out_features]; undefined: none
   // Where products are bf16, the rounded weight; nullptr: they are not.
   std::shared_ptr<RoundedWeight> rounded_weight;
+  // Whether y is bf16 as well, where products are: for a y that goes into the next product.
+  bool rounds_result = false;
 
   Linear() = default;
   // The weight is normal with `standard_deviation`, the bias zero; products as `init` says.
   Linear(Initializer& init, int64_t in_features, int64_t out_features, bool with_bias,
-         double standard_deviation);
+         double standard_deviation, bool rounds_result = false);
 
   Tensor operator()(const Tensor& x) const;
-  Tensor rounded_result(const Tensor& x) const;  // y in bf16, where products are
   // x as it is multiplied: in bf16, where products are. For an x that several layers multiply.
   Tensor operand(const Tensor& x) const;
   void visit(Visitor& v) const;

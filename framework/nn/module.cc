@@ -40,6 +40,11 @@ int64_t parameter_count(const std::vector<NamedParameter>& parameters) {
   return count;
 }
 
+std::string ForwardContext::path_of(std::string_view name) {
+  const std::string& scope = Scope::current();
+  return scope.empty() ? std::string(name) : scope + "." + std::string(name);
+}
+
 Tensor Initializer::normal(const Shape& shape, double standard_deviation) {
   Array array(shape, dtype_);
   kernels::fill_normal(random_.derive(made_++), 0.0, standard_deviation, array);

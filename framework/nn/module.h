@@ -1,20 +1,50 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/graph/tensor.h"
+#include "framework/nn/trace.h"
 
 namespace qkv {
 
-// A module is a plain struct. Its `visit` lists its parameters and children by name; names, counts,
+// A name in a type: Child<"attention", MultiHeadAttention>.
+template <size_t kLength>
+struct FixedName {
+  char text[kLength];
+
+  // NOLINTNEXTLINE(google-explicit-constructor): a literal is a name
+  constexpr FixedName(const char (&literal)[kLength]) { std::copy_n(literal, kLength, text); }
+};
+
+// A module that is part of another, with the name that it has there: in the paths of parameters,
+// checkpoints, errors, profiles and traces. Calling it enters the scope of that name.
+template <FixedName kName, class Module>
+struct Child : Module {
+  Child() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): it is the module, with its name
+  Child(Module module) : Module(std::move(module)) {}
+
+  static constexpr std::string_view name() { return kName.text; }
+
+  template <class... Inputs>
+  auto operator()(Inputs&&... inputs) const {
+    const Scope scope(name());
+    return Module::operator()(std::forward<Inputs>(inputs)...);
+  }
+};
+
+// A module is a plain struct. Its `visit` lists its parameters and children; names, counts,
 // checkpoints and optimizers all come from that list:
 //
-//   void Block::visit(Visitor& v) const { v.child("attention", attention); v.child("norm", norm); }
+//   struct Block { Child<"norm", Norm> norm; Child<"attention", MultiHeadAttention> attention; … };
+//   void Block::visit(Visitor& v) const { v.child(norm); v.child(attention); … }
 struct NamedParameter {
   std::string name;  // a dotted path, as in PyTorch: "blocks.0.attention.query.weight"
   Tensor tensor;
@@ -36,6 +66,11 @@ class Visitor {
     const size_t outer = enter(name);
     module.visit(*this);
     path_.resize(outer);
+  }
+
+  template <FixedName kName, class Module>
+  void child(const Child<kName, Module>& module) {
+    child(module.name(), static_cast<const Module&>(module));
   }
 
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
@@ -99,7 +134,17 @@ struct ForwardContext {
   KeyValueCache* cache = nullptr;  // of the tokens before these (framework/nn/key_value_cache.h)
   size_t layers_cached = 0;
 
+  Trace* trace = nullptr;  // for whoever wants to see what is computed
+
   RandomStream next_stream() { return random.derive(streams_taken++); }
+
+  // Tells the trace, if there is one, under the path of the module that runs.
+  void note(std::string_view name, const Tensor& tensor) const {
+    if (trace) trace->add(path_of(name), tensor);
+  }
+
+ private:
+  static std::string path_of(std::string_view name);
 };
 
 }  // namespace qkv

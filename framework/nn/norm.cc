@@ -20,4 +20,12 @@ Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, weight, e
 
 void RmsNorm::visit(Visitor& v) const { v.parameter("weight", weight); }
 
+Tensor Norm::operator()(const Tensor& x) const {
+  return std::visit([&](const auto& norm) { return norm(x); }, kind);
+}
+
+void Norm::visit(Visitor& v) const {
+  std::visit([&](const auto& norm) { norm.visit(v); }, kind);
+}
+
 }  // namespace qkv

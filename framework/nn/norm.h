@@ -1,5 +1,7 @@
 #pragma once
 
+#include <variant>
+
 #include "framework/nn/module.h"
 
 namespace qkv {
@@ -24,6 +26,14 @@ struct RmsNorm {
 
   RmsNorm() = default;
   RmsNorm(Initializer& init, int64_t width);
+
+  Tensor operator()(const Tensor& x) const;
+  void visit(Visitor& v) const;
+};
+
+// Either of them.
+struct Norm {
+  std::variant<LayerNorm, RmsNorm> kind;
 
   Tensor operator()(const Tensor& x) const;
   void visit(Visitor& v) const;

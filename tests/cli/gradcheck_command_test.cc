@@ -39,7 +39,7 @@ TEST_F(GradcheckCommandTest, ChecksEveryOpLayerAndModel) {
   const ProcessResult result = gradcheck({});
   EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
   for (const char* row : {"\nop     softmax ", "\nop     matmul ", "\nlayer  MultiHeadAttention ",
-                          "\nmodel  Transformer "}) {
+                          "\nmodel  Decoder "}) {
     EXPECT_THAT(result.output, HasSubstr(row));
   }
   EXPECT_THAT(result.output, Not(HasSubstr("FAIL")));
@@ -129,8 +129,8 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--coverage", "--op", "Linear"},
                "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
   expect_error(
-      {"--mutate", "--op", "Transformer"},
-      "--op: Transformer is a model; --coverage looks at ops, and --mutate at ops and layers");
+      {"--mutate", "--op", "Decoder"},
+      "--op: Decoder is a model; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"--mutate", "--order", "2"},
                "--mutate plants its mistakes once, at first order: no --order, no --seeds");

@@ -14,7 +14,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/optimizer.h"
-#include "models/transformer.h"
+#include "models/decoder.h"
 #include "tests/golden/golden_file.h"
 
 namespace qkv {
@@ -64,8 +64,8 @@ ModelOptions options_of(const GoldenFile& file) {
           .bias = file.flag("bias")};
 }
 
-Transformer load_model(const GoldenFile& file, const Precision& precision) {
-  Transformer model(options_of(file), file.integer("vocabulary"), file.integer("length"),
+Decoder load_model(const GoldenFile& file, const Precision& precision) {
+  Decoder model(options_of(file), file.integer("vocabulary"), file.integer("length"),
                     Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
   for (const NamedParameter& p : parameters(model)) {
     const Tensor weight = file.tensor("weight." + p.name, precision.dtype);
@@ -102,7 +102,7 @@ TEST_P(ModelGoldenTest, ParametersAreNamedAsInTheFile) {
 TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
   const auto& [name, precision] = GetParam();
   const GoldenFile file(name);
-  const Transformer model = load_model(file, precision);
+  const Decoder model = load_model(file, precision);
   ForwardContext context;
   const Tensor logits = model(file.tensor("inputs"), context);
   const Tensor loss = cross_entropy(logits, file.tensor("targets"),
@@ -136,7 +136,7 @@ class TrainingGoldenTest : public testing::TestWithParam<Precision> {};
 TEST_P(TrainingGoldenTest, TenStepsOfAdamWAreThoseOfPyTorch) {
   const Precision& precision = GetParam();
   const GoldenFile file("training");
-  const Transformer model = load_model(file, precision);
+  const Decoder model = load_model(file, precision);
   const std::vector<NamedParameter> named = parameters(model);
   const auto optimizer = make_optimizer({.kind = "adamw",
                                          .learning_rate = file.number("learning_rate"),

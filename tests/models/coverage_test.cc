@@ -12,7 +12,7 @@
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
-#include "models/transformer.h"
+#include "models/decoder.h"
 
 namespace qkv {
 namespace {
@@ -52,7 +52,7 @@ std::vector<ModelOptions> variants() {
 }
 
 void train_and_evaluate(const ModelOptions& options, DType dtype) {
-  const Transformer model(options, kVocabulary, kLength, Initializer(RandomStream(1), dtype));
+  const Decoder model(options, kVocabulary, kLength, Initializer(RandomStream(1), dtype));
   const std::vector<int64_t> values = {1, 2, 3, 4, 5, 0, 1, 6, 2, 2};
   const Tensor tokens(Array::of({2, kLength}, values));
   for (const bool training : {true, false}) {

@@ -91,7 +91,7 @@ double matrix_numbers(const Checkpoint& checkpoint) {
 }  // namespace
 
 absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
-                             const Transformer& model, const Optimizer& optimizer,
+                             const Decoder& model, const Optimizer& optimizer,
                              const RunState& state) {
   TensorFile file;
   file.metadata = {{"format", kFormat},
@@ -157,7 +157,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
 }
 
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
-                     const Transformer& model, Optimizer* optimizer) {
+                     const Decoder& model, Optimizer* optimizer) {
   std::map<std::string, const Array*> arrays;
   for (const NamedArray& a : checkpoint.arrays) arrays[a.name] = &a.array;
   size_t used = 0;
@@ -183,14 +183,14 @@ std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset) {
   return absl::StrCat(checkpoint.config.data.path, " is not the text that the run learned from");
 }
 
-absl::StatusOr<Transformer> restore_model(const std::string& path, const Checkpoint& checkpoint) {
+absl::StatusOr<Decoder> restore_model(const std::string& path, const Checkpoint& checkpoint) {
   // A config that asks for more than the file holds is refused before anything is made from it.
   double held = 0;
   for (const NamedArray& a : checkpoint.arrays) held += static_cast<double>(a.array.size());
   if (matrix_numbers(checkpoint) > held) {
     return problem(path, "its config describes a larger model than the file holds");
   }
-  Transformer model =
+  Decoder model =
       make_model(checkpoint.config, checkpoint.vocabulary.size(), checkpoint.max_length);
   if (absl::Status s = restore(path, checkpoint, model, nullptr); !s.ok()) return s;
   return model;

@@ -13,7 +13,7 @@ struct Counts {
   double loss = 0;
   int64_t right_tokens = 0, tokens = 0, right_sequences = 0, sequences = 0;
 
-  void add(const Transformer& model, const Batch& batch) {
+  void add(const Decoder& model, const Batch& batch) {
     ForwardContext context;
     const Tensor logits = model(Tensor(batch.inputs), context);  // [B, T, V]
     const Tensor targets(batch.targets);
@@ -45,7 +45,7 @@ struct Counts {
 
 }  // namespace
 
-absl::StatusOr<Evaluation> evaluate(const Transformer& model, const Dataset& dataset, Split split,
+absl::StatusOr<Evaluation> evaluate(const Decoder& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop) {
   const NoGrad no_grad;
   Counts counts;

@@ -14,9 +14,9 @@ std::string precision_note(const TrainOptions& options) {
          "AMX); it will not be faster than f32";
 }
 
-Transformer make_model(const Config& config, int64_t vocabulary_size, int64_t max_length) {
+Decoder make_model(const Config& config, int64_t vocabulary_size, int64_t max_length) {
   const RandomStream random = RandomStream(config.seed).derive("initialization");
-  return Transformer(config.model, vocabulary_size, max_length,
+  return Decoder(config.model, vocabulary_size, max_length,
                      Initializer(random, precision_dtype(config.train),
                                  /*bf16_products=*/config.train.precision == "bf16"));
 }

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "models/transformer.h"
+#include "models/decoder.h"
 #include "train/config/options.h"
 
 namespace qkv {
@@ -16,6 +16,6 @@ DType precision_dtype(const TrainOptions& options);  // of the parameters
 std::string precision_note(const TrainOptions& options);
 
 // The model of a config, freshly initialized from the config's seed.
-Transformer make_model(const Config& config, int64_t vocabulary_size, int64_t max_length);
+Decoder make_model(const Config& config, int64_t vocabulary_size, int64_t max_length);
 
 }  // namespace qkv

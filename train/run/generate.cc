@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 // Logits of the position after the last token, [V].
-std::vector<double> next_logits(const Transformer& model, const std::vector<int64_t>& tokens,
+std::vector<double> next_logits(const Decoder& model, const std::vector<int64_t>& tokens,
                                 KeyValueCache* cache) {
   const NoGrad no_grad;
   const int64_t left_behind = std::ssize(tokens) - model.max_length();  // by the window
@@ -26,7 +26,7 @@ std::vector<double> next_logits(const Transformer& model, const std::vector<int6
 
 }  // namespace
 
-int64_t sample_next(const Transformer& model, const std::vector<int64_t>& tokens,
+int64_t sample_next(const Decoder& model, const std::vector<int64_t>& tokens,
                     const SamplingOptions& options, RandomStream& random, KeyValueCache* cache) {
   const std::vector<double> logits = next_logits(model, tokens, cache);
   std::vector<size_t> order(logits.size());  // the most likely first; equals by their number
@@ -54,7 +54,7 @@ int64_t sample_next(const Transformer& model, const std::vector<int64_t>& tokens
   return static_cast<int64_t>(order[kept - 1]);
 }
 
-std::vector<int64_t> generate(const Transformer& model, std::vector<int64_t> prompt, int64_t count,
+std::vector<int64_t> generate(const Decoder& model, std::vector<int64_t> prompt, int64_t count,
                               const SamplingOptions& options,
                               const std::function<bool(int64_t)>& each) {
   RandomStream random = RandomStream(options.seed).derive("generation");

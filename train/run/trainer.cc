@@ -25,7 +25,7 @@ Tensor rows(const Array& array, int64_t first, int64_t count) {  // [B, T] -> [c
 
 }  // namespace
 
-BatchLoss accumulate_gradients(const Transformer& model,
+BatchLoss accumulate_gradients(const Decoder& model,
                                const std::vector<NamedParameter>& parameters, const Batch& batch,
                                int64_t pieces, double label_smoothing, ForwardContext& context) {
   BatchLoss result;

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "framework/optim/optimizer.h"
-#include "models/transformer.h"
+#include "models/decoder.h"
 #include "train/config/options.h"
 
 namespace qkv {
@@ -25,7 +25,7 @@ struct BatchLoss {
   double loss = 0;
   std::vector<Tensor> gradients;
 };
-BatchLoss accumulate_gradients(const Transformer& model,
+BatchLoss accumulate_gradients(const Decoder& model,
                                const std::vector<NamedParameter>& parameters, const Batch& batch,
                                int64_t pieces, double label_smoothing, ForwardContext& context);
 
@@ -42,7 +42,7 @@ class Trainer {
   absl::StatusOr<StepResult> step();
 
   int64_t steps_made() const { return optimizer_->steps(); }
-  const Transformer& model() const { return model_; }
+  const Decoder& model() const { return model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
@@ -52,7 +52,7 @@ class Trainer {
 
   Config config_;
   const Dataset& dataset_;
-  Transformer model_;
+  Decoder model_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
 };

@@ -14,6 +14,14 @@
 namespace qkv {
 namespace {
 
+// The weights of attention, [B, H, Tq, Tk].
+Tensor weights_of(const MultiHeadAttention& attention, const Tensor& x) {
+  Trace trace;
+  ForwardContext context{.trace = &trace};
+  attention(x, {}, context);
+  return trace["weights"];
+}
+
 Tensor random(const Shape& shape, uint64_t seed, double deviation = 1.0) {
   RandomStream stream(seed);
   std::vector<double> values(static_cast<size_t>(shape.size()));
@@ -99,13 +107,14 @@ TEST(AttentionTest, InBf16ItIsTheFormulaUpToRounding) {
   const Tensor x = cast(random({1, 5, 8}, 1), DType::f32);
   const AttentionMask causal{.causal = true, .padding = Tensor()};
   ForwardContext context;
-  Tensor weights;
+  Trace trace;
+  ForwardContext traced{.trace = &trace};
   const std::vector<double> expected = attention_by_loops(x.to_vector(), attention, 5);
-  for (const Tensor& y : {attention(x, causal, context), attention(x, causal, context, &weights)}) {
+  for (const Tensor& y : {attention(x, causal, context), attention(x, causal, traced)}) {
     EXPECT_EQ(y.describe(), "f32[1, 5, 8]");
     expect_near(y.to_vector(), expected, 0.05);
   }
-  EXPECT_EQ(weights.describe(), "f32[1, 2, 5, 5]");
+  EXPECT_EQ(trace["weights"].describe(), "f32[1, 2, 5, 5]");
 
   const Tensor query = parameter(x.array()),
                source = parameter(cast(random({1, 7, 8}, 2), DType::f32).array());
@@ -116,9 +125,10 @@ TEST(AttentionTest, InBf16ItIsTheFormulaUpToRounding) {
 
 TEST(AttentionTest, WeightsOfAQuerySumToOneAndAreZeroAfterIt) {
   const MultiHeadAttention attention = make_attention(8, 4);
-  ForwardContext context;
-  Tensor weights;
-  attention(random({2, 6, 8}, 2), {.causal = true, .padding = Tensor()}, context, &weights);
+  Trace trace;
+  ForwardContext context{.trace = &trace};
+  attention(random({2, 6, 8}, 2), {.causal = true, .padding = Tensor()}, context);
+  const Tensor weights = trace["weights"];
   ASSERT_EQ(weights.shape(), (Shape{2, 4, 6, 6}));
   const std::vector<double> values = weights.to_vector();
   for (size_t row = 0; row < values.size() / 6; ++row) {
@@ -167,13 +177,18 @@ TEST(AttentionTest, WithoutMaskAndPositionsItDoesNotKnowTheOrder) {
 }
 
 TEST(AttentionTest, ASequenceCanAttendToAnother) {
-  const MultiHeadAttention attention = make_attention(8, 2);
+  const MultiHeadAttention attention = make_attention(8, 1);
   ForwardContext context;
   const Tensor x = random({2, 3, 8}, 11), source = random({2, 5, 8}, 12);
-  Tensor weights;
-  const Tensor y = attention(x, source, {}, context, &weights);
+  const Tensor y = attention(x, source, {}, context);
   EXPECT_EQ(y.shape(), (Shape{2, 3, 8}));
-  EXPECT_EQ(weights.shape(), (Shape{2, 2, 3, 5}));
+  const auto project = [](const Linear& layer, const Tensor& of) {
+    return matmul(of, layer.weight, {.transpose_b = true}) + layer.bias;
+  };
+  const Tensor scores = matmul(project(attention.query, x), project(attention.key, source),
+                               {.transpose_b = true});  // [B, Tq, Tk]
+  const Tensor mixed = matmul(softmax(scores / std::sqrt(8.0)), project(attention.value, source));
+  expect_near(y.to_vector(), project(attention.output, mixed).to_vector(), 1e-12);
 }
 
 // A score's variance is d_k when queries and keys have variance 1, so that without scaling the
@@ -181,9 +196,14 @@ TEST(AttentionTest, ASequenceCanAttendToAnother) {
 TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
   for (const int64_t width : {4, 64, 256}) {
     const Tensor q = random({1, 1, 100, width}, 13), k = random({1, 1, 100, width}, 14);
-    const Tensor scores = matmul(q, k, {.transpose_b = true});
-    const double raw = variance(reshape(scores, {-1}), 0).item();
-    EXPECT_NEAR(raw / static_cast<double>(width), 1.0, 0.2) << "d_k " << width;
+    const auto variance_of_scores = [&](bool scale_scores) {
+      Trace trace;
+      ForwardContext context{.trace = &trace};
+      scaled_dot_product_attention(q, k, k, {}, scale_scores, {}, context);
+      return variance(reshape(trace["scores"], {-1}), 0).item();
+    };
+    EXPECT_NEAR(variance_of_scores(true), 1.0, 0.2) << "d_k " << width;
+    EXPECT_NEAR(variance_of_scores(false) / static_cast<double>(width), 1.0, 0.2) << width;
   }
 }
 
@@ -192,9 +212,10 @@ TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
 TEST(AttentionTest, WithoutScalingSoftmaxSaturatesAsHeadsGrowWide) {
   const auto slope = [](int64_t width, bool scale_scores) {
     const Tensor q = random({1, 1, 50, width}, 40), k = random({1, 1, 50, width}, 41);
-    ForwardContext context;
-    Tensor weights;
-    scaled_dot_product_attention(q, k, k, {}, scale_scores, {}, context, &weights);
+    Trace trace;
+    ForwardContext context{.trace = &trace};
+    scaled_dot_product_attention(q, k, k, {}, scale_scores, {}, context);
+    const Tensor weights = trace["weights"];
     return mean(weights * (1.0 - weights)).item();
   };
   EXPECT_LT(slope(64, false), 0.5 * slope(4, false));
@@ -219,10 +240,10 @@ TEST(AttentionTest, TheMostSimilarKeyGetsTheLargestWeight) {
   std::vector<double> circle;
   for (int i = 0; i < 6; ++i) circle.insert(circle.end(), {std::cos(1.0 * i), std::sin(1.0 * i)});
   const Tensor x(Array::of({1, 1, 6, 2}, DType::f64, circle));
-  ForwardContext context;
-  Tensor weights;
-  scaled_dot_product_attention(x, x, x, {}, true, {}, context, &weights);
-  const std::vector<double> w = weights.to_vector();
+  Trace trace;
+  ForwardContext context{.trace = &trace};
+  scaled_dot_product_attention(x, x, x, {}, true, {}, context);
+  const std::vector<double> w = trace["weights"].to_vector();
   for (int64_t query = 0; query < 6; ++query) {
     const auto row = w.begin() + 6 * query;
     EXPECT_EQ(std::max_element(row, row + 6) - row, query);
@@ -233,11 +254,8 @@ TEST(AttentionTest, TheMostSimilarKeyGetsTheLargestWeight) {
 // A convolution's weights are the same whatever it reads.
 TEST(AttentionTest, TheWeightsDependOnTheInput) {
   const MultiHeadAttention attention = make_attention(8, 2);
-  ForwardContext context;
-  Tensor a, b;
-  attention(random({1, 4, 8}, 42), {}, context, &a);
-  attention(random({1, 4, 8}, 43), {}, context, &b);
-  EXPECT_NE(a.to_vector(), b.to_vector());
+  EXPECT_NE(weights_of(attention, random({1, 4, 8}, 42)).to_vector(),
+            weights_of(attention, random({1, 4, 8}, 43)).to_vector());
 }
 
 TEST(AttentionTest, OneTokenInTwoContextsGetsTwoVectors) {
@@ -255,13 +273,11 @@ TEST(AttentionTest, OneTokenInTwoContextsGetsTwoVectors) {
 TEST(AttentionTest, AHeadMeetsItsOwnKeysAlone) {
   MultiHeadAttention attention = make_attention(8, 2);
   const Tensor x = random({1, 4, 8}, 47);
-  ForwardContext context;
-  Tensor before, after;
-  attention(x, {}, context, &before);
+  const Tensor before = weights_of(attention, x);
   // The rows of the second head.
   const Tensor weight = attention.key.weight;
   attention.key.weight = concat({slice(weight, 0, 0, 4), 2.0 * slice(weight, 0, 4, 4)}, 0);
-  attention(x, {}, context, &after);
+  const Tensor after = weights_of(attention, x);
   const auto head = [](const Tensor& weights, int64_t h) {
     return slice(weights, 1, h, 1).to_vector();
   };

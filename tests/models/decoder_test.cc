@@ -1,4 +1,4 @@
-#include "models/transformer.h"
+#include "models/decoder.h"
 
 #include <gtest/gtest.h>
 
@@ -20,12 +20,12 @@ constexpr int64_t kLength = 6;
 
 ModelOptions small() { return {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 16}; }
 
-Transformer make(const ModelOptions& options, DType dtype = DType::f64) {
-  return Transformer(options, kVocabulary, kLength, Initializer(RandomStream(3), dtype));
+Decoder make(const ModelOptions& options, DType dtype = DType::f64) {
+  return Decoder(options, kVocabulary, kLength, Initializer(RandomStream(3), dtype));
 }
 
-Transformer make_bf16(const ModelOptions& options) {
-  return Transformer(options, kVocabulary, kLength,
+Decoder make_bf16(const ModelOptions& options) {
+  return Decoder(options, kVocabulary, kLength,
                      Initializer(RandomStream(3), DType::f32, /*bf16_products=*/true));
 }
 
@@ -54,7 +54,7 @@ std::vector<ModelOptions> variants() {
 }
 
 // The logits of `pieces`, read one after the other with a cache: [1, T, V].
-Tensor read_in_pieces(const Transformer& model, const std::vector<std::vector<int64_t>>& pieces) {
+Tensor read_in_pieces(const Decoder& model, const std::vector<std::vector<int64_t>>& pieces) {
   const NoGrad no_grad;
   KeyValueCache cache;
   std::vector<Tensor> logits;
@@ -66,8 +66,8 @@ Tensor read_in_pieces(const Transformer& model, const std::vector<std::vector<in
   return concat(logits, 1);
 }
 
-TEST(TransformerTest, ReadingOnWithACacheIsReadingAllAtOnce) {
-  const auto expect_same = [](const Transformer& model, double tolerance) {
+TEST(DecoderTest, ReadingOnWithACacheIsReadingAllAtOnce) {
+  const auto expect_same = [](const Decoder& model, double tolerance) {
     ForwardContext context;
     const auto whole = model(tokens({1, 2, 3, 4, 5, 6}), context).to_vector();
     for (const std::vector<std::vector<int64_t>>& pieces :
@@ -84,8 +84,8 @@ TEST(TransformerTest, ReadingOnWithACacheIsReadingAllAtOnce) {
   }
 }
 
-TEST(TransformerTest, ACacheHoldsNoMoreThanThePositions) {
-  const Transformer model = make(small());
+TEST(DecoderTest, ACacheHoldsNoMoreThanThePositions) {
+  const Decoder model = make(small());
   try {
     read_in_pieces(model, {{1, 2, 3, 4}, {5, 6, 7}});
     ADD_FAILURE() << "seven tokens for six positions";
@@ -95,9 +95,9 @@ TEST(TransformerTest, ACacheHoldsNoMoreThanThePositions) {
   }
 }
 
-TEST(TransformerTest, TheLeavesOfTheLossAreTheParametersVisited) {
+TEST(DecoderTest, TheLeavesOfTheLossAreTheParametersVisited) {
   for (const ModelOptions& options : variants()) {
-    const Transformer model = make(options);
+    const Decoder model = make(options);
     ForwardContext context;
     const Tensor logits = model(tokens({1, 2, 3, 4, 5, 6}), context);
     EXPECT_EQ(logits.shape(), (Shape{1, 6, kVocabulary}));
@@ -112,7 +112,7 @@ TEST(TransformerTest, TheLeavesOfTheLossAreTheParametersVisited) {
   }
 }
 
-TEST(TransformerTest, NamesAreThoseOfPyTorchUsers) {
+TEST(DecoderTest, NamesAreThoseOfPyTorchUsers) {
   ModelOptions options = small();
   options.num_layers = 1;
   options.tie_embeddings = false;
@@ -141,18 +141,18 @@ TEST(TransformerTest, NamesAreThoseOfPyTorchUsers) {
                                              "head.weight"}));
 }
 
-TEST(TransformerTest, HasAsManyParametersAsNanoGptsCpuSetting) {
+TEST(DecoderTest, HasAsManyParametersAsNanoGptsCpuSetting) {
   const ModelOptions options{
       .num_layers = 4, .d_model = 128, .num_heads = 4, .d_ff = 512, .bias = false};
-  const Transformer model(options, 65, 64, Initializer(RandomStream(1), DType::f32));
+  const Decoder model(options, 65, 64, Initializer(RandomStream(1), DType::f32));
   // nanoGPT reports 0.80 M without the position table: 65 * 128 + 4 (12 * 128² + 2 * 128) + 128.
   EXPECT_EQ(parameter_count(parameters(model)),
             65 * 128 + 64 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128);
 }
 
-TEST(TransformerTest, StartsAsGpt2Does) {
+TEST(DecoderTest, StartsAsGpt2Does) {
   const ModelOptions options{.num_layers = 8, .d_model = 64, .num_heads = 4, .d_ff = 256};
-  const Transformer model(options, 50, 16, Initializer(RandomStream(1), DType::f32));
+  const Decoder model(options, 50, 16, Initializer(RandomStream(1), DType::f32));
   for (const NamedParameter& p : parameters(model)) {
     const std::vector<double> values = p.tensor.to_vector();
     double squares = 0;
@@ -168,9 +168,9 @@ TEST(TransformerTest, StartsAsGpt2Does) {
   }
 }
 
-TEST(TransformerTest, PredictsFromThePastAlone) {
+TEST(DecoderTest, PredictsFromThePastAlone) {
   for (const ModelOptions& options : variants()) {
-    const Transformer model = make(options);
+    const Decoder model = make(options);
     ForwardContext context;
     const Tensor a = model(tokens({1, 2, 3, 4, 5, 6}), context);
     const Tensor b = model(tokens({1, 2, 3, 9, 9, 9}), context);
@@ -180,10 +180,10 @@ TEST(TransformerTest, PredictsFromThePastAlone) {
 }
 
 // As a text is generated: token by token, each from those before it.
-TEST(TransformerTest, APrefixReadAloneIsThePrefixOfTheWhole) {
+TEST(DecoderTest, APrefixReadAloneIsThePrefixOfTheWhole) {
   const std::vector<int64_t> text = {1, 2, 3, 4, 5, 6};
   for (const ModelOptions& options : variants()) {
-    const Transformer model = make(options);
+    const Decoder model = make(options);
     ForwardContext context;
     const Tensor whole = model(tokens(text), context);
     for (int64_t length = 1; length < std::ssize(text); ++length) {
@@ -196,12 +196,12 @@ TEST(TransformerTest, APrefixReadAloneIsThePrefixOfTheWhole) {
 }
 
 // Without positions the last token sees the earlier ones as a set; with them it sees their order.
-TEST(TransformerTest, PositionsAreTheOnlySourceOfOrder) {
+TEST(DecoderTest, PositionsAreTheOnlySourceOfOrder) {
   for (const char* position : {"none", "sinusoidal", "learned"}) {
     ModelOptions options = small();
     options.num_layers = 1;
     options.position = position;
-    const Transformer model = make(options);
+    const Decoder model = make(options);
     ForwardContext context;
     const auto last = [&](std::vector<int64_t> values) {
       return slice(model(tokens(std::move(values)), context), 1, 3, 1).to_vector();
@@ -226,7 +226,7 @@ void expect_error(const std::string& message, const std::function<void()>& f) {
   }
 }
 
-TEST(TransformerTest, SaysWhatDoesNotFit) {
+TEST(DecoderTest, SaysWhatDoesNotFit) {
   ModelOptions options = small();
   options.num_heads = 3;
   expect_error("transformer: num_heads 3 does not divide d_model 8", [&] { make(options); });
@@ -234,7 +234,7 @@ TEST(TransformerTest, SaysWhatDoesNotFit) {
   options.position = "rotary";
   expect_error("transformer: there is no position \"rotary\"; there are none, sinusoidal, learned",
                [&] { make(options); });
-  const Transformer model = make(small());
+  const Decoder model = make(small());
   ForwardContext context;
   expect_error("transformer: needs tokens [B, T] with T at most 6: tokens i64[1, 7]", [&] {
     model(tokens({1, 2, 3, 4, 5, 6, 7}), context);

@@ -1,4 +1,4 @@
-#include "models/transformer.h"
+#include "models/decoder.h"
 
 #include <cmath>
 
@@ -41,63 +41,32 @@ Block make_block(Initializer& init, const ModelOptions& o) {
   Block block;
   block.pre_norm = o.norm == "pre";
   block.attention_norm = make_norm(init, o);
-  block.attention = {.query = Linear(init, c, c, o.bias, kDeviation),
-                     .key = Linear(init, c, c, o.bias, kDeviation),
-                     .value = Linear(init, c, c, o.bias, kDeviation),
-                     .output = Linear(init, c, c, o.bias, residual_deviation),
-                     .num_heads = o.num_heads,
-                     .scale_scores = o.scale_scores,
-                     .weight_dropout = {o.dropout},
-                     .output_dropout = {o.dropout}};
+  block.attention =
+      MultiHeadAttention{.query = Linear(init, c, c, o.bias, kDeviation, /*rounds_result=*/true),
+                         .key = Linear(init, c, c, o.bias, kDeviation, /*rounds_result=*/true),
+                         .value = Linear(init, c, c, o.bias, kDeviation, /*rounds_result=*/true),
+                         .output = Linear(init, c, c, o.bias, residual_deviation),
+                         .num_heads = o.num_heads,
+                         .scale_scores = o.scale_scores,
+                         .weight_dropout = {o.dropout},
+                         .output_dropout = {o.dropout}};
   block.feed_forward_norm = make_norm(init, o);
-  block.feed_forward = {.up = Linear(init, c, o.d_ff, o.bias, kDeviation),
-                        .down = Linear(init, o.d_ff, c, o.bias, residual_deviation),
-                        .activation = choose<Activation>("activation", o.activation,
-                                                         {{"gelu", Activation::kGelu},
-                                                          {"gelu_tanh", Activation::kGeluTanh},
-                                                          {"relu", Activation::kRelu},
-                                                          {"silu", Activation::kSilu}}),
-                        .dropout = {o.dropout}};
+  block.feed_forward =
+      FeedForward{.up = Linear(init, c, o.d_ff, o.bias, kDeviation, /*rounds_result=*/true),
+                  .down = Linear(init, o.d_ff, c, o.bias, residual_deviation),
+                  .activation = choose<Activation>("activation", o.activation,
+                                                   {{"gelu", Activation::kGelu},
+                                                    {"gelu_tanh", Activation::kGeluTanh},
+                                                    {"relu", Activation::kRelu},
+                                                    {"silu", Activation::kSilu}}),
+                  .dropout = {o.dropout}};
   return block;
 }
 
 }  // namespace
 
-Tensor Norm::operator()(const Tensor& x) const {
-  return std::visit([&](const auto& norm) { return norm(x); }, kind);
-}
-
-void Norm::visit(Visitor& v) const {
-  std::visit([&](const auto& norm) { norm.visit(v); }, kind);
-}
-
-Tensor Block::operator()(const Tensor& x, const AttentionMask& mask,
-                         ForwardContext& context) const {
-  const auto attend = [&](const Tensor& input) {
-    const Scope scope("attention");
-    return attention(input, mask, context);
-  };
-  const auto feed = [&](const Tensor& input) {
-    const Scope scope("feed_forward");
-    return feed_forward(input, context);
-  };
-  if (pre_norm) {
-    const Tensor h = x + attend(attention_norm(x));
-    return h + feed(feed_forward_norm(h));
-  }
-  const Tensor h = attention_norm(x + attend(x));
-  return feed_forward_norm(h + feed(h));
-}
-
-void Block::visit(Visitor& v) const {
-  v.child("attention_norm", attention_norm);
-  v.child("attention", attention);
-  v.child("feed_forward_norm", feed_forward_norm);
-  v.child("feed_forward", feed_forward);
-}
-
-Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t max_length,
-                         Initializer init)
+Decoder::Decoder(const ModelOptions& o, int64_t vocabulary_size, int64_t max_length,
+                 Initializer init)
     : max_length_(max_length),
       token_embedding_(init, vocabulary_size, o.d_model, kDeviation),
       pre_norm_(choose<bool>("norm", o.norm, {{"pre", true}, {"post", false}})),
@@ -123,14 +92,14 @@ Transformer::Transformer(const ModelOptions& o, int64_t vocabulary_size, int64_t
   if (!tied_) head_.weight = init.normal({vocabulary_size, o.d_model}, kDeviation);
 }
 
-Tensor Transformer::embed(const Tensor& tokens, int64_t first, ForwardContext& context) const {
+Tensor Decoder::embed(const Tensor& tokens, int64_t first, ForwardContext& context) const {
   Tensor x = token_embedding_(tokens);  // [B, T, C]
   const Tensor& positions = sinusoids_.defined() ? sinusoids_ : position_embedding_.weight;
   if (positions.defined()) x = x + slice(positions, 0, first, tokens.dim(1));
   return dropout_(x, context);
 }
 
-Tensor Transformer::operator()(const Tensor& tokens, ForwardContext& context) const {
+Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const {
   const int64_t first = context.cache ? context.cache->length() : 0;  // position of the first token
   if (tokens.rank() != 2 || first + tokens.dim(1) > max_length_) {
     fail(absl::StrCat("transformer: needs tokens [B, T] with T at most ", max_length_, ": tokens ",
@@ -145,19 +114,19 @@ Tensor Transformer::operator()(const Tensor& tokens, ForwardContext& context) co
     const Scope scope(absl::StrCat("blocks.", i));
     x = blocks_[i](x, {.causal = true, .padding = Tensor()}, context);
   }
-  const Scope scope("head");
   if (pre_norm_) x = final_norm_(x);
+  const Scope scope(head_.name());
   const Tensor& weight = tied_ ? token_embedding_.weight : head_.weight;
   return linear(head_.operand(x), weight, head_.bias,
                 {.rounded_weight = head_.rounded_weight});  // [B, T, V]
 }
 
-void Transformer::visit(Visitor& v) const {
-  v.child("token_embedding", token_embedding_);
-  v.child("position_embedding", position_embedding_);
+void Decoder::visit(Visitor& v) const {
+  v.child(token_embedding_);
+  v.child(position_embedding_);
   for (size_t i = 0; i < blocks_.size(); ++i) v.child(absl::StrCat("blocks.", i), blocks_[i]);
-  if (pre_norm_) v.child("final_norm", final_norm_);
-  v.child("head", head_);
+  if (pre_norm_) v.child(final_norm_);
+  v.child(head_);
 }
 
 }  // namespace qkv

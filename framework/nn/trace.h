@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "framework/graph/tensor.h"
+
+namespace qkv {
+
+// The tensors that a forward pass came by, under their paths: "blocks.2.attention.scores". Who
+// wants them gives one to ForwardContext; who does not, pays nothing. Their gradients are kept by
+//
+//   Gradients gradients = backward(loss, {.keep = trace.tensors()});
+//   gradients[trace["blocks.2.attention.scores"]];
+class Trace {
+ public:
+  // What has the path already is replaced: the last pass counts.
+  void add(const std::string& path, const Tensor& tensor);
+
+  bool contains(const std::string& path) const { return tensors_.contains(path); }
+  const Tensor& operator[](const std::string& path) const;  // throws Error where there is none
+  const std::vector<std::string>& paths() const { return paths_; }  // as they were first noted
+  std::vector<Tensor> tensors() const;                              // in that order
+
+ private:
+  std::vector<std::string> paths_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+}  // namespace qkv

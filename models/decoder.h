@@ -1,0 +1,44 @@
+#pragma once
+
+#include <vector>
+
+#include "framework/nn/block.h"
+#include "framework/nn/embedding.h"
+#include "models/options.h"
+
+namespace qkv {
+
+// The decoder-only transformer: each position predicts the token after it, from itself and those
+// before. Initialized as GPT-2: normal with deviation 0.02, the projections back into the residual
+// stream divided by sqrt(2 num_layers), biases 0 (Radford et al. 2019).
+class Decoder {
+ public:
+  // Throws Error on options that do not fit each other.
+  Decoder(const ModelOptions& options, int64_t vocabulary_size, int64_t max_length,
+          Initializer init);
+
+  // tokens i64 [B, T], T at most max_length -> logits [B, T, V]
+  // With a key/value cache in the context, they follow the tokens that are in it, which count for
+  // T.
+  Tensor operator()(const Tensor& tokens, ForwardContext& context) const;
+
+  void visit(Visitor& v) const;
+  int64_t max_length() const { return max_length_; }
+  int64_t vocabulary_size() const { return token_embedding_.weight.dim(0); }
+
+ private:
+  // The tokens of positions first, first + 1 …   [B, T] -> [B, T, C]
+  Tensor embed(const Tensor& tokens, int64_t first, ForwardContext& context) const;
+
+  int64_t max_length_;
+  Child<"token_embedding", Embedding> token_embedding_;        // [V, C]
+  Child<"position_embedding", Embedding> position_embedding_;  // [max_length, C], or undefined
+  Tensor sinusoids_;                                           // [max_length, C], or undefined
+  std::vector<Block> blocks_;
+  Child<"final_norm", Norm> final_norm_;  // of pre-norm, whose residual stream is not normalized
+  Child<"head", Linear> head_;            // C -> V; without a weight: the token embedding's is used
+  bool pre_norm_, tied_;
+  Dropout dropout_;
+};
+
+}  // namespace qkv

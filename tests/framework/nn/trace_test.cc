@@ -1,0 +1,82 @@
+#include "framework/nn/trace.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/autograd/backward.h"
+#include "framework/nn/block.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+Tensor random(const Shape& shape, uint64_t seed) {
+  return normal_like(zeros(shape, DType::f64), seed);
+}
+
+Block make_block() {
+  Initializer init(RandomStream(5), DType::f64);
+  const auto linear = [&](int64_t in, int64_t out) { return Linear(init, in, out, true, 0.5); };
+  Block block;
+  block.attention_norm = Norm{LayerNorm(init, 8, true)};
+  block.attention = MultiHeadAttention{.query = linear(8, 8),
+                                       .key = linear(8, 8),
+                                       .value = linear(8, 8),
+                                       .output = linear(8, 8),
+                                       .num_heads = 2,
+                                       .scale_scores = true,
+                                       .weight_dropout = {},
+                                       .output_dropout = {}};
+  block.feed_forward_norm = Norm{LayerNorm(init, 8, true)};
+  block.feed_forward = FeedForward{
+      .up = linear(8, 16), .down = linear(16, 8), .activation = Activation::kGelu, .dropout = {}};
+  return block;
+}
+
+const AttentionMask kCausal{.causal = true, .padding = Tensor()};
+
+TEST(TraceTest, HasWhatALayerNotedUnderItsPath) {
+  Trace trace;
+  ForwardContext context{.trace = &trace};
+  const Scope scope("blocks.2");
+  make_block()(random({1, 3, 8}, 1), kCausal, context);
+  for (const char* path : {"blocks.2.input", "blocks.2.attention.q", "blocks.2.attention.scores",
+                           "blocks.2.attention.weights", "blocks.2.feed_forward.hidden"}) {
+    EXPECT_TRUE(trace.contains(path)) << path;
+  }
+  EXPECT_EQ(trace["blocks.2.attention.scores"].shape(), (Shape{1, 2, 3, 3}));
+  EXPECT_EQ(trace.paths().front(), "blocks.2.input");
+  EXPECT_EQ(trace.tensors().size(), trace.paths().size());
+}
+
+TEST(TraceTest, HasTheGradientsUnderTheSamePaths) {
+  Trace trace;
+  ForwardContext context{.trace = &trace};
+  const Tensor y = make_block()(random({1, 3, 8}, 1), kCausal, context);
+  const Gradients g = backward(y, {.cotangent = random({1, 3, 8}, 2), .keep = trace.tensors()});
+  const Tensor& p = trace["attention.weights"];
+  const Tensor ds = p * (g[p] - sum(p * g[p], -1, /*keep_axis=*/true));
+  expect_close(g[trace["attention.masked_scores"]], ds, {.absolute = 1e-14, .relative = 1e-12});
+}
+
+TEST(TraceTest, ChangesNothingOfWhatIsComputed) {
+  const Block block = make_block();
+  const Tensor x = random({2, 5, 8}, 3);
+  Trace trace;
+  ForwardContext plain, traced{.trace = &trace};
+  expect_close(block(x, kCausal, traced), block(x, kCausal, plain),
+               {.absolute = 1e-12, .relative = 1e-12});
+}
+
+TEST(TraceTest, SaysWhatThereIsWhereAPathIsNot) {
+  Trace trace;
+  trace.add("scores", zeros({1}));
+  trace.add("weights", zeros({2}));
+  trace.add("scores", zeros({3}));
+  EXPECT_EQ(trace["scores"].shape(), (Shape{3}));
+  EXPECT_EQ(error_of([&] { trace["score"]; }),
+            "trace: there is no \"score\"; there are scores, weights");
+}
+
+}  // namespace
+}  // namespace qkv
