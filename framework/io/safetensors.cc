@@ -133,8 +133,10 @@ absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
   auto* const bytes = static_cast<char*>(array.mutable_raw());
   for (size_t done = 0; done < array.bytes(); done += kPiece) {
     const size_t count = std::min(kPiece, array.bytes() - done);
-    const absl::Status read = read_exactly(path, file, offset + done, bytes + done, count);
-    if (!read.ok()) return read;
+    if (absl::Status read = read_exactly(path, file, offset + done, bytes + done, count);
+        !read.ok()) {
+      return read;
+    }
     sum.add(std::string_view(bytes + done, count));
   }
   const std::string tensor = absl::StrCat("tensor ", in_quotes(entry.name), " ");

@@ -52,7 +52,7 @@ absl::StatusOr<bool> is_file(const std::string& path) {
 // Whether there is no such file, or nothing in it.
 absl::StatusOr<bool> is_unused_file(const std::string& path) {
   const absl::StatusOr<bool> exists = is_file(path);
-  if (!exists.ok()) return exists;
+  if (!exists.ok()) return exists.status();
   std::error_code error;
   return !*exists || fs::is_empty(path, error);
 }
