@@ -19,6 +19,8 @@ Config small() {
   config.data.alphabet = 4;
   config.data.length = 3;
   config.model = {.num_layers = 1, .d_model = 4, .num_heads = 1, .d_ff = 4, .bias = false};
+  config.model.position = "none";
+  config.optimizer.kind = "sgd";
   return config;
 }
 
@@ -90,9 +92,9 @@ TEST_F(CheckpointTest, NumbersThatAreNotFiniteAreAnErrorThatNamesTheTensor) {
       }
     });
   };
-  put("optimizer.first_moment." + weight, -INFINITY, 0);
+  put("optimizer.velocity." + weight, -INFINITY, 0);
   EXPECT_EQ(resume().message(),
-            path_ + ": not finite are 1 of the 16 numbers of optimizer.first_moment." + weight);
+            path_ + ": not finite are 1 of the 16 numbers of optimizer.velocity." + weight);
   EXPECT_TRUE(use().ok());  // without the optimizer
   put(weight, NAN, INFINITY);
   for (const absl::Status& status : {resume(), use()}) {
