@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "data/show.h"
+#include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"
 #include "train/run/checkpoint.h"
@@ -78,18 +79,6 @@ absl::Status check_sampling(const GenerateOptions& options) {
     return absl::InvalidArgumentError("--prompt TEXT is needed: what should the model go on from?");
   }
   return absl::OkStatus();
-}
-
-// How many tokens answer a prompt of that length; 200 of a text.
-int64_t default_length(const Checkpoint& checkpoint, int64_t prompt_length) {
-  const std::string& task = checkpoint.config.data.task;
-  if (task == "text" || task == "lines") return 200;
-  if (task == "addition") return checkpoint.config.data.digits + 1;
-  if (task == "copy" || task == "reverse" || task == "sort") {
-    return std::max<int64_t>(1, prompt_length - 1);  // the question without its separator
-  }
-  if (task == "induction") return std::max<int64_t>(1, checkpoint.max_length + 1 - prompt_length);
-  return 1;
 }
 
 absl::Status export_batches(const Dataset& dataset, int64_t batch_size,
@@ -191,9 +180,10 @@ absl::Status generate_command(const std::string& run, const GenerateOptions& opt
   if (!model.ok()) return model.status();
 
   print(vocabulary.decode(*prompt));
-  const bool one_line = loaded->checkpoint.config.data.task == "lines";
-  const int64_t count =
-      options.max_new_tokens.value_or(default_length(loaded->checkpoint, std::ssize(*prompt)));
+  const DataOptions& data = loaded->checkpoint.config.data;
+  const bool one_line = data.task == "lines";
+  const int64_t count = options.max_new_tokens.value_or(
+      find_task(data.task)->answer_length(data, std::ssize(*prompt)));
   int64_t before = prompt->back();
   generate(*model, *prompt, count, options.sampling, [&](int64_t token) {
     // What the token adds after the one before it: there may be a space between them.

@@ -69,7 +69,4 @@ class Dataset {
   Vocabulary vocabulary_;
 };
 
-// An error, in a sentence for the user, when options are wrong or the file cannot be used.
-absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed);
-
 }  // namespace qkv

@@ -9,8 +9,7 @@ namespace qkv {
 // What a run learns from: the [data] table of a config. `length` counts symbols of the question (or
 // characters in a window of text), not tokens.
 struct DataOptions {
-  std::string task = "reverse";  // copy, reverse, sort, addition, modular_addition, parity,
-                                 // associative_recall, induction, text, lines
+  std::string task = "reverse";  // one of data/tasks
   std::string path;              // the file, for text and lines
   int64_t alphabet = 10;         // how many different symbols
   int64_t length = 16;           // symbols in a question; characters in a window of text
@@ -29,10 +28,5 @@ struct OptionMistake {
   std::string key;
   std::string message;
 };
-
-// Every mistake that can be seen without opening a file; only the keys that the task reads count.
-std::vector<OptionMistake> find_mistakes(const DataOptions& options);
-
-const std::vector<std::string>& task_names();
 
 }  // namespace qkv

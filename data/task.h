@@ -1,20 +1,36 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "data/choices.h"
 #include "data/dataset.h"
+#include "data/option_checker.h"
 #include "data/options.h"
 #include "data/split.h"
 
 namespace qkv {
 
-// A kind of question with one right answer. A sequence is prompt + answer; the prompt is the
-// question with its separator.
+// What data.task may name. Each stands in a file of its own in data/tasks, and in the list of
+// data/tasks/tasks.cc.
+struct TaskKind {
+  std::string name;               // "reverse"
+  std::vector<std::string> keys;  // of the options that it reads: "length"
+  // Says what is wrong with their values.
+  std::function<void(const DataOptions&, OptionChecker&)> check;
+  // The examples; the options are free of mistakes. An error when a file cannot be used, or a side
+  // of the split would be empty.
+  std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, uint64_t seed)> make;
+  // How many tokens answer a prompt of that length, or are a good piece of text.
+  std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
+};
+
+// Questions with one right answer. A sequence is prompt + answer; the prompt is the question with
+// its separator.
 struct Task {
   std::vector<std::string> token_texts;
 
@@ -23,30 +39,26 @@ struct Task {
   int64_t training_length = 0;
   int64_t validation_length = 0;
 
-  bool validate_on_all = false;  // on every question that is held out, however many
-
   // Makes one example. Different decisions make different questions, and every question of the
   // split's lengths can come out.
   std::function<Example(Split, Choices&)> draw;
 };
 
-// Options must be free of mistakes (find_mistakes).
-Task make_task(const DataOptions& options);
+// The questions of `task` as examples. Training draws questions at random; validation is a list of
+// different questions of the other side. An error when a side has no question at all.
+absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,
+                                                           bool validates_on_all, uint64_t seed);
 
-// The tasks, each documented where it is made.
-Task copy_task(const DataOptions& options);
-Task reverse_task(const DataOptions& options);
-Task sort_task(const DataOptions& options);
-Task parity_task(const DataOptions& options);
-Task addition_task(const DataOptions& options);
-Task modular_addition_task(const DataOptions& options);
-Task associative_recall_task(const DataOptions& options);
-Task induction_task(const DataOptions& options);
-
-// `count` single characters: 0-9, or where that is too few the first of a-z, A-Z, 0-9.
-std::vector<std::string> symbol_texts(int64_t count);
-
-// How long the question of one example is.
-int64_t draw_length(const DataOptions& options, Split split, Choices& choices);
+// A kind of such questions, without what all of them read and check: how they are shared out
+// between training and validation.
+struct QuestionTask {
+  std::string name;
+  std::vector<std::string> keys;
+  std::function<void(const DataOptions&, OptionChecker&)> check;
+  std::function<Task(const DataOptions&)> make;
+  std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
+  bool validates_on_all = false;  // on every question that is held out, however many
+};
+TaskKind question_task(const QuestionTask& question);
 
 }  // namespace qkv

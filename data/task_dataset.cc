@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/batch_builder.h"
-#include "data/sources.h"
 #include "data/split.h"
+#include "data/task.h"
 
 namespace qkv {
 namespace {
@@ -15,8 +15,13 @@ constexpr int64_t kSmallSpace = 65536;
 
 class TaskDataset final : public Dataset {
  public:
-  TaskDataset(const DataOptions& options, Task task, Vocabulary vocabulary, uint64_t seed)
-      : Dataset(std::move(vocabulary)), options_(options), task_(std::move(task)), stream_(seed) {}
+  TaskDataset(const DataOptions& options, Task task, bool validates_on_all, Vocabulary vocabulary,
+              uint64_t seed)
+      : Dataset(std::move(vocabulary)),
+        options_(options),
+        task_(std::move(task)),
+        validates_on_all_(validates_on_all),
+        stream_(seed) {}
 
   absl::Status fill() {
     Listing listing = list_all(Split::kTraining, kSmallSpace);
@@ -30,14 +35,13 @@ class TaskDataset final : public Dataset {
     // draws seldom meet one that they have already.
     const auto enough =
         static_cast<int64_t>(4.0 * static_cast<double>(wanted) / (1.0 - options_.train_fraction));
-    listing =
-        list_all(Split::kValidation, task_.validate_on_all ? std::numeric_limits<int64_t>::max()
-                                                           : std::max(kSmallSpace, enough));
+    listing = list_all(Split::kValidation, validates_on_all_ ? std::numeric_limits<int64_t>::max()
+                                                             : std::max(kSmallSpace, enough));
     if (listing.complete) {
       if (listing.examples.empty()) return no_question("validation", listing.questions);
       validation_ = std::move(listing.examples);
       shuffle(validation_);
-      if (!task_.validate_on_all && validation_size() > wanted) {
+      if (!validates_on_all_ && validation_size() > wanted) {
         validation_.resize(static_cast<size_t>(wanted));
       }
     } else {
@@ -156,6 +160,7 @@ class TaskDataset final : public Dataset {
 
   DataOptions options_;
   Task task_;
+  bool validates_on_all_;
   RandomStream stream_;
   std::vector<Example> training_;  // all there are, where the space is small
   std::vector<Example> validation_;
@@ -164,12 +169,34 @@ class TaskDataset final : public Dataset {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,
-                                                           uint64_t seed) {
+                                                           bool validates_on_all, uint64_t seed) {
   auto vocabulary = Vocabulary::create(task.token_texts);
   if (!vocabulary.ok()) return vocabulary.status();
-  auto dataset = std::make_unique<TaskDataset>(options, std::move(task), *vocabulary, seed);
+  auto dataset =
+      std::make_unique<TaskDataset>(options, std::move(task), validates_on_all, *vocabulary, seed);
   if (absl::Status status = dataset->fill(); !status.ok()) return status;
   return dataset;
+}
+
+TaskKind question_task(const QuestionTask& question) {
+  // A task draws questions until one falls on the side it wants: neither side may be tiny.
+  const auto check = [question](const DataOptions& options, OptionChecker& checker) {
+    question.check(options, checker);
+    checker.range("train_fraction", options.train_fraction, 0.01, 0.99);
+    if (question.validates_on_all) return;
+    checker.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
+  };
+  const auto make = [question](const DataOptions& options, uint64_t seed) {
+    return make_task_dataset(options, question.make(options), question.validates_on_all, seed);
+  };
+  TaskKind kind = {.name = question.name,
+                   .keys = question.keys,
+                   .check = check,
+                   .make = make,
+                   .answer_length = question.answer_length};
+  kind.keys.emplace_back("train_fraction");
+  if (!question.validates_on_all) kind.keys.emplace_back("validation_examples");
+  return kind;
 }
 
 }  // namespace qkv

@@ -27,6 +27,7 @@ struct FixedName {
 // checkpoints, errors, profiles and traces. Calling it enters the scope of that name.
 template <FixedName kName, class Module>
 struct Child : Module {
+  using Module::Module;
   Child() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): it is the module, with its name
   Child(Module module) : Module(std::move(module)) {}

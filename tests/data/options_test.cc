@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "data/tasks/tasks.h"
+
 namespace qkv {
 namespace {
 

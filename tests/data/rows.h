@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/tasks/tasks.h"
 
 namespace qkv {
 

@@ -149,8 +149,7 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
 
 GenerationSpeed measure_generation(const Config& config, const Dataset& dataset) {
   kernels::set_num_threads(static_cast<int>(config.train.threads));
-  const Decoder model =
-      make_model(config, dataset.vocabulary().size(), dataset.context_length());
+  const Decoder model = make_model(config, dataset.vocabulary().size(), dataset.context_length());
   const auto tokens_per_second = [&](bool with_cache) {
     const auto write = [&] {
       KeyValueCache cache;

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "data/tasks/tasks.h"
 #include "train/config/config_fields.h"
 
 // What no field alone can say: which settings do not go together.

@@ -156,8 +156,8 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   return checkpoint;
 }
 
-absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
-                     const Decoder& model, Optimizer* optimizer) {
+absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Decoder& model,
+                     Optimizer* optimizer) {
   std::map<std::string, const Array*> arrays;
   for (const NamedArray& a : checkpoint.arrays) arrays[a.name] = &a.array;
   size_t used = 0;

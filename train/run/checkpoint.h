@@ -49,8 +49,8 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 
 // Copies the checkpoint's arrays into the model, and into the optimizer where one is given. Numbers
 // that are not finite are an error.
-absl::Status restore(const std::string& path, const Checkpoint& checkpoint,
-                     const Decoder& model, Optimizer* optimizer);
+absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Decoder& model,
+                     Optimizer* optimizer);
 
 // Says it where these are not the data that the run learned from; "" where they may be.
 std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset);

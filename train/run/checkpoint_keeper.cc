@@ -21,14 +21,7 @@ absl::Status CheckpointKeeper::report(const StepReport& step) {
   const Metrics& metrics = step.metrics;
   const bool numbered = interval_ > 0 && metrics.step % interval_ == 0;
   if (!step.evaluated && !numbered) return absl::OkStatus();
-  const bool finite = std::ranges::all_of(
-      parameters_, [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
-  if (!finite) {
-    return absl::DataLossError(
-        absl::StrCat("step ", metrics.step,
-                     ": a parameter is no longer a finite number; nothing of this step "
-                     "was saved. A lower learning_rate or more warmup_steps may help"));
-  }
+  if (absl::Status status = check_finite(metrics.step); !status.ok()) return status;
   if (metrics.val_loss && (state_.best_step == 0 || *metrics.val_loss < state_.best_val_loss)) {
     state_.best_val_loss = *metrics.val_loss;
     state_.best_step = metrics.step;
@@ -38,6 +31,16 @@ absl::Status CheckpointKeeper::report(const StepReport& step) {
     if (absl::Status status = save_(folder_.checkpoint(metrics.step)); !status.ok()) return status;
   }
   return save_(folder_.last_checkpoint());
+}
+
+absl::Status CheckpointKeeper::check_finite(int64_t step) const {
+  const bool finite = std::ranges::all_of(
+      parameters_, [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
+  if (finite) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("step ", step,
+                   ": a parameter is no longer a finite number; nothing of this step "
+                   "was saved. A lower learning_rate or more warmup_steps may help"));
 }
 
 }  // namespace qkv

@@ -22,8 +22,10 @@ class CheckpointKeeper final : public RunListener {
   CheckpointKeeper(const RunFolder& folder, int64_t interval,
                    std::vector<NamedParameter> parameters, RunState& state, Save save);
 
-  // Refuses to save parameters that are not finite numbers.
   absl::Status report(const StepReport& step) override;
+
+  // An error where a parameter is no longer a finite number, as which it is not saved.
+  absl::Status check_finite(int64_t step) const;
 
  private:
   const RunFolder& folder_;

@@ -17,8 +17,8 @@ std::string precision_note(const TrainOptions& options) {
 Decoder make_model(const Config& config, int64_t vocabulary_size, int64_t max_length) {
   const RandomStream random = RandomStream(config.seed).derive("initialization");
   return Decoder(config.model, vocabulary_size, max_length,
-                     Initializer(random, precision_dtype(config.train),
-                                 /*bf16_products=*/config.train.precision == "bf16"));
+                 Initializer(random, precision_dtype(config.train),
+                             /*bf16_products=*/config.train.precision == "bf16"));
 }
 
 }  // namespace qkv

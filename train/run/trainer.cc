@@ -25,9 +25,9 @@ Tensor rows(const Array& array, int64_t first, int64_t count) {  // [B, T] -> [c
 
 }  // namespace
 
-BatchLoss accumulate_gradients(const Decoder& model,
-                               const std::vector<NamedParameter>& parameters, const Batch& batch,
-                               int64_t pieces, double label_smoothing, ForwardContext& context) {
+BatchLoss accumulate_gradients(const Decoder& model, const std::vector<NamedParameter>& parameters,
+                               const Batch& batch, int64_t pieces, double label_smoothing,
+                               ForwardContext& context) {
   BatchLoss result;
   result.gradients.resize(parameters.size());
   const int64_t batch_size = batch.inputs.shape()[0];

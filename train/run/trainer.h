@@ -25,9 +25,9 @@ struct BatchLoss {
   double loss = 0;
   std::vector<Tensor> gradients;
 };
-BatchLoss accumulate_gradients(const Decoder& model,
-                               const std::vector<NamedParameter>& parameters, const Batch& batch,
-                               int64_t pieces, double label_smoothing, ForwardContext& context);
+BatchLoss accumulate_gradients(const Decoder& model, const std::vector<NamedParameter>& parameters,
+                               const Batch& batch, int64_t pieces, double label_smoothing,
+                               ForwardContext& context);
 
 // A model, its optimizer and its data, one step at a time. Step number k is a function of the
 // parameters, the optimizer's state and (config, k): that is why a resumed run is bit for bit the

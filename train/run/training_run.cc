@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_keeper.h"
@@ -273,6 +274,7 @@ absl::Status TrainingRun::explained(absl::Status status) {
 }
 
 absl::Status TrainingRun::stop(Progress& progress) {
+  if (absl::Status status = keeper_.check_finite(state_.step); !status.ok()) return status;
   if (absl::Status status = check_folder(); !status.ok()) return status;
   if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
   progress.say(absl::StrCat("stopped after step ", state_.step, " of ", config_.train.steps,

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "data/tasks/tasks.h"
 #include "absl/strings/str_cat.h"
 #include "tests/temporary_folder.h"
 #include "train/config/config.h"

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "data/tasks/tasks.h"
 #include "framework/core/storage.h"
 #include "framework/kernels/matmul.h"
 #include "framework/kernels/parallel.h"

@@ -6,8 +6,9 @@
 #include "absl/strings/str_split.h"
 #include "data/batch_builder.h"
 #include "data/file.h"
-#include "data/sources.h"
 #include "data/split.h"
+#include "data/tasks/files.h"
+#include "data/tasks/tasks.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -81,10 +82,7 @@ class LinesDataset final : public Dataset {
   RandomStream stream_;
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Dataset>> make_lines_dataset(const DataOptions& options,
-                                                            uint64_t seed) {
+absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed) {
   const auto text = read_text(options.path);
   if (!text.ok()) return text.status();
   const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, "\n"));
@@ -129,6 +127,26 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines_dataset(const DataOptions& o
   }
   return std::make_unique<LinesDataset>(*vocabulary, fingerprint_of(*text), std::move(training),
                                         std::move(validation), seed);
+}
+
+void check(const DataOptions& options, OptionChecker& check) {
+  check_path("lines", options, check);
+  check.range("train_fraction", options.train_fraction, 0.001, 0.999);
+  check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
+}
+
+}  // namespace
+
+// Each line of the file data.path is an example: it begins after a "\n" and has to end with one.
+// Lines of nothing but white space are left out. Validation asks each held-out line once, however
+// often the file has it. An error when the file cannot be read, a line is longer than a model
+// could want, or a side has no line.
+TaskKind lines_task() {
+  return {.name = "lines",
+          .keys = {"path", "train_fraction", "validation_examples"},
+          .check = check,
+          .make = make,
+          .answer_length = [](const DataOptions&, int64_t) { return kTextLength; }};
 }
 
 }  // namespace qkv

@@ -3,7 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "data/batch_builder.h"
 #include "data/file.h"
-#include "data/sources.h"
+#include "data/tasks/files.h"
+#include "data/tasks/tasks.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -86,10 +87,7 @@ absl::Status check_part(const DataOptions& options, const char* name, int64_t pa
       part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Dataset>> make_text_dataset(const DataOptions& options,
-                                                           uint64_t seed) {
+absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed) {
   const auto text = read_text(options.path);
   if (!text.ok()) return text.status();
 
@@ -106,6 +104,26 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_text_dataset(const DataOptions& op
   }
   return std::make_unique<TextDataset>(*vocabulary, fingerprint_of(*text), *std::move(tokens),
                                        training, options.length, seed);
+}
+
+void check(const DataOptions& options, OptionChecker& check) {
+  check_path("text", options, check);
+  check.range("length", options.length, 1, kMaxLength);
+  check.range("train_fraction", options.train_fraction, 0.001, 0.999);
+}
+
+}  // namespace
+
+// The characters of the file data.path. Its first train_fraction is for training, in windows at
+// random places; validation is the whole rest, cut into windows that follow one another, of which
+// the last may be shorter. The vocabulary is every character of the file. An error when the file
+// cannot be read or a part is shorter than one window and its targets.
+TaskKind text_task() {
+  return {.name = "text",
+          .keys = {"path", "length", "train_fraction"},
+          .check = check,
+          .make = make,
+          .answer_length = [](const DataOptions&, int64_t) { return kTextLength; }};
 }
 
 }  // namespace qkv

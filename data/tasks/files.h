@@ -1,0 +1,17 @@
+#pragma once
+
+#include "absl/strings/str_cat.h"
+#include "data/option_checker.h"
+
+// What tasks over a file of the user's have in common.
+namespace qkv {
+
+constexpr int64_t kTextLength = 200;  // tokens that make a good piece of text
+
+inline void check_path(const char* task, const DataOptions& options, OptionChecker& check) {
+  if (!options.path.empty()) return;
+  check.add("path", absl::StrCat("is missing: the task \"", task,
+                                 "\" reads a file; give one with --set data.path=FILE"));
+}
+
+}  // namespace qkv

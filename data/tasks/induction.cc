@@ -1,0 +1,62 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "data/tasks/symbols.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+Task make(const DataOptions& options) {
+  Task task;
+  task.token_texts = symbol_texts(options.alphabet);
+  task.training_length = 2 * options.length;
+  task.validation_length = 2 * longest_validation(options);
+
+  task.draw = [options, training_length = task.training_length,
+               validation_length = task.validation_length](Split split, Choices& choices) {
+    const int64_t length = draw_length(options, split, choices);
+    const Tokens segment = draw_distinct(length, options.alphabet, choices);
+    Example example;
+    const int64_t total = split == Split::kTraining ? training_length : validation_length;
+    for (int64_t i = 0; i < total; ++i) {
+      Tokens& part = i <= length ? example.prompt : example.answer;
+      part.push_back(segment[static_cast<size_t>(i % length)]);
+    }
+    return example;
+  };
+  return task;
+}
+
+void check(const DataOptions& options, OptionChecker& check) {
+  check_lengths(options, 2, check);
+  check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
+  const int64_t longest = std::max(options.length, options.validation_length);
+  if (options.alphabet <= kMaxAlphabet && options.alphabet < longest) {
+    check.add("alphabet",
+              absl::StrCat("must be at least the longest segment, ", longest,
+                           ", because its symbols are all different, not ", options.alphabet));
+  }
+}
+
+// What is left of a sequence of the greatest length.
+int64_t answer_length(const DataOptions& options, int64_t prompt_length) {
+  const int64_t longest = std::max(options.length, longest_validation(options));
+  return std::max<int64_t>(1, 2 * longest - prompt_length);
+}
+
+}  // namespace
+
+// qfmxqfmxqf: a segment of different symbols, repeated until the sequence is twice the greatest
+// length. Asked for is everything after the first symbol of the first repetition (here: fmxqf).
+// The length of the segment is drawn from min_length … length, so that no fixed distance back leads
+// to the answer.
+TaskKind induction_task() {
+  return question_task({.name = "induction",
+                        .keys = {"alphabet", "length", "min_length", "validation_length"},
+                        .check = check,
+                        .make = make,
+                        .answer_length = answer_length});
+}
+
+}  // namespace qkv

@@ -1,0 +1,45 @@
+#include "absl/strings/str_cat.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMaxModulus = 1000;
+
+Task make(const DataOptions& options) {
+  const int64_t modulus = options.modulus;
+
+  Task task;
+  for (int64_t i = 0; i < modulus; ++i) task.token_texts.push_back(absl::StrCat(i));
+  task.token_texts.emplace_back("+");
+  task.token_texts.emplace_back("=");
+  task.training_length = task.validation_length = 5;
+
+  task.draw = [modulus](Split, Choices& choices) {
+    const int64_t a = choices.below(modulus);
+    const int64_t b = choices.below(modulus);
+    const int64_t plus = modulus;
+    const int64_t equals = modulus + 1;
+    return Example{{a, plus, b, equals}, {(a + b) % modulus}};
+  };
+  return task;
+}
+
+void check(const DataOptions& options, OptionChecker& check) {
+  check.range("modulus", options.modulus, 2, kMaxModulus);
+}
+
+}  // namespace
+
+// 12 + 90 = 5 (modulo 97): each number is one token, as in Power et al. 2022, "Grokking". There are
+// modulus * modulus questions; training sees a share of them, validation asks all the others.
+TaskKind modular_addition_task() {
+  return question_task({.name = "modular_addition",
+                        .keys = {"modulus"},
+                        .check = check,
+                        .make = make,
+                        .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
+                        .validates_on_all = true});
+}
+
+}  // namespace qkv

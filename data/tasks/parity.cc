@@ -1,0 +1,23 @@
+#include <numeric>
+
+#include "data/tasks/symbols.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+Tokens answer(std::span<const int64_t> question) {
+  return {std::accumulate(question.begin(), question.end(), int64_t{0}) % 2};
+}
+
+}  // namespace
+
+// 10110=1: whether the number of ones is odd.
+TaskKind parity_task() {
+  return sequence_task({.name = "parity",
+                        .answer = answer,
+                        .answer_length = [](int64_t) { return int64_t{1}; },
+                        .alphabet = 2});
+}
+
+}  // namespace qkv

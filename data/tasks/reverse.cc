@@ -1,0 +1,18 @@
+#include "data/tasks/symbols.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+Tokens answer(std::span<const int64_t> question) {
+  return Tokens(question.rbegin(), question.rend());
+}
+
+}  // namespace
+
+// 31415=51413
+TaskKind reverse_task() {
+  return sequence_task({.name = "reverse", .answer = answer, .answer_length = std::identity()});
+}
+
+}  // namespace qkv

@@ -1,0 +1,22 @@
+#include <algorithm>
+
+#include "data/tasks/symbols.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+Tokens answer(std::span<const int64_t> question) {
+  Tokens sorted(question.begin(), question.end());
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
+}  // namespace
+
+// 31415=11345
+TaskKind sort_task() {
+  return sequence_task({.name = "sort", .answer = answer, .answer_length = std::identity()});
+}
+
+}  // namespace qkv
