@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/kernels/matrices.h"
 #include "framework/kernels/parallel.h"
 
 namespace qkv::kernels {
@@ -41,29 +42,12 @@ Memory::data_type data_type(DType dtype) {
   }
 }
 
-// One matrix or a batch of them: element (n, i, j) stands at n batch_stride + i row_stride +
-// j column_stride.
-struct Layout {
-  DType dtype;
-  int64_t batch, batch_stride, row_stride, column_stride;
-
-  auto operator<=>(const Layout&) const = default;
-
-  Memory::desc describe(int64_t batches, int64_t rows, int64_t columns) const {
-    if (batches == 1) return {{rows, columns}, data_type(dtype), {row_stride, column_stride}};
-    return {{batch, rows, columns}, data_type(dtype), {batch_stride, row_stride, column_stride}};
-  }
-};
-
-// All that a primitive depends on: c = a b + bias for `batch` matrices of [m, k] and [k, l].
-struct Problem {
-  int64_t batch, m, k, l;
-  Layout a, b, c;
-  bool has_bias;
-  DType bias_dtype;
-
-  auto operator<=>(const Problem&) const = default;
-};
+// What oneDNN multiplies has two axes, or three where there are several matrices.
+Memory::desc memory_of(const Matrices& x, bool several) {
+  const auto type = data_type(x.dtype);
+  if (!several) return {{x.rows, x.columns}, type, {x.row_stride, x.column_stride}};
+  return {{x.batch, x.rows, x.columns}, type, {x.batch_stride, x.row_stride, x.column_stride}};
+}
 
 // A primitive for one thread. Parallel work is shared out above it, in pieces that do not depend on
 // the number of threads, so that results don't either.
@@ -89,19 +73,14 @@ class OneThread {
   int before_;
 };
 
-Product create(const Problem& p) {
+Product create(const MatrixProduct& p) {
   const OneThread one_thread;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // a thread brings its own
-  const Memory::desc a = p.a.describe(p.batch, p.m, p.k);
-  const Memory::desc b = p.b.describe(p.batch, p.k, p.l);
-  const Memory::desc c = p.c.describe(p.batch, p.m, p.l);
-  Memory::desc bias;
-  if (p.has_bias) {
-    const auto type = data_type(p.bias_dtype);
-    bias = p.batch == 1 ? Memory::desc({1, p.l}, type, Memory::dims{p.l, 1})
-                        : Memory::desc({1, 1, p.l}, type, Memory::dims{p.l, p.l, 1});
-  }
+  const bool several = p.c.batch > 1;
+  const Memory::desc a = memory_of(p.a, several), b = memory_of(p.b, several);
+  const Memory::desc c = memory_of(p.c, several);
+  const Memory::desc bias = p.bias ? memory_of(*p.bias, several) : Memory::desc();
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc description(engine(), a, b, bias, c, attributes);
 #else
@@ -109,16 +88,6 @@ Product create(const Problem& p) {
                                                  engine());
 #endif
   return {description, dnnl::matmul(description), ++created};
-}
-
-std::shared_ptr<const Product> cached(const Problem& problem) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& cache = *new std::map<Problem, std::shared_ptr<const Product>>;
-  const std::lock_guard lock(mutex);
-  const auto found = cache.find(problem);
-  if (found != cache.end()) return found->second;
-  if (cache.size() >= kMaxCached) cache.clear();
-  return cache[problem] = std::make_shared<const Product>(create(problem));
 }
 
 // What a thread needs to run a product: the memory objects, whose addresses change at every call.
@@ -175,6 +144,20 @@ void run(const Product& product, const void* a, const void* b, const void* bias,
   calls.try_emplace(product.number, product).first->second.run(product, a, b, bias, c);
 }
 
+std::shared_ptr<const Product> cached(const MatrixProduct& any_description) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& cache = *new std::map<MatrixProduct, std::shared_ptr<const Product>>;
+  // oneDNN sees one description of a product. With AMX, 3.7 and 3.12 take bf16 [3, 1, 9] with
+  // strides {9, 1, 1} for something else than with {9, 9, 1}, and the first primitive that is made
+  // for either of the two serves both.
+  const MatrixProduct p = canonical(any_description);
+  const std::lock_guard lock(mutex);
+  const auto found = cache.find(p);
+  if (found != cache.end()) return found->second;
+  if (cache.size() >= kMaxCached) cache.clear();
+  return cache[p] = std::make_shared<const Product>(create(p));
+}
+
 // Which size is cut into pieces, and how long a piece is.
 enum class Cut { batch, rows, columns, depth };
 struct Pieces {
@@ -182,10 +165,11 @@ struct Pieces {
   int64_t size, length;
 };
 
-Pieces cut(const Problem& p) {
+Pieces cut(const MatrixProduct& p) {
   constexpr int64_t kFlops = 4'000'000;  // worth a piece: 10 to 20 microseconds
+  const int64_t batch = p.c.batch, m = p.c.rows, k = p.a.columns, l = p.c.columns;
   // To read b takes as long as some 32 rows of products by it.
-  const int64_t flops = 2 * p.batch * std::max<int64_t>(p.m, 32) * p.k * p.l;
+  const int64_t flops = 2 * batch * std::max<int64_t>(m, 32) * k * l;
   const auto length = [&](int64_t size, int64_t most_pieces, int64_t multiple) {
     const int64_t wanted =
         std::clamp<int64_t>(flops / kFlops, 1, std::max<int64_t>(most_pieces, 1));
@@ -194,51 +178,71 @@ Pieces cut(const Problem& p) {
     const int64_t even = (size + pieces - 1) / pieces;
     return (even + multiple - 1) / multiple * multiple;
   };
-  if (p.batch >= 8 || p.batch > p.m) return {Cut::batch, p.batch, length(p.batch, 16, 1)};
+  if (batch >= 8 || batch > m) return {Cut::batch, batch, length(batch, 16, 1)};
+  const bool transposed_a = p.a.row_stride == 1;
   // oneDNN rearranges both operands when a is transposed. Pieces of the sum share nothing, so that
   // each is rearranged once; that pays where the sum is long and the results to add are small.
-  if (p.a.dtype == DType::bf16 && p.a.row_stride == 1 && p.m * p.l <= 16384 && p.k >= 1024 &&
-      p.batch == 1 && !p.has_bias && p.c.dtype == DType::f32) {
-    return {Cut::depth, p.k, length(p.k, std::min<int64_t>(p.k / 512, 8), 16)};
+  if (p.a.dtype == DType::bf16 && transposed_a && m * l <= 16384 && k >= 1024 && batch == 1 &&
+      !p.bias && p.c.dtype == DType::f32) {
+    return {Cut::depth, k, length(k, std::min<int64_t>(k / 512, 8), 16)};
   }
   // Each piece reads the other matrix whole, and rearranges it: not too many. With a transposed a
   // that costs most.
-  const int64_t size = std::max(p.m, p.l);
-  const bool transposed_a = p.a.row_stride == 1;
+  const int64_t size = std::max(m, l);
   const int64_t few = transposed_a ? std::clamp<int64_t>(size / 128, 2, 8) : 8;
   const int64_t most_pieces = std::max(std::min(few, size / 32), size / 256);
-  return {p.m >= p.l ? Cut::rows : Cut::columns, size, length(size, most_pieces, 16)};
+  return {m >= l ? Cut::rows : Cut::columns, size, length(size, most_pieces, 16)};
 }
 
-Problem problem_of(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
-                   const Array* bias, const Array& c) {
-  Problem p{.batch = c.shape()[0],
-            .m = c.shape()[1],
-            .k = a.shape()[transpose_a ? 1 : 2],
-            .l = c.shape()[2],
-            .a = {},
-            .b = {},
-            .c = {},
-            .has_bias = bias != nullptr,
-            .bias_dtype = bias ? bias->dtype() : DType::f32};
-  // Rows of several products by the same b are rows of one product.
-  const bool one_product = b.shape()[0] == 1 && a.shape()[0] == p.batch && !transpose_a;
-  if (one_product) {
-    p.m *= p.batch;
-    p.batch = 1;
+Matrices matrices_of(const Array& x, bool transposed) {
+  const int64_t batch = x.shape()[0], rows = x.shape()[1], columns = x.shape()[2];
+  Matrices result = {x.dtype(), batch, rows, columns, rows * columns, columns, 1};
+  if (transposed) {
+    std::swap(result.rows, result.columns);
+    std::swap(result.row_stride, result.column_stride);
   }
-  const auto layout = [&](const Array& x, bool transposed) {
-    const int64_t width = x.shape()[2];
-    const int64_t batch = one_product ? 1 : x.shape()[0];
-    return Layout{.dtype = x.dtype(),
-                  .batch = batch,
-                  .batch_stride = p.batch == 1 ? 0 : x.shape()[1] * width,
-                  .row_stride = transposed ? 1 : width,
-                  .column_stride = transposed ? width : 1};
+  return result;
+}
+
+MatrixProduct product_of(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
+                         const Array* bias, const Array& c) {
+  MatrixProduct p = {.a = matrices_of(a, transpose_a),
+                     .b = matrices_of(b, transpose_b),
+                     .c = matrices_of(c, false),
+                     .bias = {}};
+  if (bias) p.bias = matrices_of(bias->reshaped({1, 1, bias->size()}), false);
+  p = canonical(p);
+  // Rows of several products by the same b are rows of one product, where they follow each other.
+  const auto follow = [&](const Matrices& x) {
+    return x.batch == p.c.batch && x.batch_stride == x.rows * x.row_stride;
   };
-  p.a = layout(a, transpose_a);
-  p.b = layout(b, transpose_b);
-  p.c = layout(c, false);
+  if (p.b.batch == 1 && follow(p.a) && follow(p.c)) {
+    for (Matrices* x : {&p.a, &p.c}) {
+      x->rows *= x->batch;
+      x->batch = 1;
+    }
+  }
+  return p;
+}
+
+// The first piece of such a length.
+MatrixProduct piece_of(const MatrixProduct& whole, Cut where, int64_t length) {
+  MatrixProduct p = whole;
+  switch (where) {
+    case Cut::batch:
+      for (Matrices* x : {&p.a, &p.b, &p.c}) x->batch = std::min(x->batch, length);
+      break;
+    case Cut::rows:
+      p.a.rows = p.c.rows = length;
+      break;
+    case Cut::columns:
+      p.b.columns = p.c.columns = length;
+      if (p.bias) p.bias->columns = length;
+      break;
+    case Cut::depth:
+      p.a.columns = p.b.rows = length;
+      break;
+  }
   return p;
 }
 
@@ -266,29 +270,17 @@ const std::byte* at(const Array& x, int64_t element) {
 
 void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
                  const Array* bias, Array& c) {
-  const Problem whole = problem_of(a, b, transpose_a, transpose_b, bias, c);
+  const MatrixProduct whole = product_of(a, b, transpose_a, transpose_b, bias, c);
   const Pieces chosen = cut(whole);  // a lambda cannot capture a structured binding everywhere
   const Cut where = chosen.where;
   const int64_t size = chosen.size, length = chosen.length;
   const int64_t pieces = (size + length - 1) / length;
   const bool sums = where == Cut::depth && pieces > 1;
-  Array results = sums ? Array({pieces, whole.m, whole.l}, c.dtype()) : c;
-  // Every piece but the last has the same size.
-  const auto piece_of = [&](int64_t piece_length) {
-    Problem p = whole;
-    if (where == Cut::rows) p.m = piece_length;
-    if (where == Cut::columns) p.l = piece_length;
-    if (where == Cut::depth) p.k = piece_length;
-    if (where == Cut::batch) {
-      p.batch = p.c.batch = piece_length;
-      p.a.batch = std::min(p.a.batch, piece_length);
-      p.b.batch = std::min(p.b.batch, piece_length);
-    }
-    return cached(p);
-  };
   try {
-    const auto last = piece_of(size - (pieces - 1) * length);
-    const auto other = pieces > 1 ? piece_of(length) : last;
+    // Every piece but the last has the same size.
+    const auto last = cached(piece_of(whole, where, size - (pieces - 1) * length));
+    const auto other = pieces > 1 ? cached(piece_of(whole, where, length)) : last;
+    Array results = sums ? Array({pieces, whole.c.rows, whole.c.columns}, c.dtype()) : c;
     void* out = results.mutable_raw();
     parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
       for (int64_t piece = begin; piece < end; ++piece) {
@@ -304,7 +296,7 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
         } else if (where == Cut::depth) {
           skip_a = start * whole.a.column_stride;
           skip_b = start * whole.b.row_stride;
-          skip_c = piece * whole.m * whole.l;
+          skip_c = piece * c.size();
         } else {
           skip_a = whole.a.batch > 1 ? start * whole.a.batch_stride : 0;
           skip_b = whole.b.batch > 1 ? start * whole.b.batch_stride : 0;
@@ -315,10 +307,10 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
             static_cast<std::byte*>(out) + (at(results, skip_c) - at(results, 0)));
       }
     });
+    if (sums) add_up(results, c);
   } catch (const dnnl::error& error) {
     fail(absl::StrCat("matmul: ", a.describe(), " by ", b.describe(), ": oneDNN: ", error.what()));
   }
-  if (sums) add_up(results, c);
 }
 
 bool dnnl_multiplies_bf16() {

@@ -45,21 +45,26 @@ Array defined(const Case& p, const Array& a, const Array& b, const Array& bias) 
   return c;
 }
 
+// Sizes m, k, l: every combination of axes of length 1, and such as are no multiple of anything.
+std::vector<Shape> sizes() {
+  std::vector<Shape> result = {{5, 7, 3},    {64, 32, 48}, {70, 65, 130},
+                               {257, 40, 9}, {4, 0, 3},    {0, 2, 3},
+                               {3, 2, 0}};
+  for (const int64_t m : {1, 9, 33}) {
+    for (const int64_t k : {1, 9, 34}) {
+      for (const int64_t l : {1, 2, 17}) result.push_back({m, k, l});
+    }
+  }
+  return result;
+}
+
 std::vector<Case> cases() {
   std::vector<Case> result;
   for (const auto& [batch_a, batch_b] : {std::pair{1, 1}, {3, 3}, {3, 1}, {1, 3}}) {
-    for (const auto& [m, k, l] : {std::tuple{1, 1, 1},
-                                  {5, 7, 3},
-                                  {1, 9, 17},
-                                  {33, 1, 2},
-                                  {64, 32, 48},
-                                  {70, 65, 130},
-                                  {4, 0, 3},
-                                  {0, 2, 3},
-                                  {3, 2, 0}}) {
+    for (const Shape& s : sizes()) {
       for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
-        result.push_back(
-            {batch_a, batch_b, m, k, l, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0});
+        result.push_back({batch_a, batch_b, s[0], s[1], s[2], (flags & 1) != 0, (flags & 2) != 0,
+                          (flags & 4) != 0});
       }
     }
   }
@@ -68,22 +73,24 @@ std::vector<Case> cases() {
 
 TEST(Matmul, IsItsDefinitionInEveryTypeForEveryFlag) {
   for (const Case& p : cases()) {
-    SCOPED_TRACE(left(p).to_string() + " by " + right(p).to_string());
+    SCOPED_TRACE(left(p).to_string() + (p.transpose_a ? " transposed by " : " by ") +
+                 right(p).to_string() + (p.transpose_b ? " transposed" : ""));
     const Array a = normal(left(p), 1), b = normal(right(p), 2), bias = normal(Shape{p.l}, 3);
-    const Array expected = defined(p, a, b, bias);
-    for (const DType dtype : {DType::f64, DType::f32}) {
-      const Array bias_as = as(dtype, bias);
-      Array c(expected.shape(), dtype);
-      matmul(as(dtype, a), as(dtype, b), p.transpose_a, p.transpose_b,
+    const auto product = [&](DType operands, DType sums) {
+      const Array bias_as = as(sums == DType::bf16 ? DType::f32 : sums, bias);
+      Array c(Shape{std::max(p.batch_a, p.batch_b), p.m, p.l}, sums);
+      matmul(as(operands, a), as(operands, b), p.transpose_a, p.transpose_b,
              p.has_bias ? &bias_as : nullptr, c);
-      expect_close(c, expected, dtype == DType::f64 ? 1e-13 : 1e-5);
-    }
+      return c;
+    };
+    const Array expected = defined(p, a, b, bias);
+    expect_close(product(DType::f64, DType::f64), expected, 1e-13);
+    expect_close(product(DType::f32, DType::f32), expected, 1e-5);
     // bf16 operands: the products are exact in f32, so only the operands' rounding is to be seen.
-    const Array a16 = as(DType::bf16, a), b16 = as(DType::bf16, b), bias32 = as(DType::f32, bias);
-    const Array exact = defined(p, as(DType::f64, a16), as(DType::f64, b16), bias);
-    Array c(expected.shape(), DType::f32);
-    matmul(a16, b16, p.transpose_a, p.transpose_b, p.has_bias ? &bias32 : nullptr, c);
-    expect_close(c, exact, 1e-5);
+    const Array exact = defined(p, as(DType::f64, as(DType::bf16, a)),
+                                as(DType::f64, as(DType::bf16, b)), bias);
+    expect_close(product(DType::bf16, DType::f32), exact, 1e-5);
+    expect_close(product(DType::bf16, DType::bf16), exact, 0x1p-8 + 1e-5);
   }
 }
 
@@ -118,6 +125,27 @@ TEST(Matmul, CreatesNoPrimitiveForAShapeItHasSeen) {
   EXPECT_GT(created, 0);
   for (int i = 0; i < 10; ++i) matmul(a.copy(), b.copy(), false, false, nullptr, c);
   EXPECT_EQ(primitives_created(), created);
+}
+
+TEST(Matmul, OneProductIsOnePrimitiveInWhateverWayItIsDescribed) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const auto create = [dtype](const Shape& a, bool transpose_a, const Shape& b, bool transpose_b) {
+      const int64_t before = primitives_created();
+      Array c({std::max(a[0], b[0]), a[transpose_a ? 2 : 1], b[transpose_b ? 1 : 2]}, DType::f32);
+      matmul(as(dtype, normal(a, 1)), as(dtype, normal(b, 2)), transpose_a, transpose_b, nullptr,
+             c);
+      return primitives_created() - before;
+    };
+    EXPECT_EQ(create({3, 1, 19}, false, {3, 19, 6}, false), 1);
+    EXPECT_EQ(create({3, 19, 1}, true, {3, 19, 6}, false), 0);
+    EXPECT_EQ(create({3, 6, 19}, false, {3, 19, 1}, false), 1);
+    EXPECT_EQ(create({3, 6, 19}, false, {3, 1, 19}, true), 0);
+    EXPECT_EQ(create({3, 6, 1}, false, {3, 1, 19}, false), 1);
+    EXPECT_EQ(create({3, 1, 6}, true, {3, 19, 1}, true), 0);
+    // Rows of three products by the same matrix are three rows of one.
+    EXPECT_EQ(create({1, 3, 19}, false, {1, 19, 6}, false), 1);
+    EXPECT_EQ(create({3, 19, 1}, true, {1, 19, 6}, false), 0);
+  }
 }
 
 TEST(Matmul, HasTheSameBitsForAnyThreads) {

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "framework/core/dtype.h"
+
+namespace qkv::kernels {
+
+// A batch of matrices in memory: element (n, i, j) stands n batch_stride + i row_stride +
+// j column_stride elements after the first. A transposed matrix has its strides exchanged.
+struct Matrices {
+  DType dtype = DType::f32;
+  int64_t batch = 1, rows = 1, columns = 1;
+  int64_t batch_stride = 1, row_stride = 1, column_stride = 1;
+
+  auto operator<=>(const Matrices&) const = default;
+
+  int64_t extent() const {  // from the first element to behind the last
+    return (batch - 1) * batch_stride + (rows - 1) * row_stride + (columns - 1) * column_stride + 1;
+  }
+};
+
+// c = a b for each matrix of c, plus the one row of the bias. An operand with a batch of 1 serves
+// them all.       a [N, M, K], b [N, K, L], c [N, M, L], bias [1, 1, L]
+struct MatrixProduct {
+  Matrices a, b, c;
+  std::optional<Matrices> bias;
+
+  auto operator<=>(const MatrixProduct&) const = default;
+};
+
+// Nobody ever steps along an axis of length 1, so that its stride may be any number, and one matrix
+// can be described in many ways. This is the one that stands for all: the stride that the axis has
+// in a dense row-major array or, where neighbours in a row stand apart, in a transposed one.
+inline Matrices canonical(Matrices x) {
+  if (x.columns == 1) x.column_stride = 1;
+  if (x.rows == 1) x.row_stride = x.column_stride == 1 ? x.columns : 1;
+  if (x.batch == 1) x.batch_stride = std::max(x.rows * x.row_stride, x.columns * x.column_stride);
+  return x;
+}
+
+inline MatrixProduct canonical(MatrixProduct p) {
+  for (Matrices* x : {&p.a, &p.b, &p.c}) *x = canonical(*x);
+  if (p.bias) p.bias = canonical(*p.bias);
+  return p;
+}
+
+}  // namespace qkv::kernels
