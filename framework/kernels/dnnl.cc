@@ -5,17 +5,21 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cstdio>
 #include <dnnl.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "framework/kernels/matrices.h"
 #include "framework/kernels/parallel.h"
+#include "framework/kernels/product_check.h"
 
 namespace qkv::kernels {
 namespace {
@@ -54,7 +58,8 @@ Memory::desc memory_of(const Matrices& x, bool several) {
 struct Product {
   dnnl::matmul::primitive_desc description;
   dnnl::matmul primitive;
-  int64_t number;  // unlike that of any other
+  int64_t number;     // unlike that of any other
+  bool right = true;  // whether it gives what it says
 };
 
 // Makes oneDNN use the calling thread alone.
@@ -144,6 +149,25 @@ void run(const Product& product, const void* a, const void* b, const void* bias,
   calls.try_emplace(product.number, product).first->second.run(product, a, b, bias, c);
 }
 
+std::string describe(const Matrices& x) {
+  return absl::StrFormat("%s[%d, %d, %d] (strides %d, %d, %d)", dtype_name(x.dtype), x.batch,
+                         x.rows, x.columns, x.batch_stride, x.row_stride, x.column_stride);
+}
+
+// Once for all of them: where one product is wrong, others are.
+void warn_of(const MatrixProduct& p, const Product& product) {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  const dnnl_version_t& version = *dnnl::version();
+  absl::FPrintF(stderr,
+                "warning: oneDNN %d.%d.%d (%s) multiplies %s by %s into %s%s wrongly on this "
+                "processor; such products are computed in another way, right and slower\n",
+                version.major, version.minor, version.patch, product.description.impl_info_str(),
+                describe(p.a), describe(p.b), describe(p.c), p.bias ? " with a bias" : "");
+}
+
+// The primitive for a product, put to the test when it is made: no version of oneDNN is known to be
+// right on a processor that came after it.
 std::shared_ptr<const Product> cached(const MatrixProduct& any_description) {
   static std::mutex& mutex = *new std::mutex;
   static auto& cache = *new std::map<MatrixProduct, std::shared_ptr<const Product>>;
@@ -155,7 +179,11 @@ std::shared_ptr<const Product> cached(const MatrixProduct& any_description) {
   const auto found = cache.find(p);
   if (found != cache.end()) return found->second;
   if (cache.size() >= kMaxCached) cache.clear();
-  return cache[p] = std::make_shared<const Product>(create(p));
+  const auto product = std::make_shared<Product>(create(p));
+  product->right = multiplies_rightly(p, [&](const void* a, const void* b, const void* bias,
+                                             void* c) { run(*product, a, b, bias, c); });
+  if (!product->right) warn_of(p, *product);
+  return cache[p] = product;
 }
 
 // Which size is cut into pieces, and how long a piece is.
@@ -268,7 +296,7 @@ const std::byte* at(const Array& x, int64_t element) {
 
 }  // namespace
 
-void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
+bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
                  const Array* bias, Array& c) {
   const MatrixProduct whole = product_of(a, b, transpose_a, transpose_b, bias, c);
   const Pieces chosen = cut(whole);  // a lambda cannot capture a structured binding everywhere
@@ -280,6 +308,7 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
     // Every piece but the last has the same size.
     const auto last = cached(piece_of(whole, where, size - (pieces - 1) * length));
     const auto other = pieces > 1 ? cached(piece_of(whole, where, length)) : last;
+    if (!last->right || !other->right) return false;
     Array results = sums ? Array({pieces, whole.c.rows, whole.c.columns}, c.dtype()) : c;
     void* out = results.mutable_raw();
     parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
@@ -308,6 +337,7 @@ void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
       }
     });
     if (sums) add_up(results, c);
+    return true;
   } catch (const dnnl::error& error) {
     fail(absl::StrCat("matmul: ", a.describe(), " by ", b.describe(), ": oneDNN: ", error.what()));
   }

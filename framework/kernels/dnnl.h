@@ -7,9 +7,11 @@
 namespace qkv::kernels {
 
 // One product of matmul on oneDNN; the shapes and flags are those of matmul.h, none is empty.
+// False, and c is left alone, where oneDNN turned out to be wrong about such products when it was
+// put to the test at the first of them; the first time of all, a line on standard error says so.
 // The only room that names oneDNN is dnnl.cc.
-void dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
-                 const Array* bias, Array& c);
+[[nodiscard]] bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
+                               const Array* bias, Array& c);
 
 // Whether the processor has instructions for bf16 products, and oneDNN may use them
 // (ONEDNN_MAX_CPU_ISA).

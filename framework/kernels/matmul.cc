@@ -80,6 +80,23 @@ Array as_f32(const Array& x) {
   return y;
 }
 
+void multiply(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
+              Array& c) {
+  if (a.dtype() == DType::f32 || (a.dtype() == DType::bf16 && bf16_products_are_fast())) {
+    if (dnnl_matmul(a, b, transpose_a, transpose_b, bias, c)) return;
+  }
+  if (a.dtype() == DType::bf16) {  // the same numbers as f32
+    Array wide = c.dtype() == DType::f32 ? c : Array(c.shape(), DType::f32);
+    multiply(as_f32(a), as_f32(b), transpose_a, transpose_b, bias, wide);
+    if (c.dtype() != DType::f32) cast(wide, c);
+    return;
+  }
+  const Array left = transpose_a ? with_last_axes_swapped(a) : a;
+  const Array right = transpose_b ? with_last_axes_swapped(b) : b;
+  dispatch_floating("matmul", a.dtype(),
+                    [&]<class T>(T) { matmul_loops<T>(left, right, bias, c); });
+}
+
 }  // namespace
 
 void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
@@ -102,20 +119,7 @@ void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, 
     cast(*bias, start);
     return broadcast(start, c);
   }
-  if (a.dtype() == DType::bf16 && !bf16_products_are_fast()) {
-    if (c.dtype() == DType::f32) {
-      return dnnl_matmul(as_f32(a), as_f32(b), transpose_a, transpose_b, bias, c);
-    }
-    Array wide(c.shape(), DType::f32);
-    dnnl_matmul(as_f32(a), as_f32(b), transpose_a, transpose_b, bias, wide);
-    return cast(wide, c);
-  }
-  if (a.dtype() == DType::f64) {
-    matmul_loops<double>(transpose_a ? with_last_axes_swapped(a) : a,
-                         transpose_b ? with_last_axes_swapped(b) : b, bias, c);
-  } else {
-    dnnl_matmul(a, b, transpose_a, transpose_b, bias, c);
-  }
+  multiply(a, b, transpose_a, transpose_b, bias, c);
 }
 
 bool bf16_products_are_fast() {

@@ -47,9 +47,8 @@ Array defined(const Case& p, const Array& a, const Array& b, const Array& bias) 
 
 // Sizes m, k, l: every combination of axes of length 1, and such as are no multiple of anything.
 std::vector<Shape> sizes() {
-  std::vector<Shape> result = {{5, 7, 3},    {64, 32, 48}, {70, 65, 130},
-                               {257, 40, 9}, {4, 0, 3},    {0, 2, 3},
-                               {3, 2, 0}};
+  std::vector<Shape> result = {{5, 7, 3}, {64, 32, 48}, {70, 65, 130}, {257, 40, 9},
+                               {4, 0, 3}, {0, 2, 3},    {3, 2, 0}};
   for (const int64_t m : {1, 9, 33}) {
     for (const int64_t k : {1, 9, 34}) {
       for (const int64_t l : {1, 2, 17}) result.push_back({m, k, l});
@@ -87,8 +86,8 @@ TEST(Matmul, IsItsDefinitionInEveryTypeForEveryFlag) {
     expect_close(product(DType::f64, DType::f64), expected, 1e-13);
     expect_close(product(DType::f32, DType::f32), expected, 1e-5);
     // bf16 operands: the products are exact in f32, so only the operands' rounding is to be seen.
-    const Array exact = defined(p, as(DType::f64, as(DType::bf16, a)),
-                                as(DType::f64, as(DType::bf16, b)), bias);
+    const Array exact =
+        defined(p, as(DType::f64, as(DType::bf16, a)), as(DType::f64, as(DType::bf16, b)), bias);
     expect_close(product(DType::bf16, DType::f32), exact, 1e-5);
     expect_close(product(DType::bf16, DType::bf16), exact, 0x1p-8 + 1e-5);
   }
@@ -129,7 +128,8 @@ TEST(Matmul, CreatesNoPrimitiveForAShapeItHasSeen) {
 
 TEST(Matmul, OneProductIsOnePrimitiveInWhateverWayItIsDescribed) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    const auto create = [dtype](const Shape& a, bool transpose_a, const Shape& b, bool transpose_b) {
+    const auto create = [dtype](const Shape& a, bool transpose_a, const Shape& b,
+                                bool transpose_b) {
       const int64_t before = primitives_created();
       Array c({std::max(a[0], b[0]), a[transpose_a ? 2 : 1], b[transpose_b ? 1 : 2]}, DType::f32);
       matmul(as(dtype, normal(a, 1)), as(dtype, normal(b, 2)), transpose_a, transpose_b, nullptr,
@@ -145,6 +145,9 @@ TEST(Matmul, OneProductIsOnePrimitiveInWhateverWayItIsDescribed) {
     // Rows of three products by the same matrix are three rows of one.
     EXPECT_EQ(create({1, 3, 19}, false, {1, 19, 6}, false), 1);
     EXPECT_EQ(create({3, 19, 1}, true, {1, 19, 6}, false), 0);
+    // Of 193 columns in four pieces, one is left for the last.
+    EXPECT_EQ(create({1, 1, 1500}, false, {1, 1500, 1}, false), 1);
+    EXPECT_EQ(create({1, 1, 1500}, false, {1, 193, 1500}, true), 1);
   }
 }
 
