@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdio>
 #include <dnnl.hpp>
 #include <map>
@@ -12,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +20,7 @@
 #include "framework/kernels/matrices.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_check.h"
+#include "framework/kernels/product_pieces.h"
 
 namespace qkv::kernels {
 namespace {
@@ -46,6 +47,14 @@ Memory::data_type data_type(DType dtype) {
   }
 }
 
+// Whether the processor has such instructions, and oneDNN may use them.
+bool may_use(dnnl::cpu_isa instructions) {
+  // The bits of a set of instructions hold those of every set that it includes.
+  const auto available = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto needed = static_cast<unsigned>(instructions);
+  return (available & needed) == needed;
+}
+
 // What oneDNN multiplies has two axes, or three where there are several matrices.
 Memory::desc memory_of(const Matrices& x, bool several) {
   const auto type = data_type(x.dtype);
@@ -58,8 +67,7 @@ Memory::desc memory_of(const Matrices& x, bool several) {
 struct Product {
   dnnl::matmul::primitive_desc description;
   dnnl::matmul primitive;
-  int64_t number;     // unlike that of any other
-  bool right = true;  // whether it gives what it says
+  int64_t number;  // unlike that of any other
 };
 
 // Makes oneDNN use the calling thread alone.
@@ -166,8 +174,14 @@ void warn_of(const MatrixProduct& p, const Product& product) {
                 describe(p.a), describe(p.b), describe(p.c), p.bias ? " with a bias" : "");
 }
 
-// The primitive for a product, put to the test when it is made: no version of oneDNN is known to be
-// right on a processor that came after it.
+// With AMX, 2.6 and 2.7 end the program with an illegal instruction where sums of bf16 have 63
+// terms (oneDNN issue 1661). That cannot be tried out.
+bool may_crash(const MatrixProduct& p) {
+  return p.a.dtype == DType::bf16 && p.a.columns == 63 && may_use(dnnl::cpu_isa::avx512_core_amx);
+}
+
+// The primitive for a product; null where oneDNN is wrong about it. Each is put to the test when it
+// is made: no version of oneDNN is known to be right on a processor that came after it.
 std::shared_ptr<const Product> cached(const MatrixProduct& any_description) {
   static std::mutex& mutex = *new std::mutex;
   static auto& cache = *new std::map<MatrixProduct, std::shared_ptr<const Product>>;
@@ -179,47 +193,16 @@ std::shared_ptr<const Product> cached(const MatrixProduct& any_description) {
   const auto found = cache.find(p);
   if (found != cache.end()) return found->second;
   if (cache.size() >= kMaxCached) cache.clear();
-  const auto product = std::make_shared<Product>(create(p));
-  product->right = multiplies_rightly(p, [&](const void* a, const void* b, const void* bias,
-                                             void* c) { run(*product, a, b, bias, c); });
-  if (!product->right) warn_of(p, *product);
-  return cache[p] = product;
-}
-
-// Which size is cut into pieces, and how long a piece is.
-enum class Cut { batch, rows, columns, depth };
-struct Pieces {
-  Cut where;
-  int64_t size, length;
-};
-
-Pieces cut(const MatrixProduct& p) {
-  constexpr int64_t kFlops = 4'000'000;  // worth a piece: 10 to 20 microseconds
-  const int64_t batch = p.c.batch, m = p.c.rows, k = p.a.columns, l = p.c.columns;
-  // To read b takes as long as some 32 rows of products by it.
-  const int64_t flops = 2 * batch * std::max<int64_t>(m, 32) * k * l;
-  const auto length = [&](int64_t size, int64_t most_pieces, int64_t multiple) {
-    const int64_t wanted =
-        std::clamp<int64_t>(flops / kFlops, 1, std::max<int64_t>(most_pieces, 1));
-    // A power of two shares evenly among 2, 4, 8, … threads.
-    const auto pieces = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
-    const int64_t even = (size + pieces - 1) / pieces;
-    return (even + multiple - 1) / multiple * multiple;
+  if (may_crash(p)) return cache[p] = nullptr;
+  auto product = std::make_shared<const Product>(create(p));
+  const auto multiply = [&](const void* a, const void* b, const void* bias, void* c) {
+    run(*product, a, b, bias, c);
   };
-  if (batch >= 8 || batch > m) return {Cut::batch, batch, length(batch, 16, 1)};
-  const bool transposed_a = p.a.row_stride == 1;
-  // oneDNN rearranges both operands when a is transposed. Pieces of the sum share nothing, so that
-  // each is rearranged once; that pays where the sum is long and the results to add are small.
-  if (p.a.dtype == DType::bf16 && transposed_a && m * l <= 16384 && k >= 1024 && batch == 1 &&
-      !p.bias && p.c.dtype == DType::f32) {
-    return {Cut::depth, k, length(k, std::min<int64_t>(k / 512, 8), 16)};
+  if (!multiplies_rightly(p, multiply)) {
+    warn_of(p, *product);
+    product = nullptr;
   }
-  // Each piece reads the other matrix whole, and rearranges it: not too many. With a transposed a
-  // that costs most.
-  const int64_t size = std::max(m, l);
-  const int64_t few = transposed_a ? std::clamp<int64_t>(size / 128, 2, 8) : 8;
-  const int64_t most_pieces = std::max(std::min(few, size / 32), size / 256);
-  return {m >= l ? Cut::rows : Cut::columns, size, length(size, most_pieces, 16)};
+  return cache[p] = product;
 }
 
 Matrices matrices_of(const Array& x, bool transposed) {
@@ -253,27 +236,6 @@ MatrixProduct product_of(const Array& a, const Array& b, bool transpose_a, bool 
   return p;
 }
 
-// The first piece of such a length.
-MatrixProduct piece_of(const MatrixProduct& whole, Cut where, int64_t length) {
-  MatrixProduct p = whole;
-  switch (where) {
-    case Cut::batch:
-      for (Matrices* x : {&p.a, &p.b, &p.c}) x->batch = std::min(x->batch, length);
-      break;
-    case Cut::rows:
-      p.a.rows = p.c.rows = length;
-      break;
-    case Cut::columns:
-      p.b.columns = p.c.columns = length;
-      if (p.bias) p.bias->columns = length;
-      break;
-    case Cut::depth:
-      p.a.columns = p.b.rows = length;
-      break;
-  }
-  return p;
-}
-
 // c = sum of results[i] over i
 void add_up(const Array& results, Array& c) {
   const int64_t size = c.size();
@@ -293,47 +255,29 @@ const std::byte* at(const Array& x, int64_t element) {
   return static_cast<const std::byte*>(x.raw()) +
          element * static_cast<int64_t>(dtype_bytes(x.dtype()));
 }
+std::byte* at(Array& x, int64_t element) {
+  return const_cast<std::byte*>(at(std::as_const(x), element));
+}
 
 }  // namespace
 
 bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
                  const Array* bias, Array& c) {
   const MatrixProduct whole = product_of(a, b, transpose_a, transpose_b, bias, c);
-  const Pieces chosen = cut(whole);  // a lambda cannot capture a structured binding everywhere
-  const Cut where = chosen.where;
-  const int64_t size = chosen.size, length = chosen.length;
-  const int64_t pieces = (size + length - 1) / length;
-  const bool sums = where == Cut::depth && pieces > 1;
+  const Pieces pieces = cut(whole);
+  const int64_t count = pieces.count();
+  const bool sums = pieces.cut == Pieces::Cut::depth && count > 1;
   try {
     // Every piece but the last has the same size.
-    const auto last = cached(piece_of(whole, where, size - (pieces - 1) * length));
-    const auto other = pieces > 1 ? cached(piece_of(whole, where, length)) : last;
-    if (!last->right || !other->right) return false;
-    Array results = sums ? Array({pieces, whole.c.rows, whole.c.columns}, c.dtype()) : c;
-    void* out = results.mutable_raw();
-    parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t piece = begin; piece < end; ++piece) {
-        const int64_t start = piece * length;
-        int64_t skip_a = 0, skip_b = 0, skip_c = 0, skip_bias = 0;  // in elements
-        if (where == Cut::rows) {
-          skip_a = start * whole.a.row_stride;
-          skip_c = start * whole.c.row_stride;
-        } else if (where == Cut::columns) {
-          skip_b = start * whole.b.column_stride;
-          skip_c = start;
-          skip_bias = start;
-        } else if (where == Cut::depth) {
-          skip_a = start * whole.a.column_stride;
-          skip_b = start * whole.b.row_stride;
-          skip_c = piece * c.size();
-        } else {
-          skip_a = whole.a.batch > 1 ? start * whole.a.batch_stride : 0;
-          skip_b = whole.b.batch > 1 ? start * whole.b.batch_stride : 0;
-          skip_c = start * whole.c.batch_stride;
-        }
-        run(piece + 1 == pieces ? *last : *other, at(a, skip_a), at(b, skip_b),
-            bias ? at(*bias, skip_bias) : nullptr,
-            static_cast<std::byte*>(out) + (at(results, skip_c) - at(results, 0)));
+    const auto last = cached(piece_of(whole, pieces, count - 1).product);
+    const auto other = count > 1 ? cached(piece_of(whole, pieces, 0).product) : last;
+    if (!last || !other) return false;
+    Array results = sums ? Array({count, whole.c.rows, whole.c.columns}, c.dtype()) : c;
+    parallel_for(count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Piece piece = piece_of(whole, pieces, i);
+        run(i + 1 == count ? *last : *other, at(a, piece.a), at(b, piece.b),
+            bias ? at(*bias, piece.bias) : nullptr, at(results, piece.c));
       }
     });
     if (sums) add_up(results, c);
@@ -343,12 +287,7 @@ bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
   }
 }
 
-bool dnnl_multiplies_bf16() {
-  // The bits of a set of instructions hold those of every set that it includes.
-  const auto available = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (available & needed) == needed;
-}
+bool dnnl_multiplies_bf16() { return may_use(dnnl::cpu_isa::avx512_core_bf16); }
 
 int64_t dnnl_primitives_created() { return created; }
 

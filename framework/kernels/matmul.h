@@ -7,9 +7,9 @@ namespace qkv::kernels {
 // c = op(a) op(b) + bias, where op transposes the last two axes when its flag is set.
 //   a [N, M, K] (or [N, K, M] with transpose_a), b [N, K, L] (or [N, L, K] with transpose_b),
 //   c [N, M, L]; a or b may have N = 1 and is then used for every product; bias [L] or nullptr.
-// f32 and bf16 on oneDNN, f64, and what oneDNN gets wrong (dnnl.h), on plain loops. Products of bf16 operands are summed in f32; c is
-// f32, or bf16 to round them, the bias f32. Otherwise all have one type. An empty K gives zeros
-// (plus the bias).
+// f32 and bf16 on oneDNN, f64, and what oneDNN gets wrong (dnnl.h), on plain loops. Products of
+// bf16 operands are summed in f32; c is f32, or bf16 to round them, the bias f32. Otherwise all
+// have one type. An empty K gives zeros (plus the bias).
 void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, const Array* bias,
             Array& c);
 

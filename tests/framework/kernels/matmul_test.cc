@@ -46,9 +46,10 @@ Array defined(const Case& p, const Array& a, const Array& b, const Array& bias) 
 }
 
 // Sizes m, k, l: every combination of axes of length 1, and such as are no multiple of anything.
+// Sums of 63 terms are what some versions of oneDNN end the program on.
 std::vector<Shape> sizes() {
-  std::vector<Shape> result = {{5, 7, 3}, {64, 32, 48}, {70, 65, 130}, {257, 40, 9},
-                               {4, 0, 3}, {0, 2, 3},    {3, 2, 0}};
+  std::vector<Shape> result = {{5, 7, 3},    {64, 32, 48}, {70, 65, 130}, {257, 40, 9},
+                               {130, 63, 1}, {4, 0, 3},    {0, 2, 3},     {3, 2, 0}};
   for (const int64_t m : {1, 9, 33}) {
     for (const int64_t k : {1, 9, 34}) {
       for (const int64_t l : {1, 2, 17}) result.push_back({m, k, l});
@@ -145,9 +146,6 @@ TEST(Matmul, OneProductIsOnePrimitiveInWhateverWayItIsDescribed) {
     // Rows of three products by the same matrix are three rows of one.
     EXPECT_EQ(create({1, 3, 19}, false, {1, 19, 6}, false), 1);
     EXPECT_EQ(create({3, 19, 1}, true, {1, 19, 6}, false), 0);
-    // Of 193 columns in four pieces, one is left for the last.
-    EXPECT_EQ(create({1, 1, 1500}, false, {1, 1500, 1}, false), 1);
-    EXPECT_EQ(create({1, 1, 1500}, false, {1, 193, 1500}, true), 1);
   }
 }
 

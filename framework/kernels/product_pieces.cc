@@ -1,0 +1,86 @@
+#include "framework/kernels/product_pieces.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace qkv::kernels {
+namespace {
+
+// Into how many pieces `flops` operations are cut, at most `most` of them.
+int64_t count_for(int64_t flops, int64_t most) {
+  constexpr int64_t kFlops = 4'000'000;  // worth a piece: 10 to 20 microseconds
+  const int64_t wanted = std::clamp<int64_t>(flops / kFlops, 1, std::max<int64_t>(most, 1));
+  // A power of two shares evenly among 2, 4, 8, … threads.
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
+}
+
+int64_t divided_up(int64_t size, int64_t by) { return (size + by - 1) / by; }
+
+// The length of about `count` pieces, a multiple of 16.
+int64_t length_for(int64_t size, int64_t count) {
+  return divided_up(divided_up(size, count), 16) * 16;
+}
+
+}  // namespace
+
+Pieces cut(const MatrixProduct& p) {
+  using Cut = Pieces::Cut;
+  const int64_t batch = p.c.batch, m = p.c.rows, k = p.a.columns, l = p.c.columns;
+  // To read b takes as long as some 32 rows of products by it.
+  const int64_t flops = 2 * batch * std::max<int64_t>(m, 32) * k * l;
+  if (batch >= 8 || batch > m) return {Cut::batch, batch, divided_up(batch, count_for(flops, 16))};
+  const bool transposed_a = p.a.row_stride == 1;
+  // oneDNN rearranges both operands when a is transposed. Pieces of the sum share nothing, so that
+  // each is rearranged once; that pays where the sum is long and the results to add are small.
+  if (p.a.dtype == DType::bf16 && transposed_a && m * l <= 16384 && k >= 1024 && batch == 1 &&
+      !p.bias && p.c.dtype == DType::f32) {
+    return {Cut::depth, k, length_for(k, count_for(flops, std::min<int64_t>(k / 512, 8)))};
+  }
+  // oneDNN 3.12 is wrong where each of several b is one row of a wider matrix.
+  const bool by_rows = m >= l || (k == 1 && batch > 1);
+  const int64_t size = by_rows ? m : l;
+  // Each piece reads the other matrix whole, and rearranges it: not too many. With a transposed a
+  // that costs most.
+  const int64_t few = transposed_a ? std::clamp<int64_t>(size / 128, 2, 8) : 8;
+  const int64_t most = std::max(std::min(few, size / 32), size / 256);
+  int64_t length = length_for(size, count_for(flops, most));
+  // 3.7 is wrong where a is one row of a wider transposed matrix, and where c is one column.
+  while (length < size && size % length == 1) length += 16;
+  return {by_rows ? Cut::rows : Cut::columns, size, length};
+}
+
+Piece piece_of(const MatrixProduct& whole, const Pieces& pieces, int64_t number) {
+  const int64_t start = number * pieces.length;
+  const int64_t length = std::min(pieces.length, pieces.size - start);
+  Piece piece = {.product = whole};
+  MatrixProduct& p = piece.product;
+  switch (pieces.cut) {
+    case Pieces::Cut::batch:
+      piece.a = p.a.batch > 1 ? start * p.a.batch_stride : 0;
+      piece.b = p.b.batch > 1 ? start * p.b.batch_stride : 0;
+      piece.c = start * p.c.batch_stride;
+      for (Matrices* x : {&p.a, &p.b, &p.c}) x->batch = std::min(x->batch, length);
+      break;
+    case Pieces::Cut::rows:
+      piece.a = start * p.a.row_stride;
+      piece.c = start * p.c.row_stride;
+      p.a.rows = p.c.rows = length;
+      break;
+    case Pieces::Cut::columns:
+      piece.b = start * p.b.column_stride;
+      piece.c = start * p.c.column_stride;
+      piece.bias = start;
+      p.b.columns = p.c.columns = length;
+      if (p.bias) p.bias->columns = length;
+      break;
+    case Pieces::Cut::depth:
+      piece.a = start * p.a.column_stride;
+      piece.b = start * p.b.row_stride;
+      piece.c = number * p.c.rows * p.c.columns;
+      p.a.columns = p.b.rows = length;
+      break;
+  }
+  return piece;
+}
+
+}  // namespace qkv::kernels
