@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/tasks/tasks.h"
+#include "data/utf8.h"
 #include "train/bench/bench.h"
 #include "train/bench/bench_shapes.h"
 #include "train/bench/bench_suite.h"
@@ -58,8 +59,9 @@ absl::StatusOr<Workload> workload_of(const BenchOptions& options) {
   absl::StatusOr<std::unique_ptr<Dataset>> dataset =
       make_dataset(loaded->config.data, loaded->config.seed);
   if (!dataset.ok()) return dataset.status();
-  return Workload{
-      .config = loaded->config, .description = options.config, .dataset = *std::move(dataset)};
+  return Workload{.config = loaded->config,
+                  .description = printable(options.config),
+                  .dataset = *std::move(dataset)};
 }
 
 nlohmann::ordered_json profile_to_json(const StepMeasurement& m) {

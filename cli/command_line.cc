@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-// A comma in a value belongs to it: --set optimizer.betas=[0.9,0.95]
-#define CXXOPTS_VECTOR_DELIMITER '\0'
-#include <cxxopts.hpp>
 #include <exception>
 #include <optional>
 #include <string>
@@ -17,8 +14,11 @@
 #include "cli/bench_command.h"
 #include "cli/commands.h"
 #include "cli/gradcheck_command.h"
+#include "data/utf8.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
+#include "train/config/mistakes.h"
+#include "train/config/option_values.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
@@ -73,8 +73,9 @@ const std::vector<Verb>& verbs() {
        [](cxxopts::Options& options) {
          set_option(options);
          options.add_options()("out", "The run's folder", cxxopts::value<std::string>(), "DIR")(
-             "resume", "Goes on with the run in that folder")(
-             "profile", "Writes where the time of some steps goes: profile.txt, trace.json");
+             "resume", "Goes on with the run in that folder", switch_value("resume"))(
+             "profile", "Writes where the time of some steps goes: profile.txt, trace.json",
+             switch_value("profile"));
        },
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
          TrainingRunOptions options;
@@ -88,7 +89,8 @@ const std::vector<Verb>& verbs() {
          split_option(options);
          options.add_options()("set",
                                "Overrides a value of [data]: --set data.validation_length=20",
-                               cxxopts::value<Strings>(), "KEY=VALUE")("json", "One JSON object");
+                               cxxopts::value<Strings>(),
+                               "KEY=VALUE")("json", "One JSON object", switch_value("json"));
        },
        [](const std::string& run, const cxxopts::ParseResult& parsed) {
          const absl::StatusOr<Split> split = split_of(parsed);
@@ -100,15 +102,15 @@ const std::vector<Verb>& verbs() {
          options.add_options()("prompt", "The text to go on from", cxxopts::value<std::string>(),
                                "TEXT")(
              "max-new-tokens", "How many tokens to write; by default 200 of a text, or an answer",
-             cxxopts::value<int64_t>(),
+             number_value<int64_t>("max-new-tokens"),
              "N")("temperature", "Below 1: safer; 0: always the most likely token",
-                  cxxopts::value<double>()->default_value("1.0"),
+                  number_value<double>("temperature")->default_value("1.0"),
                   "T")("top-k", "Only the K most likely tokens; 0: all",
-                       cxxopts::value<int64_t>()->default_value("0"),
+                       number_value<int64_t>("top-k")->default_value("0"),
                        "K")("top-p", "Only the most likely tokens that together have probability P",
-                            cxxopts::value<double>()->default_value("1.0"),
+                            number_value<double>("top-p")->default_value("1.0"),
                             "P")("seed", "Another seed, another text",
-                                 cxxopts::value<uint64_t>()->default_value("1"), "S");
+                                 number_value<uint64_t>("seed")->default_value("1"), "S");
        },
        [](const std::string& run, const cxxopts::ParseResult& parsed) {
          GenerateOptions options;
@@ -127,10 +129,10 @@ const std::vector<Verb>& verbs() {
          set_option(options);
          split_option(options);
          options.add_options()("samples", "How many to show",
-                               cxxopts::value<int64_t>()->default_value("5"),
-                               "N")("export", "Writes batches to a safetensors file",
-                                    cxxopts::value<std::string>(), "FILE")(
-             "batches", "How many to write", cxxopts::value<int64_t>()->default_value("10"), "N");
+                               number_value<int64_t>("samples")->default_value("5"), "N")(
+             "export", "Writes batches to a safetensors file", cxxopts::value<std::string>(),
+             "FILE")("batches", "How many to write",
+                     number_value<int64_t>("batches")->default_value("10"), "N");
        },
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
          const absl::StatusOr<Split> split = split_of(parsed);
@@ -145,23 +147,24 @@ const std::vector<Verb>& verbs() {
       {"gradcheck", "", "checks the gradients of ops, layers and models",
        [](cxxopts::Options& options) {
          const auto text = [] { return cxxopts::value<std::string>(); };
-         const auto number = [](const char* by_default) {
-           return cxxopts::value<int64_t>()->default_value(by_default);
+         const auto number = [](const char* option) {
+           return number_value<int64_t>(option)->default_value("1");
          };
          options.add_options()  //
              ("op", "An op, layer or model by its name; may be repeated", cxxopts::value<Strings>(),
               "NAME")  //
              ("config", "Checks the model of a config and its loss, every parameter", text(),
-              "CONFIG")                                                                   //
-             ("order", "2: the derivatives of the derivatives, too", number("1"), "N")    //
-             ("mutate", "Plants mistakes in the backward formulas: each must be caught")  //
-             ("coverage", "What each op is checked for")                                  //
+              "CONFIG")                                                                     //
+             ("order", "2: the derivatives of the derivatives, too", number("order"), "N")  //
+             ("mutate", "Plants mistakes in the backward formulas: each must be caught",
+              switch_value("mutate"))                                               //
+             ("coverage", "What each op is checked for", switch_value("coverage"))  //
              ("sweep", "Writes the error against the step, and shows its picture", text(),
               "FILE.csv")                                                               //
-             ("seed", "Another seed, another point", number("1"), "S")                  //
-             ("seeds", "How many points, from --seed on", number("1"), "N")             //
+             ("seed", "Another seed, another point", number("seed"), "S")               //
+             ("seeds", "How many points, from --seed on", number("seeds"), "N")         //
              ("json", "Writes the whole report; - is standard output", text(), "FILE")  //
-             ("verbose", "The reports of those that pass, too");
+             ("verbose", "The reports of those that pass, too", switch_value("verbose"));
          set_option(options);
        },
        [](const std::string&, const cxxopts::ParseResult& parsed) {
@@ -184,11 +187,13 @@ const std::vector<Verb>& verbs() {
          set_option(options);
          options.add_options()("shape", "Instead of a CONFIG: toy, small or mini",
                                cxxopts::value<std::string>()->default_value(""), "NAME")(
-             "suite", "Instead: every shape in f32 and bf16, long contexts, generation")(
-             "precision", "As --set train.precision", cxxopts::value<std::string>(), "TYPE")(
-             "steps", "How many to measure; by default 60", cxxopts::value<int64_t>(), "N")(
-             "json", "One JSON object")(
-             "generation", "How fast it writes, instead: with the key/value cache and without");
+             "suite", "Instead: every shape in f32 and bf16, long contexts, generation",
+             switch_value("suite"))("precision", "As --set train.precision",
+                                    cxxopts::value<std::string>(), "TYPE")(
+             "steps", "How many to measure; by default 60", number_value<int64_t>("steps"), "N")(
+             "json", "One JSON object", switch_value("json"))(
+             "generation", "How fast it writes, instead: with the key/value cache and without",
+             switch_value("generation"));
        },
        [](const std::string& config, const cxxopts::ParseResult& parsed) {
          BenchOptions options{.config = config,
@@ -217,16 +222,14 @@ const std::vector<Verb>& verbs() {
   return all;
 }
 
-int complain(const std::string& message, int status) {
+int complain(const std::vector<std::string>& lines, int exit_status) {
   std::fflush(stdout);
-  // A Status about a config has a line for each mistake.
-  size_t begin = 0;
-  while (begin <= message.size()) {
-    const size_t end = std::min(message.find('\n', begin), message.size());
-    std::fprintf(stderr, "error: %s\n", message.substr(begin, end - begin).c_str());
-    begin = end + 1;
-  }
-  return status;
+  for (const std::string& line : lines) std::fprintf(stderr, "error: %s\n", line.c_str());
+  return exit_status;
+}
+
+int complain(const std::string& message, int exit_status) {
+  return complain(std::vector<std::string>{printable(message)}, exit_status);
 }
 
 std::string usage() {
@@ -248,7 +251,8 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   cxxopts::Options options(absl::StrCat("qkv ", verb.name), absl::StrCat(verb.summary, "\n"));
   options.positional_help(verb.argument);
   verb.add_options(options);
-  options.add_options()("h,help", "Says this")("argument", "", cxxopts::value<Strings>());
+  options.add_options()("h,help", "Says this", switch_value("help"))("argument", "",
+                                                                     cxxopts::value<Strings>());
   options.parse_positional("argument");
   options.add_options("hidden");
   const cxxopts::ParseResult parsed = options.parse(argc, argv);
@@ -276,8 +280,7 @@ int run_verb(const Verb& verb, int argc, char** argv) {
                     kWrittenWrong);
   }
   const absl::StatusOr<RunOutcome> result = verb.run(arguments.empty() ? "" : arguments[0], parsed);
-  if (!result.ok())
-    return complain(std::string(result.status().message()), exit_status(result.status()));
+  if (!result.ok()) return complain(lines_to_show(result.status()), exit_status(result.status()));
   return *result == RunOutcome::kInterrupted ? kInterruptedStatus : 0;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "data/show.h"
 #include "data/tasks/tasks.h"
+#include "data/utf8.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"
 #include "train/run/checkpoint.h"
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const LoadedRun& run,
   // Who names another file knows that it is another.
   if (config->config.data.path == run.checkpoint.config.data.path) {
     const std::string other = other_data(run.checkpoint, **dataset);
-    if (!other.empty()) std::fprintf(stderr, "note: %s\n", other.c_str());
+    if (!other.empty()) std::fprintf(stderr, "note: %s\n", printable(other).c_str());
   }
   return dataset;
 }
@@ -106,7 +107,8 @@ absl::Status export_batches(const Dataset& dataset, int64_t batch_size,
   if (absl::Status status = write_safetensors(options.export_file, file); !status.ok()) {
     return status;
   }
-  print(absl::StrCat("wrote ", file.tensors.size() / 2, " batches to ", options.export_file, "\n"));
+  print(absl::StrCat("wrote ", file.tensors.size() / 2, " batches to ",
+                     printable(options.export_file), "\n"));
   return absl::OkStatus();
 }
 
@@ -155,8 +157,9 @@ absl::Status eval_command(const std::string& run, Split split,
     print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return absl::OkStatus();
   }
-  std::string text = absl::StrFormat("%s, step %d, %s\n  loss %.4f over %d tokens\n", loaded->path,
-                                     loaded->checkpoint.state.step, part, e.loss, e.tokens);
+  std::string text =
+      absl::StrFormat("%s, step %d, %s\n  loss %.4f over %d tokens\n", printable(loaded->path),
+                      loaded->checkpoint.state.step, part, e.loss, e.tokens);
   if ((*dataset)->has_answers()) {
     absl::StrAppendFormat(&text, "  %s of %d sequences right, %s of tokens\n",
                           format_percent(e.sequence_accuracy), e.sequences,
@@ -237,8 +240,8 @@ absl::Status info_command(const std::string& file) {
     }
     absl::StrAppend(&text, "\n");
   }
-  print(absl::StrCat(*path, ": ", tensors->tensors.size(), " tensors, ", numbers, " numbers\n",
-                     text));
+  print(absl::StrCat(printable(*path), ": ", tensors->tensors.size(), " tensors, ", numbers,
+                     " numbers\n", text));
   for (const auto& [key, value] : tensors->metadata) {
     print(absl::StrCat("\n[", escape(key), "]\n"));
     for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(value, "\n"), '\n')) {

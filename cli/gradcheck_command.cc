@@ -14,6 +14,7 @@
 #include "cli/gradcheck_json.h"
 #include "cli/gradcheck_subjects.h"
 #include "cli/gradcheck_table.h"
+#include "data/utf8.h"
 #include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/coverage.h"
 #include "framework/gradcheck/gradcheck.h"
@@ -216,7 +217,7 @@ absl::Status sweep(const GradcheckCommandOptions& options, const Output& output)
     return status;
   }
   output.print(absl::StrCat(subject.name, ", ", subject.example, "\n", sweep_picture(points),
-                            "wrote ", points.size(), " steps to ", options.sweep, "\n"));
+                            "wrote ", points.size(), " steps to ", printable(options.sweep), "\n"));
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "data/dataset.h"
 #include "data/tasks/tasks.h"
+#include "data/utf8.h"
 #include "framework/core/random.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/examples.h"
@@ -110,7 +111,8 @@ absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
       make_model(c, (*dataset)->vocabulary().size(), (*dataset)->context_length());
   const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);
 
-  GradcheckSubject subject{.kind = "model", .name = c.name, .example = config, .f = nullptr};
+  GradcheckSubject subject{
+      .kind = "model", .name = c.name, .example = printable(config), .f = nullptr};
   for (const NamedParameter& p : parameters(model)) {
     subject.input_names.push_back(p.name);
     subject.inputs.push_back(p.tensor);

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "absl/strings/str_format.h"
+
 namespace qkv {
 
 size_t code_point_length(std::string_view text) {
@@ -21,6 +23,30 @@ size_t code_point_length(std::string_view text) {
   constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
   return code_point < kSmallest[length] || surrogate || code_point > 0x10FFFF ? 0 : length;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t length = code_point_length(text);
+    const std::string_view part = text.substr(0, length == 0 ? 1 : length);
+    const auto first = static_cast<unsigned char>(part[0]);
+    // U+0080 … U+009F are control characters of two bytes.
+    const bool is_control = first < 0x20 || first == 0x7F ||
+                            (first == 0xC2 && static_cast<unsigned char>(part.back()) < 0xA0);
+    if (part == "\n") {
+      shown += "\\n";
+    } else if (part == "\t") {
+      shown += "\\t";
+    } else if (is_control || length == 0) {
+      for (const char c : part)
+        absl::StrAppendFormat(&shown, "\\x%02X", static_cast<unsigned char>(c));
+    } else {
+      shown += part;
+    }
+    text.remove_prefix(part.size());
+  }
+  return shown;
 }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace qkv {
@@ -8,5 +9,9 @@ namespace qkv {
 // How many bytes the code point at the front of `text` takes: 1 to 4, or 0 when `text` is empty or
 // does not begin with valid UTF-8 (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
 size_t code_point_length(std::string_view text);
+
+// `text` as a terminal may be given it, on one line: control characters, and bytes that are not
+// UTF-8, as \n, \t, \x1B; all else as it is.
+std::string printable(std::string_view text);
 
 }  // namespace qkv

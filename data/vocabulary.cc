@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "data/utf8.h"
 #include "framework/core/error.h"
 
@@ -119,22 +120,7 @@ absl::Status Vocabulary::unknown(std::string_view what, std::string_view where) 
 }
 
 std::string escape(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      escaped += "\\n";
-    } else if (c == '\t') {
-      escaped += "\\t";
-    } else if (c == '\\') {
-      escaped += "\\\\";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      absl::StrAppendFormat(&escaped, "\\x%02X", byte);
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
+  return printable(absl::StrReplaceAll(std::string(text), {{"\\", "\\\\"}}));
 }
 
 }  // namespace qkv

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "data/vocabulary.h"
 
 namespace qkv {
 namespace {
@@ -250,9 +250,9 @@ const char* name_of_type(DType dtype) {
 
 std::string in_quotes(const std::string& name) {
   constexpr size_t kLongest = 200;
-  const std::string escaped = absl::Utf8SafeCHexEscape(name);
-  return escaped.size() <= kLongest ? absl::StrCat("\"", escaped, "\"")
-                                    : absl::StrCat("\"", escaped.substr(0, kLongest), "…\"");
+  size_t length = std::min(name.size(), kLongest);
+  while (length > 0 && length < name.size() && (name[length] & 0xC0) == 0x80) --length;
+  return absl::StrCat("\"", escape(name.substr(0, length)), length < name.size() ? "…\"" : "\"");
 }
 
 absl::StatusOr<TensorFileHeader> parse_safetensors_header(std::string_view text) {

@@ -325,6 +325,51 @@ TEST_F(CommandLineTest, SaysWhatItDoesNotKnow) {
   EXPECT_EQ(qkv({"eval", "x", "--split", "val", "extra"}).exit_status, 2);
 }
 
+TEST_F(CommandLineTest, AValueThatCannotBeReadNamesItsOption) {
+  expect_error(qkv({"generate", "x", "--seed", "y"}), 2,
+               "--seed: expected an integer of 0 or more, found \"y\"");
+  expect_error(qkv({"generate", "x", "--temperature=1z"}), 2,
+               "--temperature: expected a number, found \"1z\"");
+  expect_error(qkv({"data", "x", "--samples", "99999999999999999999"}), 2,
+               "--samples: expected an integer, found \"99999999999999999999\"");
+  expect_error(qkv({"bench", "--steps", "1.5"}), 2, "--steps: expected an integer, found \"1.5\"");
+  expect_error(qkv({"gradcheck", "--order", "\x1b[2J\n"}), 2,
+               "--order: expected an integer, found \"\\x1B[2J\\n\"");
+  expect_error(qkv({"train", "x", "--resume=no"}), 2, "--resume takes no value, found \"no\"");
+}
+
+TEST_F(CommandLineTest, WhatAMessageQuotesIsEscapedAndStaysOnItsLine) {
+  expect_error(qkv({"train", "a\nerror: b\x1b[2J\xff"}), 2,
+               "cannot read a\\nerror: b\\x1B[2J\\xFF: No such file or directory");
+  expect_error(qkv({"eval", "no\nrun"}), 2, "no\\nrun: no such run or checkpoint");
+  expect_error(qkv({"train", "tiny.toml", "--set", "seed\x1b[31m=1\n2"}), 2,
+               "--set seed\\x1B[31m=1\\n2: unknown key \"seed\\u001B[31m\"");
+  EXPECT_EQ(qkv({"a\rb"}).errors.find("error: there is no verb \"a\\x0Db\"; "), 0u);
+  write_bytes(folder_ / "a\nb.toml", "x = t\ny = 1\n");
+  expect_error(qkv({"config", "a\nb.toml"}), 2,
+               "a\\nb.toml:1:6: not valid TOML: expected 'true', saw 't\\n' (in a boolean)");
+}
+
+TEST_F(CommandLineTest, NamesOfFilesAreEscapedWhereverTheyAreSaid) {
+  const std::string config = "c\x1b[31m\xff.toml", run = "r\x1b[32m\xfe";
+  write_bytes(folder_ / config, kConfig);
+  const std::vector<std::vector<std::string>> commands = {
+      {"train", config, "--out", run},
+      {"eval", run},
+      {"eval", run, "--json"},
+      {"info", run},
+      {"config", config},
+      {"bench", config, "--steps", "1"},
+      {"gradcheck", "--config", config, "--json", "-"},
+      {"gradcheck", "--config", config, "--sweep", "s\x1b[33m.csv"},
+      {"data", config, "--export", "e\x1b[34m"}};
+  for (const std::vector<std::string>& command : commands) {
+    const ProcessResult result = qkv(command);
+    expect_success(result);
+    EXPECT_EQ(result.output.find_first_of("\x1b\xff\xfe"), std::string::npos) << result.output;
+  }
+}
+
 TEST_F(CommandLineTest, HelpIsOnStandardOutput) {
   const ProcessResult help = qkv({"--help"});
   expect_success(help);

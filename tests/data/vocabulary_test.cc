@@ -91,6 +91,9 @@ TEST(VocabularyTest, DecodingATokenThatIsNotThereThrows) {
 
 TEST(EscapeTest, PutsTextOnOneLine) {
   EXPECT_EQ(escape("a\n\t\\\x1B[0mé"), "a\\n\\t\\\\\\x1B[0mé");
+  EXPECT_EQ(escape("\xFF\xC2\x9B€"), "\\xFF\\xC2\\x9B€")
+      << "no UTF-8, a control character of two bytes";
+  EXPECT_EQ(printable("C:\\a\r\x7F"), "C:\\a\\x0D\\x7F") << "backslashes stay as they are";
 }
 
 }  // namespace

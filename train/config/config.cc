@@ -9,10 +9,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "framework/io/files.h"
 #include "train/config/config_fields.h"
+#include "train/config/mistakes.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
@@ -169,15 +169,15 @@ std::string Loader::unknown_key(const std::string& table, const std::string& nam
     suggestion = absl::StrCat("\"", dotted ? prefix : "", near, "\"");
   }
   // A key that exists elsewhere beats one that is only near here.
-  for (const bool exact : {false, true}) {
-    for (const std::string& other : config_tables()) {
-      const std::vector<std::string> names = names_in(other);
-      const std::string near = nearest(name, names);
-      if (other == table || near.empty() || (exact ? near != name : !suggestion.empty())) continue;
-      suggestion = other.empty() ? absl::StrCat("\"", near, "\"", dotted ? "" : " above all tables")
-                   : dotted      ? absl::StrCat("\"", other, ".", near, "\"")
-                                 : absl::StrCat("[", other, "] ", near);
-    }
+  for (const std::string& other : config_tables()) {
+    const std::vector<std::string> names = names_in(other);
+    const bool exists = std::ranges::count(names, name) != 0;
+    if (other == table || (!exists && !suggestion.empty())) continue;
+    const std::string near = exists ? name : nearest(name, names);
+    if (near.empty()) continue;
+    suggestion = other.empty() ? absl::StrCat("\"", near, "\"", dotted ? "" : " above all tables")
+                 : dotted      ? absl::StrCat("\"", other, ".", near, "\"")
+                               : absl::StrCat("[", other, "] ", near);
   }
   if (!suggestion.empty()) absl::StrAppend(&message, "; did you mean ", suggestion, "?");
   return message;
@@ -388,10 +388,11 @@ absl::StatusOr<LoadedConfig> Loader::finish() {
   };
   std::stable_sort(mistakes_.begin(), mistakes_.end(),
                    [&order](const auto& a, const auto& b) { return order(a) < order(b); });
-  const auto to_line = [this](std::string* line, const Mistake& mistake) {
-    absl::StrAppend(line, to_string(mistake.place), ": ", mistake.message);
-  };
-  return absl::InvalidArgumentError(absl::StrJoin(mistakes_, "\n", to_line));
+  std::vector<std::string> lines;
+  for (const Mistake& mistake : mistakes_) {
+    lines.push_back(absl::StrCat(to_string(mistake.place), ": ", mistake.message));
+  }
+  return mistakes_error(lines);
 }
 
 }  // namespace

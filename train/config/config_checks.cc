@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
+#include "data/utf8.h"
 #include "train/config/config_fields.h"
 
 // What no field alone can say: which settings do not go together.
@@ -13,11 +14,8 @@ std::string folder_name_mistake(const std::string& name) {
   if (name.empty()) return "is empty";
   if (name.size() > kLongest) return absl::StrCat("is longer than ", kLongest, " bytes");
   if (name[0] == '.' || name[0] == '-') return absl::StrCat("begins with a ", name.substr(0, 1));
-  for (const char c : name) {
-    if (c == '/') return "holds a /";
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return "holds a control character";
-  }
-  return "";
+  if (name.find('/') != std::string::npos) return "holds a /";
+  return printable(name) == name ? "" : "holds a control character";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "data/utf8.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 
@@ -33,14 +34,6 @@ std::string assignment(const Field& field) {
   return absl::StrCat(field.name, " = ", field.to_string());
 }
 
-// A comment in TOML ends with its line and holds no control characters.
-std::string as_comment(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string to_toml(const Config& config) {
@@ -54,7 +47,7 @@ std::string to_toml_with_origins(const LoadedConfig& loaded) {
   return table_by_table(config_fields(copy), [&loaded](const Field& field) {
     const auto origin = loaded.origins.find(field.key());
     return absl::StrCat(padded(assignment(field), kWidth), " # ",
-                        origin == loaded.origins.end() ? "default" : as_comment(origin->second));
+                        origin == loaded.origins.end() ? "default" : printable(origin->second));
   });
 }
 
@@ -62,7 +55,7 @@ std::string config_help() {
   constexpr size_t kWidth = 32;
   Config defaults;
   return table_by_table(config_fields(defaults), [](const Field& field) {
-    std::string meaning = field.description;
+    std::string meaning(field.description);
     const std::string range = field.range();
     if (!range.empty()) absl::StrAppend(&meaning, " Is ", range, ".");
     if (!field.allowed.empty()) {

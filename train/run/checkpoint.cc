@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "train/config/config.h"
+#include "train/config/mistakes.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
 
@@ -138,7 +139,9 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
     return problem(path, absl::StrCat("its metadata has no good \"", metadata.missing(), "\""));
   }
   absl::StatusOr<LoadedConfig> config = parse_config(toml, absl::StrCat(path, " (config)"));
-  if (!config.ok()) return absl::DataLossError(config.status().message());
+  if (!config.ok()) {
+    return mistakes_error(lines_to_show(config.status()), absl::StatusCode::kDataLoss);
+  }
   checkpoint.config = config->config;
   absl::StatusOr<Vocabulary> vocabulary = vocabulary_from_json(texts);
   if (!vocabulary.ok()) {

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "data/utf8.h"
 
 namespace qkv {
 namespace {
@@ -106,7 +109,8 @@ void Progress::show_evaluation(const Metrics& m) {
 
 void Progress::say(const std::string& text) {
   clear_line();
-  std::printf("%s\n", text.c_str());
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  for (const std::string& line : lines) std::printf("%s\n", printable(line).c_str());
   std::fflush(stdout);
 }
 

@@ -204,6 +204,7 @@ TEST(ConfigTest, TheNameCanNameAFolder) {
   EXPECT_EQ(mistake(".."), start + "begins with a .");
   EXPECT_EQ(mistake("-x"), start + "begins with a -");
   EXPECT_EQ(mistake("a\\nb"), start + "holds a control character");
+  EXPECT_EQ(mistake("a\\u0085b"), start + "holds a control character");
   EXPECT_EQ(mistake(std::string(101, 'x')), start + "is longer than 100 bytes");
 }
 
@@ -306,14 +307,24 @@ TEST(ConfigTest, AMistakeInAnOverrideShowsTheOverride) {
   EXPECT_EQ(mistake("train.steps="),
             "--set train.steps=: \"train.steps\": expected an integer, found a string");
   EXPECT_EQ(mistake("train.steps=1\nseed=2"),
-            "--set train.steps=1\nseed=2: \"train.steps\": expected an integer, found a string");
+            "--set train.steps=1\\nseed=2: \"train.steps\": expected an integer, found a string");
   EXPECT_EQ(mistake("data.length=0"),
             "--set data.length=0: \"data.length\" must be at least 1, not 0");
   EXPECT_EQ(mistake("model.d_model"), "--set model.d_model: expected key=value");
   EXPECT_EQ(mistake("=3"), "--set =3: unknown key \"\"");
   EXPECT_EQ(mistake("model=3"),
             "--set model=3: \"model\" is a table; set one of its keys, as in model.kind=…");
-  EXPECT_EQ(mistake("data.path=\xff"), "--set data.path=\xff: the value is not valid UTF-8");
+  EXPECT_EQ(mistake("data.path=\xff"), "--set data.path=\\xFF: the value is not valid UTF-8");
+  EXPECT_EQ(mistake("\x1b[31mseed=1"), "--set \\x1B[31mseed=1: unknown key \"\\u001B[31mseed\"");
+}
+
+TEST(ConfigTest, WhatIsQuotedOfAFileStaysOnItsLine) {
+  EXPECT_EQ(mistakes("seed = 1\nx = t\n"),
+            "c.toml:2:6: not valid TOML: expected 'true', saw 't\\n' (in a boolean)");
+  EXPECT_EQ(mistakes("\"a\\nb\" = 1"), "c.toml:1:1: unknown key \"a\\nb\"");
+  EXPECT_EQ(mistakes("\"\\u009B31m\" = 1"), "c.toml:1:1: unknown key \"\\xC2\\x9B31m\"");
+  const absl::StatusOr<LoadedConfig> loaded = parse_config("zebra = 1", "a\nb\x1b.toml");
+  EXPECT_EQ(loaded.status().message(), "a\\nb\\x1B.toml:1:1: unknown key \"zebra\"");
 }
 
 TEST(ConfigTest, SaysWhereEachValueCameFrom) {
@@ -336,6 +347,13 @@ TEST(ConfigTest, SaysWhereEachValueCameFrom) {
   EXPECT_NE(text.find("\nd_ff = 8                         # c.toml:3\n"), std::string::npos);
   EXPECT_NE(text.find("\nd_model = 16                     # --set\n"), std::string::npos);
   EXPECT_EQ(config_changes(parsed(text), good->config), Overrides{});
+}
+
+TEST(ConfigTest, OriginsAreCommentsWhateverTheFileIsCalled) {
+  const absl::StatusOr<LoadedConfig> loaded =
+      parse_config("seed = 2", "a\n[b]\x1b\xff\xc2\x9b.toml");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(parsed(to_toml_with_origins(*loaded)).seed, 2u);
 }
 
 TEST(ConfigTest, TomlGivesTheSameConfigBack) {
