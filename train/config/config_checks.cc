@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "data/utf8.h"
@@ -18,6 +21,43 @@ std::string folder_name_mistake(const std::string& name) {
   return printable(name) == name ? "" : "holds a control character";
 }
 
+// What f32 makes of `number` when the field does not mean that: 0 of a number that is not 0, a
+// bound that is left out, infinity. "" when f32 holds it.
+std::string rounded_mistake(const Field& field, double number) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  if (std::abs(number) > kLargest) return "infinity; use a smaller one";
+  const double rounded = static_cast<float>(number);
+  if (rounded == 0 && number != 0) return "0; use a larger one";
+  if (field.in_range(rounded)) return "";
+  return absl::StrCat(rounded, "; use a ", rounded < number ? "larger" : "smaller", " one");
+}
+
+std::vector<double> floats_of(const Field& field) {
+  if (double* const* number = std::get_if<double*>(&field.value)) return {**number};
+  if (const auto* pair = std::get_if<std::array<double, 2>*>(&field.value)) {
+    return {(*pair)->begin(), (*pair)->end()};
+  }
+  return {};
+}
+
+// What models and optimizers compute with has to be what was said, also once it is f32, which bf16
+// computes with, too.
+void find_rounded_numbers(const Config& config, std::vector<Clash>& clashes) {
+  if (config.train.precision == "f64") return;
+  Config copy = config;
+  for (const Field& field : config_fields(copy)) {
+    if (field.table == "data") continue;
+    for (const double number : floats_of(field)) {
+      const std::string mistake = rounded_mistake(field, number);
+      if (mistake.empty()) continue;
+      clashes.push_back(
+          {{field.key(), "train.precision"},
+           absl::StrCat("\"", field.key(), "\" is ", float_to_toml(number),
+                        ", which f32 rounds to ", mistake, ", or train.precision = \"f64\"")});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Clash> find_clashes(const Config& config) {
@@ -25,6 +65,7 @@ std::vector<Clash> find_clashes(const Config& config) {
   const auto add = [&clashes](std::vector<std::string> keys, const auto&... message) {
     clashes.push_back({std::move(keys), absl::StrCat(message...)});
   };
+  find_rounded_numbers(config, clashes);
 
   const std::string mistake = folder_name_mistake(config.name);
   if (!mistake.empty()) add({"name"}, "\"name\" cannot name a folder: it ", mistake);

@@ -150,6 +150,30 @@ TEST(ConfigTest, NothingIsInfiniteOrNotANumber) {
             "c.toml:2:16: \"optimizer.weight_decay\" must be finite, not nan");
 }
 
+TEST(ConfigTest, ANumberThatF32MakesAnotherOneIsAMistake) {
+  EXPECT_EQ(mistakes("[optimizer]\nepsilon = 1e-50"),
+            "c.toml:2:11: \"optimizer.epsilon\" is 1e-50, which f32 rounds to 0; use a larger one, "
+            "or train.precision = \"f64\"");
+  EXPECT_EQ(mistakes("[optimizer]\nbetas = [0.9, 0.99999999]"),
+            "c.toml:2:9: \"optimizer.betas\" is 0.99999999, which f32 rounds to 1; use a smaller "
+            "one, or train.precision = \"f64\"");
+  EXPECT_EQ(mistakes("train.precision = \"bf16\"", {"optimizer.weight_decay=1e300"}),
+            "--set optimizer.weight_decay=1e300: \"optimizer.weight_decay\" is 1e+300, which f32 "
+            "rounds to infinity; use a smaller one, or train.precision = \"f64\"");
+  for (const std::string key :
+       {"model.dropout", "optimizer.learning_rate", "optimizer.epsilon", "optimizer.momentum",
+        "optimizer.weight_decay", "optimizer.grad_clip", "train.label_smoothing"}) {
+    EXPECT_NE(mistakes(key + " = 1e-50"), "") << key;
+    EXPECT_EQ(mistakes(key + " = 1e-50\ntrain.precision = \"f64\""), "") << key;
+    EXPECT_EQ(mistakes(key + " = 1e-40"), "") << key;
+  }
+  EXPECT_EQ(
+      mistakes("[optimizer]\nepsilon = 1e-50\n[train]\nprecision = \"f16\""),
+      "c.toml:4:13: \"train.precision\": unknown value \"f16\"; did you mean \"bf16\"? It can "
+      "be \"f32\", \"f64\" or \"bf16\"")
+      << "the precision that is meant is not known";
+}
+
 TEST(ConfigTest, AnUnknownValueIsToldTheKnownOnes) {
   EXPECT_EQ(mistakes("[model]\nnorm_kind = \"rsm\""),
             "c.toml:2:13: \"model.norm_kind\": unknown value \"rsm\"; did you mean \"rms\"? It can "
@@ -370,6 +394,7 @@ TEST(ConfigTest, TomlGivesTheSameConfigBack) {
   config.optimizer.grad_clip = 1e22;
   config.optimizer.betas = {1.0 / 3, std::nextafter(1.0, 0.0)};
   config.train.steps = 9223372036854775807;
+  config.train.precision = "f64";  // the other ones cannot hold these numbers
   const Config again = parsed(to_toml(config));
   EXPECT_EQ(config_changes(again, config), Overrides{});
   EXPECT_EQ(again.data.path, config.data.path);
