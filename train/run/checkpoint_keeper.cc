@@ -5,21 +5,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/kernels/elementwise.h"
+#include "train/run/finite.h"
 
 namespace qkv {
 
-CheckpointKeeper::CheckpointKeeper(const RunFolder& folder, int64_t interval,
+CheckpointKeeper::CheckpointKeeper(const RunFolder& folder, const Config& config,
                                    std::vector<NamedParameter> parameters, RunState& state,
                                    Save save)
     : folder_(folder),
-      interval_(interval),
+      config_(config),
       parameters_(std::move(parameters)),
       state_(state),
       save_(std::move(save)) {}
 
 absl::Status CheckpointKeeper::report(const StepReport& step) {
   const Metrics& metrics = step.metrics;
-  const bool numbered = interval_ > 0 && metrics.step % interval_ == 0;
+  const int64_t interval = config_.train.checkpoint_interval;
+  const bool numbered = interval > 0 && metrics.step % interval == 0;
   if (!step.evaluated && !numbered) return absl::OkStatus();
   if (absl::Status status = check_finite(metrics.step); !status.ok()) return status;
   if (metrics.val_loss && (state_.best_step == 0 || *metrics.val_loss < state_.best_val_loss)) {
@@ -37,10 +39,9 @@ absl::Status CheckpointKeeper::check_finite(int64_t step) const {
   const bool finite = std::ranges::all_of(
       parameters_, [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
   if (finite) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("step ", step,
-                   ": a parameter is no longer a finite number; nothing of this step "
-                   "was saved. A lower learning_rate or more warmup_steps may help"));
+  return absl::DataLossError(absl::StrCat(
+      "step ", step, ": a parameter is no longer a finite number; nothing of this step was saved. ",
+      advice_for_blow_up(config_, step)));
 }
 
 }  // namespace qkv

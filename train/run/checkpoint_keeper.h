@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/nn/module.h"
+#include "train/config/options.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_listener.h"
@@ -18,8 +19,8 @@ class CheckpointKeeper final : public RunListener {
   // Saves where the run stands to a file of that path.
   using Save = std::function<absl::Status(const std::string& path)>;
 
-  // `interval` as in train.checkpoint_interval; `state` is kept up to date.
-  CheckpointKeeper(const RunFolder& folder, int64_t interval,
+  // What is referred to must outlive the keeper; `state` is kept up to date.
+  CheckpointKeeper(const RunFolder& folder, const Config& config,
                    std::vector<NamedParameter> parameters, RunState& state, Save save);
 
   absl::Status report(const StepReport& step) override;
@@ -29,7 +30,7 @@ class CheckpointKeeper final : public RunListener {
 
  private:
   const RunFolder& folder_;
-  int64_t interval_;
+  const Config& config_;
   std::vector<NamedParameter> parameters_;
   RunState& state_;
   Save save_;

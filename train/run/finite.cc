@@ -30,4 +30,20 @@ void FiniteObserver::after_backward(const Op& op, const Tensor&, std::span<const
   for (const Tensor& gradient : dx) look(op, gradient.array(), "backward");
 }
 
+std::string advice_for_blow_up(const Config& config, int64_t updates) {
+  const double rate = config.optimizer.learning_rate, decay = config.optimizer.weight_decay;
+  if (updates == 0 || rate == 0) {
+    return absl::StrCat(
+        "The weights are those that the run began with, so it is not the learning_rate",
+        config.train.precision == "f64"
+            ? ""
+            : "; train.precision = \"f64\" tells whether it is the range of numbers");
+  }
+  if (rate * decay > 2) {
+    return "A lower weight_decay may help: times learning_rate it is above 2, and each step takes "
+           "more than twice of a weight off it";
+  }
+  return "A lower learning_rate or more warmup_steps may help";
+}
+
 }  // namespace qkv

@@ -5,6 +5,7 @@
 
 #include "framework/core/array.h"
 #include "framework/graph/op.h"
+#include "train/config/options.h"
 
 namespace qkv {
 
@@ -26,5 +27,9 @@ class FiniteObserver final : public Observer {
 
   std::string first_;
 };
+
+// A sentence on what may help a run whose numbers stopped being finite after `updates` of its
+// weights.
+std::string advice_for_blow_up(const Config& config, int64_t updates);
 
 }  // namespace qkv

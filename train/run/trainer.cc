@@ -98,8 +98,8 @@ absl::Status Trainer::not_finite(const Batch& batch, int64_t step, double loss,
       absl::StrCat("step ", step + 1, ": ",
                    std::isfinite(loss) ? absl::StrCat("the gradient's norm is ", grad_norm)
                                        : absl::StrCat("the loss is ", loss),
-                   ", not a finite number; ", culprit,
-                   "; nothing was updated. A lower learning_rate or more warmup_steps may help"));
+                   ", not a finite number; ", culprit, "; nothing was updated. ",
+                   advice_for_blow_up(config_, step)));
 }
 
 }  // namespace qkv

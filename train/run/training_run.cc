@@ -16,6 +16,7 @@
 #include "train/run/checkpoint_keeper.h"
 #include "train/run/evaluate.h"
 #include "train/run/experiment.h"
+#include "train/run/finite.h"
 #include "train/run/interrupt.h"
 #include "train/run/metrics.h"
 #include "train/run/progress.h"
@@ -45,7 +46,7 @@ class TrainingRun {
         folder_(std::move(folder)),
         stop_(std::move(stop)),
         trainer_(config, dataset),
-        keeper_(folder_, config.train.checkpoint_interval, parameters(trainer_.model()), state_,
+        keeper_(folder_, config_, parameters(trainer_.model()), state_,
                 [this](const std::string& path) { return save(path); }) {}
 
   // A run that has not made a step yet can be resumed, too.
@@ -211,10 +212,10 @@ absl::Status TrainingRun::evaluate_now(StepReport& step) const {
       evaluate(trainer_.model(), dataset_, Split::kValidation, batch_size, stop_);
   if (!validation.ok()) return validation.status();
   if (!std::isfinite(validation->loss)) {
-    return absl::DataLossError(absl::StrCat(
-        "step ", metrics.step, ": the validation loss is ", validation->loss,
-        ", not a finite number; nothing of this step was saved. A lower learning_rate or more "
-        "warmup_steps may help"));
+    return absl::DataLossError(
+        absl::StrCat("step ", metrics.step, ": the validation loss is ", validation->loss,
+                     ", not a finite number; nothing of this step was saved. ",
+                     advice_for_blow_up(config_, metrics.step)));
   }
   metrics.val_loss = validation->loss;
   if (dataset_.has_answers()) {

@@ -11,6 +11,7 @@
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"
 #include "train/run/evaluate.h"
+#include "train/run/finite.h"
 #include "train/run/generate.h"
 
 namespace qkv {
@@ -117,6 +118,29 @@ TEST(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheOp) {
       << status.message();
   EXPECT_EQ(before, all[0].tensor.to_vector());
   EXPECT_EQ(trainer.steps_made(), 1);
+}
+
+TEST(TrainerTest, WhatMayHelpARunThatBlowsUpDependsOnWhatMovedItsWeights) {
+  using testing::HasSubstr;
+  using testing::Not;
+  Config config = tiny();
+  const auto dataset = make_data(config);
+  Trainer trainer(config, *dataset);
+  for (const NamedParameter& p : parameters(trainer.model())) {
+    Array weight = p.tensor.array();
+    weight.mutable_data<float>()[0] = NAN;
+  }
+  const std::string first(trainer.step().status().message());
+  EXPECT_THAT(first, HasSubstr("so it is not the learning_rate; train.precision = \"f64\" tells"));
+  EXPECT_THAT(first, Not(HasSubstr("may help")));
+
+  EXPECT_EQ(advice_for_blow_up(config, 1), "A lower learning_rate or more warmup_steps may help");
+  config.optimizer.weight_decay = 1000;  // times 0.01: 10
+  EXPECT_THAT(advice_for_blow_up(config, 1), HasSubstr("A lower weight_decay may help"));
+  config.optimizer.learning_rate = 0;
+  config.train.precision = "f64";
+  EXPECT_EQ(advice_for_blow_up(config, 1),
+            "The weights are those that the run began with, so it is not the learning_rate");
 }
 
 TEST(TrainerTest, AStepInItsSteadyStateAsksForNoMemoryAndCreatesNoPrimitive) {
