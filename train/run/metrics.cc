@@ -42,8 +42,8 @@ absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
   if (!object.is_object()) return absl::InvalidArgumentError("not a JSON object");
   Metrics metrics;
   const auto step = object.find("step");
-  if (step == object.end() || !step->is_number_integer()) {
-    return absl::InvalidArgumentError("no integer \"step\"");
+  if (step == object.end() || !step->is_number_unsigned() || step->get<uint64_t>() > INT64_MAX) {
+    return absl::InvalidArgumentError("no integer \"step\" of 0 or more");
   }
   metrics.step = step->get<int64_t>();
   for (const MetricsField& field : kFields) {

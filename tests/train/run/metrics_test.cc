@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "tests/temporary_folder.h"
 
 namespace qkv {
@@ -45,14 +46,16 @@ TEST(MetricsTest, WhatIsNotFiniteIsNull) {
 }
 
 TEST(MetricsTest, ADamagedLineIsAnError) {
-  const auto message = [](const char* line) {
+  const auto message = [](const std::string& line) {
     return std::string(metrics_from_json(line).status().message());
   };
   EXPECT_EQ(message("{\"step\":1"), "not a JSON object");
   EXPECT_EQ(message("[1]"), "not a JSON object");
   EXPECT_EQ(message(""), "not a JSON object");
-  EXPECT_EQ(message("{\"loss\":1}"), "no integer \"step\"");
-  EXPECT_EQ(message("{\"step\":1.5}"), "no integer \"step\"");
+  EXPECT_EQ(message("{\"loss\":1}"), "no integer \"step\" of 0 or more");
+  for (const char* step : {"1.5", "-1", "9223372036854775808"}) {
+    EXPECT_EQ(message(absl::StrCat("{\"step\":", step, "}")), "no integer \"step\" of 0 or more");
+  }
   EXPECT_EQ(message("{\"step\":1,\"loss\":\"low\"}"), "\"loss\" is not a number");
 }
 
