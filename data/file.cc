@@ -38,7 +38,7 @@ absl::StatusOr<std::string> read_bytes(const std::string& path) {
                                                              std::fclose);
   if (!file) return cannot_read(errno);
   std::string bytes;
-  std::string block(1 << 20, '\0');
+  std::string block(1 << 14, '\0');
   while (const size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
     bytes.append(block, 0, count);
   }

@@ -81,7 +81,7 @@ absl::StatusOr<std::string> read_to_end(const std::string& path, const FileDescr
     for (;;) {
       const size_t old_size = bytes.size();
       // Grows by what was read so far, and looks one byte beyond the limit.
-      const uint64_t chunk = std::min<uint64_t>(std::max<size_t>(old_size, 1 << 16),
+      const uint64_t chunk = std::min<uint64_t>(std::max<size_t>(old_size, 1 << 12),
                                                 max_bytes - old_size + (max_bytes != UINT64_MAX));
       bytes.resize(old_size + chunk);
       const ssize_t got = ::read(file.get(), bytes.data() + old_size, chunk);

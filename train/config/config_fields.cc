@@ -17,29 +17,30 @@ constexpr double kMillion = 1 << 20;  // the most of anything that is counted in
 // Collects the fields table by table.
 class FieldList {
  public:
-  explicit FieldList(std::string table) : table_(std::move(table)) {}
+  explicit FieldList(std::string table) : table_(std::move(table)) { fields_.reserve(64); }
 
   void start_table(std::string table) { table_ = std::move(table); }
 
-  Field& add(std::string name, FieldValue value, std::string description) {
+  Field& add(std::string name, FieldValue value, std::string_view description) {
     Field& field = fields_.emplace_back();
     field.table = table_;
     field.name = std::move(name);
     field.value = value;
-    field.description = std::move(description);
+    field.description = description;
     return field;
   }
 
   // low <= value <= high
-  void add(std::string name, FieldValue value, double low, double high, std::string description) {
-    Field& field = add(std::move(name), value, std::move(description));
+  void add(std::string name, FieldValue value, double low, double high,
+           std::string_view description) {
+    Field& field = add(std::move(name), value, description);
     field.low = low;
     field.high = high;
   }
 
   void add(std::string name, FieldValue value, std::vector<std::string> allowed,
-           std::string description) {
-    add(std::move(name), value, std::move(description)).allowed = std::move(allowed);
+           std::string_view description) {
+    add(std::move(name), value, description).allowed = std::move(allowed);
   }
 
   std::vector<Field> take() { return std::move(fields_); }

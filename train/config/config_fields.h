@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct Field {
   std::string table;  // "model"; "" at the top of the file
   std::string name;   // "d_model"
   FieldValue value;
-  std::string description;  // one sentence
+  std::string_view description;  // one sentence
 
   // What a number, or each number of an array, may be.
   double low = -std::numeric_limits<double>::infinity();

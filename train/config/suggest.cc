@@ -12,11 +12,11 @@ namespace {
 // How many letters to insert, remove, replace or swap with their neighbour to turn a into b
 // (optimal string alignment).
 size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<size_t> row(b.size() + 1), above(b.size() + 1), two_above;
+  std::vector<size_t> row(b.size() + 1), above(row), two_above(row);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    two_above = std::move(above);
-    above = std::move(row);
+    std::swap(two_above, above);
+    std::swap(above, row);
     row.assign(b.size() + 1, i);
     for (size_t j = 1; j <= b.size(); ++j) {
       const size_t replaced = above[j - 1] + (a[i - 1] != b[j - 1]);
@@ -46,6 +46,8 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   std::string best;
   size_t best_distance = std::max<size_t>(1, lower.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
+    const size_t a = lower.size(), b = candidate.size();
+    if ((a < b ? b - a : a - b) >= best_distance) continue;  // as many letters to insert or remove
     const size_t distance = edit_distance(lower, candidate);
     if (distance < best_distance && distance < candidate.size()) {
       best = candidate;
