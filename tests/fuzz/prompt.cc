@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "data/utf8.h"
+#include "data/vocabulary.h"
+#include "tests/fuzz/properties.h"
+#include "tests/fuzz/targets.h"
+
+namespace qkv {
+namespace {
+
+std::string unescape(std::string_view text) {
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      bytes += text[i];
+    } else if (text[++i] == 'x') {
+      bytes +=
+          static_cast<char>(std::strtol(std::string(text.substr(i + 1, 2)).c_str(), nullptr, 16));
+      i += 2;
+    } else {
+      bytes += text[i] == 'n' ? '\n' : text[i] == 't' ? '\t' : '\\';
+    }
+  }
+  return bytes;
+}
+
+bool has_long_token(const Vocabulary& vocabulary) {
+  return std::ranges::any_of(vocabulary.texts(), [](const std::string& text) {
+    return code_point_length(text) != text.size();
+  });
+}
+
+void require_decodes_to_what_was_encoded(const Vocabulary& vocabulary, std::string_view prompt) {
+  const absl::StatusOr<std::vector<int64_t>> tokens = vocabulary.encode(prompt);
+  if (!tokens.ok()) return require_good_message(tokens.status());
+  const std::string decoded = vocabulary.decode(*tokens);
+  require(*vocabulary.encode(decoded) == *tokens, "tokens that are written read back", decoded);
+  if (decoded == prompt) return;
+  const std::vector<std::string> words =
+      absl::StrSplit(std::string(prompt), absl::ByAnyChar(" \t\n\v\f\r"), absl::SkipEmpty());
+  require(has_long_token(vocabulary) && decoded == absl::StrJoin(words, " "),
+          "a prompt is its tokens", decoded);
+}
+
+}  // namespace
+
+void fuzz_prompt(std::string_view input) {
+  const std::string escaped = escape(input);
+  require(is_one_printable_line(escaped), "what is escaped is one line", escaped);
+  require(unescape(escaped) == input, "what is escaped can be told", escaped);
+
+  const std::vector<std::string> parts = absl::StrSplit(std::string(input), '\0');
+  absl::StatusOr<Vocabulary> vocabulary =
+      parts.size() < 3 ? Vocabulary::of_characters(parts[0])
+                       : Vocabulary::create({parts.begin(), parts.end() - 1});
+  if (!vocabulary.ok()) return require_good_message(vocabulary.status());
+  require_decodes_to_what_was_encoded(*vocabulary, parts.back());
+}
+
+}  // namespace qkv

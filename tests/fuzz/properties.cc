@@ -1,0 +1,47 @@
+#include "tests/fuzz/properties.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "absl/strings/str_split.h"
+#include "data/utf8.h"
+
+namespace qkv {
+
+void require(bool holds, std::string_view promise, std::string_view found) {
+  if (!holds) throw std::logic_error(std::string(promise) + ": " + std::string(found));
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = code_point_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+bool is_one_printable_line(std::string_view line) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  if (!is_utf8(line) || std::ranges::any_of(line, is_control)) return false;
+  for (size_t at = line.find('\xC2'); at != line.npos; at = line.find('\xC2', at + 1)) {
+    if (static_cast<unsigned char>(line[at + 1]) < 0xA0) return false;  // U+0080 … U+009F
+  }
+  return true;
+}
+
+void require_good_message(const absl::Status& status, const std::vector<std::string>& starts) {
+  for (const absl::string_view part : absl::StrSplit(status.message(), '\n')) {
+    const std::string_view line(part.data(), part.size());
+    require(!line.empty(), "a message says something");
+    require(is_one_printable_line(line), "a message can be shown", line);
+    require(starts.empty() || std::ranges::any_of(starts,
+                                                  [line](const std::string& start) {
+                                                    return line.starts_with(start) &&
+                                                           line.size() > start.size();
+                                                  }),
+            "a line is a mistake with its place", line);
+  }
+}
+
+}  // namespace qkv

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace qkv {
+
+// Throws std::logic_error with `promise` and what was found instead.
+void require(bool holds, std::string_view promise, std::string_view found = "");
+
+bool is_utf8(std::string_view text);
+
+// Whether a terminal would take something in `line` for more than a character to show: a control
+// character or a byte that is not UTF-8.
+bool is_one_printable_line(std::string_view line);
+
+// What every message to the user keeps: it is not empty, each of its lines can be shown, and where
+// `starts` are given each begins with one of them.
+void require_good_message(const absl::Status& status, const std::vector<std::string>& starts = {});
+
+}  // namespace qkv

@@ -1,0 +1,81 @@
+#include "framework/io/safetensors.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "framework/io/files.h"
+#include "framework/io/safetensors_header.h"
+#include "tests/fuzz/properties.h"
+#include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/targets.h"
+#include "train/run/checkpoint.h"
+
+namespace qkv {
+namespace {
+
+bool same(const TensorEntry& a, const TensorEntry& b) {
+  return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.begin == b.begin &&
+         a.end == b.end;
+}
+
+bool same(const std::vector<TensorEntry>& a, const std::vector<TensorEntry>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TensorEntry& x, const TensorEntry& y) { return same(x, y); });
+}
+
+// The second writing is compared with the first: writing sorts by the width of the types.
+void require_same_when_written(const TensorFile& file) {
+  static const ScratchFile first("written"), second("written-again");
+  const absl::Status written = write_safetensors(first.path(), file);
+  require(written.ok(), "what was read can be written", written.ToString());
+  const absl::StatusOr<TensorFile> again = read_safetensors(first.path());
+  require(again.ok(), "what was written can be read", again.status().ToString());
+  require(again->metadata == file.metadata, "the metadata is the same when read again");
+  require(write_safetensors(second.path(), *again).ok() &&
+              *read_regular_file(first.path()) == *read_regular_file(second.path()),
+          "a file that is read and written is the same");
+}
+
+std::string file_of(std::string_view input) {
+  if (!input.starts_with('{')) return std::string(input);
+  const std::string_view json = input.substr(0, input.find('\0'));
+  const uint64_t length = json.size();
+  std::string bytes(reinterpret_cast<const char*>(&length), sizeof(length));
+  bytes += json;
+  if (json.size() < input.size()) bytes += input.substr(json.size() + 1);
+  return bytes;
+}
+
+}  // namespace
+
+void fuzz_safetensors_header(std::string_view input) {
+  const absl::StatusOr<TensorFileHeader> header = parse_safetensors_header(input);
+  if (!header.ok()) return require_good_message(header.status());
+  const absl::StatusOr<std::string> json = safetensors_header_json(*header);
+  require(json.ok(), "a header that was read can be written", json.status().ToString());
+  const absl::StatusOr<TensorFileHeader> again = parse_safetensors_header(*json);
+  require(again.ok(), "a header that was written can be read", again.status().ToString());
+  require(again->metadata == header->metadata && same(again->tensors, header->tensors),
+          "a header is the same when read again", *json);
+}
+
+void fuzz_safetensors_body(std::string_view input) {
+  static const ScratchFile file("safetensors");
+  file.write(file_of(input));
+  const std::string start = file.path() + ": ", config = file.path() + " (config):";
+
+  const absl::StatusOr<TensorFileHeader> header = read_safetensors_header(file.path());
+  const absl::StatusOr<TensorFile> tensors = read_safetensors(file.path());
+  const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(file.path());
+  if (!header.ok()) require_good_message(header.status(), {start});
+  if (!tensors.ok()) require_good_message(tensors.status(), {start});
+  if (!checkpoint.ok()) require_good_message(checkpoint.status(), {start, config});
+  require(header.ok() || !tensors.ok(), "tensors are read behind a good header only");
+  require(tensors.ok() || !checkpoint.ok(), "a checkpoint is a safetensors file");
+  if (tensors.ok()) require_same_when_written(*tensors);
+  if (!checkpoint.ok()) return;
+  const absl::StatusOr<Transformer> model = restore_model(file.path(), *checkpoint);
+  if (!model.ok()) require_good_message(model.status(), {start});
+}
+
+}  // namespace qkv

@@ -1,0 +1,18 @@
+#include "tests/fuzz/targets.h"
+
+namespace qkv {
+
+const std::vector<FuzzTarget>& fuzz_targets() {
+  static const auto& targets =
+      *new std::vector<FuzzTarget>{{"config", fuzz_config},
+                                   {"set", fuzz_set},
+                                   {"safetensors_header", fuzz_safetensors_header},
+                                   {"safetensors_body", fuzz_safetensors_body},
+                                   {"metrics", fuzz_metrics},
+                                   {"text", fuzz_text},
+                                   {"lines", fuzz_lines},
+                                   {"prompt", fuzz_prompt}};
+  return targets;
+}
+
+}  // namespace qkv

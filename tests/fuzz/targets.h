@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+// What the fuzzers check: each target takes any bytes as the input that its name says, and throws
+// std::logic_error when what comes out breaks a promise. A crash, a report of a sanitizer and any
+// other exception are findings, too. Every finding that was mended stays as a file of
+// corpus/TARGET.
+
+// A config file. Where it is understood it reads back the same from its own TOML; otherwise every
+// mistake is one line with a place in the file.
+void fuzz_config(std::string_view input);
+
+// Up to three overrides as after --set, with a NUL between them.
+void fuzz_set(std::string_view input);
+
+// The JSON of a safetensors file: what is understood reads back the same once it is written.
+void fuzz_safetensors_header(std::string_view input);
+
+// A whole safetensors file, as tensors and as a checkpoint. An input that begins with { is JSON up
+// to its first NUL, then data: the header's length is put before it.
+void fuzz_safetensors_body(std::string_view input);
+
+// A metrics.jsonl, read, and cut for a resume after one of its steps.
+void fuzz_metrics(std::string_view input);
+
+// Files of the tasks "text" and "lines": both parts of the data set are what the file says.
+void fuzz_text(std::string_view input);
+void fuzz_lines(std::string_view input);
+
+// A vocabulary and a prompt, with a NUL between them. What stands before the first of several NULs
+// is a token each; of one, the characters that are known.
+void fuzz_prompt(std::string_view input);
+
+struct FuzzTarget {
+  std::string name;
+  void (*run)(std::string_view input);
+};
+
+// All of the above, by the names of their folders in the corpus.
+const std::vector<FuzzTarget>& fuzz_targets();
+
+}  // namespace qkv

@@ -1,0 +1,143 @@
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "data/dataset.h"
+#include "data/file.h"
+#include "data/show.h"
+#include "tests/fuzz/properties.h"
+#include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/targets.h"
+
+namespace qkv {
+namespace {
+
+// The tokens of a row that count, behind the input that the first of them follows.
+std::string text_of_row(const Dataset& dataset, const Batch& batch, int64_t row) {
+  const int64_t length = batch.inputs.shape()[1];
+  const int64_t* inputs = batch.inputs.data<int64_t>() + row * length;
+  const int64_t* targets = batch.targets.data<int64_t>() + row * length;
+  std::vector<int64_t> tokens = {inputs[0]};
+  for (int64_t t = 0; t < length && targets[t] != kIgnoredTarget; ++t) {
+    require(t + 1 == length || targets[t + 1] == kIgnoredTarget || inputs[t + 1] == targets[t],
+            "an input is the target before it");
+    tokens.push_back(targets[t]);
+  }
+  return dataset.vocabulary().decode(tokens);
+}
+
+std::vector<std::string> rows_of(const Dataset& dataset, const Batch& batch) {
+  std::vector<std::string> rows;
+  for (int64_t row = 0; row < batch.inputs.shape()[0]; ++row) {
+    rows.push_back(text_of_row(dataset, batch, row));
+  }
+  return rows;
+}
+
+void require_can_be_shown(const Dataset& dataset) {
+  const std::string shown =
+      absl::StrCat(describe_dataset(dataset), describe_examples(dataset, Split::kTraining, 2),
+                   describe_examples(dataset, Split::kValidation, 2));
+  for (const absl::string_view line : absl::StrSplit(shown, '\n')) {
+    require(is_one_printable_line({line.data(), line.size()}), "an example is one line",
+            std::string(line));
+  }
+}
+
+// The text of a file with these bytes, which keeps what read_text() promises; "" when it is an
+// error.
+std::string text_of(const ScratchFile& file, std::string_view input) {
+  absl::StatusOr<std::string> text = read_text(file.path());
+  if (!text.ok()) {
+    require_good_message(text.status(), {file.path() + ":"});
+    return "";
+  }
+  if (input.starts_with("\xEF\xBB\xBF")) input.remove_prefix(3);
+  require(is_utf8(*text) && !text->empty() &&
+              *text == absl::StrReplaceAll(std::string(input), {{"\r\n", "\n"}}),
+          "a text is that of the file", *text);
+  return *std::move(text);
+}
+
+std::unique_ptr<Dataset> dataset_of(const ScratchFile& file, const DataOptions& options) {
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(options, 1);
+  if (dataset.ok()) return *std::move(dataset);
+  require_good_message(dataset.status(), {file.path() + ":"});
+  return nullptr;
+}
+
+}  // namespace
+
+void fuzz_text(std::string_view input) {
+  static const ScratchFile file("text.txt");
+  file.write(input);
+  const std::string text = text_of(file, input);
+
+  DataOptions options;
+  options.task = "text";
+  options.path = file.path();
+  options.length = 1 + std::ssize(input) % 7;
+  options.train_fraction = 0.6;
+  const std::unique_ptr<Dataset> dataset = dataset_of(file, options);
+  require(dataset == nullptr || !text.empty(), "a data set has a text");
+  if (dataset == nullptr) return;
+  const Vocabulary& vocabulary = dataset->vocabulary();
+  require(vocabulary.decode(*vocabulary.encode(text)) == text, "tokens say what the text says",
+          text);
+
+  // Each validation window begins with the last character of the one before it.
+  std::string validation;
+  const Batch batch = dataset->validation_batch(0, dataset->validation_size());
+  for (const std::string& window : rows_of(*dataset, batch)) {
+    const Vocabulary of_window = *Vocabulary::of_characters(window);
+    std::vector<int64_t> tokens = *of_window.encode(window);
+    if (!validation.empty()) tokens.erase(tokens.begin());
+    validation += of_window.decode(tokens);
+  }
+  require(text.ends_with(validation) && validation.size() < text.size(),
+          "validation is the end of the text", validation);
+  const size_t training = text.size() - validation.size();
+  for (const std::string& window : rows_of(*dataset, dataset->training_batch(0, 2))) {
+    require(text.substr(0, training).find(window) != text.npos,
+            "a training window is part of the rest", window);
+  }
+  require_can_be_shown(*dataset);
+}
+
+void fuzz_lines(std::string_view input) {
+  static const ScratchFile file("lines.txt");
+  file.write(input);
+  const std::string text = text_of(file, input);
+
+  DataOptions options;
+  options.task = "lines";
+  options.path = file.path();
+  options.train_fraction = 0.5;
+  const std::unique_ptr<Dataset> dataset = dataset_of(file, options);
+  require(dataset == nullptr || !text.empty(), "a data set has a text");
+  if (dataset == nullptr) return;
+
+  std::vector<std::string> training =
+      rows_of(*dataset, dataset->training_batch(0, dataset->training_size()));
+  std::vector<std::string> validation =
+      rows_of(*dataset, dataset->validation_batch(0, dataset->validation_size()));
+  std::ranges::sort(training);
+  std::ranges::sort(validation);
+  require(std::ranges::adjacent_find(validation) == validation.end(),
+          "validation asks each line once");
+  size_t training_lines = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    const std::string example = absl::StrCat("\n", line, "\n");
+    const bool trained = std::ranges::binary_search(training, example);
+    require(trained != std::ranges::binary_search(validation, example),
+            "a line is on one side of the two", example);
+    training_lines += trained ? 1 : 0;
+  }
+  require(training_lines == training.size(), "training has the lines of its side");
+  require_can_be_shown(*dataset);
+}
+
+}  // namespace qkv
