@@ -16,6 +16,7 @@
 #include "cli/gradcheck_command.h"
 #include "data/utf8.h"
 #include "framework/core/error.h"
+#include "framework/core/out_of_memory.h"
 #include "train/config/config.h"
 #include "train/config/mistakes.h"
 #include "train/config/option_values.h"
@@ -311,8 +312,8 @@ int run_command_line(int argc, char** argv) {
     return complain("cannot write to standard output", kWentWrong);
   } catch (const cxxopts::exceptions::exception& e) {
     return complain(e.what(), kWrittenWrong);
-  } catch (const std::bad_alloc&) {
-    return complain("there is not enough memory", kWentWrong);
+  } catch (const std::bad_alloc& e) {
+    return complain(OutOfMemory::of(e).what(), kWentWrong);
   } catch (const std::exception& e) {  // a mistake in qkv itself
     return complain(e.what(), kWentWrong);
   }

@@ -102,14 +102,19 @@ class TaskDataset final : public Dataset {
     return side_of(vocabulary().decode(example.prompt), options_.train_fraction) == split;
   }
 
-  // Every example of the split, unless there are more than `limit` questions on both sides.
+  // Every example of the split, unless there are more than `limit` questions on both sides. They
+  // are counted before any is kept: so many long ones fill the memory.
   Listing list_all(Split split, int64_t limit) const {
     Listing listing;
-    EveryChoice every;
+    EveryChoice counted;
     do {
       if (listing.questions == limit) return listing;
-      Example example = task_.draw(split, every);
+      task_.draw(split, counted);
       ++listing.questions;
+    } while (counted.next());
+    EveryChoice every;
+    do {
+      Example example = task_.draw(split, every);
       if (is_on(split, example)) listing.examples.push_back(std::move(example));
     } while (every.next());
     listing.complete = true;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/core/out_of_memory.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
@@ -30,6 +31,7 @@ std::vector<NodePointer> nodes_in_reverse(const NodePointer& root) {
 }
 
 Tensor starting_cotangent(const Tensor& output, const Tensor& cotangent) {
+  if (!output.defined()) fail("backward: the output is undefined");
   if (!output.requires_grad()) {
     fail(absl::StrCat("backward: ", output.describe(), " does not depend on any parameter"));
   }
@@ -54,6 +56,15 @@ Tensor accumulated(Tensor sum, const Tensor& term) {
   Array array = sum.array();
   kernels::binary(kernels::Binary::add, array, term.array(), array);
   return sum;
+}
+
+std::vector<Tensor> gradients_of_inputs(const Op& op, const Saved& saved, const Tensor& dy,
+                                        Interceptor* interceptor) {
+  try {
+    return interceptor ? interceptor->backward(op, saved, dy) : op.backward(saved, dy);
+  } catch (const std::bad_alloc& error) {
+    throw OutOfMemory::of(error).in_op(absl::StrCat("backward of ", std::string(op.name())));
+  }
 }
 
 void check_gradient(const Op& op, size_t i, const Tensor& dx, const Tensor& x) {
@@ -101,8 +112,7 @@ class BackwardWalk {
     const Op& op = node->op();
     Interceptor* interceptor = Interceptor::current();
     Observer::tell([&](Observer& o) { o.before_backward(op, dy); });
-    std::vector<Tensor> dx =
-        interceptor ? interceptor->backward(op, Saved(node), dy) : op.backward(Saved(node), dy);
+    std::vector<Tensor> dx = gradients_of_inputs(op, Saved(node), dy, interceptor);
     Observer::tell([&](Observer& o) { o.after_backward(op, dy, dx); });
     for (size_t i = 0; i < dx.size(); ++i) {
       const Tensor& x = node->inputs()[i];
@@ -131,6 +141,7 @@ Gradients backward(const Tensor& output, const BackwardOptions& options) {
 const Tensor& Gradients::operator[](const Tensor& x) const {
   const auto found = gradients_.find(x.node());
   if (found == gradients_.end()) {
+    if (!x.defined()) fail("gradients: there is none for an undefined tensor");
     fail(absl::StrCat("gradients: there is none for ", x.describe(), ": ",
                       x.requires_grad()
                           ? "the output does not depend on it, or it is neither a leaf "

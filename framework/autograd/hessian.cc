@@ -16,6 +16,7 @@ void check_vectors(std::span<const Tensor> inputs, std::span<const Tensor> vecto
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor &x = inputs[i], &v = vectors[i];
+    if (!x.defined()) fail(absl::StrCat("hessian_vector_product: input ", i, " is undefined"));
     if (!v.defined() || (v.shape() == x.shape() && v.dtype() == x.dtype())) continue;
     fail(absl::StrCat("hessian_vector_product: vector ", i, " ", v.describe(),
                       " is not like its input ", x.describe()));
@@ -33,7 +34,7 @@ std::vector<Tensor> hessian_vector_product(const TensorFunction& f, std::span<co
     leaves.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
   }
   const Tensor y = f(leaves);
-  if (y.size() != 1) {
+  if (!y.defined() || y.size() != 1) {
     fail(absl::StrCat("hessian_vector_product: needs a scalar function, not one that gives ",
                       y.describe()));
   }

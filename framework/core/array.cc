@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/core/out_of_memory.h"
 
 namespace qkv {
 namespace {
@@ -16,6 +17,9 @@ T from_double(double value) {
     return BFloat16(static_cast<float>(value));
   } else if constexpr (std::is_same_v<T, bool>) {
     return value != 0;
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    if (value >= -0x1p63 && value < 0x1p63) return static_cast<int64_t>(value);
+    fail(absl::StrCat("array: i64 does not hold ", value));
   } else {
     return static_cast<T>(value);
   }
@@ -38,7 +42,16 @@ void check_count(const Shape& shape, size_t count) {
 
 }  // namespace
 
-Array::Array(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype), storage_(bytes()) {}
+Array::Array(const Shape& shape, DType dtype)
+    : shape_(shape), dtype_(dtype), storage_(allocated()) {}
+
+Storage Array::allocated() const {
+  try {
+    return Storage(bytes());
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory(absl::StrCat(describe(), ", ", describe_bytes(bytes())));
+  }
+}
 
 Array Array::full(const Shape& shape, DType dtype, double value) {
   Array result(shape, dtype);
@@ -67,6 +80,7 @@ Array Array::of(const Shape& shape, std::span<const int64_t> values) {
 }
 
 Array Array::reshaped(const Shape& shape) const {
+  check_defined();
   if (shape.size() != size()) {
     fail(absl::StrCat("reshape: ", describe(), " has ", size(), " elements and ", shape.to_string(),
                       " has ", shape.size()));
@@ -83,12 +97,14 @@ Array Array::without_storage() const {
 }
 
 Array Array::copy() const {
+  check_defined();
   Array result(shape_, dtype_);
   if (bytes() > 0) std::memcpy(result.mutable_raw(), raw(), bytes());
   return result;
 }
 
 std::vector<double> Array::to_vector() const {
+  check_defined();
   std::vector<double> values(static_cast<size_t>(size()));
   dispatch_any(dtype_, [&](auto zero) {
     using T = decltype(zero);

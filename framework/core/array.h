@@ -16,10 +16,10 @@ namespace qkv {
 class Array {
  public:
   Array() = default;                       // undefined: no storage
-  Array(const Shape& shape, DType dtype);  // uninitialized
+  Array(const Shape& shape, DType dtype);  // uninitialized; throws OutOfMemory
 
+  // Throw Error when the number of values is not shape.size(), or i64 does not hold one of them.
   static Array full(const Shape& shape, DType dtype, double value);
-  // Throws Error when the number of values is not shape.size().
   static Array of(const Shape& shape, DType dtype, std::span<const double> values);
   static Array of(const Shape& shape, std::span<const int64_t> values);  // i64
 
@@ -40,7 +40,7 @@ class Array {
     check_type(dtype_of<T>);
     return reinterpret_cast<T*>(storage_.data());
   }
-  const void* raw() const { return storage_.data(); }
+  const void* raw() const { return storage_.data(); }  // nullptr where undefined
   void* mutable_raw() { return storage_.data(); }
 
   Storage& storage() { return storage_; }
@@ -50,16 +50,20 @@ class Array {
   Array reshaped(const Shape& shape) const;
   // Shape and dtype without storage: for a tensor whose numbers are no longer needed.
   Array without_storage() const;
-  Array copy() const;  // in storage of its own
-
-  std::vector<double> to_vector() const;  // every element, converted
-  std::string describe() const;           // "f32[4, 16, 64]"
+  // In storage of its own, and every element, converted. Throw Error where there are no numbers.
+  Array copy() const;
+  std::vector<double> to_vector() const;
+  std::string describe() const;  // "f32[4, 16, 64]"
 
  private:
   void check_type(DType dtype) const {
     if (dtype != dtype_ || !storage_) fail_type(dtype);
   }
+  void check_defined() const {
+    if (!storage_) fail_type(dtype_);
+  }
   [[noreturn]] void fail_type(DType dtype) const;
+  Storage allocated() const;
 
   Shape shape_;
   DType dtype_ = DType::f32;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "framework/core/error.h"
+
 namespace qkv {
 namespace {
 
@@ -65,6 +67,7 @@ double RandomStream::normal_at(uint64_t i) const {
 }
 
 uint64_t RandomStream::below(uint64_t bound) {
+  if (bound == 0) fail("random: there is no number below 0");
   // Lemire 2019: the high half of bits * bound, with the few uneven cases drawn again.
   const uint64_t uneven = -bound % bound;
   while (true) {

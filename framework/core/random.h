@@ -32,7 +32,8 @@ class RandomStream {
   uint64_t bits() { return bits_at(position_++); }
   double uniform() { return uniform_at(position_++); }
   double normal() { return normal_at(position_++); }
-  uint64_t below(uint64_t bound);  // uniform in 0 … bound - 1, without bias; bound > 0
+  // Uniform in 0 … bound - 1, without bias. Throws Error where bound is 0.
+  uint64_t below(uint64_t bound);
 
  private:
   uint64_t seed_;

@@ -8,20 +8,30 @@
 
 namespace qkv {
 
-Shape::Shape(std::initializer_list<int64_t> dims)
-    : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
+Shape::Shape(std::initializer_list<int64_t> dims, const char* op)
+    : Shape(std::span<const int64_t>(dims.begin(), dims.size()), op) {}
 
-Shape::Shape(std::span<const int64_t> dims) {
-  if (dims.size() > kMaxRank) {
-    fail(absl::StrCat("shape: rank ", dims.size(), " is above the limit of ", kMaxRank));
-  }
-  int64_t size = 1;
-  for (int64_t dim : dims) {
-    if (dim < 0) fail(absl::StrCat("shape: size ", dim, " is negative"));
-    if (__builtin_mul_overflow(size, dim, &size)) fail("shape: the number of elements overflows");
-  }
+Shape::Shape(std::span<const int64_t> dims, const char* op) {
+  const std::string mistake = mistake_in(dims);
+  if (!mistake.empty()) fail(absl::StrCat(op, ": ", mistake));
   rank_ = static_cast<int>(dims.size());
   std::copy(dims.begin(), dims.end(), dims_.begin());
+}
+
+std::string Shape::mistake_in(std::span<const int64_t> dims) {
+  if (dims.size() > kMaxRank) {
+    return absl::StrCat("rank ", dims.size(), " is above the limit of ", kMaxRank);
+  }
+  int64_t product = 1;
+  for (int64_t dim : dims) {
+    if (dim < 0) return absl::StrCat("size ", dim, " is negative");
+    if (dim == 0) continue;
+    if (__builtin_mul_overflow(product, dim, &product) || product > kMaxSize) {
+      return absl::StrCat("[", absl::StrJoin(dims, ", "), "] is above the limit of ", kMaxSize,
+                          " elements");
+    }
+  }
+  return "";
 }
 
 int64_t Shape::size() const {
@@ -38,10 +48,10 @@ int Shape::normalize(int axis) const {
   return positive;
 }
 
-Shape Shape::with(int axis, int64_t size) const {
+Shape Shape::with(int axis, int64_t size, const char* op) const {
   Shape result = *this;
   result.dims_[static_cast<size_t>(normalize(axis))] = size;
-  return Shape(result.dims());
+  return Shape(result.dims(), op);
 }
 
 Shape Shape::without(int axis) const {
@@ -52,16 +62,16 @@ Shape Shape::without(int axis) const {
   return result;
 }
 
-Shape Shape::inserted(int axis, int64_t size) const {
-  if (axis < 0) axis += rank_ + 1;
-  if (axis < 0 || axis > rank_ || rank_ == kMaxRank) {
-    fail(absl::StrCat("shape: cannot insert an axis at ", axis, " into ", to_string()));
+Shape Shape::inserted(int axis, int64_t size, const char* op) const {
+  const int place = axis < 0 ? axis + rank_ + 1 : axis;
+  if (place < 0 || place > rank_) {
+    fail(absl::StrCat(op, ": cannot insert an axis at ", axis, " into ", to_string()));
   }
-  std::array<int64_t, kMaxRank> dims{};
-  std::copy(begin(), begin() + axis, dims.begin());
-  dims[static_cast<size_t>(axis)] = size;
-  std::copy(begin() + axis, end(), dims.begin() + axis + 1);
-  return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank_) + 1));
+  std::array<int64_t, kMaxRank + 1> dims{};
+  std::copy(begin(), begin() + place, dims.begin());
+  dims[static_cast<size_t>(place)] = size;
+  std::copy(begin() + place, end(), dims.begin() + place + 1);
+  return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank_) + 1), op);
 }
 
 bool Shape::operator==(const Shape& other) const {
@@ -82,7 +92,7 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
     }
     dims[static_cast<size_t>(rank - i)] = size_a == 1 ? size_b : size_a;
   }
-  return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank)));
+  return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank)), op);
 }
 
 }  // namespace qkv

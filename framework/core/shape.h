@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -15,11 +16,17 @@ namespace qkv {
 class Shape {
  public:
   static constexpr int kMaxRank = 8;
+  // The most that the sizes multiply to, those of 0 left out. So nothing that is computed from a
+  // shape overflows: the bytes of its elements, a stride, the product of some of its sizes.
+  static constexpr int64_t kMaxSize = std::numeric_limits<int64_t>::max() / 8;
 
   Shape() = default;
-  // Throw Error on a rank above kMaxRank, a negative size, or a product that overflows.
-  Shape(std::initializer_list<int64_t> dims);
-  explicit Shape(std::span<const int64_t> dims);
+  // Throw Error, beginning with `op`, on sizes that no array can have.
+  Shape(std::initializer_list<int64_t> dims, const char* op = "shape");
+  explicit Shape(std::span<const int64_t> dims, const char* op = "shape");
+
+  // Why no array can have these sizes, "size -1 is negative"; "" where one can.
+  static std::string mistake_in(std::span<const int64_t> dims);
 
   int rank() const { return rank_; }
   int64_t size() const;  // the number of elements
@@ -32,10 +39,10 @@ class Shape {
   const int64_t* end() const { return dims_.data() + rank_; }
   std::span<const int64_t> dims() const { return {begin(), end()}; }
 
-  // A copy with one size replaced, removed, or inserted before `axis`.
-  Shape with(int axis, int64_t size) const;
+  // A copy with one size replaced, removed, or inserted before `axis`. Throw as a new shape does.
+  Shape with(int axis, int64_t size, const char* op = "shape") const;
   Shape without(int axis) const;
-  Shape inserted(int axis, int64_t size) const;
+  Shape inserted(int axis, int64_t size, const char* op = "shape") const;
 
   bool operator==(const Shape& other) const;
 

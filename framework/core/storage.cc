@@ -1,8 +1,11 @@
 #include "framework/core/storage.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -14,6 +17,9 @@ constexpr std::align_val_t kAlignment{64};
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kCache = false;  // let the sanitizer see each allocation's end
+
+// Memory that can't be had is an error like any other, and not the sanitizer's.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 #else
 constexpr bool kCache = true;
 #endif
@@ -22,6 +28,7 @@ constexpr bool kCache = true;
 constexpr size_t kSmallest = 256;
 size_t size_class_of(size_t bytes) {
   if (bytes <= kSmallest) return kSmallest;
+  if (bytes > std::numeric_limits<ptrdiff_t>::max()) throw std::bad_alloc();
   const size_t quarter = std::bit_floor(bytes - 1) / 4;
   return (bytes + quarter - 1) / quarter * quarter;
 }
@@ -34,14 +41,53 @@ size_t index_of_class(size_t size_class) {
 }
 constexpr size_t kClasses = size_t{4} * 64;
 
+// Notes a block that was let go; not where the note itself needs memory that there is none of.
+template <class Block>
+bool noted(std::vector<Block>& blocks, const Block& block) noexcept {
+  try {
+    blocks.push_back(block);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+bool has_spare_memory() {
+  if (!kCache) return true;  // too slow where every array asks the system
+  constexpr size_t kSpare = 32 << 20;
+  void* spare = ::mmap(nullptr, kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return spare != MAP_FAILED && ::munmap(spare, kSpare) == 0;
+}
+
 struct Allocator {
   std::mutex mutex;
   std::array<std::vector<std::byte*>, kClasses> free_blocks;  // by class
   AllocatorStatistics statistics;
 
   void keep(std::byte* data, size_t size_class) {
-    free_blocks[index_of_class(size_class)].push_back(data);
-    statistics.bytes_cached += size_class;
+    if (kCache && noted(free_blocks[index_of_class(size_class)], data)) {
+      statistics.bytes_cached += size_class;
+    } else {
+      give_back(data);
+    }
+  }
+
+  static void give_back(std::byte* data) { ::operator delete(data, kAlignment); }
+
+  void give_back_all() {
+    for (std::vector<std::byte*>& blocks : free_blocks) {
+      for (std::byte* block : blocks) give_back(block);
+      blocks.clear();
+    }
+    statistics.bytes_cached = 0;
+  }
+
+  std::byte* ask_system(size_t size_class) {  // null: it has none
+    ++statistics.system_calls;
+    auto* data = static_cast<std::byte*>(::operator new(size_class, kAlignment, std::nothrow));
+    if (!data || has_spare_memory()) return data;
+    give_back(data);
+    return nullptr;
   }
 };
 
@@ -64,8 +110,13 @@ Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
   std::lock_guard lock(a.mutex);
   std::vector<std::byte*>& blocks = a.free_blocks[index_of_class(size_class)];
   if (blocks.empty()) {
-    data = static_cast<std::byte*>(::operator new(size_class, kAlignment));
-    ++a.statistics.system_calls;
+    data = a.ask_system(size_class);
+    if (!data) {
+      if (thread_memory) thread_memory->give_back();
+      a.give_back_all();
+      data = a.ask_system(size_class);
+    }
+    if (!data) throw std::bad_alloc();
   } else {
     data = blocks.back();
     blocks.pop_back();
@@ -77,18 +128,11 @@ Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
 }
 
 Storage::Block::~Block() {
-  if (thread_memory) {
-    thread_memory->free_blocks_.push_back({data, size_class});
-    return;
-  }
+  if (thread_memory && noted(thread_memory->free_blocks_, {data, size_class})) return;
   Allocator& a = allocator();
   std::lock_guard lock(a.mutex);
   a.statistics.bytes_in_use -= size_class;
-  if (kCache) {
-    a.keep(data, size_class);
-  } else {
-    ::operator delete(data, kAlignment);
-  }
+  a.keep(data, size_class);
 }
 
 ThreadMemory::ThreadMemory() : outer_(thread_memory) {
@@ -103,6 +147,16 @@ ThreadMemory::~ThreadMemory() {
     a.statistics.bytes_in_use -= size_class;
     a.keep(data, size_class);
   }
+}
+
+// Called by whoever holds the allocator's lock.
+void ThreadMemory::give_back() {
+  for (const auto& [data, size_class] : free_blocks_) {
+    allocator().statistics.bytes_in_use -= size_class;
+    Allocator::give_back(data);
+  }
+  free_blocks_.clear();
+  if (outer_) outer_->give_back();
 }
 
 std::byte* ThreadMemory::take(size_t size_class) {
@@ -126,13 +180,15 @@ void reset_peak_bytes_in_use() {
   allocator().statistics.peak_bytes_in_use = allocator().statistics.bytes_in_use;
 }
 
+void require_spare_memory() {
+  if (has_spare_memory()) return;
+  release_cached_memory();
+  if (!has_spare_memory()) throw std::bad_alloc();
+}
+
 void release_cached_memory() {
   std::lock_guard lock(allocator().mutex);
-  for (std::vector<std::byte*>& blocks : allocator().free_blocks) {
-    for (std::byte* block : blocks) ::operator delete(block, kAlignment);
-    blocks.clear();
-  }
-  allocator().statistics.bytes_cached = 0;
+  allocator().give_back_all();
 }
 
 }  // namespace qkv

@@ -12,6 +12,8 @@ namespace qkv {
 class Storage {
  public:
   Storage() = default;
+  // Throws std::bad_alloc where the system gives none, even after release_cached_memory(). The last
+  // 32 MiB are left to what makes no arrays.
   explicit Storage(size_t bytes);
 
   std::byte* data() const { return block_ ? block_->data : nullptr; }
@@ -58,6 +60,7 @@ class ThreadMemory {
   };
 
   std::byte* take(size_t size_class);  // null: it has none
+  void give_back();                    // what it keeps, to the system; those outside of it, too
 
   std::vector<FreeBlock> free_blocks_;  // so few that they are looked through one by one
   ThreadMemory* outer_;
@@ -73,5 +76,9 @@ struct AllocatorStatistics {
 AllocatorStatistics allocator_statistics();
 void reset_peak_bytes_in_use();
 void release_cached_memory();  // gives what is cached back to the system
+
+// Throws std::bad_alloc where the system has no 32 MiB more: before calling what ends the program
+// when it gets no memory. It costs two calls of the system.
+void require_spare_memory();
 
 }  // namespace qkv

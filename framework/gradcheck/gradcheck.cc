@@ -33,6 +33,7 @@ void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& option
   }
   bool any = false;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) fail(absl::StrCat("gradcheck: input ", i, " is undefined"));
     if (!is_floating(inputs[i].dtype())) continue;
     any = true;
     if (inputs[i].dtype() == DType::f64) continue;

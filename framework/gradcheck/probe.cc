@@ -19,6 +19,7 @@ Tensor random_like(const Tensor& x, RandomStream stream) {
 Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs) : f_(f) {
   for (const Tensor& x : inputs) points_.push_back(x.detached());
   value_ = evaluate(points_);
+  if (!value_.defined()) fail("gradcheck: the function gives an undefined tensor");
   if (value_.dtype() != DType::f64) {
     fail(
         absl::StrCat("gradcheck: needs f64: the output is ", value_.describe(),

@@ -76,6 +76,7 @@ class Line {
 void check_inputs(std::span<const Tensor> inputs) {
   int64_t elements = 0;
   for (const Tensor& x : inputs) {
+    if (!x.defined()) fail("step_sweep: an input is undefined");
     if (!is_floating(x.dtype())) continue;
     if (x.dtype() != DType::f64) {
       fail(absl::StrCat("step_sweep: needs f64: ", x.describe(),

@@ -21,7 +21,10 @@ thread_local std::vector<Tensor>* orphans = nullptr;
 
 void let_go(std::vector<Tensor>& inputs) {
   if (orphans) {
-    for (Tensor& x : inputs) orphans->push_back(std::move(x));
+    try {
+      for (Tensor& x : inputs) orphans->push_back(std::move(x));
+    } catch (const std::bad_alloc&) {  // nowhere to wait: the rest goes now, on the stack
+    }
     inputs.clear();
     return;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/core/out_of_memory.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 
@@ -12,6 +13,14 @@ namespace {
 thread_local bool recording = true;
 thread_local bool only_composed = false;
 thread_local Observer* innermost_observer = nullptr;
+
+Array forward(Op& op, const Inputs& x) {
+  try {
+    return op.forward(x);
+  } catch (const std::bad_alloc& error) {
+    throw OutOfMemory::of(error).in_op(op.name());
+  }
+}
 
 bool any_requires_grad(std::span<const Tensor> inputs) {
   return std::ranges::any_of(inputs, [](const Tensor& x) { return x.requires_grad(); });
@@ -27,7 +36,7 @@ Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
 
 Tensor run_directly(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
   Observer::tell([&](Observer& o) { o.before_forward(*op, Inputs(inputs)); });
-  Array y = op->forward(Inputs(inputs));
+  Array y = forward(*op, Inputs(inputs));
   Observer::tell([&](Observer& o) { o.after_forward(*op, Inputs(inputs), y); });
   if (!records(inputs)) return Tensor(std::move(y));
   auto node = std::make_shared<Node>(std::move(op), std::move(inputs), y);

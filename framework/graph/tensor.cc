@@ -14,12 +14,16 @@ Tensor::Tensor(Array array) : array_(std::move(array)) {}
 Tensor::Tensor(Array array, std::shared_ptr<Node> node)
     : array_(std::move(array)), node_(std::move(node)) {}
 
+std::string Tensor::describe() const { return defined() ? array_.describe() : "undefined"; }
+
 double Tensor::item() const {
+  if (!defined()) fail("item: the tensor is undefined");
   if (size() != 1) fail(absl::StrCat("item: ", describe(), " has ", size(), " elements, not 1"));
   return to_vector()[0];
 }
 
 Tensor parameter(Array array) {
+  if (!array.defined()) fail("parameter: the array is undefined");
   if (!is_floating(array.dtype())) {
     fail(absl::StrCat("parameter: ", array.describe(), " has no gradient"));
   }

@@ -27,7 +27,7 @@ class Tensor {
   int64_t size() const { return array_.size(); }
   DType dtype() const { return array_.dtype(); }
   const Array& array() const { return array_; }
-  std::string describe() const { return array_.describe(); }  // "f32[4, 16, 64]"
+  std::string describe() const;  // "f32[4, 16, 64]", "undefined"
 
   bool requires_grad() const { return node_ != nullptr; }
   const std::shared_ptr<Node>& node() const { return node_; }

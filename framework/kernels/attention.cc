@@ -199,9 +199,10 @@ void attend_backward(const Sizes& n, Rows<const T> query, Rows<const T> key, Row
   }
 }
 
-// Calls f(b, h, scratch) for every head of every sequence.
+// Calls f(b, h, scratch) for every head of every sequence, where they hold anything.
 template <class Scratch, class F>
-void for_each_head(const Array& query, const Sizes& n, F f) {
+void for_each_head(const Array& query, const Array& key, const Sizes& n, F f) {
+  if (query.size() == 0 && key.size() == 0) return;
   const int64_t flops = std::max<int64_t>(1, 4 * n.queries * n.keys * n.width);
   parallel_for(query.shape()[0] * n.heads, std::max<int64_t>(1, kFlops / flops),
                [&](int64_t begin, int64_t end) {
@@ -260,7 +261,7 @@ void attention(const Array& query, const Array& key, const Array& value,
       HeadRows<X> query, key, value, output;
       ForwardScratch<T> scratch;
     };
-    for_each_head<Needs>(query, n, [&](int64_t b, int64_t h, const Needs& s) {
+    for_each_head<Needs>(query, key, n, [&](int64_t b, int64_t h, const Needs& s) {
       attend<T>(n, s.query.load(query, b, h), s.key.load(key, b, h), s.value.load(value, b, h),
                 padding_of(masks, b, n), static_cast<T>(scale), s.scratch,
                 s.output.zeros(output, b, h), lse + (b * n.heads + h) * n.queries);
@@ -295,7 +296,7 @@ void attention_backward(const Array& query, const Array& key, const Array& value
       HeadRows<X> key, value, dkey, dvalue;
       BackwardScratch<T> scratch;
     };
-    for_each_head<Needs>(query, n, [&](int64_t b, int64_t h, const Needs& s) {
+    for_each_head<Needs>(query, key, n, [&](int64_t b, int64_t h, const Needs& s) {
       attend_backward<T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
                          s.value.load(value, b, h), padding_of(masks, b, n), static_cast<T>(scale),
                          s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
+#include "framework/core/storage.h"
 #include "framework/kernels/matrices.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_check.h"
@@ -87,6 +89,7 @@ class OneThread {
 };
 
 Product create(const MatrixProduct& p) {
+  require_spare_memory();  // oneDNN uses what it gets without a look whether it got it
   const OneThread one_thread;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // a thread brings its own
@@ -107,6 +110,7 @@ Product create(const MatrixProduct& p) {
 class Call {
  public:
   explicit Call(const Product& product) : stream_(engine()) {
+    require_spare_memory();
     const auto& description = product.description;
     add(DNNL_ARG_SRC, description.src_desc());
     add(DNNL_ARG_WEIGHTS, description.weights_desc());
@@ -283,6 +287,7 @@ bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
     if (sums) add_up(results, c);
     return true;
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     fail(absl::StrCat("matmul: ", a.describe(), " by ", b.describe(), ": oneDNN: ", error.what()));
   }
 }

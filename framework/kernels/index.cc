@@ -64,6 +64,7 @@ void scatter_add_rows(const Array& dy, const Array& index, Array& dtable) {
 
 void gather(const Array& x, const Array& index, int64_t outer, int64_t n, int64_t m, int64_t inner,
             Array& y) {
+  if (index.size() == 0) return;
   const int64_t* at = index.data<int64_t>();
   dispatch_any(x.dtype(), [&](auto zero_value) {
     using T = decltype(zero_value);
@@ -83,6 +84,7 @@ void gather(const Array& x, const Array& index, int64_t outer, int64_t n, int64_
 void scatter_add(const Array& dy, const Array& index, int64_t outer, int64_t n, int64_t m,
                  int64_t inner, Array& dx) {
   zero(dx);
+  if (index.size() == 0) return;
   const int64_t* at = index.data<int64_t>();
   dispatch_floating("scatter_add", dy.dtype(), [&](auto zero_value) {
     using T = decltype(zero_value);

@@ -7,14 +7,22 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
+#include <csignal>
 #include <exception>
+#include <memory>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
 
 namespace qkv::kernels {
 namespace {
 
-// Enough to share evenly among the cores of a desktop, few enough to cost nothing.
+// Enough to share evenly among the cores of a desktop, few enough to cost nothing. More threads
+// would find nothing to do.
 constexpr int64_t kMaxPieces = 64;
 // How long an idle thread watches for work before it sleeps. The gaps between the kernels of a
 // training step are shorter; waking takes tens of microseconds.
@@ -41,6 +49,24 @@ bool watch(Ready ready) {
   return false;
 }
 
+// Keeps signals from the threads that are started while it lives: those inherit the mask. oneDNN's
+// product of f32 matrices moves the stack pointer into a matrix of its own while it computes (2.6,
+// gemm:jit), and a handler would write its frame over the numbers there.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // Threads that share the pieces of one job at a time. Each thread has a share of the pieces, the
 // same for every job of that size, so that it finds in its cache what it wrote in the job before;
 // when it is through it takes pieces from the others. A job is over when its pieces are done, not
@@ -48,9 +74,18 @@ bool watch(Ready ready) {
 // which OpenMP's barriers do not give.
 class Pool {
  public:
+  // With fewer threads where the system gives no more: the numbers are the same.
   explicit Pool(int threads) : shares_(static_cast<size_t>(threads)) {
-    for (size_t self = 1; self < shares_.size(); ++self) {
-      workers_.emplace_back([this, self] { work(self); });
+    workers_.reserve(shares_.size() - 1);
+    const SignalsBlocked blocked;
+    try {
+      for (size_t self = 1; self < shares_.size(); ++self) {
+        workers_.emplace_back([this, self] { work(self); });
+      }
+    } catch (const std::system_error& error) {
+      why_fewer_ = error.code().message();
+    } catch (const std::bad_alloc&) {
+      why_fewer_ = "there is not enough memory";
     }
   }
 
@@ -60,7 +95,8 @@ class Pool {
     for (std::thread& worker : workers_) worker.join();
   }
 
-  int threads() const { return static_cast<int>(shares_.size()); }
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  const std::string& why_fewer() const { return why_fewer_; }
 
   // Calls f(piece) for 0 … pieces - 1. One job at a time.
   void run(int64_t pieces, absl::FunctionRef<void(int64_t)> f) {
@@ -69,7 +105,7 @@ class Pool {
     failure_ = nullptr;
     unfinished_.store(pieces, std::memory_order_relaxed);
     ++job_number_;
-    const auto count = static_cast<int64_t>(shares_.size());
+    const int64_t count = threads();
     for (int64_t t = 0; t < count; ++t) {
       const auto begin = static_cast<uint64_t>(pieces * t / count);
       const auto end = static_cast<uint64_t>(pieces * (t + 1) / count);
@@ -135,6 +171,7 @@ class Pool {
 
   std::vector<Share> shares_;
   std::vector<std::thread> workers_;
+  std::string why_fewer_;  // than there are shares, of which the last ones stay empty
   absl::FunctionRef<void(int64_t)>* job_ = nullptr;
   uint32_t job_number_ = 0;
   std::atomic<int64_t> unfinished_{0};
@@ -151,26 +188,51 @@ int cores() {
 }
 
 std::atomic<int> requested_threads{0};
+std::atomic<uint64_t> requests{0};
 std::atomic<bool> pool_in_use{false};
 
-// Called by whoever holds `pool_in_use`. Never destroyed at exit: its threads may still look at it.
+// Hands the pool out again at its end.
+struct UseOfPool {
+  UseOfPool() = default;
+  ~UseOfPool() { pool_in_use.store(false, std::memory_order_release); }
+  UseOfPool(const UseOfPool&) = delete;
+  UseOfPool& operator=(const UseOfPool&) = delete;
+
+  static bool begins() { return !pool_in_use.exchange(true, std::memory_order_acquire); }
+};
+
+// Called by whoever uses the pool. Never destroyed at exit: its threads may still look at it.
 Pool& pool() {
-  static Pool* instance = nullptr;
-  if (!instance || instance->threads() != num_threads()) {
-    delete instance;
-    instance = new Pool(num_threads());
+  static std::unique_ptr<Pool>& instance = *new std::unique_ptr<Pool>;
+  static uint64_t answered = 0;  // the request that the pool was made for
+  const uint64_t request = requests;
+  const int wanted = num_threads();
+  if (!instance || (instance->threads() != wanted && answered != request)) {
+    instance.reset();
+    instance = std::make_unique<Pool>(wanted);
+    answered = request;
   }
   return *instance;
 }
 
 }  // namespace
 
-void set_num_threads(int threads) { requested_threads = threads; }
+void set_num_threads(int threads) {
+  if (threads < 0) fail(absl::StrCat("set_num_threads: ", threads, " is negative"));
+  requested_threads = threads;
+  ++requests;
+}
 
 int num_threads() {
   const int requested = requested_threads;
   static const int all = cores();
-  return requested > 0 ? requested : all;
+  return std::min(requested > 0 ? requested : all, static_cast<int>(kMaxPieces));
+}
+
+StartedThreads start_threads() {
+  if (!UseOfPool::begins()) return {};
+  const UseOfPool use;
+  return {pool().threads(), pool().why_fewer()};
 }
 
 int64_t num_pieces(int64_t count, int64_t grain) {
@@ -183,14 +245,14 @@ int64_t num_pieces(int64_t count, int64_t grain) {
 void parallel_pieces(int64_t count, int64_t grain,
                      absl::FunctionRef<void(int64_t piece, int64_t begin, int64_t end)> f) {
   const int64_t pieces = num_pieces(count, grain);
-  const auto run = [&](int64_t piece) {
-    f(piece, count * piece / pieces, count * (piece + 1) / pieces);
+  // count * piece / pieces, of which the product may be too large
+  const auto start_of = [&](int64_t piece) {
+    return count / pieces * piece + count % pieces * piece / pieces;
   };
+  const auto run = [&](int64_t piece) { f(piece, start_of(piece), start_of(piece + 1)); };
   // Within a piece, and beside another thread's job, the calling thread does it all.
-  if (pieces > 1 && num_threads() > 1 && !pool_in_use.exchange(true, std::memory_order_acquire)) {
-    struct Release {
-      ~Release() { pool_in_use.store(false, std::memory_order_release); }
-    } release;
+  if (pieces > 1 && num_threads() > 1 && UseOfPool::begins()) {
+    const UseOfPool use;
     pool().run(pieces, run);
   } else {
     for (int64_t piece = 0; piece < pieces; ++piece) run(piece);

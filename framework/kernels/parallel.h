@@ -1,14 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 
 namespace qkv::kernels {
 
-// How many threads kernels use. 0: one for each core this process may run on.
+// How many threads kernels use, with the one that calls them; at most 64. 0: one for each core this
+// process may run on.
+//
+// The threads are started by the first kernel that shares its work, with every signal blocked: a
+// handler would ruin the numbers of a product that is being made, because oneDNN moves the stack
+// pointer into a matrix meanwhile. A program that handles signals keeps them from the threads that
+// call kernels, too: block them there (pthread_sigmask) and read them on another thread (sigwait,
+// signalfd), or give each such thread a stack for handlers (sigaltstack, SA_ONSTACK).
 void set_num_threads(int threads);
 int num_threads();
+
+// Starts the threads now. Where the system does not give as many, kernels make do with fewer, which
+// changes no bit of what they compute; set_num_threads has it asked again. To be called where no
+// kernel runs.
+struct StartedThreads {
+  int count = 1;
+  std::string why_fewer;  // than num_threads(); "" where there are as many
+};
+StartedThreads start_threads();
 
 // Calls f(begin, end), on several threads, for pieces that together cover 0 … count - 1. The
 // pieces depend on `count` and `grain` (the least worth a piece) alone and never on the number of

@@ -39,7 +39,8 @@ Tensor hide(const Tensor& scores, const AttentionMask& mask) {  // [B, H, Tq, Tk
 }  // namespace
 
 Tensor causal_mask(int64_t query_length, int64_t key_length) {
-  Array mask({query_length, key_length}, DType::boolean);
+  Array mask(Shape({query_length, key_length}, "causal_mask"), DType::boolean);
+  if (mask.size() == 0) return Tensor(mask);
   bool* hidden = mask.mutable_data<bool>();
   for (int64_t i = 0; i < query_length; ++i) {
     for (int64_t j = 0; j < key_length; ++j) *hidden++ = j > i + key_length - query_length;
@@ -50,8 +51,8 @@ Tensor causal_mask(int64_t query_length, int64_t key_length) {
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionMask& mask, bool scale_scores,
                                     const Dropout& dropout, ForwardContext& context) {
-  const double d_k = static_cast<double>(query.dim(-1));
   Tensor scores = matmul(query, key, {.transpose_b = true});  // [B, H, Tq, Tk]
+  const double d_k = static_cast<double>(query.dim(-1));
   if (scale_scores) scores = scores / std::sqrt(d_k);
   context.note("scores", scores);
   const Tensor masked = hide(scores, mask);
@@ -72,9 +73,12 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
                                       const AttentionMask& mask, ForwardContext& context) const {
-  if (x.rank() != 3 || x.dim(2) % num_heads != 0) {
+  if (num_heads < 1) fail(absl::StrCat("attention: needs at least one head, not ", num_heads));
+  for (const Tensor* sequence : {&x, &source}) {
+    if (sequence->rank() == 3 && sequence->dim(2) % num_heads == 0) continue;
     fail(absl::StrCat("attention: needs x [B, T, C] with C a multiple of ", num_heads, " heads: x ",
-                      x.describe()));
+                      x.describe(),
+                      &x == &source ? "" : absl::StrCat(", source ", source.describe())));
   }
   // Rounded to bf16 once, where products are, and not by each of the layers.
   const Tensor of_keys = key.operand(source);

@@ -8,7 +8,7 @@ namespace qkv {
 struct Dropout {
   double p = 0.0;
 
-  bool is_active(const ForwardContext& context) const { return context.training && p > 0.0; }
+  bool is_active(const ForwardContext& context) const { return context.training && p != 0.0; }
   Tensor operator()(const Tensor& x, ForwardContext& context) const;
 };
 

@@ -17,7 +17,8 @@ void Visitor::parameter(std::string_view name, const Tensor& tensor) {
   if (!tensor.defined()) return;
   if (replaces_) {
     const size_t i = parameters_.size();
-    if (i >= replacements_.size() || replacements_[i].shape() != tensor.shape()) {
+    if (i >= replacements_.size() || !replacements_[i].defined() ||
+        replacements_[i].shape() != tensor.shape()) {
       fail(absl::StrCat("module: ", path_, std::string(name), " is ", tensor.describe(),
                         ", and its replacement ",
                         i < replacements_.size() ? replacements_[i].describe() : "is missing"));

@@ -5,8 +5,9 @@
 namespace qkv {
 
 Tensor sinusoidal_positions(int64_t length, int64_t d_model, DType dtype) {
+  const Shape shape({length, d_model}, "sinusoidal_positions");
   std::vector<double> values;
-  values.reserve(static_cast<size_t>(length * d_model));
+  values.reserve(static_cast<size_t>(shape.size()));
   for (int64_t t = 0; t < length; ++t) {
     for (int64_t c = 0; c < d_model; ++c) {
       const int64_t pair = c / 2 * 2;  // 2i
@@ -15,7 +16,7 @@ Tensor sinusoidal_positions(int64_t length, int64_t d_model, DType dtype) {
       values.push_back(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }
-  return Tensor(Array::of({length, d_model}, dtype, values));
+  return Tensor(Array::of(shape, dtype, values));
 }
 
 }  // namespace qkv

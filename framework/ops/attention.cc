@@ -34,6 +34,7 @@ Tensor turned(const Tensor& x) { return transpose(x, 1, 2); }  // [B, T, H, D] <
 Tensor hidden_keys(const AttentionOptions& options, int64_t tq, int64_t tk) {
   const bool* padding = options.padding.defined() ? options.padding.array().data<bool>() : nullptr;
   Array mask({padding ? options.padding.dim(0) : 1, 1, tq, tk}, DType::boolean);
+  if (mask.size() == 0) return Tensor(mask);
   bool* hidden = mask.mutable_data<bool>();
   for (int64_t b = 0; b < mask.shape()[0]; ++b) {
     for (int64_t i = 0; i < tq; ++i) {
@@ -124,9 +125,11 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
   if (key.shape() != value.shape()) {
     fail(absl::StrCat("attention: key and value differ: ", all));
   }
-  if (key.shape() != query.shape().with(1, key.dim(1))) {
+  if (key.shape() != query.shape().with(1, key.dim(1), "attention")) {
     fail(absl::StrCat("attention: query and key may differ in length only: ", all));
   }
+  // As many scores as are counted must be countable, though no array holds them.
+  Shape({query.dim(0), query.dim(2), query.dim(1), key.dim(1)}, "attention");
   if (!options.padding.defined()) return;
   check_dtype("attention", {"padding", options.padding}, DType::boolean);
   if (options.padding.shape() != Shape{key.dim(0), key.dim(1)}) {

@@ -3,7 +3,7 @@
 //                  dx = dy summed over those axes
 //   sum_to:        y = x summed over the axes that `shape` has not, or where its size is 1
 //                  dx = dy repeated along those axes
-//                  the sums of bf16 numbers are f32
+//                  the sums of bf16 numbers are f32; gradients of bf16 numbers are bf16 again
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
@@ -31,7 +31,7 @@ class BroadcastTo final : public Op {
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {sum_to(dy, saved.shape(0))};
+    return {cast(sum_to(dy, saved.shape(0)), saved.dtype(0))};
   }
 
  private:
@@ -105,6 +105,7 @@ bool stretches(const Shape& small, const Shape& large) {
 }  // namespace
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  check_defined("broadcast_to", {{"x", x}});
   if (x.shape() == shape) return x;
   if (!stretches(x.shape(), shape)) {
     fail(absl::StrCat("broadcast_to: ", describe({{"x", x}}), " does not stretch to ",
@@ -114,6 +115,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  check_defined("sum_to", {{"x", x}});
   if (x.shape() == shape) return widened(x);
   check_floating_or_bf16("sum_to", {"x", x});
   if (!stretches(shape, x.shape())) {

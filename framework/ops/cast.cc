@@ -35,6 +35,7 @@ class Cast final : public Op {
 }  // namespace
 
 Tensor cast(const Tensor& x, DType dtype) {
+  check_defined("cast", {{"x", x}});
   if (x.dtype() == dtype) return x;
   if (is_floating(x.dtype()) && !is_floating(dtype)) {
     fail(absl::StrCat("cast: no gradient flows to ", std::string(dtype_name(dtype)), ": ",

@@ -21,7 +21,16 @@ std::string describe(std::initializer_list<Argument> arguments) {
   });
 }
 
+void check_defined(std::string_view op, std::initializer_list<Argument> arguments) {
+  for (const Argument& x : arguments) {
+    if (x.tensor.defined()) continue;
+    fail(absl::StrCat(text(op), ": ", text(x.name), " is undefined",
+                      arguments.size() > 1 ? absl::StrCat(": ", describe(arguments)) : ""));
+  }
+}
+
 void check_same_dtype(std::string_view op, std::initializer_list<Argument> arguments) {
+  check_defined(op, arguments);
   const DType dtype = arguments.begin()->tensor.dtype();
   for (const Argument& x : arguments) {
     if (x.tensor.dtype() == dtype) continue;
@@ -30,16 +39,19 @@ void check_same_dtype(std::string_view op, std::initializer_list<Argument> argum
 }
 
 void check_floating(std::string_view op, const Argument& x) {
+  check_defined(op, {x});
   if (x.tensor.dtype() == DType::f32 || x.tensor.dtype() == DType::f64) return;
   fail(absl::StrCat(text(op), ": needs f32 or f64: ", describe({x})));
 }
 
 void check_floating_or_bf16(std::string_view op, const Argument& x) {
+  check_defined(op, {x});
   if (is_floating(x.tensor.dtype())) return;
   fail(absl::StrCat(text(op), ": needs f32, f64 or bf16: ", describe({x})));
 }
 
 void check_dtype(std::string_view op, const Argument& x, DType dtype) {
+  check_defined(op, {x});
   if (x.tensor.dtype() == dtype) return;
   fail(absl::StrCat(text(op), ": needs ", text(dtype_name(dtype)), ": ", describe({x})));
 }
@@ -54,6 +66,7 @@ void check_index(std::string_view op, const Argument& index, int64_t bound) {
 }
 
 int check_axis(std::string_view op, const Argument& x, int axis) {
+  check_defined(op, {x});
   const int rank = x.tensor.rank();
   if (axis < -rank || axis >= rank) {
     fail(absl::StrCat(text(op), ": there is no axis ", axis, " in ", describe({x})));
@@ -64,6 +77,10 @@ int check_axis(std::string_view op, const Argument& x, int axis) {
 void check_norm_weights(std::string_view op, const Tensor& x, const Tensor& weight,
                         const Tensor& bias) {
   check_axis(op, {"x", x}, -1);
+  check_defined(op, {{"x", x}, {"weight", weight}});
+  if (x.dim(-1) == 0) {
+    fail(absl::StrCat(text(op), ": the last axis has no elements: ", describe({{"x", x}})));
+  }
   const auto check = [&](std::string_view name, const Tensor& parameter) {
     if (parameter.shape() == Shape{x.dim(-1)} && parameter.dtype() == x.dtype()) return;
     std::string all = describe({{"x", x}, {"weight", weight}});

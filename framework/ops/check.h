@@ -16,7 +16,8 @@ struct Argument {
 
 std::string describe(std::initializer_list<Argument> arguments);  // "a f32[4, 16], b f64[16]"
 
-// Throw Error, beginning with `op`.
+// Throw Error, beginning with `op`; all of them on an undefined tensor.
+void check_defined(std::string_view op, std::initializer_list<Argument> arguments);
 void check_same_dtype(std::string_view op, std::initializer_list<Argument> arguments);
 void check_floating(std::string_view op, const Argument& x);          // f32 or f64
 void check_floating_or_bf16(std::string_view op, const Argument& x);  // or bf16
@@ -24,7 +25,7 @@ void check_dtype(std::string_view op, const Argument& x, DType dtype);
 void check_index(std::string_view op, const Argument& index, int64_t bound);  // 0 … bound - 1
 int check_axis(std::string_view op, const Argument& x, int axis);             // normalized
 
-// weight, and bias where there is one, must be [C] and of x's dtype, x [..., C].
+// weight, and bias where there is one, must be [C] and of x's dtype, x [..., C] with C above 0.
 void check_norm_weights(std::string_view op, const Tensor& x, const Tensor& weight,
                         const Tensor& bias);
 

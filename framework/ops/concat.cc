@@ -16,14 +16,12 @@ namespace {
 
 class Concat final : public Op {
  public:
-  explicit Concat(int axis) : axis_(axis) {}
+  Concat(int axis, const Shape& shape) : axis_(axis), shape_(shape) {}
   std::string_view name() const override { return "concat"; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
-    int64_t length = 0;
-    for (size_t i = 0; i < x.size(); ++i) length += x[i].shape()[axis_];
-    Array y(x[0].shape().with(axis_, length), x[0].dtype());
+    Array y(shape_, x[0].dtype());
     int64_t start = 0;
     for (size_t i = 0; i < x.size(); ++i) {
       kernels::place(x[i], axis_, start, y);
@@ -45,6 +43,7 @@ class Concat final : public Op {
 
  private:
   int axis_;
+  Shape shape_;
 };
 
 std::string describe_pieces(const std::vector<Tensor>& pieces) {
@@ -56,6 +55,7 @@ std::string describe_pieces(const std::vector<Tensor>& pieces) {
 void check_pieces(const std::string& op, const std::vector<Tensor>& pieces) {
   if (pieces.empty()) fail(absl::StrCat(op, ": needs at least one piece"));
   for (const Tensor& piece : pieces) {
+    check_defined(op, {{"a piece", piece}});
     if (piece.dtype() == pieces[0].dtype()) continue;
     fail(absl::StrCat(op, ": dtypes differ: ", describe_pieces(pieces), "; cast one of them"));
   }
@@ -74,7 +74,11 @@ Tensor concat(const std::vector<Tensor>& pieces, int axis) {
     fail(
         absl::StrCat("concat: sizes differ outside of axis ", axis, ": ", describe_pieces(pieces)));
   }
-  return pieces.size() == 1 ? pieces[0] : apply<Concat>(pieces, axis);
+  Shape shape = pieces[0].shape().with(axis, 0);
+  for (const Tensor& piece : pieces) {
+    shape = shape.with(axis, shape[axis] + piece.dim(axis), "concat");
+  }
+  return pieces.size() == 1 ? pieces[0] : apply<Concat>(pieces, axis, shape);
 }
 
 Tensor stack(const std::vector<Tensor>& pieces, int axis) {
@@ -85,12 +89,13 @@ Tensor stack(const std::vector<Tensor>& pieces, int axis) {
     fail(absl::StrCat("stack: there is no place ", axis, " for an axis in ", pieces[0].describe()));
   }
   const int place = axis < 0 ? axis + rank + 1 : axis;
+  const Shape all = shape.inserted(place, static_cast<int64_t>(pieces.size()), "stack");
   std::vector<Tensor> layers;
   for (const Tensor& piece : pieces) {
     if (piece.shape() != shape) {
       fail(absl::StrCat("stack: shapes differ: ", describe_pieces(pieces)));
     }
-    layers.push_back(reshape(piece, shape.inserted(place, 1).dims()));
+    layers.push_back(reshape(piece, all.with(place, 1).dims()));
   }
   return concat(layers, place);
 }

@@ -78,8 +78,8 @@ Tensor embedding(const Tensor& table, const Tensor& index) {
                       describe({{"table", table}, {"index", index}})));
   }
   check_index("embedding", {"index", index}, table.dim(0));
-  const Tensor y = rows_of(table, index.array().reshaped({index.size()}));
-  return reshape(y, index.shape().inserted(-1, table.dim(1)).dims());
+  const Shape shape = index.shape().inserted(-1, table.dim(1), "embedding");
+  return reshape(rows_of(table, index.array().reshaped({index.size()})), shape.dims());
 }
 
 OpExamples embedding_examples() {

@@ -43,15 +43,15 @@ class Gather final : public Op {
 
 class ScatterAdd final : public Op {
  public:
-  ScatterAdd(int axis, const Array& index, int64_t size)
-      : axis_(axis), index_(index), size_(size) {}
+  ScatterAdd(int axis, const Array& index, const Shape& shape)
+      : axis_(axis), index_(index), shape_(shape) {}
   std::string_view name() const override { return "scatter_add"; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
-    Array y(x[0].shape().with(axis_, size_), x[0].dtype());
+    Array y(shape_, x[0].dtype());
     const auto [outer, m, inner] = around_axis(x[0].shape(), axis_);
-    kernels::scatter_add(x[0], index_, outer, size_, m, inner, y);
+    kernels::scatter_add(x[0], index_, outer, shape_[axis_], m, inner, y);
     return y;
   }
 
@@ -64,7 +64,7 @@ class ScatterAdd final : public Op {
  private:
   int axis_;
   Array index_;
-  int64_t size_;
+  Shape shape_;
 };
 
 }  // namespace
@@ -88,8 +88,9 @@ Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, int64_t size)
   if (index.shape() != x.shape()) {
     fail(absl::StrCat("scatter_add: shapes differ: ", describe({{"x", x}, {"index", index}})));
   }
+  const Shape shape = x.shape().with(axis, size, "scatter_add");
   check_index("scatter_add", {"index", index}, size);
-  return apply<ScatterAdd>({x}, axis, index.array(), size);
+  return apply<ScatterAdd>({x}, axis, index.array(), shape);
 }
 
 OpExamples gather_examples() {

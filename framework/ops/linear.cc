@@ -23,7 +23,7 @@ Tensor as_rows(const Tensor& x) {  // [..., K] -> [rows, K]
 
 class Linear final : public Op {
  public:
-  explicit Linear(const LinearOptions& options) : options_(options) {}
+  Linear(const LinearOptions& options, const Shape& shape) : options_(options), shape_(shape) {}
   std::string_view name() const override { return "linear"; }
 
   Array forward(const Inputs& x) override {
@@ -38,7 +38,7 @@ class Linear final : public Op {
     Array y({1, rows, n}, options_.bf16_result ? DType::bf16 : x[1].dtype());
     kernels::matmul(input.reshaped({1, rows, k}), weight.reshaped({1, n, k}), false, true,
                     x.size() > 2 ? &x[2] : nullptr, y);
-    return y.reshaped(input.shape().with(-1, n));
+    return y.reshaped(shape_);
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
@@ -63,6 +63,7 @@ class Linear final : public Op {
   }
 
   LinearOptions options_;
+  Shape shape_;
   Array rounded_weight_;  // [N, K]: where x is bf16
 };
 
@@ -72,6 +73,7 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
     return bias.defined() ? describe({{"x", x}, {"weight", weight}, {"bias", bias}})
                           : describe({{"x", x}, {"weight", weight}});
   };
+  check_defined("linear", {{"x", x}, {"weight", weight}});
   check_floating_or_bf16("linear", {"x", x});
   if (options.bf16_result && x.dtype() != DType::bf16) {
     fail(absl::StrCat("linear: only an x in bf16 has a bf16 result: ", all()));
@@ -104,15 +106,16 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearOptions& options) {
   check_linear(x, weight, bias, options);
+  const Shape shape = x.shape().with(-1, weight.dim(0), "linear");
   if (composed_only()) {
     const Tensor product = matmul(as_rows(x), cast(weight, x.dtype()), {.transpose_b = true});
     const Tensor y = bias.defined() ? product + bias : product;
     const DType result = options.bf16_result ? DType::bf16 : weight.dtype();
-    return cast(reshape(y, x.shape().with(-1, weight.dim(0)).dims()), result);
+    return cast(reshape(y, shape.dims()), result);
   }
   std::vector<Tensor> inputs = {x, weight};
   if (bias.defined()) inputs.push_back(bias);
-  return apply<Linear>(std::move(inputs), options);
+  return apply<Linear>(std::move(inputs), options, shape);
 }
 
 OpExamples linear_examples() {

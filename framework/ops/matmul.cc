@@ -98,12 +98,16 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   if (inner_a != inner_b) fail_inner_sizes(a, b, inner_a, inner_b, options);
 
   const Shape batch = broadcast_shapes("matmul", batch_shape(a), batch_shape(b));
+  const auto in_batch = [&](int64_t rows, int64_t columns) {  // [..., rows, columns]
+    return batch.inserted(-1, rows, "matmul").inserted(-1, columns, "matmul");
+  };
   const auto spread = [&](const Tensor& x) {  // one matrix for all is shared, not repeated
     if (batch_shape(x) == batch || batch_shape(x).size() == 1) return as_batch(x);
-    return as_batch(broadcast_to(x, batch.inserted(-1, x.dim(-2)).inserted(-1, x.dim(-1))));
+    return as_batch(broadcast_to(x, in_batch(x.dim(-2), x.dim(-1))));
   };
-  const Tensor c = Matmul::product(spread(a), spread(b), options);
-  return reshape(c, batch.inserted(-1, c.dim(-2)).inserted(-1, c.dim(-1)).dims());
+  const Shape shape =
+      in_batch(a.dim(options.transpose_a ? -1 : -2), b.dim(options.transpose_b ? -2 : -1));
+  return reshape(Matmul::product(spread(a), spread(b), options), shape.dims());
 }
 
 OpExamples matmul_examples() {

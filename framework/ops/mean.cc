@@ -18,13 +18,15 @@ double inverse_of_count(const Tensor& x, int64_t n) {
 
 Tensor mean(const Tensor& x) {
   check_floating("mean", {"x", x});
-  return scale(sum(x), inverse_of_count(x, x.size()));
+  const double factor = inverse_of_count(x, x.size());
+  return scale(sum(x), factor);
 }
 
 Tensor mean(const Tensor& x, int axis, bool keep_axis) {
   check_floating("mean", {"x", x});
   axis = check_axis("mean", {"x", x}, axis);
-  return scale(sum(x, axis, keep_axis), inverse_of_count(x, x.dim(axis)));
+  const double factor = inverse_of_count(x, x.dim(axis));
+  return scale(sum(x, axis, keep_axis), factor);
 }
 
 OpExamples mean_examples() {

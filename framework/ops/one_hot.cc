@@ -4,19 +4,39 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/node.h"
 #include "framework/kernels/index.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
+namespace {
+
+class OneHot final : public Op {
+ public:
+  OneHot(const Shape& shape, DType dtype) : shape_(shape), dtype_(dtype) {}
+  std::string_view name() const override { return "one_hot"; }
+
+  Array forward(const Inputs& x) override {
+    Array y(shape_, dtype_);
+    kernels::one_hot(x[0], shape_[-1], y);
+    return y;
+  }
+
+  std::vector<Tensor> backward(const Saved&, const Tensor&) const override { return {Tensor()}; }
+
+ private:
+  Shape shape_;
+  DType dtype_;
+};
+
+}  // namespace
 
 Tensor one_hot(const Tensor& index, int64_t classes, DType dtype) {
   if (classes < 1) fail(absl::StrCat("one_hot: needs at least one class, not ", classes));
   check_index("one_hot", {"index", index}, classes);
-  Array y(index.shape().inserted(-1, classes), dtype);
-  kernels::one_hot(index.array(), classes, y);
-  return Tensor(std::move(y));
+  return apply<OneHot>({index}, index.shape().inserted(-1, classes, "one_hot"), dtype);
 }
 
 OpExamples one_hot_examples() {

@@ -85,7 +85,8 @@ Tensor stack(const std::vector<Tensor>& pieces, int axis);  // along a new axis
 Tensor slice(const Tensor& x, int axis, int64_t start, int64_t length);
 // The inverse of slice: x at `start` of an axis of `size`, zeros around it.
 Tensor pad(const Tensor& x, int axis, int64_t start, int64_t size);
-std::vector<Tensor> split(const Tensor& x, int axis, int64_t pieces);  // of equal length
+std::vector<Tensor> split(const Tensor& x, int axis,
+                          int64_t pieces);  // of equal length; at most 2^20
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 Tensor sum_to(const Tensor& x, const Shape& shape);  // the transpose of broadcast_to
 

@@ -23,11 +23,9 @@ class Permute final : public Op {
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
-    Shape shape = x[0].shape();
-    for (size_t k = 0; k < axes_.size(); ++k) {
-      shape = shape.with(static_cast<int>(k), x[0].shape()[axes_[k]]);
-    }
-    Array y(shape, x[0].dtype());
+    std::vector<int64_t> dims;
+    for (const int axis : axes_) dims.push_back(x[0].shape()[axis]);
+    Array y(Shape(dims), x[0].dtype());
     kernels::permute(x[0], axes_, y);
     return y;
   }
@@ -53,6 +51,7 @@ std::vector<int> axes_in_order(const Tensor& x) {
 }  // namespace
 
 Tensor permute(const Tensor& x, const std::vector<int>& axes) {
+  check_defined("permute", {{"x", x}});
   std::vector<int> positive;
   std::vector<bool> seen(static_cast<size_t>(x.rank()));
   for (const int axis : axes) {

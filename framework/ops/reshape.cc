@@ -35,16 +35,15 @@ Shape complete(const Tensor& x, std::span<const int64_t> sizes) {
   };
   std::vector<int64_t> dims(sizes.begin(), sizes.end());
   int64_t* unknown = nullptr;
-  int64_t known = 1;
   for (int64_t& dim : dims) {
-    if (dim == -1 && unknown) fail(absl::StrCat("reshape: more than one -1: ", all()));
-    if (dim < -1) fail(absl::StrCat("reshape: size ", dim, " is negative: ", all()));
-    if (dim == -1) {
-      unknown = &dim;
-    } else {
-      known *= dim;
-    }
+    if (dim != -1) continue;
+    if (unknown) fail(absl::StrCat("reshape: more than one -1: ", all()));
+    unknown = &dim;
+    dim = 1;
   }
+  const std::string mistake = Shape::mistake_in(dims);
+  if (!mistake.empty()) fail(absl::StrCat("reshape: ", mistake, ": ", all()));
+  const int64_t known = Shape(dims).size();
   if (unknown) {
     if (known == 0 || x.size() % known != 0) {
       fail(absl::StrCat("reshape: no size fits the -1: ", all(), ": ", x.size(),
@@ -55,12 +54,13 @@ Shape complete(const Tensor& x, std::span<const int64_t> sizes) {
     fail(absl::StrCat("reshape: sizes differ: ", all(), ": ", x.size(), " and ", known,
                       " elements"));
   }
-  return Shape(dims);
+  return Shape(dims, "reshape");
 }
 
 }  // namespace
 
 Tensor reshape(const Tensor& x, std::span<const int64_t> sizes) {
+  check_defined("reshape", {{"x", x}});
   const Shape shape = complete(x, sizes);
   if (shape == x.shape()) return x;
   if (!records({x}) && !Observer::any()) return Tensor(x.array().reshaped(shape));

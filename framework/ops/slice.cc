@@ -16,6 +16,8 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kMaxPieces = 1 << 20;  // each is a tensor, also where it holds nothing
+
 class Slice final : public Op {
  public:
   Slice(int axis, int64_t start, int64_t length) : axis_(axis), start_(start), length_(length) {}
@@ -39,12 +41,12 @@ class Slice final : public Op {
 
 class Pad final : public Op {
  public:
-  Pad(int axis, int64_t start, int64_t size) : axis_(axis), start_(start), size_(size) {}
+  Pad(int axis, int64_t start, const Shape& shape) : axis_(axis), start_(start), shape_(shape) {}
   std::string_view name() const override { return "pad"; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
-    Array y(x[0].shape().with(axis_, size_), x[0].dtype());
+    Array y(shape_, x[0].dtype());
     kernels::zero(y);
     kernels::place(x[0], axis_, start_, y);
     return y;
@@ -56,7 +58,8 @@ class Pad final : public Op {
 
  private:
   int axis_;
-  int64_t start_, size_;
+  int64_t start_;
+  Shape shape_;
 };
 
 }  // namespace
@@ -78,12 +81,16 @@ Tensor pad(const Tensor& x, int axis, int64_t start, int64_t size) {
     fail(absl::StrCat("pad: axis ", axis, " of ", describe({{"x", x}}), " has ", length,
                       " elements, which from ", start, " on do not lie in a size of ", size));
   }
-  return length == size ? x : apply<Pad>({x}, axis, start, size);
+  return length == size ? x : apply<Pad>({x}, axis, start, x.shape().with(axis, size, "pad"));
 }
 
 std::vector<Tensor> split(const Tensor& x, int axis, int64_t pieces) {
   axis = check_axis("split", {"x", x}, axis);
   const int64_t size = x.dim(axis);
+  if (pieces > kMaxPieces) {
+    fail(absl::StrCat("split: ", pieces, " pieces of ", describe({{"x", x}}),
+                      " are above the limit of ", kMaxPieces));
+  }
   if (pieces < 1 || size % pieces != 0) {
     fail(absl::StrCat("split: axis ", axis, " of ", describe({{"x", x}}), " has ", size,
                       " elements, which do not make ", pieces, " equal pieces"));
@@ -166,7 +173,13 @@ OpExamples split_examples() {
                   [] {
                     split(zeros({2, 6}), 1, 0);
                   },
-                  "split: axis 1 of x f32[2, 6] has 6 elements, which do not make 0 equal pieces"}},
+                  "split: axis 1 of x f32[2, 6] has 6 elements, which do not make 0 equal pieces"},
+                 {"pieces without end",
+                  [] {
+                    split(zeros({int64_t{1} << 40, 0}), 0, int64_t{1} << 40);
+                  },
+                  "split: 1099511627776 pieces of x f32[1099511627776, 0] are above the limit of "
+                  "1048576"}},
   };
 }
 

@@ -83,13 +83,19 @@ void Optimizer::step(std::span<const Tensor> gradients, double learning_rate,
     fail(absl::StrCat("optimizer: ", gradients.size(), " gradients for ", parameters_.size(),
                       " parameters"));
   }
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor& gradient = gradients[i];
+    const auto& [name, parameter] = parameters_[i];
+    if (gradient.defined() && gradient.shape() == parameter.shape() &&
+        gradient.dtype() == parameter.dtype()) {
+      continue;
+    }
+    fail(absl::StrCat("optimizer: gradient ", gradient.describe(), " for ", name, " ",
+                      parameter.describe()));
+  }
   ++steps_;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const auto& [name, parameter] = parameters_[i];
-    if (gradients[i].shape() != parameter.shape() || gradients[i].dtype() != parameter.dtype()) {
-      fail(absl::StrCat("optimizer: gradient ", gradients[i].describe(), " for ", name, " ",
-                        parameter.describe()));
-    }
+    const Tensor& parameter = parameters_[i].tensor;
     update(parameter, gradients[i].array(), states_[i], learning_rate, gradient_scale);
     Storage storage = parameter.array().storage();
     storage.count_write();

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/checkpoint.h"
 #include "train/run/checkpoint_keeper.h"
@@ -64,6 +65,7 @@ class TrainingRun {
   bool finished() const { return trainer_.steps_made() == config_.train.steps; }
 
   void introduce(Progress& progress) const;
+  absl::Status next_step();
   absl::Status step();
   absl::Status after_step(const Metrics& metrics);
   absl::Status evaluate_now(StepReport& step) const;
@@ -142,7 +144,7 @@ absl::StatusOr<RunOutcome> TrainingRun::run(bool profiled) {
   if (profiled) listeners_.push_back(&profile);
 
   absl::Status status = state_.unwritten ? after_step(*state_.unwritten) : absl::OkStatus();
-  while (status.ok() && !finished() && !stop_.stop_requested()) status = step();
+  while (status.ok() && !finished() && !stop_.stop_requested()) status = next_step();
   const bool stopped = absl::IsCancelled(status) || (status.ok() && !finished());
   if (stopped) status = stop(progress);
   if (!status.ok()) return explained(status);
@@ -154,12 +156,30 @@ absl::StatusOr<RunOutcome> TrainingRun::run(bool profiled) {
 
 void TrainingRun::introduce(Progress& progress) const {
   const auto all = parameters(trainer_.model());
+  const kernels::StartedThreads threads = kernels::start_threads();
   progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config_.name,
-                               parameter_count(all), config_.train.precision,
-                               kernels::num_threads(), folder_.path()));
+                               parameter_count(all), config_.train.precision, threads.count,
+                               folder_.path()));
+  if (!threads.why_fewer.empty()) {
+    progress.say(absl::StrCat("of ", kernels::num_threads(), " threads the system gives ",
+                              threads.count, " (", threads.why_fewer,
+                              "); the numbers are the same, and take longer"));
+  }
   if (const std::string note = precision_note(config_.train); !note.empty()) progress.say(note);
   if (trainer_.steps_made() > 0) {
     progress.say(absl::StrCat("going on after step ", trainer_.steps_made()));
+  }
+}
+
+// Memory that runs out ends the run as a full disk does.
+absl::Status TrainingRun::next_step() {
+  const int64_t number = trainer_.steps_made() + 1;
+  try {
+    return step();
+  } catch (const std::bad_alloc& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("step ", number, ": ", OutOfMemory::of(error).what(),
+                     "; a smaller batch_size or more accumulation_steps need less"));
   }
 }
 

@@ -44,6 +44,20 @@ TEST(BackwardTest, TheGradientOfAConstantIsAnError) {
             "neither a leaf nor in `keep`");
 }
 
+TEST(BackwardTest, UndefinedTensorsAreErrors) {
+  EXPECT_EQ(error_of([] { backward(Tensor()); }), "backward: the output is undefined");
+  EXPECT_EQ(error_of([] { backward(Tensor(), {.cotangent = ones({})}); }),
+            "backward: the output is undefined");
+  const Gradients g = backward(sum(leaf({2}, {3, 4})));
+  EXPECT_EQ(error_of([&] { g[Tensor()]; }), "gradients: there is none for an undefined tensor");
+  EXPECT_EQ(error_of([] { parameter(Array()); }), "parameter: the array is undefined");
+  EXPECT_EQ(error_of([] { Tensor().item(); }), "item: the tensor is undefined");
+  EXPECT_NE(error_of([] { Tensor().dim(0); }), "");
+  EXPECT_NE(error_of([] { Tensor().to_vector(); }), "");
+  EXPECT_EQ(Tensor().describe(), "undefined");
+  EXPECT_FALSE(Tensor().detached().defined());
+}
+
 TEST(BackwardTest, CopiesOfAParameterShareItsGradient) {
   const Tensor w = leaf({1}, {3});
   const std::vector<Tensor> copies(2, w);

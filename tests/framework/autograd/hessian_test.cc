@@ -61,6 +61,15 @@ TEST(HessianVectorProductTest, Misuse) {
               hessian_vector_product(vector, {&x, 1}, {&x, 1});
             }),
             "hessian_vector_product: needs a scalar function, not one that gives f64[2]");
+  const Tensor undefined;
+  EXPECT_EQ(error_of([&] {
+              hessian_vector_product(vector, {&undefined, 1}, {&x, 1});
+            }),
+            "hessian_vector_product: input 0 is undefined");
+  EXPECT_EQ(error_of([&] {
+              hessian_vector_product([](auto) { return Tensor(); }, {&x, 1}, {&x, 1});
+            }),
+            "hessian_vector_product: needs a scalar function, not one that gives undefined");
   EXPECT_EQ(error_of([&] {
               hessian_vector_product(vector, {&x, 1}, {&longer, 1});
             }),

@@ -41,6 +41,34 @@ TEST(ArrayTest, WithoutStorageKeepsShapeAndType) {
   EXPECT_EQ(error_of([&] { x.data<double>(); }), "array: f64[2, 3] holds no numbers");
 }
 
+TEST(ArrayTest, AnUndefinedArrayHasNoNumbers) {
+  const Array undefined;
+  EXPECT_EQ(undefined.raw(), nullptr);
+  const std::string error = "array: f32[] holds no numbers";
+  EXPECT_EQ(error_of([&] { undefined.data<float>(); }), error);
+  EXPECT_EQ(error_of([&] { undefined.copy(); }), error);
+  EXPECT_EQ(error_of([&] { undefined.to_vector(); }), error);
+  EXPECT_EQ(error_of([&] { undefined.reshaped({1}); }), error);
+  EXPECT_EQ(error_of([&] { Array().mutable_data<float>(); }), error);
+  EXPECT_EQ(error_of([&] {
+              Array({2, 3}, DType::f64).without_storage().copy();
+            }),
+            "array: f64[2, 3] holds no numbers");
+}
+
+TEST(ArrayTest, HoldsNoIndexThatIsNoNumber) {
+  for (const double value : {0x1p63, -0x1.1p63, 1.0 / 0.0}) {
+    EXPECT_NE(error_of([=] { Array::full({2}, DType::i64, value); }), "");
+  }
+  EXPECT_EQ(error_of([] { Array::full({2}, DType::i64, 0.0 / 0.0); }),
+            "array: i64 does not hold nan");
+  EXPECT_EQ(error_of([] {
+              Array::of({2}, DType::i64, Values{1, 1e300});
+            }),
+            "array: i64 does not hold 1e+300");
+  EXPECT_EQ(Array::full({1}, DType::i64, -0x1p63).to_vector(), (Values{-0x1p63}));
+}
+
 TEST(ArrayTest, ReadingAnotherTypeIsAnError) {
   EXPECT_EQ(error_of([] { Array({2}, DType::f32).data<double>(); }), "array: f32[2] read as f64");
 }

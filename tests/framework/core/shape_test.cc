@@ -31,6 +31,8 @@ TEST(ShapeTest, CopiesWithOneAxisChanged) {
   EXPECT_EQ(shape.inserted(-1, 9), (Shape{2, 3, 4, 9}));
   EXPECT_EQ(error_of([&] { shape.inserted(4, 9); }),
             "shape: cannot insert an axis at 4 into [2, 3, 4]");
+  EXPECT_EQ(error_of([&] { shape.inserted(-5, 9); }),
+            "shape: cannot insert an axis at -5 into [2, 3, 4]");
   EXPECT_NE(shape, (Shape{2, 3}));
 }
 
@@ -38,12 +40,35 @@ TEST(ShapeTest, RefusesWhatNoArrayCanHave) {
   EXPECT_EQ(error_of([] { Shape{2, -1}; }), "shape: size -1 is negative");
   EXPECT_EQ(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }),
             "shape: rank 9 is above the limit of 8");
-  const int64_t large = int64_t{1} << 32;
-  EXPECT_EQ(error_of([&] { Shape{large, large}; }), "shape: the number of elements overflows");
-  EXPECT_EQ(error_of([&] {
-              Shape({large, 1}).with(1, large);
+}
+
+TEST(ShapeTest, NothingComputedFromItOverflows) {
+  constexpr int64_t kMost = Shape::kMaxSize, kLarge = int64_t{1} << 32;
+  EXPECT_EQ((Shape{kMost}).size(), kMost);
+  EXPECT_LE(kMost, std::numeric_limits<int64_t>::max() / static_cast<int64_t>(sizeof(double)));
+  EXPECT_EQ(error_of([] { Shape{kMost + 1}; }),
+            "shape: [1152921504606846976] is above the limit of 1152921504606846975 elements");
+  EXPECT_EQ(error_of([] {
+              Shape{kLarge, kLarge};
             }),
-            "shape: the number of elements overflows");
+            "shape: [4294967296, 4294967296] is above the limit of 1152921504606846975 elements");
+  EXPECT_EQ(error_of([] {
+              Shape({kLarge, 1}).with(1, kLarge, "pad");
+            }),
+            "pad: [4294967296, 4294967296] is above the limit of 1152921504606846975 elements");
+  EXPECT_NE(error_of([] { Shape({kLarge}).inserted(0, kLarge); }), "");
+  EXPECT_NE(error_of([] { broadcast_shapes("add", {kLarge, 1}, {kLarge}); }), "");
+  // A size of 0 hides no overflow, wherever it stands.
+  EXPECT_EQ((Shape{0, kMost}).size(), 0);
+  for (const int64_t one : {kLarge, int64_t{0}}) {
+    for (const int64_t other : {kLarge, int64_t{0}}) {
+      EXPECT_NE(error_of([=] { Shape{one, kLarge, other, kLarge}; }), "");
+    }
+  }
+  EXPECT_EQ(error_of([] {
+              Shape({1, 1, 1, 1, 1, 1, 1, 1}).inserted(0, 1, "stack");
+            }),
+            "stack: rank 9 is above the limit of 8");
 }
 
 TEST(BroadcastTest, AlignsAtTheRightAndStretchesOnes) {

@@ -1,8 +1,14 @@
 #include "framework/core/storage.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <iostream>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -62,6 +68,57 @@ TEST(AllocatorTest, WastesAtMostAFifthOfALargeBlock) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // which turns the cache off, to see each allocation's end
+#if !defined(__SANITIZE_THREAD__)   // whose own memory no limit leaves room for
+// Lets the process have so many bytes more than it has.
+void limit_memory(size_t more_bytes) {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t bytes = pages * static_cast<size_t>(::getpagesize()) + more_bytes;
+  const rlimit limit{bytes, bytes};
+  ::setrlimit(RLIMIT_AS, &limit);
+}
+
+// Ends with status 0 when f throws bad_alloc and all that it took has been let go.
+void run_out_of_memory(size_t bytes, const std::function<void()>& f) {
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  limit_memory(bytes);
+  try {
+    f();
+  } catch (const std::bad_alloc&) {
+    ::_exit(allocator_statistics().bytes_in_use == before ? 0 : 1);
+  }
+  ::_exit(2);
+}
+
+TEST(AllocatorDeathTest, GivesBackWhatIsCachedBeforeItGivesUp) {
+  const auto one_after_the_other = [] {
+    for (const size_t mebibytes : {40, 48, 40, 56}) Storage(mebibytes << 20);
+  };
+  EXPECT_EXIT(run_out_of_memory(104 << 20,
+                                [&] {
+                                  one_after_the_other();
+                                  const ThreadMemory memory;
+                                  one_after_the_other();
+                                  std::cerr << "so far";
+                                  Storage(80 << 20);
+                                }),
+              testing::ExitedWithCode(0), "so far");
+}
+
+TEST(AllocatorDeathTest, LetsGoWhenThereIsNoMemoryToNoteIt) {
+  const auto fill = [] {
+    std::deque<Storage> all;
+    try {
+      while (true) all.emplace_back(300);
+    } catch (const std::bad_alloc&) {
+      while (std::malloc(16)) continue;
+      throw;
+    }
+  };
+  EXPECT_EXIT(run_out_of_memory(40 << 20, fill), testing::ExitedWithCode(0), "");
+}
+#endif
+
 TEST(AllocatorTest, HandsOutAgainWhatWasLetGo) {
   release_cached_memory();
   const auto step = [] {

@@ -264,6 +264,12 @@ TEST(GradcheckTest, Misuse) {
               gradcheck(f, {&mask, 1});
             }),
             "gradcheck: no input has a gradient: none is f64");
+  const Tensor undefined;
+  EXPECT_EQ(error_of([&] { gradcheck(f, {&undefined, 1}); }), "gradcheck: input 0 is undefined");
+  EXPECT_EQ(error_of([&] {
+              gradcheck([](auto) { return Tensor(); }, {&wide, 1});
+            }),
+            "gradcheck: the function gives an undefined tensor");
   EXPECT_EQ(error_of([&] {
               gradcheck(f, {&wide, 1}, {.order = 3});
             }),

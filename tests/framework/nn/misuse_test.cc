@@ -1,0 +1,124 @@
+// Layers, given what nobody should give them.
+
+#include <gtest/gtest.h>
+
+#include "framework/core/out_of_memory.h"
+#include "framework/nn/attention.h"
+#include "framework/nn/embedding.h"
+#include "framework/nn/examples.h"
+#include "framework/nn/key_value_cache.h"
+#include "framework/nn/norm.h"
+#include "framework/nn/position.h"
+#include "framework/ops/ops.h"
+#include "framework/optim/optimizer.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kLarge = int64_t{1} << 50;
+
+TEST(LayerMisuseTest, AnUndefinedInputOrParameterIsAnError) {
+  for (const OpExamples& layer : layer_examples()) {
+    for (const OpExample& example : layer.examples) {
+      const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(1));
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        // An undefined padding is none, and an undefined bias.
+        const std::string name = i < example.input_names.size() ? example.input_names[i] : "";
+        if (name == "padding" || name.ends_with("bias")) continue;
+        std::vector<Tensor> changed = inputs;
+        changed[i] = Tensor();
+        EXPECT_NE(error_of([&] { example.f(changed); }), "")
+            << layer.op << ", " << example.name << ", " << name;
+      }
+    }
+  }
+}
+
+TEST(LayerMisuseTest, StrangeInputsGiveATensorOrAnError) {
+  const std::vector<Tensor> strange = {
+      zeros({}, DType::f64),          zeros({0}, DType::f64),
+      zeros({2, 0, 4}, DType::f64),   zeros({kLarge, 0}, DType::f64),
+      zeros({0, kLarge}, DType::f64), zeros({2, kLarge, 0}, DType::f64),
+      full({2, 3}, -1, DType::i64),   zeros({2, 3, 4}, DType::boolean),
+      zeros({2, 3, 4}, DType::bf16),  zeros({2, 3, 4, 5}, DType::f64)};
+  int refused = 0;
+  for (const OpExamples& layer : layer_examples()) {
+    for (const OpExample& example : layer.examples) {
+      const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(1));
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        for (const Tensor& x : strange) {
+          std::vector<Tensor> changed = inputs;
+          changed[i] = x;
+          try {
+            EXPECT_TRUE(example.f(changed).defined());
+          } catch (const Error&) {
+            ++refused;
+          } catch (const OutOfMemory&) {
+            ++refused;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
+TEST(LayerMisuseTest, AttentionNeedsHeadsThatDivideBothSequences) {
+  Initializer init(RandomStream(1), DType::f64);
+  MultiHeadAttention layer{.query = Linear(init, 4, 4, false, 1.0),
+                           .key = Linear(init, 4, 4, false, 1.0),
+                           .value = Linear(init, 4, 4, false, 1.0),
+                           .output = Linear(init, 4, 4, false, 1.0),
+                           .num_heads = 0,
+                           .weight_dropout = {},
+                           .output_dropout = {}};
+  const Tensor x = zeros({1, 2, 4}, DType::f64);
+  ForwardContext context;
+  EXPECT_EQ(error_of([&] { layer(x, AttentionMask(), context); }),
+            "attention: needs at least one head, not 0");
+  layer.num_heads = 2;
+  EXPECT_EQ(error_of([&] { layer(x, Tensor(), AttentionMask(), context); }),
+            "attention: needs x [B, T, C] with C a multiple of 2 heads: x f64[1, 2, 4], source "
+            "undefined");
+  EXPECT_EQ(error_of([&] {
+              layer(zeros({2, 4}, DType::f64), AttentionMask(), context);
+            }),
+            "attention: needs x [B, T, C] with C a multiple of 2 heads: x f64[2, 4]");
+}
+
+TEST(LayerMisuseTest, ADropoutThatIsNoProbabilityIsAnError) {
+  ForwardContext context{.training = true};
+  for (const double p : {-0.5, 1.0, 0.0 / 0.0}) {
+    EXPECT_NE(error_of([&] { Dropout{p}(ones({2}), context); }), "") << p;
+  }
+}
+
+TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
+  EXPECT_EQ(error_of([] { causal_mask(-1, 2); }), "causal_mask: size -1 is negative");
+  EXPECT_EQ(causal_mask(kLarge, 0).shape(), (Shape{kLarge, 0}));
+  EXPECT_THROW(causal_mask(kLarge, 1), OutOfMemory);
+  EXPECT_EQ(error_of([] { sinusoidal_positions(-1, 4, DType::f32); }),
+            "sinusoidal_positions: size -1 is negative");
+  EXPECT_NE(error_of([] { sinusoidal_positions(kLarge, kLarge, DType::f32); }), "");
+  EXPECT_EQ(error_of([] {
+              Tensor key = zeros({1, 1, 4}), value = key;
+              KeyValueCache().extend(1, key, value);
+            }),
+            "key_value_cache: layer 1 comes after 0 layers; the layers of a pass are counted from "
+            "0");
+}
+
+TEST(OptimizerMisuseTest, AWrongGradientChangesNothing) {
+  const Tensor first = leaf({}, {1.0}), second = leaf({}, {2.0});
+  const std::vector<NamedParameter> parameters = {{"first", first}, {"second", second}};
+  const std::unique_ptr<Optimizer> sgd = make_optimizer({.kind = "sgd"}, parameters);
+  const std::vector<Tensor> gradients = {ones({}, DType::f64), Tensor()};
+  EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1, 1.0); }),
+            "optimizer: gradient undefined for second f64[]");
+  EXPECT_EQ(first.item(), 1.0);
+  EXPECT_EQ(sgd->steps(), 0);
+}
+
+}  // namespace
+}  // namespace qkv
