@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/tasks/tasks.h"
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 #include "train/bench/bench.h"
 #include "train/bench/bench_shapes.h"
 #include "train/bench/bench_suite.h"

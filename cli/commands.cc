@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "data/show.h"
 #include "data/tasks/tasks.h"
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"
 #include "train/run/checkpoint.h"

@@ -14,7 +14,7 @@
 #include "cli/gradcheck_json.h"
 #include "cli/gradcheck_subjects.h"
 #include "cli/gradcheck_table.h"
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 #include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/coverage.h"
 #include "framework/gradcheck/gradcheck.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "data/utf8.h"
 #include "framework/core/random.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {

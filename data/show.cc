@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {

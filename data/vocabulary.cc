@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "data/utf8.h"
 #include "framework/core/error.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {
@@ -117,10 +117,6 @@ absl::Status Vocabulary::unknown(std::string_view what, std::string_view where) 
   if (texts_.size() > kShown) absl::StrAppend(&known, " … (", texts_.size(), " in all)");
   return absl::InvalidArgumentError(
       absl::StrCat("unknown ", std::string(where), ": ", in_quotes(what), "; known are: ", known));
-}
-
-std::string escape(std::string_view text) {
-  return printable(absl::StrReplaceAll(std::string(text), {{"\\", "\\\\"}}));
 }
 
 }  // namespace qkv

@@ -44,8 +44,4 @@ class Vocabulary {
   bool spaced_ = false;  // tokens are written with spaces between them
 };
 
-// `text` on one line: line ends, tabs, other control characters, bytes that are not UTF-8 and
-// backslashes as \n, \t, \x1B, \xFF, \\. No two texts look the same.
-std::string escape(std::string_view text);
-
 }  // namespace qkv

@@ -1,12 +1,11 @@
 // A transformer that learns to count in circles: after 0 1 2 3 4 comes 0 again.
-#include "models/decoder.h"
-
 #include <algorithm>
 #include <cstdio>
 
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/optimizer.h"
+#include "models/decoder.h"
 
 using qkv::Array;
 using qkv::Tensor;
@@ -26,7 +25,7 @@ Tensor counting(int64_t batch, int64_t first) {
 int main() {
   const qkv::ModelOptions options{.num_layers = 1, .d_model = 16, .num_heads = 2, .d_ff = 32};
   const qkv::Decoder model(options, kVocabulary, kLength,
-                               qkv::Initializer(qkv::RandomStream(1), qkv::DType::f64));
+                           qkv::Initializer(qkv::RandomStream(1), qkv::DType::f64));
   const std::vector<qkv::NamedParameter> parameters = qkv::parameters(model);
   for (const auto& [name, tensor] : parameters) {
     std::printf("%-40s %s\n", name.c_str(), tensor.describe().c_str());

@@ -105,11 +105,7 @@ Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const 
     fail(absl::StrCat("transformer: needs tokens [B, T] with T at most ", max_length_, ": tokens ",
                       tokens.describe(), first > 0 ? absl::StrCat(" after ", first) : ""));
   }
-  Tensor x;  // [B, T, C], the residual stream
-  {
-    const Scope scope("embedding");
-    x = embed(tokens, first, context);
-  }
+  Tensor x = embed(tokens, first, context);  // [B, T, C], the residual stream
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const Scope scope(absl::StrCat("blocks.", i));
     x = blocks_[i](x, {.causal = true, .padding = Tensor()}, context);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "data/vocabulary.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {
@@ -199,11 +199,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
       return stop(absl::StrCat(owner(), " has ", numbers_.size(),
                                " dimensions; this program knows at most ", Shape::kMaxRank));
     }
-    int64_t size = 1;
-    for (const int64_t dim : numbers_) {
-      if (__builtin_mul_overflow(size, dim, &size)) {
-        return stop(absl::StrCat(owner(), " has a shape whose product overflows"));
-      }
+    if (!Shape::mistake_in(numbers_).empty()) {
+      return stop(absl::StrCat(owner(), " has a shape whose product overflows"));
     }
     entry_.shape = Shape(numbers_);
     return true;

@@ -128,9 +128,8 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--set", "seed=2"}, "--set changes a config: give --config CONFIG with it");
   expect_error({"--coverage", "--op", "Linear"},
                "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
-  expect_error(
-      {"--mutate", "--op", "Decoder"},
-      "--op: Decoder is a model; --coverage looks at ops, and --mutate at ops and layers");
+  expect_error({"--mutate", "--op", "Decoder"},
+               "--op: Decoder is a model; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"--mutate", "--order", "2"},
                "--mutate plants its mistakes once, at first order: no --order, no --seeds");

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/utf8.h"
 #include "framework/core/error.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {

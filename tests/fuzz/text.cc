@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/file.h"
 #include "data/show.h"
+#include "data/tasks/tasks.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/targets.h"

@@ -26,7 +26,7 @@ Decoder make(const ModelOptions& options, DType dtype = DType::f64) {
 
 Decoder make_bf16(const ModelOptions& options) {
   return Decoder(options, kVocabulary, kLength,
-                     Initializer(RandomStream(3), DType::f32, /*bf16_products=*/true));
+                 Initializer(RandomStream(3), DType::f32, /*bf16_products=*/true));
 }
 
 Tensor tokens(std::vector<int64_t> values) {
@@ -240,7 +240,8 @@ TEST(DecoderTest, SaysWhatDoesNotFit) {
     model(tokens({1, 2, 3, 4, 5, 6, 7}), context);
   });
   expect_error(
-      "embedding: index i64[1, 2] holds 11 at element 1; it must be from 0 to 10 (in embedding)",
+      "embedding: index i64[1, 2] holds 11 at element 1; it must be from 0 to 10 (in "
+      "token_embedding)",
       [&] {
         model(tokens({1, 11}), context);
       });

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 #include <set>
 #include <sstream>
@@ -184,30 +185,19 @@ class Torture {
   std::mt19937_64 random_;
 };
 
-// Every call but writes, and of the writes so many that there are at most `most` of all.
-std::set<int64_t> chosen_calls(const std::vector<std::string>& calls, int64_t most,
-                               std::mt19937_64& random) {
-  std::set<int64_t> chosen;
-  std::vector<int64_t> writes;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const auto number = static_cast<int64_t>(i);
-    if (calls[i] == "write") {
-      writes.push_back(number);
-    } else {
-      chosen.insert(number);
-    }
-  }
-  std::shuffle(writes.begin(), writes.end(), random);
-  const auto rest = std::max<int64_t>(0, most - std::ssize(chosen));
-  writes.resize(std::min(writes.size(), static_cast<size_t>(rest)));
-  chosen.insert(writes.begin(), writes.end());
-  return chosen;
+// All of 0 … count - 1, or `most` of them.
+std::set<int64_t> some_of(int64_t count, int64_t most, std::mt19937_64& random) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  std::shuffle(numbers.begin(), numbers.end(), random);
+  numbers.resize(static_cast<size_t>(std::min(count, most)));
+  return {numbers.begin(), numbers.end()};
 }
 
 void Torture::at_system_calls(int64_t most) {
   prepare({"f32", 1}, /*tiny=*/true);
   const std::vector<std::string> calls = changing_calls(train(false), output_);
-  const std::set<int64_t> chosen = chosen_calls(calls, most, random_);
+  const std::set<int64_t> chosen = some_of(std::ssize(calls), most, random_);
   std::printf("%zu system calls of a run change the file system; %zu of them are tried\n",
               calls.size(), chosen.size());
   const std::pair<Fault, std::string> faults[] = {

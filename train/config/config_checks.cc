@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 #include "train/config/config_fields.h"
 
 // What no field alone can say: which settings do not go together.

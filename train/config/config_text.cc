@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 

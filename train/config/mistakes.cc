@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {

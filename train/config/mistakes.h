@@ -8,7 +8,7 @@
 namespace qkv {
 
 // What the user wrote wrong, in one Status: each mistake is a line of its message, escaped
-// (data/utf8.h), so that nothing in it can pass for the next mistake.
+// (framework/core/utf8.h), so that nothing in it can pass for the next mistake.
 absl::Status mistakes_error(const std::vector<std::string>& mistakes,
                             absl::StatusCode code = absl::StatusCode::kInvalidArgument);
 

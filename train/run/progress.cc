@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {

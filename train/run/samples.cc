@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "train/run/generate.h"
 

@@ -56,7 +56,7 @@ TEST(TraceTest, HasTheGradientsUnderTheSamePaths) {
   const Gradients g = backward(y, {.cotangent = random({1, 3, 8}, 2), .keep = trace.tensors()});
   const Tensor& p = trace["attention.weights"];
   const Tensor ds = p * (g[p] - sum(p * g[p], -1, /*keep_axis=*/true));
-  expect_close(g[trace["attention.masked_scores"]], ds, {.absolute = 1e-14, .relative = 1e-12});
+  expect_close(g[trace["attention.masked_scores"]], ds, {.relative = 1e-12, .absolute = 1e-14});
 }
 
 TEST(TraceTest, ChangesNothingOfWhatIsComputed) {
@@ -65,7 +65,7 @@ TEST(TraceTest, ChangesNothingOfWhatIsComputed) {
   Trace trace;
   ForwardContext plain, traced{.trace = &trace};
   expect_close(block(x, kCausal, traced), block(x, kCausal, plain),
-               {.absolute = 1e-12, .relative = 1e-12});
+               {.relative = 1e-12, .absolute = 1e-12});
 }
 
 TEST(TraceTest, SaysWhatThereIsWhereAPathIsNot) {

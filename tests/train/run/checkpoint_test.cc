@@ -6,8 +6,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "data/tasks/tasks.h"
 #include "absl/strings/str_cat.h"
+#include "data/tasks/tasks.h"
 #include "tests/temporary_folder.h"
 #include "train/config/config.h"
 #include "train/run/trainer.h"

@@ -14,4 +14,8 @@ size_t code_point_length(std::string_view text);
 // UTF-8, as \n, \t, \x1B; all else as it is.
 std::string printable(std::string_view text);
 
+// `text` on one line: line ends, tabs, other control characters, bytes that are not UTF-8 and
+// backslashes as \n, \t, \x1B, \xFF, \\. No two texts look the same.
+std::string escape(std::string_view text);
+
 }  // namespace qkv

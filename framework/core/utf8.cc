@@ -1,8 +1,9 @@
-#include "data/utf8.h"
+#include "framework/core/utf8.h"
 
 #include <cstdint>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace qkv {
 
@@ -47,6 +48,10 @@ std::string printable(std::string_view text) {
     text.remove_prefix(part.size());
   }
   return shown;
+}
+
+std::string escape(std::string_view text) {
+  return printable(absl::StrReplaceAll(std::string(text), {{"\\", "\\\\"}}));
 }
 
 }  // namespace qkv
