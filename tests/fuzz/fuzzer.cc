@@ -14,6 +14,8 @@ void (*target)(std::string_view) = nullptr;
 
 }  // namespace
 
+// The names are libFuzzer's. NOLINTBEGIN(readability-identifier-naming)
+
 // libFuzzer passes over what begins with two dashes, and starts itself again with all arguments.
 extern "C" int LLVMFuzzerInitialize(const int* argc, char*** argv) {
   constexpr std::string_view kOption = "--target=";
@@ -37,3 +39,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   target({reinterpret_cast<const char*>(data), size});
   return 0;
 }
+
+// NOLINTEND(readability-identifier-naming)
