@@ -61,7 +61,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   context.note("weights", weights);
   const Tensor dropped = dropout(weights, context);
   if (dropout.is_active(context)) context.note("dropped_weights", dropped);
-  const Tensor heads = matmul(dropped, value);  // [B, H, Tq, D]
+  Tensor heads = matmul(dropped, value);  // [B, H, Tq, D]
   context.note("heads", heads);
   return heads;
 }

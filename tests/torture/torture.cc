@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cxxopts.hpp>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -319,5 +320,10 @@ int main_of_torture(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  return qkv::main_of_torture(argc, argv);
+  try {
+    return qkv::main_of_torture(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 2;
+  }
 }
