@@ -33,7 +33,10 @@ using SystemCall = __ptrace_syscall_info;
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
   ::close(output);
-  if (traced) ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+  if (traced) {
+    ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // which cannot be done under ptrace
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+  }
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
