@@ -12,6 +12,13 @@
 namespace qkv {
 namespace {
 
+void set_limit(__rlimit_resource resource, int64_t bytes) {
+  if (bytes == 0) return;
+  const auto limit = static_cast<rlim_t>(bytes);
+  const rlimit both{limit, limit};
+  ::setrlimit(resource, &both);
+}
+
 [[noreturn]] void become(const std::vector<std::string>& command, const ProcessOptions& options,
                          int output, int errors) {
   ::dup2(output, STDOUT_FILENO);
@@ -19,11 +26,9 @@ namespace {
   if (!options.output_file.empty()) {
     ::dup2(::open(options.output_file.c_str(), O_WRONLY), STDOUT_FILENO);
   }
-  if (options.largest_file_bytes > 0) {
-    const auto bytes = static_cast<rlim_t>(options.largest_file_bytes);
-    const rlimit limit{bytes, bytes};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
+  set_limit(RLIMIT_FSIZE, options.largest_file_bytes);
+  set_limit(RLIMIT_AS, options.memory_bytes);
+  set_limit(RLIMIT_STACK, options.stack_bytes);
   if (::chdir(options.folder.c_str()) != 0) ::_exit(126);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));

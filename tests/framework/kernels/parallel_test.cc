@@ -198,7 +198,7 @@ class NoThreads {
   NoThreads() {
     ::pthread_getattr_default_np(&before_);
     pthread_attr_t huge = before_;
-    ::pthread_attr_setstacksize(&huge, size_t{1} << 46);
+    ::pthread_attr_setstacksize(&huge, size_t{1} << 47);
     EXPECT_EQ(::pthread_setattr_default_np(&huge), 0);
   }
   ~NoThreads() {

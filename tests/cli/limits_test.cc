@@ -1,0 +1,91 @@
+// Training on a system that has too little of something: the built program under limits.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+class LimitsTest : public CommandLineFixture {
+ protected:
+  ProcessResult train(const std::vector<std::string>& settings, const ProcessOptions& options,
+                      const std::string& out = "run") {
+    std::vector<std::string> command = {"train", "tiny.toml", "--out", out};
+    for (const std::string& setting : settings) {
+      command.insert(command.end(), {"--set", setting});
+    }
+    return qkv(command, options);
+  }
+};
+
+// Addresses that the sanitizer takes for itself are not limited.
+ProcessOptions limited(int64_t memory_bytes) {
+  ProcessOptions options;
+#if !defined(__SANITIZE_ADDRESS__)
+  options.memory_bytes = memory_bytes;
+#endif
+  return options;
+}
+
+TEST_F(LimitsTest, MemoryThatRunsOutEndsTheRunAndIsToldWithStepArrayOpAndPlace) {
+  // Larger than any machine: 2^17 examples of 8 tokens, by 2^20 hidden numbers.
+  const ProcessResult result =
+      train({"train.batch_size=131072", "model.d_ff=1048576", "model.d_model=2",
+             "model.num_heads=1", "data.length=4", "data.alphabet=62"},
+            limited(int64_t{8} << 30));
+  EXPECT_EQ(result.exit_status, 1) << result.output;
+  EXPECT_THAT(result.errors,
+              HasSubstr("error: step 1: linear: there is not enough memory for f32["));
+  EXPECT_THAT(result.errors, HasSubstr(" in use (in blocks.0.feed_forward.up); "));
+  EXPECT_THAT(
+      result.errors,
+      EndsWith("; a smaller batch_size or more accumulation_steps need less; the checkpoints "
+               "in run are kept\n"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/last.safetensors"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_F(LimitsTest, WhereverMemoryEndsTheRunEndsInASentence) {
+  int ended = 0, trained = 0;
+  for (const int mebibytes : {110, 130, 150, 180, 220, 300, 1000}) {
+    const ProcessResult result = train({"train.batch_size=512", "train.steps=2", "data.length=16"},
+                                       limited(int64_t{mebibytes} << 20), absl::StrCat(mebibytes));
+    if (result.exit_status == 0) {
+      ++trained;
+      continue;
+    }
+    ++ended;
+    EXPECT_EQ(result.exit_status, 1) << mebibytes << result.errors;
+    EXPECT_THAT(result.errors, testing::StartsWith("error: "));
+    EXPECT_THAT(result.errors, HasSubstr("there is not enough memory"));
+  }
+  EXPECT_GT(ended, 2);
+  EXPECT_GT(trained, 0);
+}
+#endif
+
+TEST_F(LimitsTest, WithoutThreadsItTrainsTheSameBitsAndSaysSo) {
+  const std::vector<std::string> three = {"train.threads=3"};
+  EXPECT_EQ(train(three, {}, "with").exit_status, 0);
+  ProcessOptions options;
+  options.stack_bytes = int64_t{100} << 40;  // of 128 TiB of addresses
+  const ProcessResult result = train(three, options, "without");
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("1 threads, into without\nof 3 threads the system gives 1 "
+                                       "(Resource temporarily unavailable); the numbers are the "
+                                       "same, and take longer\n"));
+  EXPECT_EQ(in("with/checkpoints/last.safetensors"), in("without/checkpoints/last.safetensors"));
+}
+
+}  // namespace
+}  // namespace qkv

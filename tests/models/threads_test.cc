@@ -1,0 +1,77 @@
+// Training with several threads.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "framework/autograd/backward.h"
+#include "framework/kernels/parallel.h"
+#include "framework/ops/ops.h"
+#include "framework/optim/optimizer.h"
+#include "models/transformer.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kBatch = 16, kLength = 32, kVocabulary = 11;
+
+std::string bits_of(const std::vector<NamedParameter>& parameters) {
+  std::string all;
+  for (const NamedParameter& p : parameters) {
+    all.append(static_cast<const char*>(p.tensor.array().raw()), p.tensor.array().bytes());
+  }
+  return all;
+}
+
+// The bits of the parameters after three steps on numbers in a row, large enough to be shared.
+std::string trained(bool bf16, double dropout) {
+  const ModelOptions options = {
+      .num_layers = 2, .d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = dropout};
+  const Transformer model(options, kVocabulary, kLength,
+                          Initializer(RandomStream(3), DType::f32, bf16));
+  const std::vector<NamedParameter> all = parameters(model);
+  const std::unique_ptr<Optimizer> adam = make_optimizer({.kind = "adamw"}, all);
+  std::vector<int64_t> tokens(static_cast<size_t>(kBatch * kLength));
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int64_t>(i * i % kVocabulary);
+  const Tensor x(Array::of({kBatch, kLength}, tokens));
+  for (uint64_t step = 0; step < 3; ++step) {
+    ForwardContext context{.training = true, .random = RandomStream(step)};
+    const Gradients g = backward(cross_entropy(model(x, context), x));
+    std::vector<Tensor> gradients;
+    for (const NamedParameter& p : all) gradients.push_back(g[p.tensor]);
+    adam->step(gradients, 1e-3, clip_scale(global_norm(gradients), 1.0));
+  }
+  return bits_of(all);
+}
+
+class TrainingThreadsTest : public testing::Test {
+ protected:
+  ~TrainingThreadsTest() override { kernels::set_num_threads(0); }
+};
+
+TEST_F(TrainingThreadsTest, AnyNumberOfThreadsTrainsTheSameBits) {
+  for (const bool bf16 : {false, true}) {
+    kernels::set_num_threads(1);
+    const std::string one = trained(bf16, 0.1);
+    for (const int threads : {2, 3, 5}) {
+      kernels::set_num_threads(threads);
+      EXPECT_EQ(trained(bf16, 0.1), one) << threads << " threads, bf16: " << bf16;
+    }
+  }
+}
+
+TEST_F(TrainingThreadsTest, TwoModelsAreTrainedAtTheSameTimeAsEachAlone) {
+  kernels::set_num_threads(2);
+  const std::string alone = trained(false, 0.0);
+  std::vector<std::string> beside(2);
+  std::vector<std::thread> threads;
+  for (std::string& bits : beside) threads.emplace_back([&] { bits = trained(false, 0.0); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(beside[0], alone);
+  EXPECT_EQ(beside[1], alone);
+}
+
+}  // namespace
+}  // namespace qkv
