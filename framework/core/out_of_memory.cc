@@ -45,7 +45,7 @@ std::string describe_bytes(uint64_t bytes) {
   double count = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
   for (; count >= 1023.5 && unit + 1 < kUnits.size(); ++unit) count /= 1024;
-  return absl::StrFormat(count < 9.95 ? "%.1f %s" : "%.0f %s", count, kUnits[unit]);
+  return absl::StrFormat("%.*f %s", count < 9.95 ? 1 : 0, count, kUnits[unit]);
 }
 
 }  // namespace qkv

@@ -73,7 +73,7 @@ class SignalsTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-const auto nothing = [](pid_t) {};
+const auto kNothing = [](pid_t) {};
 
 auto sending(int signal) {
   return [signal](pid_t program) { ::kill(program, signal); };
@@ -113,13 +113,13 @@ TEST_F(SignalsTest, AreHandledOnNoThread) {
 }
 
 TEST_F(SignalsTest, EachStopSavesAndTheRunGoesOn) {
-  EXPECT_EQ(train("whole", "into", nothing).exit_status, 0);
+  EXPECT_EQ(train("whole", "into", kNothing).exit_status, 0);
   for (const int signal : kStops) {
     const std::string out = absl::StrCat("stopped-by-", signal);
     const ProcessResult stopped = train(out, "step 40/", sending(signal));
     EXPECT_EQ(stopped.exit_status, 130) << stopped.output << stopped.errors;
     EXPECT_THAT(stopped.output, HasSubstr("saved. The same command with --resume goes on\n"));
-    EXPECT_EQ(train(out, "into", nothing, {"--resume"}).exit_status, 0);
+    EXPECT_EQ(train(out, "into", kNothing, {"--resume"}).exit_status, 0);
     expect_same_ends("whole", out);
   }
 }
@@ -149,7 +149,7 @@ TEST_F(SignalsTest, AnEvaluationIsNotWaitedFor) {
   const std::vector<std::string> long_evaluation = {
       "--set", "train.steps=1",  "--set", "train.eval_batch_size=1",
       "--set", "data.length=12", "--set", "data.validation_examples=8000"};
-  EXPECT_EQ(train("whole", "into", nothing, long_evaluation).exit_status, 0);
+  EXPECT_EQ(train("whole", "into", kNothing, long_evaluation).exit_status, 0);
   const ProcessResult stopped = train(
       "parts", "into",
       [](pid_t program) {
@@ -163,13 +163,13 @@ TEST_F(SignalsTest, AnEvaluationIsNotWaitedFor) {
 
   std::vector<std::string> resumed = long_evaluation;
   resumed.emplace_back("--resume");
-  EXPECT_EQ(train("parts", "into", nothing, resumed).exit_status, 0);
+  EXPECT_EQ(train("parts", "into", kNothing, resumed).exit_status, 0);
   EXPECT_THAT(in("parts/metrics.jsonl"), HasSubstr("\"step\":1"));
   expect_same_ends("whole", "parts");
 }
 
 TEST_F(SignalsTest, ARunThatWasSuspendedGoesOnAsIfNothingHadBeen) {
-  EXPECT_EQ(train("whole", "into", nothing).exit_status, 0);
+  EXPECT_EQ(train("whole", "into", kNothing).exit_status, 0);
   const auto suspend = [](pid_t program) {
     ::kill(program, SIGTSTP);
     siginfo_t info = {};
@@ -182,7 +182,7 @@ TEST_F(SignalsTest, ARunThatWasSuspendedGoesOnAsIfNothingHadBeen) {
 }
 
 TEST_F(SignalsTest, AFolderThatIsMovedMeanwhileKeepsTheRun) {
-  EXPECT_EQ(train("whole", "into", nothing).exit_status, 0);
+  EXPECT_EQ(train("whole", "into", kNothing).exit_status, 0);
   const auto move = [&](pid_t) { std::filesystem::rename(folder_ / "run", folder_ / "moved"); };
   const ProcessResult result = train("run", "step 40/", move);
   EXPECT_EQ(result.exit_status, 1) << result.output;
@@ -191,7 +191,7 @@ TEST_F(SignalsTest, AFolderThatIsMovedMeanwhileKeepsTheRun) {
                                     "into it; saved there after step [0-9]+, and --resume --out "
                                     "[^ ]*/moved goes on; the checkpoints in .* are kept\n"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
-  EXPECT_EQ(train("moved", "into", nothing, {"--resume"}).exit_status, 0);
+  EXPECT_EQ(train("moved", "into", kNothing, {"--resume"}).exit_status, 0);
   expect_same_ends("whole", "moved");
 }
 

@@ -186,7 +186,7 @@ TEST_F(Parallel, NoSignalIsHandledOnAThreadOfThePool) {
     ++begun;
     while (begun < 4) std::this_thread::yield();  // each piece has a thread of its own
   });
-  const auto all = static_cast<size_t>(31 - 2 + SIGRTMAX - SIGRTMIN + 1);
+  const size_t all = 31 - 2 + static_cast<size_t>(SIGRTMAX) - static_cast<size_t>(SIGRTMIN) + 1;
   EXPECT_EQ(std::ranges::count(blocked, all, &std::set<int>::size), 3);
   EXPECT_EQ(blocked_signals(), before);
   EXPECT_LT(before.size(), all);
