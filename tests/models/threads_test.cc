@@ -10,7 +10,7 @@
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/optimizer.h"
-#include "models/transformer.h"
+#include "models/decoder.h"
 
 namespace qkv {
 namespace {
@@ -29,8 +29,8 @@ std::string bits_of(const std::vector<NamedParameter>& parameters) {
 std::string trained(bool bf16, double dropout) {
   const ModelOptions options = {
       .num_layers = 2, .d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = dropout};
-  const Transformer model(options, kVocabulary, kLength,
-                          Initializer(RandomStream(3), DType::f32, bf16));
+  const Decoder model(options, kVocabulary, kLength,
+                      Initializer(RandomStream(3), DType::f32, bf16));
   const std::vector<NamedParameter> all = parameters(model);
   const std::unique_ptr<Optimizer> adam = make_optimizer({.kind = "adamw"}, all);
   std::vector<int64_t> tokens(static_cast<size_t>(kBatch * kLength));
