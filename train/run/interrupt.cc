@@ -12,6 +12,7 @@ namespace qkv {
 namespace {
 
 constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+constexpr size_t kStackBytes = 512 << 10;
 constexpr int kEnd = SIGTERM;  // sent to the waiting thread alone, when the guard goes
 
 bool is_ignored(int signal) {
@@ -48,30 +49,36 @@ InterruptGuard::InterruptGuard() {
   const struct sigaction ignore = plain_action(SIG_IGN);
   sigaction(SIGPIPE, &ignore, &pipe_before_);
   pthread_sigmask(SIG_BLOCK, &stops_, &before_);
-  try {
-    waiting_ = std::thread([this] { wait_for_signals(); });
-  } catch (const std::system_error& error) {
+  // Its stack is small: it starts, too, where the system has no room for more of the usual size.
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  const int error = pthread_create(&waiting_, &attributes, wait_for_signals, this);
+  pthread_attr_destroy(&attributes);
+  if (error != 0) {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    fail(absl::StrCat("cannot start the thread that waits for Ctrl-C: ", error.code().message()));
+    fail(absl::StrCat("cannot start the thread that waits for Ctrl-C: ",
+                      std::generic_category().message(error)));
   }
 }
 
 InterruptGuard::~InterruptGuard() {
   end_.request_stop();
-  pthread_kill(waiting_.native_handle(), kEnd);
-  waiting_.join();
+  pthread_kill(waiting_, kEnd);
+  pthread_join(waiting_, nullptr);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   sigaction(SIGPIPE, &pipe_before_, nullptr);
 }
 
-void InterruptGuard::wait_for_signals() {
+void* InterruptGuard::wait_for_signals(void* guard) {
+  auto& self = *static_cast<InterruptGuard*>(guard);
   while (true) {
     int signal = 0;
-    sigwait(&stops_, &signal);
-    if (end_.stop_requested()) return;
+    sigwait(&self.stops_, &signal);
+    if (self.end_.stop_requested()) return nullptr;
     if (is_ignored(signal)) continue;
     // SIGXCPU comes again every second of processor time, asked for or not.
-    if (!stop_.request_stop() && signal != SIGXCPU) end_process(signal);
+    if (!self.stop_.request_stop() && signal != SIGXCPU) end_process(signal);
   }
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <pthread.h>
+
 #include <csignal>
 #include <stop_token>
-#include <thread>
 
 namespace qkv {
 
@@ -25,14 +26,14 @@ class InterruptGuard {
   std::stop_token token() const { return stop_.get_token(); }
 
  private:
-  void wait_for_signals();
+  static void* wait_for_signals(void* guard);
 
   sigset_t stops_;   // those that request a stop
   sigset_t before_;  // blocked in the thread that made the guard
   struct sigaction pipe_before_;
   std::stop_source stop_;
   std::stop_source end_;
-  std::thread waiting_;
+  pthread_t waiting_;
 };
 
 }  // namespace qkv
