@@ -21,6 +21,7 @@ void set_limit(__rlimit_resource resource, int64_t bytes) {
 
 [[noreturn]] void become(const std::vector<std::string>& command, const ProcessOptions& options,
                          int output, int errors) {
+  ::setpgid(0, 0);  // in a group that nobody waits for, the system passes over SIGTSTP
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
   if (!options.output_file.empty()) {
