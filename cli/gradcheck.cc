@@ -1,4 +1,4 @@
-#include "cli/gradcheck_command.h"
+#include "framework/gradcheck/gradcheck.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,10 +14,10 @@
 #include "cli/gradcheck_json.h"
 #include "cli/gradcheck_subjects.h"
 #include "cli/gradcheck_table.h"
+#include "cli/verbs.h"
 #include "framework/core/utf8.h"
 #include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/coverage.h"
-#include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/sweep.h"
 #include "framework/io/files.h"
 #include "framework/mutation/mutation.h"
@@ -55,6 +55,34 @@ class Output {
  private:
   std::string json_file_;
 };
+
+struct GradcheckCommandOptions {
+  std::vector<std::string> names = {};      // of ops, layers and models; none: all of them
+  std::string config = "";                  // checks the model of a config and its loss instead
+  std::vector<std::string> overrides = {};  // of the config
+  int64_t order = 1;                        // 2: the derivatives of the derivatives, too
+  int64_t seed = 1;                         // of the first point
+  int64_t seeds = 1;                        // how many points
+  bool coverage = false;                    // shows what each op is checked for instead
+  bool mutate = false;                      // plants mistakes in the backward formulas instead
+  std::string sweep = "";                   // a CSV file for the error against the step instead
+  std::string json = "";  // a file for the whole report; "-": standard output, in place of text
+  bool verbose = false;   // prints the reports of those that pass, too
+};
+
+void add_options(OptionList& options) {
+  options.texts("op", "NAME", "An op, layer or model by its name; may be repeated");
+  options.text("config", "CONFIG", "Checks the model of a config and its loss, every parameter");
+  options.integer("order", "N", "2: the derivatives of the derivatives, too", 1);
+  options.flag("mutate", "Plants mistakes in the backward formulas: each must be caught");
+  options.flag("coverage", "What each op is checked for");
+  options.text("sweep", "FILE.csv", "Writes the error against the step, and shows its picture");
+  options.integer("seed", "S", "Another seed, another point", 1);
+  options.integer("seeds", "N", "How many points, from --seed on", 1);
+  options.text("json", "FILE", "Writes the whole report; - is standard output");
+  options.flag("verbose", "The reports of those that pass, too");
+  options.set();
+}
 
 absl::Status check_options(const GradcheckCommandOptions& o) {
   const auto wrong = [](const char* message) { return absl::InvalidArgumentError(message); };
@@ -221,15 +249,30 @@ absl::Status sweep(const GradcheckCommandOptions& options, const Output& output)
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status gradcheck_command(const GradcheckCommandOptions& options) {
+absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
+  const GradcheckCommandOptions options = {.names = given.texts("op"),
+                                           .config = given.text("config"),
+                                           .overrides = given.set(),
+                                           .order = given.integer("order"),
+                                           .seed = given.integer("seed"),
+                                           .seeds = given.integer("seeds"),
+                                           .coverage = given.has("coverage"),
+                                           .mutate = given.has("mutate"),
+                                           .sweep = given.text("sweep"),
+                                           .json = given.text("json"),
+                                           .verbose = given.has("verbose")};
   if (absl::Status status = check_options(options); !status.ok()) return status;
   const Output output(options.json);
   if (options.coverage) return cover(options, output);
   if (options.mutate) return mutate(options, output);
   if (!options.sweep.empty()) return sweep(options, output);
   return check(options, output);
+}
+
+}  // namespace
+
+Verb gradcheck_verb() {
+  return {"gradcheck", "", "checks the gradients of ops, layers and models", add_options, run};
 }
 
 }  // namespace qkv

@@ -1,15 +1,14 @@
-#include "cli/bench_command.h"
+#include "train/bench/bench.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/verbs.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
-#include "train/bench/bench.h"
 #include "train/bench/bench_shapes.h"
 #include "train/bench/bench_suite.h"
 #include "train/config/config.h"
@@ -18,6 +17,28 @@
 
 namespace qkv {
 namespace {
+
+// One of `config`, `shape` and `suite`: a config file, a shape of train/bench/bench_shapes.h, or
+// the whole table of train/bench/bench_suite.h, to which only `steps` and `json` apply.
+struct BenchOptions {
+  std::string config, shape;
+  bool suite = false;
+  std::vector<std::string> overrides;
+  std::string precision;         // "": as the config says
+  std::optional<int64_t> steps;  // none: 60, or what suits each row of the suite
+  bool generation = false;       // tokens a second in writing, instead of a training step
+  bool json = false;
+};
+
+void add_options(OptionList& options) {
+  options.set();
+  options.text("shape", "NAME", "Instead of a CONFIG: toy, small or mini");
+  options.flag("suite", "Instead: every shape in f32 and bf16, long contexts, generation");
+  options.text("precision", "TYPE", "As --set train.precision");
+  options.integer("steps", "N", "How many to measure; by default 60");
+  options.flag("json", "One JSON object");
+  options.flag("generation", "How fast it writes, instead: with the key/value cache and without");
+}
 
 // What to train, and on what.
 struct Workload {
@@ -99,8 +120,6 @@ nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& 
           {"profile", profile_to_json(m)}};
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 void print_generation(const Workload& workload, bool json) {
   const GenerationSpeed speed = measure_generation(workload.config, *workload.dataset);
   const int64_t length = workload.dataset->context_length();
@@ -133,9 +152,15 @@ std::string to_text(const Workload& workload, const StepMeasurement& m) {
       profile_table(m.profile, m.profiled_steps));
 }
 
-}  // namespace
-
-absl::Status bench_command(const BenchOptions& options) {
+absl::Status run(const std::string& config, const GivenOptions& given) {
+  const BenchOptions options = {.config = config,
+                                .shape = given.text("shape"),
+                                .suite = given.has("suite"),
+                                .overrides = given.set(),
+                                .precision = given.text("precision"),
+                                .steps = given.integer_if_given("steps"),
+                                .generation = given.has("generation"),
+                                .json = given.has("json")};
   constexpr int64_t kDefaultSteps = 60;
   if (options.steps.value_or(1) < 1) {
     return absl::InvalidArgumentError("--steps must be 1 or more");
@@ -164,6 +189,13 @@ absl::Status bench_command(const BenchOptions& options) {
       options.json ? to_json(*workload, *measured).dump() + "\n" : to_text(*workload, *measured);
   print(text);
   return absl::OkStatus();
+}
+
+}  // namespace
+
+Verb bench_verb() {
+  return {"bench", "[CONFIG]", "how long a training step takes, and what takes it", add_options,
+          run};
 }
 
 }  // namespace qkv

@@ -1,0 +1,24 @@
+#include "train/config/config.h"
+
+#include "cli/verbs.h"
+
+namespace qkv {
+namespace {
+
+void add_options(OptionList& options) { options.set(); }
+
+absl::Status run(const std::string& config, const GivenOptions& given) {
+  absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
+  if (!loaded.ok()) return loaded.status();
+  print(to_toml_with_origins(*loaded));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Verb config_verb() {
+  return {"config", "CONFIG", "the whole config, each value with where it came from", add_options,
+          run};
+}
+
+}  // namespace qkv

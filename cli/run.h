@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "train/run/checkpoint.h"
+
+namespace qkv {
+
+// A run as the user names it: a folder, or a checkpoint of one.
+struct LoadedRun {
+  std::string path;  // of the checkpoint
+  Checkpoint checkpoint;
+
+  // The data that it learned from. `overrides` change its config; a note says on standard error
+  // where the text is not the one that it was.
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset(const std::vector<std::string>& overrides) const;
+};
+
+// Its best checkpoint, where `run` is a folder. Takes the run's number of threads for the program.
+absl::StatusOr<LoadedRun> load_run(const std::string& run);
+
+}  // namespace qkv

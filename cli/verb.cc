@@ -1,0 +1,163 @@
+#include "cli/verb.h"
+
+#include <cstdio>
+#include <memory>
+#include <type_traits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cli/cxxopts.h"
+
+namespace qkv {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+template <class T>
+bool read(const std::string& text, T& number) {
+  if constexpr (std::is_same_v<T, double>) {
+    return absl::SimpleAtod(text, &number);
+  } else {
+    return absl::SimpleAtoi(text, &number);
+  }
+}
+
+// The text of one number and of nothing else, as in decimal. Its mistakes name the option, what it
+// wants and what it got; those of cxxopts name the text alone.
+template <class T>
+class NumberText final : public cxxopts::values::standard_value<std::string> {
+ public:
+  explicit NumberText(std::string option) : option_(std::move(option)) {}
+
+  void parse(const std::string& text) const override {
+    T number = 0;
+    if (!read(text, number)) {
+      const char* const expected = std::is_same_v<T, double>    ? "a number"
+                                   : std::is_same_v<T, int64_t> ? "an integer"
+                                                                : "an integer of 0 or more";
+      throw cxxopts::exceptions::parsing(
+          absl::StrCat("--", option_, ": expected ", expected, ", found \"", text, "\""));
+    }
+    *m_store = text;
+  }
+
+  std::shared_ptr<cxxopts::Value> clone() const override {
+    return std::make_shared<NumberText>(*this);
+  }
+
+ private:
+  std::string option_;
+};
+
+template <class T>
+T number_of(const cxxopts::ParseResult& parsed, const std::string& name) {
+  T number = 0;
+  read(parsed[name].as<std::string>(), number);
+  return number;
+}
+
+// There or not there.
+class FlagValue final : public cxxopts::values::standard_value<bool> {
+ public:
+  explicit FlagValue(std::string option) : option_(std::move(option)) {}
+
+  void parse(const std::string& text) const override {
+    if (text != get_implicit_value()) {
+      throw cxxopts::exceptions::parsing(
+          absl::StrCat("--", option_, " takes no value, found \"", text, "\""));
+    }
+    *m_store = true;
+  }
+
+  std::shared_ptr<cxxopts::Value> clone() const override {
+    return std::make_shared<FlagValue>(*this);
+  }
+
+ private:
+  std::string option_;
+};
+
+}  // namespace
+
+void OptionList::flag(const std::string& name, const std::string& help) {
+  const std::string long_name = name.substr(name.find(',') + 1);  // of "h,help"
+  options_.add_options()(name, help, std::make_shared<FlagValue>(long_name));
+}
+
+void OptionList::text(const std::string& name, const std::string& value_name,
+                      const std::string& help, const std::string& if_missing) {
+  auto value = cxxopts::value<std::string>();
+  if (!if_missing.empty()) value->default_value(if_missing);
+  options_.add_options()(name, help, value, value_name);
+}
+
+void OptionList::texts(const std::string& name, const std::string& value_name,
+                       const std::string& help) {
+  options_.add_options()(name, help, cxxopts::value<Strings>(), value_name);
+}
+
+void OptionList::integer(const std::string& name, const std::string& value_name,
+                         const std::string& help, std::optional<int64_t> if_missing) {
+  const auto value = std::make_shared<NumberText<int64_t>>(name);
+  if (if_missing) value->default_value(absl::StrCat(*if_missing));
+  options_.add_options()(name, help, value, value_name);
+}
+
+void OptionList::unsigned_integer(const std::string& name, const std::string& value_name,
+                                  const std::string& help, uint64_t if_missing) {
+  const auto value = std::make_shared<NumberText<uint64_t>>(name);
+  value->default_value(absl::StrCat(if_missing));
+  options_.add_options()(name, help, value, value_name);
+}
+
+void OptionList::number(const std::string& name, const std::string& value_name,
+                        const std::string& help, const std::string& if_missing) {
+  const auto value = std::make_shared<NumberText<double>>(name);
+  value->default_value(if_missing);
+  options_.add_options()(name, help, value, value_name);
+}
+
+void OptionList::set(const std::string& help) { texts("set", "KEY=VALUE", help); }
+
+void OptionList::split() { text("split", "PART", "val or train", "val"); }
+
+bool GivenOptions::has(const std::string& name) const { return parsed_.count(name) > 0; }
+
+std::string GivenOptions::text(const std::string& name) const {
+  return has(name) || parsed_[name].has_default() ? parsed_[name].as<std::string>() : "";
+}
+
+Strings GivenOptions::texts(const std::string& name) const {
+  return has(name) ? parsed_[name].as<Strings>() : Strings{};
+}
+
+int64_t GivenOptions::integer(const std::string& name) const {
+  return number_of<int64_t>(parsed_, name);
+}
+
+std::optional<int64_t> GivenOptions::integer_if_given(const std::string& name) const {
+  if (!has(name)) return std::nullopt;
+  return integer(name);
+}
+
+uint64_t GivenOptions::unsigned_integer(const std::string& name) const {
+  return number_of<uint64_t>(parsed_, name);
+}
+
+double GivenOptions::number(const std::string& name) const {
+  return number_of<double>(parsed_, name);
+}
+
+absl::Status GivenOptions::split(Split& split) const {
+  const std::string name = text("split");
+  if (name != "val" && name != "train") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--split: there is no \"", name, "\"; there are val and train"));
+  }
+  split = name == "val" ? Split::kValidation : Split::kTraining;
+  return absl::OkStatus();
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace qkv

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "data/split.h"
+
+namespace cxxopts {
+class Options;
+class ParseResult;
+}  // namespace cxxopts
+
+namespace qkv {
+
+// The options that a verb takes. A mistake in their values is said with the option's name.
+class OptionList {
+ public:
+  explicit OptionList(cxxopts::Options& options) : options_(options) {}
+
+  void flag(const std::string& name, const std::string& help);
+  void text(const std::string& name, const std::string& value_name, const std::string& help,
+            const std::string& if_missing = "");
+  void texts(const std::string& name, const std::string& value_name, const std::string& help);
+  // Without `if_missing` they may be missing.
+  void integer(const std::string& name, const std::string& value_name, const std::string& help,
+               std::optional<int64_t> if_missing = std::nullopt);
+  void unsigned_integer(const std::string& name, const std::string& value_name,
+                        const std::string& help, uint64_t if_missing);
+  void number(const std::string& name, const std::string& value_name, const std::string& help,
+              const std::string& if_missing);
+
+  // Those of several verbs.
+  void set(const std::string& help = "Overrides a value: --set model.d_model=128; may be repeated");
+  void split();
+
+ private:
+  cxxopts::Options& options_;
+};
+
+// What was given of them.
+class GivenOptions {
+ public:
+  explicit GivenOptions(const cxxopts::ParseResult& parsed) : parsed_(parsed) {}
+
+  bool has(const std::string& name) const;
+  std::string text(const std::string& name) const;                // "" where it is missing
+  std::vector<std::string> texts(const std::string& name) const;  // none where it is missing
+  int64_t integer(const std::string& name) const;
+  std::optional<int64_t> integer_if_given(const std::string& name) const;
+  uint64_t unsigned_integer(const std::string& name) const;
+  double number(const std::string& name) const;
+
+  std::vector<std::string> set() const { return texts("set"); }
+  absl::Status split(Split& split) const;
+
+ private:
+  const cxxopts::ParseResult& parsed_;
+};
+
+// A verb of the command line, `qkv NAME [ARGUMENT] [options]`. What it does ends with a Status:
+// what the user wrote is InvalidArgument, NotFound, AlreadyExists or FailedPrecondition (exit
+// status 2), Cancelled an interruption of which everything is said (130), and everything else went
+// wrong by itself (1).
+struct Verb {
+  std::string name;
+  std::string argument;  // "CONFIG"; "[CONFIG]" where it may be left out; "" where there is none
+  std::string summary;
+  void (*add_options)(OptionList&);
+  absl::Status (*run)(const std::string& argument, const GivenOptions&);
+};
+
+void print(const std::string& text);  // on standard output
+
+}  // namespace qkv
