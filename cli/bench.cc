@@ -101,7 +101,7 @@ nlohmann::ordered_json profile_to_json(const StepMeasurement& m) {
 
 nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& m) {
   return {{"name", workload.config.name},
-          {"precision", workload.config.train.precision},
+          {"precision", name_of(workload.config.train.precision)},
           {"note", precision_note(workload.config.train)},
           {"threads", m.threads},
           {"parameters", m.parameters},
@@ -125,7 +125,7 @@ void print_generation(const Workload& workload, bool json) {
   const int64_t length = workload.dataset->context_length();
   if (json) {
     const nlohmann::ordered_json row = {{"name", workload.config.name},
-                                        {"precision", workload.config.train.precision},
+                                        {"precision", name_of(workload.config.train.precision)},
                                         {"length", length},
                                         {"tokens_per_second", speed.tokens_per_second},
                                         {"tokens_per_second_without_cache", speed.without_cache}};
@@ -145,8 +145,8 @@ std::string to_text(const Workload& workload, const StepMeasurement& m) {
       "alone\n"
       "ratio  %9.2f\n"
       "memory %9.1f MB at the highest\n\n%s",
-      workload.config.name, workload.description, workload.config.train.precision, m.threads,
-      m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower,
+      workload.config.name, workload.description, name_of(workload.config.train.precision),
+      m.threads, m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower,
       m.step_ms.upper, m.steps, m.gflops, m.tokens_per_second, m.floor_ms.median, m.floor_ms.lower,
       m.floor_ms.upper, m.floor_gflops, m.ratio, static_cast<double>(m.peak_bytes) * 1e-6,
       profile_table(m.profile, m.profiled_steps));

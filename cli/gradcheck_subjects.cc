@@ -103,7 +103,7 @@ absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
                                                 const std::vector<std::string>& overrides) {
   absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
   if (!loaded.ok()) return loaded.status();
-  loaded->config.train.precision = "f64";
+  loaded->config.train.precision = Precision::kF64;
   const Config& c = loaded->config;
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c.data, c.seed);
   if (!dataset.ok()) return dataset.status();

@@ -13,25 +13,8 @@ namespace {
 
 constexpr double kDeviation = 0.02;
 
-template <class T>
-struct Choice {
-  const char* name;
-  T value;
-};
-
-template <class T>
-T choose(const char* what, const std::string& name, std::initializer_list<Choice<T>> choices) {
-  std::string known;
-  for (const Choice<T>& choice : choices) {
-    if (name == choice.name) return choice.value;
-    absl::StrAppend(&known, known.empty() ? "" : ", ", choice.name);
-  }
-  fail(absl::StrCat("transformer: there is no ", what, " \"", name, "\"; there are ", known));
-}
-
 Norm make_norm(Initializer& init, const ModelOptions& o) {
-  const bool rms = choose<bool>("norm_kind", o.norm_kind, {{"layer", false}, {"rms", true}});
-  if (rms) return {RmsNorm(init, o.d_model)};
+  if (o.norm_kind == NormKind::kRms) return {RmsNorm(init, o.d_model)};
   return {LayerNorm(init, o.d_model, o.bias)};
 }
 
@@ -39,7 +22,7 @@ Block make_block(Initializer& init, const ModelOptions& o) {
   const double residual_deviation = kDeviation / std::sqrt(2.0 * static_cast<double>(o.num_layers));
   const int64_t c = o.d_model;
   Block block;
-  block.pre_norm = o.norm == "pre";
+  block.pre_norm = o.norm == NormPlace::kPre;
   block.attention_norm = make_norm(init, o);
   block.attention =
       MultiHeadAttention{.query = Linear(init, c, c, o.bias, kDeviation, /*rounds_result=*/true),
@@ -54,11 +37,7 @@ Block make_block(Initializer& init, const ModelOptions& o) {
   block.feed_forward =
       FeedForward{.up = Linear(init, c, o.d_ff, o.bias, kDeviation, /*rounds_result=*/true),
                   .down = Linear(init, o.d_ff, c, o.bias, residual_deviation),
-                  .activation = choose<Activation>("activation", o.activation,
-                                                   {{"gelu", Activation::kGelu},
-                                                    {"gelu_tanh", Activation::kGeluTanh},
-                                                    {"relu", Activation::kRelu},
-                                                    {"silu", Activation::kSilu}}),
+                  .activation = o.activation,
                   .dropout = {o.dropout}};
   return block;
 }
@@ -69,21 +48,16 @@ Decoder::Decoder(const ModelOptions& o, int64_t vocabulary_size, int64_t max_len
                  Initializer init)
     : max_length_(max_length),
       token_embedding_(init, vocabulary_size, o.d_model, kDeviation),
-      pre_norm_(choose<bool>("norm", o.norm, {{"pre", true}, {"post", false}})),
+      pre_norm_(o.norm == NormPlace::kPre),
       tied_(o.tie_embeddings),
       dropout_{o.dropout} {
   if (o.num_heads < 1 || o.d_model % o.num_heads != 0) {
     fail(absl::StrCat("transformer: num_heads ", o.num_heads, " does not divide d_model ",
                       o.d_model));
   }
-  enum class Position { kNone, kSinusoidal, kLearned };
-  const auto position = choose<Position>("position", o.position,
-                                         {{"none", Position::kNone},
-                                          {"sinusoidal", Position::kSinusoidal},
-                                          {"learned", Position::kLearned}});
-  if (position == Position::kLearned) {
+  if (o.position == Position::kLearned) {
     position_embedding_ = Embedding(init, max_length, o.d_model, kDeviation);
-  } else if (position == Position::kSinusoidal) {
+  } else if (o.position == Position::kSinusoidal) {
     sinusoids_ = sinusoidal_positions(max_length, o.d_model, init.dtype());
   }
   for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));

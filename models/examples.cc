@@ -29,18 +29,18 @@ OpExample decoder(const char* name, ModelOptions options) {
 std::vector<OpExamples> model_examples() {
   ModelOptions pre, post, rms, bare;
   pre.num_layers = 2;
-  post.norm = "post";
+  post.norm = NormPlace::kPost;
   post.num_layers = 1;
-  post.position = "sinusoidal";
-  post.activation = "relu";
+  post.position = Position::kSinusoidal;
+  post.activation = Activation::kRelu;
   post.tie_embeddings = false;
-  rms.norm_kind = "rms";
+  rms.norm_kind = NormKind::kRms;
   rms.num_layers = 1;
-  rms.activation = "silu";
+  rms.activation = Activation::kSilu;
   rms.dropout = 0.2;
   bare.num_layers = 1;
-  bare.position = "none";
-  bare.activation = "gelu_tanh";
+  bare.position = Position::kNone;
+  bare.activation = Activation::kGeluTanh;
   bare.bias = false;
   bare.scale_scores = false;
   return {{.op = "Decoder",

@@ -2,10 +2,10 @@
 
 #include "framework/nn/dropout.h"
 #include "framework/nn/linear.h"
+#include "framework/nn/options.h"
 
 namespace qkv {
 
-enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
 Tensor activate(Activation activation, const Tensor& x);
 
 // y = down(activation(up(x)))        x, y [..., C]; between them [..., F]

@@ -114,11 +114,11 @@ std::vector<NamedState> Optimizer::state() const {
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           std::vector<NamedParameter> parameters) {
-  if (options.kind == "sgd") return std::make_unique<Sgd>(options, std::move(parameters));
-  if (options.kind == "adam" || options.kind == "adamw") {
-    return std::make_unique<Adam>(options, std::move(parameters), options.kind == "adamw");
+  if (options.kind == OptimizerKind::kSgd) {
+    return std::make_unique<Sgd>(options, std::move(parameters));
   }
-  fail(absl::StrCat("optimizer: there is no \"", options.kind, "\"; there are sgd, adam, adamw"));
+  return std::make_unique<Adam>(options, std::move(parameters),
+                                /*decoupled=*/options.kind == OptimizerKind::kAdamW);
 }
 
 double global_norm(std::span<const Tensor> gradients) {

@@ -45,7 +45,6 @@ class Optimizer {
   int64_t steps_ = 0;
 };
 
-// options.kind: "sgd", "adam" or "adamw". Throws Error on another.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
                                           std::vector<NamedParameter> parameters);
 

@@ -14,11 +14,15 @@ double scheduled_learning_rate(const OptimizerOptions& options, int64_t step, in
   const int64_t falling_steps = std::max<int64_t>(1, total_steps - 1 - options.warmup_steps);
   const double progress = std::min(
       1.0, static_cast<double>(step - options.warmup_steps) / static_cast<double>(falling_steps));
-  if (options.schedule == "linear") return highest + (lowest - highest) * progress;
-  if (options.schedule == "cosine") {
-    return lowest + (highest - lowest) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  switch (options.schedule) {
+    case Schedule::kConstant:
+      return highest;
+    case Schedule::kLinear:
+      return highest + (lowest - highest) * progress;
+    case Schedule::kCosine:
+      break;
   }
-  return highest;
+  return lowest + (highest - lowest) * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 
 }  // namespace qkv

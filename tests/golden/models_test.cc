@@ -48,16 +48,20 @@ bool is_zero_by_mathematics(const std::string& parameter) {
   return absl::EndsWith(parameter, "attention.key.bias");
 }
 
+template <class E>
+E choice(const GoldenFile& file, const char* key) {
+  return value_of<E>(file.text(key)).value();
+}
+
 ModelOptions options_of(const GoldenFile& file) {
-  return {.kind = "decoder",
-          .num_layers = file.integer("num_layers"),
+  return {.num_layers = file.integer("num_layers"),
           .d_model = file.integer("d_model"),
           .num_heads = file.integer("num_heads"),
           .d_ff = file.integer("d_ff"),
-          .position = file.text("position"),
-          .norm = file.text("norm"),
-          .norm_kind = file.text("norm_kind"),
-          .activation = file.text("activation"),
+          .position = choice<Position>(file, "position"),
+          .norm = choice<NormPlace>(file, "norm"),
+          .norm_kind = choice<NormKind>(file, "norm_kind"),
+          .activation = choice<Activation>(file, "activation"),
           .dropout = 0.0,
           .scale_scores = file.flag("scale_scores"),
           .tie_embeddings = file.flag("tie_embeddings"),
@@ -138,7 +142,7 @@ TEST_P(TrainingGoldenTest, TenStepsOfAdamWAreThoseOfPyTorch) {
   const GoldenFile file("training");
   const Decoder model = load_model(file, precision);
   const std::vector<NamedParameter> named = parameters(model);
-  const auto optimizer = make_optimizer({.kind = "adamw",
+  const auto optimizer = make_optimizer({.kind = OptimizerKind::kAdamW,
                                          .learning_rate = file.number("learning_rate"),
                                          .betas = {file.number("beta1"), file.number("beta2")},
                                          .epsilon = file.number("epsilon"),

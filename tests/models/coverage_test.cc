@@ -30,10 +30,11 @@ class OpNames final : public Observer {
 std::vector<ModelOptions> variants() {
   std::vector<ModelOptions> all;
   const ModelOptions small = {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 12};
-  for (const char* norm : {"pre", "post"}) {
-    for (const char* norm_kind : {"layer", "rms"}) {
-      for (const char* position : {"none", "sinusoidal", "learned"}) {
-        for (const char* activation : {"gelu", "gelu_tanh", "relu", "silu"}) {
+  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
+    for (const NormKind norm_kind : {NormKind::kLayer, NormKind::kRms}) {
+      for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
+        for (const Activation activation :
+             {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu, Activation::kSilu}) {
           for (const bool plain : {true, false}) {
             ModelOptions options = small;
             options.norm = norm;

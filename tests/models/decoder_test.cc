@@ -36,15 +36,15 @@ Tensor tokens(std::vector<int64_t> values) {
 
 std::vector<ModelOptions> variants() {
   std::vector<ModelOptions> all;
-  for (const char* norm : {"pre", "post"}) {
-    for (const char* position : {"none", "sinusoidal", "learned"}) {
+  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
+    for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
       for (const bool tied : {true, false}) {
         ModelOptions options = small();
         options.norm = norm;
         options.position = position;
         options.tie_embeddings = tied;
-        options.norm_kind = tied ? "layer" : "rms";
-        options.activation = tied ? "gelu" : "silu";
+        options.norm_kind = tied ? NormKind::kLayer : NormKind::kRms;
+        options.activation = tied ? Activation::kGelu : Activation::kSilu;
         options.bias = tied;
         all.push_back(options);
       }
@@ -197,7 +197,7 @@ TEST(DecoderTest, APrefixReadAloneIsThePrefixOfTheWhole) {
 
 // Without positions the last token sees the earlier ones as a set; with them it sees their order.
 TEST(DecoderTest, PositionsAreTheOnlySourceOfOrder) {
-  for (const char* position : {"none", "sinusoidal", "learned"}) {
+  for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
     ModelOptions options = small();
     options.num_layers = 1;
     options.position = position;
@@ -209,10 +209,10 @@ TEST(DecoderTest, PositionsAreTheOnlySourceOfOrder) {
     const std::vector<double> a = last({1, 2, 3, 4}), b = last({3, 1, 2, 4});
     double difference = 0;
     for (size_t i = 0; i < a.size(); ++i) difference = std::max(difference, std::abs(a[i] - b[i]));
-    if (options.position == "none") {
+    if (options.position == Position::kNone) {
       EXPECT_LT(difference, 1e-12);
     } else {
-      EXPECT_GT(difference, 1e-6) << position;
+      EXPECT_GT(difference, 1e-6) << name_of(position);
     }
   }
 }
@@ -230,10 +230,6 @@ TEST(DecoderTest, SaysWhatDoesNotFit) {
   ModelOptions options = small();
   options.num_heads = 3;
   expect_error("transformer: num_heads 3 does not divide d_model 8", [&] { make(options); });
-  options = small();
-  options.position = "rotary";
-  expect_error("transformer: there is no position \"rotary\"; there are none, sinusoidal, learned",
-               [&] { make(options); });
   const Decoder model = make(small());
   ForwardContext context;
   expect_error("transformer: needs tokens [B, T] with T at most 6: tokens i64[1, 7]", [&] {

@@ -32,7 +32,7 @@ std::string trained(bool bf16, double dropout) {
   const Decoder model(options, kVocabulary, kLength,
                       Initializer(RandomStream(3), DType::f32, bf16));
   const std::vector<NamedParameter> all = parameters(model);
-  const std::unique_ptr<Optimizer> adam = make_optimizer({.kind = "adamw"}, all);
+  const std::unique_ptr<Optimizer> adam = make_optimizer({.kind = OptimizerKind::kAdamW}, all);
   std::vector<int64_t> tokens(static_cast<size_t>(kBatch * kLength));
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int64_t>(i * i % kVocabulary);
   const Tensor x(Array::of({kBatch, kLength}, tokens));

@@ -62,7 +62,7 @@ int64_t steps_of(const BenchShape& shape, const SuiteOptions& options) {
   return std::clamp<int64_t>(2'000'000'000 / work, 10, 60);
 }
 
-absl::Status measure_shape(const BenchShape& shape, const std::string& precision,
+absl::Status measure_shape(const BenchShape& shape, Precision precision,
                            const SuiteOptions& options, Report& report) {
   Config config = config_of(shape);
   config.train.precision = precision;
@@ -75,7 +75,7 @@ absl::Status measure_shape(const BenchShape& shape, const std::string& precision
   report.row(
       "steps",
       {{"shape", shape.name},
-       {"precision", precision},
+       {"precision", name_of(precision)},
        {"threads", all->threads},
        {"ms_per_step", all->step_ms.median},
        {"ms_lower_quartile", all->step_ms.lower},
@@ -89,7 +89,7 @@ absl::Status measure_shape(const BenchShape& shape, const std::string& precision
        {"one_thread_floor_ms", one->floor_ms.median},
        {"speed_up", speed_up}},
       absl::StrFormat("%-6s %-5s %9.2f (%.2f to %.2f) %9.2f %6.2f %9.1f %9.0f %11.2f %9.2f\n",
-                      shape.name, precision, all->step_ms.median, all->step_ms.lower,
+                      shape.name, name_of(precision), all->step_ms.median, all->step_ms.lower,
                       all->step_ms.upper, all->floor_ms.median, all->ratio, all->gflops,
                       all->tokens_per_second, one->step_ms.median, speed_up));
   return absl::OkStatus();
@@ -140,7 +140,7 @@ absl::Status run_suite(const SuiteOptions& options) {
       "shape  type       step                        floor  ratio   GFLOP/s  tokens/s  one thread  "
       "speed-up");
   for (const BenchShape& shape : bench_shapes()) {
-    for (const char* precision : {"f32", "bf16"}) {
+    for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
       if (absl::Status s = measure_shape(shape, precision, options, report); !s.ok()) return s;
     }
   }

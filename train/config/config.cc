@@ -255,8 +255,7 @@ void Loader::read_override(size_t number, const std::string& text) {
   Parsed parsed;
   if (line_with_too_many_dots(value) == 0) parsed = parse_toml(absl::StrCat("value = ", value));
   const bool is_toml = parsed.table && parsed.table->size() == 1;
-  const bool wants_string = std::holds_alternative<std::string*>(field->value);
-  if (!is_toml || (wants_string && !parsed.table->get("value")->is_string())) {
+  if (!is_toml || (field->is_text() && !parsed.table->get("value")->is_string())) {
     parsed = parse_toml(absl::StrCat("value = ", string_to_toml(value)));
   }
   if (!parsed.table) {
@@ -328,7 +327,7 @@ std::string Loader::convert(Field& field, const toml::node& node, Place& place) 
     **flag = node.as_boolean()->get();
     return "";
   }
-  if (std::string* const* text = std::get_if<std::string*>(&field.value)) {
+  if (field.is_text()) {
     if (!node.is_string()) return expected("a string");
     const std::string& value = node.as_string()->get();
     const std::vector<std::string>& allowed = field.allowed;
@@ -338,7 +337,7 @@ std::string Loader::convert(Field& field, const toml::node& node, Place& place) 
                           near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
                           near.empty() ? "; it can be " : " It can be ", quoted_list(allowed));
     }
-    **text = value;
+    field.set_text(value);
     return "";
   }
   if (!node.is_integer()) {

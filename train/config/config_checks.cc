@@ -43,7 +43,7 @@ std::vector<double> floats_of(const Field& field) {
 // What models and optimizers compute with has to be what was said, also once it is f32, which bf16
 // computes with, too.
 void find_rounded_numbers(const Config& config, std::vector<Clash>& clashes) {
-  if (config.train.precision == "f64") return;
+  if (config.train.precision == Precision::kF64) return;
   Config copy = config;
   for (const Field& field : config_fields(copy)) {
     if (field.table == "data") continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -43,6 +44,12 @@ class FieldList {
     add(std::move(name), value, description).allowed = std::move(allowed);
   }
 
+  template <class E>
+  requires std::is_enum_v<E>
+  void add(std::string name, E* value, std::string_view description) {
+    add(std::move(name), EnumPlace(value), description).allowed = names_of<E>();
+  }
+
   std::vector<Field> take() { return std::move(fields_); }
 
  private:
@@ -77,20 +84,18 @@ void add_data_fields(FieldList& list, DataOptions& data) {
 
 void add_model_fields(FieldList& list, ModelOptions& model) {
   list.start_table("model");
-  list.add("kind", &model.kind, {"decoder"}, "The architecture.");
+  list.add("kind", &model.kind, "The architecture.");
   list.add("num_layers", &model.num_layers, 1, 4096,
            "Blocks of attention and feed-forward, one after the other.");
   list.add("d_model", &model.d_model, 1, 1 << 16, "Numbers that stand for one token.");
   list.add("num_heads", &model.num_heads, 1, 1 << 16,
            "Heads of attention; each gets d_model / num_heads of the numbers.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
-  list.add("position", &model.position, {"none", "sinusoidal", "learned"},
-           "How a token knows its place.");
-  list.add("norm", &model.norm, {"pre", "post"},
+  list.add("position", &model.position, "How a token knows its place.");
+  list.add("norm", &model.norm,
            "Normalization before each layer, or after its sum with the input.");
-  list.add("norm_kind", &model.norm_kind, {"layer", "rms"}, "The normalization.");
-  list.add("activation", &model.activation, {"gelu", "gelu_tanh", "relu", "silu"},
-           "Of the feed-forward layers.");
+  list.add("norm_kind", &model.norm_kind, "The normalization.");
+  list.add("activation", &model.activation, "Of the feed-forward layers.");
   Field& dropout =
       list.add("dropout", &model.dropout, "The share of numbers that training sets to zero.");
   dropout.low = 0;
@@ -104,7 +109,7 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
 
 void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
   list.start_table("optimizer");
-  list.add("kind", &optimizer.kind, {"sgd", "adam", "adamw"}, "How a gradient moves the weights.");
+  list.add("kind", &optimizer.kind, "How a gradient moves the weights.");
   list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The highest of the schedule.");
   Field& betas = list.add("betas", &optimizer.betas,
                           "How much of their past adam's two moving averages keep.");
@@ -122,8 +127,7 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
            "adamw: of matrices only, decoupled; sgd, adam: added to the gradient.");
   list.add("grad_clip", &optimizer.grad_clip, 0, kInfinity,
            "The largest global norm of the gradient; 0: no clipping.");
-  list.add("schedule", &optimizer.schedule, {"constant", "linear", "cosine"},
-           "How the learning rate falls.");
+  list.add("schedule", &optimizer.schedule, "How the learning rate falls.");
   list.add("warmup_steps", &optimizer.warmup_steps, 0, kInfinity,
            "Steps in which the learning rate rises from zero.");
   list.add("min_learning_rate", &optimizer.min_learning_rate, 0, kInfinity,
@@ -141,7 +145,7 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   smoothing.low = 0;
   smoothing.high = 1;
   smoothing.high_excluded = true;
-  list.add("precision", &train.precision, {"f32", "f64", "bf16"},
+  list.add("precision", &train.precision,
            "The type of numbers; bf16: f32, but for what linear layers multiply and hand to each "
            "other.");
   list.add("eval_interval", &train.eval_interval, 1, kInfinity, "Steps between evaluations.");
@@ -175,6 +179,18 @@ bool Field::in_range(double number) const {
          (high_excluded ? number < high : number <= high);
 }
 
+bool Field::is_text() const {
+  return std::holds_alternative<std::string*>(value) || std::holds_alternative<EnumPlace>(value);
+}
+
+void Field::set_text(const std::string& text) const {
+  if (const EnumPlace* place = std::get_if<EnumPlace>(&value)) {
+    place->set(text);
+  } else {
+    *std::get<std::string*>(value) = text;
+  }
+}
+
 std::string Field::range() const {
   std::string text;
   if (low > -kInfinity) {
@@ -187,18 +203,6 @@ std::string Field::range() const {
   return text;
 }
 
-std::string Field::type() const {
-  struct {
-    std::string operator()(const int64_t*) const { return "integer"; }
-    std::string operator()(const uint64_t*) const { return "integer"; }
-    std::string operator()(const double*) const { return "float"; }
-    std::string operator()(const bool*) const { return "boolean"; }
-    std::string operator()(const std::string*) const { return "string"; }
-    std::string operator()(const std::array<double, 2>*) const { return "array of 2 floats"; }
-  } type_name;
-  return std::visit(type_name, value);
-}
-
 std::string Field::to_string() const {
   struct {
     std::string operator()(const int64_t* number) const { return absl::StrCat(*number); }
@@ -209,6 +213,7 @@ std::string Field::to_string() const {
     std::string operator()(const std::array<double, 2>* pair) const {
       return absl::StrCat("[", float_to_toml((*pair)[0]), ", ", float_to_toml((*pair)[1]), "]");
     }
+    std::string operator()(const EnumPlace& place) const { return string_to_toml(place.name()); }
   } text;
   return std::visit(text, value);
 }

@@ -3,18 +3,43 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "framework/core/names.h"
 #include "train/config/options.h"
 
 namespace qkv {
 
+// Where a value of an enumeration stands, whichever that is. Configs call it by its name.
+class EnumPlace {
+ public:
+  template <class E>
+  explicit EnumPlace(E* place)
+      : place_(place),
+        name_([](const void* value) { return name_of(*static_cast<const E*>(value)); }),
+        set_([](void* value, const std::string& name) {
+          const std::optional<E> named = value_of<E>(name);
+          if (named) *static_cast<E*>(value) = *named;
+          return named.has_value();
+        }) {}
+
+  std::string name() const { return name_(place_); }
+  bool set(const std::string& name) const { return set_(place_, name); }  // false: no such name
+  bool operator<(const EnumPlace& other) const { return place_ < other.place_; }
+
+ private:
+  void* place_;
+  std::string (*name_)(const void*);
+  bool (*set_)(void*, const std::string&);
+};
+
 // Where a field's value stands: in the Config that config_fields() was given.
-using FieldValue =
-    std::variant<int64_t*, uint64_t*, double*, bool*, std::string*, std::array<double, 2>*>;
+using FieldValue = std::variant<int64_t*, uint64_t*, double*, bool*, std::string*,
+                                std::array<double, 2>*, EnumPlace>;
 
 // One key of a config.
 struct Field {
@@ -32,8 +57,9 @@ struct Field {
 
   std::string key() const { return table.empty() ? name : table + "." + name; }  // "model.d_model"
   bool in_range(double number) const;
+  bool is_text() const;  // a string, or an enumeration, which is written as one
+  void set_text(const std::string& text) const;  // is_text(), and the text is one of the allowed
   std::string range() const;      // "at least 0 and below 1"; "" when nothing is forbidden
-  std::string type() const;       // "integer", "float", "boolean", "string", "array of 2 floats"
   std::string to_string() const;  // the value as TOML
 };
 

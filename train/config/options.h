@@ -4,10 +4,17 @@
 #include <string>
 
 #include "data/options.h"
+#include "framework/core/names.h"
 #include "framework/optim/options.h"
 #include "models/options.h"
 
 namespace qkv {
+
+// The type of numbers. bf16: f32, but for what linear layers multiply and hand to each other.
+enum class Precision { kF32, kF64, kBf16 };
+template <>
+inline constexpr Named<Precision> kNames<Precision>[] = {
+    {"f32", Precision::kF32}, {"f64", Precision::kF64}, {"bf16", Precision::kBf16}};
 
 // The [train] table of a config.
 struct TrainOptions {
@@ -15,7 +22,7 @@ struct TrainOptions {
   int64_t batch_size = 64;
   int64_t accumulation_steps = 1;  // each step adds up this many pieces of the batch
   double label_smoothing = 0.0;
-  std::string precision = "f32";    // "f32", "f64", "bf16"
+  Precision precision = Precision::kF32;
   int64_t eval_interval = 100;      // steps between evaluations
   int64_t eval_batch_size = 0;      // 0: batch_size
   int64_t checkpoint_interval = 0;  // steps between numbered ones; 0: only best and last are kept

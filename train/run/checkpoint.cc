@@ -83,7 +83,7 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
 double matrix_numbers(const Checkpoint& checkpoint) {
   const ModelOptions& o = checkpoint.config.model;
   const auto c = static_cast<double>(o.d_model), f = static_cast<double>(o.d_ff);
-  const bool learned = o.position == "learned";
+  const bool learned = o.position == Position::kLearned;
   return c * static_cast<double>(checkpoint.vocabulary.size()) +
          (learned ? c * static_cast<double>(checkpoint.max_length) : 0.0) +
          static_cast<double>(o.num_layers) * (4 * c * c + 2 * c * f);

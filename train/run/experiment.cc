@@ -5,11 +5,11 @@
 namespace qkv {
 
 DType precision_dtype(const TrainOptions& options) {
-  return options.precision == "f64" ? DType::f64 : DType::f32;
+  return options.precision == Precision::kF64 ? DType::f64 : DType::f32;
 }
 
 std::string precision_note(const TrainOptions& options) {
-  if (options.precision != "bf16" || kernels::bf16_products_are_fast()) return "";
+  if (options.precision != Precision::kBf16 || kernels::bf16_products_are_fast()) return "";
   return "precision bf16: this processor has no instructions for bf16 products (AVX-512 bf16, "
          "AMX); it will not be faster than f32";
 }
@@ -18,7 +18,7 @@ Decoder make_model(const Config& config, int64_t vocabulary_size, int64_t max_le
   const RandomStream random = RandomStream(config.seed).derive("initialization");
   return Decoder(config.model, vocabulary_size, max_length,
                  Initializer(random, precision_dtype(config.train),
-                             /*bf16_products=*/config.train.precision == "bf16"));
+                             /*bf16_products=*/config.train.precision == Precision::kBf16));
 }
 
 }  // namespace qkv

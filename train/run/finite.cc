@@ -35,7 +35,7 @@ std::string advice_for_blow_up(const Config& config, int64_t updates) {
   if (updates == 0 || rate == 0) {
     return absl::StrCat(
         "The weights are those that the run began with, so it is not the learning_rate",
-        config.train.precision == "f64"
+        config.train.precision == Precision::kF64
             ? ""
             : "; train.precision = \"f64\" tells whether it is the range of numbers");
   }

@@ -158,8 +158,8 @@ void TrainingRun::introduce(Progress& progress) const {
   const auto all = parameters(trainer_.model());
   const kernels::StartedThreads threads = kernels::start_threads();
   progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config_.name,
-                               parameter_count(all), config_.train.precision, threads.count,
-                               folder_.path()));
+                               parameter_count(all), name_of(config_.train.precision),
+                               threads.count, folder_.path()));
   if (!threads.why_fewer.empty()) {
     progress.say(absl::StrCat("of ", kernels::num_threads(), " threads the system gives ",
                               threads.count, " (", threads.why_fewer,

@@ -86,7 +86,7 @@ TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
 TEST(OptimizerMisuseTest, AWrongGradientChangesNothing) {
   const Tensor first = leaf({}, {1.0}), second = leaf({}, {2.0});
   const std::vector<NamedParameter> parameters = {{"first", first}, {"second", second}};
-  const std::unique_ptr<Optimizer> sgd = make_optimizer({.kind = "sgd"}, parameters);
+  const std::unique_ptr<Optimizer> sgd = make_optimizer({.kind = OptimizerKind::kSgd}, parameters);
   const std::vector<Tensor> gradients = {ones({}, DType::f64), Tensor()};
   EXPECT_EQ(error_of([&] { sgd->step(gradients, 0.1, 1.0); }),
             "optimizer: gradient undefined for second f64[]");

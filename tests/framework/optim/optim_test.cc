@@ -19,7 +19,8 @@ double first(const Tensor& x) { return x.to_vector()[0]; }
 
 TEST(SgdTest, WithMomentumAddsUpGradients) {
   const NamedParameter w = make_parameter("w", {2}, 1.0);
-  const auto optimizer = make_optimizer({.kind = "sgd", .momentum = 0.9, .weight_decay = 0.0}, {w});
+  const auto optimizer =
+      make_optimizer({.kind = OptimizerKind::kSgd, .momentum = 0.9, .weight_decay = 0.0}, {w});
   const std::vector<Tensor> gradient = {full({2}, 2.0, DType::f64)};
   optimizer->step(gradient, kRate);
   EXPECT_NEAR(first(w.tensor), 1.0 - kRate * 2.0, 1e-15);
@@ -29,14 +30,15 @@ TEST(SgdTest, WithMomentumAddsUpGradients) {
 
 TEST(AdamTest, TheFirstStepIsTheLearningRateWhateverTheGradient) {
   const NamedParameter w = make_parameter("w", {2}, 1.0);
-  const auto optimizer = make_optimizer({.kind = "adam", .weight_decay = 0.0}, {w});
+  const auto optimizer = make_optimizer({.kind = OptimizerKind::kAdam, .weight_decay = 0.0}, {w});
   optimizer->step(std::vector<Tensor>{full({2}, 1e-3, DType::f64)}, kRate);
   EXPECT_NEAR(first(w.tensor), 1.0 - kRate, 1e-5);
 }
 
 TEST(AdamTest, FollowsTheFormulaOfThePaper) {
   const NamedParameter w = make_parameter("w", {1}, 1.0);
-  const OptimizerOptions options{.kind = "adam", .betas = {0.9, 0.99}, .weight_decay = 0.01};
+  const OptimizerOptions options{
+      .kind = OptimizerKind::kAdam, .betas = {0.9, 0.99}, .weight_decay = 0.01};
   const auto optimizer = make_optimizer(options, {w});
   double weight = 1.0, m = 0, v = 0;
   for (int t = 1; t <= 5; ++t) {
@@ -53,7 +55,8 @@ TEST(AdamTest, FollowsTheFormulaOfThePaper) {
 TEST(AdamwTest, DecaysMatricesAndLeavesVectorsAlone) {
   const NamedParameter matrix = make_parameter("matrix", {1, 1}, 1.0);
   const NamedParameter vector = make_parameter("vector", {1}, 1.0);
-  const auto optimizer = make_optimizer({.kind = "adamw", .weight_decay = 0.5}, {matrix, vector});
+  const auto optimizer =
+      make_optimizer({.kind = OptimizerKind::kAdamW, .weight_decay = 0.5}, {matrix, vector});
   optimizer->step(std::vector<Tensor>{zeros({1, 1}, DType::f64), zeros({1}, DType::f64)}, kRate);
   EXPECT_NEAR(first(matrix.tensor), 1.0 - kRate * 0.5, 1e-15);
   EXPECT_EQ(first(vector.tensor), 1.0);
@@ -91,7 +94,7 @@ TEST(ScheduleTest, RisesThenFallsToTheLowest) {
   OptimizerOptions options{.learning_rate = 1.0, .warmup_steps = 9, .min_learning_rate = 0.1};
   constexpr int64_t kSteps = 110;
   const auto rate = [&](int64_t step) { return scheduled_learning_rate(options, step, kSteps); };
-  for (const char* schedule : {"constant", "linear", "cosine"}) {
+  for (const Schedule schedule : {Schedule::kConstant, Schedule::kLinear, Schedule::kCosine}) {
     options.schedule = schedule;
     EXPECT_NEAR(rate(0), 0.1, 1e-12);
     EXPECT_NEAR(rate(8), 0.9, 1e-12);
@@ -99,10 +102,10 @@ TEST(ScheduleTest, RisesThenFallsToTheLowest) {
   }
   EXPECT_NEAR(rate(109), 0.1, 1e-12);  // cosine
   EXPECT_NEAR(rate(59), 0.55, 1e-12);
-  options.schedule = "linear";
+  options.schedule = Schedule::kLinear;
   EXPECT_NEAR(rate(109), 0.1, 1e-12);
   EXPECT_NEAR(rate(34), 0.775, 1e-12);
-  options.schedule = "constant";
+  options.schedule = Schedule::kConstant;
   EXPECT_EQ(rate(109), 1.0);
 }
 

@@ -394,7 +394,7 @@ TEST(ConfigTest, TomlGivesTheSameConfigBack) {
   config.optimizer.grad_clip = 1e22;
   config.optimizer.betas = {1.0 / 3, std::nextafter(1.0, 0.0)};
   config.train.steps = 9223372036854775807;
-  config.train.precision = "f64";  // the other ones cannot hold these numbers
+  config.train.precision = Precision::kF64;  // the other ones cannot hold these numbers
   const Config again = parsed(to_toml(config));
   EXPECT_EQ(config_changes(again, config), Overrides{});
   EXPECT_EQ(again.data.path, config.data.path);

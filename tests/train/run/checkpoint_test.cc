@@ -20,8 +20,8 @@ Config small() {
   config.data.alphabet = 4;
   config.data.length = 3;
   config.model = {.num_layers = 1, .d_model = 4, .num_heads = 1, .d_ff = 4, .bias = false};
-  config.model.position = "none";
-  config.optimizer.kind = "sgd";
+  config.model.position = Position::kNone;
+  config.optimizer.kind = OptimizerKind::kSgd;
   return config;
 }
 

@@ -43,33 +43,33 @@ std::vector<double> train(const Config& config, int64_t steps) {
 
 TEST(TrainerTest, TheSameSeedGivesTheSameBitsAndAnotherDoesNot) {
   std::vector<std::vector<double>> seen;
-  for (const char* precision : {"f32", "f64", "bf16"}) {
+  for (const Precision precision : {Precision::kF32, Precision::kF64, Precision::kBf16}) {
     Config config = tiny();
     config.model.dropout = 0.1;
     config.train.precision = precision;
     const std::vector<double> losses = train(config, 5);
-    EXPECT_EQ(losses, train(config, 5)) << precision;
-    EXPECT_THAT(seen, testing::Not(testing::Contains(losses))) << precision;
+    EXPECT_EQ(losses, train(config, 5)) << name_of(precision);
+    EXPECT_THAT(seen, testing::Not(testing::Contains(losses))) << name_of(precision);
     seen.push_back(losses);
     config.seed = 2;
-    EXPECT_NE(losses, train(config, 5)) << precision;
+    EXPECT_NE(losses, train(config, 5)) << name_of(precision);
   }
 }
 
 TEST(TrainerTest, TheLossFallsInEveryPrecision) {
-  for (const char* precision : {"f32", "f64", "bf16"}) {
+  for (const Precision precision : {Precision::kF32, Precision::kF64, Precision::kBf16}) {
     Config config = tiny();
     config.train.precision = precision;
     const std::vector<double> losses = train(config, 60);
     // at first about uniform over 4 symbols and a separator
-    EXPECT_NEAR(losses.front(), std::log(5.0), 0.3) << precision;
-    EXPECT_LT(losses.back(), 0.9 * losses.front()) << precision;
+    EXPECT_NEAR(losses.front(), std::log(5.0), 0.3) << name_of(precision);
+    EXPECT_LT(losses.back(), 0.9 * losses.front()) << name_of(precision);
   }
 }
 
 TEST(TrainerTest, Bf16IsForProductsAndNotForParameters) {
   Config config = tiny();
-  config.train.precision = "bf16";
+  config.train.precision = Precision::kBf16;
   const auto dataset = make_data(config);
   const Trainer trainer(config, *dataset);
   for (const NamedParameter& p : parameters(trainer.model())) {
@@ -79,7 +79,7 @@ TEST(TrainerTest, Bf16IsForProductsAndNotForParameters) {
 
 TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
   Config config = tiny();
-  config.train.precision = "f64";
+  config.train.precision = Precision::kF64;
   const auto dataset = make_data(config);
   const Trainer trainer(config, *dataset);
   const auto all = parameters(trainer.model());
@@ -138,14 +138,14 @@ TEST(TrainerTest, WhatMayHelpARunThatBlowsUpDependsOnWhatMovedItsWeights) {
   config.optimizer.weight_decay = 1000;  // times 0.01: 10
   EXPECT_THAT(advice_for_blow_up(config, 1), HasSubstr("A lower weight_decay may help"));
   config.optimizer.learning_rate = 0;
-  config.train.precision = "f64";
+  config.train.precision = Precision::kF64;
   EXPECT_EQ(advice_for_blow_up(config, 1),
             "The weights are those that the run began with, so it is not the learning_rate");
 }
 
 TEST(TrainerTest, AStepInItsSteadyStateAsksForNoMemoryAndCreatesNoPrimitive) {
-  for (const char* precision : {"f32", "bf16"}) {
-    SCOPED_TRACE(precision);
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    SCOPED_TRACE(name_of(precision));
     Config config = tiny();
     config.model.dropout = 0.1;
     config.train.precision = precision;
@@ -195,7 +195,7 @@ TEST(EvaluateTest, DoesNotDependOnTheSizeOfBatches) {
 // Beyond max_length, too, where the window slides.
 TEST(GenerateTest, TheCacheDoesNotChangeTheText) {
   Config config = tiny();
-  config.train.precision = "f64";
+  config.train.precision = Precision::kF64;
   const auto dataset = make_data(config);
   Trainer trainer(config, *dataset);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer.step().ok());

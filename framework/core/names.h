@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/core/error.h"
+
+// Enumerations whose values have names, which configs and people call them by. Each has one table,
+// beside it:
+//
+//   enum class Schedule { kConstant, kLinear };
+//   template <>
+//   inline constexpr Named<Schedule> kNames<Schedule>[] = {{"constant", Schedule::kConstant},
+//                                                          {"linear", Schedule::kLinear}};
+//
+// What is read and written, what help and messages list, and what the docs must say, comes from it.
+
+namespace qkv {
+
+template <class E>
+struct Named {
+  const char* name;
+  E value;
+};
+
+template <class E>
+inline constexpr std::nullptr_t kNames = nullptr;
+
+template <class E>
+std::string name_of(E value) {
+  for (const Named<E>& entry : kNames<E>) {
+    if (entry.value == value) return entry.name;
+  }
+  fail("name_of: the value is none of its enumeration");
+}
+
+template <class E>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const Named<E>& entry : kNames<E>) names.emplace_back(entry.name);
+  return names;
+}
+
+// Nothing when no value is called so.
+template <class E>
+std::optional<E> value_of(std::string_view name) {
+  for (const Named<E>& entry : kNames<E>) {
+    if (entry.name == name) return entry.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace qkv

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "framework/core/names.h"
+
+// What a model can choose of its layers.
+
+namespace qkv {
+
+// Between the two maps of a feed-forward layer.
+enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
+template <>
+inline constexpr Named<Activation> kNames<Activation>[] = {{"gelu", Activation::kGelu},
+                                                           {"gelu_tanh", Activation::kGeluTanh},
+                                                           {"relu", Activation::kRelu},
+                                                           {"silu", Activation::kSilu}};
+
+enum class NormKind { kLayer, kRms };
+template <>
+inline constexpr Named<NormKind> kNames<NormKind>[] = {{"layer", NormKind::kLayer},
+                                                       {"rms", NormKind::kRms}};
+
+// Normalization before each layer, or after its sum with the input.
+enum class NormPlace { kPre, kPost };
+template <>
+inline constexpr Named<NormPlace> kNames<NormPlace>[] = {{"pre", NormPlace::kPre},
+                                                         {"post", NormPlace::kPost}};
+
+// How a token knows its place.
+enum class Position { kNone, kSinusoidal, kLearned };
+template <>
+inline constexpr Named<Position> kNames<Position>[] = {{"none", Position::kNone},
+                                                       {"sinusoidal", Position::kSinusoidal},
+                                                       {"learned", Position::kLearned}};
+
+}  // namespace qkv
