@@ -1,50 +1,14 @@
 #include "data/file.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
-#include <memory>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"
+#include "framework/io/files.h"
 
 namespace qkv {
 namespace {
-
-absl::StatusOr<std::string> read_bytes(const std::string& path) {
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  if (kind == std::filesystem::file_type::not_found) {
-    return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
-  }
-  if (kind == std::filesystem::file_type::directory) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is a directory, not a text file"));
-  }
-  if (error) {
-    return absl::PermissionDeniedError(absl::StrCat(path, ": cannot be read: ", error.message()));
-  }
-  if (kind != std::filesystem::file_type::regular) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is not a regular file"));
-  }
-
-  const auto cannot_read = [&path](int code) {
-    return absl::PermissionDeniedError(
-        absl::StrCat(path, ": cannot be read: ", std::generic_category().message(code)));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             std::fclose);
-  if (!file) return cannot_read(errno);
-  std::string bytes;
-  std::string block(1 << 14, '\0');
-  while (const size_t count = std::fread(block.data(), 1, block.size(), file.get())) {
-    bytes.append(block, 0, count);
-  }
-  if (std::ferror(file.get())) return cannot_read(errno);
-  return bytes;
-}
 
 absl::Status check_utf8(const std::string& path, std::string_view text) {
   size_t line = 1;
@@ -65,7 +29,7 @@ absl::Status check_utf8(const std::string& path, std::string_view text) {
 }  // namespace
 
 absl::StatusOr<std::string> read_text(const std::string& path) {
-  auto text = read_bytes(path);
+  auto text = read_regular_file(path);
   if (!text.ok()) return text.status();
   if (absl::Status status = check_utf8(path, *text); !status.ok()) return status;
 

@@ -64,10 +64,10 @@ std::vector<std::string> characters_of(const std::string& text) {
 }
 
 TEST(ReadTextTest, FilesThatCannotBeReadAreNamedWithTheReason) {
-  EXPECT_EQ(read_error("/there/is/none"), "/there/is/none: there is no such file");
-  EXPECT_EQ(read_error("/tmp"), "/tmp: is a directory, not a text file");
-  EXPECT_EQ(read_error("/dev/zero"), "/dev/zero: is not a regular file");
-  EXPECT_EQ(read_error("/proc/self/mem"), "/proc/self/mem: cannot be read: Input/output error");
+  EXPECT_EQ(read_error("/there/is/none"), "cannot read /there/is/none: No such file or directory");
+  EXPECT_EQ(read_error("/tmp"), "cannot read /tmp: Is a directory");
+  EXPECT_EQ(read_error("/dev/zero"), "cannot read /dev/zero: it is no regular file");
+  EXPECT_EQ(read_error("/proc/self/mem"), "cannot read /proc/self/mem: Input/output error");
 }
 
 TEST(ReadTextTest, AnEmptyFileIsAnError) {
