@@ -98,6 +98,27 @@ absl::StatusOr<std::string> read_to_end(const std::string& path, const FileDescr
   }
 }
 
+absl::Status check_regular(const char* verb, const std::string& path, const FileDescriptor& file) {
+  struct stat status;
+  if (::fstat(file.get(), &status) != 0) return system_error(verb, path, errno);
+  if (S_ISDIR(status.st_mode)) return system_error(verb, path, EISDIR);
+  if (S_ISREG(status.st_mode)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("cannot ", verb, " ", path, ": it is no regular file"));
+}
+
+// All of the parts at the end of the file, or none of them.
+absl::Status write_at_end(const std::string& path, const FileDescriptor& file,
+                          std::span<const std::string_view> parts) {
+  struct stat before;
+  if (::fstat(file.get(), &before) != 0) return system_error("write", path, errno);
+  if (const int error = write_all(file.get(), parts)) {
+    // What was written of them goes again; if even that fails, cut_lines() finds the torn line.
+    if (::ftruncate(file.get(), before.st_size) != 0) return system_error("mend", path, errno);
+    return system_error("write", path, error);
+  }
+  return absl::OkStatus();
+}
+
 std::string resolved(const std::string& path) {
   char buffer[PATH_MAX];
   return ::realpath(path.c_str(), buffer) != nullptr ? std::string(buffer) : path;
@@ -108,14 +129,8 @@ std::string resolved(const std::string& path) {
 absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path) {
   // Without waiting for a pipe's writer.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status;
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
-    return system_error("read", path, errno);
-  }
-  if (S_ISDIR(status.st_mode)) return system_error("read", path, EISDIR);
-  if (!S_ISREG(status.st_mode)) {
-    return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is no regular file"));
-  }
+  if (!file.is_open()) return system_error("read", path, errno);
+  if (absl::Status status = check_regular("read", path, file); !status.ok()) return status;
   return file;
 }
 
@@ -206,27 +221,66 @@ absl::Status remove_temporary_files(const std::string& folder) {
   return absl::OkStatus();
 }
 
+AppendFile::AppendFile(std::string path, FileDescriptor folder)
+    : path_(std::move(path)),
+      name_(std::filesystem::path(path_).filename()),
+      folder_(std::move(folder)) {}
+
 absl::StatusOr<AppendFile> AppendFile::open(const std::string& path) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file.is_open()) return system_error("write", path, errno);
-  return AppendFile(path, std::move(file));
+  const std::filesystem::path above = std::filesystem::path(path).parent_path();
+  FileDescriptor folder(
+      ::open(above.empty() ? "." : above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.is_open()) return system_error("write", path, errno);
+  AppendFile file(path, std::move(folder));
+  absl::StatusOr<FileDescriptor> opened = file.open_or_make();
+  if (!opened.ok()) return opened.status();
+  file.file_ = *std::move(opened);
+  return file;
 }
 
-absl::Status AppendFile::append(std::string_view lines) {
-  struct stat before;
-  if (::fstat(file_.get(), &before) != 0) return system_error("write", path_, errno);
-  const std::string_view parts[] = {lines, "\n"};
-  if (const int error = write_all(file_.get(), parts)) {
-    // What was written of it goes again; if even that fails, cut_lines() finds the torn line.
-    if (S_ISREG(before.st_mode) && ::ftruncate(file_.get(), before.st_size) != 0) {
-      return system_error("mend", path_, errno);
-    }
-    return system_error("write", path_, error);
+absl::StatusOr<FileDescriptor> AppendFile::open_or_make() const {
+  // Without waiting for a pipe's reader.
+  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  FileDescriptor file(::openat(folder_.get(), name_.c_str(), kFlags, 0666));
+  if (!file.is_open()) return system_error("write", path_, errno);
+  if (absl::Status status = check_regular("write", path_, file); !status.ok()) return status;
+  return file;
+}
+
+absl::Status AppendFile::put_back() {
+  struct stat own, there;
+  if (::fstat(file_.get(), &own) != 0) return system_error("write", path_, errno);
+  if (::fstatat(folder_.get(), name_.c_str(), &there, 0) == 0 && there.st_dev == own.st_dev &&
+      there.st_ino == own.st_ino) {
+    return absl::OkStatus();
   }
+  if (::lseek(file_.get(), 0, SEEK_SET) != 0) return system_error("read", path_, errno);
+  const absl::StatusOr<std::string> lines = read_to_end(path_, file_, UINT64_MAX);
+  if (!lines.ok()) return lines.status();
+  absl::StatusOr<FileDescriptor> file = open_or_make();
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<std::string> found = read_to_end(path_, *file, UINT64_MAX);
+  if (!found.ok()) return found.status();
+  if (found->empty()) {
+    const std::string_view parts[] = {*lines};
+    if (absl::Status s = write_at_end(path_, *file, parts); !s.ok()) return s;
+  } else if (*found != *lines) {
+    return absl::DataLossError(
+        absl::StrCat("cannot write ", path_,
+                     ": another file has taken its place, without all the lines written before"));
+  }
+  file_ = *std::move(file);
   return absl::OkStatus();
 }
 
+absl::Status AppendFile::append(std::string_view lines) {
+  if (absl::Status status = put_back(); !status.ok()) return status;
+  const std::string_view parts[] = {lines, "\n"};
+  return write_at_end(path_, file_, parts);
+}
+
 absl::Status AppendFile::flush() {
+  if (absl::Status status = put_back(); !status.ok()) return status;
   const int error = flush_to_disk(file_.get());
   return error == 0 ? absl::OkStatus() : system_error("flush", path_, error);
 }

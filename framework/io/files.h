@@ -45,10 +45,12 @@ bool is_temporary(const std::string& name);
 // do.
 absl::Status remove_temporary_files(const std::string& folder);
 
-// A file that grows by whole lines.
+// A file that grows by whole lines. When it is removed meanwhile, or moved, it stands in its folder
+// again, with all its lines, after the next append() or flush(). When another file is put in its
+// place, one without the same lines, these fail.
 class AppendFile {
  public:
-  // Makes the file when there is none.
+  // Makes the file when there is none. What is no regular file is an error.
   static absl::StatusOr<AppendFile> open(const std::string& path);
 
   // Writes the lines and a line end after them, which stand in the file when this returns. When it
@@ -61,10 +63,12 @@ class AppendFile {
   const std::string& path() const { return path_; }
 
  private:
-  AppendFile(std::string path, FileDescriptor file)
-      : path_(std::move(path)), file_(std::move(file)) {}
+  AppendFile(std::string path, FileDescriptor folder);
+  absl::StatusOr<FileDescriptor> open_or_make() const;
+  absl::Status put_back();
 
-  std::string path_;
+  std::string path_, name_;
+  FileDescriptor folder_;  // wherever that is moved to
   FileDescriptor file_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -37,6 +38,15 @@ TEST_F(DamagedRunTest, ADeviceIsNotReadForAFileOfTheRun) {
     expect_error(qkv({"train", "tiny.toml", "--resume"}), 1,
                  "cannot read " + file + ": it is no regular file");
   }
+}
+
+TEST_F(DamagedRunTest, APipeInPlaceOfAFileIsNotWaitedFor) {
+  const std::string file = "runs/new/metrics.jsonl";
+  std::filesystem::create_directory(folder_ / "runs/new");
+  write_bytes(folder_ / "runs/new/config.toml", "");
+  ASSERT_EQ(::mkfifo((folder_ / file).c_str(), 0600), 0);
+  expect_error(qkv({"train", "tiny.toml", "--out", "runs/new"}), 1,
+               "cannot write " + file + ": it is no regular file");
 }
 
 TEST_F(DamagedRunTest, AFlippedBitOfAWeightIsAnErrorOfEveryVerb) {

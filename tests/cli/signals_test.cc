@@ -195,6 +195,25 @@ TEST_F(SignalsTest, AFolderThatIsMovedMeanwhileKeepsTheRun) {
   expect_same_ends("whole", "moved");
 }
 
+TEST_F(SignalsTest, FilesThatAreRemovedMeanwhileStandThereAgain) {
+  EXPECT_EQ(train("whole", "into", kNothing).exit_status, 0);
+  const auto remove = [&](pid_t) {
+    std::filesystem::remove(folder_ / "parts/metrics.jsonl");
+    std::filesystem::remove(folder_ / "parts/samples.txt");
+  };
+  EXPECT_EQ(train("parts", "step 200/", remove).exit_status, 0);
+  expect_same_ends("whole", "parts");
+  const auto steps = [&](const std::string& run) {
+    std::istringstream lines(in(run + "/metrics.jsonl"));
+    std::vector<std::string> found;
+    for (std::string line; std::getline(lines, line);)
+      found.push_back(line.substr(0, line.find(',')));
+    return found;
+  };
+  EXPECT_EQ(steps("parts"), steps("whole"));
+  EXPECT_GT(steps("parts").size(), 20u);
+}
+
 TEST_F(SignalsTest, AFolderThatIsRemovedMeanwhileIsAnError) {
   const auto remove = [&](pid_t program) {
     ::kill(program, SIGSTOP);

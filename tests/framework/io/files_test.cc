@@ -181,9 +181,74 @@ TEST(AppendFileTest, SaysWhyItCannot) {
   const TemporaryFolder folder;
   EXPECT_EQ(message(AppendFile::open(folder / "none/f").status()),
             "cannot write " + (folder / "none/f") + ": No such file or directory");
-  absl::StatusOr<AppendFile> full = AppendFile::open("/dev/full");
-  ASSERT_TRUE(full.ok()) << full.status();
-  EXPECT_EQ(message(full->append("x")), "cannot write /dev/full: No space left on device");
+  EXPECT_EQ(message(AppendFile::open(folder.path()).status()),
+            "cannot write " + folder.path() + ": Is a directory");
+}
+
+TEST(AppendFileTest, WritesToNoDeviceAndNoPipe) {
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder / "link");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  for (const char* name : {"link", "pipe"}) {
+    EXPECT_EQ(message(AppendFile::open(folder / name).status()),
+              "cannot write " + (folder / name) + ": it is no regular file");
+  }
+}
+
+TEST(AppendFileTest, AFileThatIsRemovedOrMovedStandsThereAgainWithAllItsLines) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "f";
+  write_bytes(path, "one\n");
+  absl::StatusOr<AppendFile> file = AppendFile::open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(file->append("two").ok());
+  std::filesystem::remove(path);
+  EXPECT_TRUE(file->append("three").ok());
+  EXPECT_EQ(contents_of(path), "one\ntwo\nthree\n");
+  std::filesystem::remove(path);
+  EXPECT_TRUE(file->flush().ok());
+  EXPECT_EQ(contents_of(path), "one\ntwo\nthree\n");
+  std::filesystem::rename(path, folder / "moved");
+  EXPECT_TRUE(file->append("four").ok());
+  EXPECT_EQ(contents_of(path), "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(contents_of(folder / "moved"), "one\ntwo\nthree\n");
+}
+
+TEST(AppendFileTest, GoesOnInACopyAndInNoOtherFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "f";
+  absl::StatusOr<AppendFile> file = AppendFile::open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(file->append("one").ok());
+  write_bytes(folder / "copy", "one\n");
+  std::filesystem::rename(folder / "copy", path);
+  EXPECT_TRUE(file->append("two").ok());
+  EXPECT_EQ(contents_of(path), "one\ntwo\n");
+
+  write_bytes(folder / "other", "one\n2\n");
+  std::filesystem::rename(folder / "other", path);
+  const std::string expected =
+      "cannot write " + path +
+      ": another file has taken its place, without all the lines written before";
+  EXPECT_EQ(message(file->append("three")), expected);
+  EXPECT_EQ(message(file->flush()), expected);
+  EXPECT_EQ(contents_of(path), "one\n2\n");
+}
+
+TEST(AppendFileTest, AFolderThatIsMovedTakesTheFileAlong) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "a");
+  absl::StatusOr<AppendFile> file = AppendFile::open(folder / "a/f");
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(file->append("one").ok());
+  std::filesystem::rename(folder / "a", folder / "b");
+  EXPECT_TRUE(file->append("two").ok());
+  EXPECT_TRUE(file->flush().ok());
+  EXPECT_EQ(contents_of(folder / "b/f"), "one\ntwo\n");
+  std::filesystem::remove_all(folder / "b");
+  EXPECT_EQ(message(file->append("three")),
+            "cannot write " + (folder / "a/f") + ": No such file or directory");
+  EXPECT_EQ(files_in(folder.path()), 0u);
 }
 
 TEST(CutLinesTest, CutsBeforeTheFirstLineThatIsNotKept) {
