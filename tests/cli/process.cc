@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 
 namespace qkv {
 namespace {
@@ -22,6 +23,8 @@ void set_limit(__rlimit_resource resource, int64_t bytes) {
 [[noreturn]] void become(const std::vector<std::string>& command, const ProcessOptions& options,
                          int output, int errors) {
   ::setpgid(0, 0);  // in a group that nobody waits for, the system passes over SIGTSTP
+  // What a shell in the background, or nohup, has ignored for the tests.
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
   if (!options.output_file.empty()) {

@@ -29,6 +29,8 @@ using SystemCall = __ptrace_syscall_info;
 
 [[noreturn]] void become(const std::vector<std::string>& command, const std::string& output_file,
                          bool traced) {
+  // What a shell in the background, or nohup, has ignored for the torture.
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
   const int output = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
