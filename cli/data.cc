@@ -40,7 +40,7 @@ absl::Status export_batches(const Dataset& dataset, int64_t batch_size, Split sp
       batch =
           dataset.validation_batch(first, std::min(batch_size, dataset.validation_size() - first));
     }
-    file.tensors.push_back({absl::StrCat("inputs.", i), batch.inputs});
+    file.tensors.push_back({absl::StrCat("inputs.", i), batch.inputs[0]});
     file.tensors.push_back({absl::StrCat("targets.", i), batch.targets});
   }
   file.metadata["vocabulary"] = nlohmann::json(dataset.vocabulary().texts()).dump();

@@ -30,7 +30,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   if (!loaded.ok()) return loaded.status();
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset(overrides);
   if (!dataset.ok()) return dataset.status();
-  absl::StatusOr<Decoder> model = restore_model(loaded->path, loaded->checkpoint);
+  absl::StatusOr<Model> model = restore_model(loaded->path, loaded->checkpoint);
   if (!model.ok()) return model.status();
 
   const TrainOptions& train = loaded->checkpoint.config.train;

@@ -55,7 +55,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     return absl::InvalidArgumentError(absl::StrCat("--prompt: ", prompt.status().message()));
   }
   if (prompt->empty()) return absl::InvalidArgumentError("--prompt holds no token");
-  absl::StatusOr<Decoder> model = restore_model(loaded->path, loaded->checkpoint);
+  absl::StatusOr<Model> model = restore_model(loaded->path, loaded->checkpoint);
   if (!model.ok()) return model.status();
 
   print(vocabulary.decode(*prompt));

@@ -12,11 +12,10 @@
 #include "framework/core/utf8.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "models/decoder.h"
 #include "models/examples.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
+#include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
@@ -107,8 +106,7 @@ absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
   const Config& c = loaded->config;
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c.data, c.seed);
   if (!dataset.ok()) return dataset.status();
-  const Decoder model =
-      make_model(c, (*dataset)->vocabulary().size(), (*dataset)->context_length());
+  const Model model = make_model(c, (*dataset)->shape());
   const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);
 
   GradcheckSubject subject{
@@ -120,9 +118,9 @@ absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
   const double label_smoothing = c.train.label_smoothing;
   subject.f = [model, batch, label_smoothing, seed = c.seed](std::span<const Tensor> tensors) {
     ForwardContext context{.training = true, .random = RandomStream(seed).derive("dropout")};
-    const Tensor logits = with_parameters(model, tensors)(Tensor(batch.inputs), context);
-    return cross_entropy(logits, Tensor(batch.targets),
-                         {.ignored = kIgnoredTarget, .label_smoothing = label_smoothing});
+    return batch_loss(with_parameters(model, tensors), batch, {.label_smoothing = label_smoothing},
+                      context)
+        .loss;
   };
   return subject;
 }

@@ -31,9 +31,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": its vocabulary is not that of the data, so its answers would mean nothing"));
   }
-  if ((*data)->context_length() > checkpoint.max_length) {
+  if ((*data)->context_length() > checkpoint.data.max_length) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, ": the model reads ", checkpoint.max_length,
+        absl::StrCat(path, ": the model reads ", checkpoint.data.max_length,
                      " tokens at most, and these examples have ", (*data)->context_length()));
   }
   // Who names another file knows that it is another.

@@ -11,24 +11,23 @@ BatchBuilder::BatchBuilder(int64_t rows, int64_t length, int64_t padding) {
   if (rows < 1 || length < 1) {
     fail(absl::StrCat("batch: ", rows, " rows of ", length, " tokens: both must be at least 1"));
   }
-  batch_.inputs = Array(Shape{rows, length}, DType::i64);
-  batch_.targets = Array(Shape{rows, length}, DType::i64);
-  std::fill_n(batch_.inputs.mutable_data<int64_t>(), rows * length, padding);
-  std::fill_n(batch_.targets.mutable_data<int64_t>(), rows * length, kIgnoredTarget);
+  inputs_ = Array(Shape{rows, length}, DType::i64);
+  targets_ = Array(Shape{rows, length}, DType::i64);
+  std::fill_n(inputs_.mutable_data<int64_t>(), rows * length, padding);
+  std::fill_n(targets_.mutable_data<int64_t>(), rows * length, kIgnoredTarget);
 }
 
 void BatchBuilder::set_row(int64_t row, std::span<const int64_t> sequence, int64_t first_target) {
-  const int64_t length = batch_.inputs.shape()[1];
+  const int64_t length = inputs_.shape()[1];
   const auto tokens = static_cast<int64_t>(sequence.size());
-  if (row < 0 || row >= batch_.inputs.shape()[0] || tokens < 2 || tokens > length + 1) {
+  if (row < 0 || row >= inputs_.shape()[0] || tokens < 2 || tokens > length + 1) {
     fail(absl::StrCat("batch: a sequence of ", tokens, " tokens does not fit row ", row, " of ",
-                      batch_.inputs.describe()));
+                      inputs_.describe()));
   }
-  std::copy(sequence.begin(), sequence.end() - 1,
-            batch_.inputs.mutable_data<int64_t>() + row * length);
+  std::copy(sequence.begin(), sequence.end() - 1, inputs_.mutable_data<int64_t>() + row * length);
   const int64_t first = std::max<int64_t>(first_target, 1);
   std::copy(sequence.begin() + first, sequence.end(),
-            batch_.targets.mutable_data<int64_t>() + row * length + first - 1);
+            targets_.mutable_data<int64_t>() + row * length + first - 1);
 }
 
 void check_validation_range(int64_t first, int64_t count, int64_t size) {

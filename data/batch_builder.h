@@ -19,10 +19,10 @@ class BatchBuilder {
   // longer than a row.
   void set_row(int64_t row, std::span<const int64_t> sequence, int64_t first_target);
 
-  const Batch& batch() const { return batch_; }
+  Batch batch() const { return {{inputs_}, targets_}; }
 
  private:
-  Batch batch_;
+  Array inputs_, targets_;
 };
 
 // Throws Error unless `first` … `first + count - 1` are in 0 … size - 1 and count is at least 1.

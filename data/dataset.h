@@ -9,17 +9,22 @@
 #include "data/options.h"
 #include "data/vocabulary.h"
 #include "framework/core/array.h"
+#include "framework/nn/data_shape.h"
 
 namespace qkv {
 
 // The target of a position that has no loss.
 inline constexpr int64_t kIgnoredTarget = -1;
 
-// Sequences for next-token prediction: the target of a position is the token after it. Where only
-// the answer counts, all other targets are kIgnoredTarget.
+// Examples, one in each row of every array. Sequences are for next-token prediction: the target of
+// a position is the token after it. Where only the answer counts, all other targets are
+// kIgnoredTarget.
 struct Batch {
-  Array inputs;   // i64 [B, T]
-  Array targets;  // i64 [B, T]
+  std::vector<Array> inputs;  // what a model reads; of sequences one: i64 [B, T]
+  Array targets;              // i64 [B, T]
+
+  int64_t rows() const { return targets.shape()[0]; }       // B
+  int64_t tokens() const { return inputs.front().size(); }  // read
 };
 
 // One example for people to look at, and for a model to be asked.
@@ -34,6 +39,8 @@ class Dataset {
   virtual ~Dataset() = default;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
+
+  DataShape shape() const { return {vocabulary_.size(), context_length()}; }
 
   // Whether examples are questions with one right answer (the tasks), so that accuracy means
   // something, or text that goes on in many ways.

@@ -10,8 +10,8 @@ namespace {
 
 // Row `row` of a batch without its padding, and the tokens that count.
 std::string describe_row(const Dataset& dataset, const Batch& batch, int64_t row) {
-  const int64_t length = batch.inputs.shape()[1];
-  const int64_t* inputs = batch.inputs.data<int64_t>() + row * length;
+  const int64_t length = batch.targets.shape()[1];
+  const int64_t* inputs = batch.inputs[0].data<int64_t>() + row * length;
   const int64_t* targets = batch.targets.data<int64_t>() + row * length;
 
   std::vector<int64_t> counted;
@@ -52,7 +52,7 @@ std::string describe_examples(const Dataset& dataset, Split split, int64_t count
   const Batch batch = split == Split::kTraining ? dataset.training_batch(0, count)
                                                 : dataset.validation_batch(0, count);
   std::string text;
-  for (int64_t row = 0; row < batch.inputs.shape()[0]; ++row) {
+  for (int64_t row = 0; row < batch.rows(); ++row) {
     absl::StrAppend(&text, describe_row(dataset, batch, row), "\n");
   }
   return text;

@@ -24,7 +24,7 @@ Tensor counting(int64_t batch, int64_t first) {
 
 int main() {
   const qkv::ModelOptions options{.num_layers = 1, .d_model = 16, .num_heads = 2, .d_ff = 32};
-  const qkv::Decoder model(options, kVocabulary, kLength,
+  const qkv::Decoder model(options, {kVocabulary, kLength},
                            qkv::Initializer(qkv::RandomStream(1), qkv::DType::f64));
   const std::vector<qkv::NamedParameter> parameters = qkv::parameters(model);
   for (const auto& [name, tensor] : parameters) {

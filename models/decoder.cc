@@ -1,9 +1,11 @@
 #include "models/decoder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/nn/position.h"
 #include "framework/ops/ops.h"
@@ -44,10 +46,9 @@ Block make_block(Initializer& init, const ModelOptions& o) {
 
 }  // namespace
 
-Decoder::Decoder(const ModelOptions& o, int64_t vocabulary_size, int64_t max_length,
-                 Initializer init)
-    : max_length_(max_length),
-      token_embedding_(init, vocabulary_size, o.d_model, kDeviation),
+Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)
+    : data_(data),
+      token_embedding_(init, data.vocabulary_size, o.d_model, kDeviation),
       pre_norm_(o.norm == NormPlace::kPre),
       tied_(o.tie_embeddings),
       dropout_{o.dropout} {
@@ -56,14 +57,14 @@ Decoder::Decoder(const ModelOptions& o, int64_t vocabulary_size, int64_t max_len
                       o.d_model));
   }
   if (o.position == Position::kLearned) {
-    position_embedding_ = Embedding(init, max_length, o.d_model, kDeviation);
-  } else if (o.position == Position::kSinusoidal) {
-    sinusoids_ = sinusoidal_positions(max_length, o.d_model, init.dtype());
+    position_embedding_ = Embedding(init, data.max_length, o.d_model, kDeviation);
+  } else if (o.position == Position::kSinusoidal && init.makes_numbers()) {
+    sinusoids_ = sinusoidal_positions(data.max_length, o.d_model, init.dtype());
   }
   for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));
   if (pre_norm_) final_norm_ = make_norm(init, o);
   head_.rounded_weight = make_rounded_weight(init);
-  if (!tied_) head_.weight = init.normal({vocabulary_size, o.d_model}, kDeviation);
+  if (!tied_) head_.weight = init.normal({data.vocabulary_size, o.d_model}, kDeviation);
 }
 
 Tensor Decoder::embed(const Tensor& tokens, int64_t first, ForwardContext& context) const {
@@ -75,9 +76,10 @@ Tensor Decoder::embed(const Tensor& tokens, int64_t first, ForwardContext& conte
 
 Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const {
   const int64_t first = context.cache ? context.cache->length() : 0;  // position of the first token
-  if (tokens.rank() != 2 || first + tokens.dim(1) > max_length_) {
-    fail(absl::StrCat("transformer: needs tokens [B, T] with T at most ", max_length_, ": tokens ",
-                      tokens.describe(), first > 0 ? absl::StrCat(" after ", first) : ""));
+  if (tokens.rank() != 2 || first + tokens.dim(1) > data_.max_length) {
+    fail(absl::StrCat("transformer: needs tokens [B, T] with T at most ", data_.max_length,
+                      ": tokens ", tokens.describe(),
+                      first > 0 ? absl::StrCat(" after ", first) : ""));
   }
   Tensor x = embed(tokens, first, context);  // [B, T, C], the residual stream
   for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -91,7 +93,19 @@ Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const 
                 {.rounded_weight = head_.rounded_weight});  // [B, T, V]
 }
 
-void Decoder::visit(Visitor& v) const {
+Tensor Decoder::next_logits(std::span<const int64_t> tokens, KeyValueCache* cache) const {
+  const NoGrad no_grad;
+  const int64_t left_behind = std::ssize(tokens) - data_.max_length;  // by the window
+  ForwardContext context;
+  if (left_behind <= 0) context.cache = cache;
+  const int64_t first = context.cache ? cache->length() : std::max<int64_t>(0, left_behind);
+  const std::span<const int64_t> unread = tokens.subspan(static_cast<size_t>(first));
+  const int64_t length = std::ssize(unread);
+  const Tensor logits = (*this)(Tensor(Array::of({1, length}, unread)), context);  // [1, T, V]
+  return reshape(slice(logits, 1, length - 1, 1), {data_.vocabulary_size});
+}
+
+void Decoder::visit(Visitor& v) {
   v.child(token_embedding_);
   v.child(position_embedding_);
   for (size_t i = 0; i < blocks_.size(); ++i) v.child(absl::StrCat("blocks.", i), blocks_[i]);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "framework/nn/block.h"
+#include "framework/nn/data_shape.h"
 #include "framework/nn/embedding.h"
 #include "models/options.h"
 
@@ -14,23 +16,27 @@ namespace qkv {
 class Decoder {
  public:
   // Throws Error on options that do not fit each other.
-  Decoder(const ModelOptions& options, int64_t vocabulary_size, int64_t max_length,
-          Initializer init);
+  Decoder(const ModelOptions& options, const DataShape& data, Initializer init);
 
   // tokens i64 [B, T], T at most max_length -> logits [B, T, V]
   // With a key/value cache in the context, they follow the tokens that are in it, which count for
   // T.
   Tensor operator()(const Tensor& tokens, ForwardContext& context) const;
 
-  void visit(Visitor& v) const;
-  int64_t max_length() const { return max_length_; }
-  int64_t vocabulary_size() const { return token_embedding_.weight.dim(0); }
+  // The logits [V] of the token after `tokens`, of which there must be one; the last max_length of
+  // them are read. A `cache`, where given, holds what was read of the first of them, and then of
+  // all. Beyond max_length every token moves to another position, so that nothing of it can be
+  // used.
+  Tensor next_logits(std::span<const int64_t> tokens, KeyValueCache* cache) const;
+
+  void visit(Visitor& v);
+  const DataShape& data() const { return data_; }
 
  private:
   // The tokens of positions first, first + 1 …   [B, T] -> [B, T, C]
   Tensor embed(const Tensor& tokens, int64_t first, ForwardContext& context) const;
 
-  int64_t max_length_;
+  DataShape data_;
   Child<"token_embedding", Embedding> token_embedding_;        // [V, C]
   Child<"position_embedding", Embedding> position_embedding_;  // [max_length, C], or undefined
   Tensor sinusoids_;                                           // [max_length, C], or undefined

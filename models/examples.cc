@@ -13,7 +13,7 @@ OpExample decoder(const char* name, ModelOptions options) {
   options.d_model = 4;
   options.num_heads = 2;
   options.d_ff = 6;
-  const Decoder model(options, kVocabulary, kLength, Initializer(RandomStream(1), DType::f64));
+  const Decoder model(options, {kVocabulary, kLength}, Initializer(RandomStream(1), DType::f64));
   const auto loss = [](const Decoder& transformer, std::span<const Tensor> x) {
     ForwardContext context{.training = true, .random = RandomStream(2)};
     return cross_entropy(transformer(x[0], context), x[1], {.ignored = -1});

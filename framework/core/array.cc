@@ -79,6 +79,13 @@ Array Array::of(const Shape& shape, std::span<const int64_t> values) {
   return result;
 }
 
+Array Array::without_numbers(const Shape& shape, DType dtype) {
+  Array result;
+  result.shape_ = shape;
+  result.dtype_ = dtype;
+  return result;
+}
+
 Array Array::reshaped(const Shape& shape) const {
   check_defined();
   if (shape.size() != size()) {
@@ -90,11 +97,7 @@ Array Array::reshaped(const Shape& shape) const {
   return result;
 }
 
-Array Array::without_storage() const {
-  Array result = *this;
-  result.storage_ = Storage();
-  return result;
-}
+Array Array::without_storage() const { return without_numbers(shape_, dtype_); }
 
 Array Array::copy() const {
   check_defined();

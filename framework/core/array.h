@@ -23,6 +23,8 @@ class Array {
   static Array of(const Shape& shape, DType dtype, std::span<const double> values);
   static Array of(const Shape& shape, std::span<const int64_t> values);  // i64
 
+  static Array without_numbers(const Shape& shape, DType dtype);  // allocates nothing
+
   bool defined() const { return static_cast<bool>(storage_); }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }

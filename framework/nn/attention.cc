@@ -105,7 +105,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
   return output_dropout(output(concatenated), context);  // [B, Tq, C]
 }
 
-void MultiHeadAttention::visit(Visitor& v) const {
+void MultiHeadAttention::visit(Visitor& v) {
   v.child(query);
   v.child(key);
   v.child(value);

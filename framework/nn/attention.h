@@ -41,7 +41,7 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& x, const Tensor& source, const AttentionMask& mask,
                     ForwardContext& context) const;
 
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 }  // namespace qkv

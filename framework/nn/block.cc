@@ -19,7 +19,7 @@ Tensor Block::operator()(const Tensor& x, const AttentionMask& mask,
   return y;
 }
 
-void Block::visit(Visitor& v) const {
+void Block::visit(Visitor& v) {
   v.child(attention_norm);
   v.child(attention);
   v.child(feed_forward_norm);

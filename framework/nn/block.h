@@ -17,7 +17,7 @@ struct Block {
   bool pre_norm = true;
 
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 }  // namespace qkv

@@ -9,6 +9,6 @@ Embedding::Embedding(Initializer& init, int64_t count, int64_t width, double sta
 
 Tensor Embedding::operator()(const Tensor& index) const { return embedding(weight, index); }
 
-void Embedding::visit(Visitor& v) const { v.parameter("weight", weight); }
+void Embedding::visit(Visitor& v) { v.parameter("weight", weight); }
 
 }  // namespace qkv

@@ -12,7 +12,7 @@ struct Embedding {
   Embedding(Initializer& init, int64_t count, int64_t width, double standard_deviation);
 
   Tensor operator()(const Tensor& index) const;  // i64 [...] -> [..., width]
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 }  // namespace qkv

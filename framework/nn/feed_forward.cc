@@ -24,7 +24,7 @@ Tensor FeedForward::operator()(const Tensor& x, ForwardContext& context) const {
   return dropout(down(hidden), context);
 }
 
-void FeedForward::visit(Visitor& v) const {
+void FeedForward::visit(Visitor& v) {
   v.child(up);
   v.child(down);
 }

@@ -16,7 +16,7 @@ struct FeedForward {
   Dropout dropout;  // of y
 
   Tensor operator()(const Tensor& x, ForwardContext& context) const;
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 }  // namespace qkv

@@ -19,7 +19,7 @@ Tensor Linear::operator()(const Tensor& x) const {
 
 Tensor Linear::operand(const Tensor& x) const { return rounded_weight ? cast(x, DType::bf16) : x; }
 
-void Linear::visit(Visitor& v) const {
+void Linear::visit(Visitor& v) {
   v.parameter("weight", weight);
   v.parameter("bias", bias);
 }

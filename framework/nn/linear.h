@@ -24,7 +24,7 @@ struct Linear {
   Tensor operator()(const Tensor& x) const;
   // x as it is multiplied: in bf16, where products are. For an x that several layers multiply.
   Tensor operand(const Tensor& x) const;
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 // nullptr where the products of the layers that `init` makes are not bf16.

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/node.h"
 #include "framework/kernels/random.h"
 
 namespace qkv {
@@ -13,7 +14,7 @@ size_t Visitor::enter(std::string_view name) {
   return outer;
 }
 
-void Visitor::parameter(std::string_view name, const Tensor& tensor) {
+void Visitor::parameter(std::string_view name, Tensor& tensor) {
   if (!tensor.defined()) return;
   if (replaces_) {
     const size_t i = parameters_.size();
@@ -23,8 +24,7 @@ void Visitor::parameter(std::string_view name, const Tensor& tensor) {
                         ", and its replacement ",
                         i < replacements_.size() ? replacements_[i].describe() : "is missing"));
     }
-    const_cast<Tensor&>(tensor) =
-        replacements_[i];  // `visit` reads; the module itself is not const
+    tensor = replacements_[i];
   }
   parameters_.push_back({path_ + std::string(name), tensor});
 }
@@ -46,18 +46,22 @@ std::string ForwardContext::path_of(std::string_view name) {
   return scope.empty() ? std::string(name) : scope + "." + std::string(name);
 }
 
+Initializer Initializer::shapes_only(DType dtype) {
+  Initializer init(RandomStream(0), dtype);
+  init.makes_numbers_ = false;
+  return init;
+}
+
 Tensor Initializer::normal(const Shape& shape, double standard_deviation) {
+  if (!makes_numbers_) return full(shape, 0.0);
   Array array(shape, dtype_);
   kernels::fill_normal(random_.derive(made_++), 0.0, standard_deviation, array);
   return parameter(array);
 }
 
-Tensor Initializer::zeros(const Shape& shape) const {
-  return parameter(Array::full(shape, dtype_, 0.0));
-}
-
-Tensor Initializer::ones(const Shape& shape) const {
-  return parameter(Array::full(shape, dtype_, 1.0));
+Tensor Initializer::full(const Shape& shape, double value) const {
+  if (makes_numbers_) return parameter(Array::full(shape, dtype_, value));
+  return Tensor(Array::without_numbers(shape, dtype_), std::make_shared<Node>());
 }
 
 }  // namespace qkv

@@ -45,7 +45,7 @@ struct Child : Module {
 // checkpoints and optimizers all come from that list:
 //
 //   struct Block { Child<"norm", Norm> norm; Child<"attention", MultiHeadAttention> attention; … };
-//   void Block::visit(Visitor& v) const { v.child(norm); v.child(attention); … }
+//   void Block::visit(Visitor& v) { v.child(norm); v.child(attention); … }
 struct NamedParameter {
   std::string name;  // a dotted path, as in PyTorch: "blocks.0.attention.query.weight"
   Tensor tensor;
@@ -54,24 +54,23 @@ struct NamedParameter {
 class Visitor {
  public:
   Visitor() = default;
-  // Puts `replacements` in the place of the parameters, in their order. The module that is visited
-  // must not be const.
+  // Puts `replacements` in the place of the parameters, in their order.
   explicit Visitor(std::span<const Tensor> replacements)
       : replaces_(true), replacements_(replacements) {}
 
   // Undefined tensors (a linear layer without bias) are passed over.
-  void parameter(std::string_view name, const Tensor& tensor);
+  void parameter(std::string_view name, Tensor& tensor);
 
   template <class Module>
-  void child(std::string_view name, const Module& module) {
+  void child(std::string_view name, Module& module) {
     const size_t outer = enter(name);
     module.visit(*this);
     path_.resize(outer);
   }
 
   template <FixedName kName, class Module>
-  void child(const Child<kName, Module>& module) {
-    child(module.name(), static_cast<const Module&>(module));
+  void child(Child<kName, Module>& module) {
+    child(module.name(), static_cast<Module&>(module));
   }
 
   const std::vector<NamedParameter>& parameters() const { return parameters_; }
@@ -86,8 +85,9 @@ class Visitor {
   std::span<const Tensor> replacements_;
 };
 
+// Of a module that is passed as a copy: it shares its tensors with the module itself.
 template <class Module>
-std::vector<NamedParameter> parameters(const Module& module) {
+std::vector<NamedParameter> parameters(Module module) {
   Visitor visitor;
   module.visit(visitor);
   return visitor.parameters();
@@ -112,16 +112,24 @@ class Initializer {
   Initializer(RandomStream random, DType dtype, bool bf16_products = false)
       : random_(random), dtype_(dtype), bf16_products_(bf16_products) {}
 
+  // Makes parameters that have a shape and no numbers: to know a model before there is memory for
+  // it.
+  static Initializer shapes_only(DType dtype);
+
   Tensor normal(const Shape& shape, double standard_deviation);
-  Tensor zeros(const Shape& shape) const;
-  Tensor ones(const Shape& shape) const;
+  Tensor zeros(const Shape& shape) const { return full(shape, 0.0); }
+  Tensor ones(const Shape& shape) const { return full(shape, 1.0); }
   DType dtype() const { return dtype_; }
   bool bf16_products() const { return bf16_products_; }
+  bool makes_numbers() const { return makes_numbers_; }
 
  private:
+  Tensor full(const Shape& shape, double value) const;
+
   RandomStream random_;
   DType dtype_;
   bool bf16_products_;
+  bool makes_numbers_ = true;
   uint64_t made_ = 0;
 };
 

@@ -9,7 +9,7 @@ LayerNorm::LayerNorm(Initializer& init, int64_t width, bool with_bias)
 
 Tensor LayerNorm::operator()(const Tensor& x) const { return layer_norm(x, weight, bias, epsilon); }
 
-void LayerNorm::visit(Visitor& v) const {
+void LayerNorm::visit(Visitor& v) {
   v.parameter("weight", weight);
   v.parameter("bias", bias);
 }
@@ -18,14 +18,14 @@ RmsNorm::RmsNorm(Initializer& init, int64_t width) : weight(init.ones({width})) 
 
 Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, weight, epsilon); }
 
-void RmsNorm::visit(Visitor& v) const { v.parameter("weight", weight); }
+void RmsNorm::visit(Visitor& v) { v.parameter("weight", weight); }
 
 Tensor Norm::operator()(const Tensor& x) const {
   return std::visit([&](const auto& norm) { return norm(x); }, kind);
 }
 
-void Norm::visit(Visitor& v) const {
-  std::visit([&](const auto& norm) { norm.visit(v); }, kind);
+void Norm::visit(Visitor& v) {
+  std::visit([&](auto& norm) { norm.visit(v); }, kind);
 }
 
 }  // namespace qkv

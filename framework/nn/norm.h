@@ -16,7 +16,7 @@ struct LayerNorm {
   LayerNorm(Initializer& init, int64_t width, bool with_bias);
 
   Tensor operator()(const Tensor& x) const;
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 // y = x / sqrt(mean(x²) + epsilon) * weight, over the last axis.
@@ -28,7 +28,7 @@ struct RmsNorm {
   RmsNorm(Initializer& init, int64_t width);
 
   Tensor operator()(const Tensor& x) const;
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 // Either of them.
@@ -36,7 +36,7 @@ struct Norm {
   std::variant<LayerNorm, RmsNorm> kind;
 
   Tensor operator()(const Tensor& x) const;
-  void visit(Visitor& v) const;
+  void visit(Visitor& v);
 };
 
 }  // namespace qkv

@@ -128,7 +128,7 @@ TEST(TextTest, ValidationTargetsAreEveryCharacterOfTheLastPartButItsFirst) {
     const auto begin = static_cast<size_t>(size * 9 / 10);
 
     const Batch batch = dataset->validation_batch(0, dataset->validation_size());
-    EXPECT_EQ(batch.inputs.shape()[1], 8);
+    EXPECT_EQ(batch.targets.shape()[1], 8);
     size_t place = begin;
     for (const Row& row : rows_of(*dataset, batch)) {
       const auto inputs = characters_of(row.inputs);

@@ -15,10 +15,10 @@ struct Row {
 };
 
 inline std::vector<Row> rows_of(const Dataset& dataset, const Batch& batch) {
-  const int64_t length = batch.inputs.shape()[1];
+  const int64_t length = batch.targets.shape()[1];
   std::vector<Row> rows;
-  for (int64_t row = 0; row < batch.inputs.shape()[0]; ++row) {
-    const int64_t* inputs = batch.inputs.data<int64_t>() + row * length;
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    const int64_t* inputs = batch.inputs[0].data<int64_t>() + row * length;
     const int64_t* targets = batch.targets.data<int64_t>() + row * length;
     rows.push_back({dataset.vocabulary().decode({inputs, inputs + length}), {}});
     for (int64_t t = 0; t < length; ++t) {
@@ -41,7 +41,8 @@ inline std::string error_of(const DataOptions& options) {
 }
 
 inline bool same(const Batch& a, const Batch& b) {
-  return a.inputs.shape() == b.inputs.shape() && a.inputs.to_vector() == b.inputs.to_vector() &&
+  return a.inputs[0].shape() == b.inputs[0].shape() &&
+         a.inputs[0].to_vector() == b.inputs[0].to_vector() &&
          a.targets.to_vector() == b.targets.to_vector();
 }
 

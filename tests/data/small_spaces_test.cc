@@ -50,12 +50,12 @@ TEST(SmallSpaceTest, EveryQuestionIsOnExactlyOneSide) {
 TEST(SmallSpaceTest, ABatchAsLargeAsTheTrainingPartIsTheTrainingPart) {
   const auto dataset = dataset_of(sort_of_three_symbols());
   const Batch batch = dataset->training_batch(3, 5000);
-  EXPECT_EQ(batch.inputs.shape(), (Shape{dataset->training_size(), 12}));
+  EXPECT_EQ(batch.inputs[0].shape(), (Shape{dataset->training_size(), 12}));
   std::set<std::string> questions;
   for (const Row& row : rows_of(*dataset, batch)) questions.insert(row.inputs.substr(0, 7));
   EXPECT_EQ(static_cast<int64_t>(questions.size()), dataset->training_size());
   EXPECT_TRUE(same(batch, dataset->training_batch(4, dataset->training_size())));
-  EXPECT_EQ(dataset->training_batch(3, dataset->training_size() - 1).inputs.shape()[0],
+  EXPECT_EQ(dataset->training_batch(3, dataset->training_size() - 1).rows(),
             dataset->training_size() - 1);
 }
 

@@ -147,7 +147,7 @@ TEST_P(TaskTest, AsksForTheRightAnswerAndNothingElse) {
   EXPECT_TRUE(dataset->has_answers());
   for (int64_t index = 0; index < 8; ++index) {
     const Batch batch = dataset->training_batch(index, 32);
-    ASSERT_EQ(batch.inputs.shape()[0], 32);
+    ASSERT_EQ(batch.rows(), 32);
     for (const Row& row : rows_of(*dataset, batch)) check_row(GetParam(), *dataset, row);
   }
   const Batch batch = dataset->validation_batch(0, dataset->validation_size());

@@ -74,7 +74,7 @@ void fuzz_safetensors_body(std::string_view input) {
   require(tensors.ok() || !checkpoint.ok(), "a checkpoint is a safetensors file");
   if (tensors.ok()) require_same_when_written(*tensors);
   if (!checkpoint.ok()) return;
-  const absl::StatusOr<Decoder> model = restore_model(file.path(), *checkpoint);
+  const absl::StatusOr<Model> model = restore_model(file.path(), *checkpoint);
   if (!model.ok()) require_good_message(model.status(), {start});
 }
 

@@ -17,8 +17,8 @@ namespace {
 
 // The tokens of a row that count, behind the input that the first of them follows.
 std::string text_of_row(const Dataset& dataset, const Batch& batch, int64_t row) {
-  const int64_t length = batch.inputs.shape()[1];
-  const int64_t* inputs = batch.inputs.data<int64_t>() + row * length;
+  const int64_t length = batch.targets.shape()[1];
+  const int64_t* inputs = batch.inputs[0].data<int64_t>() + row * length;
   const int64_t* targets = batch.targets.data<int64_t>() + row * length;
   std::vector<int64_t> tokens = {inputs[0]};
   for (int64_t t = 0; t < length && targets[t] != kIgnoredTarget; ++t) {
@@ -31,7 +31,7 @@ std::string text_of_row(const Dataset& dataset, const Batch& batch, int64_t row)
 
 std::vector<std::string> rows_of(const Dataset& dataset, const Batch& batch) {
   std::vector<std::string> rows;
-  for (int64_t row = 0; row < batch.inputs.shape()[0]; ++row) {
+  for (int64_t row = 0; row < batch.rows(); ++row) {
     rows.push_back(text_of_row(dataset, batch, row));
   }
   return rows;

@@ -69,7 +69,7 @@ ModelOptions options_of(const GoldenFile& file) {
 }
 
 Decoder load_model(const GoldenFile& file, const Precision& precision) {
-  Decoder model(options_of(file), file.integer("vocabulary"), file.integer("length"),
+  Decoder model(options_of(file), {file.integer("vocabulary"), file.integer("length")},
                 Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
   for (const NamedParameter& p : parameters(model)) {
     const Tensor weight = file.tensor("weight." + p.name, precision.dtype);

@@ -53,7 +53,7 @@ std::vector<ModelOptions> variants() {
 }
 
 void train_and_evaluate(const ModelOptions& options, DType dtype) {
-  const Decoder model(options, kVocabulary, kLength, Initializer(RandomStream(1), dtype));
+  const Decoder model(options, {kVocabulary, kLength}, Initializer(RandomStream(1), dtype));
   const std::vector<int64_t> values = {1, 2, 3, 4, 5, 0, 1, 6, 2, 2};
   const Tensor tokens(Array::of({2, kLength}, values));
   for (const bool training : {true, false}) {

@@ -21,11 +21,11 @@ constexpr int64_t kLength = 6;
 ModelOptions small() { return {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 16}; }
 
 Decoder make(const ModelOptions& options, DType dtype = DType::f64) {
-  return Decoder(options, kVocabulary, kLength, Initializer(RandomStream(3), dtype));
+  return Decoder(options, {kVocabulary, kLength}, Initializer(RandomStream(3), dtype));
 }
 
 Decoder make_bf16(const ModelOptions& options) {
-  return Decoder(options, kVocabulary, kLength,
+  return Decoder(options, {kVocabulary, kLength},
                  Initializer(RandomStream(3), DType::f32, /*bf16_products=*/true));
 }
 
@@ -144,7 +144,7 @@ TEST(DecoderTest, NamesAreThoseOfPyTorchUsers) {
 TEST(DecoderTest, HasAsManyParametersAsNanoGptsCpuSetting) {
   const ModelOptions options{
       .num_layers = 4, .d_model = 128, .num_heads = 4, .d_ff = 512, .bias = false};
-  const Decoder model(options, 65, 64, Initializer(RandomStream(1), DType::f32));
+  const Decoder model(options, {65, 64}, Initializer(RandomStream(1), DType::f32));
   // nanoGPT reports 0.80 M without the position table: 65 * 128 + 4 (12 * 128² + 2 * 128) + 128.
   EXPECT_EQ(parameter_count(parameters(model)),
             65 * 128 + 64 * 128 + 4 * (12 * 128 * 128 + 2 * 128) + 128);
@@ -152,7 +152,7 @@ TEST(DecoderTest, HasAsManyParametersAsNanoGptsCpuSetting) {
 
 TEST(DecoderTest, StartsAsGpt2Does) {
   const ModelOptions options{.num_layers = 8, .d_model = 64, .num_heads = 4, .d_ff = 256};
-  const Decoder model(options, 50, 16, Initializer(RandomStream(1), DType::f32));
+  const Decoder model(options, {50, 16}, Initializer(RandomStream(1), DType::f32));
   for (const NamedParameter& p : parameters(model)) {
     const std::vector<double> values = p.tensor.to_vector();
     double squares = 0;

@@ -29,7 +29,7 @@ std::string bits_of(const std::vector<NamedParameter>& parameters) {
 std::string trained(bool bf16, double dropout) {
   const ModelOptions options = {
       .num_layers = 2, .d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = dropout};
-  const Decoder model(options, kVocabulary, kLength,
+  const Decoder model(options, {kVocabulary, kLength},
                       Initializer(RandomStream(3), DType::f32, bf16));
   const std::vector<NamedParameter> all = parameters(model);
   const std::unique_ptr<Optimizer> adam = make_optimizer({.kind = OptimizerKind::kAdamW}, all);

@@ -136,7 +136,7 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
       .step_ms = step_quartiles,
       .floor_ms = floor_quartiles,
       .ratio = step_quartiles.median / floor_quartiles.median,
-      .tokens_per_second = static_cast<double>(batch.inputs.size()) / step_quartiles.median * 1e3,
+      .tokens_per_second = static_cast<double>(batch.tokens()) / step_quartiles.median * 1e3,
       .gflops = flops / step_quartiles.median * 1e-6,
       .floor_gflops = flops / floor_quartiles.median * 1e-6,
       .peak_bytes = peak_bytes,
@@ -149,18 +149,19 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
 
 GenerationSpeed measure_generation(const Config& config, const Dataset& dataset) {
   kernels::set_num_threads(static_cast<int>(config.train.threads));
-  const Decoder model = make_model(config, dataset.vocabulary().size(), dataset.context_length());
+  const Model model = make_model(config, dataset.shape());
+  const int64_t length = model.data().max_length;
   const auto tokens_per_second = [&](bool with_cache) {
     const auto write = [&] {
       KeyValueCache cache;
       RandomStream random(config.seed);
       std::vector<int64_t> tokens = {0};
-      while (std::ssize(tokens) < model.max_length()) {
+      while (std::ssize(tokens) < length) {
         tokens.push_back(sample_next(model, tokens, {}, random, with_cache ? &cache : nullptr));
       }
     };
     write();  // to warm up
-    return static_cast<double>(model.max_length() - 1) / milliseconds_of(write) * 1e3;
+    return static_cast<double>(length - 1) / milliseconds_of(write) * 1e3;
   };
   return {.tokens_per_second = tokens_per_second(true), .without_cache = tokens_per_second(false)};
 }

@@ -31,16 +31,14 @@ class RandomTokens final : public Dataset {
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     RandomStream stream = random_.derive(static_cast<uint64_t>(index));
     const Shape shape{batch_size, length_};
-    Batch batch;
-    batch.inputs = Array(shape, DType::i64);
-    batch.targets = Array(shape, DType::i64);
+    Array inputs(shape, DType::i64), targets(shape, DType::i64);
     for (int64_t row = 0; row < batch_size; ++row) {
       const auto start = stream.below(text_.size() - static_cast<size_t>(length_));
       const int64_t* token = text_.data() + start;
-      std::copy_n(token, length_, batch.inputs.mutable_data<int64_t>() + row * length_);
-      std::copy_n(token + 1, length_, batch.targets.mutable_data<int64_t>() + row * length_);
+      std::copy_n(token, length_, inputs.mutable_data<int64_t>() + row * length_);
+      std::copy_n(token + 1, length_, targets.mutable_data<int64_t>() + row * length_);
     }
-    return batch;
+    return {{inputs}, targets};
   }
 
   int64_t validation_size() const override { return 0; }

@@ -79,26 +79,16 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
   return absl::OkStatus();
 }
 
-// How many numbers the matrices of a checkpoint's model have, at least.
-double matrix_numbers(const Checkpoint& checkpoint) {
-  const ModelOptions& o = checkpoint.config.model;
-  const auto c = static_cast<double>(o.d_model), f = static_cast<double>(o.d_ff);
-  const bool learned = o.position == Position::kLearned;
-  return c * static_cast<double>(checkpoint.vocabulary.size()) +
-         (learned ? c * static_cast<double>(checkpoint.max_length) : 0.0) +
-         static_cast<double>(o.num_layers) * (4 * c * c + 2 * c * f);
-}
-
 }  // namespace
 
 absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
-                             const Decoder& model, const Optimizer& optimizer,
+                             const Model& model, const Optimizer& optimizer,
                              const RunState& state) {
   TensorFile file;
   file.metadata = {{"format", kFormat},
                    {"config", to_toml(config)},
                    {"vocabulary", nlohmann::json(dataset.vocabulary().texts()).dump()},
-                   {"max_length", absl::StrCat(model.max_length())},
+                   {"max_length", absl::StrCat(model.data().max_length)},
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
                    {"best_step", absl::StrCat(state.best_step)}};
@@ -122,7 +112,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
     return problem(path, "this is a safetensors file, but not a checkpoint of qkv");
   }
   Checkpoint checkpoint;
-  checkpoint.max_length = metadata.integer("max_length");
+  checkpoint.data.max_length = metadata.integer("max_length");
   checkpoint.state = {.step = metadata.integer("step"),
                       .best_val_loss = metadata.number("best_val_loss"),
                       .best_step = metadata.integer("best_step"),
@@ -149,17 +139,18 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
                    absl::StrCat("its vocabulary cannot be used: ", vocabulary.status().message()));
   }
   checkpoint.vocabulary = *std::move(vocabulary);
+  checkpoint.data.vocabulary_size = checkpoint.vocabulary.size();
   checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
   constexpr int64_t kLongest = 1 << 20;  // keeps a hostile file from asking for all memory
-  if (checkpoint.max_length < 1 || checkpoint.max_length > kLongest ||
-      checkpoint.vocabulary.size() < 1 || checkpoint.state.step < 0) {
+  if (checkpoint.data.max_length < 1 || checkpoint.data.max_length > kLongest ||
+      checkpoint.data.vocabulary_size < 1 || checkpoint.state.step < 0) {
     return problem(path, "its metadata has a size that is out of range");
   }
   checkpoint.arrays = std::move(file->tensors);
   return checkpoint;
 }
 
-absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Decoder& model,
+absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,
                      Optimizer* optimizer) {
   std::map<std::string, const Array*> arrays;
   for (const NamedArray& a : checkpoint.arrays) arrays[a.name] = &a.array;
@@ -186,15 +177,14 @@ std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset) {
   return absl::StrCat(checkpoint.config.data.path, " is not the text that the run learned from");
 }
 
-absl::StatusOr<Decoder> restore_model(const std::string& path, const Checkpoint& checkpoint) {
+absl::StatusOr<Model> restore_model(const std::string& path, const Checkpoint& checkpoint) {
   // A config that asks for more than the file holds is refused before anything is made from it.
-  double held = 0;
-  for (const NamedArray& a : checkpoint.arrays) held += static_cast<double>(a.array.size());
-  if (matrix_numbers(checkpoint) > held) {
+  int64_t held = 0;
+  for (const NamedArray& a : checkpoint.arrays) held += a.array.size();
+  if (count_parameters(checkpoint.config, checkpoint.data) > held) {
     return problem(path, "its config describes a larger model than the file holds");
   }
-  Decoder model =
-      make_model(checkpoint.config, checkpoint.vocabulary.size(), checkpoint.max_length);
+  Model model = make_model(checkpoint.config, checkpoint.data);
   if (absl::Status s = restore(path, checkpoint, model, nullptr); !s.ok()) return s;
   return model;
 }

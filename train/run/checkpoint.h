@@ -11,7 +11,7 @@
 #include "framework/io/safetensors.h"
 #include "framework/nn/module.h"
 #include "framework/optim/optimizer.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "train/config/options.h"
 #include "train/run/metrics.h"
 
@@ -34,28 +34,27 @@ struct Checkpoint {
   Config config;
   Vocabulary vocabulary;
   std::string data_fingerprint;  // "": there is none, or the file is older than fingerprints
-  int64_t max_length = 0;
+  DataShape data;
   RunState state;
   std::vector<NamedArray> arrays;
 };
 
 // Written atomically: a crash or a full disk leaves what was there.
 absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
-                             const Decoder& model, const Optimizer& optimizer,
-                             const RunState& state);
+                             const Model& model, const Optimizer& optimizer, const RunState& state);
 
 // Errors name the file, and say what is wrong with it.
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 
 // Copies the checkpoint's arrays into the model, and into the optimizer where one is given. Numbers
 // that are not finite are an error.
-absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Decoder& model,
+absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,
                      Optimizer* optimizer);
 
 // Says it where these are not the data that the run learned from; "" where they may be.
 std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset);
 
 // The model of a checkpoint, with its parameters.
-absl::StatusOr<Decoder> restore_model(const std::string& path, const Checkpoint& checkpoint);
+absl::StatusOr<Model> restore_model(const std::string& path, const Checkpoint& checkpoint);
 
 }  // namespace qkv

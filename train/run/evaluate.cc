@@ -4,7 +4,7 @@
 
 #include "framework/graph/op.h"
 #include "framework/kernels/reduce.h"
-#include "framework/ops/ops.h"
+#include "train/run/batch_loss.h"
 
 namespace qkv {
 namespace {
@@ -13,20 +13,19 @@ struct Counts {
   double loss = 0;
   int64_t right_tokens = 0, tokens = 0, right_sequences = 0, sequences = 0;
 
-  void add(const Decoder& model, const Batch& batch) {
+  void add(const Model& model, const Batch& batch) {
     ForwardContext context;
-    const Tensor logits = model(Tensor(batch.inputs), context);  // [B, T, V]
-    const Tensor targets(batch.targets);
-    loss += cross_entropy(logits, targets, {.ignored = kIgnoredTarget, .divisor = 1.0}).item();
+    const auto [logits, sum] = batch_loss(model, batch, {.divisor = 1.0}, context);
+    loss += sum.item();
 
-    const int64_t positions = targets.size(), classes = logits.dim(-1);
+    const int64_t positions = batch.targets.size(), classes = logits.dim(-1);
     Array largest({positions}, logits.dtype()), predicted({positions}, DType::i64);
     kernels::max(logits.array(), positions, classes, 1, largest, predicted);
     count(predicted.data<int64_t>(), batch.targets);
   }
 
   void count(const int64_t* predicted, const Array& targets) {
-    const int64_t rows = targets.shape()[0], length = targets.shape()[1];
+    const int64_t rows = targets.shape()[0], length = targets.size() / rows;
     const int64_t* target = targets.data<int64_t>();
     for (int64_t row = 0; row < rows; ++row) {
       int64_t counted = 0, right = 0;
@@ -45,7 +44,7 @@ struct Counts {
 
 }  // namespace
 
-absl::StatusOr<Evaluation> evaluate(const Decoder& model, const Dataset& dataset, Split split,
+absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop) {
   const NoGrad no_grad;
   Counts counts;

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/split.h"
-#include "models/decoder.h"
+#include "models/model.h"
 
 namespace qkv {
 
@@ -22,7 +22,7 @@ struct Evaluation {
 
 // Over all validation examples, or over about as many of training (all of them where they are
 // fewer). A stop is answered after the batch that is being computed, by a Status: Cancelled.
-absl::StatusOr<Evaluation> evaluate(const Decoder& model, const Dataset& dataset, Split split,
+absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop = {});
 
 }  // namespace qkv

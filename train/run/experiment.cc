@@ -14,11 +14,16 @@ std::string precision_note(const TrainOptions& options) {
          "AMX); it will not be faster than f32";
 }
 
-Decoder make_model(const Config& config, int64_t vocabulary_size, int64_t max_length) {
+Model make_model(const Config& config, const DataShape& data) {
   const RandomStream random = RandomStream(config.seed).derive("initialization");
-  return Decoder(config.model, vocabulary_size, max_length,
-                 Initializer(random, precision_dtype(config.train),
-                             /*bf16_products=*/config.train.precision == Precision::kBf16));
+  return Model(config.model, data,
+               Initializer(random, precision_dtype(config.train),
+                           /*bf16_products=*/config.train.precision == Precision::kBf16));
+}
+
+int64_t count_parameters(const Config& config, const DataShape& data) {
+  const DType dtype = precision_dtype(config.train);
+  return parameter_count(parameters(Model(config.model, data, Initializer::shapes_only(dtype))));
 }
 
 }  // namespace qkv

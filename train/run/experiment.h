@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "train/config/options.h"
 
 namespace qkv {
@@ -16,6 +16,9 @@ DType precision_dtype(const TrainOptions& options);  // of the parameters
 std::string precision_note(const TrainOptions& options);
 
 // The model of a config, freshly initialized from the config's seed.
-Decoder make_model(const Config& config, int64_t vocabulary_size, int64_t max_length);
+Model make_model(const Config& config, const DataShape& data);
+
+// How many numbers its parameters are. Takes no memory.
+int64_t count_parameters(const Config& config, const DataShape& data);
 
 }  // namespace qkv

@@ -4,31 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "framework/graph/op.h"
-#include "framework/ops/ops.h"
-
 namespace qkv {
-namespace {
-
-// Logits of the position after the last token, [V].
-std::vector<double> next_logits(const Decoder& model, const std::vector<int64_t>& tokens,
-                                KeyValueCache* cache) {
-  const NoGrad no_grad;
-  const int64_t left_behind = std::ssize(tokens) - model.max_length();  // by the window
-  ForwardContext context;
-  if (left_behind <= 0) context.cache = cache;
-  const int64_t first = context.cache ? cache->length() : std::max<int64_t>(0, left_behind);
-  const std::span<const int64_t> unread = std::span(tokens).subspan(static_cast<size_t>(first));
-  const int64_t length = std::ssize(unread);
-  const Tensor logits = model(Tensor(Array::of({1, length}, unread)), context);  // [1, T, V]
-  return slice(logits, 1, length - 1, 1).to_vector();
-}
-
-}  // namespace
-
-int64_t sample_next(const Decoder& model, const std::vector<int64_t>& tokens,
+int64_t sample_next(const Model& model, const std::vector<int64_t>& tokens,
                     const SamplingOptions& options, RandomStream& random, KeyValueCache* cache) {
-  const std::vector<double> logits = next_logits(model, tokens, cache);
+  const std::vector<double> logits = model.next_logits(tokens, cache).to_vector();
   std::vector<size_t> order(logits.size());  // the most likely first; equals by their number
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return logits[i]; });
@@ -54,7 +33,7 @@ int64_t sample_next(const Decoder& model, const std::vector<int64_t>& tokens,
   return static_cast<int64_t>(order[kept - 1]);
 }
 
-std::vector<int64_t> generate(const Decoder& model, std::vector<int64_t> prompt, int64_t count,
+std::vector<int64_t> generate(const Model& model, std::vector<int64_t> prompt, int64_t count,
                               const SamplingOptions& options,
                               const std::function<bool(int64_t)>& each) {
   RandomStream random = RandomStream(options.seed).derive("generation");

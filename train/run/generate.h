@@ -6,7 +6,7 @@
 
 #include "framework/core/random.h"
 #include "framework/nn/key_value_cache.h"
-#include "models/decoder.h"
+#include "models/model.h"
 
 namespace qkv {
 
@@ -18,16 +18,14 @@ struct SamplingOptions {
   uint64_t seed = 1;
 };
 
-// The next token after `tokens`, which must not be empty; the model sees the last max_length of
-// them. A `cache`, where given, holds what the model has read of the first tokens, and then of all.
-// Beyond max_length every token moves to another position, so that nothing of it can be used.
-int64_t sample_next(const Decoder& model, const std::vector<int64_t>& tokens,
+// The next token after `tokens`; for the `cache` see Decoder::next_logits.
+int64_t sample_next(const Model& model, const std::vector<int64_t>& tokens,
                     const SamplingOptions& options, RandomStream& random,
                     KeyValueCache* cache = nullptr);
 
 // `count` tokens that follow `prompt`. `each`, where given, is told every token as it comes, and
 // stops the generation by returning false.
-std::vector<int64_t> generate(const Decoder& model, std::vector<int64_t> prompt, int64_t count,
+std::vector<int64_t> generate(const Model& model, std::vector<int64_t> prompt, int64_t count,
                               const SamplingOptions& options,
                               const std::function<bool(int64_t)>& each = nullptr);
 

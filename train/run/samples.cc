@@ -17,7 +17,7 @@ constexpr int64_t kTextPrompt = 16;
 
 using EachToken = std::function<bool(int64_t)>;
 
-std::string describe_answer(const Decoder& model, const Vocabulary& vocabulary,
+std::string describe_answer(const Model& model, const Vocabulary& vocabulary,
                             const Example& example, const EachToken& each) {
   const auto answer =
       generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0}, each);
@@ -27,8 +27,8 @@ std::string describe_answer(const Decoder& model, const Vocabulary& vocabulary,
                       answer == example.answer ? "  right" : "  wrong");
 }
 
-std::string describe_text(const Decoder& model, const Vocabulary& vocabulary,
-                          const Example& example, const EachToken& each) {
+std::string describe_text(const Model& model, const Vocabulary& vocabulary, const Example& example,
+                          const EachToken& each) {
   std::vector<int64_t> prompt = example.prompt;
   prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
   const auto text = generate(model, prompt, kTextLength, {.temperature = 0.8}, each);
@@ -38,7 +38,7 @@ std::string describe_text(const Decoder& model, const Vocabulary& vocabulary,
 
 }  // namespace
 
-absl::StatusOr<std::string> describe_samples(const Decoder& model, const Dataset& dataset,
+absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& dataset,
                                              int64_t count, const std::stop_token& stop) {
   const EachToken goes_on = [&](int64_t) { return !stop.stop_requested(); };
   const auto describe = dataset.has_answers() ? describe_answer : describe_text;

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "models/decoder.h"
+#include "models/model.h"
 
 namespace qkv {
 
@@ -14,7 +14,7 @@ namespace qkv {
 // was expected, what the model answered (always the most likely token), and whether that is right.
 // Text: a piece and how the model goes on. A stop is answered after the token that is being made,
 // by a Status: Cancelled.
-absl::StatusOr<std::string> describe_samples(const Decoder& model, const Dataset& dataset,
+absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& dataset,
                                              int64_t count, const std::stop_token& stop = {});
 
 // Cuts samples.txt, whose parts begin with a line "step N", after the part of `last_step`.

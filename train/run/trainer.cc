@@ -8,6 +8,7 @@
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/schedule.h"
+#include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
 
@@ -19,29 +20,35 @@ int64_t count_targets(const Array& targets) {
   return targets.size() - std::count(begin, begin + targets.size(), kIgnoredTarget);
 }
 
-Tensor rows(const Array& array, int64_t first, int64_t count) {  // [B, T] -> [count, T]
-  return slice(Tensor(array), 0, first, count);
+Batch rows(const Batch& batch, int64_t first, int64_t count) {
+  const auto part = [&](const Array& array) {  // [B, …] -> [count, …]
+    return slice(Tensor(array), 0, first, count).array();
+  };
+  Batch result{.inputs = {}, .targets = part(batch.targets)};
+  for (const Array& input : batch.inputs) result.inputs.push_back(part(input));
+  return result;
 }
 
 }  // namespace
 
-BatchLoss accumulate_gradients(const Decoder& model, const std::vector<NamedParameter>& parameters,
-                               const Batch& batch, int64_t pieces, double label_smoothing,
-                               ForwardContext& context) {
-  BatchLoss result;
+BatchGradients accumulate_gradients(const Model& model,
+                                    const std::vector<NamedParameter>& parameters,
+                                    const Batch& batch, int64_t pieces, double label_smoothing,
+                                    ForwardContext& context) {
+  BatchGradients result;
   result.gradients.resize(parameters.size());
-  const int64_t batch_size = batch.inputs.shape()[0];
+  const int64_t batch_size = batch.rows();
   const int64_t targets = std::max<int64_t>(1, count_targets(batch.targets));
   for (int64_t piece = 0; piece < pieces; ++piece) {
     const int64_t first = batch_size * piece / pieces;
     const int64_t count = batch_size * (piece + 1) / pieces - first;
     if (count == 0) continue;
     const Tensor loss = in_section("forward", [&] {
-      const Tensor logits = model(rows(batch.inputs, first, count), context);  // [B, T, V]
-      return cross_entropy(logits, rows(batch.targets, first, count),
-                           {.ignored = kIgnoredTarget,
-                            .label_smoothing = label_smoothing,
-                            .divisor = static_cast<double>(targets)});
+      return batch_loss(
+                 model, rows(batch, first, count),
+                 {.label_smoothing = label_smoothing, .divisor = static_cast<double>(targets)},
+                 context)
+          .loss;
     });
     const Gradients gradients = backward(loss);
     result.loss += loss.item();
@@ -57,11 +64,11 @@ BatchLoss accumulate_gradients(const Decoder& model, const std::vector<NamedPara
 Trainer::Trainer(const Config& config, const Dataset& dataset)
     : config_(config),
       dataset_(dataset),
-      model_(make_model(config, dataset.vocabulary().size(), dataset.context_length())),
+      model_(make_model(config, dataset.shape())),
       parameters_(parameters(model_)),
       optimizer_(make_optimizer(config.optimizer, parameters_)) {}
 
-BatchLoss Trainer::differentiate(const Batch& batch, int64_t step) const {
+BatchGradients Trainer::differentiate(const Batch& batch, int64_t step) const {
   ForwardContext context;
   context.training = true;
   context.random = RandomStream(config_.seed).derive("dropout").derive(static_cast<uint64_t>(step));
@@ -80,10 +87,8 @@ absl::StatusOr<StepResult> Trainer::step() {
   const double learning_rate =
       scheduled_learning_rate(config_.optimizer, step, config_.train.steps);
   optimizer_->step(gradients, learning_rate, clip_scale(norm, config_.optimizer.grad_clip));
-  return StepResult{.loss = loss,
-                    .learning_rate = learning_rate,
-                    .grad_norm = norm,
-                    .tokens = batch.inputs.size()};
+  return StepResult{
+      .loss = loss, .learning_rate = learning_rate, .grad_norm = norm, .tokens = batch.tokens()};
 }
 
 absl::Status Trainer::not_finite(const Batch& batch, int64_t step, double loss,

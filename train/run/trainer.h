@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "framework/optim/optimizer.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "train/config/options.h"
 
 namespace qkv {
@@ -15,19 +15,20 @@ struct StepResult {
   double loss = 0;  // the mean over the batch's targets
   double learning_rate = 0;
   double grad_norm = 0;  // before clipping
-  int64_t tokens = 0;    // positions of the batch
+  int64_t tokens = 0;    // that the model read
 };
 
 // The gradient of the mean loss over the whole batch, made in `pieces` equal parts of its rows so
 // that less memory is needed. Each piece is divided by the count of the whole, so the parts add up
 // to the large batch's gradient, ignored targets or not.
-struct BatchLoss {
+struct BatchGradients {
   double loss = 0;
   std::vector<Tensor> gradients;
 };
-BatchLoss accumulate_gradients(const Decoder& model, const std::vector<NamedParameter>& parameters,
-                               const Batch& batch, int64_t pieces, double label_smoothing,
-                               ForwardContext& context);
+BatchGradients accumulate_gradients(const Model& model,
+                                    const std::vector<NamedParameter>& parameters,
+                                    const Batch& batch, int64_t pieces, double label_smoothing,
+                                    ForwardContext& context);
 
 // A model, its optimizer and its data, one step at a time. Step number k is a function of the
 // parameters, the optimizer's state and (config, k): that is why a resumed run is bit for bit the
@@ -42,17 +43,17 @@ class Trainer {
   absl::StatusOr<StepResult> step();
 
   int64_t steps_made() const { return optimizer_->steps(); }
-  const Decoder& model() const { return model_; }
+  const Model& model() const { return model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
-  BatchLoss differentiate(const Batch& batch, int64_t step) const;
+  BatchGradients differentiate(const Batch& batch, int64_t step) const;
   absl::Status not_finite(const Batch& batch, int64_t step, double loss, double grad_norm) const;
 
   Config config_;
   const Dataset& dataset_;
-  Decoder model_;
+  Model model_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
 };

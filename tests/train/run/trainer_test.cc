@@ -86,9 +86,9 @@ TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
   Batch batch = dataset->training_batch(0, 7);
   for (int64_t i = 0; i < 9; ++i) batch.targets.mutable_data<int64_t>()[i] = kIgnoredTarget;
   ForwardContext context;
-  const BatchLoss whole = accumulate_gradients(trainer.model(), all, batch, 1, 0.1, context);
+  const BatchGradients whole = accumulate_gradients(trainer.model(), all, batch, 1, 0.1, context);
   for (const int64_t pieces : {2, 3, 7}) {
-    const BatchLoss sum = accumulate_gradients(trainer.model(), all, batch, pieces, 0.1, context);
+    const BatchGradients sum = accumulate_gradients(trainer.model(), all, batch, pieces, 0.1, context);
     EXPECT_NEAR(sum.loss, whole.loss, 1e-14);
     for (size_t i = 0; i < all.size(); ++i) {
       const auto a = sum.gradients[i].to_vector(), b = whole.gradients[i].to_vector();
@@ -199,7 +199,7 @@ TEST(GenerateTest, TheCacheDoesNotChangeTheText) {
   const auto dataset = make_data(config);
   Trainer trainer(config, *dataset);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(trainer.step().ok());
-  const int64_t count = 3 * trainer.model().max_length();
+  const int64_t count = 3 * trainer.model().data().max_length;
   for (const uint64_t seed : {1, 2, 3}) {
     std::vector<int64_t> tokens = {0, 1};
     RandomStream random = RandomStream(seed).derive("generation");

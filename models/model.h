@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <variant>
+
+#include "models/decoder.h"
+
+namespace qkv {
+
+// One of the kinds of models, which a config chooses by its name. Who trains, evaluates, checks,
+// saves or measures a model names none of them.
+class Model {
+ public:
+  // Throws Error on options that do not fit each other.
+  Model(const ModelOptions& options, const DataShape& data, const Initializer& init);
+
+  // The inputs of a batch -> logits, one row for each of its targets:
+  //   decoder   tokens [B, T] -> [B, T, V]
+  Tensor operator()(std::span<const Tensor> inputs, ForwardContext& context) const;
+
+  // For generation, token by token: Decoder::next_logits.
+  Tensor next_logits(std::span<const int64_t> tokens, KeyValueCache* cache) const;
+
+  void visit(Visitor& v);
+  const DataShape& data() const;
+
+ private:
+  std::variant<Decoder> kind_;
+};
+
+}  // namespace qkv
