@@ -22,10 +22,9 @@ absl::StatusOr<LoadedRun> load_run(const std::string& run) {
 
 absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     const std::vector<std::string>& overrides) const {
-  absl::StatusOr<LoadedConfig> config = parse_config(to_toml(checkpoint.config), path, overrides);
+  absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
   if (!config.ok()) return config.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> data =
-      make_dataset(config->config.data, config->config.seed);
+  absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(config->data, config->seed);
   if (!data.ok()) return data.status();
   if ((*data)->vocabulary().texts() != checkpoint.vocabulary.texts()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -37,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
                      " tokens at most, and these examples have ", (*data)->context_length()));
   }
   // Who names another file knows that it is another.
-  if (config->config.data.path == checkpoint.config.data.path) {
+  if (config->data.path == checkpoint.config.data.path) {
     const std::string other = other_data(checkpoint, **data);
     if (!other.empty()) std::fprintf(stderr, "note: %s\n", printable(other).c_str());
   }

@@ -7,9 +7,15 @@
 
 namespace qkv {
 
+// Each with the options that it reads.
 enum class ModelKind { kDecoder };
 template <>
-inline constexpr Named<ModelKind> kNames<ModelKind>[] = {{"decoder", ModelKind::kDecoder}};
+inline constexpr Named<ModelKind> kNames<ModelKind>[] = {
+    {"decoder",
+     ModelKind::kDecoder,
+     {"num_layers", "d_model", "num_heads", "d_ff", "position", "norm", "norm_kind", "activation",
+      "dropout", "scale_scores", "tie_embeddings", "bias"}},
+};
 
 // The shape of a transformer: the [model] table of a config.
 struct ModelOptions {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 //                                                          {"linear", Schedule::kLinear}};
 //
 // What is read and written, what help and messages list, and what the docs must say, comes from it.
+// Where a value decides which of the options beside it count, its entry ends with those it reads.
 
 namespace qkv {
 
@@ -24,6 +26,7 @@ template <class E>
 struct Named {
   const char* name;
   E value;
+  std::initializer_list<const char*> reads = {};
 };
 
 template <class E>

@@ -30,8 +30,9 @@ class OtherTextTest : public CommandLineFixture {
     return qkv(command);
   }
 
-  const std::vector<std::string> train_ = {"train",          "tiny.toml", "--set",
-                                           "data.task=text", "--set",     "data.path=text.txt"};
+  const std::vector<std::string> train_ = {
+      "train", "tiny.toml",          "--set", "data.task=text",
+      "--set", "data.path=text.txt", "--set", "data.alphabet=10"};
   const std::string last_ = "runs/tiny/checkpoints/last.safetensors";
 };
 

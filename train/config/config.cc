@@ -1,19 +1,19 @@
 #include "train/config/config.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
-#include <cmath>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "framework/io/files.h"
 #include "train/config/config_fields.h"
 #include "train/config/mistakes.h"
+#include "train/config/set_field.h"
 #include "train/config/suggest.h"
+#include "train/config/toml_parser.h"
+#include "train/config/toml_text.h"
 
 namespace qkv {
 namespace {
@@ -35,90 +35,32 @@ Place in_file(const toml::source_position& position) {
   return place;
 }
 
-// A parse that cannot throw. The error is a line for the user, without its place.
-struct Parsed {
-  std::optional<toml::table> table;
-  std::string error;
-  toml::source_position position;
-};
-
-Parsed parse_toml(std::string_view text) {
-  Parsed parsed;
-  try {
-    parsed.table = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    parsed.position = error.source().begin;
-    absl::string_view description(error.description().data(), error.description().size());
-    absl::string_view doing;
-    if (absl::ConsumePrefix(&description, "Error while parsing ")) {
-      const size_t end = std::min(description.find(": "), description.size());
-      doing = description.substr(0, end);
-      description.remove_prefix(std::min(end + 2, description.size()));
-    }
-    parsed.error = absl::StrCat("not valid TOML: ", description,
-                                doing.empty() ? "" : absl::StrCat(" (in a ", doing, ")"));
-    if (description == "could not determine value type") {
-      absl::StrAppend(&parsed.error, "; a string stands in quotes");
-    }
-  }
-  return parsed;
-}
-
-// Tables nest in dotted keys, and the parser's depth with them: no line needs more than a few dots.
-size_t line_with_too_many_dots(std::string_view text) {
-  constexpr size_t kMost = 1000;
-  size_t line = 1, dots = 0;
-  for (const char c : text) {
-    if (c == '\n') {
-      ++line;
-      dots = 0;
-    } else if (c == '.' && ++dots > kMost) {
-      return line;
-    }
-  }
-  return 0;
-}
-
-std::string type_of(const toml::node& node) {
-  switch (node.type()) {
-    case toml::node_type::table:
-      return "a table";
-    case toml::node_type::array:
-      return absl::StrCat("an array of ", node.as_array()->size());
-    case toml::node_type::string:
-      return "a string";
-    case toml::node_type::integer:
-      return "an integer";
-    case toml::node_type::floating_point:
-      return "a float";
-    case toml::node_type::boolean:
-      return "a boolean";
-    default:
-      return "a date or time";
-  }
-}
-
 class Loader {
  public:
-  explicit Loader(std::string source)
-      : source_(std::move(source)), fields_(config_fields(result_.config)) {}
+  enum class Author { kUser, kQkv };  // qkv wrote down keys that nothing reads, once
+  Loader(std::string source, Author author)
+      : source_(std::move(source)), author_(author), fields_(config_fields(result_.config)) {}
   Loader(const Loader&) = delete;  // fields_ points into result_
 
   void read_file(std::string_view text);
-  void read_override(size_t number, const std::string& text);
+  void read_overrides(const std::vector<std::string>& overrides);
   absl::StatusOr<LoadedConfig> finish();
 
  private:
+  struct Said {
+    Place key, value;
+  };
   struct Mistake {
     Place place;
     std::string message;
   };
 
   void read_table(const std::string& name, const toml::table& table);
-  void apply(Field& field, const toml::node& node, const Place& place);
-  std::string convert(Field& field, const toml::node& node, Place& place);
-  std::string convert_number(const Field& field, const toml::node& node, double& number);
+  void read_override(size_t number, const std::string& text);
+  void apply(const Field& field, const toml::node& node, const Place& place);
+  void drop_unread_keys();
   void find_clashes_in_result();
+  bool is_meant(const std::string& key) const;
 
   Field* find_field(const std::string& table, const std::string& name);
   std::vector<std::string> names_in(const std::string& table) const;
@@ -126,14 +68,14 @@ class Loader {
   void add_mistake(const Place& place, std::string message) {
     mistakes_.push_back({place, std::move(message)});
   }
-  static Place place_of(const toml::source_region& region) { return in_file(region.begin); }
   std::string to_string(const Place& place) const;
 
   std::string source_;
+  Author author_;
   LoadedConfig result_;
   std::vector<Field> fields_;
-  std::map<std::string, Place> places_;        // of every key that was set
-  std::map<std::string, Place> wrong_places_;  // of every key with a mistake in its value
+  std::map<std::string, Said> said_;  // by key: what was set
+  std::set<std::string> wrong_;       // the keys with a mistake in their value
   std::vector<Mistake> mistakes_;
   bool defaults_are_meant_ = true;  // false: what the user set has not all been understood
 };
@@ -184,12 +126,7 @@ std::string Loader::unknown_key(const std::string& table, const std::string& nam
 }
 
 void Loader::read_file(std::string_view text) {
-  if (const size_t line = line_with_too_many_dots(text)) {
-    defaults_are_meant_ = false;
-    add_mistake(in_file({static_cast<uint32_t>(line), 1}), "too many dots for a config");
-    return;
-  }
-  const Parsed parsed = parse_toml(text);
+  const ParsedToml parsed = parse_toml(text);
   if (!parsed.table) {
     defaults_are_meant_ = false;
     add_mistake(in_file(parsed.position), parsed.error);
@@ -202,7 +139,7 @@ void Loader::read_table(const std::string& table_name, const toml::table& table)
   const std::vector<std::string> tables = config_tables();
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    const Place place = place_of(key.source());
+    const Place place = in_file(key.source().begin);
     if (Field* field = find_field(table_name, name)) {
       apply(*field, node, place);
     } else if (table_name.empty() && std::count(tables.begin() + 1, tables.end(), name) != 0) {
@@ -224,6 +161,10 @@ void Loader::read_table(const std::string& table_name, const toml::table& table)
       add_mistake(place, unknown_key(table_name, name, /*dotted=*/false));
     }
   }
+}
+
+void Loader::read_overrides(const std::vector<std::string>& overrides) {
+  for (size_t i = 0; i < overrides.size(); ++i) read_override(i + 1, overrides[i]);
 }
 
 void Loader::read_override(size_t number, const std::string& text) {
@@ -252,134 +193,77 @@ void Loader::read_override(size_t number, const std::string& text) {
     return;
   }
 
-  Parsed parsed;
-  if (line_with_too_many_dots(value) == 0) parsed = parse_toml(absl::StrCat("value = ", value));
+  ParsedToml parsed = parse_toml(absl::StrCat("value = ", value));
   const bool is_toml = parsed.table && parsed.table->size() == 1;
   if (!is_toml || (field->is_text() && !parsed.table->get("value")->is_string())) {
-    parsed = parse_toml(absl::StrCat("value = ", string_to_toml(value)));
+    parsed = string_as_toml(value);
   }
   if (!parsed.table) {
-    wrong_places_[field->key()] = place;
+    wrong_.insert(field->key());
     add_mistake(place, "the value is not valid UTF-8");
     return;
   }
   apply(*field, *parsed.table->get("value"), place);
 }
 
-void Loader::apply(Field& field, const toml::node& node, const Place& key_place) {
+void Loader::apply(const Field& field, const toml::node& node, const Place& key_place) {
   const std::string key = field.key();
-  Place place = key_place;
-  if (place.override_number == 0) place = place_of(node.source());
-  const std::string message = convert(field, node, place);
-  if (!message.empty()) {
-    wrong_places_[key] = place;
-    add_mistake(place, absl::StrCat("\"", key, "\"", message));
+  const bool overrides = key_place.override_number != 0;
+  if (const std::optional<WrongValue> wrong = set_field(field, node)) {
+    wrong_.insert(key);
+    add_mistake(overrides ? key_place : in_file(wrong->culprit->source().begin),
+                absl::StrCat("\"", key, "\"", wrong->message));
     return;
   }
-  places_[key] = place;
-  result_.origins[key] =
-      place.override_number != 0 ? "--set" : absl::StrCat(source_, ":", key_place.line);
+  said_[key] = {.key = key_place, .value = overrides ? key_place : in_file(node.source().begin)};
+  result_.origins[key] = overrides ? "--set" : absl::StrCat(source_, ":", key_place.line);
 }
 
-// Checks a number of `field` and stores it in `number`. Returns what is wrong, or "".
-std::string Loader::convert_number(const Field& field, const toml::node& node, double& number) {
-  if (node.is_integer()) {
-    number = static_cast<double>(node.as_integer()->get());
-  } else if (node.is_floating_point()) {
-    number = node.as_floating_point()->get();
-  } else {
-    return absl::StrCat(": expected a float, found ", type_of(node));
-  }
-  if (!std::isfinite(number)) return absl::StrCat(" must be finite, not ", float_to_toml(number));
-  if (!field.in_range(number)) {
-    return absl::StrCat(" must be ", field.range(), ", not ", float_to_toml(number));
-  }
-  return "";
+// Whether the key has the value that the user wants it to have: where what was said was not
+// understood, the default still stands.
+bool Loader::is_meant(const std::string& key) const {
+  return wrong_.count(key) == 0 && (said_.count(key) != 0 || defaults_are_meant_);
 }
 
-// Sets the field's value. Returns what is wrong, or "". Narrows `place` down to the culprit.
-std::string Loader::convert(Field& field, const toml::node& node, Place& place) {
-  const auto expected = [&](const char* type) {
-    return absl::StrCat(": expected ", type, ", found ", type_of(node));
-  };
-  if (double* const* number = std::get_if<double*>(&field.value)) {
-    double value = 0;
-    std::string message = convert_number(field, node, value);
-    if (message.empty()) **number = value;
-    return message;
+// A value that nothing reads goes back to its default. It is a mistake, unless it was that all
+// along: the config.toml of an older run lists every key.
+void Loader::drop_unread_keys() {
+  Config defaults;
+  const std::vector<Field> default_fields = config_fields(defaults);
+  const std::vector<Field> fields = config_fields(result_.config);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const Field& field = fields[i];
+    const std::string decided_by = absl::StrCat(field.table, ".", field.decided_by);
+    if (field.is_read || !is_meant(decided_by)) continue;
+    if (field.to_string() == default_fields[i].to_string()) continue;
+    field.copy_value(default_fields[i]);
+    const Place& place = said_[field.key()].key;
+    if (author_ == Author::kQkv && place.override_number == 0) continue;
+    const std::string chosen = find_field(field.table, field.decided_by)->text();
+    add_mistake(place, absl::StrCat("\"", field.key(), "\" is read by ",
+                                    list_in_words(field.readers, "and"), ", not by ", chosen));
   }
-  if (std::array<double, 2>* const* pair = std::get_if<std::array<double, 2>*>(&field.value)) {
-    const toml::array* array = node.as_array();
-    if (array == nullptr || array->size() != 2) return expected("an array of 2 floats");
-    std::array<double, 2> values{};
-    for (size_t i = 0; i < 2; ++i) {
-      const toml::node& element = *array->get(i);
-      std::string message = convert_number(field, element, values[i]);
-      if (message.empty()) continue;
-      if (place.override_number == 0) place = place_of(element.source());
-      return message;
-    }
-    **pair = values;
-    return "";
-  }
-  if (bool* const* flag = std::get_if<bool*>(&field.value)) {
-    if (!node.is_boolean()) return expected("a boolean (true or false)");
-    **flag = node.as_boolean()->get();
-    return "";
-  }
-  if (field.is_text()) {
-    if (!node.is_string()) return expected("a string");
-    const std::string& value = node.as_string()->get();
-    const std::vector<std::string>& allowed = field.allowed;
-    if (!allowed.empty() && std::count(allowed.begin(), allowed.end(), value) == 0) {
-      const std::string near = nearest(value, allowed);
-      return absl::StrCat(": unknown value ", string_to_toml(value),
-                          near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
-                          near.empty() ? "; it can be " : " It can be ", quoted_list(allowed));
-    }
-    field.set_text(value);
-    return "";
-  }
-  if (!node.is_integer()) {
-    std::string message = expected("an integer");
-    const double number = node.is_floating_point() ? node.as_floating_point()->get() : 0.5;
-    if (std::floor(number) == number && std::abs(number) < 1e15) {
-      absl::StrAppend(&message, "; write ", static_cast<int64_t>(number));
-    }
-    return message;
-  }
-  const int64_t value = node.as_integer()->get();
-  if (!field.in_range(static_cast<double>(value))) {
-    return absl::StrCat(" must be ", field.range(), ", not ", value);
-  }
-  if (int64_t* const* number = std::get_if<int64_t*>(&field.value)) **number = value;
-  if (uint64_t* const* number = std::get_if<uint64_t*>(&field.value)) {
-    **number = static_cast<uint64_t>(value);
-  }
-  return "";
 }
 
-// Where a value was not understood its default still stands, so what clashes with that is no news.
 void Loader::find_clashes_in_result() {
   for (const Clash& clash : find_clashes(result_.config)) {
+    if (!std::ranges::all_of(clash.keys, [this](const auto& key) { return is_meant(key); })) {
+      continue;
+    }
     Place culprit;
-    bool is_news = true;
     for (const std::string& key : clash.keys) {
-      if (wrong_places_.count(key) != 0) is_news = false;
-      const auto found = places_.find(key);
-      if (found == places_.end()) {
-        if (!defaults_are_meant_) is_news = false;
-        continue;
-      }
-      const Place& place = found->second;
+      const auto found = said_.find(key);
+      if (found == said_.end()) continue;
+      const Place& place = found->second.value;
       const bool is_first = culprit.line == 0 && culprit.override_number == 0;
       if (is_first || place.override_number > culprit.override_number) culprit = place;
     }
-    if (is_news) add_mistake(culprit, clash.message);
+    add_mistake(culprit, clash.message);
   }
 }
 
 absl::StatusOr<LoadedConfig> Loader::finish() {
+  drop_unread_keys();
   find_clashes_in_result();
   if (mistakes_.empty()) return std::move(result_);
   const auto order = [](const Mistake& mistake) {
@@ -398,9 +282,9 @@ absl::StatusOr<LoadedConfig> Loader::finish() {
 
 absl::StatusOr<LoadedConfig> parse_config(std::string_view text, const std::string& source,
                                           const std::vector<std::string>& overrides) {
-  Loader loader(source);
+  Loader loader(source, Loader::Author::kUser);
   loader.read_file(text);
-  for (size_t i = 0; i < overrides.size(); ++i) loader.read_override(i + 1, overrides[i]);
+  loader.read_overrides(overrides);
   return loader.finish();
 }
 
@@ -409,6 +293,22 @@ absl::StatusOr<LoadedConfig> load_config(const std::string& path,
   const absl::StatusOr<std::string> text = read_file(path, kMaxBytes);
   if (!text.ok()) return text.status();
   return parse_config(*text, path, overrides);
+}
+
+absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::string& source,
+                                          const std::vector<std::string>& overrides) {
+  Loader loader(source, Loader::Author::kQkv);
+  loader.read_file(text);
+  loader.read_overrides(overrides);
+  absl::StatusOr<LoadedConfig> loaded = loader.finish();
+  if (!loaded.ok()) return loaded.status();
+  return std::move(loaded->config);
+}
+
+absl::StatusOr<Config> load_saved_config(const std::string& path) {
+  const absl::StatusOr<std::string> text = read_file(path, kMaxBytes);
+  if (!text.ok()) return text.status();
+  return parse_saved_config(*text, path);
 }
 
 }  // namespace qkv

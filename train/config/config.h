@@ -26,6 +26,8 @@ struct LoadedConfig {
 // All mistakes come in one Status, a line each, in the order they stand in:
 //   configs/tiny.toml:7:1: unknown key "model.num_head"; did you mean "num_heads"?
 //   --set train.steps=many: "train.steps": expected an integer, found a string
+// One is a value, other than the default, that the task, the kind of the model or of the optimizer,
+// or the schedule does not read.
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
                                          const std::vector<std::string>& overrides = {});
 
@@ -33,7 +35,13 @@ absl::StatusOr<LoadedConfig> load_config(const std::string& path,
 absl::StatusOr<LoadedConfig> parse_config(std::string_view text, const std::string& source,
                                           const std::vector<std::string>& overrides = {});
 
-// Every value as TOML. Parsing it gives the same config, to the last bit.
+// What to_toml() once wrote into the folder of a run, or into a checkpoint. A key that nothing
+// reads is no mistake here, and has its default: older runs saved every key.
+absl::StatusOr<Config> load_saved_config(const std::string& path);
+absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::string& source,
+                                          const std::vector<std::string>& overrides = {});
+
+// Every value that is read, as TOML. Parsing it gives the same config, to the last bit.
 std::string to_toml(const Config& config);
 
 // The same, with a comment at each value that says where it came from.
@@ -42,7 +50,7 @@ std::string to_toml_with_origins(const LoadedConfig& loaded);
 // Every key with its default, its meaning and its limits, for --help.
 std::string config_help();
 
-// A line for each key whose values differ: "train.steps is 500, and was 1000".
+// A line for each key that both read and whose values differ: "train.steps is 500, and was 1000".
 std::vector<std::string> config_changes(const Config& now, const Config& before);
 
 }  // namespace qkv

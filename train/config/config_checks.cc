@@ -5,6 +5,7 @@
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "train/config/config_fields.h"
+#include "train/config/toml_text.h"
 
 // What no field alone can say: which settings do not go together.
 
@@ -74,10 +75,6 @@ std::vector<Clash> find_clashes(const Config& config) {
   for (const OptionMistake& option : find_mistakes(data)) {
     const std::string key = "data." + option.key;
     add({key, "data.task"}, "\"", key, "\" ", option.message);
-  }
-  if (data.task != "text" && data.task != "lines" && !data.path.empty()) {
-    add({"data.path", "data.task"},
-        "\"data.path\" is only for the tasks \"text\" and \"lines\", not \"", data.task, "\"");
   }
   if (data.path.find('\0') != std::string::npos) {
     add({"data.path"}, "\"data.path\" holds a character that no path can hold");

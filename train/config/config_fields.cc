@@ -1,13 +1,14 @@
 #include "train/config/config_fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/tasks/tasks.h"
+#include "train/config/readers.h"
+#include "train/config/toml_text.h"
 
 namespace qkv {
 namespace {
@@ -61,7 +62,7 @@ class FieldList {
 void add_data_fields(FieldList& list, DataOptions& data) {
   list.start_table("data");
   list.add("task", &data.task, task_names(), "What is learned.");
-  list.add("path", &data.path, "The file of text, for the tasks text and lines.");
+  list.add("path", &data.path, "The file of text.");
   list.add("alphabet", &data.alphabet, 1, kInfinity, "How many different symbols there are.");
   list.add("length", &data.length, 1, kInfinity,
            "Symbols in a question; characters in a window of text.");
@@ -69,10 +70,9 @@ void add_data_fields(FieldList& list, DataOptions& data) {
            "Symbols in the shortest question; 0: all have `length`.");
   list.add("validation_length", &data.validation_length, 0, kInfinity,
            "Symbols in a question of validation; 0: as in training.");
-  list.add("digits", &data.digits, 1, kInfinity, "Digits of each number, for addition.");
-  list.add("modulus", &data.modulus, 2, kInfinity, "For modular_addition.");
-  list.add("pairs", &data.pairs, 1, kInfinity,
-           "Pairs of a key and a value, for associative_recall.");
+  list.add("digits", &data.digits, 1, kInfinity, "Digits of each number.");
+  list.add("modulus", &data.modulus, 2, kInfinity, "What a sum is taken modulo of.");
+  list.add("pairs", &data.pairs, 1, kInfinity, "Pairs of a key and a value.");
   Field& fraction = list.add("train_fraction", &data.train_fraction,
                              "The share of all examples that training may see.");
   fraction.low = 0;
@@ -111,15 +111,16 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
   list.start_table("optimizer");
   list.add("kind", &optimizer.kind, "How a gradient moves the weights.");
   list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The highest of the schedule.");
-  Field& betas = list.add("betas", &optimizer.betas,
-                          "How much of their past adam's two moving averages keep.");
+  Field& betas =
+      list.add("betas", &optimizer.betas, "How much of their past the two moving averages keep.");
   betas.low = 0;
   betas.high = 1;
   betas.high_excluded = true;
-  Field& epsilon = list.add("epsilon", &optimizer.epsilon, "Added to adam's divisor.");
+  Field& epsilon = list.add("epsilon", &optimizer.epsilon, "Added to the divisor.");
   epsilon.low = 0;
   epsilon.low_excluded = true;
-  Field& momentum = list.add("momentum", &optimizer.momentum, "Of sgd.");
+  Field& momentum =
+      list.add("momentum", &optimizer.momentum, "How much of its past the velocity keeps.");
   momentum.low = 0;
   momentum.high = 1;
   momentum.high_excluded = true;
@@ -131,7 +132,7 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
   list.add("warmup_steps", &optimizer.warmup_steps, 0, kInfinity,
            "Steps in which the learning rate rises from zero.");
   list.add("min_learning_rate", &optimizer.min_learning_rate, 0, kInfinity,
-           "Where the schedules linear and cosine end.");
+           "Where the schedule ends.");
 }
 
 void add_train_fields(FieldList& list, TrainOptions& train) {
@@ -157,6 +158,21 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   list.add("threads", &train.threads, 0, 4096, "0: all cores.");
 }
 
+// Says of the fields of the choice's table who reads them, where not everybody does.
+void add_readers(const Choice& choice, std::vector<Field>& fields) {
+  for (Field& field : fields) {
+    if (field.table != choice.table) continue;
+    std::vector<std::string> readers;
+    for (const Reader& reader : choice.readers) {
+      if (std::ranges::count(reader.keys, field.name) != 0) readers.push_back(reader.name);
+    }
+    if (readers.empty() || readers.size() == choice.readers.size()) continue;
+    field.decided_by = choice.field;
+    field.is_read = std::ranges::count(readers, choice.taken) != 0;
+    field.readers = std::move(readers);
+  }
+}
+
 std::string number_text(double number) { return absl::StrFormat("%.15g", number); }
 
 }  // namespace
@@ -169,7 +185,9 @@ std::vector<Field> config_fields(Config& config) {
   add_model_fields(list, config.model);
   add_optimizer_fields(list, config.optimizer);
   add_train_fields(list, config.train);
-  return list.take();
+  std::vector<Field> fields = list.take();
+  for (const Choice& choice : choices(config)) add_readers(choice, fields);
+  return fields;
 }
 
 std::vector<std::string> config_tables() { return {"", "data", "model", "optimizer", "train"}; }
@@ -179,8 +197,26 @@ bool Field::in_range(double number) const {
          (high_excluded ? number < high : number <= high);
 }
 
+void Field::copy_value(const Field& other) const {
+  const auto copy = [&other](const auto& place) {
+    using Place = std::decay_t<decltype(place)>;
+    const Place& from = std::get<Place>(other.value);
+    if constexpr (std::is_pointer_v<Place>) {
+      *place = *from;
+    } else {
+      place.set(from.name());
+    }
+  };
+  std::visit(copy, value);
+}
+
 bool Field::is_text() const {
   return std::holds_alternative<std::string*>(value) || std::holds_alternative<EnumPlace>(value);
+}
+
+std::string Field::text() const {
+  if (const EnumPlace* place = std::get_if<EnumPlace>(&value)) return place->name();
+  return *std::get<std::string*>(value);
 }
 
 void Field::set_text(const std::string& text) const {
@@ -216,33 +252,6 @@ std::string Field::to_string() const {
     std::string operator()(const EnumPlace& place) const { return string_to_toml(place.name()); }
   } text;
   return std::visit(text, value);
-}
-
-std::string float_to_toml(double value) {
-  char buffer[32];
-  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  std::string text(buffer, result.ptr);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // e: 1e-05; n: inf, nan
-  return text;
-}
-
-std::string string_to_toml(const std::string& value) {
-  std::string text = "\"";
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text += {'\\', c};
-    } else if (c == '\n') {
-      text += "\\n";
-    } else if (c == '\t') {
-      text += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      absl::StrAppendFormat(&text, "\\u%04X", byte);
-    } else {
-      text += c;
-    }
-  }
-  return text + "\"";
 }
 
 }  // namespace qkv

@@ -55,12 +55,20 @@ struct Field {
   bool high_excluded = false;
   std::vector<std::string> allowed;  // what a string may be; empty: any
 
+  // Of the values of another field of the table, which decides (readers.h), those that read this
+  // one; empty: all do.
+  std::string decided_by;            // "task"
+  std::vector<std::string> readers;  // "addition"
+  bool is_read = true;               // by the value it has in the config that was given
+
   std::string key() const { return table.empty() ? name : table + "." + name; }  // "model.d_model"
   bool in_range(double number) const;
-  bool is_text() const;  // a string, or an enumeration, which is written as one
+  bool is_text() const;      // a string, or an enumeration, which is written as one
+  std::string text() const;  // of a field that is_text()
   void set_text(const std::string& text) const;  // is_text(), and the text is one of the allowed
   std::string range() const;      // "at least 0 and below 1"; "" when nothing is forbidden
   std::string to_string() const;  // the value as TOML
+  void copy_value(const Field& other) const;  // of another config
 };
 
 // The one list of all fields, in the order they are written in. Parsing, error messages, --help,
@@ -76,9 +84,5 @@ struct Clash {
   std::string message;
 };
 std::vector<Clash> find_clashes(const Config& config);
-
-// Shortest text that reads back as the same number, and as a float in TOML: "0.001", "3.0".
-std::string float_to_toml(double value);
-std::string string_to_toml(const std::string& value);  // in quotes, escaped
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
+#include "train/config/suggest.h"
 
 // A config as text: TOML, the help, the changes between two.
 
@@ -22,6 +23,12 @@ std::string table_by_table(const std::vector<Field>& fields, const Line& line) {
   return text;
 }
 
+std::vector<Field> read_fields(Config& config) {
+  std::vector<Field> fields = config_fields(config);
+  std::erase_if(fields, [](const Field& field) { return !field.is_read; });
+  return fields;
+}
+
 std::string padded(std::string text, size_t width) {
   // Counts characters, not bytes: a continuation byte of UTF-8 takes no room.
   const auto is_start = [](char c) { return (c & 0xc0) != 0x80; };
@@ -38,13 +45,13 @@ std::string assignment(const Field& field) {
 
 std::string to_toml(const Config& config) {
   Config copy = config;
-  return table_by_table(config_fields(copy), assignment);
+  return table_by_table(read_fields(copy), assignment);
 }
 
 std::string to_toml_with_origins(const LoadedConfig& loaded) {
   constexpr size_t kWidth = 32;
   Config copy = loaded.config;
-  return table_by_table(config_fields(copy), [&loaded](const Field& field) {
+  return table_by_table(read_fields(copy), [&loaded](const Field& field) {
     const auto origin = loaded.origins.find(field.key());
     return absl::StrCat(padded(assignment(field), kWidth), " # ",
                         origin == loaded.origins.end() ? "default" : printable(origin->second));
@@ -65,6 +72,9 @@ std::string config_help() {
       }
       absl::StrAppend(&meaning, ".");
     }
+    if (!field.readers.empty()) {
+      absl::StrAppend(&meaning, " Read by ", list_in_words(field.readers, "and"), ".");
+    }
     return absl::StrCat(padded(assignment(field), kWidth), " # ", meaning);
   });
 }
@@ -75,6 +85,7 @@ std::vector<std::string> config_changes(const Config& now, const Config& before)
   const std::vector<Field> before_fields = config_fields(before_copy);
   std::vector<std::string> changes;
   for (size_t i = 0; i < now_fields.size(); ++i) {
+    if (!now_fields[i].is_read || !before_fields[i].is_read) continue;
     const std::string value = now_fields[i].to_string(), old_value = before_fields[i].to_string();
     if (value == old_value) continue;
     changes.push_back(absl::StrCat(now_fields[i].key(), " is ", value, ", and was ", old_value));

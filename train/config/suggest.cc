@@ -63,13 +63,23 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
   return "";
 }
 
-std::string quoted_list(const std::vector<std::string>& words) {
+std::string list_in_words(const std::vector<std::string>& words, const char* conjunction) {
   std::string list;
   for (size_t i = 0; i < words.size(); ++i) {
-    const char* separator = i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
-    absl::StrAppend(&list, separator, "\"", words[i], "\"");
+    if (i > 0 && i + 1 == words.size()) {
+      absl::StrAppend(&list, " ", conjunction, " ");
+    } else if (i > 0) {
+      absl::StrAppend(&list, ", ");
+    }
+    absl::StrAppend(&list, words[i]);
   }
   return list;
+}
+
+std::string quoted_list(const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(absl::StrCat("\"", word, "\""));
+  return list_in_words(quoted, "or");
 }
 
 }  // namespace qkv

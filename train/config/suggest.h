@@ -9,7 +9,10 @@ namespace qkv {
 // ("num_head"), a part of it ("heads"), or its initials ("lr"). "" when none is near.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
-// "a", "b" or "c", each in quotes.
+// {"x", "y", "z"}, "and" -> x, y and z
+std::string list_in_words(const std::vector<std::string>& words, const char* conjunction);
+
+// "x", "y" or "z", each in quotes.
 std::string quoted_list(const std::vector<std::string>& words);
 
 }  // namespace qkv

@@ -128,11 +128,11 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   if (!metadata.missing().empty()) {
     return problem(path, absl::StrCat("its metadata has no good \"", metadata.missing(), "\""));
   }
-  absl::StatusOr<LoadedConfig> config = parse_config(toml, absl::StrCat(path, " (config)"));
+  absl::StatusOr<Config> config = parse_saved_config(toml, absl::StrCat(path, " (config)"));
   if (!config.ok()) {
     return mistakes_error(lines_to_show(config.status()), absl::StatusCode::kDataLoss);
   }
-  checkpoint.config = config->config;
+  checkpoint.config = *std::move(config);
   absl::StatusOr<Vocabulary> vocabulary = vocabulary_from_json(texts);
   if (!vocabulary.ok()) {
     return problem(path,

@@ -314,11 +314,11 @@ void TrainingRun::conclude(Progress& progress) const {
 
 // A resumed run goes on with the config it began with; train.threads alone may differ.
 absl::Status check_same_config(const std::string& path, const Config& now) {
-  absl::StatusOr<LoadedConfig> before = load_config(path);
+  absl::StatusOr<Config> before = load_saved_config(path);
   if (!before.ok()) return before.status();
   Config comparable = now;
-  comparable.train.threads = before->config.train.threads;
-  const std::vector<std::string> changes = config_changes(comparable, before->config);
+  comparable.train.threads = before->train.threads;
+  const std::vector<std::string> changes = config_changes(comparable, *before);
   if (changes.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--resume goes on with the config the run began with (", path, "), and this one differs: ",

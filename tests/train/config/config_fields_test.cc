@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "train/config/suggest.h"
+#include "train/config/toml_text.h"
 
 namespace qkv {
 namespace {
@@ -85,6 +86,8 @@ TEST(SuggestTest, FindsTheNearest) {
 TEST(SuggestTest, ListsInWords) {
   EXPECT_EQ(quoted_list({}), "");
   EXPECT_EQ(quoted_list({"a"}), "\"a\"");
+  EXPECT_EQ(list_in_words({"a"}, "and"), "a");
+  EXPECT_EQ(list_in_words({"a", "b", "c"}, "and"), "a, b and c");
   EXPECT_EQ(quoted_list({"a", "b", "c"}), "\"a\", \"b\" or \"c\"");
 }
 

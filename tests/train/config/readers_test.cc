@@ -1,0 +1,125 @@
+#include "train/config/readers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/train/config/parsed.h"
+#include "train/config/config_fields.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(ReadersTest, AValueThatNothingReadsIsAMistakeAtItsKey) {
+  EXPECT_EQ(mistakes("[data]\n  digits = 5"),
+            "c.toml:2:3: \"data.digits\" is read by addition, not by reverse");
+  EXPECT_EQ(mistakes("[data]\npath = \"a.txt\""),
+            "c.toml:2:1: \"data.path\" is read by text and lines, not by reverse");
+  EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\nmin_length = 3"),
+            "c.toml:3:1: \"data.min_length\" is read by copy, reverse, sort, parity and induction, "
+            "not by addition");
+  EXPECT_EQ(mistakes("optimizer.momentum = 0.5"),
+            "c.toml:1:11: \"optimizer.momentum\" is read by sgd, not by adamw");
+  EXPECT_EQ(mistakes("optimizer = { kind = \"sgd\", betas = [0.5, 0.5] }"),
+            "c.toml:1:29: \"optimizer.betas\" is read by adam and adamw, not by sgd");
+}
+
+TEST(ReadersTest, ATaskWithAnAlphabetOfItsOwnReadsNone) {
+  EXPECT_EQ(mistakes("[data]\ntask = \"parity\"\nalphabet = 3"),
+            "c.toml:3:1: \"data.alphabet\" is read by copy, reverse, sort, associative_recall and "
+            "induction, not by parity");
+}
+
+TEST(ReadersTest, AConstantLearningRateRisesAndDoesNotFall) {
+  EXPECT_EQ(mistakes("[optimizer]\nschedule = \"constant\"\nwarmup_steps = 5\n"
+                     "min_learning_rate = 1e-5"),
+            "c.toml:4:1: \"optimizer.min_learning_rate\" is read by linear and cosine, not by "
+            "constant");
+}
+
+TEST(ReadersTest, TheKeyIsToBlameAlsoWhereAnOverrideChoseWhoReads) {
+  EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\ndigits = 5", {"data.task=copy"}),
+            "c.toml:3:1: \"data.digits\" is read by addition, not by copy");
+  EXPECT_EQ(mistakes("", {"data.digits=5"}),
+            "--set data.digits=5: \"data.digits\" is read by addition, not by reverse");
+}
+
+// The config.toml of an older run lists every key.
+TEST(ReadersTest, TheDefaultMayBeSaidOfEveryKey) {
+  Config defaults;
+  std::string text;
+  for (const Field& field : config_fields(defaults)) {
+    absl::StrAppend(&text, field.key(), " = ", field.to_string(), "\n");
+  }
+  EXPECT_EQ(mistakes(text), "");
+  for (const Choice& choice : choices(defaults)) {
+    for (const Reader& reader : choice.readers) {
+      const std::string chosen = absl::StrCat(choice.table, ".", choice.field, "=", reader.name);
+      EXPECT_THAT(mistakes(text, {chosen}), Not(HasSubstr("is read by"))) << chosen;
+    }
+  }
+  EXPECT_EQ(mistakes("data.digits = 5", {"data.digits=3"}), "");
+}
+
+TEST(ReadersTest, WhoReadsItIsNotKnownWhereTheChoiceWasNotUnderstood) {
+  EXPECT_THAT(mistakes("[data]\ntask = \"additoin\"\ndigits = 5"), Not(HasSubstr("is read by")));
+  EXPECT_EQ(mistakes("[data]\ntsak = \"addition\"\ndigits = 5"),
+            "c.toml:2:1: unknown key \"data.tsak\"; did you mean \"task\"?");
+}
+
+TEST(ReadersTest, WhatNothingReadsClashesWithNothing) {
+  EXPECT_EQ(mistakes("[optimizer]\nschedule = \"constant\"\nmin_learning_rate = 0.5"),
+            "c.toml:3:1: \"optimizer.min_learning_rate\" is read by linear and cosine, not by "
+            "constant");
+  EXPECT_EQ(mistakes("optimizer.momentum = 1e-50"),
+            "c.toml:1:11: \"optimizer.momentum\" is read by sgd, not by adamw");
+}
+
+// Older runs saved every key with whatever value it had.
+TEST(ReadersTest, ASavedConfigMaySayWhatNothingReads) {
+  const std::string text = "data.digits = 5\noptimizer.momentum = 1e-50\nseed = 3";
+  const absl::StatusOr<Config> saved = parse_saved_config(text, "c.toml");
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_EQ(saved->seed, 3u);
+  EXPECT_EQ(saved->data.digits, Config().data.digits);
+
+  const absl::StatusOr<Config> other = parse_saved_config(text, "c.toml", {"data.task=addition"});
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->data.digits, 5);
+}
+
+TEST(ReadersTest, WhatIsWrongElseIsWrongInASavedConfig) {
+  const auto mistakes_of_saved = [](const std::string& text, const Overrides& overrides) {
+    return std::string(parse_saved_config(text, "c.toml", overrides).status().message());
+  };
+  EXPECT_EQ(mistakes_of_saved("", {"data.modulus=5"}),
+            "--set data.modulus=5: \"data.modulus\" is read by modular_addition, not by reverse");
+  EXPECT_EQ(mistakes_of_saved("zebra = 1", {}), "c.toml:1:1: unknown key \"zebra\"");
+}
+
+TEST(ReadersTest, EveryKeyThatIsReadIsAFieldAndOneChoiceDecidesIt) {
+  Config config;
+  std::set<std::string> fields;
+  for (const Field& field : config_fields(config)) fields.insert(field.key());
+  std::map<std::string, std::string> decided_by;
+  for (const Choice& choice : choices(config)) {
+    EXPECT_TRUE(fields.contains(absl::StrCat(choice.table, ".", choice.field)));
+    for (const Reader& reader : choice.readers) {
+      for (const std::string& name : reader.keys) {
+        const std::string key = absl::StrCat(choice.table, ".", name);
+        EXPECT_TRUE(fields.contains(key)) << reader.name << " reads " << key;
+        EXPECT_EQ(decided_by.emplace(key, choice.field).first->second, choice.field) << key;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qkv

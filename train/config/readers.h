@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/config/options.h"
+
+namespace qkv {
+
+// One value of a choice, and the names of the fields that are read when it is taken.
+struct Reader {
+  std::string name;               // "addition"
+  std::vector<std::string> keys;  // "digits"
+};
+
+// A field that decides which others of its table are read: those in the list of its value, and
+// those in no list at all.
+struct Choice {
+  std::string table;            // "data"
+  std::string field;            // "task"
+  std::string taken;            // "reverse"
+  std::vector<Reader> readers;  // every value that it can have
+};
+
+// The task, the kind of the model and of the optimizer, the schedule.
+std::vector<Choice> choices(const Config& config);
+
+}  // namespace qkv

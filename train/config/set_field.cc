@@ -1,0 +1,110 @@
+#include "train/config/set_field.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "train/config/suggest.h"
+#include "train/config/toml_text.h"
+
+namespace qkv {
+namespace {
+
+// Each takes a value of its type, or returns what is wrong with it; "" when nothing is.
+
+std::string expected(const char* type, const toml::node& node) {
+  return absl::StrCat(": expected ", type, ", found ", type_of(node));
+}
+
+std::string take_float(const Field& field, const toml::node& node, double& number) {
+  double value = 0;
+  if (node.is_integer()) {
+    value = static_cast<double>(node.as_integer()->get());
+  } else if (node.is_floating_point()) {
+    value = node.as_floating_point()->get();
+  } else {
+    return expected("a float", node);
+  }
+  if (!std::isfinite(value)) return absl::StrCat(" must be finite, not ", float_to_toml(value));
+  if (!field.in_range(value)) {
+    return absl::StrCat(" must be ", field.range(), ", not ", float_to_toml(value));
+  }
+  number = value;
+  return "";
+}
+
+template <class Integer>
+std::string take_integer(const Field& field, const toml::node& node, Integer& number) {
+  if (!node.is_integer()) {
+    std::string message = expected("an integer", node);
+    const double value = node.is_floating_point() ? node.as_floating_point()->get() : 0.5;
+    if (std::floor(value) == value && std::abs(value) < 1e15) {
+      absl::StrAppend(&message, "; write ", static_cast<int64_t>(value));
+    }
+    return message;
+  }
+  const int64_t value = node.as_integer()->get();
+  if (!field.in_range(static_cast<double>(value))) {
+    return absl::StrCat(" must be ", field.range(), ", not ", value);
+  }
+  number = static_cast<Integer>(value);
+  return "";
+}
+
+std::string take_flag(const toml::node& node, bool& flag) {
+  if (!node.is_boolean()) return expected("a boolean (true or false)", node);
+  flag = node.as_boolean()->get();
+  return "";
+}
+
+std::string take_text(const Field& field, const toml::node& node) {
+  if (!node.is_string()) return expected("a string", node);
+  const std::string& value = node.as_string()->get();
+  const std::vector<std::string>& allowed = field.allowed;
+  if (!allowed.empty() && std::ranges::count(allowed, value) == 0) {
+    const std::string near = nearest(value, allowed);
+    return absl::StrCat(": unknown value ", string_to_toml(value),
+                        near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
+                        near.empty() ? "; it can be " : " It can be ", quoted_list(allowed));
+  }
+  field.set_text(value);
+  return "";
+}
+
+}  // namespace
+
+std::optional<WrongValue> set_field(const Field& field, const toml::node& node) {
+  const toml::node* culprit = &node;
+  const auto take_pair = [&](std::array<double, 2>& pair) -> std::string {
+    const toml::array* array = node.as_array();
+    if (array == nullptr || array->size() != 2) return expected("an array of 2 floats", node);
+    std::array<double, 2> values{};
+    for (size_t i = 0; i < 2; ++i) {
+      std::string message = take_float(field, *array->get(i), values[i]);
+      if (message.empty()) continue;
+      culprit = array->get(i);
+      return message;
+    }
+    pair = values;
+    return "";
+  };
+  const auto take = [&](const auto& place) -> std::string {
+    using Place = std::decay_t<decltype(place)>;
+    if constexpr (std::is_same_v<Place, double*>) {
+      return take_float(field, node, *place);
+    } else if constexpr (std::is_same_v<Place, std::array<double, 2>*>) {
+      return take_pair(*place);
+    } else if constexpr (std::is_same_v<Place, bool*>) {
+      return take_flag(node, *place);
+    } else if constexpr (std::is_same_v<Place, std::string*> || std::is_same_v<Place, EnumPlace>) {
+      return take_text(field, node);
+    } else {
+      return take_integer(field, node, *place);
+    }
+  };
+  const std::string message = std::visit(take, field.value);
+  if (message.empty()) return std::nullopt;
+  return WrongValue{message, culprit};
+}
+
+}  // namespace qkv

@@ -1,0 +1,83 @@
+#include "train/config/toml_parser.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "train/config/toml_text.h"
+
+namespace qkv {
+namespace {
+
+// Tables nest in dotted keys, and the parser's depth with them: no line needs more than a few dots.
+uint32_t line_with_too_many_dots(std::string_view text) {
+  constexpr size_t kMost = 1000;
+  uint32_t line = 1;
+  size_t dots = 0;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+    } else if (c == '.' && ++dots > kMost) {
+      return line;
+    }
+  }
+  return 0;
+}
+
+std::string explain(const toml::parse_error& error) {
+  absl::string_view description(error.description().data(), error.description().size());
+  absl::string_view doing;
+  if (absl::ConsumePrefix(&description, "Error while parsing ")) {
+    const size_t end = std::min(description.find(": "), description.size());
+    doing = description.substr(0, end);
+    description.remove_prefix(std::min(end + 2, description.size()));
+  }
+  return absl::StrCat(
+      "not valid TOML: ", description, doing.empty() ? "" : absl::StrCat(" (in a ", doing, ")"),
+      description == "could not determine value type" ? "; a string stands in quotes" : "");
+}
+
+ParsedToml parse(std::string_view text) {
+  ParsedToml parsed;
+  try {
+    parsed.table = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    parsed.error = explain(error);
+    parsed.position = error.source().begin;
+  }
+  return parsed;
+}
+
+}  // namespace
+
+ParsedToml parse_toml(std::string_view text) {
+  const uint32_t line = line_with_too_many_dots(text);
+  if (line == 0) return parse(text);
+  return {.table = {}, .error = "too many dots for a config", .position = {line, 1}};
+}
+
+ParsedToml string_as_toml(const std::string& text) {
+  return parse(absl::StrCat("value = ", string_to_toml(text)));
+}
+
+std::string type_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::table:
+      return "a table";
+    case toml::node_type::array:
+      return absl::StrCat("an array of ", node.as_array()->size());
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a float";
+    case toml::node_type::boolean:
+      return "a boolean";
+    default:
+      return "a date or time";
+  }
+}
+
+}  // namespace qkv
