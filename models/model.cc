@@ -20,7 +20,16 @@ Tensor run(const Decoder& decoder, std::span<const Tensor> inputs, ForwardContex
 }  // namespace
 
 Model::Model(const ModelOptions& options, const DataShape& data, const Initializer& init)
-    : kind_(Decoder(options, data, init)) {}
+    : kind_(make(options, data, init)) {}
+
+Model::Kind Model::make(const ModelOptions& options, const DataShape& data,
+                        const Initializer& init) {
+  switch (options.kind) {
+    case ModelKind::kDecoder:
+      return Decoder(options, data, init);
+  }
+  fail("model: there is no such kind");
+}
 
 Tensor Model::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
   return std::visit([&](const auto& kind) { return run(kind, inputs, context); }, kind_);

@@ -25,7 +25,10 @@ class Model {
   const DataShape& data() const;
 
  private:
-  std::variant<Decoder> kind_;
+  using Kind = std::variant<Decoder>;
+  static Kind make(const ModelOptions& options, const DataShape& data, const Initializer& init);
+
+  Kind kind_;
 };
 
 }  // namespace qkv
