@@ -41,7 +41,8 @@ int complain(const std::string& message, int exit_status) {
 std::string usage() {
   std::string text =
       "qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n";
-  for (const Verb& verb : verbs()) {
+  for (const auto make_verb : kVerbs) {
+    const Verb verb = make_verb();
     absl::StrAppendFormat(&text, "  %-11s%-10s%s\n", verb.name, verb.argument, verb.summary);
   }
   return text + "\nqkv VERB --help says more.\n";
@@ -99,7 +100,8 @@ int dispatch(int argc, char** argv) {
     return argc > 1 ? 0 : kWrittenWrong;
   }
   Strings names;
-  for (const Verb& verb : verbs()) {
+  for (const auto make_verb : kVerbs) {
+    const Verb verb = make_verb();
     if (verb.name == name) return run_verb(verb, argc - 1, argv + 1);
     names.push_back(verb.name);
   }

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <vector>
-
 #include "cli/verb.h"
 
 namespace qkv {
@@ -16,7 +14,8 @@ Verb bench_verb();
 Verb config_verb();
 Verb info_verb();
 
-// All of them, as `qkv --help` lists them.
-std::vector<Verb> verbs();
+// The list, as `qkv --help` shows it.
+inline constexpr Verb (*kVerbs[])() = {train_verb,     eval_verb,  generate_verb, data_verb,
+                                       gradcheck_verb, bench_verb, config_verb,   info_verb};
 
 }  // namespace qkv

@@ -93,6 +93,13 @@ Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const 
                 {.rounded_weight = head_.rounded_weight});  // [B, T, V]
 }
 
+Tensor Decoder::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
+  if (inputs.size() != 1) {
+    fail(absl::StrCat("transformer: needs one input, tokens [B, T], not ", inputs.size()));
+  }
+  return (*this)(inputs[0], context);
+}
+
 Tensor Decoder::next_logits(std::span<const int64_t> tokens, KeyValueCache* cache) const {
   const NoGrad no_grad;
   const int64_t left_behind = std::ssize(tokens) - data_.max_length;  // by the window

@@ -15,6 +15,8 @@ namespace qkv {
 // stream divided by sqrt(2 num_layers), biases 0 (Radford et al. 2019).
 class Decoder {
  public:
+  static constexpr ModelKind kKind = ModelKind::kDecoder;
+
   // Throws Error on options that do not fit each other.
   Decoder(const ModelOptions& options, const DataShape& data, Initializer init);
 
@@ -22,6 +24,8 @@ class Decoder {
   // With a key/value cache in the context, they follow the tokens that are in it, which count for
   // T.
   Tensor operator()(const Tensor& tokens, ForwardContext& context) const;
+  // The inputs of a batch: tokens alone.
+  Tensor operator()(std::span<const Tensor> inputs, ForwardContext& context) const;
 
   // The logits [V] of the token after `tokens`, of which there must be one; the last max_length of
   // them are read. A `cache`, where given, holds what was read of the first of them, and then of

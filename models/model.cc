@@ -1,38 +1,34 @@
 #include "models/model.h"
 
-#include "absl/strings/str_cat.h"
+#include <optional>
+
 #include "framework/core/error.h"
 
 namespace qkv {
 namespace {
 
-// The inputs of a batch, of which the kind reads `count`.
-void check_count(std::span<const Tensor> inputs, size_t count) {
-  if (inputs.size() == count) return;
-  fail(absl::StrCat("model: reads ", count, " inputs of a batch, not ", inputs.size()));
+template <class... Kinds>
+void make(const ModelOptions& options, const DataShape& data, const Initializer& init,
+          std::optional<std::variant<Kinds...>>& made) {
+  const bool known =
+      ((Kinds::kKind == options.kind && (made.emplace(Kinds(options, data, init)), true)) || ...);
+  if (!known) fail("model: there is no such kind");
 }
 
-Tensor run(const Decoder& decoder, std::span<const Tensor> inputs, ForwardContext& context) {
-  check_count(inputs, 1);
-  return decoder(inputs[0], context);
+template <class Kind>
+Kind make(const ModelOptions& options, const DataShape& data, const Initializer& init) {
+  std::optional<Kind> made;
+  make(options, data, init, made);
+  return *std::move(made);
 }
 
 }  // namespace
 
 Model::Model(const ModelOptions& options, const DataShape& data, const Initializer& init)
-    : kind_(make(options, data, init)) {}
-
-Model::Kind Model::make(const ModelOptions& options, const DataShape& data,
-                        const Initializer& init) {
-  switch (options.kind) {
-    case ModelKind::kDecoder:
-      return Decoder(options, data, init);
-  }
-  fail("model: there is no such kind");
-}
+    : kind_(make<Kind>(options, data, init)) {}
 
 Tensor Model::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
-  return std::visit([&](const auto& kind) { return run(kind, inputs, context); }, kind_);
+  return std::visit([&](const auto& kind) { return kind(inputs, context); }, kind_);
 }
 
 Tensor Model::next_logits(std::span<const int64_t> tokens, KeyValueCache* cache) const {

@@ -14,8 +14,7 @@ class Model {
   // Throws Error on options that do not fit each other.
   Model(const ModelOptions& options, const DataShape& data, const Initializer& init);
 
-  // The inputs of a batch -> logits, one row for each of its targets:
-  //   decoder   tokens [B, T] -> [B, T, V]
+  // The inputs of a batch -> logits, one row for each of its targets.
   Tensor operator()(std::span<const Tensor> inputs, ForwardContext& context) const;
 
   // For generation, token by token: Decoder::next_logits.
@@ -26,7 +25,6 @@ class Model {
 
  private:
   using Kind = std::variant<Decoder>;
-  static Kind make(const ModelOptions& options, const DataShape& data, const Initializer& init);
 
   Kind kind_;
 };

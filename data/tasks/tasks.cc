@@ -8,18 +8,11 @@
 namespace qkv {
 
 const std::vector<TaskKind>& task_kinds() {
-  static const auto& kinds = *new std::vector<TaskKind>{
-      copy_task(),
-      reverse_task(),
-      sort_task(),
-      addition_task(),
-      modular_addition_task(),
-      parity_task(),
-      associative_recall_task(),
-      induction_task(),
-      text_task(),
-      lines_task(),
-  };
+  static const auto& kinds = *new auto([] {
+    std::vector<TaskKind> all;
+    for (const auto task : kTasks) all.push_back(task());
+    return all;
+  }());
   return kinds;
 }
 

@@ -10,18 +10,7 @@
 
 namespace qkv {
 
-// Every task, in the order in which they are listed to people.
-const std::vector<TaskKind>& task_kinds();
-const TaskKind* find_task(const std::string& name);  // nullptr: there is none
-std::vector<std::string> task_names();
-
-// Every mistake that can be seen without opening a file; only the keys that the task reads count.
-std::vector<OptionMistake> find_mistakes(const DataOptions& options);
-
-// An error, in a sentence for the user, when options are wrong or the file cannot be used.
-absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed);
-
-// The list's entries, each documented where it is made.
+// Each is documented where it is made.
 TaskKind copy_task();
 TaskKind reverse_task();
 TaskKind sort_task();
@@ -32,5 +21,27 @@ TaskKind associative_recall_task();
 TaskKind induction_task();
 TaskKind text_task();
 TaskKind lines_task();
+
+// The list, in the order in which people see it.
+inline constexpr TaskKind (*kTasks[])() = {copy_task,
+                                           reverse_task,
+                                           sort_task,
+                                           addition_task,
+                                           modular_addition_task,
+                                           parity_task,
+                                           associative_recall_task,
+                                           induction_task,
+                                           text_task,
+                                           lines_task};
+
+const std::vector<TaskKind>& task_kinds();           // those of the list
+const TaskKind* find_task(const std::string& name);  // nullptr: there is none
+std::vector<std::string> task_names();
+
+// Every mistake that can be seen without opening a file; only the keys that the task reads count.
+std::vector<OptionMistake> find_mistakes(const DataOptions& options);
+
+// An error, in a sentence for the user, when options are wrong or the file cannot be used.
+absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed);
 
 }  // namespace qkv

@@ -1,0 +1,75 @@
+#include "models/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/core/error.h"
+#include "framework/core/storage.h"
+
+namespace qkv {
+namespace {
+
+const DataShape kData = {.vocabulary_size = 7, .max_length = 5};
+
+ModelOptions small(ModelKind kind) {
+  ModelOptions options;
+  options.kind = kind;
+  options.d_model = 8;
+  options.num_heads = 2;
+  options.d_ff = 12;
+  return options;
+}
+
+Initializer numbers() { return {RandomStream(1), DType::f64}; }
+
+TEST(ModelTest, EveryKindThatAConfigCanNameIsMade) {
+  for (const Named<ModelKind>& kind : kNames<ModelKind>) {
+    const Model model(small(kind.value), kData, numbers());
+    EXPECT_GT(parameter_count(parameters(model)), 0) << kind.name;
+    EXPECT_EQ(model.data().max_length, kData.max_length) << kind.name;
+  }
+}
+
+TEST(ModelTest, OfShapesOnlyHasTheSameParametersAndNoNumbers) {
+  for (const Named<ModelKind>& kind : kNames<ModelKind>) {
+    const auto made = parameters(Model(small(kind.value), kData, numbers()));
+    const uint64_t before = allocator_statistics().bytes_in_use;
+    const Model plan(small(kind.value), kData, Initializer::shapes_only(DType::f64));
+    EXPECT_EQ(allocator_statistics().bytes_in_use, before) << kind.name;
+    const auto planned = parameters(plan);
+    ASSERT_EQ(planned.size(), made.size()) << kind.name;
+    for (size_t i = 0; i < made.size(); ++i) {
+      EXPECT_EQ(planned[i].name, made[i].name);
+      EXPECT_EQ(planned[i].tensor.describe(), made[i].tensor.describe()) << made[i].name;
+      EXPECT_FALSE(planned[i].tensor.array().defined()) << made[i].name;
+    }
+  }
+}
+
+TEST(ModelTest, TheLargestModelOfShapesOnlyTakesNoMemory) {
+  ModelOptions huge;
+  huge.num_layers = 100;
+  huge.d_model = huge.d_ff = 1 << 16;
+  huge.position = Position::kSinusoidal;
+  const DataShape data = {.vocabulary_size = 1 << 16, .max_length = 1 << 16};
+  const Model plan(huge, data, Initializer::shapes_only(DType::f32));
+  EXPECT_GT(parameter_count(parameters(plan)), int64_t{100} * 6 * huge.d_model * huge.d_model);
+}
+
+TEST(ModelTest, SaysItWhenABatchHasOtherInputsThanItReads) {
+  const Model model(small(ModelKind::kDecoder), kData, numbers());
+  const std::vector<Tensor> two(2, Tensor(Array::full({1, 3}, DType::i64, 0)));
+  ForwardContext context;
+  try {
+    model(two, context);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "transformer: needs one input, tokens [B, T], not 2");
+  }
+}
+
+}  // namespace
+}  // namespace qkv
