@@ -17,19 +17,6 @@ namespace {
 
 using NodePointer = std::shared_ptr<Node>;
 
-// Every node that `root` depends on, users before what they use.
-std::vector<NodePointer> nodes_in_reverse(const NodePointer& root) {
-  std::vector<NodePointer> nodes = {root};
-  std::unordered_map<const Node*, bool> seen = {{root.get(), true}};
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const Tensor& x : nodes[i]->inputs()) {
-      if (x.node() && seen.emplace(x.node().get(), true).second) nodes.push_back(x.node());
-    }
-  }
-  std::ranges::sort(nodes, std::greater(), [](const NodePointer& node) { return node->id(); });
-  return nodes;
-}
-
 Tensor starting_cotangent(const Tensor& output, const Tensor& cotangent) {
   if (!output.defined()) fail("backward: the output is undefined");
   if (!output.requires_grad()) {
@@ -82,7 +69,7 @@ class BackwardWalk {
   Gradients run(const Tensor& output) {
     pending_[output.node().get()] = starting_cotangent(output, options_.cotangent);
     const RecordGradients record(options_.create_graph);
-    std::vector<NodePointer> nodes = nodes_in_reverse(output.node());
+    std::vector<NodePointer> nodes = nodes_behind(output.node());
     for (NodePointer& node : nodes) {
       visit(node);
       node.reset();

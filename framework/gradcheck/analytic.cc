@@ -1,6 +1,6 @@
 #include "framework/gradcheck/analytic.h"
 
-#include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "framework/autograd/backward.h"
@@ -15,13 +15,9 @@ namespace {
 class Contributions final : public Observer {
  public:
   Contributions(const Tensor& output, const Tensor& leaf) : leaf_(leaf) {
-    std::vector<const Node*> nodes = {output.node().get()};
-    std::unordered_map<const Node*, bool> seen = {{nodes[0], true}};
-    for (size_t n = 0; n < nodes.size(); ++n) {
-      if (nodes[n]->is_leaf()) continue;
-      for (const Tensor& x : nodes[n]->inputs()) {
-        if (x.node() == leaf.node()) users_[&nodes[n]->op()] = nodes[n];
-        if (x.node() && seen.emplace(x.node().get(), true).second) nodes.push_back(x.node().get());
+    for (const std::shared_ptr<Node>& node : nodes_behind(output.node())) {
+      for (const Tensor& x : node->inputs()) {
+        if (x.node() == leaf.node()) users_[&node->op()] = node.get();
       }
     }
   }

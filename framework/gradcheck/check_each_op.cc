@@ -4,7 +4,6 @@
 #include <limits>
 #include <memory>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -84,17 +83,10 @@ std::vector<Tensor> at_infinity(std::span<const Tensor> x, const std::vector<Ten
 }
 
 std::vector<NodePointer> ops_of(const Tensor& y) {  // those that ran first come first
-  std::vector<NodePointer> nodes;
-  if (y.requires_grad() && !y.node()->is_leaf()) nodes.push_back(y.node());
-  std::unordered_set<const Node*> seen = {y.node().get()};
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const Tensor& x : nodes[i]->inputs()) {
-      if (x.node() && !x.node()->is_leaf() && seen.insert(x.node().get()).second) {
-        nodes.push_back(x.node());
-      }
-    }
-  }
-  std::ranges::sort(nodes, {}, [](const NodePointer& node) { return node->id(); });
+  if (!y.requires_grad()) return {};
+  std::vector<NodePointer> nodes = nodes_behind(y.node());
+  std::erase_if(nodes, [](const NodePointer& node) { return node->is_leaf(); });
+  std::ranges::reverse(nodes);
   return nodes;
 }
 

@@ -1,6 +1,9 @@
 #include "framework/graph/node.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,6 +66,18 @@ void Node::release() {
   op_.reset();
   output_ = Array();
   let_go(inputs_);
+}
+
+std::vector<std::shared_ptr<Node>> nodes_behind(const std::shared_ptr<Node>& node) {
+  std::vector<std::shared_ptr<Node>> nodes = {node};
+  std::unordered_set<const Node*> seen = {node.get()};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Tensor& x : nodes[i]->inputs()) {
+      if (x.node() && seen.insert(x.node().get()).second) nodes.push_back(x.node());
+    }
+  }
+  std::ranges::sort(nodes, std::greater(), [](const auto& each) { return each->id(); });
+  return nodes;
 }
 
 const Tensor& Saved::input(size_t i) const {

@@ -43,6 +43,9 @@ class Node {
   std::string scope_;
 };
 
+// A node and every node that it depends on, users before what they use.
+std::vector<std::shared_ptr<Node>> nodes_behind(const std::shared_ptr<Node>& node);
+
 // What an op's backward may read.
 class Saved {
  public:
