@@ -3,36 +3,21 @@
 
 #include <numbers>
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/unary.h"
 
 namespace qkv {
 namespace {
 
-class Erf final : public Op {
- public:
-  std::string_view name() const override { return "erf"; }
-
-  Array forward(const Inputs& x) override {
-    Array y(x[0].shape(), x[0].dtype());
-    kernels::unary(kernels::Unary::erf, x[0], y);
-    return y;
-  }
-
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    const Tensor& x = saved.input(0);
-    return {2.0 * std::numbers::inv_sqrtpi * (exp(-(x * x)) * dy)};
-  }
-};
+Tensor gradient(const Tensor& x, const Tensor& dy) {
+  return 2.0 * std::numbers::inv_sqrtpi * (exp(-(x * x)) * dy);
+}
 
 }  // namespace
 
 Tensor erf(const Tensor& x) {
-  check_floating("erf", {"x", x});
-  return apply<Erf>({x});
+  return unary_op("erf", kernels::Unary::erf, x, {.of_input = gradient});
 }
 
 OpExamples erf_examples() {

@@ -1,36 +1,15 @@
 //   y = exp(x)                         x, y, dy, dx: one shape
 //   dx = y dy
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/unary.h"
 
 namespace qkv {
-namespace {
-
-class Exp final : public Op {
- public:
-  std::string_view name() const override { return "exp"; }
-  Saves saves() const override { return Saves::kOutput; }
-
-  Array forward(const Inputs& x) override {
-    Array y(x[0].shape(), x[0].dtype());
-    kernels::unary(kernels::Unary::exp, x[0], y);
-    return y;
-  }
-
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {saved.output() * dy};
-  }
-};
-
-}  // namespace
 
 Tensor exp(const Tensor& x) {
-  check_floating("exp", {"x", x});
-  return apply<Exp>({x});
+  return unary_op("exp", kernels::Unary::exp, x,
+                  {.of_output = [](const Tensor& y, const Tensor& dy) { return y * dy; }});
 }
 
 OpExamples exp_examples() {

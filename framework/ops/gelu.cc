@@ -9,12 +9,9 @@
 
 #include <numbers>
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/bf16.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/unary.h"
 
 namespace qkv {
 namespace {
@@ -28,53 +25,25 @@ Tensor normal_cdf(const Tensor& x) { return 0.5 * (1.0 + erf(x / kSqrt2)); }
 Tensor normal_density(const Tensor& x) { return kInvSqrtPi / kSqrt2 * exp(-0.5 * (x * x)); }
 Tensor tanh_of_cubic(const Tensor& x) { return tanh(kSqrt2OverPi * (x + kCubic * (x * x * x))); }
 
-Tensor gelu_composed(const Tensor& x, GeluForm form) {
-  if (form == GeluForm::kErf) return x * normal_cdf(x);
-  return 0.5 * x * (1.0 + tanh_of_cubic(x));
-}
+Tensor erf_form(const Tensor& x) { return x * normal_cdf(x); }
+Tensor erf_derivative(const Tensor& x) { return normal_cdf(x) + x * normal_density(x); }
 
-Tensor derivative_composed(const Tensor& x, GeluForm form) {
-  if (form == GeluForm::kErf) return normal_cdf(x) + x * normal_density(x);
+Tensor tanh_form(const Tensor& x) { return 0.5 * x * (1.0 + tanh_of_cubic(x)); }
+Tensor tanh_derivative(const Tensor& x) {
   const Tensor t = tanh_of_cubic(x);
   const Tensor du = kSqrt2OverPi * (1.0 + 3.0 * kCubic * (x * x));
   return 0.5 * (1.0 + t + x * (1.0 - t * t) * du);
 }
 
-class Gelu final : public Op {
- public:
-  explicit Gelu(GeluForm form) : form_(form) {}
-  std::string_view name() const override { return "gelu"; }
-
-  Array forward(const Inputs& x) override {
-    Array y(x[0].shape(), x[0].dtype());
-    kernels::unary(kernel(), x[0], y);
-    return y;
-  }
-
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    const Tensor& x = saved.input(0);
-    if (!may_fuse({x, dy})) {
-      return {cast(derivative_composed(widened(x), form_) * widened(dy), x.dtype())};
-    }
-    Array dx(x.shape(), x.dtype());
-    kernels::unary_backward(kernel(), x.array(), dy.array(), dx);
-    return {Tensor(dx)};
-  }
-
- private:
-  kernels::Unary kernel() const {
-    return form_ == GeluForm::kErf ? kernels::Unary::gelu_erf : kernels::Unary::gelu_tanh;
-  }
-
-  GeluForm form_;
-};
-
 }  // namespace
 
 Tensor gelu(const Tensor& x, GeluForm form) {
-  check_floating_or_bf16("gelu", {"x", x});
-  if (composed_only()) return cast(gelu_composed(widened(x), form), x.dtype());
-  return apply<Gelu>({x}, form);
+  if (form == GeluForm::kErf) {
+    return fused_unary_op("gelu", kernels::Unary::gelu_erf, x,
+                          {.value = erf_form, .derivative = erf_derivative});
+  }
+  return fused_unary_op("gelu", kernels::Unary::gelu_tanh, x,
+                        {.value = tanh_form, .derivative = tanh_derivative});
 }
 
 OpExamples gelu_examples() {

@@ -3,35 +3,19 @@
 //
 // As IEEE has it: log(0) is -inf with an infinite derivative, and a negative x gives NaN.
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/unary.h"
 
 namespace qkv {
 namespace {
 
-class Log final : public Op {
- public:
-  std::string_view name() const override { return "log"; }
-
-  Array forward(const Inputs& x) override {
-    Array y(x[0].shape(), x[0].dtype());
-    kernels::unary(kernels::Unary::log, x[0], y);
-    return y;
-  }
-
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {dy / saved.input(0)};
-  }
-};
+Tensor gradient(const Tensor& x, const Tensor& dy) { return dy / x; }
 
 }  // namespace
 
 Tensor log(const Tensor& x) {
-  check_floating("log", {"x", x});
-  return apply<Log>({x});
+  return unary_op("log", kernels::Unary::log, x, {.of_input = gradient});
 }
 
 OpExamples log_examples() {

@@ -1,34 +1,15 @@
 //   y = -x                             x, y, dy, dx: one shape
 //   dx = -dy
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/unary.h"
 
 namespace qkv {
-namespace {
-
-class Neg final : public Op {
- public:
-  std::string_view name() const override { return "neg"; }
-  Saves saves() const override { return Saves::kNothing; }
-
-  Array forward(const Inputs& x) override {
-    Array y(x[0].shape(), x[0].dtype());
-    kernels::unary(kernels::Unary::neg, x[0], y);
-    return y;
-  }
-
-  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {-dy}; }
-};
-
-}  // namespace
 
 Tensor neg(const Tensor& x) {
-  check_floating("neg", {"x", x});
-  return apply<Neg>({x});
+  return unary_op("neg", kernels::Unary::neg, x,
+                  {.of_neither = [](const Tensor& dy) { return -dy; }});
 }
 
 OpExamples neg_examples() {

@@ -3,37 +3,16 @@
 //
 // As IEEE has it: rsqrt(0) is inf, and a negative x gives NaN.
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/unary.h"
 
 namespace qkv {
-namespace {
-
-class Rsqrt final : public Op {
- public:
-  std::string_view name() const override { return "rsqrt"; }
-  Saves saves() const override { return Saves::kOutput; }
-
-  Array forward(const Inputs& x) override {
-    Array y(x[0].shape(), x[0].dtype());
-    kernels::unary(kernels::Unary::rsqrt, x[0], y);
-    return y;
-  }
-
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    const Tensor y = saved.output();
-    return {-0.5 * (y * y * y * dy)};
-  }
-};
-
-}  // namespace
 
 Tensor rsqrt(const Tensor& x) {
-  check_floating("rsqrt", {"x", x});
-  return apply<Rsqrt>({x});
+  return unary_op(
+      "rsqrt", kernels::Unary::rsqrt, x,
+      {.of_output = [](const Tensor& y, const Tensor& dy) { return -0.5 * (y * y * y * dy); }});
 }
 
 OpExamples rsqrt_examples() {

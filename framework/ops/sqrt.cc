@@ -3,36 +3,15 @@
 //
 // As IEEE has it: the derivative at 0 is infinite, and a negative x gives NaN.
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/unary.h"
 
 namespace qkv {
-namespace {
-
-class Sqrt final : public Op {
- public:
-  std::string_view name() const override { return "sqrt"; }
-  Saves saves() const override { return Saves::kOutput; }
-
-  Array forward(const Inputs& x) override {
-    Array y(x[0].shape(), x[0].dtype());
-    kernels::unary(kernels::Unary::sqrt, x[0], y);
-    return y;
-  }
-
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return {0.5 * dy / saved.output()};
-  }
-};
-
-}  // namespace
 
 Tensor sqrt(const Tensor& x) {
-  check_floating("sqrt", {"x", x});
-  return apply<Sqrt>({x});
+  return unary_op("sqrt", kernels::Unary::sqrt, x,
+                  {.of_output = [](const Tensor& y, const Tensor& dy) { return 0.5 * dy / y; }});
 }
 
 OpExamples sqrt_examples() {

@@ -1,0 +1,81 @@
+#include "framework/ops/unary.h"
+
+#include "framework/graph/node.h"
+#include "framework/ops/bf16.h"
+#include "framework/ops/check.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+Array computed(kernels::Unary kernel, const Array& x) {
+  Array y(x.shape(), x.dtype());
+  kernels::unary(kernel, x, y);
+  return y;
+}
+
+class UnaryOp final : public Op {
+ public:
+  UnaryOp(std::string_view name, kernels::Unary kernel, const UnaryGradient& gradient)
+      : name_(name), kernel_(kernel), gradient_(gradient) {}
+  std::string_view name() const override { return name_; }
+
+  Saves saves() const override {
+    if (gradient_.of_input) return Saves::kInputs;
+    return gradient_.of_output ? Saves::kOutput : Saves::kNothing;
+  }
+
+  Array forward(const Inputs& x) override { return computed(kernel_, x[0]); }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    if (gradient_.of_input) return {gradient_.of_input(saved.input(0), dy)};
+    if (gradient_.of_output) return {gradient_.of_output(saved.output(), dy)};
+    return {gradient_.of_neither(dy)};
+  }
+
+ private:
+  std::string_view name_;
+  kernels::Unary kernel_;
+  UnaryGradient gradient_;
+};
+
+class FusedUnaryOp final : public Op {
+ public:
+  FusedUnaryOp(std::string_view name, kernels::Unary kernel, const ComposedUnary& composed)
+      : name_(name), kernel_(kernel), derivative_(composed.derivative) {}
+  std::string_view name() const override { return name_; }
+
+  Array forward(const Inputs& x) override { return computed(kernel_, x[0]); }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    const Tensor& x = saved.input(0);
+    if (!may_fuse({x, dy})) {
+      return {cast(derivative_(widened(x)) * widened(dy), x.dtype())};
+    }
+    Array dx(x.shape(), x.dtype());
+    kernels::unary_backward(kernel_, x.array(), dy.array(), dx);
+    return {Tensor(dx)};
+  }
+
+ private:
+  std::string_view name_;
+  kernels::Unary kernel_;
+  std::function<Tensor(const Tensor&)> derivative_;
+};
+
+}  // namespace
+
+Tensor unary_op(std::string_view name, kernels::Unary kernel, const Tensor& x,
+                const UnaryGradient& gradient) {
+  check_floating(name, {"x", x});
+  return apply<UnaryOp>({x}, name, kernel, gradient);
+}
+
+Tensor fused_unary_op(std::string_view name, kernels::Unary kernel, const Tensor& x,
+                      const ComposedUnary& composed) {
+  check_floating_or_bf16(name, {"x", x});
+  if (composed_only()) return cast(composed.value(widened(x)), x.dtype());
+  return apply<FusedUnaryOp>({x}, name, kernel, composed);
+}
+
+}  // namespace qkv
