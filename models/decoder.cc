@@ -75,7 +75,7 @@ Tensor Decoder::embed(const Tensor& tokens, int64_t first, ForwardContext& conte
 }
 
 Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const {
-  const int64_t first = context.cache ? context.cache->length() : 0;  // position of the first token
+  const int64_t first = context.first_position;
   if (tokens.rank() != 2 || first + tokens.dim(1) > data_.max_length) {
     fail(absl::StrCat("transformer: needs tokens [B, T] with T at most ", data_.max_length,
                       ": tokens ", tokens.describe(),
@@ -87,10 +87,7 @@ Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const 
     x = blocks_[i](x, {.causal = true, .padding = Tensor()}, context);
   }
   if (pre_norm_) x = final_norm_(x);
-  const Scope scope(head_.name());
-  const Tensor& weight = tied_ ? token_embedding_.weight : head_.weight;
-  return linear(head_.operand(x), weight, head_.bias,
-                {.rounded_weight = head_.rounded_weight});  // [B, T, V]
+  return head_(x, tied_ ? token_embedding_.weight : head_.weight);  // [B, T, V]
 }
 
 Tensor Decoder::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
@@ -106,6 +103,7 @@ Tensor Decoder::next_logits(std::span<const int64_t> tokens, KeyValueCache* cach
   ForwardContext context;
   if (left_behind <= 0) context.cache = cache;
   const int64_t first = context.cache ? cache->length() : std::max<int64_t>(0, left_behind);
+  if (context.cache) context.first_position = first;
   const std::span<const int64_t> unread = tokens.subspan(static_cast<size_t>(first));
   const int64_t length = std::ssize(unread);
   const Tensor logits = (*this)(Tensor(Array::of({1, length}, unread)), context);  // [1, T, V]

@@ -21,8 +21,8 @@ class Decoder {
   Decoder(const ModelOptions& options, const DataShape& data, Initializer init);
 
   // tokens i64 [B, T], T at most max_length -> logits [B, T, V]
-  // With a key/value cache in the context, they follow the tokens that are in it, which count for
-  // T.
+  // They stand at the context's first position and after it, and what is before them counts for T:
+  // with a key/value cache, the tokens that are in it.
   Tensor operator()(const Tensor& tokens, ForwardContext& context) const;
   // The inputs of a batch: tokens alone.
   Tensor operator()(std::span<const Tensor> inputs, ForwardContext& context) const;

@@ -20,6 +20,8 @@ class Storage {
   explicit operator bool() const { return block_ != nullptr; }
   bool is_shared() const { return block_.use_count() > 1; }
 
+  class Weak;  // remembers the memory without keeping it
+
   // Counts the writes in place since creation. Backward compares it, so that a tensor changed
   // between its use and the backward walk is an error and not a wrong gradient.
   uint64_t version() const { return block_ ? block_->version : 0; }
@@ -40,6 +42,20 @@ class Storage {
   };
 
   std::shared_ptr<Block> block_;
+};
+
+class Storage::Weak {
+ public:
+  Weak() = default;
+  explicit Weak(const Storage& storage) : block_(storage.block_) {}
+  Storage lock() const {  // empty where nobody has kept it
+    Storage storage;
+    storage.block_ = block_.lock();
+    return storage;
+  }
+
+ private:
+  std::weak_ptr<Block> block_;
 };
 
 // While one lives, its thread keeps what it lets go and hands it out again, without a lock: for

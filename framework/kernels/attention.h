@@ -1,31 +1,45 @@
 #pragma once
 
 #include "framework/core/array.h"
+#include "framework/core/random.h"
+#include "framework/kernels/key_range.h"
 
 namespace qkv::kernels {
 
 // Scaled dot-product attention of every head h of every sequence b, without ever holding all
-// scores: they are made and used block by block (Dao et al. 2022, "FlashAttention").
+// scores: they are made and used block by block (Dao et al. 2022, "FlashAttention"), and those that
+// the rule hides from all queries of a vector are not made.
 //
-//   S = scale Q Kᵀ, -inf where hidden;  P = softmax(S);  O = P V        query, output [B, Tq, H, D]
-//                                                                       key, value [B, Tk, H, D]
-// A causal query i does not see a key j > i + Tk - Tq; nobody sees keys where `padding` (boolean
-// [B, Tk], or nullptr) is true. A query that sees nothing gets zeros.
-struct AttentionMasks {
-  bool causal;
-  const Array* padding;
+//   S = scale Q Kᵀ + bias, -inf where hidden                   query, output [B, Tq, H, D]
+//   P = softmax(S);  O = dropout(P) V                          key, value    [B, Tk, H, D]
+//
+// A query that sees nothing gets zeros.
+struct AttentionArguments {
+  KeyRule rule = {};
+  const Array* padding = nullptr;  // boolean [B, Tk], true at keys that nobody sees
+  const Array* bias = nullptr;     // of the computed type; broadcasts to [B, H, Tq, Tk]
+  double scale = 1.0;
+  // Of P: element i of [B, H, Tq, Tk] is kept where kernels::dropout keeps element i.
+  double dropout = 0.0;
+  RandomStream stream{0};
 };
 
 // bf16 arrays are computed with as f32; log_sum_exp is f32 then.
 // log_sum_exp [B, H, Tq] receives log(sum_j exp(S[i, j])), 0 for a query that sees nothing.
 void attention(const Array& query, const Array& key, const Array& value,
-               const AttentionMasks& masks, double scale, Array& output, Array& log_sum_exp);
+               const AttentionArguments& arguments, Array& output, Array& log_sum_exp);
 
-//   P = exp(S - log_sum_exp);  dV = Pᵀ dO;  dS = P (dO Vᵀ - sum_D(dO O))
-//   dQ = scale dS K;  dK = scale dSᵀ Q
+struct AttentionGradients {
+  Array &query, &key, &value;
+  Array* bias = nullptr;  // of the bias's shape; nullptr: not asked for
+};
+
+// With M = 1 / (1 - p) where dropout keeps a weight, else 0 (without it 1 everywhere):
+//   P = exp(S - log_sum_exp);  dV = (M P)ᵀ dO;  dS = P (M dO Vᵀ - sum_D(dO O))
+//   dQ = scale dS K;  dK = scale dSᵀ Q;  dbias = dS, summed over what it was broadcast to
 void attention_backward(const Array& query, const Array& key, const Array& value,
-                        const AttentionMasks& masks, double scale, const Array& output,
-                        const Array& log_sum_exp, const Array& doutput, Array& dquery, Array& dkey,
-                        Array& dvalue);
+                        const AttentionArguments& arguments, const Array& output,
+                        const Array& log_sum_exp, const Array& doutput,
+                        const AttentionGradients& gradients);
 
 }  // namespace qkv::kernels

@@ -1,28 +1,14 @@
 #pragma once
 
 #include "framework/nn/dropout.h"
+#include "framework/nn/key_value_cache.h"
 #include "framework/nn/linear.h"
+#include "framework/ops/ops.h"
 
 namespace qkv {
 
-// Which keys a query may not see.
-struct AttentionMask {
-  bool causal = false;  // those after it; where Tq < Tk, the last query stands at the last key
-  Tensor padding;       // boolean [B, Tk], true at padding; undefined: none
-};
-
-// boolean [Tq, Tk], true where key j comes after query i.
-Tensor causal_mask(int64_t query_length, int64_t key_length);
-
-// Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(D)) V                          Vaswani et al. 2017
-//   query [B, H, Tq, D], key and value [B, H, Tk, D] -> [B, H, Tq, D]
-// Without `scale_scores` nothing is divided. The context's trace is told "scores" before the mask,
-// "masked_scores", "weights", "dropped_weights" and "heads".
-Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                                    const AttentionMask& mask, bool scale_scores,
-                                    const Dropout& dropout, ForwardContext& context);
-
 // Every head attends in a projection of its own; their results, side by side, are projected back.
+//   Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(D)) V                        Vaswani et al. 2017
 struct MultiHeadAttention {
   // C -> C: the rows of head h are h D … h D + D - 1
   Child<"query", Linear> query;
@@ -35,13 +21,22 @@ struct MultiHeadAttention {
   Dropout output_dropout;
 
   // Self-attention: queries, keys and values from one sequence.   x [B, T, C] -> [B, T, C]
-  // With a key/value cache in the context, x goes on from the tokens that are in it.
+  // With a key/value cache in the context, x goes on from the tokens that are in it, and stands at
+  // the context's first position.
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
   // Attention of one sequence to another.   x [B, Tq, C], source [B, Tk, C] -> [B, Tq, C]
+  // With a cache, the source is read in the first pass only.
   Tensor operator()(const Tensor& x, const Tensor& source, const AttentionMask& mask,
                     ForwardContext& context) const;
 
   void visit(Visitor& v);
+
+ private:
+  KeysAndValues keys_and_values(const Tensor& source) const;
+  // The context's trace is told q, k and v [B, T, H, D], the steps of scaled_dot_product_attention,
+  // and "concatenated".
+  Tensor attend(const Tensor& x, const KeysAndValues& source, const AttentionMask& mask,
+                ForwardContext& context) const;
 };
 
 }  // namespace qkv

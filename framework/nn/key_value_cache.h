@@ -1,31 +1,37 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <functional>
+#include <map>
+#include <string>
 
 #include "framework/graph/tensor.h"
 
 namespace qkv {
 
-// The keys and values of the tokens that a causal model has read so far. They don't depend on the
-// tokens after them, so that one more token costs one position, and not all of them again. Give it
-// to every pass in ForwardContext, under NoGrad, with the tokens that are new. It belongs to one
-// model and to one batch of sequences.
+struct KeysAndValues {
+  Tensor keys, values;  // [B, T, C]
+};
+
+// The keys and values of the tokens that a causal model has read so far, and of the source that it
+// attends to. They don't depend on the tokens to come, so that one more token costs one position,
+// and not all of them again. Give it to every pass in ForwardContext, under NoGrad, with the tokens
+// that are new and the position of the first. It belongs to one model and to one batch of
+// sequences. A layer is known by its path: "blocks.0.attention".
 class KeyValueCache {
  public:
-  int64_t length() const { return layers_.empty() ? 0 : layers_[0].key.dim(1); }  // tokens read
+  int64_t length() const;  // tokens read: the position of the next
 
-  // Takes the key and value [B, T, C] of new tokens in attention layer number `layer`, counted in
-  // the order of the pass, and gives back those of all tokens, the first ones first.
-  void extend(size_t layer, Tensor& key, Tensor& value);
+  // Of self-attention: takes those of new tokens, which stand at `first_position` and after it, and
+  // gives back those of all tokens from position 0 on. Throws Error where tokens are left out.
+  KeysAndValues extend(const std::string& layer, int64_t first_position,
+                       const KeysAndValues& of_new);
+
+  // Of cross-attention: those of the source, which `make` makes in the first pass, and no other.
+  KeysAndValues of_source(const std::string& layer, const std::function<KeysAndValues()>& make);
 
  private:
-  struct Layer {
-    Tensor key, value;  // [B, tokens read, C]
-  };
-
-  std::vector<Layer> layers_;
+  std::map<std::string, KeysAndValues> read_, sources_;
 };
 
 }  // namespace qkv

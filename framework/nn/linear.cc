@@ -11,13 +11,11 @@ Linear::Linear(Initializer& init, int64_t in_features, int64_t out_features, boo
       rounded_weight(make_rounded_weight(init)),
       rounds_result(rounds_result) {}
 
-Tensor Linear::operator()(const Tensor& x) const {
-  return linear(operand(x), weight, bias,
-                {.bf16_result = rounds_result && rounded_weight != nullptr,
-                 .rounded_weight = rounded_weight});
+Tensor Linear::operator()(const Tensor& x, const Tensor& other_weight) const {
+  if (!rounded_weight) return linear(x, other_weight, bias);
+  return linear(rounded_operand(x), other_weight, bias,
+                {.bf16_result = rounds_result, .rounded_weight = rounded_weight});
 }
-
-Tensor Linear::operand(const Tensor& x) const { return rounded_weight ? cast(x, DType::bf16) : x; }
 
 void Linear::visit(Visitor& v) {
   v.parameter("weight", weight);

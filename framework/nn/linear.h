@@ -21,9 +21,9 @@ struct Linear {
   Linear(Initializer& init, int64_t in_features, int64_t out_features, bool with_bias,
          double standard_deviation, bool rounds_result = false);
 
-  Tensor operator()(const Tensor& x) const;
-  // x as it is multiplied: in bf16, where products are. For an x that several layers multiply.
-  Tensor operand(const Tensor& x) const;
+  Tensor operator()(const Tensor& x) const { return (*this)(x, weight); }
+  // With another's weight: a head that is tied to the token embedding.
+  Tensor operator()(const Tensor& x, const Tensor& other_weight) const;
   void visit(Visitor& v);
 };
 

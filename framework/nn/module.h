@@ -140,8 +140,8 @@ struct ForwardContext {
   bool training = false;   // dropout is active
   RandomStream random{0};  // of this pass: give every step its own
   uint64_t streams_taken = 0;
+  int64_t first_position = 0;      // of these tokens in their sequence
   KeyValueCache* cache = nullptr;  // of the tokens before these (framework/nn/key_value_cache.h)
-  size_t layers_cached = 0;
 
   Trace* trace = nullptr;  // for whoever wants to see what is computed
 

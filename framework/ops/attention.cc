@@ -1,19 +1,20 @@
 // For each head h of each sequence b, with D numbers a head:
-//   S = scale Q Kᵀ, -inf where the mask hides a key      Q, dQ, O, dO: [B, Tq, H, D]
-//   P = softmax(S) over the keys                         K, V, dK, dV: [B, Tk, H, D]
-//   O = P V                                              S, P, dS, dP: [B, H, Tq, Tk]
+//   S = scale Q Kᵀ + bias, -inf where a key is hidden      Q, dQ, O, dO: [B, Tq, H, D]
+//   P = softmax(S) over the keys                           K, V, dK, dV: [B, Tk, H, D]
+//   O = M P V                                              S, P, M, dS, dP: [B, H, Tq, Tk]
+// where M is that of dropout, 1 / (1 - p) or 0 for each weight, and 1 without.
 //
-//   dV = Pᵀ dO,  dP = dO Vᵀ,  dS = P (dP - sum(P dP)) over the keys
-//   dQ = scale dS K,  dK = scale dSᵀ Q
+//   dV = (M P)ᵀ dO,  dP = M dO Vᵀ,  dS = P (dP - sum(P dP)) over the keys
+//   dQ = scale dS K,  dK = scale dSᵀ Q,  dbias = dS, summed over what it was broadcast to
 //
 // Vaswani et al., "Attention is all you need", 2017. The kernels never hold S or P whole, so that
 // memory grows with the length and not with its square: backward makes P again, block by block,
 // from S and the logarithm of each row's sum, and takes sum(P dP) as sum(dO O) over D. Dao et al.,
-// "FlashAttention", 2022.
+// "FlashAttention", 2022. M is a function of the stream, and is made again as well.
 
 #include "framework/kernels/attention.h"
 
-#include <limits>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,53 +25,42 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
 
 Tensor turned(const Tensor& x) { return transpose(x, 1, 2); }  // [B, T, H, D] <-> [B, H, T, D]
 
-// boolean [B or 1, 1, Tq, Tk], true where a query does not see a key
-Tensor hidden_keys(const AttentionOptions& options, int64_t tq, int64_t tk) {
-  const bool* padding = options.padding.defined() ? options.padding.array().data<bool>() : nullptr;
-  Array mask({padding ? options.padding.dim(0) : 1, 1, tq, tk}, DType::boolean);
-  if (mask.size() == 0) return Tensor(mask);
-  bool* hidden = mask.mutable_data<bool>();
-  for (int64_t b = 0; b < mask.shape()[0]; ++b) {
-    for (int64_t i = 0; i < tq; ++i) {
-      for (int64_t j = 0; j < tk; ++j) {
-        *hidden++ = (options.causal && j > i + tk - tq) || (padding && padding[b * tk + j]);
-      }
-    }
-  }
-  return Tensor(mask);
-}
-
-Tensor weights_composed(const Tensor& query, const Tensor& key, const AttentionOptions& options) {
-  const Tensor scores =
-      scale(matmul(turned(query), turned(key), {.transpose_b = true}), options.scale);
-  const Tensor hidden = hidden_keys(options, query.dim(1), key.dim(1));
-  return softmax(masked_fill(scores, hidden, -std::numeric_limits<double>::infinity()));
-}
-
 Tensor attention_composed(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options) {
-  return turned(matmul(weights_composed(query, key, options), turned(value)));
+  return turned(scaled_dot_product_attention(turned(query), turned(key), turned(value), options));
 }
 
 std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionOptions& options, const Tensor& doutput) {
-  const Tensor p = weights_composed(query, key, options);                           // P
-  const Tensor dp = matmul(turned(doutput), turned(value), {.transpose_b = true});  // dO Vᵀ
-  const Tensor ds = scale(p * (dp - sum(p * dp, -1, /*keep_axis=*/true)), options.scale);
-  return {turned(matmul(ds, turned(key))), turned(matmul(ds, turned(query), {.transpose_a = true})),
-          turned(matmul(p, turned(doutput), {.transpose_a = true}))};
+  const auto dropped = [&](const Tensor& x) {  // M x
+    return options.dropout > 0 ? dropout(x, options.dropout, options.stream) : x;
+  };
+  const Tensor q = turned(query), k = turned(key), v = turned(value), d = turned(doutput);
+  const Tensor p = attention_weights(q, k, options);                 // P
+  const Tensor dp = dropped(matmul(d, v, {.transpose_b = true}));    // M dO Vᵀ
+  const Tensor ds = p * (dp - sum(p * dp, -1, /*keep_axis=*/true));  // dS
+  const Tensor dproduct = scale(ds, options.scale);                  // of Q Kᵀ
+  std::vector<Tensor> gradients = {turned(matmul(dproduct, k)),
+                                   turned(matmul(dproduct, q, {.transpose_a = true})),
+                                   turned(matmul(dropped(p), d, {.transpose_a = true}))};
+  const Tensor& bias = options.mask.bias;
+  if (bias.defined()) gradients.push_back(sum_to(ds, bias.shape()));
+  return gradients;
 }
 
 class Attention final : public Op {
  public:
   explicit Attention(const AttentionOptions& options)
-      : options_(options), padding_(options.padding.array()) {}
+      : options_(options), padding_(options.mask.padding.array()) {
+    options_.mask.bias = Tensor();  // it is an input
+  }
   std::string_view name() const override { return "attention"; }
   Saves saves() const override { return Saves::kInputsAndOutput; }
 
@@ -78,24 +68,35 @@ class Attention final : public Op {
     const Shape& s = x[0].shape();
     Array output(s, x[0].dtype());
     log_sum_exp_ = Array({s[0], s[2], s[1]}, computed_dtype(x[0].dtype()));
-    kernels::attention(x[0], x[1], x[2], masks(), options_.scale, output, log_sum_exp_);
+    kernels::attention(x[0], x[1], x[2], arguments(s, x[1].shape(), x.size() > 3 ? &x[3] : nullptr),
+                       output, log_sum_exp_);
     return output;
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& doutput) const override {
     const Tensor &query = saved.input(0), &key = saved.input(1), &value = saved.input(2);
-    if (!may_fuse({query, key, value, doutput})) {
+    const Tensor bias = saved.size() > 3 ? saved.input(3) : Tensor();
+    const bool may_fuse_all = bias.defined() ? may_fuse({query, key, value, bias, doutput})
+                                             : may_fuse({query, key, value, doutput});
+    if (!may_fuse_all) {
+      AttentionOptions options = options_;
+      options.mask.bias = bias;
       std::vector<Tensor> gradients = backward_composed(widened(query), widened(key),
-                                                        widened(value), options_, widened(doutput));
-      for (Tensor& gradient : gradients) gradient = cast(gradient, query.dtype());
+                                                        widened(value), options, widened(doutput));
+      for (size_t i = 0; i < 3; ++i) gradients[i] = cast(gradients[i], query.dtype());
       return gradients;
     }
     Array dquery(query.shape(), query.dtype()), dkey(key.shape(), key.dtype()),
-        dvalue(value.shape(), value.dtype());
-    kernels::attention_backward(query.array(), key.array(), value.array(), masks(), options_.scale,
-                                saved.output().array(), log_sum_exp_, doutput.array(), dquery, dkey,
-                                dvalue);
-    return {Tensor(dquery), Tensor(dkey), Tensor(dvalue)};
+        dvalue(value.shape(), value.dtype()), dbias;
+    if (bias.defined() && saved.needs(3)) dbias = Array(bias.shape(), bias.dtype());
+    kernels::attention_backward(
+        query.array(), key.array(), value.array(),
+        arguments(query.shape(), key.shape(), bias.defined() ? &bias.array() : nullptr),
+        saved.output().array(), log_sum_exp_, doutput.array(),
+        {dquery, dkey, dvalue, dbias.defined() ? &dbias : nullptr});
+    std::vector<Tensor> gradients = {Tensor(dquery), Tensor(dkey), Tensor(dvalue)};
+    if (bias.defined()) gradients.emplace_back(dbias);
+    return gradients;
   }
 
   std::vector<Kept> kept() override {
@@ -105,14 +106,32 @@ class Attention final : public Op {
   }
 
  private:
-  kernels::AttentionMasks masks() const {
-    return {options_.causal, padding_.defined() ? &padding_ : nullptr};
+  kernels::AttentionArguments arguments(const Shape& query, const Shape& key,
+                                        const Array* bias) const {
+    return {.rule = key_rule(options_.mask, query[1], key[1]),
+            .padding = padding_.defined() ? &padding_ : nullptr,
+            .bias = bias,
+            .scale = options_.scale,
+            .dropout = options_.dropout,
+            .stream = options_.stream};
   }
 
   AttentionOptions options_;
   Array padding_;      // [B, Tk], undefined: none
   Array log_sum_exp_;  // [B, H, Tq]
 };
+
+void check_bias(const Tensor& query, const Tensor& key, const Tensor& bias) {
+  check_dtype("attention", {"bias", bias}, computed_dtype(query.dtype()));
+  const Shape scores{query.dim(0), query.dim(2), query.dim(1), key.dim(1)};
+  bool fits = bias.rank() <= scores.rank();
+  for (int axis = 1; fits && axis <= bias.rank(); ++axis) {
+    fits = bias.dim(-axis) == 1 || bias.dim(-axis) == scores[-axis];
+  }
+  if (fits) return;
+  fail(absl::StrCat("attention: bias must broadcast to the scores, ", scores.to_string(), ": ",
+                    describe({{"query", query}, {"key", key}, {"bias", bias}})));
+}
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                      const AttentionOptions& options) {
@@ -130,12 +149,16 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
   }
   // As many scores as are counted must be countable, though no array holds them.
   Shape({query.dim(0), query.dim(2), query.dim(1), key.dim(1)}, "attention");
-  if (!options.padding.defined()) return;
-  check_dtype("attention", {"padding", options.padding}, DType::boolean);
-  if (options.padding.shape() != Shape{key.dim(0), key.dim(1)}) {
+  key_rule(options.mask, query.dim(1), key.dim(1));
+  check_dropout("attention", options.dropout, {"query", query});
+  if (options.mask.bias.defined()) check_bias(query, key, options.mask.bias);
+  const Tensor& padding = options.mask.padding;
+  if (!padding.defined()) return;
+  check_dtype("attention", {"padding", padding}, DType::boolean);
+  if (padding.shape() != Shape{key.dim(0), key.dim(1)}) {
     fail(absl::StrCat("attention: padding must be [", key.dim(0), ", ", key.dim(1),
                       "], one for each key: ", describe({{"key", key}}), ", ",
-                      describe({{"padding", options.padding}})));
+                      describe({{"padding", padding}})));
   }
 }
 
@@ -148,66 +171,103 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     const Tensor output = attention_composed(widened(query), widened(key), widened(value), options);
     return cast(output, query.dtype());
   }
-  return apply<Attention>({query, key, value}, options);
+  std::vector<Tensor> inputs = {query, key, value};
+  if (options.mask.bias.defined()) inputs.push_back(options.mask.bias);
+  return apply<Attention>(std::move(inputs), options);
 }
 
 OpExamples attention_examples() {
   const auto normal = [](Shape shape) { return ExampleInput{Fill::kNormal, shape}; };
-  const auto f = [](bool causal, double scale) {
+  const auto f = [](const AttentionOptions& options) {
+    return [=](std::span<const Tensor> x) { return attention(x[0], x[1], x[2], options); };
+  };
+  const auto padded = [](std::span<const Tensor> x) {
+    return attention(x[0], x[1], x[2], {.mask = {.padding = x[3]}, .scale = 0.6});
+  };
+  const auto biased = [](const AttentionOptions& options) {
     return [=](std::span<const Tensor> x) {
-      return attention(
-          x[0], x[1], x[2],
-          {.causal = causal, .padding = x.size() > 3 ? x[3] : Tensor(), .scale = scale});
+      AttentionOptions all = options;
+      all.mask.bias = x[3];
+      if (x.size() > 4) all.mask.padding = x[4];
+      return attention(x[0], x[1], x[2], all);
     };
   };
-  const auto misuse = [](Shape query, Shape key, Shape value, const Tensor& padding) {
-    return [=] {
-      attention(zeros(query), zeros(key), zeros(value),
-                {.causal = false, .padding = padding, .scale = 1.0});
-    };
+  const auto inputs = [&](int64_t b, int64_t tq, int64_t tk, int64_t h, int64_t d,
+                          std::vector<ExampleInput> more = {}) {
+    std::vector<ExampleInput> all = {normal({b, tq, h, d}), normal({b, tk, h, d}),
+                                     normal({b, tk, h, d})};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
   };
+  const auto misuse = [](Shape query, Shape key, Shape value, const AttentionMask& mask) {
+    return [=] { attention(zeros(query), zeros(key), zeros(value), {.mask = mask}); };
+  };
+  const auto misused_mask = [&](const AttentionMask& mask) {
+    return misuse({1, 3, 2, 4}, {1, 5, 2, 4}, {1, 5, 2, 4}, mask);
+  };
+  const AttentionMask causal = {.causal = true};
   return {
       .op = "attention",
-      .examples = {{"two heads",
-                    {normal({2, 3, 2, 3}), normal({2, 4, 2, 3}), normal({2, 4, 2, 3})},
-                    f(false, 0.5)},
-                   {"causal",
-                    {normal({1, 5, 2, 2}), normal({1, 5, 2, 2}), normal({1, 5, 2, 2})},
-                    f(true, 0.7)},
-                   {"causal, more keys than queries",
-                    {normal({1, 2, 1, 3}), normal({1, 4, 1, 3}), normal({1, 4, 1, 3})},
-                    f(true, 0.9)},
-                   {"causal, queries that see nothing",
-                    {normal({1, 4, 1, 2}), normal({1, 2, 1, 2}), normal({1, 2, 1, 2})},
-                    f(true, 0.9)},
-                   {"padding",
-                    {normal({2, 2, 1, 3}),
-                     normal({2, 4, 1, 3}),
-                     normal({2, 4, 1, 3}),
-                     {Fill::kMask, {2, 4}}},
-                    f(false, 0.6)},
+      .examples = {{"two heads", inputs(2, 3, 4, 2, 3), f({.scale = 0.5})},
+                   {"causal", inputs(1, 5, 5, 2, 2), f({.mask = causal, .scale = 0.7})},
+                   {"causal, more keys than queries", inputs(1, 2, 4, 1, 3),
+                    f({.mask = causal, .scale = 0.9})},
+                   {"causal, queries that see nothing", inputs(1, 4, 2, 1, 2),
+                    f({.mask = causal, .scale = 0.9})},
+                   {"causal, queries from the first key on", inputs(1, 2, 4, 1, 2),
+                    f({.mask = {.causal = true, .first_query = 0}, .scale = 0.9})},
+                   {"causal, in a window of two", inputs(1, 5, 5, 2, 2),
+                    f({.mask = {.causal = true, .window = 2}, .scale = 0.7})},
+                   {"in a window to both sides", inputs(2, 5, 5, 1, 2),
+                    f({.mask = {.window = 2}, .scale = 0.7})},
+                   {"in a window, queries after the last key that see nothing",
+                    inputs(1, 4, 3, 1, 2), f({.mask = {.window = 2, .first_query = 2}})},
+                   {"padding", inputs(2, 2, 4, 1, 3, {{Fill::kMask, {2, 4}}}), padded},
+                   {"a bias for each head", inputs(2, 3, 4, 2, 2, {normal({2, 3, 4})}),
+                    biased({.scale = 0.6})},
+                   {"a bias for each sequence, causal, in a window",
+                    inputs(2, 3, 3, 2, 2, {normal({2, 1, 3, 3})}),
+                    biased({.mask = {.causal = true, .window = 2}, .scale = 0.6})},
+                   {"a bias of the keys, padding",
+                    inputs(2, 2, 4, 2, 2, {normal({4}), {Fill::kMask, {2, 4}}}),
+                    biased({.scale = 0.6})},
+                   {"dropout", inputs(2, 3, 4, 2, 2),
+                    f({.scale = 0.6, .dropout = 0.4, .stream = RandomStream(7)})},
                    {"a sequence with itself",
                     {normal({1, 3, 2, 2})},
-                    [](std::span<const Tensor> x) {
-                      return attention(x[0], x[0], x[0],
-                                       {.causal = true, .padding = Tensor(), .scale = 0.5});
+                    [=](std::span<const Tensor> x) {
+                      return attention(x[0], x[0], x[0], {.mask = causal, .scale = 0.5});
                     }}},
       .errors =
-          {{"a matrix", misuse({2, 3}, {2, 3}, {2, 3}, Tensor()),
+          {{"a matrix", misuse({2, 3}, {2, 3}, {2, 3}, {}),
             "attention: all must be [B, T, H, D]: query f32[2, 3], key f32[2, 3], value f32[2, 3]"},
            {"keys and values of other lengths",
-            misuse({1, 3, 2, 4}, {1, 5, 2, 4}, {1, 6, 2, 4}, Tensor()),
+            misuse({1, 3, 2, 4}, {1, 5, 2, 4}, {1, 6, 2, 4}, {}),
             "attention: key and value differ: query f32[1, 3, 2, 4], key f32[1, 5, 2, 4], value "
             "f32[1, 6, 2, 4]"},
-           {"heads of other widths", misuse({1, 3, 2, 4}, {1, 3, 2, 5}, {1, 3, 2, 5}, Tensor()),
+           {"heads of other widths", misuse({1, 3, 2, 4}, {1, 3, 2, 5}, {1, 3, 2, 5}, {}),
             "attention: query and key may differ in length only: query f32[1, 3, 2, 4], key "
             "f32[1, 3, 2, 5], value f32[1, 3, 2, 5]"},
-           {"padding of another length",
-            misuse({1, 3, 2, 4}, {1, 5, 2, 4}, {1, 5, 2, 4}, zeros({1, 3}, DType::boolean)),
+           {"padding of another length", misused_mask({.padding = zeros({1, 3}, DType::boolean)}),
             "attention: padding must be [1, 5], one for each key: key f32[1, 5, 2, 4], padding "
             "bool[1, 3]"},
-           {"padding of numbers", misuse({1, 3, 2, 4}, {1, 5, 2, 4}, {1, 5, 2, 4}, zeros({1, 5})),
+           {"padding of numbers", misused_mask({.padding = zeros({1, 5})}),
             "attention: needs bool: padding f32[1, 5]"},
+           {"a bias of another length", misused_mask({.bias = zeros({2, 3, 4})}),
+            "attention: bias must broadcast to the scores, [1, 2, 3, 5]: query f32[1, 3, 2, 4], "
+            "key f32[1, 5, 2, 4], bias f32[2, 3, 4]"},
+           {"a bias in another number type", misused_mask({.bias = zeros({3, 5}, DType::f64)}),
+            "attention: needs f32: bias f64[3, 5]"},
+           {"a window that ends before it begins", misused_mask({.window = -1}),
+            "attention: a window of -1 keys; 0 is none"},
+           {"queries that stand nowhere", misused_mask({.first_query = 6}),
+            "attention: the first of 3 queries stands at key 6 of 5"},
+           {"dropout of everything",
+            [] {
+              const Tensor x = zeros({1, 3, 2, 4});
+              attention(x, x, x, {.dropout = 1.0});
+            },
+            "attention: dropout must be at least 0 and below 1, not 1: query f32[1, 3, 2, 4]"},
            {"dtypes that differ",
             [] {
               attention(zeros({1, 3, 2, 4}), zeros({1, 3, 2, 4}, DType::f64), zeros({1, 3, 2, 4}));

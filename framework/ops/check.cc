@@ -74,6 +74,12 @@ int check_axis(std::string_view op, const Argument& x, int axis) {
   return x.tensor.shape().normalize(axis);
 }
 
+void check_dropout(std::string_view op, double p, const Argument& x) {
+  if (p >= 0.0 && p < 1.0) return;
+  fail(absl::StrCat(text(op), ": ", op == "dropout" ? "p" : "dropout",
+                    " must be at least 0 and below 1, not ", p, ": ", describe({x})));
+}
+
 void check_norm_weights(std::string_view op, const Tensor& x, const Tensor& weight,
                         const Tensor& bias) {
   check_axis(op, {"x", x}, -1);

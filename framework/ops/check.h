@@ -24,6 +24,7 @@ void check_floating_or_bf16(std::string_view op, const Argument& x);  // or bf16
 void check_dtype(std::string_view op, const Argument& x, DType dtype);
 void check_index(std::string_view op, const Argument& index, int64_t bound);  // 0 … bound - 1
 int check_axis(std::string_view op, const Argument& x, int axis);             // normalized
+void check_dropout(std::string_view op, double p, const Argument& x);         // 0 <= p < 1
 
 // weight, and bias where there is one, must be [C] and of x's dtype, x [..., C] with C above 0.
 void check_norm_weights(std::string_view op, const Tensor& x, const Tensor& weight,

@@ -4,8 +4,6 @@
 // The backward is the same function of dy, and so is the backward of that.
 // Srivastava et al., "Dropout", 2014, with the scaling in training.
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/random.h"
 #include "framework/ops/check.h"
@@ -67,10 +65,7 @@ class Dropout final : public Op {
 
 Tensor dropout(const Tensor& x, double p, const RandomStream& stream) {
   check_floating("dropout", {"x", x});
-  if (!(p >= 0.0 && p < 1.0)) {
-    fail(absl::StrCat("dropout: p must be at least 0 and below 1, not ", p, ": ",
-                      describe({{"x", x}})));
-  }
+  check_dropout("dropout", p, {"x", x});
   return p == 0.0 ? x : apply<Dropout>({x}, p, stream);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,13 +63,32 @@ struct LinearOptions {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearOptions& options = {});
 
-// softmax(scale Q Kᵀ) V for every head of every sequence, in memory that grows with the length and
-// not with its square. nn/attention.h has the layer, and the formula step by step.
+// Which keys a query sees, and what is added to its scores. Query i stands at key p = first_query +
+// i.
+struct AttentionMask {
+  bool causal = false;  // no key after p
+  // Only keys less than `window` away from p: with `causal` the last `window` up to p, else
+  // 2 window - 1 around it. 0: no limit. Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral
+  // 7B", 2023.
+  int64_t window = 0;
+  // 0 … Tk. By default the last query stands at the last key: Tk - Tq.
+  std::optional<int64_t> first_query = std::nullopt;
+  Tensor padding = Tensor();  // boolean [B, Tk], true at keys that nobody sees; undefined: none
+  // Added to the scores before the softmax: [H, Tq, Tk], or whatever broadcasts to [B, H, Tq, Tk],
+  // in the number type of the scores, which is f32 where the queries are bf16. It has a gradient.
+  Tensor bias = Tensor();
+};
+
+// dropout(softmax(scale Q Kᵀ + bias)) V for every head of every sequence, in memory that grows with
+// the length and not with its square, and in time that grows with the number of keys that are seen.
+// framework/ops/scaled_dot_product_attention.h has the formula step by step.
 //   query [B, Tq, H, D], key and value [B, Tk, H, D] -> [B, Tq, H, D]
 struct AttentionOptions {
-  bool causal = false;  // query i sees no key j > i + Tk - Tq
-  Tensor padding;       // boolean [B, Tk], true at keys that nobody sees; undefined: none
-  double scale = 1.0;   // of the scores
+  AttentionMask mask = {};
+  double scale = 1.0;  // of the scores
+  // Of the weights, as the op dropout has it for [B, H, Tq, Tk] and the same stream.
+  double dropout = 0.0;
+  RandomStream stream{0};
 };
 // A query that sees no key gets zeros.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -12,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
 #include "framework/graph/op.h"
-#include "framework/nn/attention.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 #include "tests/golden/golden_file.h"
 
 namespace qkv {
@@ -37,8 +38,9 @@ OpCase attention_case(const std::string& name, bool causal, bool padded, bool sc
   return {name, {"query", "key", "value"}, [=](const Tensors& x, const auto& constant) {
             const AttentionMask mask = {.causal = causal,
                                         .padding = padded ? constant("padding") : Tensor()};
-            ForwardContext context;
-            return scaled_dot_product_attention(x[0], x[1], x[2], mask, scaled, Dropout(), context);
+            const double d_k = static_cast<double>(x[0].dim(-1));
+            return scaled_dot_product_attention(
+                x[0], x[1], x[2], {.mask = mask, .scale = scaled ? 1.0 / std::sqrt(d_k) : 1.0});
           }};
 }
 

@@ -61,6 +61,7 @@ Tensor read_in_pieces(const Decoder& model, const std::vector<std::vector<int64_
   for (const std::vector<int64_t>& piece : pieces) {
     ForwardContext context;
     context.cache = &cache;
+    context.first_position = cache.length();
     logits.push_back(model(tokens(piece), context));
   }
   return concat(logits, 1);

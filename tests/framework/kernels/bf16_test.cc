@@ -100,20 +100,23 @@ TEST(Bf16, Attention) {
     std::vector<double> hidden(static_cast<size_t>(2 * c.keys), 0.0);
     for (size_t i = 0; i < hidden.size(); i += 3) hidden[i] = 1.0;
     const Array padding = as(DType::boolean, Array::of({2, c.keys}, DType::f64, hidden));
-    const AttentionMasks masks = {c.causal, c.padded ? &padding : nullptr};
+    const AttentionArguments arguments = {
+        .rule = {.causal = c.causal, .window = 0, .first_query = c.keys - c.queries},
+        .padding = c.padded ? &padding : nullptr,
+        .scale = 0.3};
 
     Array out(of_queries, DType::bf16), out32(of_queries, DType::f32);
     Array lse({2, 3, c.queries}, DType::f32), lse32(lse.shape(), DType::f32);
-    attention(q, k, v, masks, 0.3, out, lse);
-    attention(wide(q), wide(k), wide(v), masks, 0.3, out32, lse32);
+    attention(q, k, v, arguments, out, lse);
+    attention(wide(q), wide(k), wide(v), arguments, out32, lse32);
     expect_rounded(out, out32);
     EXPECT_TRUE(bits(lse) == bits(lse32));
 
     Array dq(of_queries, DType::bf16), dk(of_keys, DType::bf16), dv(of_keys, DType::bf16);
     Array dq32(of_queries, DType::f32), dk32(of_keys, DType::f32), dv32(of_keys, DType::f32);
-    attention_backward(q, k, v, masks, 0.3, out, lse, dout, dq, dk, dv);
-    attention_backward(wide(q), wide(k), wide(v), masks, 0.3, wide(out), lse, wide(dout), dq32,
-                       dk32, dv32);
+    attention_backward(q, k, v, arguments, out, lse, dout, {dq, dk, dv});
+    attention_backward(wide(q), wide(k), wide(v), arguments, wide(out), lse, wide(dout),
+                       {dq32, dk32, dv32});
     expect_rounded(dq, dq32);
     expect_rounded(dk, dk32);
     expect_rounded(dv, dv32);
@@ -128,10 +131,10 @@ TEST(Bf16, AttentionHandsOnEveryNumber) {
     v.mutable_data<BFloat16>()[i].bits = static_cast<uint16_t>(i);
   }
   const Array zero = Array::full(shape, DType::bf16, 0.0);
-  const AttentionMasks masks = {.causal = true, .padding = nullptr};
+  const AttentionArguments causal = {.rule = {.causal = true}};
   Array out(shape, DType::bf16), out32(shape, DType::f32), lse({4096, 1, 1}, DType::f32);
-  attention(zero, zero, v, masks, 1.0, out, lse);
-  attention(wide(zero), wide(zero), wide(v), masks, 1.0, out32, lse);
+  attention(zero, zero, v, causal, out, lse);
+  attention(wide(zero), wide(zero), wide(v), causal, out32, lse);
   expect_rounded(out, out32);
   for (int64_t i = 0; i < v.size(); ++i) {
     const float value = static_cast<float>(v.data<BFloat16>()[i]);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "framework/autograd/backward.h"
-#include "framework/core/storage.h"
-#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
@@ -39,6 +39,17 @@ MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale
   attention.output = layer();
   attention.num_heads = num_heads;
   attention.scale_scores = scale_scores;
+  return attention;
+}
+
+// One head that projects nothing.
+MultiHeadAttention identity(int64_t width) {
+  MultiHeadAttention attention;
+  std::vector<int64_t> places(static_cast<size_t>(width));
+  std::iota(places.begin(), places.end(), int64_t{0});
+  const Tensor eye = one_hot(Tensor(Array::of({width}, places)), width, DType::f64);
+  attention.query.weight = attention.key.weight = eye;
+  attention.value.weight = attention.output.weight = eye;
   return attention;
 }
 
@@ -95,7 +106,7 @@ TEST(AttentionTest, IsTheFormula) {
     const MultiHeadAttention attention = make_attention(8, 2, scale_scores);
     const Tensor x = random({1, 5, 8}, 1);
     ForwardContext context;
-    const Tensor y = attention(x, {.causal = true, .padding = Tensor()}, context);
+    const Tensor y = attention(x, {.causal = true}, context);
     EXPECT_EQ(y.shape(), (Shape{1, 5, 8}));
     expect_near(y.to_vector(), attention_by_loops(x.to_vector(), attention, 5), 1e-12);
   }
@@ -105,7 +116,7 @@ TEST(AttentionTest, InBf16ItIsTheFormulaUpToRounding) {
   const MultiHeadAttention attention =
       make_attention(8, 2, true, Initializer(RandomStream(5), DType::f32, /*bf16_products=*/true));
   const Tensor x = cast(random({1, 5, 8}, 1), DType::f32);
-  const AttentionMask causal{.causal = true, .padding = Tensor()};
+  const AttentionMask causal{.causal = true};
   ForwardContext context;
   Trace trace;
   ForwardContext traced{.trace = &trace};
@@ -127,7 +138,7 @@ TEST(AttentionTest, WeightsOfAQuerySumToOneAndAreZeroAfterIt) {
   const MultiHeadAttention attention = make_attention(8, 4);
   Trace trace;
   ForwardContext context{.trace = &trace};
-  attention(random({2, 6, 8}, 2), {.causal = true, .padding = Tensor()}, context);
+  attention(random({2, 6, 8}, 2), {.causal = true}, context);
   const Tensor weights = trace["weights"];
   ASSERT_EQ(weights.shape(), (Shape{2, 4, 6, 6}));
   const std::vector<double> values = weights.to_vector();
@@ -147,7 +158,7 @@ TEST(AttentionTest, WeightsOfAQuerySumToOneAndAreZeroAfterIt) {
 TEST(AttentionTest, TheFutureDoesNotChangeThePast) {
   const MultiHeadAttention attention = make_attention(8, 2);
   ForwardContext context;
-  const AttentionMask causal{.causal = true, .padding = Tensor()};
+  const AttentionMask causal{.causal = true};
   const Tensor past = random({1, 4, 8}, 3);
   const Tensor a = attention(concat({past, random({1, 2, 8}, 4)}, 1), causal, context);
   const Tensor b = attention(concat({past, random({1, 2, 8}, 5)}, 1), causal, context);
@@ -195,11 +206,13 @@ TEST(AttentionTest, ASequenceCanAttendToAnother) {
 // softmax of wide heads is all but one-hot; dividing by sqrt(d_k) takes the width out of it.
 TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
   for (const int64_t width : {4, 64, 256}) {
-    const Tensor q = random({1, 1, 100, width}, 13), k = random({1, 1, 100, width}, 14);
+    const Tensor q = random({1, 100, width}, 13), k = random({1, 100, width}, 14);
     const auto variance_of_scores = [&](bool scale_scores) {
+      MultiHeadAttention attention = identity(width);
+      attention.scale_scores = scale_scores;
       Trace trace;
       ForwardContext context{.trace = &trace};
-      scaled_dot_product_attention(q, k, k, {}, scale_scores, {}, context);
+      attention(q, k, {}, context);
       return variance(reshape(trace["scores"], {-1}), 0).item();
     };
     EXPECT_NEAR(variance_of_scores(true), 1.0, 0.2) << "d_k " << width;
@@ -212,10 +225,8 @@ TEST(AttentionTest, ScalingKeepsTheVarianceOfScoresAtOneForEveryWidth) {
 TEST(AttentionTest, WithoutScalingSoftmaxSaturatesAsHeadsGrowWide) {
   const auto slope = [](int64_t width, bool scale_scores) {
     const Tensor q = random({1, 1, 50, width}, 40), k = random({1, 1, 50, width}, 41);
-    Trace trace;
-    ForwardContext context{.trace = &trace};
-    scaled_dot_product_attention(q, k, k, {}, scale_scores, {}, context);
-    const Tensor weights = trace["weights"];
+    const double scale = scale_scores ? 1.0 / std::sqrt(static_cast<double>(width)) : 1.0;
+    const Tensor weights = attention_weights(q, k, {.scale = scale});
     return mean(weights * (1.0 - weights)).item();
   };
   EXPECT_LT(slope(64, false), 0.5 * slope(4, false));
@@ -227,8 +238,7 @@ TEST(AttentionTest, WithoutScalingSoftmaxSaturatesAsHeadsGrowWide) {
 
 TEST(AttentionTest, UnscaledAndUnprojectedItIsTheSoftmaxOfXXTransposedTimesX) {
   const Tensor x = constant({1, 1, 3, 2}, {1, 0, 0, 1, 1, 1}, DType::f64);
-  ForwardContext context;
-  const Tensor y = scaled_dot_product_attention(x, x, x, {}, false, {}, context);
+  const Tensor y = scaled_dot_product_attention(x, x, x, {});
   const double e = std::exp(1.0);
   // X Xᵀ = [1 0 1; 0 1 1; 1 1 2]
   const double own = 2 * e / (2 * e + 1), other = (1 + e) / (2 * e + 1), last = (1 + e) / (2 + e);
@@ -240,10 +250,7 @@ TEST(AttentionTest, TheMostSimilarKeyGetsTheLargestWeight) {
   std::vector<double> circle;
   for (int i = 0; i < 6; ++i) circle.insert(circle.end(), {std::cos(1.0 * i), std::sin(1.0 * i)});
   const Tensor x(Array::of({1, 1, 6, 2}, DType::f64, circle));
-  Trace trace;
-  ForwardContext context{.trace = &trace};
-  scaled_dot_product_attention(x, x, x, {}, true, {}, context);
-  const std::vector<double> w = trace["weights"].to_vector();
+  const std::vector<double> w = attention_weights(x, x, {}).to_vector();
   for (int64_t query = 0; query < 6; ++query) {
     const auto row = w.begin() + 6 * query;
     EXPECT_EQ(std::max_element(row, row + 6) - row, query);
@@ -290,7 +297,7 @@ TEST(AttentionTest, InOneLayerEveryPositionReachesEveryOther) {
   const Tensor x = parameter(random({1, 5, 8}, 48).array());
   for (const bool causal : {false, true}) {
     ForwardContext context;
-    const Tensor y = attention(x, {.causal = causal, .padding = Tensor()}, context);
+    const Tensor y = attention(x, {.causal = causal}, context);
     for (int64_t to = 0; to < 5; ++to) {
       const Gradients g =
           backward(sum(slice(y, 1, to, 1) * random({1, 1, 8}, 49)), {.keep_graph = true});
@@ -308,7 +315,7 @@ TEST(AttentionTest, InOneLayerEveryPositionReachesEveryOther) {
 TEST(AttentionTest, TheKeyBiasHasNoGradientAndTheOthersHave) {
   const MultiHeadAttention attention = make_attention(8, 2);
   ForwardContext context;
-  const Tensor y = attention(random({2, 5, 8}, 15), {.causal = true, .padding = Tensor()}, context);
+  const Tensor y = attention(random({2, 5, 8}, 15), {.causal = true}, context);
   const Gradients gradients = backward(y, {.cotangent = random({2, 5, 8}, 16)});
   for (const double value : gradients[attention.key.bias].to_vector()) EXPECT_NEAR(value, 0, 1e-12);
   double largest = 0;
@@ -318,43 +325,18 @@ TEST(AttentionTest, TheKeyBiasHasNoGradientAndTheOthersHave) {
   EXPECT_GT(largest, 0.01);
 }
 
-// Longer than what the kernels hold at a time, and no multiple of it.
-TEST(AttentionTest, LongSequencesAgreeWithTheComposedFormula) {
-  Array padding({2, 600}, DType::boolean);
-  for (int64_t i = 0; i < padding.size(); ++i) padding.mutable_data<bool>()[i] = i % 7 == 3;
-  for (const bool causal : {false, true}) {
-    // Scores that grow with the key: the largest of a row is found again in each block of keys.
-    Tensor key = random({2, 600, 2, 3}, 31);
-    for (int64_t i = 0; i < key.size(); ++i) {
-      Array(key.array()).mutable_data<double>()[i] *= 1.0 + static_cast<double>(i / 6 % 600) / 100;
+TEST(AttentionTest, InAWindowATokenSeesTheLastFewUpToItself) {
+  const MultiHeadAttention attention = make_attention(8, 2);
+  const Tensor x = parameter(random({1, 5, 8}, 50).array());
+  ForwardContext context;
+  const Tensor y = attention(x, {.causal = true, .window = 3}, context);
+  for (int64_t to = 0; to < 5; ++to) {
+    const Gradients g = backward(sum(slice(y, 1, to, 1)), {.keep_graph = true});
+    for (int64_t from = 0; from < 5; ++from) {
+      const bool reaches = sum(pow(slice(g[x], 1, from, 1), 2.0)).item() > 1e-6;
+      EXPECT_EQ(reaches, to - 3 < from && from <= to) << from << " to " << to;
     }
-    const Tensor q = parameter(random({2, 530, 2, 3}, 30).array()), k = parameter(key.array()),
-                 v = parameter(random({2, 600, 2, 3}, 32).array());
-    const auto run = [&] {
-      const Tensor y = attention(q, k, v, {.causal = causal, .padding = Tensor(padding)});
-      const Gradients g = backward(y, {.cotangent = random(y.shape(), 33)});
-      return concat({y, g[q], g[k], g[v]}, 1).to_vector();
-    };
-    const std::vector<double> fused = run();
-    const ComposedOnly composed;
-    expect_near(fused, run(), 1e-11);
   }
-}
-
-TEST(AttentionTest, MemoryGrowsWithTheLengthAndNotWithItsSquare) {
-  const MultiHeadAttention layer = make_attention(8, 2);
-  const auto peak_bytes = [&](int64_t length) {
-    const Tensor x = random({1, length, 8}, 20);
-    ForwardContext context;
-    reset_peak_bytes_in_use();
-    const uint64_t before = allocator_statistics().bytes_in_use;
-    const Tensor y = layer(x, {.causal = true, .padding = Tensor()}, context);
-    backward(y, {.cotangent = x});
-    return allocator_statistics().peak_bytes_in_use - before;
-  };
-  const uint64_t half = peak_bytes(2048), whole = peak_bytes(4096);
-  EXPECT_LT(whole, 3 * half);
-  EXPECT_LT(whole, sizeof(double) * 4096 * 4096 / 10);  // a tenth of the scores of one head
 }
 
 TEST(AttentionTest, AWidthThatHeadsDoNotDivideIsAnError) {
@@ -368,10 +350,6 @@ TEST(AttentionTest, AWidthThatHeadsDoNotDivideIsAnError) {
     EXPECT_STREQ(error.what(),
                  "attention: needs x [B, T, C] with C a multiple of 3 heads: x f64[1, 2, 8]");
   }
-}
-
-TEST(CausalMaskTest, TheLastQuerySeesEveryKey) {
-  EXPECT_EQ(causal_mask(2, 3).to_vector(), (std::vector<double>{0, 0, 1, 0, 0, 0}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "framework/nn/norm.h"
 #include "framework/nn/position.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 #include "framework/optim/optimizer.h"
 #include "tests/framework/ops/misuse_arguments.h"
 #include "tests/framework/testing.h"
@@ -69,18 +70,19 @@ TEST(LayerMisuseTest, ADropoutThatIsNoProbabilityIsAnError) {
 }
 
 TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
-  EXPECT_EQ(error_of([] { causal_mask(-1, 2); }), "causal_mask: size -1 is negative");
-  EXPECT_EQ(causal_mask(kLarge, 0).shape(), (Shape{kLarge, 0}));
-  EXPECT_THROW(causal_mask(kLarge, 1), OutOfMemory);
+  EXPECT_EQ(error_of([] { hidden_keys({.causal = true}, -1, 2); }),
+            "hidden_keys: size -1 is negative");
+  EXPECT_EQ(hidden_keys({}, kLarge, 0).shape(), (Shape{1, 1, kLarge, 0}));
+  EXPECT_THROW(hidden_keys({}, kLarge, 1), OutOfMemory);
   EXPECT_EQ(error_of([] { sinusoidal_positions(-1, 4, DType::f32); }),
             "sinusoidal_positions: size -1 is negative");
   EXPECT_NE(error_of([] { sinusoidal_positions(kLarge, kLarge, DType::f32); }), "");
   EXPECT_EQ(error_of([] {
-              Tensor key = zeros({1, 1, 4}), value = key;
-              KeyValueCache().extend(1, key, value);
+              const Tensor x = zeros({1, 1, 4});
+              KeyValueCache().extend("blocks.0.attention", 4, {x, x});
             }),
-            "key_value_cache: layer 1 comes after 0 layers; the layers of a pass are counted from "
-            "0");
+            "key_value_cache: \"blocks.0.attention\" has read 0 tokens, and is given those from "
+            "position 4 on");
 }
 
 TEST(OptimizerMisuseTest, AWrongGradientChangesNothing) {

@@ -33,7 +33,7 @@ Block make_block() {
   return block;
 }
 
-const AttentionMask kCausal{.causal = true, .padding = Tensor()};
+const AttentionMask kCausal{.causal = true};
 
 TEST(TraceTest, HasWhatALayerNotedUnderItsPath) {
   Trace trace;
@@ -62,10 +62,15 @@ TEST(TraceTest, HasTheGradientsUnderTheSamePaths) {
 TEST(TraceTest, ChangesNothingOfWhatIsComputed) {
   const Block block = make_block();
   const Tensor x = random({2, 5, 8}, 3);
-  Trace trace;
-  ForwardContext plain, traced{.trace = &trace};
-  expect_close(block(x, kCausal, traced), block(x, kCausal, plain),
-               {.relative = 1e-12, .absolute = 1e-12});
+  Block drops = block;
+  drops.attention.weight_dropout = {0.3};
+  for (const Block& each : {block, drops}) {
+    Trace trace;
+    ForwardContext plain{.training = true}, traced{.training = true, .trace = &trace};
+    expect_close(each(x, kCausal, traced), each(x, kCausal, plain),
+                 {.relative = 1e-12, .absolute = 1e-12});
+    EXPECT_EQ(trace.contains("attention.dropped_weights"), each.attention.weight_dropout.p > 0);
+  }
 }
 
 TEST(TraceTest, SaysWhatThereIsWhereAPathIsNot) {

@@ -41,7 +41,7 @@ std::vector<Case> cases() {
       {"attention",
        {heads, heads, heads},
        [](auto x) {
-         return attention(x[0], x[1], x[2], {.causal = true, .padding = Tensor(), .scale = 0.5});
+         return attention(x[0], x[1], x[2], {.mask = {.causal = true}, .scale = 0.5});
        }},
   };
 }

@@ -130,9 +130,13 @@ std::vector<Call> listed_calls() {
       {"attention",
        [](Draw& d) {
          const Tensor query = d.tensor(), key = d.tensor(), value = d.tensor();
-         AttentionOptions options = {
-             .causal = d.with_probability(0.5), .padding = Tensor(), .scale = d.number()};
-         if (d.with_probability(0.3)) options.padding = d.mask();
+         AttentionOptions options = {.mask = {.causal = d.with_probability(0.5)},
+                                     .scale = d.number()};
+         if (d.with_probability(0.3)) options.mask.window = d.size();
+         if (d.with_probability(0.3)) options.mask.first_query = d.size();
+         if (d.with_probability(0.3)) options.mask.padding = d.mask();
+         if (d.with_probability(0.3)) options.mask.bias = d.tensor();
+         if (d.with_probability(0.3)) options.dropout = d.number();
          return Made{attention(query, key, value, options), dims(query)};
        }},
       {"reshape",

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "framework/core/array.h"
+#include "framework/kernels/attention.h"
+#include "framework/kernels/dropout_words.h"
+#include "framework/kernels/head_rows.h"
+#include "framework/kernels/mask.h"
+#include "framework/kernels/vector.h"
+
+// Tiles of scores, and what happens to them beside products and softmax: mask, bias and dropout.
+namespace qkv::kernels {
+
+// Scores are made for a vector of queries and so many keys at a time. They stand in [keys,
+// queries]: what softmax does to the queries of a vector, it does to all at once, and sums over
+// keys are sums of vectors.
+constexpr int64_t kKeys = 256;
+
+template <class T>
+constexpr T kHidden = -std::numeric_limits<T>::infinity();
+
+struct AttentionSizes {
+  int64_t sequences, heads, queries, keys, width;  // B, H, Tq, Tk, D
+  KeyRule rule;
+
+  AttentionSizes(const Array& query, const Array& key, const KeyRule& rule)
+      : sequences(query.shape()[0]),
+        heads(query.shape()[2]),
+        queries(query.shape()[1]),
+        keys(key.shape()[1]),
+        width(query.shape()[3]),
+        rule(rule) {}
+};
+
+// Queries query … query + rows - 1 and keys key … key + count - 1.
+struct Tile {
+  int64_t query, rows, key, count;
+  bool is_first;  // of these queries
+};
+
+// Calls f with every tile of which a query sees a key, in the order of the keys.
+template <class T, class F>
+void for_each_tile(const AttentionSizes& n, F f) {
+  constexpr int64_t kQueries = kVectorLength<T>;
+  int64_t begin = 0;  // queries before it see none of the keys to come
+  for (int64_t j = 0; j < n.keys; j += kKeys) {
+    const int64_t end = std::min(j + kKeys, n.keys);
+    for (int64_t i = begin; i < n.queries; i += kQueries) {
+      const int64_t rows = std::min(kQueries, n.queries - i);
+      const int64_t first = n.rule.of(i, n.keys).first, last = n.rule.of(i + rows - 1, n.keys).last;
+      if (first >= end) break;  // as do all queries after these
+      if (last <= j) {
+        begin = i + kQueries;
+        continue;
+      }
+      const int64_t from = std::max(first, j), to = std::min(last, end);
+      if (from < to) f(Tile{i, rows, from, to - from, from == first});
+    }
+  }
+}
+
+// scores = -inf where the rule hides a key from a query.
+template <class T>
+void hide_by_rule(const AttentionSizes& n, const Tile& tile, const Scratch<T>& scores) {
+  const auto seen_by = [&](int64_t row) {  // in keys of the tile
+    const KeyRange seen = n.rule.of(tile.query + row, n.keys);
+    return KeyRange{seen.first - tile.key, seen.last - tile.key};
+  };
+  // What all the queries see is left as it is.
+  const int64_t from = std::clamp<int64_t>(seen_by(tile.rows - 1).first, 0, tile.count);
+  const int64_t to = std::clamp(seen_by(0).last, from, tile.count);
+  if (from == 0 && to == tile.count) return;
+  Vector<T> first, last;
+  for (int64_t q = 0; q < kVectorLength<T>; ++q) {
+    const KeyRange seen = seen_by(q);
+    first[q] = static_cast<T>(seen.first);
+    last[q] = static_cast<T>(seen.last);
+  }
+  const auto hide = [&](int64_t k) {
+    const Vector<T> at = Vector<T>{} + static_cast<T>(k);
+    Vector<T>& row = vector_at(scores[k]);
+    row = (at < first) | (at >= last) ? Vector<T>{} + kHidden<T> : row;
+  };
+  for (int64_t k = 0; k < from; ++k) hide(k);
+  for (int64_t k = to; k < tile.count; ++k) hide(k);
+}
+
+// scores = -inf at padding, of which there is one for each key.
+template <class T>
+void hide_padding(const uint8_t* padding, const Tile& tile, const Scratch<T>& scores) {
+  if (!padding) return;
+  for (int64_t k = 0; k < tile.count; ++k) {
+    if (padding[tile.key + k] != 0) std::fill_n(scores[k], kVectorLength<T>, kHidden<T>);
+  }
+}
+
+// One head's part of an array that broadcasts to [B, H, Tq, Tk].
+template <class T>
+struct BiasOfHead {
+  T* data = nullptr;  // nullptr: there is none
+  int64_t query_step = 0, key_step = 0;
+
+  // f(score, bias) for each of the tile's scores.
+  template <class F>
+  void for_each(const Tile& tile, const Scratch<std::remove_const_t<T>>& scores, F f) const {
+    if (!data) return;
+    for (int64_t k = 0; k < tile.count; ++k) {
+      auto* row = scores[k];
+      T* from = data + tile.query * query_step + (tile.key + k) * key_step;
+      for (int64_t q = 0; q < tile.rows; ++q) f(row[q], from[q * query_step]);
+    }
+  }
+};
+
+// How far apart the elements of such an array are along B, H, Tq and Tk: 0 where one stands for
+// all.
+inline std::array<int64_t, 4> broadcast_steps(const Shape& shape) {
+  std::array<int64_t, 4> steps{};
+  int64_t step = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    if (shape[axis] != 1) steps[static_cast<size_t>(4 - shape.rank() + axis)] = step;
+    step *= shape[axis];
+  }
+  return steps;
+}
+
+template <class T>
+BiasOfHead<T> bias_of_head(T* data, const Shape& shape, int64_t b, int64_t h) {
+  const auto [sequence, head, query, key] = broadcast_steps(shape);
+  return {data + b * sequence + h * head, query, key};
+}
+
+// Which weights of a head dropout keeps.
+template <class T>
+class DropoutOfHead {
+ public:
+  DropoutOfHead() = default;  // all
+  DropoutOfHead(const AttentionArguments& arguments, const DropoutWords& words,
+                const AttentionSizes& n, int64_t b, int64_t h)
+      : words_(arguments.dropout > 0 ? &words : nullptr),
+        scale_(static_cast<T>(1 / (1 - arguments.dropout))),
+        first_((b * n.heads + h) * n.queries * n.keys),
+        keys_(n.keys) {}
+
+  bool is_active() const { return words_ != nullptr; }
+
+  // factors[k, q] = 1 / (1 - p) where a weight is kept, else 0.
+  void draw(const Tile& tile, const Scratch<T>& factors) const {
+    constexpr int64_t kGroup = DropoutWords::kGroup;
+    uint32_t words[kGroup];
+    int64_t drawn = -1;  // the group that is in `words`
+    for (int64_t q = 0; q < tile.rows; ++q) {
+      const int64_t row = first_ + (tile.query + q) * keys_ + tile.key;
+      for (int64_t k = 0; k < tile.count;) {
+        const int64_t group = (row + k) / kGroup;
+        if (group != drawn) words_->draw(static_cast<uint64_t>(group), words);
+        drawn = group;
+        const int64_t end = std::min(tile.count, (group + 1) * kGroup - row);
+        const uint32_t* word = words + (row + k) % kGroup;
+        for (; k < end; ++k, ++word) {
+          factors[k][q] = *word >= words_->threshold() ? scale_ : T(0);
+        }
+      }
+    }
+  }
+
+ private:
+  const DropoutWords* words_ = nullptr;
+  T scale_ = 1;
+  int64_t first_ = 0, keys_ = 0;
+};
+
+// x *= factors
+template <class T>
+void multiply_tile(const Tile& tile, const Scratch<T>& x, const Scratch<T>& factors) {
+  for (int64_t k = 0; k < tile.count; ++k) vector_at(x[k]) *= vector_at(factors[k]);
+}
+
+// What makes one head's scores of its queries and keys.
+template <class T>
+struct ScoresOfHead {
+  T scale;
+  const uint8_t* padding;
+  BiasOfHead<const T> bias;
+  DropoutOfHead<T> dropout;
+
+  void finish(const AttentionSizes& n, const Tile& tile, const Scratch<T>& scores) const {
+    bias.for_each(tile, scores, [](T& score, const T& term) { score += term; });
+    hide_by_rule(n, tile, scores);
+    hide_padding(padding, tile, scores);
+  }
+};
+
+template <class T>
+ScoresOfHead<T> scores_of_head(const AttentionArguments& a, const DropoutWords& words,
+                               const AttentionSizes& n, int64_t b, int64_t h) {
+  return {static_cast<T>(a.scale), a.padding ? mask_bytes(*a.padding) + b * n.keys : nullptr,
+          a.bias ? bias_of_head(a.bias->data<T>(), a.bias->shape(), b, h) : BiasOfHead<const T>(),
+          DropoutOfHead<T>(a, words, n, b, h)};
+}
+
+}  // namespace qkv::kernels

@@ -1,0 +1,71 @@
+#include "framework/ops/scaled_dot_product_attention.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+
+namespace qkv {
+
+Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options,
+                         const NoteStep& note) {
+  const AttentionMask& mask = options.mask;
+  Tensor scores = scale(matmul(query, key, {.transpose_b = true}), options.scale);
+  if (mask.bias.defined()) scores = scores + mask.bias;
+  if (note) note("scores", scores);
+  Tensor masked = scores;
+  if (mask.causal || mask.window > 0 || mask.padding.defined()) {
+    const Tensor hidden = hidden_keys(mask, query.dim(2), key.dim(2));
+    masked = masked_fill(scores, hidden, -std::numeric_limits<double>::infinity());
+  }
+  if (note) note("masked_scores", masked);
+  Tensor weights = softmax(masked);
+  if (note) note("weights", weights);
+  return weights;
+}
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionOptions& options, const NoteStep& note) {
+  Tensor weights = attention_weights(query, key, options, note);
+  if (options.dropout > 0) {
+    weights = dropout(weights, options.dropout, options.stream);
+    if (note) note("dropped_weights", weights);
+  }
+  Tensor heads = matmul(weights, value);
+  if (note) note("heads", heads);
+  return heads;
+}
+
+kernels::KeyRule key_rule(const AttentionMask& mask, int64_t queries, int64_t keys) {
+  const int64_t first = mask.first_query.value_or(keys - queries);
+  if (mask.window < 0) {
+    fail(absl::StrCat("attention: a window of ", mask.window, " keys; 0 is none"));
+  }
+  if (mask.first_query && (first < 0 || first > keys)) {
+    fail(absl::StrCat("attention: the first of ", queries, " queries stands at key ", first, " of ",
+                      keys));
+  }
+  // No query and key are further apart.
+  return {mask.causal, std::min(mask.window, queries + keys), first};
+}
+
+Tensor hidden_keys(const AttentionMask& mask, int64_t queries, int64_t keys) {
+  const bool* padding = mask.padding.defined() ? mask.padding.array().data<bool>() : nullptr;
+  Array result(Shape({padding ? mask.padding.dim(0) : 1, 1, queries, keys}, "hidden_keys"),
+               DType::boolean);
+  if (result.size() == 0) return Tensor(result);
+  const kernels::KeyRule rule = key_rule(mask, queries, keys);
+  bool* hidden = result.mutable_data<bool>();
+  for (int64_t b = 0; b < result.shape()[0]; ++b) {
+    for (int64_t i = 0; i < queries; ++i) {
+      const kernels::KeyRange seen = rule.of(i, keys);
+      for (int64_t j = 0; j < keys; ++j) {
+        *hidden++ = j < seen.first || j >= seen.last || (padding && padding[b * keys + j]);
+      }
+    }
+  }
+  return Tensor(result);
+}
+
+}  // namespace qkv

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "framework/kernels/key_range.h"
+#include "framework/ops/ops.h"
+
+// The formula of attention, step by step: what the op `attention` gives without holding the steps.
+// Vaswani et al., "Attention is all you need", 2017.
+namespace qkv {
+
+// Is told what a step made, and its name.
+using NoteStep = std::function<void(std::string_view name, const Tensor& x)>;
+
+// The weights that each query gives the keys; rows sum to 1, or are zeros where no key is seen.
+//   query [B, H, Tq, D], key [B, H, Tk, D] -> [B, H, Tq, Tk]
+// Notes "scores" (scale Q Kᵀ + bias), "masked_scores" (-inf where hidden), "weights" (their
+// softmax).
+Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options,
+                         const NoteStep& note = nullptr);
+
+// Attention(Q, K, V) = dropout(softmax(scale Q Kᵀ + bias)) V
+//   query [B, H, Tq, D], key and value [B, H, Tk, D] -> [B, H, Tq, D]
+// Notes "dropped_weights" too, where there is dropout, and "heads", the result.
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionOptions& options,
+                                    const NoteStep& note = nullptr);
+
+// The keys that each query sees by `causal`, `window` and `first_query`. Throws Error where these
+// do not fit the lengths.
+kernels::KeyRule key_rule(const AttentionMask& mask, int64_t queries, int64_t keys);
+
+// boolean [B, 1, Tq, Tk], or [1, 1, Tq, Tk] without padding: true where a query does not see a key.
+Tensor hidden_keys(const AttentionMask& mask, int64_t queries, int64_t keys);
+
+}  // namespace qkv
