@@ -31,7 +31,8 @@ class Array {
   int64_t size() const { return shape_.size(); }
   size_t bytes() const { return static_cast<size_t>(size()) * dtype_bytes(dtype_); }
 
-  // The elements. Throw Error when T does not stand for dtype().
+  // The elements. Throw Error when T does not stand for dtype(). To ask for those that may be
+  // changed counts as a write (Storage::version), so it is done once, and by one thread.
   template <class T>
   const T* data() const {
     check_type(dtype_of<T>);
@@ -40,10 +41,14 @@ class Array {
   template <class T>
   T* mutable_data() {
     check_type(dtype_of<T>);
+    storage_.count_write();
     return reinterpret_cast<T*>(storage_.data());
   }
   const void* raw() const { return storage_.data(); }  // nullptr where undefined
-  void* mutable_raw() { return storage_.data(); }
+  void* mutable_raw() {
+    storage_.count_write();
+    return storage_.data();
+  }
 
   Storage& storage() { return storage_; }
   const Storage& storage() const { return storage_; }

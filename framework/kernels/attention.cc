@@ -234,11 +234,12 @@ void attention(const Array& query, const Array& key, const Array& value,
       HeadRows<X> query, key, value, output;
       ForwardScratch<T> scratch;
     };
+    const WritableHeads<X> outputs(output);
     const auto head = [&](int64_t b, int64_t h, const Needs& s) {
       attend<T>(n, s.query.load(query, b, h), s.key.load(key, b, h), s.value.load(value, b, h),
                 scores_of_head<T>(arguments, words, n, b, h), s.scratch,
-                s.output.zeros(output, b, h), lse + (b * n.heads + h) * n.queries);
-      s.output.store(output, b, h);
+                s.output.zeros(outputs, b, h), lse + (b * n.heads + h) * n.queries);
+      s.output.store(outputs, b, h);
     };
     for_each_head<Needs>(n, arguments.dropout > 0, /*dbias=*/nullptr, head);
   });
@@ -273,18 +274,18 @@ void attention_backward(const Array& query, const Array& key, const Array& value
       HeadRows<X> key, value, dkey, dvalue;
       BackwardScratch<T> scratch;
     };
+    const WritableHeads<X> dquery(gradients.query), dkey(gradients.key), dvalue(gradients.value);
     const auto head = [&](int64_t b, int64_t h, const Needs& s) {
       const GradientsOfHead<T> of_head = {
-          s.dquery.zeros(gradients.query, b, h), s.dkey.zeros(gradients.key, b, h),
-          s.dvalue.zeros(gradients.value, b, h),
+          s.dquery.zeros(dquery, b, h), s.dkey.zeros(dkey, b, h), s.dvalue.zeros(dvalue, b, h),
           dbias ? bias_of_head(dbias, gradients.bias->shape(), b, h) : BiasOfHead<T>()};
       attend_backward<T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
                          s.value.load(value, b, h), scores_of_head<T>(arguments, words, n, b, h),
                          s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
                          s.doutput.load(doutput, b, h), s.scratch, of_head);
-      s.dquery.store(gradients.query, b, h);
-      s.dkey.store(gradients.key, b, h);
-      s.dvalue.store(gradients.value, b, h);
+      s.dquery.store(dquery, b, h);
+      s.dkey.store(dkey, b, h);
+      s.dvalue.store(dvalue, b, h);
     };
     for_each_head<Needs>(n, arguments.dropout > 0, gradients.bias, head);
   });

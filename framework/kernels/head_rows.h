@@ -28,11 +28,21 @@ Rows<const T> rows_of(const Array& x, int64_t b, int64_t h) {
   return {x.data<T>() + (b * s[1] * s[2] + h) * s[3], s[2] * s[3]};
 }
 
+// The same of an array that several threads write to: one write, by whoever makes this.
 template <class T>
-Rows<T> mutable_rows_of(Array& x, int64_t b, int64_t h) {
-  const Shape& s = x.shape();
-  return {x.mutable_data<T>() + (b * s[1] * s[2] + h) * s[3], s[2] * s[3]};
-}
+class WritableHeads {
+ public:
+  explicit WritableHeads(Array& x) : data_(x.mutable_data<T>()), shape_(x.shape()) {}
+
+  Rows<T> rows_of(int64_t b, int64_t h) const {
+    const Shape& s = shape_;
+    return {data_ + (b * s[1] * s[2] + h) * s[3], s[2] * s[3]};
+  }
+
+ private:
+  T* data_;
+  const Shape& shape_;
+};
 
 // Memory for one thread's scratch matrices. To ask for each of them would take as long as a head.
 template <class T>
@@ -114,10 +124,10 @@ class HeadRows {
   }
 
   // Zeros, to add to and then to store.
-  Rows<T> zeros(Array& x, int64_t b, int64_t h) const {
+  Rows<T> zeros(const WritableHeads<X>& x, int64_t b, int64_t h) const {
     if constexpr (kSameType) {
       if (!copies_) {
-        const Rows<T> rows = mutable_rows_of<X>(x, b, h);
+        const Rows<T> rows = x.rows_of(b, h);
         for (int64_t i = 0; i < rows_; ++i) std::fill_n(rows[i], width_, T(0));
         return rows;
       }
@@ -126,10 +136,9 @@ class HeadRows {
     return copies_->all();
   }
 
-  void store(Array& x, int64_t b, int64_t h) const {
+  void store(const WritableHeads<X>& x, int64_t b, int64_t h) const {
     if (!copies_) return;
-    convert_rows<X, T>({copies_->data(), copies_->stride()}, rows_, width_,
-                       mutable_rows_of<X>(x, b, h));
+    convert_rows<X, T>({copies_->data(), copies_->stride()}, rows_, width_, x.rows_of(b, h));
   }
 
  private:

@@ -97,8 +97,6 @@ void Optimizer::step(std::span<const Tensor> gradients, double learning_rate,
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].tensor;
     update(parameter, gradients[i].array(), states_[i], learning_rate, gradient_scale);
-    Storage storage = parameter.array().storage();
-    storage.count_write();
   }
 }
 

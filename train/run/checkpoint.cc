@@ -75,7 +75,6 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
                                       " numbers of ", name));
   }
   if (target.bytes() > 0) std::memcpy(target.mutable_raw(), source.raw(), target.bytes());
-  target.storage().count_write();
   return absl::OkStatus();
 }
 

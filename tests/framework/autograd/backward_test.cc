@@ -16,7 +16,6 @@ using Values = std::vector<double>;
 void change_in_place(const Tensor& x) {
   Array array = x.array();
   array.mutable_data<double>()[0] += 1.0;
-  array.storage().count_write();
 }
 
 TEST(BackwardTest, GradientsAreValues) {

@@ -125,7 +125,6 @@ TEST(LinearTest, ARoundedWeightIsKeptUntilItChanges) {
   expect_same(other);
   Array numbers = other.array();
   numbers.mutable_data<float>()[0] = 17.0f;
-  numbers.storage().count_write();
   expect_same(other);
 
   const Array once = keeps.rounded_weight->of(other.array());
