@@ -11,7 +11,11 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 32768;  // multiply-adds worth a piece
+// Multiply-adds worth a piece. f64 products of [128, 64] and [64, 64] took 47 to 55 microseconds on
+// two threads of a Xeon with AVX-512, 79 to 100 with a grain of 8192, whose pieces are two rows and
+// have no tiles of four, and 52 to 54 with 131072; those of 16 to 32 rows differed less than the
+// noise.
+constexpr int64_t kGrain = 32768;
 
 Array with_last_axes_swapped(const Array& x) {
   const Shape& s = x.shape();
@@ -43,6 +47,8 @@ template <int kRows, class T>
 void rows_of_tiles(const T* a, const T* b, const T* start, int64_t k, int64_t l, T* c) {
   const auto from = [start](int64_t j) { return start ? start + j : nullptr; };
   int64_t j = 0;
+  // In GFLOP/s of f64 at 256 x 256 x 256, on one thread of a Xeon with AVX-512: 4 x 16 26, 8 x 16
+  // the same, 4 x 32 21, 4 x 8 20, 2 x 16 18, 1 x 16 9.
   for (; j + 16 <= l; j += 16) tile<kRows, 16>(a, b + j, from(j), k, l, c + j);
   for (; j + 4 <= l; j += 4) tile<kRows, 4>(a, b + j, from(j), k, l, c + j);
   for (; j < l; ++j) tile<kRows, 1>(a, b + j, from(j), k, l, c + j);

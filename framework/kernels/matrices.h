@@ -8,8 +8,9 @@
 
 namespace qkv::kernels {
 
-// A batch of matrices in memory: element (n, i, j) stands n batch_stride + i row_stride +
-// j column_stride elements after the first. A transposed matrix has its strides exchanged.
+// A batch of matrices in memory. A transposed matrix has its strides exchanged. Element (n, i, j)
+// stands so many after the first:
+//   n batch_stride + i row_stride + j column_stride
 struct Matrices {
   DType dtype = DType::f32;
   int64_t batch = 1, rows = 1, columns = 1;

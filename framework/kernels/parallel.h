@@ -27,8 +27,8 @@ struct StartedThreads {
 };
 StartedThreads start_threads();
 
-// Calls f(begin, end), on several threads, for pieces that together cover 0 … count - 1. The
-// pieces depend on `count` and `grain` (the least worth a piece) alone and never on the number of
+// Calls f(begin, end), on several threads, for pieces (chunks) that together cover 0 … count - 1.
+// They depend on `count` and `grain` (the least worth a piece) alone and never on the number of
 // threads, so that sums taken piece by piece have the same bits for any number of threads. A call
 // from within a piece runs on that thread alone. An exception from f reaches the caller, after the
 // other pieces.

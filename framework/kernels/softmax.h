@@ -14,8 +14,9 @@ void log_softmax(const Array& x, Array& y);
 void log_softmax_backward(const Array& y, const Array& dy, Array& dx);
 
 // Cross-entropy of each row against a target class, with label smoothing s:
-//   loss[n] = -sum_c q[n, c] log p[n, c],  p = softmax(logits),  q = (1 - s) one_hot(target) + s /
-//   V logits [N, V], targets [N] (i64), loss [N], log_sum_exp [N]
+//   loss[n] = -sum_c q[n, c] log p[n, c],  p = softmax(logits)
+//   q = (1 - s) one_hot(target) + s / V
+//   logits [N, V], targets [N] (i64), loss [N], log_sum_exp [N]
 // A row whose target is `ignored` has loss 0.
 void cross_entropy(const Array& logits, const Array& targets, int64_t ignored, double smoothing,
                    Array& loss, Array& log_sum_exp);

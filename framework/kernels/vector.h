@@ -9,6 +9,12 @@
 
 // Vectors of numbers, as a processor's register holds them, for the loops that a compiler does not
 // make into vector instructions by itself.
+//
+// Highway 1.0.3 (libhwy-dev) in its place, tried on the rows of softmax in f32 (Xeon with AVX-512,
+// one thread, ns a row, the fastest of 400): 16 numbers 24 and here 39, 65 numbers 69 and 79,
+// 256 numbers 176 and 190, 1000 numbers 617 and 627, 4096 numbers 2331 and 2339. It gains where
+// a row ends in part of a vector, which it masks and this leaves to scalar code; the kernel is 50
+// lines with it and 10 here, where the loops over exp are plain C++, for every type.
 namespace qkv::kernels {
 
 #if defined(__AVX512F__)

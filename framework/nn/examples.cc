@@ -127,6 +127,11 @@ OpExamples attention_layer() {
           module_example("with padding", two_heads, {x, padding}, {"x", "padding"}, self(false)),
           module_example("causal, with padding", two_heads, {x, padding}, {"x", "padding"},
                          self(true)),
+          module_example("causal, in a window", two_heads, {x}, {"x"},
+                         [](const MultiHeadAttention& attention, Inputs all) {
+                           ForwardContext context;
+                           return attention(all[0], {.causal = true, .window = 2}, context);
+                         }),
           module_example("scores that are not scaled", make_attention(4, 2, false), {x}, {"x"},
                          self(true)),
           module_example("one head", make_attention(4, 1, true), {x}, {"x"}, self(true)),

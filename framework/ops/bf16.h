@@ -8,7 +8,7 @@
 namespace qkv {
 
 Array rounded_to_bf16(const Array& x);
-Tensor widened(const Tensor& x);  // bf16 as f32, the others as they are
+Tensor widened(const Tensor& x);  // bf16 as f32 (upcast), the others as they are
 
 // x in bf16. Products of one x (query, key and value) that are taken one after the other share the
 // copy, and its gradient, which is rounded to bf16 as often and added up there. The last one is

@@ -63,8 +63,8 @@ struct LinearOptions {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearOptions& options = {});
 
-// Which keys a query sees, and what is added to its scores. Query i stands at key p = first_query +
-// i.
+// Which keys a query sees, and what is added to its scores. Query i stands at key
+//   p = first_query + i
 struct AttentionMask {
   bool causal = false;  // no key after p
   // Only keys less than `window` away from p: with `causal` the last `window` up to p, else

@@ -51,8 +51,8 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
 // The Euclidean norm of all gradients taken as one vector, summed in f64 in a fixed order.
 double global_norm(std::span<const Tensor> gradients);
 
-// The factor that brings a gradient of norm `norm` down to `max_norm`: min(1, max_norm / (norm +
-// 1e-6)), as in PyTorch; 1 when max_norm is 0.
+// The factor that brings a gradient of norm `norm` down to `max_norm`, as in PyTorch:
+//   min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0
 double clip_scale(double norm, double max_norm);
 
 }  // namespace qkv

@@ -14,9 +14,10 @@ struct Quartiles {
   double lower = 0, median = 0, upper = 0;
 };
 
-// How long training steps take, data, clipping and optimizer included; beside the floor: the time
-// of the matrix products of one step alone, by the same primitives with the same shapes, transposes
-// and number types. What counts as a product is said in framework/kernels/product_log.h.
+// How long training steps take, data, clipping and optimizer included; beside the floor (a
+// roofline that is measured): the time of the matrix products of one step alone, by the same
+// primitives with the same shapes, transposes and number types. What counts as a product is said in
+// framework/kernels/product_log.h.
 struct StepMeasurement {
   Quartiles step_ms, floor_ms;
   double ratio = 0;              // of the medians
