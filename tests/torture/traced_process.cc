@@ -27,14 +27,11 @@ using SystemCall = __ptrace_syscall_info;
   std::exit(2);
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, const std::string& output_file,
-                         bool traced) {
+[[noreturn]] void become(const std::vector<std::string>& command, int output, bool traced) {
   // What a shell in the background, or nohup, has ignored for the torture.
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
-  const int output = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
-  ::close(output);
   if (traced) {
     ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // which cannot be done under ptrace
     ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
@@ -47,9 +44,14 @@ using SystemCall = __ptrace_syscall_info;
 }
 
 pid_t start(const std::vector<std::string>& command, const std::string& output_file, bool traced) {
+  // Emptied here: the child may be killed before it comes to it, and what the one before it said
+  // would be taken for its words.
+  const int output = ::open(output_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (output < 0) give_up(output_file.c_str());
   const pid_t child = ::fork();
   if (child < 0) give_up("fork");
-  if (child == 0) become(command, output_file, traced);
+  if (child == 0) become(command, output, traced);
+  ::close(output);
   return child;
 }
 
