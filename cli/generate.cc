@@ -60,9 +60,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 
   print(vocabulary.decode(*prompt));
   const DataOptions& data = loaded->checkpoint.config.data;
-  const bool one_line = data.task == "lines";
-  const int64_t count =
-      max_new_tokens.value_or(find_task(data.task)->answer_length(data, std::ssize(*prompt)));
+  const TaskKind& task = *find_task(data.task);
+  const int64_t count = max_new_tokens.value_or(task.answer_length(data, std::ssize(*prompt)));
   int64_t before = prompt->back();
   generate(*model, *prompt, count, sampling, [&](int64_t token) {
     // What the token adds after the one before it: there may be a space between them.
@@ -71,7 +70,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     print(added);
     std::fflush(stdout);
     before = token;
-    return !(one_line && added == "\n") && std::ferror(stdout) == 0;
+    const bool ended = !task.last_token.empty() && added == task.last_token;
+    return !ended && std::ferror(stdout) == 0;
   });
   print("\n");
   return absl::OkStatus();

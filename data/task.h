@@ -27,6 +27,7 @@ struct TaskKind {
   std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, uint64_t seed)> make;
   // How many tokens answer a prompt of that length, or are a good piece of text.
   std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
+  std::string last_token = {};  // after which an answer ends; "": none does
 };
 
 // Questions with one right answer. A sequence is prompt + answer; the prompt is the question with

@@ -146,7 +146,8 @@ TaskKind lines_task() {
           .keys = {"path", "train_fraction", "validation_examples"},
           .check = check,
           .make = make,
-          .answer_length = [](const DataOptions&, int64_t) { return kTextLength; }};
+          .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
+          .last_token = "\n"};
 }
 
 }  // namespace qkv
