@@ -27,9 +27,9 @@ Block make_block(Initializer& init, const ModelOptions& o) {
   block.pre_norm = o.norm == NormPlace::kPre;
   block.attention_norm = make_norm(init, o);
   block.attention =
-      MultiHeadAttention{.query = Linear(init, c, c, o.bias, kDeviation, /*rounds_result=*/true),
-                         .key = Linear(init, c, c, o.bias, kDeviation, /*rounds_result=*/true),
-                         .value = Linear(init, c, c, o.bias, kDeviation, /*rounds_result=*/true),
+      MultiHeadAttention{.query = Linear(init, c, c, o.bias, kDeviation, /*rounds=*/true),
+                         .key = Linear(init, c, c, o.bias, kDeviation, /*rounds=*/true),
+                         .value = Linear(init, c, c, o.bias, kDeviation, /*rounds=*/true),
                          .output = Linear(init, c, c, o.bias, residual_deviation),
                          .num_heads = o.num_heads,
                          .scale_scores = o.scale_scores,
@@ -37,7 +37,7 @@ Block make_block(Initializer& init, const ModelOptions& o) {
                          .output_dropout = {o.dropout}};
   block.feed_forward_norm = make_norm(init, o);
   block.feed_forward =
-      FeedForward{.up = Linear(init, c, o.d_ff, o.bias, kDeviation, /*rounds_result=*/true),
+      FeedForward{.up = Linear(init, c, o.d_ff, o.bias, kDeviation, /*rounds=*/true),
                   .down = Linear(init, o.d_ff, c, o.bias, residual_deviation),
                   .activation = o.activation,
                   .dropout = {o.dropout}};

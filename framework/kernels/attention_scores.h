@@ -27,13 +27,13 @@ struct AttentionSizes {
   int64_t sequences, heads, queries, keys, width;  // B, H, Tq, Tk, D
   KeyRule rule;
 
-  AttentionSizes(const Array& query, const Array& key, const KeyRule& rule)
+  AttentionSizes(const Array& query, const Array& key, const KeyRule& visible)
       : sequences(query.shape()[0]),
         heads(query.shape()[2]),
         queries(query.shape()[1]),
         keys(key.shape()[1]),
         width(query.shape()[3]),
-        rule(rule) {}
+        rule(visible) {}
 };
 
 // Queries query … query + rows - 1 and keys key … key + count - 1.

@@ -5,11 +5,11 @@
 namespace qkv {
 
 Linear::Linear(Initializer& init, int64_t in_features, int64_t out_features, bool with_bias,
-               double standard_deviation, bool rounds_result)
+               double standard_deviation, bool rounds)
     : weight(init.normal({out_features, in_features}, standard_deviation)),
       bias(with_bias ? init.zeros({out_features}) : Tensor()),
       rounded_weight(make_rounded_weight(init)),
-      rounds_result(rounds_result) {}
+      rounds_result(rounds) {}
 
 Tensor Linear::operator()(const Tensor& x, const Tensor& other_weight) const {
   if (!rounded_weight) return linear(x, other_weight, bias);

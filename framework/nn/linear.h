@@ -19,7 +19,7 @@ struct Linear {
   Linear() = default;
   // The weight is normal with `standard_deviation`, the bias zero; products as `init` says.
   Linear(Initializer& init, int64_t in_features, int64_t out_features, bool with_bias,
-         double standard_deviation, bool rounds_result = false);
+         double standard_deviation, bool rounds = false);
 
   Tensor operator()(const Tensor& x) const { return (*this)(x, weight); }
   // With another's weight: a head that is tied to the token embedding.

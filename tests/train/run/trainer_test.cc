@@ -88,7 +88,8 @@ TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
   ForwardContext context;
   const BatchGradients whole = accumulate_gradients(trainer.model(), all, batch, 1, 0.1, context);
   for (const int64_t pieces : {2, 3, 7}) {
-    const BatchGradients sum = accumulate_gradients(trainer.model(), all, batch, pieces, 0.1, context);
+    const BatchGradients sum =
+        accumulate_gradients(trainer.model(), all, batch, pieces, 0.1, context);
     EXPECT_NEAR(sum.loss, whole.loss, 1e-14);
     for (size_t i = 0; i < all.size(); ++i) {
       const auto a = sum.gradients[i].to_vector(), b = whole.gradients[i].to_vector();
