@@ -1,7 +1,5 @@
 // How long something takes is not asserted: only that it is measured.
 
-#include "train/bench/bench.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +9,6 @@
 #include <vector>
 
 #include "tests/cli/process.h"
-#include "train/bench/bench_shapes.h"
 
 namespace qkv {
 namespace {
@@ -109,15 +106,6 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
   EXPECT_EQ(error_of({"--shape", "toy", "--steps", "0"}), "error: --steps must be 1 or more\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--set", "data.length=3"}),
             "error: --set data.length=3: the data of a shape are random tokens\n");
-}
-
-TEST(RandomTokensTest, AreAFunctionOfTheSeedAndTheStep) {
-  const auto tokens = [](uint64_t seed, int64_t step) {
-    return random_tokens(5, seed)->training_batch(step, 3).inputs[0].to_vector();
-  };
-  EXPECT_EQ(tokens(1, 0), tokens(1, 0));
-  EXPECT_NE(tokens(1, 0), tokens(1, 1));
-  EXPECT_NE(tokens(1, 0), tokens(2, 0));
 }
 
 }  // namespace
