@@ -121,8 +121,10 @@ struct BiasOfHead {
 inline std::array<int64_t, 4> broadcast_steps(const Shape& shape) {
   std::array<int64_t, 4> steps{};
   int64_t step = 1;
+  size_t to = steps.size();
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    if (shape[axis] != 1) steps[static_cast<size_t>(4 - shape.rank() + axis)] = step;
+    --to;
+    if (shape[axis] != 1) steps[to] = step;
     step *= shape[axis];
   }
   return steps;
