@@ -43,7 +43,7 @@ bool is_same(const Tensor& a, const Tensor& b) {
 
 Tensor rounded_operand(const Tensor& x) {
   if (!x.defined() || x.dtype() == DType::bf16) return x;
-  const Tensor before = last_operand.rounded.lock();
+  Tensor before = last_operand.rounded.lock();
   if (before.array().defined() && before.requires_grad() == records({x}) &&
       is_same(last_operand.x.lock(), x) && last_operand.version == x.array().storage().version()) {
     return before;
