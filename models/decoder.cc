@@ -46,6 +46,11 @@ Block make_block(Initializer& init, const ModelOptions& o) {
 
 }  // namespace
 
+std::vector<std::string> Decoder::keys() {
+  return {"num_layers", "d_model",    "num_heads", "d_ff",         "position",       "norm",
+          "norm_kind",  "activation", "dropout",   "scale_scores", "tie_embeddings", "bias"};
+}
+
 Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)
     : data_(data),
       token_embedding_(init, data.vocabulary_size, o.d_model, kDeviation),

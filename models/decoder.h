@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "framework/nn/block.h"
@@ -15,7 +16,8 @@ namespace qkv {
 // stream divided by sqrt(2 num_layers), biases 0 (Radford et al. 2019).
 class Decoder {
  public:
-  static constexpr ModelKind kKind = ModelKind::kDecoder;
+  static constexpr const char* kName = "decoder";
+  static std::vector<std::string> keys();  // of the options that it reads
 
   // Throws Error on options that do not fit each other.
   Decoder(const ModelOptions& options, const DataShape& data, Initializer init);

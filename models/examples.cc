@@ -2,21 +2,22 @@
 
 #include "framework/nn/examples.h"
 #include "framework/ops/ops.h"
-#include "models/decoder.h"
+#include "models/model.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kVocabulary = 5, kBatch = 2, kLength = 4;
 
-OpExample decoder(const char* name, ModelOptions options) {
+// A model that reads tokens.
+OpExample of_tokens(const char* name, ModelOptions options) {
   options.d_model = 4;
   options.num_heads = 2;
   options.d_ff = 6;
-  const Decoder model(options, {kVocabulary, kLength}, Initializer(RandomStream(1), DType::f64));
-  const auto loss = [](const Decoder& transformer, std::span<const Tensor> x) {
+  const Model model(options, {kVocabulary, kLength}, Initializer(RandomStream(1), DType::f64));
+  const auto loss = [](const Model& of_kind, std::span<const Tensor> x) {
     ForwardContext context{.training = true, .random = RandomStream(2)};
-    return cross_entropy(transformer(x[0], context), x[1], {.ignored = -1});
+    return cross_entropy(of_kind(x.first(1), context), x[1], {.ignored = -1});
   };
   return module_example(name, model,
                         {{Fill::kIndices, {kBatch, kLength}, kVocabulary},
@@ -44,10 +45,10 @@ std::vector<OpExamples> model_examples() {
   bare.bias = false;
   bare.scale_scores = false;
   return {{.op = "Decoder",
-           .examples = {decoder("pre-norm, learned positions, tied", pre),
-                        decoder("post-norm, sinusoids, relu, untied", post),
-                        decoder("RMS norm, silu, dropout", rms),
-                        decoder("no positions, no biases, scores not scaled", bare)}}};
+           .examples = {of_tokens("pre-norm, learned positions, tied", pre),
+                        of_tokens("post-norm, sinusoids, relu, untied", post),
+                        of_tokens("RMS norm, silu, dropout", rms),
+                        of_tokens("no positions, no biases, scores not scaled", bare)}}};
 }
 
 }  // namespace qkv

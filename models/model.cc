@@ -2,30 +2,33 @@
 
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 
 namespace qkv {
 namespace {
 
 template <class... Kinds>
-void make(const ModelOptions& options, const DataShape& data, const Initializer& init,
-          std::optional<std::variant<Kinds...>>& made) {
-  const bool known =
-      ((Kinds::kKind == options.kind && (made.emplace(Kinds(options, data, init)), true)) || ...);
-  if (!known) fail("model: there is no such kind");
+std::vector<ModelKind> list(const std::variant<Kinds...>* /*sum*/) {
+  return {{Kinds::kName, Kinds::keys()}...};
 }
 
-template <class Kind>
-Kind make(const ModelOptions& options, const DataShape& data, const Initializer& init) {
-  std::optional<Kind> made;
-  make(options, data, init, made);
+template <class... Kinds>
+std::variant<Kinds...> make(const std::variant<Kinds...>* /*sum*/, const ModelOptions& options,
+                            const DataShape& data, const Initializer& init) {
+  std::optional<std::variant<Kinds...>> made;
+  const bool known =
+      ((options.kind == Kinds::kName && (made.emplace(Kinds(options, data, init)), true)) || ...);
+  if (!known) fail(absl::StrCat("model: there is no kind \"", options.kind, "\""));
   return *std::move(made);
 }
 
 }  // namespace
 
 Model::Model(const ModelOptions& options, const DataShape& data, const Initializer& init)
-    : kind_(make<Kind>(options, data, init)) {}
+    : kind_(make(static_cast<Kind*>(nullptr), options, data, init)) {}
+
+std::vector<ModelKind> model_kinds() { return list(static_cast<Model::Kind*>(nullptr)); }
 
 Tensor Model::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
   return std::visit([&](const auto& kind) { return kind(inputs, context); }, kind_);

@@ -1,17 +1,26 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "models/decoder.h"
 
 namespace qkv {
 
+// What model.kind may name.
+struct ModelKind {
+  std::string name;               // "decoder"
+  std::vector<std::string> keys;  // of the options that it reads
+};
+std::vector<ModelKind> model_kinds();
+
 // One of the kinds of models, which a config chooses by its name. Who trains, evaluates, checks,
 // saves or measures a model names none of them.
 class Model {
  public:
-  // Throws Error on options that do not fit each other.
+  // Throws Error on options that do not fit each other, and where there is no such kind.
   Model(const ModelOptions& options, const DataShape& data, const Initializer& init);
 
   // The inputs of a batch -> logits, one row for each of its targets.
@@ -24,7 +33,8 @@ class Model {
   const DataShape& data() const;
 
  private:
-  using Kind = std::variant<Decoder>;
+  friend std::vector<ModelKind> model_kinds();
+  using Kind = std::variant<Decoder>;  // all that there are
 
   Kind kind_;
 };

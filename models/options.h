@@ -1,25 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include "framework/core/names.h"
 #include "framework/nn/options.h"
 
 namespace qkv {
 
-// Each with the options that it reads.
-enum class ModelKind { kDecoder };
-template <>
-inline constexpr Named<ModelKind> kNames<ModelKind>[] = {
-    {"decoder",
-     ModelKind::kDecoder,
-     {"num_layers", "d_model", "num_heads", "d_ff", "position", "norm", "norm_kind", "activation",
-      "dropout", "scale_scores", "tie_embeddings", "bias"}},
-};
-
-// The shape of a transformer: the [model] table of a config.
+// The shape of a model: the [model] table of a config.
 struct ModelOptions {
-  ModelKind kind = ModelKind::kDecoder;
+  std::string kind = "decoder";  // one of models/model.h, which reads some of the others
   int64_t num_layers = 2;
   int64_t d_model = 64;
   int64_t num_heads = 4;

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "data/tasks/tasks.h"
 
 namespace qkv {
@@ -31,8 +33,8 @@ TEST(DataOptionsTest, TheDefaultsAreGoodForEveryTask) {
 
 TEST(DataOptionsTest, AnUnknownTaskIsAnsweredWithTheTasksThereAre) {
   EXPECT_EQ(mistakes(with_task("revers")),
-            "task must be one of copy, reverse, sort, addition, modular_addition, parity, "
-            "associative_recall, induction, text, lines, not \"revers\"\n");
+            absl::StrCat("task must be one of ", absl::StrJoin(task_names(), ", "),
+                         ", not \"revers\"\n"));
 }
 
 TEST(DataOptionsTest, AllMistakesAreFoundAtOnce) {

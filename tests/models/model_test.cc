@@ -14,7 +14,7 @@ namespace {
 
 const DataShape kData = {.vocabulary_size = 7, .max_length = 5};
 
-ModelOptions small(ModelKind kind) {
+ModelOptions small(const std::string& kind) {
   ModelOptions options;
   options.kind = kind;
   options.d_model = 8;
@@ -26,18 +26,18 @@ ModelOptions small(ModelKind kind) {
 Initializer numbers() { return {RandomStream(1), DType::f64}; }
 
 TEST(ModelTest, EveryKindThatAConfigCanNameIsMade) {
-  for (const Named<ModelKind>& kind : kNames<ModelKind>) {
-    const Model model(small(kind.value), kData, numbers());
+  for (const ModelKind& kind : model_kinds()) {
+    const Model model(small(kind.name), kData, numbers());
     EXPECT_GT(parameter_count(parameters(model)), 0) << kind.name;
     EXPECT_EQ(model.data().max_length, kData.max_length) << kind.name;
   }
 }
 
 TEST(ModelTest, OfShapesOnlyHasTheSameParametersAndNoNumbers) {
-  for (const Named<ModelKind>& kind : kNames<ModelKind>) {
-    const auto made = parameters(Model(small(kind.value), kData, numbers()));
+  for (const ModelKind& kind : model_kinds()) {
+    const auto made = parameters(Model(small(kind.name), kData, numbers()));
     const uint64_t before = allocator_statistics().bytes_in_use;
-    const Model plan(small(kind.value), kData, Initializer::shapes_only(DType::f64));
+    const Model plan(small(kind.name), kData, Initializer::shapes_only(DType::f64));
     EXPECT_EQ(allocator_statistics().bytes_in_use, before) << kind.name;
     const auto planned = parameters(plan);
     ASSERT_EQ(planned.size(), made.size()) << kind.name;
@@ -59,8 +59,17 @@ TEST(ModelTest, TheLargestModelOfShapesOnlyTakesNoMemory) {
   EXPECT_GT(parameter_count(parameters(plan)), int64_t{100} * 6 * huge.d_model * huge.d_model);
 }
 
+TEST(ModelTest, SaysItWhenThereIsNoSuchKind) {
+  try {
+    const Model model(small("encoder"), kData, numbers());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "model: there is no kind \"encoder\"");
+  }
+}
+
 TEST(ModelTest, SaysItWhenABatchHasOtherInputsThanItReads) {
-  const Model model(small(ModelKind::kDecoder), kData, numbers());
+  const Model model(small("decoder"), kData, numbers());
   const std::vector<Tensor> two(2, Tensor(Array::full({1, 3}, DType::i64, 0)));
   ForwardContext context;
   try {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/tasks/tasks.h"
+#include "models/model.h"
 #include "train/config/readers.h"
 #include "train/config/toml_text.h"
 
@@ -84,7 +85,9 @@ void add_data_fields(FieldList& list, DataOptions& data) {
 
 void add_model_fields(FieldList& list, ModelOptions& model) {
   list.start_table("model");
-  list.add("kind", &model.kind, "The architecture.");
+  std::vector<std::string> kinds;
+  for (const ModelKind& kind : model_kinds()) kinds.push_back(kind.name);
+  list.add("kind", &model.kind, std::move(kinds), "The architecture.");
   list.add("num_layers", &model.num_layers, 1, 4096,
            "Blocks of attention and feed-forward, one after the other.");
   list.add("d_model", &model.d_model, 1, 1 << 16, "Numbers that stand for one token.");

@@ -2,6 +2,7 @@
 
 #include "data/tasks/tasks.h"
 #include "framework/core/names.h"
+#include "models/model.h"
 
 namespace qkv {
 namespace {
@@ -9,6 +10,12 @@ namespace {
 std::vector<Reader> tasks() {
   std::vector<Reader> readers;
   for (const TaskKind& task : task_kinds()) readers.push_back({task.name, task.keys});
+  return readers;
+}
+
+std::vector<Reader> models() {
+  std::vector<Reader> readers;
+  for (const ModelKind& kind : model_kinds()) readers.push_back({kind.name, kind.keys});
   return readers;
 }
 
@@ -25,7 +32,7 @@ Choice choice(std::string table, std::string field, E taken) {
 
 std::vector<Choice> choices(const Config& config) {
   return {{"data", "task", config.data.task, tasks()},
-          choice("model", "kind", config.model.kind),
+          {"model", "kind", config.model.kind, models()},
           choice("optimizer", "kind", config.optimizer.kind),
           choice("optimizer", "schedule", config.optimizer.schedule)};
 }

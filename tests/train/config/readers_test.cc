@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "data/tasks/tasks.h"
 #include "tests/train/config/parsed.h"
 #include "train/config/config_fields.h"
 
@@ -17,14 +21,25 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
+// "copy, reverse and sort": the tasks that read a key.
+std::string readers_of(const std::string& key) {
+  std::vector<std::string> tasks;
+  for (const TaskKind& task : task_kinds()) {
+    if (std::ranges::count(task.keys, key) != 0) tasks.push_back(task.name);
+  }
+  const std::string last = tasks.back();
+  tasks.pop_back();
+  return absl::StrCat(absl::StrJoin(tasks, ", "), " and ", last);
+}
+
 TEST(ReadersTest, AValueThatNothingReadsIsAMistakeAtItsKey) {
   EXPECT_EQ(mistakes("[data]\n  digits = 5"),
             "c.toml:2:3: \"data.digits\" is read by addition, not by reverse");
   EXPECT_EQ(mistakes("[data]\npath = \"a.txt\""),
             "c.toml:2:1: \"data.path\" is read by text and lines, not by reverse");
   EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\nmin_length = 3"),
-            "c.toml:3:1: \"data.min_length\" is read by copy, reverse, sort, parity and induction, "
-            "not by addition");
+            "c.toml:3:1: \"data.min_length\" is read by " + readers_of("min_length") +
+                ", not by addition");
   EXPECT_EQ(mistakes("optimizer.momentum = 0.5"),
             "c.toml:1:11: \"optimizer.momentum\" is read by sgd, not by adamw");
   EXPECT_EQ(mistakes("optimizer = { kind = \"sgd\", betas = [0.5, 0.5] }"),
@@ -32,9 +47,9 @@ TEST(ReadersTest, AValueThatNothingReadsIsAMistakeAtItsKey) {
 }
 
 TEST(ReadersTest, ATaskWithAnAlphabetOfItsOwnReadsNone) {
-  EXPECT_EQ(mistakes("[data]\ntask = \"parity\"\nalphabet = 3"),
-            "c.toml:3:1: \"data.alphabet\" is read by copy, reverse, sort, associative_recall and "
-            "induction, not by parity");
+  EXPECT_EQ(
+      mistakes("[data]\ntask = \"parity\"\nalphabet = 3"),
+      "c.toml:3:1: \"data.alphabet\" is read by " + readers_of("alphabet") + ", not by parity");
 }
 
 TEST(ReadersTest, AConstantLearningRateRisesAndDoesNotFall) {
