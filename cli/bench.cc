@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/verbs.h"
-#include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "train/bench/bench_shapes.h"
 #include "train/bench/bench_suite.h"
@@ -77,8 +76,7 @@ absl::StatusOr<Workload> workload_of(const BenchOptions& options) {
   if (!options.shape.empty()) return workload_of_shape(options.shape, overrides);
   absl::StatusOr<LoadedConfig> loaded = load_config(options.config, overrides);
   if (!loaded.ok()) return loaded.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      make_dataset(loaded->config.data, loaded->config.seed);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);
   if (!dataset.ok()) return dataset.status();
   return Workload{.config = loaded->config,
                   .description = printable(options.config),
@@ -122,7 +120,7 @@ nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& 
 
 void print_generation(const Workload& workload, bool json) {
   const GenerationSpeed speed = measure_generation(workload.config, *workload.dataset);
-  const int64_t length = workload.dataset->context_length();
+  const int64_t length = workload.dataset->shape().max_length;
   if (json) {
     const nlohmann::ordered_json row = {{"name", workload.config.name},
                                         {"precision", name_of(workload.config.train.precision)},

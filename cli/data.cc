@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
 #include "data/show.h"
-#include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "framework/io/safetensors.h"
 #include "train/config/config.h"
+#include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
@@ -30,6 +30,7 @@ absl::Status export_batches(const Dataset& dataset, int64_t batch_size, Split sp
         absl::StrCat("--export: ", path, " exists; remove it or choose another name"));
   }
   TensorFile file;
+  int64_t written = 0;
   for (int64_t i = 0; i < count; ++i) {
     Batch batch;
     if (split == Split::kTraining) {
@@ -40,14 +41,19 @@ absl::Status export_batches(const Dataset& dataset, int64_t batch_size, Split sp
       batch =
           dataset.validation_batch(first, std::min(batch_size, dataset.validation_size() - first));
     }
-    file.tensors.push_back({absl::StrCat("inputs.", i), batch.inputs[0]});
+    for (size_t k = 0; k < batch.inputs.size(); ++k) {
+      const std::string name =
+          k == 0 ? absl::StrCat("inputs.", i) : absl::StrCat("inputs.", i, ".", k);
+      file.tensors.push_back({name, batch.inputs[k]});
+    }
     file.tensors.push_back({absl::StrCat("targets.", i), batch.targets});
+    ++written;
   }
   file.metadata["vocabulary"] = nlohmann::json(dataset.vocabulary().texts()).dump();
   if (absl::Status status = write_safetensors(path, file); !status.ok()) {
     return status;
   }
-  print(absl::StrCat("wrote ", file.tensors.size() / 2, " batches to ", printable(path), "\n"));
+  print(absl::StrCat("wrote ", written, " batches to ", printable(path), "\n"));
   return absl::OkStatus();
 }
 
@@ -59,8 +65,7 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
   if (batches < 1) return absl::InvalidArgumentError("--batches must be 1 or more");
   absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      make_dataset(loaded->config.data, loaded->config.seed);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);
   if (!dataset.ok()) return dataset.status();
   if (const std::string file = given.text("export"); !file.empty()) {
     return export_batches(**dataset, loaded->config.train.batch_size, split, batches, file);

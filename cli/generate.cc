@@ -1,5 +1,6 @@
 #include "train/run/generate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -12,7 +13,7 @@ namespace qkv {
 namespace {
 
 void add_options(OptionList& options) {
-  options.text("prompt", "TEXT", "The text to go on from");
+  options.texts("prompt", "TEXT", "The text to go on from; may be repeated");
   options.integer("max-new-tokens", "N",
                   "How many tokens to write; by default 200 of a text, or an answer");
   options.number("temperature", "T", "Below 1: safer; 0: always the most likely token", "1.0");
@@ -33,37 +34,45 @@ absl::Status check_sampling(const SamplingOptions& s) {
   return absl::OkStatus();
 }
 
-absl::Status run(const std::string& name, const GivenOptions& given) {
-  const SamplingOptions sampling = {.temperature = given.number("temperature"),
-                                    .top_k = given.integer("top-k"),
-                                    .top_p = given.number("top-p"),
-                                    .seed = given.unsigned_integer("seed")};
-  if (absl::Status status = check_sampling(sampling); !status.ok()) return status;
-  const std::optional<int64_t> max_new_tokens = given.integer_if_given("max-new-tokens");
-  if (max_new_tokens.value_or(0) < 0) {
-    return absl::InvalidArgumentError("--max-new-tokens must be 0 or more");
+// The tokens of each prompt, all of which the model can read, and write `max_new_tokens` after.
+absl::StatusOr<std::vector<Tokens>> read_prompts(const std::vector<std::string>& texts,
+                                                 std::optional<int64_t> max_new_tokens,
+                                                 const Checkpoint& checkpoint) {
+  const ModelOptions& model = checkpoint.config.model;
+  const DataForm form = form_of(model.kind);
+  // A sequence moves on in a window; what is a question of its own is read whole.
+  const bool ends = form != DataForm::kSequence && !reads_any_length(model);
+  const DataShape& data = checkpoint.data;
+  const int64_t longest = form == DataForm::kSourceTarget ? data.source_length : data.max_length;
+  const int64_t most_written = form == DataForm::kClass ? 1 : data.max_length;
+  if ((ends || form == DataForm::kClass) && max_new_tokens.value_or(0) > most_written) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-new-tokens: this model answers with at most ", most_written,
+                     most_written == 1 ? " token" : " tokens"));
   }
-  const std::string text = given.text("prompt");
-  if (text.empty()) {
-    return absl::InvalidArgumentError("--prompt TEXT is needed: what should the model go on from?");
+  std::vector<Tokens> prompts;
+  for (const std::string& text : texts) {
+    absl::StatusOr<Tokens> prompt = checkpoint.vocabulary.encode(text);
+    if (!prompt.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--prompt: ", prompt.status().message()));
+    }
+    if (prompt->empty()) return absl::InvalidArgumentError("--prompt holds no token");
+    if (ends && std::ssize(*prompt) > longest) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--prompt holds ", prompt->size(), " tokens, and this model reads at most ", longest));
+    }
+    prompts.push_back(*std::move(prompt));
   }
-  absl::StatusOr<LoadedRun> loaded = load_run(name);
-  if (!loaded.ok()) return loaded.status();
-  const Vocabulary& vocabulary = loaded->checkpoint.vocabulary;
-  absl::StatusOr<std::vector<int64_t>> prompt = vocabulary.encode(text);
-  if (!prompt.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--prompt: ", prompt.status().message()));
-  }
-  if (prompt->empty()) return absl::InvalidArgumentError("--prompt holds no token");
-  absl::StatusOr<Model> model = restore_model(loaded->path, loaded->checkpoint);
-  if (!model.ok()) return model.status();
+  return prompts;
+}
 
-  print(vocabulary.decode(*prompt));
-  const DataOptions& data = loaded->checkpoint.config.data;
-  const TaskKind& task = *find_task(data.task);
-  const int64_t count = max_new_tokens.value_or(task.answer_length(data, std::ssize(*prompt)));
-  int64_t before = prompt->back();
-  generate(*model, *prompt, count, sampling, [&](int64_t token) {
+// Prints the tokens as they come.
+void write_one(const Model& model, const Tokens& prompt, int64_t count,
+               const SamplingOptions& sampling, const Vocabulary& vocabulary,
+               const TaskKind& task) {
+  print(vocabulary.decode(prompt));
+  int64_t before = prompt.back();
+  generate(model, prompt, count, sampling, [&](int64_t token) {
     // What the token adds after the one before it: there may be a space between them.
     const int64_t both[] = {before, token};
     const std::string added = vocabulary.decode(both).substr(vocabulary.decode({both, 1}).size());
@@ -74,6 +83,60 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     return !ended && std::ferror(stdout) == 0;
   });
   print("\n");
+}
+
+// Prints a line for each prompt.
+void write_all(const Model& model, const std::vector<Tokens>& prompts,
+               const std::vector<int64_t>& counts, const SamplingOptions& sampling,
+               const Vocabulary& vocabulary, const TaskKind& task) {
+  const int64_t most = *std::ranges::max_element(counts);
+  std::vector<Tokens> written = generate_all(model, prompts, most, sampling);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    written[i].resize(static_cast<size_t>(counts[i]));
+    const auto ends = [&](int64_t token) {
+      return vocabulary.texts()[static_cast<size_t>(token)] == task.last_token;
+    };
+    const auto last = std::ranges::find_if(written[i], ends);
+    Tokens both = prompts[i];
+    both.insert(both.end(), written[i].begin(), last == written[i].end() ? last : std::next(last));
+    print(absl::StrCat(vocabulary.decode(both), "\n"));
+  }
+}
+
+absl::Status run(const std::string& name, const GivenOptions& given) {
+  const SamplingOptions sampling = {.temperature = given.number("temperature"),
+                                    .top_k = given.integer("top-k"),
+                                    .top_p = given.number("top-p"),
+                                    .seed = given.unsigned_integer("seed")};
+  if (absl::Status status = check_sampling(sampling); !status.ok()) return status;
+  const std::optional<int64_t> max_new_tokens = given.integer_if_given("max-new-tokens");
+  if (max_new_tokens.value_or(0) < 0) {
+    return absl::InvalidArgumentError("--max-new-tokens must be 0 or more");
+  }
+  const std::vector<std::string> texts = given.texts("prompt");
+  if (texts.empty() || std::ranges::count(texts, "") != 0) {
+    return absl::InvalidArgumentError("--prompt TEXT is needed: what should the model go on from?");
+  }
+  absl::StatusOr<LoadedRun> loaded = load_run(name);
+  if (!loaded.ok()) return loaded.status();
+  const Checkpoint& checkpoint = loaded->checkpoint;
+  const absl::StatusOr<std::vector<Tokens>> prompts =
+      read_prompts(texts, max_new_tokens, checkpoint);
+  if (!prompts.ok()) return prompts.status();
+  absl::StatusOr<Model> model = restore_model(loaded->path, checkpoint);
+  if (!model.ok()) return model.status();
+
+  const DataOptions& data = checkpoint.config.data;
+  const TaskKind& task = *find_task(data.task);
+  std::vector<int64_t> counts;
+  for (const Tokens& prompt : *prompts) {
+    counts.push_back(max_new_tokens.value_or(task.answer_length(data, std::ssize(prompt))));
+  }
+  if (prompts->size() == 1) {
+    write_one(*model, prompts->front(), counts.front(), sampling, checkpoint.vocabulary, task);
+  } else {
+    write_all(*model, *prompts, counts, sampling, checkpoint.vocabulary, task);
+  }
   return absl::OkStatus();
 }
 

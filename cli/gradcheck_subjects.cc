@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "data/dataset.h"
-#include "data/tasks/tasks.h"
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"
 #include "framework/nn/examples.h"
@@ -104,7 +103,7 @@ absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
   if (!loaded.ok()) return loaded.status();
   loaded->config.train.precision = Precision::kF64;
   const Config& c = loaded->config;
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c.data, c.seed);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c);
   if (!dataset.ok()) return dataset.status();
   const Model model = make_model(c, (*dataset)->shape());
   const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);

@@ -3,10 +3,10 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"
+#include "train/run/experiment.h"
 #include "train/run/run_folder.h"
 
 namespace qkv {
@@ -24,16 +24,18 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     const std::vector<std::string>& overrides) const {
   absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
   if (!config.ok()) return config.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(config->data, config->seed);
+  absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(*config);
   if (!data.ok()) return data.status();
   if ((*data)->vocabulary().texts() != checkpoint.vocabulary.texts()) {
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": its vocabulary is not that of the data, so its answers would mean nothing"));
   }
-  if ((*data)->context_length() > checkpoint.data.max_length) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": the model reads ", checkpoint.data.max_length,
-                     " tokens at most, and these examples have ", (*data)->context_length()));
+  const DataShape now = (*data)->shape(), then = checkpoint.data;
+  for (const auto length : {&DataShape::max_length, &DataShape::source_length}) {
+    if (now.*length <= then.*length || reads_any_length(checkpoint.config.model)) continue;
+    return absl::FailedPreconditionError(absl::StrCat(path, ": the model reads ", then.*length,
+                                                      " tokens at most, and these examples have ",
+                                                      now.*length));
   }
   // Who names another file knows that it is another.
   if (config->data.path == checkpoint.config.data.path) {

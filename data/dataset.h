@@ -16,15 +16,15 @@ namespace qkv {
 // The target of a position that has no loss.
 inline constexpr int64_t kIgnoredTarget = -1;
 
-// Examples, one in each row of every array. Sequences are for next-token prediction: the target of
-// a position is the token after it. Where only the answer counts, all other targets are
+// Examples, one in each row of every array, in one of the forms of framework/nn/data_shape.h. The
+// target of a token is the one after it. Where only the answer counts, all other targets are
 // kIgnoredTarget.
 struct Batch {
   std::vector<Array> inputs;  // what a model reads; of sequences one: i64 [B, T]
-  Array targets;              // i64 [B, T]
+  Array targets;              // i64, of the shape of the logits without their last axis
 
-  int64_t rows() const { return targets.shape()[0]; }       // B
-  int64_t tokens() const { return inputs.front().size(); }  // read
+  int64_t rows() const { return targets.shape()[0]; }  // B
+  int64_t tokens() const;                              // that a model reads
 };
 
 // One example for people to look at, and for a model to be asked.
@@ -40,15 +40,15 @@ class Dataset {
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
-  DataShape shape() const { return {vocabulary_.size(), context_length()}; }
+  DataForm form() const { return form_; }
+
+  // Its lengths are the longest of any batch: what a table of positions must hold. Training batches
+  // all have one length and validation batches all have one, and the two may differ.
+  virtual DataShape shape() const = 0;
 
   // Whether examples are questions with one right answer (the tasks), so that accuracy means
   // something, or text that goes on in many ways.
   virtual bool has_answers() const = 0;
-
-  // The longest T of any batch: what a table of positions must hold. Training batches all have one
-  // T and validation batches all have one, and the two may differ.
-  virtual int64_t context_length() const = 0;
 
   // A function of (seed, index) alone: a run that stops and goes on sees what it would have seen.
   // Row r depends on (seed, index, r) alone. Where the whole training part has no more than
@@ -70,10 +70,12 @@ class Dataset {
   virtual std::string fingerprint() const { return ""; }
 
  protected:
-  explicit Dataset(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+  explicit Dataset(Vocabulary vocabulary, DataForm form = DataForm::kSequence)
+      : vocabulary_(std::move(vocabulary)), form_(form) {}
 
  private:
   Vocabulary vocabulary_;
+  DataForm form_;
 };
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #include "data/show.h"
 
 #include <algorithm>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/utf8.h"
@@ -8,26 +9,54 @@
 namespace qkv {
 namespace {
 
+std::span<const int64_t> row_of(const Array& array, int64_t row) {
+  const int64_t length = array.size() / array.shape()[0];
+  return {array.data<int64_t>() + row * length, static_cast<size_t>(length)};
+}
+
+// A question and its answer, without their padding.
+std::string describe_question(const Dataset& dataset, const Batch& batch, int64_t row) {
+  std::span<const int64_t> question = row_of(batch.inputs[0], row);
+  if (batch.inputs.back().dtype() == DType::boolean) {
+    const bool* padding =
+        batch.inputs.back().data<bool>() + row * static_cast<int64_t>(question.size());
+    question = question.first(std::find(padding, padding + question.size(), true) - padding);
+  }
+  std::vector<int64_t> answer;
+  for (const int64_t token : row_of(batch.targets, row)) {
+    if (token != kIgnoredTarget) answer.push_back(token);
+  }
+  const Vocabulary& vocabulary = dataset.vocabulary();
+  return absl::StrCat(escape(vocabulary.decode(question)),
+                      dataset.form() == DataForm::kClass ? "   class: " : "   answer: ",
+                      escape(vocabulary.decode(answer)));
+}
+
 // Row `row` of a batch without its padding, and the tokens that count.
-std::string describe_row(const Dataset& dataset, const Batch& batch, int64_t row) {
-  const int64_t length = batch.targets.shape()[1];
-  const int64_t* inputs = batch.inputs[0].data<int64_t>() + row * length;
-  const int64_t* targets = batch.targets.data<int64_t>() + row * length;
+std::string describe_sequence(const Dataset& dataset, const Batch& batch, int64_t row) {
+  const std::span<const int64_t> inputs = row_of(batch.inputs[0], row);
+  const std::span<const int64_t> targets = row_of(batch.targets, row);
 
   std::vector<int64_t> counted;
-  int64_t end = 0;  // after the last target
-  for (int64_t t = 0; t < length; ++t) {
+  size_t end = 0;  // after the last target
+  for (size_t t = 0; t < targets.size(); ++t) {
     if (targets[t] == kIgnoredTarget) continue;
     counted.push_back(targets[t]);
     end = t + 1;
   }
-  std::vector<int64_t> sequence(inputs, inputs + end);
+  std::vector<int64_t> sequence(inputs.begin(), inputs.begin() + static_cast<int64_t>(end));
   if (end > 0) sequence.push_back(targets[end - 1]);
 
   const Vocabulary& vocabulary = dataset.vocabulary();
-  const bool all = static_cast<int64_t>(counted.size()) == end;
+  const bool all = counted.size() == end;
   return absl::StrCat(escape(vocabulary.decode(sequence)), "   loss on: ",
                       all ? "all after the first" : escape(vocabulary.decode(counted)));
+}
+
+std::string context_of(const DataShape& shape) {
+  if (shape.source_length == 0) return absl::StrCat(shape.max_length, " tokens");
+  return absl::StrCat(shape.source_length, " tokens of the question, ", shape.max_length,
+                      " of the answer");
 }
 
 }  // namespace
@@ -40,7 +69,7 @@ std::string describe_dataset(const Dataset& dataset) {
   for (size_t i = 0; i < every.size(); ++i) every[i] = static_cast<int64_t>(i);
   return absl::StrCat("vocabulary   ", every.size(),
                       " tokens: ", escape(dataset.vocabulary().decode(every)), "\n",  //
-                      "context      ", dataset.context_length(), " tokens\n", "training     ",
+                      "context      ", context_of(dataset.shape()), "\n", "training     ",
                       size(dataset.training_size()), "\n",  //
                       "validation   ", size(dataset.validation_size()), "\n");
 }
@@ -51,9 +80,11 @@ std::string describe_examples(const Dataset& dataset, Split split, int64_t count
   if (count < 1) return "";
   const Batch batch = split == Split::kTraining ? dataset.training_batch(0, count)
                                                 : dataset.validation_batch(0, count);
+  const auto describe =
+      dataset.form() == DataForm::kSequence ? describe_sequence : describe_question;
   std::string text;
   for (int64_t row = 0; row < batch.rows(); ++row) {
-    absl::StrAppend(&text, describe_row(dataset, batch, row), "\n");
+    absl::StrAppend(&text, describe(dataset, batch, row), "\n");
   }
   return text;
 }

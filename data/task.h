@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/option_checker.h"
 #include "data/options.h"
+#include "data/question_batch.h"
 #include "data/split.h"
 
 namespace qkv {
@@ -24,10 +25,13 @@ struct TaskKind {
   std::function<void(const DataOptions&, OptionChecker&)> check;
   // The examples; the options are free of mistakes. An error when a file cannot be used, or a side
   // of the split would be empty.
-  std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, uint64_t seed)> make;
+  std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, uint64_t seed,
+                                                         DataForm form)>
+      make;
   // How many tokens answer a prompt of that length, or are a good piece of text.
   std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
-  std::string last_token = {};  // after which an answer ends; "": none does
+  std::string last_token = {};                          // after which an answer ends; "": none does
+  std::vector<DataForm> forms = {DataForm::kSequence};  // that `make` can give the examples
 };
 
 // Questions with one right answer. A sequence is prompt + answer; the prompt is the question with
@@ -35,10 +39,9 @@ struct TaskKind {
 struct Task {
   std::vector<std::string> token_texts;
 
-  // The longest sequence of each split, in tokens. Where sequences are shorter, they are padded
-  // with the last token, which stands for nothing else.
-  int64_t training_length = 0;
-  int64_t validation_length = 0;
+  // Of each split. Where examples are shorter, they are padded with the last token, which stands
+  // for nothing else.
+  QuestionLengths training, validation;
 
   // Makes one example. Different decisions make different questions, and every question of the
   // split's lengths can come out.
@@ -48,7 +51,8 @@ struct Task {
 // The questions of `task` as examples. Training draws questions at random; validation is a list of
 // different questions of the other side. An error when a side has no question at all.
 absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,
-                                                           bool validates_on_all, uint64_t seed);
+                                                           bool validates_on_all, uint64_t seed,
+                                                           DataForm form);
 
 // A kind of such questions, without what all of them read and check: how they are shared out
 // between training and validation.
@@ -57,7 +61,8 @@ struct QuestionTask {
   std::vector<std::string> keys;
   std::function<void(const DataOptions&, OptionChecker&)> check;
   std::function<Task(const DataOptions&)> make;
-  std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
+  // Where it is not given, every answer is one token, which can be a class.
+  std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length = nullptr;
   bool validates_on_all = false;  // on every question that is held out, however many
 };
 TaskKind question_task(const QuestionTask& question);

@@ -16,8 +16,8 @@ constexpr int64_t kSmallSpace = 65536;
 class TaskDataset final : public Dataset {
  public:
   TaskDataset(const DataOptions& options, Task task, bool validates_on_all, Vocabulary vocabulary,
-              uint64_t seed)
-      : Dataset(std::move(vocabulary)),
+              uint64_t seed, DataForm form)
+      : Dataset(std::move(vocabulary), form),
         options_(options),
         task_(std::move(task)),
         validates_on_all_(validates_on_all),
@@ -52,8 +52,25 @@ class TaskDataset final : public Dataset {
 
   bool has_answers() const override { return true; }
 
-  int64_t context_length() const override {
-    return std::max(task_.training_length, task_.validation_length) - 1;
+  DataShape shape() const override {
+    const auto longest = [&](int64_t QuestionLengths::*length) {
+      return std::max(task_.training.*length, task_.validation.*length);
+    };
+    DataShape shape = {.vocabulary_size = vocabulary().size()};
+    switch (form()) {
+      case DataForm::kSequence:
+        shape.max_length = longest(&QuestionLengths::both) - 1;
+        break;
+      case DataForm::kSourceTarget:
+        shape.max_length = longest(&QuestionLengths::answer);
+        shape.source_length = longest(&QuestionLengths::prompt);
+        break;
+      case DataForm::kClass:
+        shape.max_length = longest(&QuestionLengths::prompt);
+        shape.classes = vocabulary().size();
+        break;
+    }
+    return shape;
   }
 
   int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
@@ -61,29 +78,22 @@ class TaskDataset final : public Dataset {
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     check_training_batch(index, batch_size);
     const bool everything = !training_.empty() && training_size() <= batch_size;
-    const int64_t rows = everything ? training_size() : batch_size;
-    BatchBuilder builder(rows, task_.training_length - 1, padding());
+    if (everything) return question_batch(form(), training_, task_.training, padding());
     const RandomStream stream =
         stream_.derive("training examples").derive(static_cast<uint64_t>(index));
-    for (int64_t row = 0; row < rows; ++row) {
-      if (everything) {
-        set_row(builder, row, training_[static_cast<size_t>(row)]);
-      } else {
-        set_row(builder, row, draw(Split::kTraining, stream.derive(static_cast<uint64_t>(row))));
-      }
+    std::vector<Example> examples;
+    for (int64_t row = 0; row < batch_size; ++row) {
+      examples.push_back(draw(Split::kTraining, stream.derive(static_cast<uint64_t>(row))));
     }
-    return builder.batch();
+    return question_batch(form(), examples, task_.training, padding());
   }
 
   int64_t validation_size() const override { return static_cast<int64_t>(validation_.size()); }
 
   Batch validation_batch(int64_t first, int64_t count) const override {
     check_validation_range(first, count, validation_size());
-    BatchBuilder builder(count, task_.validation_length - 1, padding());
-    for (int64_t row = 0; row < count; ++row) {
-      set_row(builder, row, validation_[static_cast<size_t>(first + row)]);
-    }
-    return builder.batch();
+    const auto begin = validation_.begin() + first;
+    return question_batch(form(), {begin, begin + count}, task_.validation, padding());
   }
 
   Example validation_example(int64_t index) const override {
@@ -157,12 +167,6 @@ class TaskDataset final : public Dataset {
 
   int64_t padding() const { return vocabulary().size() - 1; }
 
-  static void set_row(BatchBuilder& builder, int64_t row, const Example& example) {
-    std::vector<int64_t> sequence = example.prompt;
-    sequence.insert(sequence.end(), example.answer.begin(), example.answer.end());
-    builder.set_row(row, sequence, static_cast<int64_t>(example.prompt.size()));
-  }
-
   DataOptions options_;
   Task task_;
   bool validates_on_all_;
@@ -174,11 +178,12 @@ class TaskDataset final : public Dataset {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,
-                                                           bool validates_on_all, uint64_t seed) {
+                                                           bool validates_on_all, uint64_t seed,
+                                                           DataForm form) {
   auto vocabulary = Vocabulary::create(task.token_texts);
   if (!vocabulary.ok()) return vocabulary.status();
-  auto dataset =
-      std::make_unique<TaskDataset>(options, std::move(task), validates_on_all, *vocabulary, seed);
+  auto dataset = std::make_unique<TaskDataset>(options, std::move(task), validates_on_all,
+                                               *vocabulary, seed, form);
   if (absl::Status status = dataset->fill(); !status.ok()) return status;
   return dataset;
 }
@@ -191,14 +196,21 @@ TaskKind question_task(const QuestionTask& question) {
     if (question.validates_on_all) return;
     checker.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
   };
-  const auto make = [question](const DataOptions& options, uint64_t seed) {
-    return make_task_dataset(options, question.make(options), question.validates_on_all, seed);
+  const auto make = [question](const DataOptions& options, uint64_t seed, DataForm form) {
+    return make_task_dataset(options, question.make(options), question.validates_on_all, seed,
+                             form);
   };
+  const bool answers_are_classes = question.answer_length == nullptr;
   TaskKind kind = {.name = question.name,
                    .keys = question.keys,
                    .check = check,
                    .make = make,
-                   .answer_length = question.answer_length};
+                   .answer_length = question.answer_length,
+                   .forms = {DataForm::kSequence, DataForm::kSourceTarget}};
+  if (answers_are_classes) {
+    kind.answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; };
+    kind.forms.push_back(DataForm::kClass);
+  }
   kind.keys.emplace_back("train_fraction");
   if (!question.validates_on_all) kind.keys.emplace_back("validation_examples");
   return kind;

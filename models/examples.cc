@@ -7,22 +7,42 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kVocabulary = 5, kBatch = 2, kLength = 4;
+constexpr int64_t kVocabulary = 5, kBatch = 2, kLength = 4, kSource = 3;
 
-// A model that reads tokens.
-OpExample of_tokens(const char* name, ModelOptions options) {
+// `inputs` are those of a batch, without its targets.
+OpExample of_kind(const char* kind, const char* name, ModelOptions options,
+                  std::vector<ExampleInput> inputs, std::vector<std::string> input_names) {
+  options.kind = kind;
   options.d_model = 4;
   options.num_heads = 2;
   options.d_ff = 6;
-  const Model model(options, {kVocabulary, kLength}, Initializer(RandomStream(1), DType::f64));
-  const auto loss = [](const Model& of_kind, std::span<const Tensor> x) {
+  const DataShape data = {
+      .vocabulary_size = kVocabulary, .max_length = kLength, .source_length = kSource};
+  const Model model(options, data, Initializer(RandomStream(1), DType::f64));
+  const size_t read = inputs.size();
+  const auto loss = [read](const Model& of_kind, std::span<const Tensor> x) {
     ForwardContext context{.training = true, .random = RandomStream(2)};
-    return cross_entropy(of_kind(x.first(1), context), x[1], {.ignored = -1});
+    return cross_entropy(of_kind(x.first(read), context), x[read], {.ignored = -1});
   };
-  return module_example(name, model,
-                        {{Fill::kIndices, {kBatch, kLength}, kVocabulary},
-                         {Fill::kTargets, {kBatch, kLength}, kVocabulary}},
-                        {"tokens", "targets"}, loss);
+  inputs.push_back({Fill::kTargets, {kBatch, kLength}, kVocabulary});
+  input_names.emplace_back("targets");
+  return module_example(name, model, std::move(inputs), std::move(input_names), loss);
+}
+
+ExampleInput tokens(int64_t length) { return {Fill::kIndices, {kBatch, length}, kVocabulary}; }
+
+OpExample decoder(const char* name, const ModelOptions& options) {
+  return of_kind("decoder", name, options, {tokens(kLength)}, {"tokens"});
+}
+
+OpExample encoder_decoder(const char* name, const ModelOptions& options, bool padded) {
+  std::vector<ExampleInput> inputs = {tokens(kSource), tokens(kLength)};
+  std::vector<std::string> names = {"source", "target"};
+  if (padded) {
+    inputs.push_back({Fill::kMask, {kBatch, kSource}});
+    names.emplace_back("padding");
+  }
+  return of_kind("encoder_decoder", name, options, std::move(inputs), std::move(names));
 }
 
 }  // namespace
@@ -44,11 +64,16 @@ std::vector<OpExamples> model_examples() {
   bare.activation = Activation::kGeluTanh;
   bare.bias = false;
   bare.scale_scores = false;
+  ModelOptions encoders;
+  encoders.num_layers = 1;
   return {{.op = "Decoder",
-           .examples = {of_tokens("pre-norm, learned positions, tied", pre),
-                        of_tokens("post-norm, sinusoids, relu, untied", post),
-                        of_tokens("RMS norm, silu, dropout", rms),
-                        of_tokens("no positions, no biases, scores not scaled", bare)}}};
+           .examples = {decoder("pre-norm, learned positions, tied", pre),
+                        decoder("post-norm, sinusoids, relu, untied", post),
+                        decoder("RMS norm, silu, dropout", rms),
+                        decoder("no positions, no biases, scores not scaled", bare)}},
+          {.op = "EncoderDecoder",
+           .examples = {encoder_decoder("pre-norm, learned positions", encoders, false),
+                        encoder_decoder("post-norm, sinusoids, padding", post, true)}}};
 }
 
 }  // namespace qkv

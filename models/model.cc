@@ -10,7 +10,7 @@ namespace {
 
 template <class... Kinds>
 std::vector<ModelKind> list(const std::variant<Kinds...>* /*sum*/) {
-  return {{Kinds::kName, Kinds::keys()}...};
+  return {{Kinds::kName, Kinds::kForm, Kinds::keys()}...};
 }
 
 template <class... Kinds>
@@ -30,12 +30,20 @@ Model::Model(const ModelOptions& options, const DataShape& data, const Initializ
 
 std::vector<ModelKind> model_kinds() { return list(static_cast<Model::Kind*>(nullptr)); }
 
+DataForm form_of(const std::string& kind) {
+  for (const ModelKind& known : model_kinds()) {
+    if (known.name == kind) return known.form;
+  }
+  fail(absl::StrCat("model: there is no kind \"", kind, "\""));
+}
+
 Tensor Model::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
   return std::visit([&](const auto& kind) { return kind(inputs, context); }, kind_);
 }
 
-Tensor Model::next_logits(std::span<const int64_t> tokens, KeyValueCache* cache) const {
-  return std::visit([&](const auto& kind) { return kind.next_logits(tokens, cache); }, kind_);
+Tensor Model::next_logits(const Array& prompts, const Array& written, KeyValueCache* cache) const {
+  const auto next = [&](const auto& kind) { return kind.next_logits(prompts, written, cache); };
+  return std::visit(next, kind_);
 }
 
 void Model::visit(Visitor& v) {

@@ -6,15 +6,20 @@
 #include <vector>
 
 #include "models/decoder.h"
+#include "models/encoder_decoder.h"
 
 namespace qkv {
 
 // What model.kind may name.
 struct ModelKind {
   std::string name;               // "decoder"
+  DataForm form;                  // that it takes its data in
   std::vector<std::string> keys;  // of the options that it reads
 };
 std::vector<ModelKind> model_kinds();
+
+// Of the kind of that name. Throws Error where there is none.
+DataForm form_of(const std::string& kind);
 
 // One of the kinds of models, which a config chooses by its name. Who trains, evaluates, checks,
 // saves or measures a model names none of them.
@@ -26,15 +31,21 @@ class Model {
   // The inputs of a batch -> logits, one row for each of its targets.
   Tensor operator()(std::span<const Tensor> inputs, ForwardContext& context) const;
 
-  // For generation, token by token: Decoder::next_logits.
-  Tensor next_logits(std::span<const int64_t> tokens, KeyValueCache* cache) const;
+  // For generation, token by token: the logits [B, V] of what follows in each row.
+  //   prompts i64 [B, Tp], Tp ≥ 1, and what followed them so far: written i64 [B, n], undefined at
+  //   first
+  // A `cache`, where given, holds what was read of them before, and then of all.
+  Tensor next_logits(const Array& prompts, const Array& written, KeyValueCache* cache) const;
 
   void visit(Visitor& v);
   const DataShape& data() const;
 
  private:
   friend std::vector<ModelKind> model_kinds();
-  using Kind = std::variant<Decoder>;  // all that there are
+
+  // Of the kind of that name. Throws Error where there is none.
+  DataForm form_of(const std::string& kind);
+  using Kind = std::variant<Decoder, EncoderDecoder>;  // all that there are
 
   Kind kind_;
 };

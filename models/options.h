@@ -7,6 +7,16 @@
 
 namespace qkv {
 
+// What attention is made of: the [attention] table of a config.
+struct AttentionChoices {
+  Projections projections = Projections::kSeparate;
+  Heads heads = Heads::kSplit;
+  int64_t num_key_value_heads = 0;  // 0: num_heads
+  int64_t window = 0;               // keys at most so far from a query are seen; 0: all
+  bool causal = true;               // in decoders: no key after the query is seen
+  double scale = 0.0;               // of the scores; 0: as scale_scores says
+};
+
 // The shape of a model: the [model] table of a config.
 struct ModelOptions {
   std::string kind = "decoder";  // one of models/model.h, which reads some of the others
@@ -15,6 +25,7 @@ struct ModelOptions {
   int64_t num_heads = 4;
   int64_t d_ff = 256;
   Position position = Position::kLearned;
+  double sinusoidal_scale = 0.03;  // of what is added to embeddings; their own deviation is 0.02
   NormPlace norm = NormPlace::kPre;
   NormKind norm_kind = NormKind::kLayer;
   Activation activation = Activation::kGelu;
@@ -22,6 +33,12 @@ struct ModelOptions {
   bool scale_scores = true;    // divide the scores by sqrt(d_k)
   bool tie_embeddings = true;  // the output projection is the token embedding
   bool bias = true;            // in linear layers and layer norms
+  AttentionChoices attention;
 };
+
+// Whether a model has no table of positions that ends.
+inline bool reads_any_length(const ModelOptions& options) {
+  return options.position != Position::kLearned;
+}
 
 }  // namespace qkv

@@ -13,7 +13,9 @@ Task make(const DataOptions& options) {
   task.token_texts = symbol_texts(10);
   task.token_texts.emplace_back("+");
   task.token_texts.emplace_back("=");
-  task.training_length = task.validation_length = 3 * options.digits + 3;
+  task.training = task.validation = {.prompt = 2 * options.digits + 2,
+                                     .answer = options.digits + 1,
+                                     .both = 3 * options.digits + 3};
 
   task.draw = [digits](Split, Choices& choices) {
     const int64_t plus = 10;

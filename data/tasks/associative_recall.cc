@@ -24,7 +24,7 @@ Task make(const DataOptions& options) {
     }
   }
   task.token_texts.emplace_back("=");
-  task.training_length = task.validation_length = 2 * pairs + 3;
+  task.training = task.validation = {.prompt = 2 * pairs + 2, .answer = 1, .both = 2 * pairs + 3};
 
   task.draw = [alphabet, pairs, separator](Split, Choices& choices) {
     const Tokens keys = draw_distinct(pairs, alphabet, choices);
@@ -58,11 +58,8 @@ void check(const DataOptions& options, OptionChecker& check) {
 // cKaFdBbM=aF: `pairs` pairs of a key and its value, then a key, and what is asked for is its
 // value. Keys are lower-case letters, all different; values are upper-case letters, any of them.
 TaskKind associative_recall_task() {
-  return question_task({.name = "associative_recall",
-                        .keys = {"alphabet", "pairs"},
-                        .check = check,
-                        .make = make,
-                        .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; }});
+  return question_task(
+      {.name = "associative_recall", .keys = {"alphabet", "pairs"}, .check = check, .make = make});
 }
 
 }  // namespace qkv

@@ -10,11 +10,18 @@ namespace {
 Task make(const DataOptions& options) {
   Task task;
   task.token_texts = symbol_texts(options.alphabet);
-  task.training_length = 2 * options.length;
-  task.validation_length = 2 * longest_validation(options);
+  const auto lengths = [](int64_t shortest, int64_t longest) {
+    return QuestionLengths{.prompt = longest + 1,  //
+                           .answer = 2 * longest - shortest - 1,
+                           .both = 2 * longest};
+  };
+  const int64_t shortest = options.min_length == 0 ? options.length : options.min_length;
+  task.training = lengths(shortest, options.length);
+  task.validation = lengths(options.validation_length == 0 ? shortest : options.validation_length,
+                            longest_validation(options));
 
-  task.draw = [options, training_length = task.training_length,
-               validation_length = task.validation_length](Split split, Choices& choices) {
+  task.draw = [options, training_length = task.training.both,
+               validation_length = task.validation.both](Split split, Choices& choices) {
     const int64_t length = draw_length(options, split, choices);
     const Tokens segment = draw_distinct(length, options.alphabet, choices);
     Example example;

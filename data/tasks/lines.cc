@@ -36,7 +36,9 @@ class LinesDataset final : public Dataset {
   }
 
   bool has_answers() const override { return false; }
-  int64_t context_length() const override { return length_; }
+  DataShape shape() const override {
+    return {.vocabulary_size = vocabulary().size(), .max_length = length_};
+  }
   std::string fingerprint() const override { return fingerprint_; }
   int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
   int64_t validation_size() const override { return static_cast<int64_t>(validation_.size()); }
@@ -82,7 +84,8 @@ class LinesDataset final : public Dataset {
   RandomStream stream_;
 };
 
-absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed) {
+absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed,
+                                              DataForm /*form*/) {
   const auto text = read_text(options.path);
   if (!text.ok()) return text.status();
   const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, "\n"));

@@ -13,7 +13,7 @@ Task make(const DataOptions& options) {
   for (int64_t i = 0; i < modulus; ++i) task.token_texts.push_back(absl::StrCat(i));
   task.token_texts.emplace_back("+");
   task.token_texts.emplace_back("=");
-  task.training_length = task.validation_length = 5;
+  task.training = task.validation = {.prompt = 4, .answer = 1, .both = 5};
 
   task.draw = [modulus](Split, Choices& choices) {
     const int64_t a = choices.below(modulus);
@@ -38,7 +38,6 @@ TaskKind modular_addition_task() {
                         .keys = {"modulus"},
                         .check = check,
                         .make = make,
-                        .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
                         .validates_on_all = true});
 }
 

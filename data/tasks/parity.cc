@@ -14,10 +14,7 @@ Tokens answer(std::span<const int64_t> question) {
 
 // 10110=1: whether the number of ones is odd.
 TaskKind parity_task() {
-  return sequence_task({.name = "parity",
-                        .answer = answer,
-                        .answer_length = [](int64_t) { return int64_t{1}; },
-                        .alphabet = 2});
+  return sequence_task({.name = "parity", .answer = answer, .alphabet = 2});
 }
 
 }  // namespace qkv

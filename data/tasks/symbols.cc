@@ -13,11 +13,13 @@ Task make_task(const DataOptions& options, const SequenceTask& sequence, int64_t
   task.token_texts = symbol_texts(alphabet);
   task.token_texts.emplace_back("=");
   if (lengths_vary) task.token_texts.emplace_back("_");
-  const auto sequence_length = [&](int64_t length) {
-    return length + 1 + sequence.answer_length(length);
+  const auto lengths = [&](int64_t length) {
+    const int64_t prompt = length + 1;
+    const int64_t answer = sequence.answer_length ? sequence.answer_length(length) : 1;
+    return QuestionLengths{.prompt = prompt, .answer = answer, .both = prompt + answer};
   };
-  task.training_length = sequence_length(options.length);
-  task.validation_length = sequence_length(longest_validation(options));
+  task.training = lengths(options.length);
+  task.validation = lengths(longest_validation(options));
   task.draw = [options, alphabet, answer = sequence.answer](Split split, Choices& choices) {
     Tokens question(static_cast<size_t>(draw_length(options, split, choices)));
     for (int64_t& symbol : question) symbol = choices.below(alphabet);
@@ -76,23 +78,26 @@ void check_lengths(const DataOptions& options, int64_t shortest, OptionChecker& 
 TaskKind sequence_task(const SequenceTask& sequence) {
   std::vector<std::string> keys = {"length", "min_length", "validation_length"};
   if (sequence.alphabet == 0) keys.insert(keys.begin(), "alphabet");
-  return question_task(
-      {.name = sequence.name,
-       .keys = std::move(keys),
-       .check =
-           [sequence](const DataOptions& options, OptionChecker& check) {
-             check_lengths(options, 1, check);
-             if (sequence.alphabet == 0) check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
-           },
-       .make =
-           [sequence](const DataOptions& options) {
-             return make_task(options, sequence,
-                              sequence.alphabet == 0 ? options.alphabet : sequence.alphabet);
-           },
-       .answer_length =
-           [sequence](const DataOptions&, int64_t prompt_length) {
-             return sequence.answer_length(std::max<int64_t>(1, prompt_length - 1));
-           }});
+  QuestionTask question = {.name = sequence.name,
+                           .keys = std::move(keys),
+                           .check =
+                               [sequence](const DataOptions& options, OptionChecker& check) {
+                                 check_lengths(options, 1, check);
+                                 if (sequence.alphabet == 0)
+                                   check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
+                               },
+                           .make =
+                               [sequence](const DataOptions& options) {
+                                 return make_task(
+                                     options, sequence,
+                                     sequence.alphabet == 0 ? options.alphabet : sequence.alphabet);
+                               }};
+  if (sequence.answer_length) {
+    question.answer_length = [sequence](const DataOptions&, int64_t prompt_length) {
+      return sequence.answer_length(std::max<int64_t>(1, prompt_length - 1));
+    };
+  }
+  return question_task(question);
 }
 
 }  // namespace qkv

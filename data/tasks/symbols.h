@@ -32,8 +32,8 @@ void check_lengths(const DataOptions& options, int64_t shortest, OptionChecker& 
 struct SequenceTask {
   std::string name;
   std::function<Tokens(std::span<const int64_t> question)> answer;
-  std::function<int64_t(int64_t question_length)> answer_length;
-  int64_t alphabet = 0;  // 0: data.alphabet
+  std::function<int64_t(int64_t question_length)> answer_length = nullptr;  // not given: 1
+  int64_t alphabet = 0;                                                     // 0: data.alphabet
 };
 TaskKind sequence_task(const SequenceTask& sequence);
 

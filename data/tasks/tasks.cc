@@ -38,14 +38,20 @@ std::vector<OptionMistake> find_mistakes(const DataOptions& options) {
   return checker.mistakes();
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed) {
+absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed,
+                                                      DataForm form) {
   std::string mistakes;
   for (const OptionMistake& mistake : find_mistakes(options)) {
     absl::StrAppend(&mistakes, mistakes.empty() ? "" : "\n", "data.", mistake.key, " ",
                     mistake.message);
   }
   if (!mistakes.empty()) return absl::InvalidArgumentError(mistakes);
-  return find_task(options.task)->make(options, seed);
+  const TaskKind& kind = *find_task(options.task);
+  if (std::ranges::count(kind.forms, form) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data.task \"", options.task, "\" cannot be had as ", name_of(form)));
+  }
+  return kind.make(options, seed, form);
 }
 
 }  // namespace qkv

@@ -41,7 +41,9 @@ std::vector<std::string> task_names();
 // Every mistake that can be seen without opening a file; only the keys that the task reads count.
 std::vector<OptionMistake> find_mistakes(const DataOptions& options);
 
-// An error, in a sentence for the user, when options are wrong or the file cannot be used.
-absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed);
+// An error, in a sentence for the user, when options are wrong, the file cannot be used, or the
+// task does not have that form.
+absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed,
+                                                      DataForm form = DataForm::kSequence);
 
 }  // namespace qkv

@@ -22,7 +22,9 @@ class TextDataset final : public Dataset {
         stream_(seed) {}
 
   bool has_answers() const override { return false; }
-  int64_t context_length() const override { return length_; }
+  DataShape shape() const override {
+    return {.vocabulary_size = vocabulary().size(), .max_length = length_};
+  }
   std::string fingerprint() const override { return fingerprint_; }
 
   Batch training_batch(int64_t index, int64_t batch_size) const override {
@@ -87,7 +89,8 @@ absl::Status check_part(const DataOptions& options, const char* name, int64_t pa
       part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed) {
+absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed,
+                                              DataForm /*form*/) {
   const auto text = read_text(options.path);
   if (!text.ok()) return text.status();
 

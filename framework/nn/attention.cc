@@ -10,12 +10,20 @@
 namespace qkv {
 namespace {
 
-Tensor split_heads(const Tensor& x, int64_t num_heads) {  // [B, T, C] -> [B, T, H, D]
+Tensor split_heads(const Tensor& x, int64_t num_heads) {  // [B, T, H D] -> [B, T, H, D]
   return reshape(x, {x.dim(0), x.dim(1), num_heads, x.dim(2) / num_heads});
 }
 
-Tensor concat_heads(const Tensor& x) {  // [B, T, H, D] -> [B, T, C]
+Tensor concat_heads(const Tensor& x) {  // [B, T, H, D] -> [B, T, H D]
   return reshape(x, {x.dim(0), x.dim(1), x.dim(2) * x.dim(3)});
+}
+
+// Each head `times` times, one after the other.   [B, T, K, D] -> [B, T, K times, D]
+Tensor repeat_heads(const Tensor& x, int64_t times) {
+  if (times == 1) return x;
+  const int64_t b = x.dim(0), t = x.dim(1), k = x.dim(2), d = x.dim(3);
+  return reshape(broadcast_to(reshape(x, {b, t, k, 1, d}), {b, t, k, times, d}),
+                 {b, t, k * times, d});
 }
 
 Tensor swapped(const Tensor& x) { return transpose(x, 1, 2); }  // [B, T, H, D] <-> [B, H, T, D]
@@ -33,36 +41,60 @@ void check_sequences(int64_t num_heads, const Tensor& x, const Tensor* source) {
 Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask,
                                       ForwardContext& context) const {
   check_sequences(num_heads, x, /*source=*/nullptr);
-  const KeysAndValues of_new = keys_and_values(x);
-  if (!context.cache) return attend(x, of_new, mask, context);
+  const int64_t first = context.first_position;
+  KeysAndValues all = keys_and_values(x);
+  Tensor queries = split_heads(has_query() ? query(x) : all.values, num_heads);  // [B, T, H, D]
+  if (position.is_rotary()) {
+    queries = position.turned(queries, first);
+    const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
+    all.keys = concat_heads(position.turned(split_heads(all.keys, key_heads), first));
+  }
   AttentionMask placed = mask;
-  placed.first_query = context.first_position;
-  return attend(x, context.cache->extend(Scope::current(), context.first_position, of_new), placed,
-                context);
+  if (context.cache) {
+    placed.first_query = first;
+    all = context.cache->extend(Scope::current(), first, all);
+  }
+  if (position.is_bias()) {
+    const int64_t first_query = placed.first_query.value_or(0);
+    placed.bias = position.bias(num_heads, first_query, x.dim(1), all.keys.dim(1),
+                                computed_dtype(queries.dtype()));
+  }
+  return attend(queries, all, placed, context);
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
                                       const AttentionMask& mask, ForwardContext& context) const {
-  check_sequences(num_heads, x, &source);
-  const auto make = [&] { return keys_and_values(source); };
-  return attend(x, context.cache ? context.cache->of_source(Scope::current(), make) : make(), mask,
-                context);
+  check_sequences(num_heads, x, source.defined() ? &source : nullptr);
+  const auto make = [&] {
+    if (!source.defined()) fail("attention: there is no source, and none that was read before");
+    return keys_and_values(source);
+  };
+  const KeysAndValues all =
+      context.cache ? context.cache->of_source(Scope::current(), make) : make();
+  return attend(split_heads(has_query() ? query(x) : value(x), num_heads), all, mask, context);
 }
 
 KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& source) const {
-  return {key(source), value(source)};  // [B, Tk, C]
+  if (has_key()) return {key(source), value(source)};  // [B, Tk, K D]
+  const Tensor both = value(source);
+  return {both, both};
 }
 
-Tensor MultiHeadAttention::attend(const Tensor& x, const KeysAndValues& source,
+Tensor MultiHeadAttention::attend(const Tensor& queries, const KeysAndValues& source,
                                   const AttentionMask& mask, ForwardContext& context) const {
-  const Tensor q = split_heads(query(x), num_heads);       // [B, Tq, H, D]
-  const Tensor k = split_heads(source.keys, num_heads);    // [B, Tk, H, D]
-  const Tensor v = split_heads(source.values, num_heads);  // [B, Tk, H, D]
+  const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
+  const auto of_every_head = [&](const Tensor& x) {
+    return repeat_heads(split_heads(x, key_heads), num_heads / key_heads);
+  };
+  const Tensor& q = queries;                      // [B, Tq, H, D]
+  const Tensor k = of_every_head(source.keys);    // [B, Tk, H, D]
+  const Tensor v = of_every_head(source.values);  // [B, Tk, H, D]
   context.note("q", q);
   context.note("k", k);
   context.note("v", v);
   AttentionOptions options = {.mask = mask};
   if (scale_scores) options.scale = 1.0 / std::sqrt(static_cast<double>(q.dim(3)));
+  if (scale) options.scale = *scale;
   if (weight_dropout.is_active(context)) {
     options.dropout = weight_dropout.p;
     options.stream = context.next_stream();
@@ -76,16 +108,17 @@ Tensor MultiHeadAttention::attend(const Tensor& x, const KeysAndValues& source,
   } else {  // the same, with no need to hold all the weights at once
     heads = attention(q, k, v, options);
   }
-  const Tensor concatenated = concat_heads(heads);  // [B, Tq, C]
+  const Tensor concatenated = concat_heads(heads);  // [B, Tq, H D]
   context.note("concatenated", concatenated);
   return output_dropout(output(concatenated), context);  // [B, Tq, C]
 }
 
 void MultiHeadAttention::visit(Visitor& v) {
-  v.child(query);
-  v.child(key);
+  if (has_query()) v.child(query);
+  if (has_key()) v.child(key);
   v.child(value);
   v.child(output);
+  v.child(position);
 }
 
 }  // namespace qkv

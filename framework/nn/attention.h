@@ -1,8 +1,12 @@
 #pragma once
 
+#include <optional>
+
+#include "framework/nn/attention_position.h"
 #include "framework/nn/dropout.h"
 #include "framework/nn/key_value_cache.h"
-#include "framework/nn/linear.h"
+#include "framework/nn/options.h"
+#include "framework/nn/projection.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -10,13 +14,21 @@ namespace qkv {
 // Every head attends in a projection of its own; their results, side by side, are projected back.
 //   Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(D)) V                        Vaswani et al. 2017
 struct MultiHeadAttention {
-  // C -> C: the rows of head h are h D … h D + D - 1
-  Child<"query", Linear> query;
-  Child<"key", Linear> key;
-  Child<"value", Linear> value;
-  Child<"output", Linear> output;  // C -> C
-  int64_t num_heads = 1;
-  bool scale_scores = true;
+  Projections projections = Projections::kSeparate;
+  // The heads of each map stand side by side: those of head h are h D … h D + D - 1. What
+  // `projections` leaves out is not there: of shared keys and values "key", of one map for all
+  // "query" as well, of none all.
+  Child<"query", Projection> query;    // C -> H D
+  Child<"key", Projection> key;        // C -> K D
+  Child<"value", Projection> value;    // C -> K D
+  Child<"output", Projection> output;  // H D -> C
+  int64_t num_heads = 1;               // H
+  // K, which divides H: so many heads of queries share one of keys and values. 0: H of them.
+  // Shazeer, "Fast transformer decoding", 2019 (K = 1); Ainslie et al., "GQA", 2023.
+  int64_t num_key_value_heads = 0;
+  bool scale_scores = true;     // divide by sqrt(D)
+  std::optional<double> scale;  // or multiply by this
+  Child<"position", AttentionPosition> position;
   Dropout weight_dropout;  // of the attention weights
   Dropout output_dropout;
 
@@ -25,17 +37,20 @@ struct MultiHeadAttention {
   // the context's first position.
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
   // Attention of one sequence to another.   x [B, Tq, C], source [B, Tk, C] -> [B, Tq, C]
-  // With a cache, the source is read in the first pass only.
+  // With a cache, the source is read in the first pass only, and may be undefined in the others.
   Tensor operator()(const Tensor& x, const Tensor& source, const AttentionMask& mask,
                     ForwardContext& context) const;
 
   void visit(Visitor& v);
 
  private:
+  bool has_query() const { return projections <= Projections::kSharedKeyValue; }
+  bool has_key() const { return projections == Projections::kSeparate; }
+
   KeysAndValues keys_and_values(const Tensor& source) const;
   // The context's trace is told q, k and v [B, T, H, D], the steps of scaled_dot_product_attention,
   // and "concatenated".
-  Tensor attend(const Tensor& x, const KeysAndValues& source, const AttentionMask& mask,
+  Tensor attend(const Tensor& queries, const KeysAndValues& source, const AttentionMask& mask,
                 ForwardContext& context) const;
 };
 

@@ -1,27 +1,39 @@
 #include "framework/nn/block.h"
 
+#include "framework/core/error.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 
-Tensor Block::operator()(const Tensor& x, const AttentionMask& mask,
-                         ForwardContext& context) const {
-  context.note("input", x);
-  Tensor y;
-  if (pre_norm) {
-    const Tensor h = x + attention(attention_norm(x), mask, context);
-    y = h + feed_forward(feed_forward_norm(h), context);
-  } else {
-    const Tensor h = attention_norm(x + attention(x, mask, context));
-    y = feed_forward_norm(h + feed_forward(h, context));
+Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
+                         const AttentionSource* source) const {
+  if (attends_to_source != (source != nullptr)) {
+    fail(source ? "block: there is a source, and no attention to it"
+                : "block: needs a source to attend to");
   }
-  context.note("output", y);
-  return y;
+  context.note("input", x);
+  const auto around = [&](const auto& norm, const Tensor& h, const auto& layer) {
+    return pre_norm ? h + layer(norm(h)) : norm(h + layer(h));
+  };
+  Tensor h =
+      around(attention_norm, x, [&](const Tensor& t) { return attention(t, mask, context); });
+  if (source) {
+    h = around(cross_attention_norm, h, [&](const Tensor& t) {
+      return cross_attention(t, source->x, source->mask, context);
+    });
+  }
+  h = around(feed_forward_norm, h, [&](const Tensor& t) { return feed_forward(t, context); });
+  context.note("output", h);
+  return h;
 }
 
 void Block::visit(Visitor& v) {
   v.child(attention_norm);
   v.child(attention);
+  if (attends_to_source) {
+    v.child(cross_attention_norm);
+    v.child(cross_attention);
+  }
   v.child(feed_forward_norm);
   v.child(feed_forward);
 }

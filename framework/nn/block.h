@@ -6,17 +6,29 @@
 
 namespace qkv {
 
+// What cross-attention attends to.
+struct AttentionSource {
+  Tensor x;  // [B, Ts, C]; undefined: the context's cache has all that is needed of it
+  AttentionMask mask;
+};
+
 // One layer, x [B, T, C] -> [B, T, C]:
 //   pre-norm    x = x + attention(norm(x));  x = x + feed_forward(norm(x))   Xiong et al. 2020
 //   post-norm   x = norm(x + attention(x));  x = norm(x + feed_forward(x))   Vaswani et al. 2017
+// and between the two, where there is a source, the same with cross-attention to it.
 struct Block {
   Child<"attention_norm", Norm> attention_norm;
   Child<"attention", MultiHeadAttention> attention;
+  bool attends_to_source = false;  // has the next two
+  Child<"cross_attention_norm", Norm> cross_attention_norm;
+  Child<"cross_attention", MultiHeadAttention> cross_attention;
   Child<"feed_forward_norm", Norm> feed_forward_norm;
   Child<"feed_forward", FeedForward> feed_forward;
   bool pre_norm = true;
 
-  Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
+  // Throws Error unless there is a source exactly where the block attends to one.
+  Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
+                    const AttentionSource* source = nullptr) const;
   void visit(Visitor& v);
 };
 

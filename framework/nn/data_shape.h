@@ -2,12 +2,34 @@
 
 #include <cstdint>
 
+#include "framework/core/names.h"
+
 namespace qkv {
+
+// How a question and its answer come to a model, and what it makes of them.
+enum class DataForm {
+  // One sequence, tokens [B, T] -> logits [B, T, V] of the token after each.
+  kSequence,
+  // Two. The question, source [B, Ts], and the answer so far, target [B, Tt], which begins with the
+  // last token of the question -> logits [B, Tt, V] of the token after each. Where questions differ
+  // in length there is a third input, the padding of the source: boolean [B, Ts].
+  kSourceTarget,
+  // The question alone, tokens [B, T], and where questions differ in length their padding, boolean
+  // [B, T] -> logits [B, classes] of the answer.
+  kClass,
+};
+template <>
+inline constexpr Named<DataForm> kNames<DataForm>[] = {
+    {"a sequence to go on with", DataForm::kSequence},
+    {"a question and its answer", DataForm::kSourceTarget},
+    {"a question with an answer of one token", DataForm::kClass}};
 
 // What a model must know of the data that it reads. A data set has it, and a checkpoint keeps it.
 struct DataShape {
   int64_t vocabulary_size = 0;  // V: tokens are 0 … V - 1
-  int64_t max_length = 0;       // of a sequence, in tokens
+  int64_t max_length = 0;     // T: of a sequence, in tokens; of the target where there is a source
+  int64_t source_length = 0;  // Ts; 0: there is no source
+  int64_t classes = 0;        // of kClass
 };
 
 }  // namespace qkv

@@ -92,17 +92,53 @@ OpExamples feed_forward_layer() {
                        example("relu", Activation::kRelu), example("silu", Activation::kSilu)}};
 }
 
-MultiHeadAttention make_attention(int64_t width, int64_t num_heads, bool scale_scores) {
+constexpr int64_t kWidth = 4;  // of what attention reads
+
+// A map from `in` to `out` numbers.
+Projection map(Initializer& init, int64_t in, int64_t out) {
+  return Linear(init, in, out, /*with_bias=*/true, /*standard_deviation=*/1.0);
+}
+
+// With a map of its own for each of queries, keys and values, which are `width` wide together.
+MultiHeadAttention make_attention(int64_t num_heads, int64_t width = kWidth,
+                                  int64_t num_key_value_heads = 0) {
   Initializer init = initializer();
-  const auto projection = [&] { return Linear(init, width, width, true, 1.0); };
-  return {.query = projection(),
-          .key = projection(),
-          .value = projection(),
-          .output = projection(),
-          .num_heads = num_heads,
-          .scale_scores = scale_scores,
-          .weight_dropout = {},
-          .output_dropout = {}};
+  const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
+  MultiHeadAttention attention;
+  attention.query = map(init, kWidth, width);
+  attention.key = map(init, kWidth, width / num_heads * key_heads);
+  attention.value = map(init, kWidth, width / num_heads * key_heads);
+  attention.output = map(init, width, kWidth);
+  attention.num_heads = num_heads;
+  attention.num_key_value_heads = key_heads;
+  return attention;
+}
+
+MultiHeadAttention with_projections(Projections projections) {
+  MultiHeadAttention attention = make_attention(2);
+  attention.projections = projections;
+  if (projections == Projections::kNone) {
+    attention.value = Identity();
+    attention.output = Identity();
+  }
+  return attention;
+}
+
+MultiHeadAttention with_narrow_heads() {
+  MultiHeadAttention attention = make_attention(2);
+  Initializer init = initializer();
+  for (Projection* p :
+       std::initializer_list<Projection*>{&attention.query, &attention.key, &attention.value}) {
+    p->kind = PartsLinear(init, 2, kWidth, /*with_bias=*/true, /*standard_deviation=*/1.0);
+  }
+  return attention;
+}
+
+MultiHeadAttention with_position(Position position, bool both_sides = false) {
+  MultiHeadAttention attention = make_attention(2);
+  Initializer init = initializer();
+  attention.position = AttentionPosition(init, position, 2, /*max_length=*/2, both_sides);
+  return attention;
 }
 
 OpExamples attention_layer() {
@@ -117,8 +153,14 @@ OpExamples attention_layer() {
     ForwardContext context;
     return attention(x[0], x[1], AttentionMask(), context);
   };
-  const ExampleInput x = normal({2, 3, 4}), padding = {Fill::kMask, {2, 3}};
-  const MultiHeadAttention two_heads = make_attention(4, 2, true);
+  const ExampleInput x = normal({2, 3, kWidth}), padding = {Fill::kMask, {2, 3}};
+  const MultiHeadAttention two_heads = make_attention(2);
+  MultiHeadAttention not_scaled = two_heads, scaled = two_heads;
+  not_scaled.scale_scores = false;
+  scaled.scale = 0.3;
+  const auto causal = [&](const char* name, const MultiHeadAttention& attention) {
+    return module_example(name, attention, {x}, {"x"}, self(true));
+  };
   return {
       .op = "MultiHeadAttention",
       .examples = {
@@ -132,9 +174,20 @@ OpExamples attention_layer() {
                            ForwardContext context;
                            return attention(all[0], {.causal = true, .window = 2}, context);
                          }),
-          module_example("scores that are not scaled", make_attention(4, 2, false), {x}, {"x"},
-                         self(true)),
-          module_example("one head", make_attention(4, 1, true), {x}, {"x"}, self(true)),
+          causal("scores that are not scaled", not_scaled),
+          causal("scores scaled by a number", scaled), causal("one head", make_attention(1)),
+          causal("wide heads", make_attention(2, 2 * kWidth)),
+          causal("narrow heads", with_narrow_heads()),
+          causal("two heads of queries, one of keys and values", make_attention(2, kWidth, 1)),
+          causal("keys that are values", with_projections(Projections::kSharedKeyValue)),
+          causal("queries, keys and values from one map", with_projections(Projections::kShared)),
+          causal("no maps at all", with_projections(Projections::kNone)),
+          causal("rotary positions", with_position(Position::kRotary)),
+          causal("ALiBi", with_position(Position::kAlibi)),
+          causal("a learned bias for each distance back", with_position(Position::kRelative)),
+          module_example("a learned bias for each distance both ways",
+                         with_position(Position::kRelative, /*both_sides=*/true), {x}, {"x"},
+                         self(false)),
           module_example("to another sequence", two_heads, {x, normal({2, 5, 4})}, {"x", "source"},
                          cross)}};
 }

@@ -25,11 +25,30 @@ template <>
 inline constexpr Named<NormPlace> kNames<NormPlace>[] = {{"pre", NormPlace::kPre},
                                                          {"post", NormPlace::kPost}};
 
-// How a token knows its place.
-enum class Position { kNone, kSinusoidal, kLearned };
+// How a token knows its place: by what is added to its embedding (sinusoidal, learned), by what is
+// done to queries and keys (rotary), or by what is added to the scores (alibi, relative).
+enum class Position { kNone, kSinusoidal, kLearned, kRotary, kAlibi, kRelative };
 template <>
-inline constexpr Named<Position> kNames<Position>[] = {{"none", Position::kNone},
-                                                       {"sinusoidal", Position::kSinusoidal},
-                                                       {"learned", Position::kLearned}};
+inline constexpr Named<Position> kNames<Position>[] = {
+    {"none", Position::kNone},       {"sinusoidal", Position::kSinusoidal, {"sinusoidal_scale"}},
+    {"learned", Position::kLearned}, {"rotary", Position::kRotary},
+    {"alibi", Position::kAlibi},     {"relative", Position::kRelative}};
+
+// The maps that make queries, keys and values: one for each; one for keys and values; one for all;
+// none, which is softmax(X Xᵀ) X.
+enum class Projections { kSeparate, kSharedKeyValue, kShared, kNone };
+template <>
+inline constexpr Named<Projections> kNames<Projections>[] = {
+    {"separate", Projections::kSeparate},
+    {"shared_key_value", Projections::kSharedKeyValue},
+    {"shared", Projections::kShared},
+    {"none", Projections::kNone}};
+
+// What a head gets: a part of what one map makes of the input; what a small map of its own makes of
+// a part of the input; what a map of its own, as wide as the input, makes of it.
+enum class Heads { kSplit, kNarrow, kWide };
+template <>
+inline constexpr Named<Heads> kNames<Heads>[] = {
+    {"split", Heads::kSplit}, {"narrow", Heads::kNarrow}, {"wide", Heads::kWide}};
 
 }  // namespace qkv

@@ -38,6 +38,7 @@ namespace qkv {
   X(relu)          \
   X(reshape)       \
   X(rms_norm)      \
+  X(rotary)        \
   X(rsqrt)         \
   X(scale)         \
   X(scatter_add)   \

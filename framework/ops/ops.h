@@ -94,6 +94,11 @@ struct AttentionOptions {
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options = {});
 
+// Turns each pair of numbers of a head by an angle that grows with its place, so that the product
+// of a query and a key knows how far apart they stand. Token t stands at first_position + t.
+//   x [B, T, H, D], D even -> [B, T, H, D]                                  Su et al. 2021
+Tensor rotary(const Tensor& x, int64_t first_position);
+
 // Shapes. In reshape, one size may be -1: what is left.
 Tensor reshape(const Tensor& x, std::span<const int64_t> shape);
 Tensor reshape(const Tensor& x, std::initializer_list<int64_t> shape);

@@ -116,7 +116,7 @@ TEST(TextTest, TheVocabularyIsEveryCharacterInTheOrderOfCodePoints) {
   EXPECT_EQ(dataset->vocabulary().texts(),
             (std::vector<std::string>{"\n", " ", "a", "b", "é", "€", "🙂"}));
   EXPECT_FALSE(dataset->has_answers());
-  EXPECT_EQ(dataset->context_length(), 8);
+  EXPECT_EQ(dataset->shape().max_length, 8);
 }
 
 TEST(TextTest, ValidationTargetsAreEveryCharacterOfTheLastPartButItsFirst) {
@@ -235,7 +235,7 @@ TEST(LinesTest, EveryLineBeginsAfterANewlineAndHasToEndWithOne) {
   for (int i = 100; i < 400; ++i) text += "é" + std::to_string(i * i) + "\r\n";
   const TempFile file(text);
   const auto dataset = dataset_of(from_file("lines", file.path()));
-  EXPECT_EQ(dataset->context_length(), 8);  // "\n", "é" and six digits
+  EXPECT_EQ(dataset->shape().max_length, 8);  // "\n", "é" and six digits
   EXPECT_FALSE(dataset->has_answers());
   size_t padded = 0;
   for (const Row& row : rows_of(*dataset, dataset->training_batch(0, 64))) {

@@ -139,7 +139,7 @@ void check_row(const Case& test, const Dataset& dataset, const Row& row) {
       EXPECT_EQ(inputs[next], is_input ? answer[next - begin] : "_") << row.inputs;
     }
   }
-  EXPECT_LE(inputs.size(), static_cast<size_t>(dataset.context_length()));
+  EXPECT_LE(inputs.size(), static_cast<size_t>(dataset.shape().max_length));
 }
 
 TEST_P(TaskTest, AsksForTheRightAnswerAndNothingElse) {
@@ -152,6 +152,64 @@ TEST_P(TaskTest, AsksForTheRightAnswerAndNothingElse) {
   }
   const Batch batch = dataset->validation_batch(0, dataset->validation_size());
   for (const Row& row : rows_of(*dataset, batch)) check_row(GetParam(), *dataset, row);
+}
+
+// The question and the answer of each row, as texts, from any form.
+std::vector<std::pair<std::string, std::string>> questions(const Dataset& dataset,
+                                                           const Batch& batch) {
+  const auto row_of = [](const Array& array, int64_t row) {
+    const int64_t length = array.size() / array.shape()[0];
+    const int64_t* begin = array.data<int64_t>() + row * length;
+    return std::vector<int64_t>(begin, begin + length);
+  };
+  std::vector<std::pair<std::string, std::string>> all;
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    std::vector<int64_t> question = row_of(batch.inputs[0], row), answer;
+    const std::vector<int64_t> targets = row_of(batch.targets, row);
+    if (dataset.form() == DataForm::kSequence) {
+      const auto first = std::ranges::find_if(targets, [](int64_t t) { return t != -1; });
+      question.resize(static_cast<size_t>(first - targets.begin() + 1));
+    } else if (const Array& padding = batch.inputs.back(); padding.dtype() == DType::boolean) {
+      const bool* padded = padding.data<bool>() + row * std::ssize(question);
+      const auto kept = std::count(padded, padded + question.size(), false);
+      EXPECT_FALSE(std::any_of(padded, padded + kept, std::identity()));
+      question.resize(static_cast<size_t>(kept));
+    }
+    std::ranges::copy_if(targets, std::back_inserter(answer), [](int64_t t) { return t != -1; });
+    if (dataset.form() == DataForm::kSourceTarget) {
+      std::vector<int64_t> read = row_of(batch.inputs[1], row);
+      read.resize(answer.size());
+      EXPECT_EQ(read.front(), question.back());
+      EXPECT_TRUE(std::equal(read.begin() + 1, read.end(), answer.begin()));
+    }
+    all.emplace_back(dataset.vocabulary().decode(question), dataset.vocabulary().decode(answer));
+  }
+  return all;
+}
+
+TEST_P(TaskTest, HasTheSameExamplesInEveryForm) {
+  const DataOptions& options = GetParam().options;
+  const auto sequences = dataset_of(options);
+  const std::vector<DataForm>& forms = find_task(options.task)->forms;
+  EXPECT_EQ(std::ranges::count(forms, DataForm::kSourceTarget), 1);
+  const bool one_token = sequences->validation_example(0).answer.size() == 1;
+  EXPECT_EQ(std::ranges::count(forms, DataForm::kClass), one_token ? 1 : 0);
+  for (const DataForm form : forms) {
+    const auto dataset = *make_dataset(options, 1, form);
+    EXPECT_EQ(questions(*dataset, dataset->training_batch(3, 16)),
+              questions(*sequences, sequences->training_batch(3, 16)));
+    EXPECT_EQ(questions(*dataset, dataset->validation_batch(2, 16)),
+              questions(*sequences, sequences->validation_batch(2, 16)));
+  }
+}
+
+TEST(TasksTest, ATextIsASequenceAndNothingElse) {
+  DataOptions options;
+  options.task = "text";
+  options.path = "any";
+  const auto dataset = make_dataset(options, 1, DataForm::kClass);
+  EXPECT_EQ(dataset.status().message(),
+            "data.task \"text\" cannot be had as a question with an answer of one token");
 }
 
 TEST_P(TaskTest, ABatchIsAFunctionOfSeedAndIndexAlone) {

@@ -13,6 +13,8 @@ Legend for shapes: B batch, T length, C d_model, H heads, D head width, F d_ff, 
 NAME.safetensors, one for each model of MODELS; its options are in the file's metadata:
     weight.PARAMETER, gradient.PARAMETER    f64, under the parameter names of the project
     inputs, targets                         i64 [B, T]; a target of -1 is ignored
+    inputs.1, inputs.2                      of an encoder_decoder, whose inputs are the source: the
+                                            target i64 [B, T], the padding of the source [B, Ts]
     logits, loss                            f64 [B, T, V] and a scalar
 
 training.safetensors, ten steps of AdamW on the first of MODELS, each on a batch of its own:
@@ -57,6 +59,16 @@ DEFAULTS = dict(
     bias=True,
     label_smoothing=0.0,
     ignored_targets=0,
+    kind="decoder",
+    source_length=0,
+    padded=0,
+    sinusoidal_scale=1.0,
+    projections="separate",
+    heads="split",
+    num_key_value_heads=0,
+    window=0,
+    causal=True,
+    scale=0.0,
 )
 
 MODELS = {
@@ -82,6 +94,42 @@ MODELS = {
         norm="post",
         batch_size=2,
     ),
+    "encoder_decoder": dict(
+        DEFAULTS,
+        kind="encoder_decoder",
+        num_layers=1,
+        length=6,
+        source_length=7,
+        padded=3,
+        batch_size=2,
+        position="relative",
+    ),
+    "encoder_decoder_post": dict(
+        DEFAULTS,
+        kind="encoder_decoder",
+        num_layers=1,
+        length=5,
+        source_length=6,
+        batch_size=2,
+        norm="post",
+        position="sinusoidal",
+        sinusoidal_scale=0.3,
+        tie_embeddings=False,
+    ),
+    "rotary": dict(
+        DEFAULTS, num_layers=1, batch_size=2, position="rotary", projections="shared_key_value"
+    ),
+    "alibi": dict(
+        DEFAULTS, num_layers=1, batch_size=2, position="alibi", num_key_value_heads=2, window=3
+    ),
+    "relative": dict(
+        DEFAULTS, num_layers=1, batch_size=2, position="relative", projections="shared", scale=0.3
+    ),
+    "narrow": dict(DEFAULTS, num_layers=1, batch_size=2, heads="narrow", causal=False, window=2),
+    "wide": dict(
+        DEFAULTS, num_layers=1, batch_size=2, heads="wide", num_key_value_heads=1, bias=False
+    ),
+    "bare": dict(DEFAULTS, num_layers=1, batch_size=2, projections="none"),
 }
 
 # clip_grad_norm_ multiplies the gradients by min(1, grad_clip / (norm + clip_epsilon)).
@@ -117,10 +165,21 @@ def random_parameters(o):
 
 def random_batch(o):
     shape = (o["batch_size"], o["length"])
-    inputs = torch.randint(0, o["vocabulary"], shape)
+    inputs = [torch.randint(0, o["vocabulary"], shape)]
     targets = torch.randint(0, o["vocabulary"], shape)
     targets.view(-1)[torch.randperm(targets.numel())[: o["ignored_targets"]]] = IGNORED
+    if o["kind"] == "encoder_decoder":
+        source = (o["batch_size"], o["source_length"])
+        inputs.insert(0, torch.randint(0, o["vocabulary"], source))
+        if o["padded"]:
+            padding = torch.zeros(source, dtype=torch.bool)
+            padding[1, -o["padded"] :] = True
+            inputs.append(padding)
     return inputs, targets
+
+
+def named_inputs(inputs):
+    return {"inputs" if i == 0 else f"inputs.{i}": x for i, x in enumerate(inputs)}
 
 
 def model_case(name, seed):
@@ -134,7 +193,7 @@ def model_case(name, seed):
     ).items():
         require_close(results[key], expected, f"{name}: {key}")
     tensors = dict(
-        inputs=inputs,
+        **named_inputs(inputs),
         targets=targets,
         **results,
         **{"weight." + k: p for k, p in parameters.items()},
@@ -167,7 +226,7 @@ def training_case(seed):
         loss.backward()
         gradient_norms.append(torch.nn.utils.clip_grad_norm_(parameters.values(), t["grad_clip"]))
         optimizer.step()
-        batches.append((inputs, targets))
+        batches.append((inputs[0], targets))
         losses.append(loss)
     inputs, targets = zip(*batches)
     tensors |= {"final." + name: p for name, p in parameters.items()}

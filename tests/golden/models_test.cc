@@ -14,7 +14,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/optimizer.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "tests/golden/golden_file.h"
 
 namespace qkv {
@@ -54,23 +54,42 @@ E choice(const GoldenFile& file, const char* key) {
 }
 
 ModelOptions options_of(const GoldenFile& file) {
-  return {.num_layers = file.integer("num_layers"),
+  return {.kind = file.text("kind"),
+          .num_layers = file.integer("num_layers"),
           .d_model = file.integer("d_model"),
           .num_heads = file.integer("num_heads"),
           .d_ff = file.integer("d_ff"),
           .position = choice<Position>(file, "position"),
+          .sinusoidal_scale = file.number("sinusoidal_scale"),
           .norm = choice<NormPlace>(file, "norm"),
           .norm_kind = choice<NormKind>(file, "norm_kind"),
           .activation = choice<Activation>(file, "activation"),
           .dropout = 0.0,
           .scale_scores = file.flag("scale_scores"),
           .tie_embeddings = file.flag("tie_embeddings"),
-          .bias = file.flag("bias")};
+          .bias = file.flag("bias"),
+          .attention = {.projections = choice<Projections>(file, "projections"),
+                        .heads = choice<Heads>(file, "heads"),
+                        .num_key_value_heads = file.integer("num_key_value_heads"),
+                        .window = file.integer("window"),
+                        .causal = file.flag("causal"),
+                        .scale = file.number("scale")}};
 }
 
-Decoder load_model(const GoldenFile& file, const Precision& precision) {
-  Decoder model(options_of(file), {file.integer("vocabulary"), file.integer("length")},
-                Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
+std::vector<Tensor> inputs_of(const GoldenFile& file) {
+  std::vector<Tensor> inputs = {file.tensor("inputs")};
+  for (const char* more : {"inputs.1", "inputs.2"}) {
+    if (file.contains(more)) inputs.push_back(file.tensor(more));
+  }
+  return inputs;
+}
+
+Model load_model(const GoldenFile& file, const Precision& precision) {
+  const DataShape data = {.vocabulary_size = file.integer("vocabulary"),
+                          .max_length = file.integer("length"),
+                          .source_length = file.integer("source_length")};
+  const Model model(options_of(file), data,
+                    Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
   for (const NamedParameter& p : parameters(model)) {
     const Tensor weight = file.tensor("weight." + p.name, precision.dtype);
     EXPECT_EQ(weight.shape(), p.tensor.shape()) << p.name;
@@ -106,9 +125,9 @@ TEST_P(ModelGoldenTest, ParametersAreNamedAsInTheFile) {
 TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
   const auto& [name, precision] = GetParam();
   const GoldenFile file(name);
-  const Decoder model = load_model(file, precision);
+  const Model model = load_model(file, precision);
   ForwardContext context;
-  const Tensor logits = model(file.tensor("inputs"), context);
+  const Tensor logits = model(inputs_of(file), context);
   const Tensor loss = cross_entropy(logits, file.tensor("targets"),
                                     {.label_smoothing = file.number("label_smoothing")});
   const Gradients gradients = backward(loss);
@@ -131,7 +150,9 @@ TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelGoldenTest,
-    testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "smoothing"),
+    testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "smoothing",
+                                     "encoder_decoder", "encoder_decoder_post", "rotary", "alibi",
+                                     "relative", "narrow", "wide", "bare"),
                      testing::Values(kF64, kF32, kBf16)),
     [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 
@@ -140,7 +161,7 @@ class TrainingGoldenTest : public testing::TestWithParam<Precision> {};
 TEST_P(TrainingGoldenTest, TenStepsOfAdamWAreThoseOfPyTorch) {
   const Precision& precision = GetParam();
   const GoldenFile file("training");
-  const Decoder model = load_model(file, precision);
+  const Model model = load_model(file, precision);
   const std::vector<NamedParameter> named = parameters(model);
   const auto optimizer = make_optimizer({.kind = OptimizerKind::kAdamW,
                                          .learning_rate = file.number("learning_rate"),
@@ -162,7 +183,8 @@ TEST_P(TrainingGoldenTest, TenStepsOfAdamWAreThoseOfPyTorch) {
     const auto i = static_cast<size_t>(step);
     const std::string what = absl::StrFormat("step %d", step);
     ForwardContext context;
-    const Tensor loss = cross_entropy(model(at_step(inputs), context), at_step(targets));
+    const std::vector<Tensor> read = {at_step(inputs)};
+    const Tensor loss = cross_entropy(model(read, context), at_step(targets));
     loss_errors.expect_within(precision.training, std::abs(loss.item() - losses[i]) / losses[i],
                               what + ": loss");
     const Gradients by_tensor = backward(loss);

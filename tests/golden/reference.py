@@ -1,7 +1,7 @@
-"""A decoder-only transformer in plain formulas, and the same from PyTorch's own functions.
+"""Transformers in plain formulas, and the same from PyTorch's own functions.
 
 The options `o` of a model are those of MODELS in make_golden.py. Legend for shapes: B batch,
-T length, C d_model, H heads, D head width, F d_ff, V vocabulary.
+T length, C d_model, H heads, K heads of keys, D head width, F d_ff, V vocabulary.
 """
 
 import math
@@ -16,33 +16,68 @@ NORM_EPSILON = 1e-5
 # The parameters.
 
 
+def stacks(o):
+    """Prefix, length, whether it is causal, whether it attends to a source."""
+    if o["kind"] == "encoder_decoder":
+        return [
+            ("encoder.", o["source_length"], False, False),
+            ("decoder.", o["length"], o["causal"], True),
+        ]
+    return [("", o["length"], o["causal"], False)]
+
+
+def head_shape(o):
+    """H, K, D."""
+    H, C = o["num_heads"], o["d_model"]
+    return H, o["num_key_value_heads"] or H, C if o["heads"] == "wide" else C // H
+
+
 def parameter_shapes(o):
     """Name to shape, in the forward's order; linear weights [out_features, in_features]."""
-    V, C, T, F = o["vocabulary"], o["d_model"], o["length"], o["d_ff"]
+    V, C, F = o["vocabulary"], o["d_model"], o["d_ff"]
+    H, K, D = head_shape(o)
     shapes = {"token_embedding.weight": (V, C)}
-    if o["position"] == "learned":
-        shapes["position_embedding.weight"] = (T, C)
 
     def norm(name):
         shapes[name + ".weight"] = (C,)
         if o["norm_kind"] == "layer" and o["bias"]:
             shapes[name + ".bias"] = (C,)
 
-    def linear(name, out_features, in_features):
-        shapes[name + ".weight"] = (out_features, in_features)
+    def linear(name, out_features, in_features, parts=0):
+        if parts:
+            shapes[name + ".weight"] = (parts, out_features // parts, in_features // parts)
+        else:
+            shapes[name + ".weight"] = (out_features, in_features)
         if o["bias"]:
             shapes[name + ".bias"] = (out_features,)
 
-    for n in range(o["num_layers"]):
-        block = f"blocks.{n}."
-        norm(block + "attention_norm")
-        for name in ("query", "key", "value", "output"):
-            linear(block + "attention." + name, C, C)
-        norm(block + "feed_forward_norm")
-        linear(block + "feed_forward.up", F, C)
-        linear(block + "feed_forward.down", C, F)
-    if o["norm"] == "pre":
-        norm("final_norm")
+    def attention(name, position_rows):
+        maps = {"separate": ("query", "key", "value"), "shared_key_value": ("query", "value")}
+        maps = maps.get(o["projections"], ("value",) if o["projections"] == "shared" else ())
+        for part in maps:
+            width = (H if part == "query" else K) * D
+            linear(f"{name}.{part}", width, C, parts=H if o["heads"] == "narrow" else 0)
+        if maps:
+            linear(name + ".output", C, H * D)
+        if position_rows:
+            shapes[name + ".position.distance_bias"] = (position_rows, H)
+
+    for prefix, length, causal, attends_to_source in stacks(o):
+        if o["position"] == "learned":
+            shapes[prefix + "position_embedding.weight"] = (length, C)
+        for n in range(o["num_layers"]):
+            block = f"{prefix}blocks.{n}."
+            norm(block + "attention_norm")
+            rows = 0 if o["position"] != "relative" else length if causal else 2 * length - 1
+            attention(block + "attention", rows)
+            if attends_to_source:
+                norm(block + "cross_attention_norm")
+                attention(block + "cross_attention", 0)
+            norm(block + "feed_forward_norm")
+            linear(block + "feed_forward.up", F, C)
+            linear(block + "feed_forward.down", C, F)
+        if o["norm"] == "pre":
+            norm(prefix + "final_norm")
     if not o["tie_embeddings"]:
         shapes["head.weight"] = (V, C)
     return shapes
@@ -102,15 +137,38 @@ def cross_entropy(logits, targets, label_smoothing=0.0):
     return torch.where(counted, per_token, 0.0).sum() / counted.sum()
 
 
-def attention(query, key, value, causal, scale, padding=None):
-    """query [B, H, Tq, D], key and value [B, H, Tk, D]; padding [B, Tk] is true there."""
+def attention(query, key, value, causal, scale, padding=None, window=0, bias=None):
+    """query [B, H, Tq, D], key and value [B, H, Tk, D]; padding [B, Tk] is true there; keys up to
+    `window` away are seen, 0: all; bias [H, Tq, Tk] is added to the scores."""
     scores = query @ key.transpose(-1, -2) * scale  # [B, H, Tq, Tk]
-    if causal:
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-        scores = scores.masked_fill(future, -math.inf)
+    if bias is not None:
+        scores = scores + bias
+    for i in range(scores.shape[-2]):
+        for j in range(scores.shape[-1]):
+            if (causal and j > i) or (window and abs(i - j) > window):
+                scores = scores.masked_fill(one_place(scores.shape, i, j), -math.inf)
     if padding is not None:
         scores = scores.masked_fill(padding[:, None, None, :], -math.inf)
     return softmax(scores) @ value
+
+
+def one_place(shape, i, j):
+    place = torch.zeros(shape[-2:], dtype=torch.bool)
+    place[i, j] = True
+    return place
+
+
+def alibi_slopes(H):
+    return torch.tensor([2.0 ** (-8 * (h + 1) / H) for h in range(H)])
+
+
+def rotary(x):
+    """x [B, H, T, D]: each pair (2i, 2i + 1) as a complex number, turned by t 10000^(-2i / D)."""
+    T, D = x.shape[-2:]
+    angle = torch.arange(T)[:, None] * 10000.0 ** -(torch.arange(0, D, 2) / D)  # [T, D / 2]
+    even, odd = x[..., 0::2], x[..., 1::2]
+    turned = (even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos())
+    return torch.stack(turned, dim=-1).flatten(-2)
 
 
 def linear(x, weight, bias):
@@ -128,6 +186,7 @@ PLAIN = dict(
     layer_norm=layer_norm,
     rms_norm=rms_norm,
     attention=attention,
+    rotary=rotary,
     cross_entropy=cross_entropy,
     linear=linear,
     gelu=gelu,
@@ -140,15 +199,30 @@ PLAIN = dict(
 # The same from PyTorch's own functions.
 
 
-def torch_attention(query, key, value, causal, scale, padding=None):
+def torch_attention(query, key, value, causal, scale, padding=None, window=0, bias=None):
     mask = None
-    if padding is not None:
-        mask = ~padding[:, None, None, :].expand(-1, 1, query.shape[2], -1)
+    if padding is not None or window or bias is not None:
+        Tq, Tk = query.shape[2], key.shape[2]
+        seen = torch.ones(Tq, Tk, dtype=torch.bool)
         if causal:
-            mask = mask & torch.ones(mask.shape[-2:], dtype=torch.bool).tril()
+            seen = seen.tril()
+        if window:
+            seen = seen.triu(-window).tril(window)
+        if padding is not None:
+            seen = seen & ~padding[:, None, None, :]
+        mask = torch.zeros(seen.shape).masked_fill(~seen, -math.inf)
+        if bias is not None:
+            mask = mask + bias
     return functional.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, is_causal=causal and mask is None, scale=scale
     )
+
+
+def torch_rotary(x):
+    T, D = x.shape[-2:]
+    angle = torch.outer(torch.arange(T).double(), 10000.0 ** -(torch.arange(0, D, 2) / D))
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angle), angle)).flatten(-2)
 
 
 def torch_rms_norm(x, weight):
@@ -172,6 +246,7 @@ TORCH = dict(
     ),
     rms_norm=torch_rms_norm,
     attention=torch_attention,
+    rotary=torch_rotary,
     cross_entropy=torch_cross_entropy,
     linear=functional.linear,
     embedding=lambda weight, indices: functional.embedding(indices, weight),
@@ -188,13 +263,22 @@ TORCH = dict(
 
 
 def transformer(o, parameters, inputs, functions):
-    """The logits [B, T, V] of `inputs` [B, T], computed with `functions`: PLAIN or TORCH."""
-    B, T = inputs.shape
-    C, H = o["d_model"], o["num_heads"]
-    D = C // H
+    """The logits [B, T, V] of the inputs of a batch, computed with `functions`: PLAIN or TORCH.
+
+    Of a decoder they are the tokens [B, T]; of an encoder_decoder source [B, Ts], target [B, Tt],
+    and where there is padding that of the source.
+    """
+    C = o["d_model"]
+    H, K, D = head_shape(o)
+    separate, maps = o["projections"] == "separate", o["projections"] != "none"
 
     def linear(name, x):
-        return functions["linear"](x, parameters[name + ".weight"], parameters.get(name + ".bias"))
+        weight, bias = parameters[name + ".weight"], parameters.get(name + ".bias")
+        if weight.dim() == 3:
+            parts = x.unflatten(-1, (weight.shape[0], -1))  # [B, T, H, D]
+            y = torch.einsum("bthd,hed->bthe", parts, weight).flatten(-2)
+            return y if bias is None else y + bias
+        return functions["linear"](x, weight, bias)
 
     def norm(name, x):
         if o["norm_kind"] == "rms":
@@ -203,33 +287,81 @@ def transformer(o, parameters, inputs, functions):
             x, parameters[name + ".weight"], parameters.get(name + ".bias")
         )
 
-    def self_attention(name, x):  # the heads are [B, H, T, D]
-        query, key, value = (
-            linear(f"{name}.{part}", x).view(B, T, H, D).transpose(1, 2)
-            for part in ("query", "key", "value")
+    def projected(name, x, heads):  # [B, heads, T, D]
+        y = linear(name, x) if maps else x
+        return y.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    def position_bias(name, T, causal):  # [H, T, T], or None
+        distance = torch.arange(T)[:, None] - torch.arange(T)  # p - j
+        if o["position"] == "alibi":
+            return -alibi_slopes(H)[:, None, None] * distance.abs()
+        if o["position"] == "relative":
+            table = parameters[name + ".position.distance_bias"]
+            zero = 0 if causal else table.shape[0] // 2
+            return table[(distance + zero).clamp(0, table.shape[0] - 1)].permute(2, 0, 1)
+        return None
+
+    def attention(name, x, source, causal, padding):
+        itself = source is x
+        shared = o["projections"] in ("shared", "none")
+        query = projected(name + (".value" if shared else ".query"), x, H)
+        key = projected(name + (".key" if separate else ".value"), source, K)
+        value = projected(name + ".value", source, K)
+        if itself and o["position"] == "rotary":
+            query, key = functions["rotary"](query), functions["rotary"](key)
+        key, value = (t.repeat_interleave(H // K, dim=1) for t in (key, value))
+        scale = o["scale"] or (1 / math.sqrt(D) if o["scale_scores"] else 1.0)
+        heads = functions["attention"](
+            query,
+            key,
+            value,
+            causal=causal,
+            scale=scale,
+            padding=padding,
+            window=o["window"] if itself else 0,
+            bias=position_bias(name, x.shape[1], causal) if itself else None,
         )
-        scale = 1 / math.sqrt(D) if o["scale_scores"] else 1.0
-        heads = functions["attention"](query, key, value, causal=True, scale=scale)
-        return linear(name + ".output", heads.transpose(1, 2).reshape(B, T, C))
+        heads = heads.transpose(1, 2).flatten(-2)
+        return linear(name + ".output", heads) if maps else heads
 
     def feed_forward(name, x):
         return linear(name + ".down", functions[o["activation"]](linear(name + ".up", x)))
 
-    x = functions["embedding"](parameters["token_embedding.weight"], inputs)  # [B, T, C]
-    if o["position"] == "learned":
-        x = x + parameters["position_embedding.weight"][:T]
-    elif o["position"] == "sinusoidal":
-        x = x + sinusoidal(T, C)
-    for n in range(o["num_layers"]):
-        block = f"blocks.{n}."
+    def around(layer_norm_name, x, layer):
         if o["norm"] == "pre":
-            x = x + self_attention(block + "attention", norm(block + "attention_norm", x))
-            x = x + feed_forward(block + "feed_forward", norm(block + "feed_forward_norm", x))
-        else:
-            x = norm(block + "attention_norm", x + self_attention(block + "attention", x))
-            x = norm(block + "feed_forward_norm", x + feed_forward(block + "feed_forward", x))
-    if o["norm"] == "pre":
-        x = norm("final_norm", x)
+            return x + layer(norm(layer_norm_name, x))
+        return norm(layer_norm_name, x + layer(x))
+
+    def stack(prefix, tokens, causal, padding, source=None, source_padding=None):
+        x = functions["embedding"](parameters["token_embedding.weight"], tokens)  # [B, T, C]
+        if o["position"] == "learned":
+            x = x + parameters[prefix + "position_embedding.weight"][: tokens.shape[1]]
+        elif o["position"] == "sinusoidal":
+            x = x + o["sinusoidal_scale"] * sinusoidal(tokens.shape[1], C)
+        for n in range(o["num_layers"]):
+            block = f"{prefix}blocks.{n}."
+            x = around(
+                block + "attention_norm",
+                x,
+                lambda t: attention(block + "attention", t, t, causal, padding),
+            )
+            if source is not None:
+                x = around(
+                    block + "cross_attention_norm",
+                    x,
+                    lambda t: attention(block + "cross_attention", t, source, False, source_padding),
+                )
+            x = around(
+                block + "feed_forward_norm", x, lambda t: feed_forward(block + "feed_forward", t)
+            )
+        return norm(prefix + "final_norm", x) if o["norm"] == "pre" else x
+
+    if o["kind"] == "encoder_decoder":
+        padding = inputs[2] if len(inputs) > 2 else None
+        encoded = stack("encoder.", inputs[0], False, padding)
+        x = stack("decoder.", inputs[1], o["causal"], None, encoded, padding)
+    else:
+        x = stack("", inputs[0], o["causal"], None)
     head = parameters["token_embedding.weight" if o["tie_embeddings"] else "head.weight"]
     return x @ head.T
 

@@ -32,14 +32,14 @@ std::vector<ModelOptions> variants() {
   const ModelOptions small = {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 12};
   for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
     for (const NormKind norm_kind : {NormKind::kLayer, NormKind::kRms}) {
-      for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
+      for (const Named<Position>& position : kNames<Position>) {
         for (const Activation activation :
              {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu, Activation::kSilu}) {
           for (const bool plain : {true, false}) {
             ModelOptions options = small;
             options.norm = norm;
             options.norm_kind = norm_kind;
-            options.position = position;
+            options.position = position.value;
             options.activation = activation;
             options.dropout = plain ? 0.0 : 0.2;
             options.tie_embeddings = options.bias = options.scale_scores = plain;

@@ -37,11 +37,11 @@ Tensor tokens(std::vector<int64_t> values) {
 std::vector<ModelOptions> variants() {
   std::vector<ModelOptions> all;
   for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
-    for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
+    for (const Named<Position>& position : kNames<Position>) {
       for (const bool tied : {true, false}) {
         ModelOptions options = small();
         options.norm = norm;
-        options.position = position;
+        options.position = position.value;
         options.tie_embeddings = tied;
         options.norm_kind = tied ? NormKind::kLayer : NormKind::kRms;
         options.activation = tied ? Activation::kGelu : Activation::kSilu;
@@ -50,6 +50,17 @@ std::vector<ModelOptions> variants() {
       }
     }
   }
+  const auto add = [&](const AttentionChoices& attention, Position position) {
+    all.push_back(small());
+    all.back().attention = attention;
+    all.back().position = position;
+  };
+  for (const Named<Projections>& maps : kNames<Projections>) {
+    add({.projections = maps.value, .window = 2}, Position::kRotary);
+  }
+  add({.heads = Heads::kNarrow}, Position::kAlibi);
+  add({.heads = Heads::kWide, .num_key_value_heads = 1}, Position::kRelative);
+  add({.num_key_value_heads = 1, .window = 1, .scale = 0.4}, Position::kLearned);
   return all;
 }
 
@@ -92,7 +103,7 @@ TEST(DecoderTest, ACacheHoldsNoMoreThanThePositions) {
     ADD_FAILURE() << "seven tokens for six positions";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "transformer: needs tokens [B, T] with T at most 6: tokens i64[1, 3] after 4");
+                 "transformer: there are learned positions for 6 tokens, and none for 3 after 4");
   }
 }
 
@@ -196,13 +207,22 @@ TEST(DecoderTest, APrefixReadAloneIsThePrefixOfTheWhole) {
   }
 }
 
+void count_up(const Tensor& x) {
+  Array array = x.array();
+  for (int64_t i = 0; i < array.size(); ++i)
+    array.mutable_data<double>()[i] = static_cast<double>(i);
+}
+
 // Without positions the last token sees the earlier ones as a set; with them it sees their order.
 TEST(DecoderTest, PositionsAreTheOnlySourceOfOrder) {
-  for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
+  for (const Named<Position>& position : kNames<Position>) {
     ModelOptions options = small();
     options.num_layers = 1;
-    options.position = position;
+    options.position = position.value;
     const Decoder model = make(options);
+    for (const NamedParameter& p : parameters(model)) {
+      if (p.name.ends_with("distance_bias")) count_up(p.tensor);  // which begins with zeros
+    }
     ForwardContext context;
     const auto last = [&](std::vector<int64_t> values) {
       return slice(model(tokens(std::move(values)), context), 1, 3, 1).to_vector();
@@ -213,7 +233,7 @@ TEST(DecoderTest, PositionsAreTheOnlySourceOfOrder) {
     if (options.position == Position::kNone) {
       EXPECT_LT(difference, 1e-12);
     } else {
-      EXPECT_GT(difference, 1e-6) << name_of(position);
+      EXPECT_GT(difference, 1e-7) << position.name;
     }
   }
 }
@@ -233,7 +253,7 @@ TEST(DecoderTest, SaysWhatDoesNotFit) {
   expect_error("transformer: num_heads 3 does not divide d_model 8", [&] { make(options); });
   const Decoder model = make(small());
   ForwardContext context;
-  expect_error("transformer: needs tokens [B, T] with T at most 6: tokens i64[1, 7]", [&] {
+  expect_error("transformer: there are learned positions for 6 tokens, and none for 7", [&] {
     model(tokens({1, 2, 3, 4, 5, 6, 7}), context);
   });
   expect_error(

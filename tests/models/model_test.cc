@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-const DataShape kData = {.vocabulary_size = 7, .max_length = 5};
+const DataShape kData = {.vocabulary_size = 7, .max_length = 5, .source_length = 6, .classes = 7};
 
 ModelOptions small(const std::string& kind) {
   ModelOptions options;
@@ -61,10 +61,10 @@ TEST(ModelTest, TheLargestModelOfShapesOnlyTakesNoMemory) {
 
 TEST(ModelTest, SaysItWhenThereIsNoSuchKind) {
   try {
-    const Model model(small("encoder"), kData, numbers());
+    const Model model(small("perceptron"), kData, numbers());
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "model: there is no kind \"encoder\"");
+    EXPECT_STREQ(error.what(), "model: there is no kind \"perceptron\"");
   }
 }
 
@@ -76,7 +76,7 @@ TEST(ModelTest, SaysItWhenABatchHasOtherInputsThanItReads) {
     model(two, context);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "transformer: needs one input, tokens [B, T], not 2");
+    EXPECT_STREQ(error.what(), "decoder: needs one input, tokens [B, T], not 2");
   }
 }
 

@@ -155,9 +155,10 @@ GenerationSpeed measure_generation(const Config& config, const Dataset& dataset)
     const auto write = [&] {
       KeyValueCache cache;
       RandomStream random(config.seed);
-      std::vector<int64_t> tokens = {0};
-      while (std::ssize(tokens) < length) {
-        tokens.push_back(sample_next(model, tokens, {}, random, with_cache ? &cache : nullptr));
+      Tokens written;
+      while (std::ssize(written) + 1 < length) {
+        written.push_back(
+            sample_next(model, {0}, written, {}, random, with_cache ? &cache : nullptr));
       }
     };
     write();  // to warm up

@@ -26,7 +26,9 @@ class RandomTokens final : public Dataset {
   }
 
   bool has_answers() const override { return false; }
-  int64_t context_length() const override { return length_; }
+  DataShape shape() const override {
+    return {.vocabulary_size = vocabulary().size(), .max_length = length_};
+  }
 
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     RandomStream stream = random_.derive(static_cast<uint64_t>(index));

@@ -39,7 +39,10 @@ class Loader {
  public:
   enum class Author { kUser, kQkv };  // qkv wrote down keys that nothing reads, once
   Loader(std::string source, Author author)
-      : source_(std::move(source)), author_(author), fields_(config_fields(result_.config)) {}
+      : source_(std::move(source)), author_(author), fields_(config_fields(result_.config)) {
+    // Runs that are older than a key meant this.
+    if (author_ == Author::kQkv) result_.config.model.sinusoidal_scale = 1.0;
+  }
   Loader(const Loader&) = delete;  // fields_ points into result_
 
   void read_file(std::string_view text);

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
+#include "models/model.h"
 #include "train/config/config_fields.h"
 #include "train/config/toml_text.h"
 
@@ -59,6 +61,48 @@ void find_rounded_numbers(const Config& config, std::vector<Clash>& clashes) {
   }
 }
 
+void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clashes) {
+  const AttentionChoices& attention = model.attention;
+  const auto add = [&clashes](std::vector<std::string> keys, const auto&... message) {
+    clashes.push_back({std::move(keys), absl::StrCat(message...)});
+  };
+  if (model.d_model % model.num_heads != 0) {
+    add({"model.num_heads", "model.d_model"},
+        "\"model.num_heads\" must divide \"model.d_model\": ", model.d_model,
+        " is not a multiple of ", model.num_heads);
+  }
+  const std::string heads = name_of(attention.heads), maps = name_of(attention.projections);
+  if (attention.projections == Projections::kNone && attention.heads != Heads::kSplit) {
+    add({"attention.heads", "attention.projections"}, "\"attention.heads\" is \"", heads,
+        "\", which is about the maps of each head; with \"attention.projections\" = \"", maps,
+        "\" there are none");
+  }
+  const int64_t key_heads = attention.num_key_value_heads;
+  if (key_heads > 0 && model.num_heads % key_heads != 0) {
+    add({"attention.num_key_value_heads", "model.num_heads"},
+        "\"attention.num_key_value_heads\" must divide \"model.num_heads\": ", model.num_heads,
+        " is not a multiple of ", key_heads);
+  } else if (key_heads > 0 && key_heads < model.num_heads) {
+    if (attention.projections >= Projections::kShared) {
+      add({"attention.num_key_value_heads", "attention.projections"},
+          "\"attention.num_key_value_heads\" is ", key_heads,
+          ", and with \"attention.projections\" = \"", maps, "\" queries are keys, in ",
+          model.num_heads, " heads");
+    } else if (attention.heads == Heads::kNarrow) {
+      add({"attention.num_key_value_heads", "attention.heads"},
+          "\"attention.num_key_value_heads\" is ", key_heads,
+          ", and with \"attention.heads\" = \"narrow\" each of the ", model.num_heads,
+          " heads has keys of its own part of the input");
+    }
+  }
+  const int64_t d_k =
+      attention.heads == Heads::kWide ? model.d_model : model.d_model / model.num_heads;
+  if (model.position == Position::kRotary && d_k % 2 != 0) {
+    add({"model.position", "model.num_heads", "model.d_model"},
+        "\"model.position\" is \"rotary\", which turns pairs of numbers, and a head has ", d_k);
+  }
+}
+
 }  // namespace
 
 std::vector<Clash> find_clashes(const Config& config) {
@@ -81,11 +125,13 @@ std::vector<Clash> find_clashes(const Config& config) {
   }
 
   const ModelOptions& model = config.model;
-  if (model.d_model % model.num_heads != 0) {
-    add({"model.num_heads", "model.d_model"},
-        "\"model.num_heads\" must divide \"model.d_model\": ", model.d_model,
-        " is not a multiple of ", model.num_heads);
+  const TaskKind* task = find_task(data.task);
+  const DataForm form = form_of(model.kind);
+  if (task && std::ranges::count(task->forms, form) == 0) {
+    add({"model.kind", "data.task"}, "\"model.kind\" is \"", model.kind, "\", which takes ",
+        name_of(form), ": \"data.task\" = \"", data.task, "\" has none");
   }
+  find_attention_clashes(model, clashes);
 
   const OptimizerOptions& optimizer = config.optimizer;
   const TrainOptions& train = config.train;

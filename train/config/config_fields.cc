@@ -95,6 +95,8 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
            "Heads of attention; each gets d_model / num_heads of the numbers.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
   list.add("position", &model.position, "How a token knows its place.");
+  list.add("sinusoidal_scale", &model.sinusoidal_scale, 0, kInfinity,
+           "What sinusoids are multiplied by; 0.03: they are as large as new embeddings.");
   list.add("norm", &model.norm,
            "Normalization before each layer, or after its sum with the input.");
   list.add("norm_kind", &model.norm_kind, "The normalization.");
@@ -108,6 +110,20 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   list.add("tie_embeddings", &model.tie_embeddings,
            "Use the token embedding as the output projection, too.");
   list.add("bias", &model.bias, "Biases in linear layers and layer norms.");
+}
+
+void add_attention_fields(FieldList& list, AttentionChoices& attention) {
+  list.start_table("attention");
+  list.add("projections", &attention.projections, "The maps that make queries, keys and values.");
+  list.add("heads", &attention.heads, "What a head gets of its input.");
+  list.add("num_key_value_heads", &attention.num_key_value_heads, 0, 1 << 16,
+           "Heads of keys and values, which those of queries share; 0: as many as of queries.");
+  list.add("window", &attention.window, 0, kMillion,
+           "How far from a query the keys may be that it sees; 0: as far as there are any.");
+  list.add("causal", &attention.causal,
+           "In a decoder no token sees those after it; without, it can look up the answer.");
+  list.add("scale", &attention.scale, 0, kInfinity,
+           "What scores are multiplied by; 0: what model.scale_scores says.");
 }
 
 void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
@@ -186,6 +202,7 @@ std::vector<Field> config_fields(Config& config) {
   list.add("seed", &config.seed, 0, kInfinity, "All that is random in a run comes from it.");
   add_data_fields(list, config.data);
   add_model_fields(list, config.model);
+  add_attention_fields(list, config.model.attention);
   add_optimizer_fields(list, config.optimizer);
   add_train_fields(list, config.train);
   std::vector<Field> fields = list.take();
@@ -193,7 +210,9 @@ std::vector<Field> config_fields(Config& config) {
   return fields;
 }
 
-std::vector<std::string> config_tables() { return {"", "data", "model", "optimizer", "train"}; }
+std::vector<std::string> config_tables() {
+  return {"", "data", "model", "attention", "optimizer", "train"};
+}
 
 bool Field::in_range(double number) const {
   return (low_excluded ? number > low : number >= low) &&

@@ -75,7 +75,7 @@ struct Field {
 // `qkv config` and what is saved with a run all come from it.
 std::vector<Field> config_fields(Config& config);
 
-// The tables, in the same order: "", "data", "model", "optimizer", "train".
+// The tables, in the same order: "", "data", "model", "attention", "optimizer", "train".
 std::vector<std::string> config_tables();
 
 // Two settings that do not go together.

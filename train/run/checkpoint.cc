@@ -1,8 +1,10 @@
 #include "train/run/checkpoint.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,12 @@ namespace {
 
 constexpr char kFormat[] = "qkv-checkpoint-1";
 constexpr char kOptimizerPrefix[] = "optimizer.";
+
+// What is kept of a DataShape, beside the vocabulary; of sizes that are 0, nothing.
+constexpr std::pair<const char*, int64_t DataShape::*> kSizes[] = {
+    {"max_length", &DataShape::max_length},
+    {"source_length", &DataShape::source_length},
+    {"classes", &DataShape::classes}};
 
 absl::Status problem(const std::string& path, const std::string& what) {
   return absl::DataLossError(absl::StrCat(path, ": ", what));
@@ -87,10 +95,12 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
   file.metadata = {{"format", kFormat},
                    {"config", to_toml(config)},
                    {"vocabulary", nlohmann::json(dataset.vocabulary().texts()).dump()},
-                   {"max_length", absl::StrCat(model.data().max_length)},
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
                    {"best_step", absl::StrCat(state.best_step)}};
+  for (const auto& [key, size] : kSizes) {
+    if (model.data().*size > 0) file.metadata[key] = absl::StrCat(model.data().*size);
+  }
   if (const std::string fingerprint = dataset.fingerprint(); !fingerprint.empty()) {
     file.metadata["data_fingerprint"] = fingerprint;
   }
@@ -111,7 +121,9 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
     return problem(path, "this is a safetensors file, but not a checkpoint of qkv");
   }
   Checkpoint checkpoint;
-  checkpoint.data.max_length = metadata.integer("max_length");
+  for (const auto& [key, size] : kSizes) {
+    if (file->metadata.contains(key)) checkpoint.data.*size = metadata.integer(key);
+  }
   checkpoint.state = {.step = metadata.integer("step"),
                       .best_val_loss = metadata.number("best_val_loss"),
                       .best_step = metadata.integer("best_step"),
@@ -140,9 +152,13 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   checkpoint.vocabulary = *std::move(vocabulary);
   checkpoint.data.vocabulary_size = checkpoint.vocabulary.size();
   checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
-  constexpr int64_t kLongest = 1 << 20;  // keeps a hostile file from asking for all memory
-  if (checkpoint.data.max_length < 1 || checkpoint.data.max_length > kLongest ||
-      checkpoint.data.vocabulary_size < 1 || checkpoint.state.step < 0) {
+  constexpr int64_t kLargest = 1 << 20;  // keeps a hostile file from asking for all memory
+  const bool in_range = std::ranges::all_of(kSizes, [&](const auto& known) {
+    const int64_t size = checkpoint.data.*known.second;
+    return size >= 0 && size <= kLargest;
+  });
+  if (!in_range || checkpoint.data.max_length < 1 || checkpoint.data.vocabulary_size < 1 ||
+      checkpoint.state.step < 0) {
     return problem(path, "its metadata has a size that is out of range");
   }
   checkpoint.arrays = std::move(file->tensors);

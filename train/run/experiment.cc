@@ -1,5 +1,6 @@
 #include "train/run/experiment.h"
 
+#include "data/tasks/tasks.h"
 #include "framework/kernels/matmul.h"
 
 namespace qkv {
@@ -12,6 +13,10 @@ std::string precision_note(const TrainOptions& options) {
   if (options.precision != Precision::kBf16 || kernels::bf16_products_are_fast()) return "";
   return "precision bf16: this processor has no instructions for bf16 products (AVX-512 bf16, "
          "AMX); it will not be faster than f32";
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config) {
+  return make_dataset(config.data, config.seed, form_of(config.model.kind));
 }
 
 Model make_model(const Config& config, const DataShape& data) {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace qkv {
-int64_t sample_next(const Model& model, const std::vector<int64_t>& tokens,
-                    const SamplingOptions& options, RandomStream& random, KeyValueCache* cache) {
-  const std::vector<double> logits = model.next_logits(tokens, cache).to_vector();
+namespace {
+
+int64_t sample(std::span<const double> logits, const SamplingOptions& options,
+               RandomStream& random) {
   std::vector<size_t> order(logits.size());  // the most likely first; equals by their number
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return logits[i]; });
@@ -33,19 +35,62 @@ int64_t sample_next(const Model& model, const std::vector<int64_t>& tokens,
   return static_cast<int64_t>(order[kept - 1]);
 }
 
-std::vector<int64_t> generate(const Model& model, std::vector<int64_t> prompt, int64_t count,
-                              const SamplingOptions& options,
-                              const std::function<bool(int64_t)>& each) {
-  RandomStream random = RandomStream(options.seed).derive("generation");
+Array rows_of(const std::vector<Tokens>& rows) {
+  Tokens all;
+  for (const Tokens& row : rows) all.insert(all.end(), row.begin(), row.end());
+  return Array::of({std::ssize(rows), std::ssize(rows.front())}, all);
+}
+
+// What follows prompts of one length. `each`, where given, is told the tokens of a step.
+std::vector<Tokens> write(const Model& model, const std::vector<Tokens>& prompts, int64_t count,
+                          const SamplingOptions& options,
+                          const std::function<bool(std::span<const int64_t>)>& each) {
+  const RandomStream random = RandomStream(options.seed).derive("generation");
+  std::vector<RandomStream> randoms(prompts.size(), random);
+  const Array prompt = rows_of(prompts);
   KeyValueCache cache;
-  std::vector<int64_t> generated;
+  std::vector<Tokens> written(prompts.size());
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t next = sample_next(model, prompt, options, random, &cache);
-    prompt.push_back(next);
-    generated.push_back(next);
+    const Tensor logits = model.next_logits(prompt, i > 0 ? rows_of(written) : Array(), &cache);
+    const std::vector<double> values = logits.to_vector();
+    const auto classes = static_cast<size_t>(logits.dim(1));
+    Tokens next;
+    for (size_t row = 0; row < prompts.size(); ++row) {
+      next.push_back(
+          sample(std::span(values).subspan(row * classes, classes), options, randoms[row]));
+      written[row].push_back(next.back());
+    }
     if (each && !each(next)) break;
   }
-  return generated;
+  return written;
+}
+
+}  // namespace
+
+int64_t sample_next(const Model& model, const Tokens& prompt, const Tokens& written,
+                    const SamplingOptions& options, RandomStream& random, KeyValueCache* cache) {
+  const Array so_far = written.empty() ? Array() : rows_of({written});
+  return sample(model.next_logits(rows_of({prompt}), so_far, cache).to_vector(), options, random);
+}
+
+Tokens generate(const Model& model, const Tokens& prompt, int64_t count,
+                const SamplingOptions& options, const std::function<bool(int64_t)>& each) {
+  const auto tell = [&](std::span<const int64_t> next) { return !each || each(next.front()); };
+  return write(model, {prompt}, count, options, tell).front();
+}
+
+std::vector<Tokens> generate_all(const Model& model, const std::vector<Tokens>& prompts,
+                                 int64_t count, const SamplingOptions& options) {
+  std::map<size_t, std::vector<size_t>> by_length;
+  for (size_t i = 0; i < prompts.size(); ++i) by_length[prompts[i].size()].push_back(i);
+  std::vector<Tokens> all(prompts.size());
+  for (const auto& [length, rows] : by_length) {
+    std::vector<Tokens> together;
+    for (const size_t row : rows) together.push_back(prompts[row]);
+    std::vector<Tokens> written = write(model, together, count, options, nullptr);
+    for (size_t i = 0; i < rows.size(); ++i) all[rows[i]] = std::move(written[i]);
+  }
+  return all;
 }
 
 }  // namespace qkv

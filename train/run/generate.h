@@ -18,15 +18,20 @@ struct SamplingOptions {
   uint64_t seed = 1;
 };
 
-// The next token after `tokens`; for the `cache` see Decoder::next_logits.
-int64_t sample_next(const Model& model, const std::vector<int64_t>& tokens,
+using Tokens = std::vector<int64_t>;
+
+// The next token after `prompt` and `written`; for the `cache` see Model::next_logits.
+int64_t sample_next(const Model& model, const Tokens& prompt, const Tokens& written,
                     const SamplingOptions& options, RandomStream& random,
                     KeyValueCache* cache = nullptr);
 
 // `count` tokens that follow `prompt`. `each`, where given, is told every token as it comes, and
 // stops the generation by returning false.
-std::vector<int64_t> generate(const Model& model, std::vector<int64_t> prompt, int64_t count,
-                              const SamplingOptions& options,
-                              const std::function<bool(int64_t)>& each = nullptr);
+Tokens generate(const Model& model, const Tokens& prompt, int64_t count,
+                const SamplingOptions& options, const std::function<bool(int64_t)>& each = nullptr);
+
+// The same of many prompts at a time: what each gives alone. Those of one length are read together.
+std::vector<Tokens> generate_all(const Model& model, const std::vector<Tokens>& prompts,
+                                 int64_t count, const SamplingOptions& options);
 
 }  // namespace qkv

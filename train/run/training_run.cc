@@ -342,7 +342,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   const Config& config = loaded.config;
   const InterruptGuard interrupt;
   kernels::set_num_threads(static_cast<int>(config.train.threads));
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config.data, config.seed);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
   if (!dataset.ok()) return dataset.status();
 
   const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;

@@ -14,6 +14,9 @@
 namespace qkv {
 namespace {
 
+Linear& linear_of(Projection& map) { return std::get<Linear>(map.kind); }
+const Linear& linear_of(const Projection& map) { return std::get<Linear>(map.kind); }
+
 // The weights of attention, [B, H, Tq, Tk].
 Tensor weights_of(const MultiHeadAttention& attention, const Tensor& x) {
   Trace trace;
@@ -48,8 +51,12 @@ MultiHeadAttention identity(int64_t width) {
   std::vector<int64_t> places(static_cast<size_t>(width));
   std::iota(places.begin(), places.end(), int64_t{0});
   const Tensor eye = one_hot(Tensor(Array::of({width}, places)), width, DType::f64);
-  attention.query.weight = attention.key.weight = eye;
-  attention.value.weight = attention.output.weight = eye;
+  Linear map;
+  map.weight = eye;
+  attention.query = map;
+  attention.key = map;
+  attention.value = map;
+  attention.output = map;
   return attention;
 }
 
@@ -59,7 +66,8 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b, dou
 }
 
 // y = xWᵀ + b by three loops, x [T, C].
-std::vector<double> project(const std::vector<double>& x, const Linear& layer, int64_t length) {
+std::vector<double> project(const std::vector<double>& x, const Projection& map, int64_t length) {
+  const Linear& layer = linear_of(map);
   const auto weight = layer.weight.to_vector(), bias = layer.bias.to_vector();
   const auto c = static_cast<size_t>(layer.weight.dim(0));
   std::vector<double> y(static_cast<size_t>(length) * c);
@@ -75,7 +83,7 @@ std::vector<double> project(const std::vector<double>& x, const Linear& layer, i
 // The formula with nothing but loops, causal, for one sequence [T, C].
 std::vector<double> attention_by_loops(const std::vector<double>& x, const MultiHeadAttention& m,
                                        int64_t length) {
-  const auto c = static_cast<size_t>(m.query.weight.dim(0));
+  const auto c = static_cast<size_t>(linear_of(m.query).weight.dim(0));
   const size_t heads = static_cast<size_t>(m.num_heads), d = c / heads;
   const auto q = project(x, m.query, length), k = project(x, m.key, length),
              v = project(x, m.value, length);
@@ -193,8 +201,8 @@ TEST(AttentionTest, ASequenceCanAttendToAnother) {
   const Tensor x = random({2, 3, 8}, 11), source = random({2, 5, 8}, 12);
   const Tensor y = attention(x, source, {}, context);
   EXPECT_EQ(y.shape(), (Shape{2, 3, 8}));
-  const auto project = [](const Linear& layer, const Tensor& of) {
-    return matmul(of, layer.weight, {.transpose_b = true}) + layer.bias;
+  const auto project = [](const Projection& map, const Tensor& of) {
+    return matmul(of, linear_of(map).weight, {.transpose_b = true}) + linear_of(map).bias;
   };
   const Tensor scores = matmul(project(attention.query, x), project(attention.key, source),
                                {.transpose_b = true});  // [B, Tq, Tk]
@@ -282,8 +290,9 @@ TEST(AttentionTest, AHeadMeetsItsOwnKeysAlone) {
   const Tensor x = random({1, 4, 8}, 47);
   const Tensor before = weights_of(attention, x);
   // The rows of the second head.
-  const Tensor weight = attention.key.weight;
-  attention.key.weight = concat({slice(weight, 0, 0, 4), 2.0 * slice(weight, 0, 4, 4)}, 0);
+  const Tensor weight = linear_of(attention.key).weight;
+  linear_of(attention.key).weight =
+      concat({slice(weight, 0, 0, 4), 2.0 * slice(weight, 0, 4, 4)}, 0);
   const Tensor after = weights_of(attention, x);
   const auto head = [](const Tensor& weights, int64_t h) {
     return slice(weights, 1, h, 1).to_vector();
@@ -317,9 +326,10 @@ TEST(AttentionTest, TheKeyBiasHasNoGradientAndTheOthersHave) {
   ForwardContext context;
   const Tensor y = attention(random({2, 5, 8}, 15), {.causal = true}, context);
   const Gradients gradients = backward(y, {.cotangent = random({2, 5, 8}, 16)});
-  for (const double value : gradients[attention.key.bias].to_vector()) EXPECT_NEAR(value, 0, 1e-12);
+  for (const double value : gradients[linear_of(attention.key).bias].to_vector())
+    EXPECT_NEAR(value, 0, 1e-12);
   double largest = 0;
-  for (const double value : gradients[attention.query.bias].to_vector()) {
+  for (const double value : gradients[linear_of(attention.query).bias].to_vector()) {
     largest = std::max(largest, std::abs(value));
   }
   EXPECT_GT(largest, 0.01);

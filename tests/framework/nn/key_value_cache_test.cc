@@ -20,13 +20,13 @@ Tensor random(const Shape& shape, uint64_t seed) {
 MultiHeadAttention make_attention() {
   Initializer init(RandomStream(5), DType::f64);
   const auto layer = [&] { return Linear(init, 8, 8, true, 0.5); };
-  return {.query = layer(),
-          .key = layer(),
-          .value = layer(),
-          .output = layer(),
-          .num_heads = 2,
-          .weight_dropout = {},
-          .output_dropout = {}};
+  MultiHeadAttention attention;
+  attention.query = layer();
+  attention.key = layer();
+  attention.value = layer();
+  attention.output = layer();
+  attention.num_heads = 2;
+  return attention;
 }
 
 TEST(KeyValueCacheTest, ReadingOnIsReadingAllAtOnceWithEveryMask) {

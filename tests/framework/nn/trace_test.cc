@@ -19,14 +19,11 @@ Block make_block() {
   const auto linear = [&](int64_t in, int64_t out) { return Linear(init, in, out, true, 0.5); };
   Block block;
   block.attention_norm = Norm{LayerNorm(init, 8, true)};
-  block.attention = MultiHeadAttention{.query = linear(8, 8),
-                                       .key = linear(8, 8),
-                                       .value = linear(8, 8),
-                                       .output = linear(8, 8),
-                                       .num_heads = 2,
-                                       .scale_scores = true,
-                                       .weight_dropout = {},
-                                       .output_dropout = {}};
+  block.attention.query = linear(8, 8);
+  block.attention.key = linear(8, 8);
+  block.attention.value = linear(8, 8);
+  block.attention.output = linear(8, 8);
+  block.attention.num_heads = 2;
   block.feed_forward_norm = Norm{LayerNorm(init, 8, true)};
   block.feed_forward = FeedForward{
       .up = linear(8, 16), .down = linear(16, 8), .activation = Activation::kGelu, .dropout = {}};

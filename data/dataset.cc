@@ -1,0 +1,13 @@
+#include "data/dataset.h"
+
+namespace qkv {
+
+int64_t Batch::tokens() const {
+  int64_t count = 0;
+  for (const Array& input : inputs) {
+    if (input.dtype() == DType::i64) count += input.size();
+  }
+  return count;
+}
+
+}  // namespace qkv

@@ -1,0 +1,58 @@
+#include "framework/nn/attention_position.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+// - m |p - j|: [H, Tq, Tk]
+Tensor alibi(int64_t num_heads, int64_t first_query, int64_t queries, int64_t keys, DType dtype) {
+  Array bias({num_heads, queries, keys}, dtype);
+  dispatch_floating("alibi", dtype, [&](auto zero) {
+    auto* out = bias.mutable_data<decltype(zero)>();
+    for (int64_t h = 1; h <= num_heads; ++h) {
+      const double slope =
+          std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(num_heads));
+      for (int64_t p = first_query; p < first_query + queries; ++p) {
+        for (int64_t j = 0; j < keys; ++j) {
+          *out++ = static_cast<decltype(zero)>(-slope * static_cast<double>(std::abs(p - j)));
+        }
+      }
+    }
+  });
+  return Tensor(bias);
+}
+
+}  // namespace
+
+AttentionPosition::AttentionPosition(Initializer& init, Position of_kind, int64_t num_heads,
+                                     int64_t max_length, bool both)
+    : kind(of_kind), both_sides(both) {
+  if (kind != Position::kRelative) return;
+  distance_bias = init.zeros({both ? 2 * max_length - 1 : max_length, num_heads});
+}
+
+Tensor AttentionPosition::turned(const Tensor& x, int64_t first_position) const {
+  return rotary(x, first_position);
+}
+
+Tensor AttentionPosition::bias(int64_t num_heads, int64_t first_query, int64_t queries,
+                               int64_t keys, DType dtype) const {
+  if (kind == Position::kAlibi) return alibi(num_heads, first_query, queries, keys, dtype);
+  const int64_t rows = distance_bias.dim(0);
+  const int64_t at_zero = both_sides ? rows / 2 : 0;  // the row of distance 0
+  Array row({queries, keys}, DType::i64);
+  int64_t* out = row.mutable_data<int64_t>();
+  for (int64_t p = first_query; p < first_query + queries; ++p) {
+    for (int64_t j = 0; j < keys; ++j) {
+      *out++ = std::clamp<int64_t>(p - j + at_zero, 0, rows - 1);
+    }
+  }
+  return permute(embedding(distance_bias, Tensor(row)), {2, 0, 1});
+}
+
+}  // namespace qkv

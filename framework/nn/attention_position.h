@@ -1,0 +1,37 @@
+#pragma once
+
+#include "framework/nn/module.h"
+#include "framework/nn/options.h"
+
+namespace qkv {
+
+// How attention knows how far a key is from a query, whatever stands in their embeddings.
+//   rotary     queries and keys are turned by their places                    Su et al. 2021
+//   alibi      - m |p - j| is added to the score of query p and key j; the slopes m of the heads
+//   are
+//              2^(-8 / H), 2^(-16 / H) … 2^-8                                 Press et al. 2021
+//   relative   a learned number for each head and distance is added; those further apart than any
+//              that was learned share the last                                Raffel et al. 2020
+// The bias that is added holds a number for each pair: memory grows with the square of the length.
+struct AttentionPosition {
+  Position kind = Position::kNone;
+  Tensor distance_bias;     // relative: [distances, H]
+  bool both_sides = false;  // whether distances have a sign: keys after a query are seen as well
+
+  AttentionPosition() = default;
+  // Of queries and keys at most max_length - 1 apart.
+  AttentionPosition(Initializer& init, Position kind, int64_t num_heads, int64_t max_length,
+                    bool both_sides);
+
+  bool is_rotary() const { return kind == Position::kRotary; }
+  Tensor turned(const Tensor& x, int64_t first_position) const;  // [B, T, H, D] -> the same
+
+  bool is_bias() const { return kind == Position::kAlibi || kind == Position::kRelative; }
+  // [H, Tq, Tk], of queries at first_query and after it, keys at 0 and after it.
+  Tensor bias(int64_t num_heads, int64_t first_query, int64_t queries, int64_t keys,
+              DType dtype) const;
+
+  void visit(Visitor& v) { v.parameter("distance_bias", distance_bias); }
+};
+
+}  // namespace qkv

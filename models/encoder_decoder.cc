@@ -1,0 +1,73 @@
+#include "models/encoder_decoder.h"
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/graph/op.h"
+#include "framework/nn/key_value_cache.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+
+std::vector<std::string> EncoderDecoder::keys() { return transformer_keys(); }
+
+EncoderDecoder::EncoderDecoder(const ModelOptions& o, const DataShape& data, Initializer init)
+    : data_(data),
+      tokens_(init, o, data.vocabulary_size),
+      encoder_(Stack(init, o, Stack::Role::kEncoder, data.source_length)),
+      decoder_(Stack(init, o, Stack::Role::kDecoderOfSource, data.max_length)) {
+  tokens_.make_head(init);
+}
+
+Tensor EncoderDecoder::encode(const Tensor& source, const Tensor& padding,
+                              ForwardContext& context) const {
+  check_tokens("encoder_decoder", "source", source);
+  ForwardContext of_source = context;  // which is read at once
+  of_source.first_position = 0;
+  of_source.cache = nullptr;
+  const Tensor encoded = encoder_(tokens_.embed(source), padding, of_source);
+  context.streams_taken = of_source.streams_taken;
+  return encoded;
+}
+
+Tensor EncoderDecoder::decode(const Tensor& target, const AttentionSource& source,
+                              ForwardContext& context) const {
+  check_tokens("encoder_decoder", "target", target);
+  const Tensor x = decoder_(tokens_.embed(target), Tensor(), context, &source);
+  return tokens_.logits(x);  // [B, Tt, V]
+}
+
+Tensor EncoderDecoder::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
+  if (inputs.size() != 2 && inputs.size() != 3) {
+    fail(absl::StrCat(
+        "encoder_decoder: needs a source [B, Ts], a target [B, Tt], and where there is padding "
+        "that of the source, not ",
+        inputs.size(), inputs.size() == 1 ? " input" : " inputs"));
+  }
+  const Tensor padding = inputs.size() == 3 ? inputs[2] : Tensor();
+  const Tensor encoded = encode(inputs[0], padding, context);  // [B, Ts, C]
+  return decode(inputs[1], {encoded, {.padding = padding}}, context);
+}
+
+Tensor EncoderDecoder::next_logits(const Array& prompts, const Array& written,
+                                   KeyValueCache* cache) const {
+  const NoGrad no_grad;
+  ForwardContext context{.cache = cache};
+  const Tensor source(prompts);
+  const int64_t first = cache ? cache->length() : 0;
+  // Of a source that has been read the layers of the decoder have kept what they need.
+  const Tensor encoded = first > 0 ? Tensor() : encode(source, Tensor(), context);
+  Tensor target = slice(source, 1, source.dim(1) - 1, 1);  // begins with the prompt's last token
+  if (written.defined()) target = concat({target, Tensor(written)}, 1);
+  context.first_position = first;
+  const Tensor unread = slice(target, 1, first, target.dim(1) - first);
+  return last_of(decode(unread, {encoded, {}}, context));
+}
+
+void EncoderDecoder::visit(Visitor& v) {
+  tokens_.visit_embedding(v);
+  v.child(encoder_);
+  v.child(decoder_);
+  tokens_.visit_head(v);
+}
+
+}  // namespace qkv

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/nn/block.h"
+#include "framework/nn/embedding.h"
+#include "models/options.h"
+
+namespace qkv {
+
+// What a transformer reads of the options, whatever its stacks are.
+std::vector<std::string> transformer_keys();
+
+void check_tokens(const char* model, const char* what, const Tensor& tokens);  // i64 [B, T]
+
+Tensor last_of(const Tensor& logits);  // [B, T, V] -> [B, V], of the last token
+
+// What encoders and decoders have in common: the places of the tokens, and the blocks that read
+// them, one after the other. Initialized as GPT-2: normal with deviation 0.02, the projections back
+// into the residual stream divided by the root of their number, biases 0 (Radford et al. 2019).
+class Stack {
+ public:
+  // An encoder sees all that its mask leaves; a decoder what stands before as well. One of a source
+  // has cross-attention to it in every block.
+  enum class Role { kEncoder, kDecoder, kDecoderOfSource };
+  // Of sequences of at most max_length tokens, where they know their places by a table.
+  // Throws Error on options that do not fit each other.
+  Stack(Initializer& init, const ModelOptions& options, Role role, int64_t max_length);
+
+  // x: the embeddings of tokens that stand at the context's first position and after it; `padding`,
+  // where it is defined, says which of them are none.
+  //   x [B, T, C], padding boolean [B, T] -> [B, T, C]
+  Tensor operator()(const Tensor& x, const Tensor& padding, ForwardContext& context,
+                    const AttentionSource* source = nullptr) const;
+  void visit(Visitor& v);
+
+ private:
+  Tensor sinusoids(int64_t length, DType dtype) const;                 // [length, C]
+  Tensor positions(int64_t first, int64_t length, DType dtype) const;  // [T, C], or undefined
+
+  int64_t d_model_, max_length_;
+  bool causal_;
+  int64_t window_;  // 0: none
+  Position position_;
+  double sinusoidal_scale_;
+  Child<"position_embedding", Embedding> position_embedding_;  // [max_length, C], or undefined
+  Tensor sinusoids_;                                           // [max_length, C], or undefined
+  std::vector<Block> blocks_;
+  Child<"final_norm", Norm> final_norm_;  // of pre-norm, whose residual stream is not normalized
+  bool pre_norm_;
+  Dropout dropout_;
+};
+
+// A vector for each token of the vocabulary, and the logits of each from a vector.
+class TokenMaps {
+ public:
+  TokenMaps(Initializer& init, const ModelOptions& options, int64_t vocabulary_size);
+
+  // The head comes last among the parameters of a model, as it is made last.
+  void make_head(Initializer& init);
+
+  Tensor embed(const Tensor& tokens) const;  // i64 [B, T] -> [B, T, C]
+  Tensor logits(const Tensor& x) const;      // [B, T, C] -> [B, T, V]
+  void visit_embedding(Visitor& v) { v.child(token_embedding_); }
+  void visit_head(Visitor& v) { v.child(head_); }
+
+ private:
+  Child<"token_embedding", Embedding> token_embedding_;  // [V, C]
+  bool tied_;
+  Child<"head", Linear> head_;  // C -> V; without a weight: the token embedding's is used
+};
+
+}  // namespace qkv

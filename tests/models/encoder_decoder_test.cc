@@ -1,0 +1,158 @@
+#include "models/encoder_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "framework/autograd/backward.h"
+#include "framework/core/error.h"
+#include "framework/graph/op.h"
+#include "framework/nn/key_value_cache.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+using Tokens = std::vector<int64_t>;
+
+const DataShape kData = {.vocabulary_size = 9, .max_length = 5, .source_length = 6};
+
+EncoderDecoder make(const std::function<void(ModelOptions&)>& change = nullptr) {
+  ModelOptions options = {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 12};
+  if (change) change(options);
+  return {options, kData, Initializer(RandomStream(3), DType::f64)};
+}
+
+Array row(const Tokens& tokens) { return Array::of({1, std::ssize(tokens)}, tokens); }
+
+// [1, Tt, V]; `padded` tokens at the end of the source are padding.
+Tensor logits(const EncoderDecoder& model, const Tokens& source, const Tokens& target,
+              size_t padded = 0) {
+  std::vector<Tensor> inputs = {Tensor(row(source)), Tensor(row(target))};
+  if (padded > 0) {
+    Array padding({1, std::ssize(source)}, DType::boolean);
+    for (size_t i = 0; i < source.size(); ++i) {
+      padding.mutable_data<bool>()[i] = i >= source.size() - padded;
+    }
+    inputs.emplace_back(padding);
+  }
+  ForwardContext context;
+  return model(inputs, context);
+}
+
+void expect_near(const Tensor& a, const Tensor& b, double tolerance) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  ASSERT_EQ(x.size(), y.size());
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance) << i;
+}
+
+void expect_error(const std::string& message, const std::function<void()>& f) {
+  try {
+    f();
+    FAIL() << "no error: " << message;
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), message);
+  }
+}
+
+TEST(EncoderDecoderTest, ATargetTokenSeesThoseBeforeItAndTheWholeSource) {
+  const EncoderDecoder model = make();
+  const Tensor a = logits(model, {1, 2, 3}, {4, 5, 6, 7});
+  const Tensor later = logits(model, {1, 2, 3}, {4, 5, 8, 8});
+  EXPECT_EQ(slice(a, 1, 0, 2).to_vector(), slice(later, 1, 0, 2).to_vector());
+  EXPECT_NE(slice(a, 1, 2, 2).to_vector(), slice(later, 1, 2, 2).to_vector());
+  for (const Tokens& source : {Tokens{8, 2, 3}, Tokens{1, 2, 8}}) {
+    const Tensor other = logits(model, source, {4, 5, 6, 7});
+    for (int64_t t = 0; t < 4; ++t) {
+      EXPECT_NE(slice(a, 1, t, 1).to_vector(), slice(other, 1, t, 1).to_vector()) << t;
+    }
+  }
+}
+
+TEST(EncoderDecoderTest, PaddingOfTheSourceIsAsIfItWereNotThere) {
+  const EncoderDecoder model = make();
+  const Tensor alone = logits(model, {1, 2, 3}, {4, 5, 6});
+  expect_near(logits(model, {1, 2, 3, 0, 0}, {4, 5, 6}, /*padded=*/2), alone, 1e-14);
+  EXPECT_NE(logits(model, {1, 2, 3, 0, 0}, {4, 5, 6}).to_vector(), alone.to_vector());
+}
+
+TEST(EncoderDecoderTest, WritingTokenByTokenWithACacheIsReadingAllAtOnce) {
+  for (const Position position : {Position::kNone, Position::kSinusoidal, Position::kLearned}) {
+    const EncoderDecoder model = make([&](ModelOptions& o) { o.position = position; });
+    const Array prompts = Array::of({2, 3}, Tokens{1, 2, 3, 7, 5, 3});
+    const Array target = Array::of({2, 4}, Tokens{3, 4, 5, 6, 3, 8, 0, 1});
+    const std::vector<Tensor> inputs = {Tensor(prompts), Tensor(target)};
+    ForwardContext context;
+    const Tensor whole = model(inputs, context);  // [2, 4, V]
+    KeyValueCache cache;
+    for (int64_t t = 0; t < 4; ++t) {
+      // The first of the target is the prompt's last.
+      const Array written = t == 0 ? Array() : slice(Tensor(target), 1, 1, t).array();
+      const Tensor expected = reshape(slice(whole, 1, t, 1), {2, kData.vocabulary_size});
+      expect_near(model.next_logits(prompts, written, &cache), expected, 1e-13);
+      expect_near(model.next_logits(prompts, written, nullptr), expected, 1e-13);
+    }
+  }
+}
+
+// Sees how often the encoder's first layer projects anything.
+class SourceReadings final : public Observer {
+ public:
+  void before_forward(const Op& op, const Inputs&) override {
+    if (op.name() == "linear" && Scope::current() == "encoder.blocks.0.attention.query") ++count;
+  }
+  int count = 0;
+};
+
+TEST(EncoderDecoderTest, WithACacheTheSourceIsReadOnce) {
+  const EncoderDecoder model = make();
+  KeyValueCache cache;
+  const SourceReadings readings;
+  const Array prompts = row({1, 2, 3});
+  model.next_logits(prompts, Array(), &cache);
+  model.next_logits(prompts, row({4}), &cache);
+  model.next_logits(prompts, row({4, 5}), &cache);
+  EXPECT_EQ(readings.count, 1);
+}
+
+TEST(EncoderDecoderTest, TheLeavesOfTheLossAreTheParametersVisited) {
+  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
+    const EncoderDecoder model = make([&](ModelOptions& o) {
+      o.norm = norm;
+      o.tie_embeddings = norm == NormPlace::kPre;
+    });
+    const Tensor y = logits(model, {1, 2, 3, 4, 5, 6}, {4, 5, 6, 7, 0});
+    const Gradients gradients = backward(mean(y * y));
+    std::set<std::string> names;
+    for (const NamedParameter& p : parameters(model)) {
+      EXPECT_TRUE(gradients.contains(p.tensor)) << p.name;
+      EXPECT_TRUE(names.insert(p.name).second) << p.name << " is there twice";
+    }
+    EXPECT_EQ(gradients.size(), names.size());
+    EXPECT_TRUE(names.contains("encoder.blocks.1.attention.query.weight"));
+    EXPECT_TRUE(names.contains("decoder.blocks.1.cross_attention.key.weight"));
+    EXPECT_FALSE(names.contains("encoder.blocks.1.cross_attention.key.weight"));
+  }
+}
+
+TEST(EncoderDecoderTest, SaysWhatDoesNotFit) {
+  const EncoderDecoder model = make();
+  ForwardContext context;
+  const std::vector<Tensor> alone = {Tensor(row({1, 2}))};
+  expect_error(
+      "encoder_decoder: needs a source [B, Ts], a target [B, Tt], and where there is padding that "
+      "of the source, not 1 input",
+      [&] { model(alone, context); });
+  expect_error("transformer: there are learned positions for 6 tokens, and none for 7 (in encoder)",
+               [&] {
+                 logits(model, {1, 2, 3, 4, 5, 6, 7}, {1});
+               });
+  expect_error("transformer: there are learned positions for 5 tokens, and none for 6 (in decoder)",
+               [&] {
+                 logits(model, {1}, {1, 2, 3, 4, 5, 6});
+               });
+}
+
+}  // namespace
+}  // namespace qkv
