@@ -19,6 +19,9 @@ TaskKind modular_addition_task();
 TaskKind parity_task();
 TaskKind associative_recall_task();
 TaskKind induction_task();
+TaskKind dates_task();
+TaskKind preference_task();
+TaskKind reference_task();
 TaskKind text_task();
 TaskKind lines_task();
 
@@ -31,6 +34,9 @@ inline constexpr TaskKind (*kTasks[])() = {copy_task,
                                            parity_task,
                                            associative_recall_task,
                                            induction_task,
+                                           dates_task,
+                                           preference_task,
+                                           reference_task,
                                            text_task,
                                            lines_task};
 

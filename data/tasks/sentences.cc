@@ -1,0 +1,49 @@
+#include "data/tasks/sentences.h"
+
+#include <set>
+
+#include "absl/strings/str_split.h"
+
+namespace qkv {
+namespace {
+
+Task make_task(const SentenceTask& sentence) {
+  Task task;
+  task.token_texts = sentence.token_texts;
+  task.token_texts.emplace_back("=");
+  task.token_texts.emplace_back("_");
+  task.training_length = task.validation_length =
+      sentence.longest_question + 1 + sentence.answer_length;
+
+  task.draw = [vocabulary = Vocabulary::create(task.token_texts).value(), draw = sentence.draw](
+                  Split, Choices& choices) {
+    const auto [question, answer] = draw(choices);
+    Example example = {vocabulary.encode(question).value(), vocabulary.encode(answer).value()};
+    const int64_t equals = vocabulary.size() - 2;
+    example.prompt.push_back(equals);
+    return example;
+  };
+  return task;
+}
+
+}  // namespace
+
+TaskKind sentence_task(const SentenceTask& sentence) {
+  return question_task({.name = sentence.name,
+                        .keys = {},
+                        .check = [](const DataOptions&, OptionChecker&) {},
+                        .make = [sentence](const DataOptions&) { return make_task(sentence); },
+                        .answer_length = [length = sentence.answer_length](
+                                             const DataOptions&, int64_t) { return length; }});
+}
+
+std::vector<std::string> characters_of(std::string_view text) {
+  return Vocabulary::of_characters(text).value().texts();
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  const std::set<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+  return {words.begin(), words.end()};
+}
+
+}  // namespace qkv
