@@ -20,16 +20,21 @@ inline constexpr int64_t kIgnoredTarget = -1;
 // a position is the token after it. Where only the answer counts, all other targets are
 // kIgnoredTarget.
 struct Batch {
-  std::vector<Array> inputs;  // what a model reads; of sequences one: i64 [B, T]
-  Array targets;              // i64 [B, T]
+  std::vector<Array> inputs;  // what a model reads; of sequences one: i64 [B, T]; of images one:
+                              // f32 [B, channels, height, width]
+  Array targets;              // i64 [B, T]; of images their classes, [B]
 
-  int64_t rows() const { return targets.shape()[0]; }       // B
-  int64_t tokens() const { return inputs.front().size(); }  // read
+  int64_t rows() const { return targets.shape()[0]; }  // B
+  // Read; an image counts as one.
+  int64_t tokens() const {
+    const Array& read = inputs.front();
+    return read.dtype() == DType::i64 ? read.size() : rows();
+  }
 };
 
 // One example for people to look at, and for a model to be asked.
 struct Example {
-  std::vector<int64_t> prompt;  // what is asked: never empty
+  std::vector<int64_t> prompt;  // what is asked: never empty, but of images
   std::vector<int64_t> answer;  // what should follow: never empty
 };
 
@@ -38,12 +43,13 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
+  // Of images: the names of their classes.
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
-  DataShape shape() const { return {vocabulary_.size(), context_length()}; }
+  virtual DataShape shape() const { return {vocabulary_.size(), context_length()}; }
 
-  // Whether examples are questions with one right answer (the tasks), so that accuracy means
-  // something, or text that goes on in many ways.
+  // Whether examples are questions with one right answer (the tasks, images), so that accuracy
+  // means something, or text that goes on in many ways.
   virtual bool has_answers() const = 0;
 
   // The longest T of any batch: what a table of positions must hold. Training batches all have one
