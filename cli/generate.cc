@@ -49,6 +49,10 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   }
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
+  if (loaded->checkpoint.data.is_image()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(loaded->path, ": the model tells what an image shows, and writes no text"));
+  }
   const Vocabulary& vocabulary = loaded->checkpoint.vocabulary;
   absl::StatusOr<std::vector<int64_t>> prompt = vocabulary.encode(text);
   if (!prompt.ok()) {

@@ -30,6 +30,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": its vocabulary is not that of the data, so its answers would mean nothing"));
   }
+  const DataShape shape = (*data)->shape(), &read = checkpoint.data;
+  if (shape.height != read.height || shape.width != read.width) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": the model reads images of ", read.height, " x ", read.width,
+                     " pixels, and these have ", shape.height, " x ", shape.width));
+  }
   if ((*data)->context_length() > checkpoint.data.max_length) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": the model reads ", checkpoint.data.max_length,

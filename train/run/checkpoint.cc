@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "train/config/config.h"
 #include "train/config/mistakes.h"
 #include "train/run/experiment.h"
@@ -61,6 +62,19 @@ absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
   return Vocabulary::create(std::move(texts));
 }
 
+// "channels height width"
+bool image_from_text(const std::string& text, DataShape& data) {
+  constexpr int64_t kLargest = 4096;  // keeps a hostile file from asking for all memory
+  const std::vector<std::string> words = absl::StrSplit(text, ' ');
+  if (words.size() != 3) return false;
+  int64_t* const places[] = {&data.channels, &data.height, &data.width};
+  for (size_t i = 0; i < 3; ++i) {
+    if (!absl::SimpleAtoi(words[i], places[i])) return false;
+    if (*places[i] < 1 || *places[i] > kLargest) return false;
+  }
+  return true;
+}
+
 absl::Status copy_into(const std::string& path, const std::map<std::string, const Array*>& arrays,
                        const std::string& name, Array target) {
   const auto found = arrays.find(name);
@@ -91,6 +105,9 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
                    {"best_step", absl::StrCat(state.best_step)}};
+  if (const DataShape data = model.data(); data.is_image()) {
+    file.metadata["image"] = absl::StrCat(data.channels, " ", data.height, " ", data.width);
+  }
   if (const std::string fingerprint = dataset.fingerprint(); !fingerprint.empty()) {
     file.metadata["data_fingerprint"] = fingerprint;
   }
@@ -140,8 +157,15 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   checkpoint.vocabulary = *std::move(vocabulary);
   checkpoint.data.vocabulary_size = checkpoint.vocabulary.size();
   checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
+  if (file->metadata.contains("image")) {
+    if (!image_from_text(metadata.text("image"), checkpoint.data)) {
+      return problem(path, "its metadata has no good \"image\"");
+    }
+    checkpoint.data.classes = checkpoint.vocabulary.size();
+  }
   constexpr int64_t kLongest = 1 << 20;  // keeps a hostile file from asking for all memory
-  if (checkpoint.data.max_length < 1 || checkpoint.data.max_length > kLongest ||
+  const int64_t shortest = checkpoint.data.is_image() ? 0 : 1;
+  if (checkpoint.data.max_length < shortest || checkpoint.data.max_length > kLongest ||
       checkpoint.data.vocabulary_size < 1 || checkpoint.state.step < 0) {
     return problem(path, "its metadata has a size that is out of range");
   }
@@ -173,7 +197,8 @@ absl::Status restore(const std::string& path, const Checkpoint& checkpoint, cons
 std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset) {
   const std::string &then = checkpoint.data_fingerprint, now = dataset.fingerprint();
   if (then.empty() || now.empty() || then == now) return "";
-  return absl::StrCat(checkpoint.config.data.path, " is not the text that the run learned from");
+  return absl::StrCat(checkpoint.config.data.path, " is not the ",
+                      checkpoint.data.is_image() ? "data" : "text", " that the run learned from");
 }
 
 absl::StatusOr<Model> restore_model(const std::string& path, const Checkpoint& checkpoint) {
