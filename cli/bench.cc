@@ -138,16 +138,16 @@ std::string to_text(const Workload& workload, const StepMeasurement& m) {
   const std::string note = precision_note(workload.config.train);
   return absl::StrFormat(
       "%s: %s; %s, %d threads, %d parameters\n%s"
-      "step   %9.3f ms (quartiles %.3f and %.3f, %d steps)  %7.1f GFLOP/s, %.0f tokens/s\n"
+      "step   %9.3f ms (quartiles %.3f and %.3f, %d steps)  %7.1f GFLOP/s, %.0f %s/s\n"
       "floor  %9.3f ms (quartiles %.3f and %.3f)            %7.1f GFLOP/s: the matrix products "
       "alone\n"
       "ratio  %9.2f\n"
       "memory %9.1f MB at the highest\n\n%s",
       workload.config.name, workload.description, name_of(workload.config.train.precision),
       m.threads, m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower,
-      m.step_ms.upper, m.steps, m.gflops, m.tokens_per_second, m.floor_ms.median, m.floor_ms.lower,
-      m.floor_ms.upper, m.floor_gflops, m.ratio, static_cast<double>(m.peak_bytes) * 1e-6,
-      profile_table(m.profile, m.profiled_steps));
+      m.step_ms.upper, m.steps, m.gflops, m.tokens_per_second, workload.dataset->shape().unit(),
+      m.floor_ms.median, m.floor_ms.lower, m.floor_ms.upper, m.floor_gflops, m.ratio,
+      static_cast<double>(m.peak_bytes) * 1e-6, profile_table(m.profile, m.profiled_steps));
 }
 
 absl::Status run(const std::string& config, const GivenOptions& given) {
@@ -177,6 +177,10 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
   absl::StatusOr<Workload> workload = workload_of(options);
   if (!workload.ok()) return workload.status();
   if (options.generation) {
+    if (workload->dataset->shape().is_image()) {
+      return absl::InvalidArgumentError(
+          "--generation: the model tells what an image shows, and writes no text");
+    }
     print_generation(*workload, options.json);
     return absl::OkStatus();
   }

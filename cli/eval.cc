@@ -54,10 +54,14 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return absl::OkStatus();
   }
+  const DataShape shape = (*dataset)->shape();
   std::string text =
-      absl::StrFormat("%s, step %d, %s\n  loss %.4f over %d tokens\n", printable(loaded->path),
-                      loaded->checkpoint.state.step, part, e.loss, e.tokens);
-  if ((*dataset)->has_answers()) {
+      absl::StrFormat("%s, step %d, %s\n  loss %.4f over %d %s\n", printable(loaded->path),
+                      loaded->checkpoint.state.step, part, e.loss, e.tokens, shape.unit());
+  if (shape.is_image()) {
+    absl::StrAppendFormat(&text, "  %s of %d images right\n", format_percent(e.sequence_accuracy),
+                          e.sequences);
+  } else if ((*dataset)->has_answers()) {
     absl::StrAppendFormat(&text, "  %s of %d sequences right, %s of tokens\n",
                           format_percent(e.sequence_accuracy), e.sequences,
                           format_percent(e.token_accuracy));

@@ -120,6 +120,10 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
   const Checkpoint& checkpoint = loaded->checkpoint;
+  if (checkpoint.data.is_image()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(loaded->path, ": the model tells what an image shows, and writes no text"));
+  }
   const absl::StatusOr<std::vector<Tokens>> prompts =
       read_prompts(texts, max_new_tokens, checkpoint);
   if (!prompts.ok()) return prompts.status();

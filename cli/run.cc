@@ -30,7 +30,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": its vocabulary is not that of the data, so its answers would mean nothing"));
   }
-  const DataShape now = (*data)->shape(), then = checkpoint.data;
+  const DataShape now = (*data)->shape(), &then = checkpoint.data;
+  if (now.height != then.height || now.width != then.width) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": the model reads images of ", then.height, " x ", then.width,
+                     " pixels, and these have ", now.height, " x ", now.width));
+  }
   for (const auto length : {&DataShape::max_length, &DataShape::source_length}) {
     if (now.*length <= then.*length || reads_any_length(checkpoint.config.model)) continue;
     return absl::FailedPreconditionError(absl::StrCat(path, ": the model reads ", then.*length,

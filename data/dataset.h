@@ -20,16 +20,17 @@ inline constexpr int64_t kIgnoredTarget = -1;
 // target of a token is the one after it. Where only the answer counts, all other targets are
 // kIgnoredTarget.
 struct Batch {
-  std::vector<Array> inputs;  // what a model reads; of sequences one: i64 [B, T]
-  Array targets;              // i64, of the shape of the logits without their last axis
+  // What a model reads: of sequences i64 [B, T], of images f32 [B, channels, height, width].
+  std::vector<Array> inputs;
+  Array targets;  // i64, of the shape of the logits without their last axis
 
   int64_t rows() const { return targets.shape()[0]; }  // B
-  int64_t tokens() const;                              // that a model reads
+  int64_t tokens() const;                              // that a model reads; an image is one
 };
 
 // One example for people to look at, and for a model to be asked.
 struct Example {
-  std::vector<int64_t> prompt;  // what is asked: never empty
+  std::vector<int64_t> prompt;  // what is asked: never empty, but of images
   std::vector<int64_t> answer;  // what should follow: never empty
 };
 
@@ -38,6 +39,7 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
+  // Of images: the names of their classes.
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
   DataForm form() const { return form_; }
@@ -46,8 +48,8 @@ class Dataset {
   // all have one length and validation batches all have one, and the two may differ.
   virtual DataShape shape() const = 0;
 
-  // Whether examples are questions with one right answer (the tasks), so that accuracy means
-  // something, or text that goes on in many ways.
+  // Whether examples are questions with one right answer (the tasks, images), so that accuracy
+  // means something, or text that goes on in many ways.
   virtual bool has_answers() const = 0;
 
   // A function of (seed, index) alone: a run that stops and goes on sees what it would have seen.

@@ -10,7 +10,8 @@ namespace qkv {
 // characters in a window of text), not tokens.
 struct DataOptions {
   std::string task = "reverse";  // one of data/tasks
-  std::string path;              // the file
+  std::string path;              // the file; of images the folder
+  std::string class_names;       // of images, with spaces between them; "": 0, 1, …
   int64_t alphabet = 10;         // how many different symbols
   int64_t length = 16;           // symbols in a question; characters in a window of text
   int64_t min_length = 0;  // where questions vary in length: the shortest; 0: all are `length`
@@ -18,6 +19,7 @@ struct DataOptions {
   int64_t digits = 3;                  // of each number
   int64_t modulus = 97;                // what a sum is taken modulo of
   int64_t pairs = 8;                   // of a key and a value
+  int64_t image_size = 16;             // the height and the width of an image that is drawn
   double train_fraction = 0.9;         // the share of all examples that training may see
   int64_t validation_examples = 1000;  // at most; text and modular_addition use all there are
 };

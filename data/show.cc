@@ -1,9 +1,11 @@
 #include "data/show.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "data/show_images.h"
 #include "framework/core/utf8.h"
 
 namespace qkv {
@@ -59,22 +61,40 @@ std::string context_of(const DataShape& shape) {
                       " of the answer");
 }
 
+// What is read: tokens.
+std::string describe_tokens(const Dataset& dataset) {
+  std::vector<int64_t> every(static_cast<size_t>(dataset.vocabulary().size()));
+  std::iota(every.begin(), every.end(), 0);
+  return absl::StrCat("vocabulary   ", every.size(),
+                      " tokens: ", escape(dataset.vocabulary().decode(every)), "\n",
+                      "context      ", context_of(dataset.shape()), "\n");
+}
+
+// What is read: images.
+std::string describe_classes(const Dataset& dataset) {
+  const DataShape shape = dataset.shape();
+  std::string names;
+  for (const std::string& name : dataset.vocabulary().texts()) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", escape(name));
+  }
+  return absl::StrCat("classes      ", shape.classes, ": ", names, "\n",  //
+                      "images       ", shape.height, " x ", shape.width, " pixels, grey\n");
+}
+
 }  // namespace
 
 std::string describe_dataset(const Dataset& dataset) {
   const auto size = [](int64_t examples) {
     return examples == 0 ? "drawn at random" : absl::StrCat(examples, " examples");
   };
-  std::vector<int64_t> every(static_cast<size_t>(dataset.vocabulary().size()));
-  for (size_t i = 0; i < every.size(); ++i) every[i] = static_cast<int64_t>(i);
-  return absl::StrCat("vocabulary   ", every.size(),
-                      " tokens: ", escape(dataset.vocabulary().decode(every)), "\n",  //
-                      "context      ", context_of(dataset.shape()), "\n", "training     ",
-                      size(dataset.training_size()), "\n",  //
-                      "validation   ", size(dataset.validation_size()), "\n");
+  return absl::StrCat(
+      dataset.shape().is_image() ? describe_classes(dataset) : describe_tokens(dataset),
+      "training     ", size(dataset.training_size()), "\n",  //
+      "validation   ", size(dataset.validation_size()), "\n");
 }
 
-std::string describe_examples(const Dataset& dataset, Split split, int64_t count) {
+std::string describe_examples(const Dataset& dataset, Split split, int64_t count, Colours colours) {
+  if (dataset.shape().is_image()) return describe_images(dataset, split, count, colours);
   const int64_t there_are = split == Split::kTraining ? count : dataset.validation_size();
   count = std::min(count, there_are);
   if (count < 1) return "";

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "data/draw_image.h"
 #include "data/split.h"
 
 namespace qkv {
@@ -13,7 +14,8 @@ std::string describe_dataset(const Dataset& dataset);
 
 // `count` examples of a split, one a line, as a model sees them in a batch, and where the loss is:
 //   3141592653=3562951413   loss on: 3562951413
-// Fewer when the split has fewer.
-std::string describe_examples(const Dataset& dataset, Split split, int64_t count);
+// Fewer when the split has fewer. Images are drawn, over the names of their classes.
+std::string describe_examples(const Dataset& dataset, Split split, int64_t count,
+                              Colours colours = Colours::kNone);
 
 }  // namespace qkv

@@ -8,6 +8,7 @@ packages=(
   g++ cmake ninja-build
   libdnnl-dev ocl-icd-opencl-dev
   libabsl-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev
+  zlib1g-dev libpng-dev
   libgtest-dev libgmock-dev
 )
 
@@ -71,7 +72,7 @@ ensure_tools_elsewhere() {
 say_what_to_install() {
   say "qkv installs what it needs on Debian and Ubuntu only. Install this here, and run again:"
   say "  a C++20 compiler with OpenMP, CMake 3.25 or newer, Ninja, and the libraries oneDNN (dnnl),"
-  say "  Abseil, cxxopts, toml++, nlohmann/json, xxHash and GoogleTest. Debian calls them"
+  say "  Abseil, cxxopts, toml++, nlohmann/json, xxHash, zlib, libpng and GoogleTest. Debian calls them"
   say "  ${packages[*]}"
 }
 

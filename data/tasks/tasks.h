@@ -19,8 +19,13 @@ TaskKind modular_addition_task();
 TaskKind parity_task();
 TaskKind associative_recall_task();
 TaskKind induction_task();
+TaskKind dates_task();
+TaskKind preference_task();
+TaskKind reference_task();
 TaskKind text_task();
 TaskKind lines_task();
+TaskKind shapes_task();
+TaskKind idx_task();
 
 // The list, in the order in which people see it.
 inline constexpr TaskKind (*kTasks[])() = {copy_task,
@@ -31,8 +36,13 @@ inline constexpr TaskKind (*kTasks[])() = {copy_task,
                                            parity_task,
                                            associative_recall_task,
                                            induction_task,
+                                           dates_task,
+                                           preference_task,
+                                           reference_task,
                                            text_task,
-                                           lines_task};
+                                           lines_task,
+                                           shapes_task,
+                                           idx_task};
 
 const std::vector<TaskKind>& task_kinds();           // those of the list
 const TaskKind* find_task(const std::string& name);  // nullptr: there is none

@@ -15,7 +15,7 @@ enum class DataForm {
   // in length there is a third input, the padding of the source: boolean [B, Ts].
   kSourceTarget,
   // The question alone, tokens [B, T], and where questions differ in length their padding, boolean
-  // [B, T] -> logits [B, classes] of the answer.
+  // [B, T]; or an image, pixels [B, channels, height, width] -> logits [B, classes] of the answer.
   kClass,
 };
 template <>
@@ -30,6 +30,10 @@ struct DataShape {
   int64_t max_length = 0;     // T: of a sequence, in tokens; of the target where there is a source
   int64_t source_length = 0;  // Ts; 0: there is no source
   int64_t classes = 0;        // of kClass
+  int64_t channels = 0, height = 0, width = 0;  // of an image; 0: tokens are read
+
+  bool is_image() const { return height > 0; }
+  const char* unit() const { return is_image() ? "images" : "tokens"; }  // of what is read
 };
 
 }  // namespace qkv

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "data/show.h"
 #include "tests/data/rows.h"
@@ -32,6 +35,34 @@ size_t place_of(const Words& words, const std::string& word) {
 }
 
 size_t after_equals(const Words& words) { return place_of(words, "=") + 1; }
+
+// With the library of C, which puts two digits below 69 after 2000 and the others before.
+std::string iso_date(const std::string& text) {
+  const char* const formats[] = {"%d %B %Y", "%B %d, %Y", "%d-%b-%Y", "%d/%m/%Y",
+                                 "%d.%m.%Y", "%d-%b-%y",  "%d/%m/%y", "%d.%m.%y"};
+  for (const char* format : formats) {
+    std::tm date = {};
+    const char* end = ::strptime(text.c_str(), format, &date);
+    const bool two_digits = std::string(format).ends_with("%y");
+    if (end == nullptr || *end != 0 || (!two_digits && date.tm_year < 0)) continue;
+    if (two_digits && date.tm_year >= 150) date.tm_year -= 100;
+    const int given_day = date.tm_mday;
+    ::timegm(&date);  // makes the 31st of April the 1st of May
+    if (date.tm_mday != given_day) return "no such day";
+    return absl::StrFormat("%d-%02d-%02d", 1900 + date.tm_year, 1 + date.tm_mon, date.tm_mday);
+  }
+  return "in no known form";
+}
+
+// The texts of the tokens of `text`.
+Words words_of(const Dataset& dataset, const std::string& text) {
+  const std::vector<int64_t> tokens = *dataset.vocabulary().encode(text);
+  Words words;
+  for (const int64_t token : tokens) {
+    words.push_back(dataset.vocabulary().texts()[static_cast<size_t>(token)]);
+  }
+  return words;
+}
 
 std::vector<Case> cases() {
   std::vector<Case> all;
@@ -112,6 +143,38 @@ std::vector<Case> cases() {
     }
     return answer;
   };
+
+  Case& dates = add("dates");
+  dates.answer = [](const Words& words) {
+    std::string question;
+    for (size_t i = 0; words[i] != "="; ++i) question += words[i];
+    return Words(absl::StrSplit(iso_date(question), absl::ByLength(1)));
+  };
+
+  Case& preference = add("preference");
+  preference.answer = [](const Words& words) {
+    size_t place = place_of(words, "更") + 1;  // a verb to like, a verb of one character, the noun
+    place += words[place] == "爱" ? 1 : 2;
+    return Words{words[place + 1]};
+  };
+
+  Case& reference = add("reference");
+  reference.answer = [](const Words& words) {
+    const std::string possessive = words[place_of(words, "but") + 1];
+    const std::set<std::string> men = {"king", "father", "brother", "boy", "uncle", "monk"};
+    const std::set<std::string> women = {"queen", "mother", "sister", "girl", "aunt", "nun"};
+    Words answer;
+    for (size_t i = 1; i < words.size(); ++i) {
+      if (words[i - 1] != "the") continue;
+      const bool several = words[i].ends_with("s") || words[i] == "children";
+      const std::string agrees = men.contains(words[i])     ? "his"
+                                 : women.contains(words[i]) ? "her"
+                                 : several                  ? "their"
+                                                            : "its";
+      if (agrees == possessive) answer.push_back(words[i]);
+    }
+    return answer;  // only one, or the row is wrong
+  };
   return all;
 }
 
@@ -120,9 +183,7 @@ class TaskTest : public testing::TestWithParam<Case> {};
 // Every row of both splits: inputs and targets are one sequence shifted by one, only the answer is
 // wanted, it is the right one, and only padding follows.
 void check_row(const Case& test, const Dataset& dataset, const Row& row) {
-  const bool spaced = test.name == "modular_addition";
-  const Words inputs = spaced ? Words(absl::StrSplit(row.inputs, ' '))
-                              : Words(absl::StrSplit(row.inputs, absl::ByLength(1)));
+  const Words inputs = words_of(dataset, row.inputs);
   ASSERT_EQ(inputs.size(), row.wanted.size());
   const size_t begin = test.answer_begins(inputs);
   const Words question(inputs.begin(), inputs.begin() + static_cast<int64_t>(begin));
@@ -266,6 +327,86 @@ TEST_P(TaskTest, AValidationExampleIsTheRowOfTheSameNumber) {
 INSTANTIATE_TEST_SUITE_P(Every, TaskTest, testing::ValuesIn(cases()),
                          [](const auto& test) { return test.param.name; });
 
+std::map<std::string, std::string> questions_and_answers(const Dataset& dataset) {
+  std::map<std::string, std::string> all;
+  const auto add = [&](const std::string& text, const std::vector<std::string>& wanted) {
+    std::string answer;
+    for (const std::string& token : wanted) answer += token;
+    all[text.substr(0, text.find('='))] = answer;
+  };
+  for (const Row& row : rows_of(dataset, dataset.training_batch(0, 32768))) {
+    add(row.inputs, row.wanted);
+  }
+  for (int64_t i = 0; i < dataset.validation_size(); ++i) {
+    const Example example = dataset.validation_example(i);
+    add(dataset.vocabulary().decode(example.prompt), {dataset.vocabulary().decode(example.answer)});
+  }
+  return all;
+}
+
+DataOptions with_task(const std::string& task) {
+  DataOptions options;
+  options.task = task;
+  options.validation_examples = 100000;
+  return options;
+}
+
+TEST(DatesTest, AreWrittenInEveryWayWithTwoDigitsForAYearFrom1950To2049) {
+  const auto answers = questions_and_answers(*dataset_of(with_task("dates")));
+  std::set<std::string> forms;
+  std::set<std::string> years;  // of which the last two digits are given
+  for (const auto& [question, answer] : answers) {
+    std::string form;  // "9 a 9"
+    for (const char c : question) {
+      const char kind = absl::ascii_isdigit(c) ? '9' : absl::ascii_isalpha(c) ? 'a' : c;
+      if (form.empty() || kind != form.back()) form += kind;
+    }
+    const bool two_digits = !absl::ascii_isdigit(question[question.size() - 3]);
+    forms.insert(form + (two_digits ? "9" : "999"));
+    if (two_digits) years.insert(answer.substr(0, 4));
+  }
+  EXPECT_EQ(forms, (std::set<std::string>{"9 a 9999", "a 9, 9999", "9-a-9999", "9-a-99", "9/9/9999",
+                                          "9/9/99", "9.9.9999", "9.9.99"}));
+  EXPECT_EQ(years.size(), 100u);
+  EXPECT_EQ(*years.begin(), "1950");
+  EXPECT_EQ(*years.rbegin(), "2049");
+}
+
+TEST(PreferenceTest, WhereEitherMayComeFirstNothingButOneWordTells) {
+  const auto answers = questions_and_answers(*dataset_of(with_task("preference")));
+  EXPECT_EQ(answers.size(), 13440u);
+  const std::string more = "更";
+  int64_t pairs = 0;
+  for (const auto& [question, answer] : answers) {
+    const size_t place = question.find(more);
+    EXPECT_EQ(question.find(more, place + 1), question.npos) << question;
+    if (question.starts_with("比起")) continue;
+    // The same with the word in the other half.
+    std::string other = question;
+    other.erase(place, more.size());
+    const std::string who = other.starts_with("我")   ? "我"
+                            : other.starts_with("你") ? "你"
+                            : other.starts_with("他") ? "他"
+                                                      : "她";
+    const bool was_first = place < question.find(',');
+    other.insert((was_first ? other.rfind(who) : 0) + who.size(), more);
+    ASSERT_TRUE(answers.contains(other)) << other;
+    EXPECT_NE(answers.at(other), answer) << other;
+    ++pairs;
+  }
+  EXPECT_EQ(pairs, 11520);
+  EXPECT_EQ(answers.at("我喜欢踢足球,但我更喜欢打篮球"), "篮");
+}
+
+TEST(ReferenceTest, AnotherPossessiveMeansTheOtherNoun) {
+  const auto answers = questions_and_answers(*dataset_of(with_task("reference")));
+  EXPECT_EQ(answers.size(), 31104u);
+  const std::string begin = "the law will never be perfect for the judges , but ";
+  EXPECT_EQ(answers.at(begin + "its application should be just "), "law");
+  EXPECT_EQ(answers.at(begin + "their application should be just "), "judges");
+  EXPECT_FALSE(answers.contains(begin + "his application should be just "));
+}
+
 // The same on every machine and in every version: runs in the README can be repeated.
 TEST(TaskGoldenTest, SeedOneMakesTheseExamples) {
   std::string text;
@@ -314,6 +455,21 @@ mduiqshnprjtmduiqshnprjtmduiqshn   loss on: duiqshnprjtmduiqshn
 jzvbixlgkpdnramjzvbixlgkpdnramjz   loss on: zvbixlgkpdnramjz
 gloevmxjwzgloevmxjwzgloevmxjwzgl   loss on: loevmxjwzgloevmxjwzgl
 zwmcipxjsunfyazwmcipxjsunfyazwmc   loss on: wmcipxjsunfyazwmc
+dates
+22-Feb-99=1999-02-22   loss on: 1999-02-22
+25.12.1985=1985-12-25   loss on: 1985-12-25
+6-Sep-2037=2037-09-06   loss on: 2037-09-06
+13-Nov-25=2025-11-13   loss on: 2025-11-13
+preference
+比起打篮球,你更喜欢下棋=棋   loss on: 棋
+她喜欢骑车,但她更喜欢爬山=山   loss on: 山
+她喜欢读书,不过她更喜欢打羽毛球=羽   loss on: 羽
+你爱打羽毛球,但你更爱打网球=网   loss on: 网
+reference
+the laws changed the uncle , but their history should be just = laws   loss on: laws
+the uncle will never be perfect for the nun , but her future should be just = nun   loss on: nun
+the children will never be perfect for the brother , but his history is not certain = brother   loss on: brother
+the sister will never be perfect for the boy , but her future was soon forgotten = sister   loss on: sister
 )");
 }
 

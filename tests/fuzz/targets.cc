@@ -11,6 +11,7 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                    {"metrics", fuzz_metrics},
                                    {"text", fuzz_text},
                                    {"lines", fuzz_lines},
+                                   {"idx", fuzz_idx},
                                    {"prompt", fuzz_prompt}};
   return targets;
 }

@@ -32,6 +32,9 @@ void fuzz_metrics(std::string_view input);
 void fuzz_text(std::string_view input);
 void fuzz_lines(std::string_view input);
 
+// Images and labels in MNIST's format, gzipped or not: what is understood is what the file says.
+void fuzz_idx(std::string_view input);
+
 // A vocabulary and a prompt, with a NUL between them. What stands before the first of several NULs
 // is a token each; of one, the characters that are known.
 void fuzz_prompt(std::string_view input);

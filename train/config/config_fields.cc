@@ -63,7 +63,9 @@ class FieldList {
 void add_data_fields(FieldList& list, DataOptions& data) {
   list.start_table("data");
   list.add("task", &data.task, task_names(), "What is learned.");
-  list.add("path", &data.path, "The file of text.");
+  list.add("path", &data.path, "The file of text, or the folder of images.");
+  list.add("class_names", &data.class_names,
+           "Names of the classes of images, with spaces between them; empty: 0, 1, ….");
   list.add("alphabet", &data.alphabet, 1, kInfinity, "How many different symbols there are.");
   list.add("length", &data.length, 1, kInfinity,
            "Symbols in a question; characters in a window of text.");
@@ -74,6 +76,8 @@ void add_data_fields(FieldList& list, DataOptions& data) {
   list.add("digits", &data.digits, 1, kInfinity, "Digits of each number.");
   list.add("modulus", &data.modulus, 2, kInfinity, "What a sum is taken modulo of.");
   list.add("pairs", &data.pairs, 1, kInfinity, "Pairs of a key and a value.");
+  list.add("image_size", &data.image_size, 1, kInfinity,
+           "The height and the width of an image that is drawn, in pixels.");
   Field& fraction = list.add("train_fraction", &data.train_fraction,
                              "The share of all examples that training may see.");
   fraction.low = 0;

@@ -24,7 +24,10 @@ constexpr char kOptimizerPrefix[] = "optimizer.";
 constexpr std::pair<const char*, int64_t DataShape::*> kSizes[] = {
     {"max_length", &DataShape::max_length},
     {"source_length", &DataShape::source_length},
-    {"classes", &DataShape::classes}};
+    {"classes", &DataShape::classes},
+    {"channels", &DataShape::channels},
+    {"height", &DataShape::height},
+    {"width", &DataShape::width}};
 
 absl::Status problem(const std::string& path, const std::string& what) {
   return absl::DataLossError(absl::StrCat(path, ": ", what));
@@ -157,7 +160,8 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
     const int64_t size = checkpoint.data.*known.second;
     return size >= 0 && size <= kLargest;
   });
-  if (!in_range || checkpoint.data.max_length < 1 || checkpoint.data.vocabulary_size < 1 ||
+  const int64_t shortest = checkpoint.data.is_image() ? 0 : 1;
+  if (!in_range || checkpoint.data.max_length < shortest || checkpoint.data.vocabulary_size < 1 ||
       checkpoint.state.step < 0) {
     return problem(path, "its metadata has a size that is out of range");
   }
@@ -189,7 +193,8 @@ absl::Status restore(const std::string& path, const Checkpoint& checkpoint, cons
 std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset) {
   const std::string &then = checkpoint.data_fingerprint, now = dataset.fingerprint();
   if (then.empty() || now.empty() || then == now) return "";
-  return absl::StrCat(checkpoint.config.data.path, " is not the text that the run learned from");
+  return absl::StrCat(checkpoint.config.data.path, " is not the ",
+                      checkpoint.data.is_image() ? "data" : "text", " that the run learned from");
 }
 
 absl::StatusOr<Model> restore_model(const std::string& path, const Checkpoint& checkpoint) {

@@ -46,10 +46,11 @@ std::string format_percent(double share) {
   return absl::StrFormat("%.1f %%", std::floor(share * 1000.0 + 1e-9) / 10.0);
 }
 
-Progress::Progress(int64_t first_step, int64_t total_steps)
+Progress::Progress(int64_t first_step, int64_t total_steps, std::string unit)
     : terminal_(isatty(STDOUT_FILENO) == 1),
       first_step_(first_step),
       total_steps_(total_steps),
+      unit_(std::move(unit)),
       start_(Clock::now()),
       last_print_(start_) {}
 
@@ -60,7 +61,9 @@ std::string Progress::status_line(const Metrics& m) const {
   if (m.loss) absl::StrAppendFormat(&line, "  loss %.4f", *m.loss);
   if (m.learning_rate) absl::StrAppendFormat(&line, "  lr %.2e", *m.learning_rate);
   if (m.grad_norm) absl::StrAppendFormat(&line, "  grad norm %.2f", *m.grad_norm);
-  if (m.tokens_per_second) absl::StrAppendFormat(&line, "  %.0f tokens/s", *m.tokens_per_second);
+  if (m.tokens_per_second) {
+    absl::StrAppendFormat(&line, "  %.0f %s/s", *m.tokens_per_second, unit_);
+  }
   const int64_t made = m.step - first_step_;
   if (made > 0 && m.step < total_steps_) {
     const std::chrono::duration<double> spent = Clock::now() - start_;

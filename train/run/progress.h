@@ -13,7 +13,8 @@ namespace qkv {
 // elsewhere plain lines.
 class Progress final : public RunListener {
  public:
-  Progress(int64_t first_step, int64_t total_steps);
+  // `unit`: what is read, "tokens"
+  Progress(int64_t first_step, int64_t total_steps, std::string unit);
   ~Progress() override;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -33,6 +34,7 @@ class Progress final : public RunListener {
   bool terminal_;
   bool line_shown_ = false;
   int64_t first_step_, total_steps_;
+  std::string unit_;
   Clock::time_point start_, last_print_;
 };
 

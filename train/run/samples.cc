@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/op.h"
 #include "framework/io/files.h"
+#include "framework/kernels/reduce.h"
 #include "train/run/generate.h"
 
 namespace qkv {
@@ -15,16 +17,39 @@ namespace {
 constexpr int64_t kTextLength = 120;
 constexpr int64_t kTextPrompt = 16;
 
+using Tokens = std::vector<int64_t>;
 using EachToken = std::function<bool(int64_t)>;
+
+std::string describe_right_or_wrong(const Vocabulary& vocabulary, const Tokens& expected,
+                                    const Tokens& answered) {
+  return absl::StrCat("expected ", escape(vocabulary.decode(expected)), "  answered ",
+                      escape(vocabulary.decode(answered)),
+                      answered == expected ? "  right" : "  wrong");
+}
 
 std::string describe_answer(const Model& model, const Vocabulary& vocabulary,
                             const Example& example, const EachToken& each) {
   const auto answer =
       generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0}, each);
-  return absl::StrCat("  ", escape(vocabulary.decode(example.prompt)), "  expected ",
-                      escape(vocabulary.decode(example.answer)), "  answered ",
-                      escape(vocabulary.decode(answer)),
-                      answer == example.answer ? "  right" : "  wrong");
+  return absl::StrCat("  ", escape(vocabulary.decode(example.prompt)), "  ",
+                      describe_right_or_wrong(vocabulary, example.answer, answer));
+}
+
+// The classes of images, all of which the model sees at once.
+std::string describe_classes(const Model& model, const Vocabulary& classes, const Batch& images) {
+  const NoGrad no_grad;
+  ForwardContext context;
+  const std::vector<Tensor> inputs(images.inputs.begin(), images.inputs.end());
+  const Tensor logits = model(inputs, context);  // [B, classes]
+  Array largest({images.rows()}, logits.dtype()), answers({images.rows()}, DType::i64);
+  kernels::max(logits.array(), images.rows(), logits.dim(-1), 1, largest, answers);
+  std::string text;
+  for (int64_t row = 0; row < images.rows(); ++row) {
+    absl::StrAppend(&text, row > 0 ? "\n" : "", "  ",
+                    describe_right_or_wrong(classes, {images.targets.data<int64_t>()[row]},
+                                            {answers.data<int64_t>()[row]}));
+  }
+  return text;
 }
 
 std::string describe_text(const Model& model, const Vocabulary& vocabulary, const Example& example,
@@ -40,6 +65,10 @@ std::string describe_text(const Model& model, const Vocabulary& vocabulary, cons
 
 absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& dataset,
                                              int64_t count, const std::stop_token& stop) {
+  if (dataset.shape().is_image()) {
+    const int64_t shown = std::min(count, dataset.validation_size());
+    return describe_classes(model, dataset.vocabulary(), dataset.validation_batch(0, shown));
+  }
   const EachToken goes_on = [&](int64_t) { return !stop.stop_requested(); };
   const auto describe = dataset.has_answers() ? describe_answer : describe_text;
   std::string text;

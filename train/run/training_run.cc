@@ -131,7 +131,7 @@ absl::Status TrainingRun::restore_last() {
 }
 
 absl::StatusOr<RunOutcome> TrainingRun::run(bool profiled) {
-  Progress progress(trainer_.steps_made(), config_.train.steps);
+  Progress progress(trainer_.steps_made(), config_.train.steps, dataset_.shape().unit());
   if (finished() && !state_.unwritten) {
     progress.say(
         absl::StrCat("this run is finished: all ", config_.train.steps, " steps were made before"));
