@@ -9,6 +9,7 @@
 #include "framework/nn/key_value_cache.h"
 #include "framework/nn/position.h"
 #include "framework/ops/ops.h"
+#include "models/mixer.h"
 
 namespace qkv {
 namespace {
@@ -20,21 +21,13 @@ Norm make_norm(Initializer& init, const ModelOptions& o) {
   return {LayerNorm(init, o.d_model, o.bias)};
 }
 
-Block make_block(Initializer& init, const ModelOptions& o) {
+Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length) {
   const double residual_deviation = kDeviation / std::sqrt(2.0 * static_cast<double>(o.num_layers));
   const int64_t c = o.d_model;
   Block block;
   block.pre_norm = o.norm == NormPlace::kPre;
-  block.attention_norm = make_norm(init, o);
-  block.attention =
-      MultiHeadAttention{.query = Linear(init, c, c, o.bias, kDeviation, /*rounds=*/true),
-                         .key = Linear(init, c, c, o.bias, kDeviation, /*rounds=*/true),
-                         .value = Linear(init, c, c, o.bias, kDeviation, /*rounds=*/true),
-                         .output = Linear(init, c, c, o.bias, residual_deviation),
-                         .num_heads = o.num_heads,
-                         .scale_scores = o.scale_scores,
-                         .weight_dropout = {o.dropout},
-                         .output_dropout = {o.dropout}};
+  block.mixer_norm = make_norm(init, o);
+  block.mixer = make_mixer(init, o, max_length, /*causal=*/true);
   block.feed_forward_norm = make_norm(init, o);
   block.feed_forward =
       FeedForward{.up = Linear(init, c, o.d_ff, o.bias, kDeviation, /*rounds=*/true),
@@ -47,8 +40,8 @@ Block make_block(Initializer& init, const ModelOptions& o) {
 }  // namespace
 
 std::vector<std::string> Decoder::keys() {
-  return {"num_layers", "d_model",    "num_heads", "d_ff",         "position",       "norm",
-          "norm_kind",  "activation", "dropout",   "scale_scores", "tie_embeddings", "bias"};
+  return {"num_layers", "d_model",    "mixer",   "d_ff",           "position", "norm",
+          "norm_kind",  "activation", "dropout", "tie_embeddings", "bias"};
 }
 
 Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)
@@ -57,16 +50,13 @@ Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)
       pre_norm_(o.norm == NormPlace::kPre),
       tied_(o.tie_embeddings),
       dropout_{o.dropout} {
-  if (o.num_heads < 1 || o.d_model % o.num_heads != 0) {
-    fail(absl::StrCat("transformer: num_heads ", o.num_heads, " does not divide d_model ",
-                      o.d_model));
-  }
   if (o.position == Position::kLearned) {
     position_embedding_ = Embedding(init, data.max_length, o.d_model, kDeviation);
   } else if (o.position == Position::kSinusoidal && init.makes_numbers()) {
     sinusoids_ = sinusoidal_positions(data.max_length, o.d_model, init.dtype());
   }
-  for (int64_t i = 0; i < o.num_layers; ++i) blocks_.push_back(make_block(init, o));
+  for (int64_t i = 0; i < o.num_layers; ++i)
+    blocks_.push_back(make_block(init, o, data.max_length));
   if (pre_norm_) final_norm_ = make_norm(init, o);
   head_.rounded_weight = make_rounded_weight(init);
   if (!tied_) head_.weight = init.normal({data.vocabulary_size, o.d_model}, kDeviation);

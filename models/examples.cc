@@ -25,6 +25,24 @@ OpExample of_tokens(const char* name, ModelOptions options) {
                         {"tokens", "targets"}, loss);
 }
 
+// A decoder of one block with each mixer but attention.
+std::vector<OpExample> with_other_mixers() {
+  const auto example = [](const char* name, ModelOptions options) {
+    options.num_layers = 1;
+    options.position = Position::kNone;
+    return of_tokens(name, options);
+  };
+  return {
+      example("a convolution", {.mixer = MixerKind::kConvolution, .kernel = 2}),
+      example("a depthwise convolution, dropout",
+              {.mixer = MixerKind::kConvolution, .dropout = 0.2, .depthwise = true}),
+      example("an rnn", {.mixer = MixerKind::kRecurrence, .cell = Cell::kRnn}),
+      example("an lstm, no biases", {.mixer = MixerKind::kRecurrence, .bias = false}),
+      example("learned mixing", {.mixer = MixerKind::kLearned}),
+      example("uniform mixing", {.mixer = MixerKind::kUniform}),
+  };
+}
+
 }  // namespace
 
 std::vector<OpExamples> model_examples() {
@@ -44,11 +62,12 @@ std::vector<OpExamples> model_examples() {
   bare.activation = Activation::kGeluTanh;
   bare.bias = false;
   bare.scale_scores = false;
-  return {{.op = "Decoder",
-           .examples = {of_tokens("pre-norm, learned positions, tied", pre),
-                        of_tokens("post-norm, sinusoids, relu, untied", post),
-                        of_tokens("RMS norm, silu, dropout", rms),
-                        of_tokens("no positions, no biases, scores not scaled", bare)}}};
+  std::vector<OpExample> decoders = {of_tokens("pre-norm, learned positions, tied", pre),
+                                     of_tokens("post-norm, sinusoids, relu, untied", post),
+                                     of_tokens("RMS norm, silu, dropout", rms),
+                                     of_tokens("no positions, no biases, scores not scaled", bare)};
+  for (OpExample& example : with_other_mixers()) decoders.push_back(std::move(example));
+  return {{.op = "Decoder", .examples = std::move(decoders)}};
 }
 
 }  // namespace qkv

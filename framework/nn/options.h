@@ -6,6 +6,21 @@
 
 namespace qkv {
 
+// What mixes the tokens of a block; each reads options of its own.
+enum class MixerKind { kAttention, kConvolution, kRecurrence, kLearned, kUniform };
+template <>
+inline constexpr Named<MixerKind> kNames<MixerKind>[] = {
+    {"attention", MixerKind::kAttention, {"num_heads", "scale_scores"}},
+    {"convolution", MixerKind::kConvolution, {"kernel", "depthwise"}},
+    {"recurrence", MixerKind::kRecurrence, {"cell"}},
+    {"learned", MixerKind::kLearned},
+    {"uniform", MixerKind::kUniform}};
+
+// Of a recurrence.
+enum class Cell { kRnn, kLstm };
+template <>
+inline constexpr Named<Cell> kNames<Cell>[] = {{"rnn", Cell::kRnn}, {"lstm", Cell::kLstm}};
+
 // Between the two maps of a feed-forward layer.
 enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
 template <>

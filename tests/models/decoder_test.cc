@@ -50,6 +50,17 @@ std::vector<ModelOptions> variants() {
       }
     }
   }
+  for (const MixerKind mixer : {MixerKind::kConvolution, MixerKind::kRecurrence,
+                                MixerKind::kLearned, MixerKind::kUniform}) {
+    for (const bool one : {true, false}) {
+      ModelOptions options = small();
+      options.mixer = mixer;
+      options.depthwise = one;
+      options.cell = one ? Cell::kRnn : Cell::kLstm;
+      options.bias = one;
+      all.push_back(options);
+    }
+  }
   return all;
 }
 

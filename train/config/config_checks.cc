@@ -81,7 +81,7 @@ std::vector<Clash> find_clashes(const Config& config) {
   }
 
   const ModelOptions& model = config.model;
-  if (model.d_model % model.num_heads != 0) {
+  if (model.mixer == MixerKind::kAttention && model.d_model % model.num_heads != 0) {
     add({"model.num_heads", "model.d_model"},
         "\"model.num_heads\" must divide \"model.d_model\": ", model.d_model,
         " is not a multiple of ", model.num_heads);

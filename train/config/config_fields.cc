@@ -89,8 +89,9 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   for (const ModelKind& kind : model_kinds()) kinds.push_back(kind.name);
   list.add("kind", &model.kind, std::move(kinds), "The architecture.");
   list.add("num_layers", &model.num_layers, 1, 4096,
-           "Blocks of attention and feed-forward, one after the other.");
+           "Blocks of a mixer and a feed-forward network, one after the other.");
   list.add("d_model", &model.d_model, 1, 1 << 16, "Numbers that stand for one token.");
+  list.add("mixer", &model.mixer, "What lets the tokens of a block hear of each other.");
   list.add("num_heads", &model.num_heads, 1, 1 << 16,
            "Heads of attention; each gets d_model / num_heads of the numbers.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
@@ -105,9 +106,13 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   dropout.high = 1;
   dropout.high_excluded = true;
   list.add("scale_scores", &model.scale_scores, "Divide the scores of attention by sqrt(d_k).");
+  list.add("kernel", &model.kernel, 1, 1 << 16, "How many tokens a convolution sums over.");
+  list.add("depthwise", &model.depthwise, "The convolution sums each number by itself.");
+  list.add("cell", &model.cell, "How a recurrence goes on from its state.");
   list.add("tie_embeddings", &model.tie_embeddings,
            "Use the token embedding as the output projection, too.");
-  list.add("bias", &model.bias, "Biases in linear layers and layer norms.");
+  list.add("bias", &model.bias,
+           "Biases in linear layers, layer norms, convolutions and recurrences.");
 }
 
 void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {

@@ -33,6 +33,7 @@ Choice choice(std::string table, std::string field, E taken) {
 std::vector<Choice> choices(const Config& config) {
   return {{"data", "task", config.data.task, tasks()},
           {"model", "kind", config.model.kind, models()},
+          choice("model", "mixer", config.model.mixer),
           choice("optimizer", "kind", config.optimizer.kind),
           choice("optimizer", "schedule", config.optimizer.schedule)};
 }

@@ -22,7 +22,7 @@ struct Choice {
   std::vector<Reader> readers;  // every value that it can have
 };
 
-// The task, the kind of the model and of the optimizer, the schedule.
+// The task, the kind of the model, its mixer, the kind of the optimizer, the schedule.
 std::vector<Choice> choices(const Config& config);
 
 }  // namespace qkv
