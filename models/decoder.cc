@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-std::vector<std::string> Decoder::keys() { return transformer_keys(); }
+std::vector<std::string> Decoder::keys() { return transformer_keys({"tie_embeddings"}); }
 
 Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)
     : data_(data),

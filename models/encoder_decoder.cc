@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-std::vector<std::string> EncoderDecoder::keys() { return transformer_keys(); }
+std::vector<std::string> EncoderDecoder::keys() { return transformer_keys({"tie_embeddings"}); }
 
 EncoderDecoder::EncoderDecoder(const ModelOptions& o, const DataShape& data, Initializer init)
     : data_(data),

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/classifier.h"
 #include "models/decoder.h"
 #include "models/encoder_decoder.h"
 
@@ -45,7 +46,7 @@ class Model {
 
   // Of the kind of that name. Throws Error where there is none.
   DataForm form_of(const std::string& kind);
-  using Kind = std::variant<Decoder, EncoderDecoder>;  // all that there are
+  using Kind = std::variant<Decoder, EncoderDecoder, Classifier>;  // all that there are
 
   Kind kind_;
 };

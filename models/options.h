@@ -22,6 +22,7 @@ struct ModelOptions {
   std::string kind = "decoder";  // one of models/model.h, which reads some of the others
   int64_t num_layers = 2;
   int64_t d_model = 64;
+  MixerKind mixer = MixerKind::kAttention;  // which reads some of the others
   int64_t num_heads = 4;
   int64_t d_ff = 256;
   Position position = Position::kLearned;
@@ -31,14 +32,19 @@ struct ModelOptions {
   Activation activation = Activation::kGelu;
   double dropout = 0.0;
   bool scale_scores = true;    // divide the scores by sqrt(d_k)
+  int64_t kernel = 3;          // taps of a convolution
+  bool depthwise = false;      // a convolution sums each number by itself
+  Cell cell = Cell::kLstm;     // of a recurrence
   bool tie_embeddings = true;  // the output projection is the token embedding
-  bool bias = true;            // in linear layers and layer norms
+  Pool pool = Pool::kClassToken;
+  int64_t patch_size = 4;  // pixels of an image's patch, each way
+  bool bias = true;        // in linear layers and layer norms
   AttentionChoices attention;
 };
 
 // Whether a model has no table of positions that ends.
 inline bool reads_any_length(const ModelOptions& options) {
-  return options.position != Position::kLearned;
+  return options.position != Position::kLearned && options.mixer != MixerKind::kLearned;
 }
 
 }  // namespace qkv

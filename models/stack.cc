@@ -6,6 +6,7 @@
 #include "framework/core/error.h"
 #include "framework/nn/position.h"
 #include "framework/ops/ops.h"
+#include "models/mixer.h"
 
 namespace qkv {
 namespace {
@@ -17,46 +18,6 @@ Norm make_norm(Initializer& init, const ModelOptions& o) {
   return {LayerNorm(init, o.d_model, o.bias)};
 }
 
-// A map from C numbers to those of `heads` heads, or with `back` from them; num_heads of them are
-// of queries.
-Projection make_projection(Initializer& init, const ModelOptions& o, int64_t heads,
-                           double deviation, bool back = false) {
-  const int64_t c = o.d_model;
-  const AttentionChoices& a = o.attention;
-  if (a.projections == Projections::kNone) return Identity();
-  if (a.heads == Heads::kNarrow && !back) {
-    return PartsLinear(init, heads, c, o.bias, deviation);
-  }
-  const int64_t width = a.heads == Heads::kWide ? c : c / o.num_heads;  // D
-  if (back) return Linear(init, heads * width, c, o.bias, deviation);
-  return Linear(init, c, heads * width, o.bias, deviation, /*rounds=*/true);
-}
-
-// `residual_deviation` is that of the projections back into the residual stream. A `position` of
-// none that attention sees to changes nothing.
-MultiHeadAttention make_attention(Initializer& init, const ModelOptions& o,
-                                  double residual_deviation, AttentionPosition position) {
-  const AttentionChoices& a = o.attention;
-  const int64_t key_heads = a.num_key_value_heads > 0 ? a.num_key_value_heads : o.num_heads;
-  MultiHeadAttention attention;
-  attention.projections = a.projections;
-  if (a.projections == Projections::kSeparate || a.projections == Projections::kSharedKeyValue) {
-    attention.query = make_projection(init, o, o.num_heads, kDeviation);
-  }
-  if (a.projections == Projections::kSeparate) {
-    attention.key = make_projection(init, o, key_heads, kDeviation);
-  }
-  attention.value = make_projection(init, o, key_heads, kDeviation);
-  attention.output = make_projection(init, o, o.num_heads, residual_deviation, /*back=*/true);
-  attention.num_heads = o.num_heads;
-  attention.num_key_value_heads = key_heads;
-  attention.scale_scores = o.scale_scores;
-  if (a.scale != 0) attention.scale = a.scale;
-  attention.position = std::move(position);
-  attention.weight_dropout = attention.output_dropout = {o.dropout};
-  return attention;
-}
-
 Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, bool causal,
                  bool attends_to_source) {
   const double into_residual_stream =
@@ -65,14 +26,12 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
   const int64_t c = o.d_model;
   Block block;
   block.pre_norm = o.norm == NormPlace::kPre;
-  block.attention_norm = make_norm(init, o);
-  block.attention = make_attention(
-      init, o, residual_deviation,
-      AttentionPosition(init, o.position, o.num_heads, max_length, /*both_sides=*/!causal));
+  block.mixer_norm = make_norm(init, o);
+  block.mixer = make_mixer(init, o, max_length, causal, residual_deviation);
   if (attends_to_source) {
     block.attends_to_source = true;
     block.cross_attention_norm = make_norm(init, o);
-    block.cross_attention = make_attention(init, o, residual_deviation, {});
+    block.cross_attention = make_cross_attention(init, o, residual_deviation);
   }
   block.feed_forward_norm = make_norm(init, o);
   block.feed_forward =
@@ -83,24 +42,13 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
   return block;
 }
 
-void check_heads(const ModelOptions& o) {
-  if (o.num_heads < 1 || o.d_model % o.num_heads != 0) {
-    fail(absl::StrCat("transformer: num_heads ", o.num_heads, " does not divide d_model ",
-                      o.d_model));
-  }
-  const int64_t key_heads = o.attention.num_key_value_heads;
-  if (key_heads > 0 && o.num_heads % key_heads != 0) {
-    fail(absl::StrCat("transformer: num_key_value_heads ", key_heads, " does not divide num_heads ",
-                      o.num_heads));
-  }
-}
-
 }  // namespace
 
-std::vector<std::string> transformer_keys() {
-  return {"num_layers",       "d_model",        "num_heads", "d_ff",       "position",
-          "sinusoidal_scale", "norm",           "norm_kind", "activation", "dropout",
-          "scale_scores",     "tie_embeddings", "bias"};
+std::vector<std::string> transformer_keys(const std::vector<std::string>& more) {
+  std::vector<std::string> keys = {"num_layers", "d_model",   "mixer",      "d_ff",    "position",
+                                   "norm",       "norm_kind", "activation", "dropout", "bias"};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
 }
 
 void check_tokens(const char* model, const char* what, const Tensor& tokens) {
@@ -122,7 +70,6 @@ Stack::Stack(Initializer& init, const ModelOptions& o, Role role, int64_t max_le
       sinusoidal_scale_(o.sinusoidal_scale),
       pre_norm_(o.norm == NormPlace::kPre),
       dropout_{o.dropout} {
-  check_heads(o);
   if (position_ == Position::kLearned) {
     position_embedding_ = Embedding(init, max_length, o.d_model, kDeviation);
   } else if (position_ == Position::kSinusoidal && init.makes_numbers()) {

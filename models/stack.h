@@ -9,8 +9,9 @@
 
 namespace qkv {
 
-// What a transformer reads of the options, whatever its stacks are.
-std::vector<std::string> transformer_keys();
+// What a transformer reads of the options, whatever its stacks are, but those of a mixer and a
+// position.
+std::vector<std::string> transformer_keys(const std::vector<std::string>& more);
 
 void check_tokens(const char* model, const char* what, const Tensor& tokens);  // i64 [B, T]
 

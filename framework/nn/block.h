@@ -1,7 +1,9 @@
 #pragma once
 
-#include "framework/nn/attention.h"
+#include <string>
+
 #include "framework/nn/feed_forward.h"
+#include "framework/nn/mixer.h"
 #include "framework/nn/norm.h"
 
 namespace qkv {
@@ -12,13 +14,14 @@ struct AttentionSource {
   AttentionMask mask;
 };
 
-// One layer, x [B, T, C] -> [B, T, C]:
-//   pre-norm    x = x + attention(norm(x));  x = x + feed_forward(norm(x))   Xiong et al. 2020
-//   post-norm   x = norm(x + attention(x));  x = norm(x + feed_forward(x))   Vaswani et al. 2017
+// One layer, x [B, T, C] -> [B, T, C]: the mixer lets each token hear of the others, the
+// feed-forward network thinks about each.
+//   pre-norm    x = x + mixer(norm(x));  x = x + feed_forward(norm(x))       Xiong et al. 2020
+//   post-norm   x = norm(x + mixer(x));  x = norm(x + feed_forward(x))       Vaswani et al. 2017
 // and between the two, where there is a source, the same with cross-attention to it.
 struct Block {
-  Child<"attention_norm", Norm> attention_norm;
-  Child<"attention", MultiHeadAttention> attention;
+  Norm mixer_norm;  // called after the mixer: "attention_norm"
+  Mixer mixer;
   bool attends_to_source = false;  // has the next two
   Child<"cross_attention_norm", Norm> cross_attention_norm;
   Child<"cross_attention", MultiHeadAttention> cross_attention;
@@ -30,6 +33,10 @@ struct Block {
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
                     const AttentionSource* source = nullptr) const;
   void visit(Visitor& v);
+
+ private:
+  std::string norm_name() const;
+  Tensor normalized(const Tensor& x) const;  // by mixer_norm
 };
 
 }  // namespace qkv

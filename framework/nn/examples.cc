@@ -203,8 +203,12 @@ OpExamples position_layer() {
 }  // namespace
 
 std::vector<OpExamples> layer_examples() {
-  return {linear_layer(),  embedding_layer(),    layer_norm_layer(), rms_norm_layer(),
-          dropout_layer(), feed_forward_layer(), attention_layer(),  position_layer()};
+  std::vector<OpExamples> all = {linear_layer(),   embedding_layer(), layer_norm_layer(),
+                                 rms_norm_layer(), dropout_layer(),   feed_forward_layer(),
+                                 attention_layer()};
+  for (OpExamples& mixer : mixer_examples()) all.push_back(std::move(mixer));
+  all.push_back(position_layer());
+  return all;
 }
 
 }  // namespace qkv

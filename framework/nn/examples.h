@@ -12,6 +12,7 @@ namespace qkv {
 // Every layer, as a function of its inputs and its parameters, in the form of ops' examples, so
 // that what checks ops checks layers.
 std::vector<OpExamples> layer_examples();
+std::vector<OpExamples> mixer_examples();  // those of mixer.h beside attention
 
 // `call(module, inputs)` as a function of the inputs and of every parameter of the module.
 template <class Module, class Call>

@@ -5,26 +5,28 @@
 #include "framework/ops/ops.h"
 
 namespace qkv {
-namespace {
+int64_t KeyValueCache::length() const { return read_.empty() ? 0 : read_.begin()->second.tokens; }
 
-int64_t length_of(const KeysAndValues& x) { return x.keys.defined() ? x.keys.dim(1) : 0; }
-
-}  // namespace
-
-int64_t KeyValueCache::length() const {
-  return read_.empty() ? 0 : length_of(read_.begin()->second);
+std::vector<Tensor>& KeyValueCache::read_on(const std::string& layer, int64_t first_position,
+                                            int64_t count) {
+  Kept& kept = read_[layer];
+  if (first_position != kept.tokens) {
+    fail(absl::StrCat("key_value_cache: \"", layer, "\" has read ", kept.tokens,
+                      " tokens, and is given those from position ", first_position, " on"));
+  }
+  kept.tokens += count;
+  return kept.tensors;
 }
 
 KeysAndValues KeyValueCache::extend(const std::string& layer, int64_t first_position,
                                     const KeysAndValues& of_new) {
-  KeysAndValues& read = read_[layer];
-  const int64_t length = length_of(read);
-  if (first_position != length) {
-    fail(absl::StrCat("key_value_cache: \"", layer, "\" has read ", length,
-                      " tokens, and is given those from position ", first_position, " on"));
+  std::vector<Tensor>& read = read_on(layer, first_position, of_new.keys.dim(1));
+  if (read.empty()) {
+    read = {of_new.keys, of_new.values};
+  } else {
+    read = {concat({read[0], of_new.keys}, 1), concat({read[1], of_new.values}, 1)};
   }
-  if (length == 0) return read = of_new;
-  return read = {concat({read.keys, of_new.keys}, 1), concat({read.values, of_new.values}, 1)};
+  return {read[0], read[1]};
 }
 
 KeysAndValues KeyValueCache::of_source(const std::string& layer,

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "framework/graph/tensor.h"
 
@@ -13,17 +14,22 @@ struct KeysAndValues {
   Tensor keys, values;  // [B, T, C]
 };
 
-// The keys and values of the tokens that a causal model has read so far, and of the source that it
-// attends to. They don't depend on the tokens to come, so that one more token costs one position,
-// and not all of them again. Give it to every pass in ForwardContext, under NoGrad, with the tokens
-// that are new and the position of the first. It belongs to one model and to one batch of
-// sequences. A layer is known by its path: "blocks.0.attention".
+// What the layers of a causal model keep of the tokens that it has read so far, and of the source
+// that it attends to. That does not depend on the tokens to come, so that one more token costs one
+// position, and not all of them again. Give it to every pass in ForwardContext, under NoGrad, with
+// the tokens that are new and the position of the first. It belongs to one model and to one batch
+// of sequences. A layer is known by its path: "blocks.0.attention".
 class KeyValueCache {
  public:
   int64_t length() const;  // tokens read: the position of the next
 
-  // Of self-attention: takes those of new tokens, which stand at `first_position` and after it, and
-  // gives back those of all tokens from position 0 on. Throws Error where tokens are left out.
+  // For a layer that reads `count` new tokens, which stand at `first_position` and after it: what
+  // it put there the last time, nothing the first time, to be read and replaced. Throws Error where
+  // tokens are left out.
+  std::vector<Tensor>& read_on(const std::string& layer, int64_t first_position, int64_t count);
+
+  // The same for self-attention: takes the keys and values of new tokens, and gives back those of
+  // all tokens from position 0 on.
   KeysAndValues extend(const std::string& layer, int64_t first_position,
                        const KeysAndValues& of_new);
 
@@ -31,7 +37,13 @@ class KeyValueCache {
   KeysAndValues of_source(const std::string& layer, const std::function<KeysAndValues()>& make);
 
  private:
-  std::map<std::string, KeysAndValues> read_, sources_;
+  struct Kept {
+    int64_t tokens = 0;
+    std::vector<Tensor> tensors;
+  };
+
+  std::map<std::string, Kept> read_;
+  std::map<std::string, KeysAndValues> sources_;
 };
 
 }  // namespace qkv

@@ -6,6 +6,31 @@
 
 namespace qkv {
 
+// What mixes the tokens of a block; each reads options of its own.
+enum class MixerKind { kAttention, kConvolution, kRecurrence, kLearned, kUniform };
+template <>
+inline constexpr Named<MixerKind> kNames<MixerKind>[] = {
+    {"attention",
+     MixerKind::kAttention,
+     {"num_heads", "scale_scores", "attention.projections", "attention.heads",
+      "attention.num_key_value_heads", "attention.window", "attention.causal", "attention.scale"}},
+    {"convolution", MixerKind::kConvolution, {"kernel", "depthwise"}},
+    {"recurrence", MixerKind::kRecurrence, {"cell"}},
+    {"learned", MixerKind::kLearned},
+    {"uniform", MixerKind::kUniform}};
+
+// What a classifier makes of all the positions of a sequence: that of a token which stands for the
+// class, or their mean.
+enum class Pool { kClassToken, kMean };
+template <>
+inline constexpr Named<Pool> kNames<Pool>[] = {{"class_token", Pool::kClassToken},
+                                               {"mean", Pool::kMean}};
+
+// Of a recurrence.
+enum class Cell { kRnn, kLstm };
+template <>
+inline constexpr Named<Cell> kNames<Cell>[] = {{"rnn", Cell::kRnn}, {"lstm", Cell::kLstm}};
+
 // Between the two maps of a feed-forward layer.
 enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
 template <>

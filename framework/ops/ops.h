@@ -99,6 +99,33 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
 //   x [B, T, H, D], D even -> [B, T, H, D]                                  Su et al. 2021
 Tensor rotary(const Tensor& x, int64_t first_position);
 
+// Convolution over time, as PyTorch's Conv1d: tap k of position t reads x[t + k - before], zeros
+// beyond the ends. With before = K - 1 it is causal, with (K - 1) / 2 centred.
+//   x [B, T, C], weight [N, C, K], bias [N] or undefined -> [B, T, N]; x may be bf16, as in linear
+Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t before);
+// Each of the C numbers by itself.
+//   x [B, T, C], weight [C, 1, K], bias [C] or undefined -> [B, T, C]
+Tensor depthwise_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                             int64_t before);
+// What the K taps read, side by side: x [B, T, C] -> [B, T, K C]; and the transpose of that.
+Tensor unfold(const Tensor& x, int64_t kernel, int64_t before);
+Tensor fold(const Tensor& x, int64_t kernel, int64_t before);
+
+// A state that each position makes of the one before it and of its x. `first` is the state before
+// the first position, undefined: zeros.
+struct ScanOptions {
+  Tensor first = Tensor();
+  bool reverse = false;       // the first position is the last one
+  Tensor padding = Tensor();  // boolean [B, T], true where the state stays what it was
+};
+// PyTorch's RNN and LSTM, whose weight_hh is W, and x their W_ih x + b_ih + b_hh:
+//   rnn    h' = tanh(x + W h)                   x [B, T, H], W [H, H] -> h' [B, T, H]
+//   lstm   [i, f, g, o] = x + W h,  c' = sigmoid(f) c + sigmoid(i) tanh(g),
+//          h' = sigmoid(o) tanh(c')             x [B, T, 4 H], W [4 H, H] -> [h', c'] [B, T, 2 H]
+// `first` is h [B, H], or [h, c] [B, 2 H].
+Tensor rnn(const Tensor& x, const Tensor& weight, const ScanOptions& options = {});
+Tensor lstm(const Tensor& x, const Tensor& weight, const ScanOptions& options = {});
+
 // Shapes. In reshape, one size may be -1: what is left.
 Tensor reshape(const Tensor& x, std::span<const int64_t> shape);
 Tensor reshape(const Tensor& x, std::initializer_list<int64_t> shape);

@@ -2,6 +2,7 @@
 
     python3 tests/golden/make_golden.py            # writes the files beside this script
     python3 tests/golden/make_golden.py --check    # makes them again, compares them with the files
+    python3 tests/golden/make_golden.py --only ops # writes, or compares, one of them
 
 Needs PyTorch 2.1 or newer and the safetensors package; the tests themselves need neither, because
 the files are committed. Every model and op is computed twice: in the plain formulas of
@@ -22,12 +23,13 @@ training.safetensors, ten steps of AdamW on the first of MODELS, each on a batch
     inputs, targets                         i64 [steps, B, T]
     losses, gradient_norms                  f64 [steps]; the norms are those before clipping
 
-ops.safetensors, single functions, each tensor under the name of its case, as in "softmax.x": the
+ops.safetensors and mixers.safetensors, single functions, each tensor under the name of its case, as in "softmax.x": the
 inputs by name, the output "y", a random cotangent "dy", and the gradient of sum(y * dy) with
 respect to an input NAME as "dNAME".
 """
 
 import argparse
+import functools
 import json
 import math
 import pathlib
@@ -239,25 +241,27 @@ def training_case(seed):
     return tensors, o | t
 
 
+def add_case(tensors, name, function, inputs, constants=None, **options):
+    """Stores y = function(inputs) and the gradients of sum(y * dy); `constants` have none."""
+    constants = constants or {}
+    leaves = {key: value.detach().requires_grad_() for key, value in inputs.items()}
+    y = PLAIN[function](**leaves, **constants, **options)
+    dy = torch.randn(y.shape)
+    gradients = torch.autograd.grad(y, list(leaves.values()), dy)
+    expected_y = TORCH[function](**leaves, **constants, **options)
+    require_close(y, expected_y, name)
+    expected_gradients = torch.autograd.grad(expected_y, list(leaves.values()), dy)
+    for key, gradient, expected in zip(leaves, gradients, expected_gradients):
+        require_close(gradient, expected, f"{name}: gradient of {key}")
+        tensors[f"{name}.d{key}"] = gradient
+    for key, value in (leaves | constants | dict(y=y, dy=dy)).items():
+        tensors[f"{name}.{key}"] = value
+
+
 def op_cases(seed):
     torch.manual_seed(seed)
     tensors = {}
-
-    def case(name, function, inputs, constants=None, **options):
-        """Stores y = function(inputs) and the gradients of sum(y * dy); `constants` have none."""
-        constants = constants or {}
-        leaves = {key: value.detach().requires_grad_() for key, value in inputs.items()}
-        y = PLAIN[function](**leaves, **constants, **options)
-        dy = torch.randn(y.shape)
-        gradients = torch.autograd.grad(y, list(leaves.values()), dy)
-        expected_y = TORCH[function](**leaves, **constants, **options)
-        require_close(y, expected_y, name)
-        expected_gradients = torch.autograd.grad(expected_y, list(leaves.values()), dy)
-        for key, gradient, expected in zip(leaves, gradients, expected_gradients):
-            require_close(gradient, expected, f"{name}: gradient of {key}")
-            tensors[f"{name}.d{key}"] = gradient
-        for key, value in (leaves | constants | dict(y=y, dy=dy)).items():
-            tensors[f"{name}.{key}"] = value
+    case = functools.partial(add_case, tensors)
 
     far = torch.zeros(3, 4, 1)
     # Rows on which exp without the shift would overflow f32, or give 0 / 0.
@@ -311,6 +315,38 @@ def op_cases(seed):
     return tensors, dict(norm_epsilon=NORM_EPSILON, label_smoothing=0.1, ignored_target=IGNORED)
 
 
+def mixer_cases(seed):
+    """What mixes tokens beside attention."""
+    torch.manual_seed(seed)
+    tensors = {}
+    case = functools.partial(add_case, tensors)
+    B, T, C, H = 2, 7, 5, 4
+
+    for name, K, before, depthwise in (
+        ("convolution_causal", 3, 2, False),
+        ("convolution_centred", 4, 1, False),
+        ("depthwise_convolution_causal", 3, 2, True),
+        ("depthwise_convolution_centred", 5, 2, True),
+    ):
+        N = C if depthwise else 6
+        weight = torch.randn(N, 1 if depthwise else C, K)
+        inputs = dict(x=torch.randn(B, T, C), weight=weight, bias=torch.randn(N))
+        case(name, "conv1d", inputs, before=before, depthwise=depthwise)
+
+    for cell, gates, states in (("rnn", 1, ("h0",)), ("lstm", 4, ("h0", "c0"))):
+        for name, suffixes in ((cell, ("",)), (cell + "_both_directions", ("", "_reverse"))):
+            inputs = dict(x=torch.randn(B, T, C))
+            for suffix in suffixes:
+                inputs["weight_ih_l0" + suffix] = 0.5 * torch.randn(gates * H, C)
+                inputs["weight_hh_l0" + suffix] = 0.5 * torch.randn(gates * H, H)
+                inputs["bias_ih_l0" + suffix] = 0.5 * torch.randn(gates * H)
+                inputs["bias_hh_l0" + suffix] = 0.5 * torch.randn(gates * H)
+            if len(suffixes) == 1:
+                inputs |= {state: torch.randn(B, H) for state in states}
+            case(name, cell, inputs)
+    return tensors, {}
+
+
 def as_text(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -346,15 +382,20 @@ def largest_difference(path, tensors):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with the files, write none")
-    check = parser.parse_args().check
+    parser.add_argument("--only", metavar="NAME", help="of all files, NAME.safetensors")
+    arguments = parser.parse_args()
+    check = arguments.check
 
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
     cases = {name: model_case(name, seed) for seed, name in enumerate(MODELS, start=1)}
     cases["training"] = training_case(seed=10)
     cases["ops"] = op_cases(seed=20)
+    cases["mixers"] = mixer_cases(seed=30)
     passed = True
     for name, (tensors, metadata) in cases.items():
+        if arguments.only not in (None, name):
+            continue
         path = FOLDER / f"{name}.safetensors"
         if check:
             difference = largest_difference(path, tensors)

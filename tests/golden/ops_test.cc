@@ -24,12 +24,13 @@ using golden::relative_difference;
 
 using Tensors = std::vector<Tensor>;
 
-// A case of tests/golden/ops.safetensors.
+// A case of tests/golden/ops.safetensors, or of another file.
 struct OpCase {
   std::string name;
   std::vector<std::string> inputs;  // that a gradient is asked for
   // The op on `x`, the inputs; `constant` reads one of the case's tensors that have no gradient.
   std::function<Tensor(const Tensors& x, const std::function<Tensor(const char*)>& constant)> op;
+  std::string file = "ops";
 };
 
 std::ostream& operator<<(std::ostream& out, const OpCase& op_case) { return out << op_case.name; }
@@ -48,6 +49,41 @@ OpCase cross_entropy_case(const std::string& name, double label_smoothing) {
   return {name, {"logits"}, [=](const Tensors& x, const auto& constant) {
             return cross_entropy(x[0], constant("targets"), {.label_smoothing = label_smoothing});
           }};
+}
+
+OpCase convolution_case(const std::string& name, bool depthwise, int64_t before) {
+  return {name,
+          {"x", "weight", "bias"},
+          [=](const Tensors& x, const auto&) {
+            return depthwise ? depthwise_convolution(x[0], x[1], x[2], before)
+                             : convolution(x[0], x[1], x[2], before);
+          },
+          "mixers"};
+}
+
+// PyTorch's parameters, in its order and under its names: weight_ih, weight_hh, bias_ih, bias_hh of
+// one direction, then of the other, or the state to begin with.
+OpCase recurrence_case(const std::string& name, bool is_lstm, bool both_directions) {
+  std::vector<std::string> inputs = {"x"};
+  for (const char* suffix : {"", "_reverse"}) {
+    for (const char* parameter : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
+      inputs.push_back(std::string(parameter) + suffix);
+    }
+    if (!both_directions) break;
+  }
+  if (!both_directions) inputs.emplace_back("h0");
+  if (!both_directions && is_lstm) inputs.emplace_back("c0");
+  const auto op = [=](const Tensors& x, const auto&) {
+    const auto states = [&](size_t first, const ScanOptions& options) {
+      const Tensor projected = linear(x[0], x[first], x[first + 2] + x[first + 3]);
+      const Tensor all =
+          is_lstm ? lstm(projected, x[first + 1], options) : rnn(projected, x[first + 1], options);
+      return slice(all, 2, 0, x[first + 1].dim(1));
+    };
+    if (both_directions) return concat({states(1, {}), states(5, {.reverse = true})}, 2);
+    return states(1, {.first = is_lstm ? concat({x[5], x[6]}, 1) : x[5]});
+  };
+  return {name, inputs, op, "mixers"};
 }
 
 std::vector<OpCase> op_cases() {
@@ -77,6 +113,14 @@ std::vector<OpCase> op_cases() {
       attention_case("attention_causal", true, false, true),
       attention_case("attention_padding", false, true, true),
       attention_case("attention_causal_padding", true, true, true),
+      convolution_case("convolution_causal", false, 2),
+      convolution_case("convolution_centred", false, 1),
+      convolution_case("depthwise_convolution_causal", true, 2),
+      convolution_case("depthwise_convolution_centred", true, 2),
+      recurrence_case("rnn", false, false),
+      recurrence_case("rnn_both_directions", false, true),
+      recurrence_case("lstm", true, false),
+      recurrence_case("lstm_both_directions", true, true),
   };
 }
 
@@ -95,7 +139,7 @@ class OpGoldenTest : public testing::TestWithParam<std::tuple<OpCase, Precision>
   double compare() const {
     const OpCase& op_case = std::get<0>(GetParam());
     const Precision& precision = std::get<1>(GetParam());
-    const GoldenFile file("ops");
+    const GoldenFile file(op_case.file);
     const auto read = [&](const std::string& name, DType dtype) {
       return file.tensor(op_case.name + "." + name, dtype);
     };

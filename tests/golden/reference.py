@@ -179,6 +179,48 @@ def embedding(weight, indices):
     return weight[indices]
 
 
+def conv1d(x, weight, bias=None, before=0, depthwise=False):
+    """x [B, T, C], tap k of position t reads x[t + k - before], zeros beyond the ends."""
+    T, K = x.shape[1], weight.shape[2]
+    B, _, C = x.shape
+    padded = torch.cat([torch.zeros(B, before, C), x, torch.zeros(B, K - 1 - before, C)], dim=1)
+    y = 0 if bias is None else bias
+    for k in range(K):
+        tap = padded[:, k : k + T]
+        y = y + (tap * weight[:, 0, k] if depthwise else tap @ weight[:, :, k].T)
+    return y
+
+
+def recurrence(cell, x, h0=None, c0=None, **parameters):
+    """One layer, in both directions where there are parameters for it: x [B, T, C] to [B, T, H],
+    or [B, T, 2 H]; h0 and c0 [B, H]. The parameters have PyTorch's names."""
+
+    def scan(positions, suffix):
+        w_ih, w_hh, b_ih, b_hh = (
+            parameters[name + suffix]
+            for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        )
+        h = x.new_zeros(x.shape[0], w_hh.shape[1]) if h0 is None else h0
+        c = torch.zeros_like(h) if c0 is None else c0
+        states = {}
+        for t in positions:
+            a = x[:, t] @ w_ih.T + b_ih + h @ w_hh.T + b_hh
+            if cell == "rnn":
+                h = torch.tanh(a)
+            else:
+                i, f, g, o = a.chunk(4, dim=-1)
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+                h = torch.sigmoid(o) * torch.tanh(c)
+            states[t] = h
+        return torch.stack([states[t] for t in range(x.shape[1])], dim=1)
+
+    positions = range(x.shape[1])
+    y = scan(positions, "")
+    if "weight_hh_l0_reverse" not in parameters:
+        return y
+    return torch.cat([y, scan(reversed(positions), "_reverse")], dim=-1)
+
+
 PLAIN = dict(
     softmax=softmax,
     log_softmax=log_softmax,
@@ -193,6 +235,9 @@ PLAIN = dict(
     gelu_tanh=gelu_tanh,
     relu=relu,
     silu=silu,
+    conv1d=conv1d,
+    rnn=lambda **inputs: recurrence("rnn", **inputs),
+    lstm=lambda **inputs: recurrence("lstm", **inputs),
 )
 
 
@@ -240,6 +285,26 @@ def torch_cross_entropy(logits, targets, label_smoothing=0.0):
     )
 
 
+def torch_conv1d(x, weight, bias=None, before=0, depthwise=False):
+    K = weight.shape[2]
+    padded = functional.pad(x.transpose(1, 2), (before, K - 1 - before))
+    groups = x.shape[2] if depthwise else 1
+    return functional.conv1d(padded, weight, bias, groups=groups).transpose(1, 2)
+
+
+def torch_recurrence(module, x, h0=None, c0=None, **parameters):
+    layer = module(
+        x.shape[2],
+        parameters["weight_hh_l0"].shape[1],
+        batch_first=True,
+        bidirectional="weight_hh_l0_reverse" in parameters,
+    )
+    states = [state.unsqueeze(0) for state in (h0, c0) if state is not None]
+    if module is torch.nn.LSTM:
+        states = [tuple(states)] if states else []
+    return torch.func.functional_call(layer, parameters, (x, *states))[0]
+
+
 TORCH = dict(
     layer_norm=lambda x, weight, bias=None: functional.layer_norm(
         x, weight.shape, weight, bias, NORM_EPSILON
@@ -256,6 +321,9 @@ TORCH = dict(
     silu=lambda x: functional.silu(x),
     softmax=lambda x: functional.softmax(x, -1),
     log_softmax=lambda x: functional.log_softmax(x, -1),
+    conv1d=torch_conv1d,
+    rnn=lambda **inputs: torch_recurrence(torch.nn.RNN, **inputs),
+    lstm=lambda **inputs: torch_recurrence(torch.nn.LSTM, **inputs),
 )
 
 

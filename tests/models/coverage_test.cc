@@ -49,6 +49,15 @@ std::vector<ModelOptions> variants() {
       }
     }
   }
+  for (const Named<MixerKind>& mixer : kNames<MixerKind>) {
+    for (const bool one : {true, false}) {
+      ModelOptions options = small;
+      options.mixer = mixer.value;
+      options.depthwise = one;
+      options.cell = one ? Cell::kRnn : Cell::kLstm;
+      all.push_back(options);
+    }
+  }
   return all;
 }
 

@@ -236,13 +236,13 @@ void Loader::drop_unread_keys() {
   const std::vector<Field> fields = config_fields(result_.config);
   for (size_t i = 0; i < fields.size(); ++i) {
     const Field& field = fields[i];
-    const std::string decided_by = absl::StrCat(field.table, ".", field.decided_by);
-    if (field.is_read || !is_meant(decided_by)) continue;
+    if (field.is_read || !is_meant(field.decided_by)) continue;
     if (field.to_string() == default_fields[i].to_string()) continue;
     field.copy_value(default_fields[i]);
     const Place& place = said_[field.key()].key;
     if (author_ == Author::kQkv && place.override_number == 0) continue;
-    const std::string chosen = find_field(field.table, field.decided_by)->text();
+    const auto decides = [&](const Field& other) { return other.key() == field.decided_by; };
+    const std::string chosen = std::ranges::find_if(fields, decides)->text();
     add_mistake(place, absl::StrCat("\"", field.key(), "\" is read by ",
                                     list_in_words(field.readers, "and"), ", not by ", chosen));
   }

@@ -61,11 +61,17 @@ void find_rounded_numbers(const Config& config, std::vector<Clash>& clashes) {
   }
 }
 
+bool position_is_in_attention(Position position) {
+  return position == Position::kRotary || position == Position::kAlibi ||
+         position == Position::kRelative;
+}
+
 void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clashes) {
   const AttentionChoices& attention = model.attention;
   const auto add = [&clashes](std::vector<std::string> keys, const auto&... message) {
     clashes.push_back({std::move(keys), absl::StrCat(message...)});
   };
+  if (model.mixer != MixerKind::kAttention && model.kind != EncoderDecoder::kName) return;
   if (model.d_model % model.num_heads != 0) {
     add({"model.num_heads", "model.d_model"},
         "\"model.num_heads\" must divide \"model.d_model\": ", model.d_model,
@@ -132,6 +138,10 @@ std::vector<Clash> find_clashes(const Config& config) {
         name_of(form), ": \"data.task\" = \"", data.task, "\" has none");
   }
   find_attention_clashes(model, clashes);
+  if (model.mixer != MixerKind::kAttention && position_is_in_attention(model.position)) {
+    add({"model.position", "model.mixer"}, "\"model.position\" is \"", name_of(model.position),
+        "\", which attention sees to, and \"model.mixer\" is \"", name_of(model.mixer), "\"");
+  }
 
   const OptimizerOptions& optimizer = config.optimizer;
   const TrainOptions& train = config.train;

@@ -93,8 +93,9 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   for (const ModelKind& kind : model_kinds()) kinds.push_back(kind.name);
   list.add("kind", &model.kind, std::move(kinds), "The architecture.");
   list.add("num_layers", &model.num_layers, 1, 4096,
-           "Blocks of attention and feed-forward, one after the other.");
+           "Blocks of a mixer and a feed-forward network, one after the other.");
   list.add("d_model", &model.d_model, 1, 1 << 16, "Numbers that stand for one token.");
+  list.add("mixer", &model.mixer, "What lets the tokens of a block hear of each other.");
   list.add("num_heads", &model.num_heads, 1, 1 << 16,
            "Heads of attention; each gets d_model / num_heads of the numbers.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
@@ -111,9 +112,15 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   dropout.high = 1;
   dropout.high_excluded = true;
   list.add("scale_scores", &model.scale_scores, "Divide the scores of attention by sqrt(d_k).");
+  list.add("kernel", &model.kernel, 1, 1 << 16, "How many tokens a convolution sums over.");
+  list.add("depthwise", &model.depthwise, "The convolution sums each number by itself.");
+  list.add("cell", &model.cell, "How a recurrence goes on from its state.");
+  list.add("pool", &model.pool, "What a classifier looks at: a token of its own, or the mean.");
+  list.add("patch_size", &model.patch_size, 1, 4096, "Pixels of an image's patch, each way.");
   list.add("tie_embeddings", &model.tie_embeddings,
            "Use the token embedding as the output projection, too.");
-  list.add("bias", &model.bias, "Biases in linear layers and layer norms.");
+  list.add("bias", &model.bias,
+           "Biases in linear layers, layer norms, convolutions and recurrences.");
 }
 
 void add_attention_fields(FieldList& list, AttentionChoices& attention) {
@@ -181,16 +188,16 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   list.add("threads", &train.threads, 0, 4096, "0: all cores.");
 }
 
-// Says of the fields of the choice's table who reads them, where not everybody does.
+// Says of the fields who reads them, where not everybody does.
 void add_readers(const Choice& choice, std::vector<Field>& fields) {
   for (Field& field : fields) {
-    if (field.table != choice.table) continue;
+    const std::string name = field.table == choice.table ? field.name : field.key();
     std::vector<std::string> readers;
     for (const Reader& reader : choice.readers) {
-      if (std::ranges::count(reader.keys, field.name) != 0) readers.push_back(reader.name);
+      if (std::ranges::count(reader.keys, name) != 0) readers.push_back(reader.name);
     }
     if (readers.empty() || readers.size() == choice.readers.size()) continue;
-    field.decided_by = choice.field;
+    field.decided_by = absl::StrCat(choice.table, ".", choice.field);
     field.is_read = std::ranges::count(readers, choice.taken) != 0;
     field.readers = std::move(readers);
   }

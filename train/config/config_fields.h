@@ -57,7 +57,7 @@ struct Field {
 
   // Of the values of another field of the table, which decides (readers.h), those that read this
   // one; empty: all do.
-  std::string decided_by;            // "task"
+  std::string decided_by;            // "data.task"
   std::vector<std::string> readers;  // "addition"
   bool is_read = true;               // by the value it has in the config that was given
 

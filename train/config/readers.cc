@@ -28,11 +28,25 @@ Choice choice(std::string table, std::string field, E taken) {
   return choice;
 }
 
+// Cross-attention is attention, whatever mixes the tokens of one sequence.
+Choice mixer_choice(const ModelOptions& model) {
+  Choice mixer = choice("model", "mixer", model.mixer);
+  if (model.kind == EncoderDecoder::kName) {
+    const std::vector<std::string> of_attention = mixer.readers.front().keys;
+    for (Reader& reader : mixer.readers) {
+      if (&reader == &mixer.readers.front()) continue;
+      reader.keys.insert(reader.keys.end(), of_attention.begin(), of_attention.end());
+    }
+  }
+  return mixer;
+}
+
 }  // namespace
 
 std::vector<Choice> choices(const Config& config) {
   return {{"data", "task", config.data.task, tasks()},
           {"model", "kind", config.model.kind, models()},
+          mixer_choice(config.model),
           choice("model", "position", config.model.position),
           choice("optimizer", "kind", config.optimizer.kind),
           choice("optimizer", "schedule", config.optimizer.schedule)};

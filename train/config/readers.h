@@ -10,11 +10,11 @@ namespace qkv {
 // One value of a choice, and the names of the fields that are read when it is taken.
 struct Reader {
   std::string name;               // "addition"
-  std::vector<std::string> keys;  // "digits"
+  std::vector<std::string> keys;  // "digits", or of another table "attention.window"
 };
 
-// A field that decides which others of its table are read: those in the list of its value, and
-// those in no list at all.
+// A field that decides which others are read: those in the list of its value, and those in no list
+// at all.
 struct Choice {
   std::string table;            // "data"
   std::string field;            // "task"
@@ -22,7 +22,7 @@ struct Choice {
   std::vector<Reader> readers;  // every value that it can have
 };
 
-// The task, the kind of the model and of the optimizer, the schedule.
+// The task, the kind of the model, its mixer, the kind of the optimizer, the schedule.
 std::vector<Choice> choices(const Config& config);
 
 }  // namespace qkv

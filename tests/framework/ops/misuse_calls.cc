@@ -54,6 +54,36 @@ Call reduction(const char* op, F f) {
           }};
 }
 
+// Often of the shape that goes with x [B, T, C].
+template <class F>
+Tensor fitting(Draw& d, const Tensor& x, F shape_for) {
+  if (!x.defined() || x.rank() != 3 || x.dim(2) >= kLarge || d.with_probability(0.3)) {
+    return d.tensor();
+  }
+  Tensor weight = ones(shape_for(x.dim(2)), computed_dtype(x.dtype()));
+  return is_floating(weight.dtype()) && d.with_probability(0.5) ? parameter(weight.array())
+                                                                : weight;
+}
+
+template <class F>
+Call scan(const char* op, int64_t gates, int64_t parts, F f) {
+  return {op, [f, gates, parts](Draw& d) {
+            Tensor x = d.tensor();
+            if (gates > 1 && x.defined() && x.rank() == 3 && is_floating(x.dtype()) &&
+                x.size() > 0 && d.with_probability(0.8)) {
+              x = concat(std::vector<Tensor>(static_cast<size_t>(gates), x), 2);
+            }
+            const Tensor weight = fitting(d, x, [gates](int64_t width) {
+              return Shape{width, width / gates};
+            });
+            ScanOptions options = {.reverse = d.with_probability(0.5)};
+            if (d.with_probability(0.2)) options.first = d.tensor();
+            if (d.with_probability(0.2)) options.padding = d.mask();
+            const Tensor y = f(x, weight, options);
+            return Made{y, with(dims(x), 2, parts * weight.dim(1))};
+          }};
+}
+
 }  // namespace
 
 std::vector<Call> listed_calls() {
@@ -139,6 +169,42 @@ std::vector<Call> listed_calls() {
          if (d.with_probability(0.3)) options.dropout = d.number();
          return Made{attention(query, key, value, options), dims(query)};
        }},
+      {"convolution",
+       [](Draw& d) {
+         const Tensor x = d.tensor();
+         const Tensor weight = fitting(d, x, [&d](int64_t width) {
+           return Shape{d.one_of<int64_t>({0, 1, 2}), width, d.one_of<int64_t>({0, 1, 2, 5})};
+         });
+         const Tensor bias = d.with_probability(0.7) ? Tensor() : d.row();
+         return Made{convolution(x, weight, bias, d.size()), with(dims(x), -1, weight.dim(0))};
+       }},
+      {"depthwise_convolution",
+       [](Draw& d) {
+         const Tensor x = d.tensor();
+         const Tensor weight = fitting(d, x, [&d](int64_t width) {
+           return Shape{width, 1, d.one_of<int64_t>({0, 1, 2, 5})};
+         });
+         const Tensor bias = d.with_probability(0.7) ? Tensor() : d.row();
+         return Made{depthwise_convolution(x, weight, bias, d.size()), dims(x)};
+       }},
+      {"unfold",
+       [](Draw& d) {
+         const Tensor x = d.tensor();
+         const int64_t kernel = d.size();
+         const Tensor y = unfold(x, kernel, d.size());
+         return Made{y, with(dims(x), 2, x.dim(2) * kernel)};
+       }},
+      {"fold",
+       [](Draw& d) {
+         const Tensor x = d.tensor();
+         const int64_t kernel = d.size();
+         const Tensor y = fold(x, kernel, d.size());
+         return Made{y, with(dims(x), 2, x.dim(2) / kernel)};
+       }},
+      scan("rnn", 1, 1,
+           [](auto& x, auto& weight, auto& options) { return rnn(x, weight, options); }),
+      scan("lstm", 4, 2,
+           [](auto& x, auto& weight, auto& options) { return lstm(x, weight, options); }),
       {"reshape",
        [](Draw& d) {
          const Tensor x = d.tensor();

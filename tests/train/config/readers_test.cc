@@ -59,6 +59,20 @@ TEST(ReadersTest, AConstantLearningRateRisesAndDoesNotFall) {
             "constant");
 }
 
+TEST(ReadersTest, AMixerReadsWhatIsSaidOfItself) {
+  EXPECT_EQ(mistakes("[model]\nkernel = 5\ndepthwise = true\ncell = \"rnn\""),
+            "c.toml:2:1: \"model.kernel\" is read by convolution, not by attention\n"
+            "c.toml:3:1: \"model.depthwise\" is read by convolution, not by attention\n"
+            "c.toml:4:1: \"model.cell\" is read by recurrence, not by attention");
+  EXPECT_EQ(mistakes("[model]\nmixer = \"uniform\"\nnum_heads = 2\nscale_scores = false"),
+            "c.toml:3:1: \"model.num_heads\" is read by attention, not by uniform\n"
+            "c.toml:4:1: \"model.scale_scores\" is read by attention, not by uniform");
+}
+
+TEST(ReadersTest, WithoutHeadsNothingHasToBeDividedAmongThem) {
+  EXPECT_EQ(mistakes("[model]\nmixer = \"recurrence\"\nd_model = 6\ncell = \"rnn\""), "");
+}
+
 TEST(ReadersTest, TheKeyIsToBlameAlsoWhereAnOverrideChoseWhoReads) {
   EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\ndigits = 5", {"data.task=copy"}),
             "c.toml:3:1: \"data.digits\" is read by addition, not by copy");

@@ -1,0 +1,81 @@
+#include "framework/nn/examples.h"
+#include "framework/nn/mixer.h"
+
+namespace qkv {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+constexpr int64_t kWidth = 3, kLength = 4;
+
+Initializer initializer() { return {RandomStream(1), DType::f64}; }
+
+ExampleInput sequences() { return {Fill::kNormal, {2, kLength, kWidth}}; }
+
+// Of x, and of the padding where there is one.
+template <class Layer>
+OpExample example(const char* name, const Layer& layer, bool causal, bool padded = false) {
+  std::vector<ExampleInput> inputs = {sequences()};
+  std::vector<std::string> names = {"x"};
+  if (padded) {
+    inputs.push_back({Fill::kMask, {2, kLength}});
+    names.emplace_back("padding");
+  }
+  return module_example(name, layer, std::move(inputs), std::move(names),
+                        [causal](const Layer& mixer, Inputs x) {
+                          ForwardContext context;
+                          const Tensor padding = x.size() > 1 ? x[1] : Tensor();
+                          return mixer(x[0], {.causal = causal, .padding = padding}, context);
+                        });
+}
+
+OpExamples convolution_layer() {
+  const auto layer = [](int64_t kernel, bool depthwise, bool with_bias) {
+    Initializer init = initializer();
+    return Convolution(init, kWidth, kernel, depthwise, with_bias, 1.0);
+  };
+  return {
+      .op = "Convolution",
+      .examples = {example("full, causal", layer(3, false, true), true),
+                   example("full, centred, an even kernel, no bias", layer(2, false, false), false),
+                   example("full, centred, with padding", layer(3, false, true), false, true),
+                   example("depthwise, causal, with padding", layer(3, true, true), true, true),
+                   example("depthwise, centred, no bias", layer(3, true, false), false)}};
+}
+
+OpExamples recurrence_layer() {
+  const auto layer = [](Cell cell, bool both_directions, bool with_bias) {
+    Initializer init = initializer();
+    return Recurrence(init, kWidth, cell, both_directions, with_bias, 1.0);
+  };
+  return {.op = "Recurrence",
+          .examples = {example("rnn", layer(Cell::kRnn, false, true), true),
+                       example("rnn in both directions, with padding, no bias",
+                               layer(Cell::kRnn, true, false), false, true),
+                       example("lstm, with padding", layer(Cell::kLstm, false, true), true, true),
+                       example("lstm in both directions", layer(Cell::kLstm, true, true), false)}};
+}
+
+OpExamples learned_layer() {
+  Initializer init = initializer();
+  const LearnedMixing layer(init, kLength + 1);
+  return {.op = "LearnedMixing",
+          .examples = {example("of both sides", layer, false), example("causal", layer, true),
+                       example("with padding", layer, false, true),
+                       example("causal, with padding", layer, true, true)}};
+}
+
+OpExamples uniform_layer() {
+  const UniformMixing layer;
+  return {.op = "UniformMixing",
+          .examples = {example("of both sides", layer, false), example("causal", layer, true),
+                       example("causal, with padding", layer, true, true)}};
+}
+
+}  // namespace
+
+std::vector<OpExamples> mixer_examples() {
+  return {convolution_layer(), recurrence_layer(), learned_layer(), uniform_layer()};
+}
+
+}  // namespace qkv

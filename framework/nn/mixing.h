@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "framework/nn/module.h"
+#include "framework/ops/ops.h"
+
+// What layers that mix the tokens of a sequence have in common.
+namespace qkv {
+
+// Throws Error where x is not [B, T, C], and where the mask has what only attention can heed: a
+// bias of its scores, and, but with `can_window`, a window.
+void check_mixing(std::string_view layer, const Tensor& x, const AttentionMask& mask,
+                  bool can_window);
+
+// The mask's padding of the last `length` tokens, [B, length]; undefined: none.
+Tensor padding_of_last(const AttentionMask& mask, int64_t length);
+
+// y_i = sum_j w_ij x_j with w_i = softmax(scores_i) over the positions that the mask lets i see, or
+// zeros where it sees none. Notes "weights" [Tq, Tk], with padding [B, Tq, Tk]. With a cache under
+// a causal mask, x goes on from the tokens that were read, all of which are remembered.
+//   x [B, Tq, C], scores(first, Tq, Tk) [Tq, Tk] of queries first, first + 1 … -> [B, Tq, C]
+using ScoresOf = absl::FunctionRef<Tensor(int64_t first, int64_t queries, int64_t keys)>;
+Tensor mix_by_scores(const Tensor& x, const AttentionMask& mask, const ForwardContext& context,
+                     ScoresOf scores);
+
+}  // namespace qkv

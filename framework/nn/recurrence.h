@@ -1,0 +1,58 @@
+#pragma once
+
+#include "framework/nn/dropout.h"
+#include "framework/nn/linear.h"
+#include "framework/nn/options.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+
+// One direction of a recurrence: a state of H numbers (lstm: 2 H) goes from position to position.
+// PyTorch's weight_ih_l0 is input.weight, weight_hh_l0 state.weight, and the sum of its two biases
+// input.bias; its gates are in the same order.
+struct RecurrentScan {
+  Child<"input", Linear> input;  // C -> H, lstm: 4 H; of all positions in one product
+  Tensor state_weight;           // [H, H], lstm: [4 H, H]; products with it are f32 also in bf16
+  Cell cell = Cell::kLstm;
+  bool reverse = false;
+
+  RecurrentScan() = default;
+  // The weights have the deviation of PyTorch's, 1 / sqrt(3 H); the bias is zero, that of lstm's
+  // forget gate one, so that it remembers to begin with (Jozefowicz et al. 2015).
+  RecurrentScan(Initializer& init, int64_t width, int64_t hidden, Cell of_cell, bool with_bias,
+                bool in_reverse);
+
+  bool defined() const { return state_weight.defined(); }
+  int64_t hidden() const { return state_weight.dim(1); }
+
+  // The states of all positions, [B, T, H] or [B, T, 2 H]: h, and lstm's c after it. They begin
+  // with `first`, undefined: zeros. Notes "hidden", and lstm "cell", [B, T, H].
+  Tensor operator()(const Tensor& x, const Tensor& first, const Tensor& padding,
+                    ForwardContext& context) const;
+  void visit(Visitor& v);
+};
+
+// Each position gets what a state has kept of those before it and of itself; under a mask that is
+// not causal also what another state, from the last position to the first, has kept of those after
+// it. The state passes over padding as it is. A recurrence is made for one of the two masks.
+//
+// In one direction H is C, in both ceil(C / 2) each, so that both have about the same number of
+// parameters: an lstm 9 C² in one direction and 7 C² in both, an rnn 3 C² and 2.5 C² (and biases).
+struct Recurrence {
+  Child<"forward", RecurrentScan> forward;
+  Child<"backward", RecurrentScan> backward;  // undefined: in one direction only
+  Child<"output", Linear> output;             // H or 2 H -> C
+  Dropout output_dropout;
+
+  Recurrence() = default;
+  // The output projection is normal with `output_deviation`.
+  Recurrence(Initializer& init, int64_t width, Cell cell, bool both_directions, bool with_bias,
+             double output_deviation);
+
+  // x [B, T, C] -> [B, T, C]. With a cache, x goes on from the tokens that were read, of which the
+  // state is remembered; in both directions the cache is not used.
+  Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
+  void visit(Visitor& v);
+};
+
+}  // namespace qkv

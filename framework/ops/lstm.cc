@@ -1,0 +1,170 @@
+// For each position t of a sequence, with h_0, c_0 the state before the first one:
+//   a_t = x_t + W h_{t-1}                         x, a, da: [B, T, 4 H] in quarters i f g o
+//   i, f, o = sigmoid of theirs, g = tanh         W: [4 H, H]
+//   c_t = f c_{t-1} + i g,  h_t = o tanh(c_t)     h, c: [B, T, H], states: [h, c]
+//
+// From the last position to the first, with dh, dc what the state gets here and from those after:
+//   dc += dh o (1 - tanh²(c_t))
+//   da = [dc g i (1 - i), dc c_{t-1} f (1 - f), dc i (1 - g²), dh tanh(c_t) o (1 - o)]
+//   to the position before go dh = Wᵀ da, dc = dc f
+//   dx = da,  dW = sum_t da_t h_{t-1}ᵀ, summed over B, too
+// A position of padding has the state of the one before it: da = 0, and what it gets goes there.
+//
+// Hochreiter and Schmidhuber, "Long short-term memory", 1997; the forget gate f: Gers, Schmidhuber
+// and Cummins, "Learning to forget", 2000.
+
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+#include "framework/ops/check.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/recurrence.h"
+
+namespace qkv {
+namespace {
+
+Tensor hidden_of(const Tensor& state) { return slice(state, -1, 0, state.dim(-1) / 2); }
+Tensor cell_of(const Tensor& state) {
+  return slice(state, -1, state.dim(-1) / 2, state.dim(-1) / 2);
+}
+
+struct Gates {
+  Tensor i, f, g, o;
+};
+
+Gates gates_of(const Tensor& a) {  // [..., 4 H] -> each [..., H]
+  const std::vector<Tensor> quarters = split(a, -1, 4);
+  return {sigmoid(quarters[0]), sigmoid(quarters[1]), tanh(quarters[2]), sigmoid(quarters[3])};
+}
+
+Tensor recurrent(const Tensor& h, const Tensor& weight) {
+  return matmul(h, weight, {.transpose_b = true});
+}
+
+Tensor lstm_composed(const Scan& scan) {
+  return scan_composed(scan, [&](const Tensor& x, const Tensor& state) {
+    const auto [i, f, g, o] = gates_of(x + recurrent(hidden_of(state), scan.weight));
+    const Tensor c = f * cell_of(state) + i * g;
+    return concat({o * tanh(c), c}, -1);
+  });
+}
+
+ScanGradients backward_composed(const Scan& scan, const Tensor& states, const Tensor& dstates) {
+  const Tensor before = states_before(scan, states);
+  // For all positions at once, [B, T, H]: their states are known.
+  const auto [i, f, g, o] = gates_of(scan.x + recurrent(hidden_of(before), scan.weight));
+  const Tensor squashed = tanh(cell_of(states));
+  const Tensor c_of_h = o * (1.0 - squashed * squashed);
+  const Tensor i_of_c = g * (i * (1.0 - i)), f_of_c = cell_of(before) * (f * (1.0 - f)),
+               g_of_c = i * (1.0 - g * g), o_of_h = squashed * (o * (1.0 - o));
+  return scan_backward_composed(scan, dstates, [&, &f = f](int64_t t, const Tensor& dstate) {
+    const auto at = [&](const Tensor& x) {
+      return reshape(slice(x, 1, t, 1), {x.dim(0), x.dim(2)});
+    };
+    const Tensor dh = hidden_of(dstate);
+    const Tensor dc = cell_of(dstate) + dh * at(c_of_h);
+    const Tensor da =
+        concat({dc * at(i_of_c), dc * at(f_of_c), dc * at(g_of_c), dh * at(o_of_h)}, -1);
+    return StepGradients{da, concat({matmul(da, scan.weight), dc * at(f)}, -1)};
+  });
+}
+
+class Lstm final : public Op {
+ public:
+  Lstm(bool reverse, const Tensor& padding) : reverse_(reverse), padding_(padding.array()) {}
+  std::string_view name() const override { return "lstm"; }
+  Saves saves() const override { return Saves::kInputsAndOutput; }
+
+  Array forward(const Inputs& x) override {
+    Array states(x[0].shape().with(2, x[2].shape()[1], "lstm"), x[0].dtype());
+    gates_ = Array(x[0].shape(), x[0].dtype());
+    kernels::lstm(x[0], x[1], x[2], arguments(), states, gates_);
+    return states;
+  }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    const Scan scan = {saved.input(0), saved.input(1), saved.input(2), reverse_,
+                       padding_.defined() ? Tensor(padding_) : Tensor()};
+    const Tensor states = saved.output();
+    ScanGradients d;
+    if (may_fuse({scan.x, scan.weight, scan.first, states, dy})) {
+      Array dx(scan.x.shape(), states.dtype()), dfirst(scan.first.shape(), states.dtype());
+      kernels::lstm_backward(scan.weight.array(), scan.first.array(), states.array(), gates_,
+                             dy.array(), arguments(), dx, dfirst);
+      d = {Tensor(dx), Tensor(dfirst)};
+    } else {
+      d = backward_composed(scan, states, dy);
+    }
+    Tensor dweight;
+    if (saved.needs(1)) {
+      dweight = recurrent_weight_gradient(d.x, hidden_of(states_before(scan, states)));
+    }
+    return {d.x, dweight, d.first};
+  }
+
+  std::vector<Kept> kept() override {
+    std::vector<Kept> all = {{"gates", &gates_}};
+    if (padding_.defined()) all.push_back({"padding", &padding_});
+    return all;
+  }
+
+ private:
+  kernels::ScanArguments arguments() const {
+    return {reverse_, padding_.defined() ? &padding_ : nullptr};
+  }
+
+  bool reverse_;
+  Array padding_;  // [B, T], undefined: none
+  Array gates_;    // [B, T, 4 H]
+};
+
+}  // namespace
+
+Tensor lstm(const Tensor& x, const Tensor& weight, const ScanOptions& options) {
+  const Scan scan = checked_scan("lstm", x, weight, options, /*gates=*/4, /*parts=*/2);
+  if (scan.is_empty()) return scan.no_states();
+  if (composed_only()) return lstm_composed(scan);
+  return apply<Lstm>({scan.x, scan.weight, scan.first}, scan.reverse, scan.padding);
+}
+
+OpExamples lstm_examples() {
+  const auto f = [](bool reverse, bool padded) {
+    return [=](std::span<const Tensor> x) {
+      return lstm(x[0], x[1],
+                  {.first = x.size() > 2 ? x[2] : Tensor(),
+                   .reverse = reverse,
+                   .padding = padded ? x[3] : Tensor()});
+    };
+  };
+  const auto normal = [](Shape shape) { return ExampleInput{Fill::kNormal, shape}; };
+  const ExampleInput x = normal({2, 3, 8}), weight = normal({8, 2}), first = normal({2, 4}),
+                     padding = {Fill::kMask, {2, 3}};
+  return {
+      .op = "lstm",
+      .examples = {{"from zeros", {x, weight}, f(false, false)},
+                   {"from a state", {x, weight, first}, f(false, false)},
+                   {"reverse", {x, weight, first}, f(true, false)},
+                   {"padding", {x, weight, first, padding}, f(false, true)},
+                   {"reverse, padding", {x, weight, first, padding}, f(true, true)},
+                   {"one position of one number",
+                    {normal({3, 1, 4}), normal({4, 1})},
+                    f(false, false)}},
+      .errors =
+          {{"the weight of an rnn",
+            [] {
+              lstm(zeros({2, 3, 4}), zeros({4, 4}));
+            },
+            "lstm: x must be [B, T, 4 H] and weight [4 H, H]: x f32[2, 3, 4], weight f32[4, 4]"},
+           {"a state without a cell",
+            [] {
+              lstm(zeros({2, 3, 8}), zeros({8, 2}), {.first = zeros({2, 2})});
+            },
+            "lstm: first must be [2, 4]: x f32[2, 3, 8], weight f32[8, 2], first f32[2, 2]"},
+           {"padding of numbers",
+            [] {
+              lstm(zeros({2, 3, 8}), zeros({8, 2}), {.padding = zeros({2, 3})});
+            },
+            "lstm: needs bool: padding f32[2, 3]"}},
+  };
+}
+
+}  // namespace qkv

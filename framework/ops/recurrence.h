@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+
+#include "framework/kernels/recurrence.h"
+#include "framework/ops/ops.h"
+
+// What rnn and lstm have in common: a state [B, S] that goes through a sequence.
+namespace qkv {
+
+// What an op that scans is given, checked: x [B, T, gates H], weight [gates H, H], first
+// [B, parts H], which is zeros where there was none.
+struct Scan {
+  Tensor x, weight, first;
+  bool reverse = false;
+  Tensor padding;
+
+  int64_t hidden() const { return weight.dim(1); }
+  int64_t length() const { return x.dim(1); }
+  // The states of a sequence without positions, [B, 0, parts H].
+  bool is_empty() const { return length() == 0; }
+  Tensor no_states() const { return zeros(x.shape().with(2, first.dim(1)), x.dtype()); }
+  Tensor x_at(int64_t t) const;        // [B, gates H]
+  Tensor padding_at(int64_t t) const;  // [B, 1], or undefined
+};
+Scan checked_scan(const char* op, const Tensor& x, const Tensor& weight, const ScanOptions& options,
+                  int64_t gates, int64_t parts);
+
+// The states [B, T, S], where step(x_t, state) gives the next.
+using ScanStep = std::function<Tensor(const Tensor& x, const Tensor& state)>;
+Tensor scan_composed(const Scan& scan, const ScanStep& step);
+
+struct ScanGradients {
+  Tensor x, first;
+};
+// The walk back: step(t, dstate) gives the gradient of x_t, [B, gates H], and of the state before
+// it, given that of the state after it.
+struct StepGradients {
+  Tensor x, state;
+};
+using ScanStepBack = std::function<StepGradients(int64_t t, const Tensor& dstate)>;
+ScanGradients scan_backward_composed(const Scan& scan, const Tensor& dstates,
+                                     const ScanStepBack& step);
+
+// The state [B, T, S] that each position starts from.
+Tensor states_before(const Scan& scan, const Tensor& states);
+
+// dW = sum dx_tᵀ h over all positions of all sequences, h [B, T, H] what each starts from.
+Tensor recurrent_weight_gradient(const Tensor& dx, const Tensor& h);
+
+}  // namespace qkv
