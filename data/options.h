@@ -18,6 +18,7 @@ struct DataOptions {
   int64_t validation_length = 0;       // 0: as in training
   int64_t digits = 3;                  // of each number
   int64_t modulus = 97;                // what a sum is taken modulo of
+  int64_t distance = 8;                // between a symbol and the one that it repeats
   int64_t pairs = 8;                   // of a key and a value
   int64_t image_size = 16;             // the height and the width of an image that is drawn
   double train_fraction = 0.9;         // the share of all examples that training may see

@@ -12,10 +12,10 @@ Task make_task(const SentenceTask& sentence) {
   task.token_texts = sentence.token_texts;
   task.token_texts.emplace_back("=");
   task.token_texts.emplace_back("_");
-  task.training = task.validation = {
-      .prompt = sentence.longest_question + 1,
-      .answer = sentence.answer_length,
-      .both = sentence.longest_question + 1 + sentence.answer_length};
+  task.training =
+      task.validation = {.prompt = sentence.longest_question + 1,
+                         .answer = sentence.answer_length,
+                         .both = sentence.longest_question + 1 + sentence.answer_length};
 
   task.draw = [vocabulary = Vocabulary::create(task.token_texts).value(), draw = sentence.draw](
                   Split, Choices& choices) {

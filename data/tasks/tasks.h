@@ -19,6 +19,8 @@ TaskKind modular_addition_task();
 TaskKind parity_task();
 TaskKind associative_recall_task();
 TaskKind induction_task();
+TaskKind echo_task();
+TaskKind previous_task();
 TaskKind dates_task();
 TaskKind preference_task();
 TaskKind reference_task();
@@ -36,6 +38,8 @@ inline constexpr TaskKind (*kTasks[])() = {copy_task,
                                            parity_task,
                                            associative_recall_task,
                                            induction_task,
+                                           echo_task,
+                                           previous_task,
                                            dates_task,
                                            preference_task,
                                            reference_task,

@@ -175,6 +175,24 @@ std::vector<Case> cases() {
     }
     return answer;  // only one, or the row is wrong
   };
+
+  Case& echo = add("echo");
+  echo.options.length = 20;
+  echo.options.distance = 7;
+  echo.answer_begins = [](const Words&) { return size_t{7}; };
+  echo.answer = [](const Words& words) {
+    Words all = words;
+    while (all.size() < 20) all.push_back(all[all.size() - 7]);
+    return Words(all.begin() + 7, all.end());
+  };
+
+  Case& previous = add("previous");
+  previous.options.alphabet = 20;
+  previous.options.length = 9;
+  previous.answer_begins = [](const Words& words) { return place_of(words, "=") + 2; };
+  previous.answer = [](const Words& words) {
+    return Words{words[place_of(words, words.back()) - 1]};
+  };
   return all;
 }
 

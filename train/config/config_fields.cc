@@ -75,6 +75,8 @@ void add_data_fields(FieldList& list, DataOptions& data) {
            "Symbols in a question of validation; 0: as in training.");
   list.add("digits", &data.digits, 1, kInfinity, "Digits of each number.");
   list.add("modulus", &data.modulus, 2, kInfinity, "What a sum is taken modulo of.");
+  list.add("distance", &data.distance, 1, kInfinity,
+           "How far before a symbol the one stands that it repeats.");
   list.add("pairs", &data.pairs, 1, kInfinity, "Pairs of a key and a value.");
   list.add("image_size", &data.image_size, 1, kInfinity,
            "The height and the width of an image that is drawn, in pixels.");

@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "data/tasks/symbols.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+Task make(const DataOptions& options) {
+  Task task;
+  task.token_texts = symbol_texts(options.alphabet);
+  task.training = task.validation = {.prompt = options.distance,
+                                     .answer = options.length - options.distance,
+                                     .both = options.length};
+  task.draw = [options](Split, Choices& choices) {
+    Example example;
+    for (int64_t i = 0; i < options.distance; ++i) {
+      example.prompt.push_back(choices.below(options.alphabet));
+    }
+    for (int64_t i = 0; i < options.length - options.distance; ++i) {
+      example.answer.push_back(example.prompt[static_cast<size_t>(i % options.distance)]);
+    }
+    return example;
+  };
+  return task;
+}
+
+void check(const DataOptions& options, OptionChecker& check) {
+  check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
+  check.range("length", options.length, 2, kMaxLength);
+  check.range("distance", options.distance, 1, std::max<int64_t>(1, options.length - 1));
+}
+
+int64_t answer_length(const DataOptions& options, int64_t prompt_length) {
+  return std::max<int64_t>(1, options.length - prompt_length);
+}
+
+}  // namespace
+
+// 3141592 3141592 3141: `distance` random symbols, which come again and again until there are
+// `length`. Each symbol of the answer is the one that stands `distance` before it: a dependency of
+// one known reach, and of no other.
+TaskKind echo_task() {
+  return question_task({.name = "echo",
+                        .keys = {"alphabet", "length", "distance"},
+                        .check = check,
+                        .make = make,
+                        .answer_length = answer_length});
+}
+
+}  // namespace qkv
