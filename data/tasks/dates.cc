@@ -2,7 +2,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "data/tasks/sentences.h"
 #include "data/tasks/tasks.h"
 
@@ -25,27 +25,30 @@ int64_t days_of(int64_t year, int64_t month) {
 
 constexpr int64_t kForms = 8;
 
+absl::Dec two_digits(int64_t number) { return absl::Dec(number, absl::kZeroPad2); }
+
 // No two forms write anything the same.
 std::string write(int64_t form, int64_t year, int64_t month, int64_t day) {
   const std::string name = kMonths[static_cast<size_t>(month - 1)];
-  const int64_t two_digits = year % 100;
+  const auto short_name = absl::string_view(name).substr(0, 3);
+  const auto dd = two_digits(day), mm = two_digits(month), yy = two_digits(year % 100);
   switch (form) {
     case 0:
       return absl::StrCat(day, " ", name, " ", year);
     case 1:
       return absl::StrCat(name, " ", day, ", ", year);
     case 2:
-      return absl::StrCat(day, "-", name.substr(0, 3), "-", year);
+      return absl::StrCat(day, "-", short_name, "-", year);
     case 3:
-      return absl::StrFormat("%d-%s-%02d", day, name.substr(0, 3), two_digits);
+      return absl::StrCat(day, "-", short_name, "-", yy);
     case 4:
-      return absl::StrFormat("%02d/%02d/%d", day, month, year);
+      return absl::StrCat(dd, "/", mm, "/", year);
     case 5:
-      return absl::StrFormat("%02d/%02d/%02d", day, month, two_digits);
+      return absl::StrCat(dd, "/", mm, "/", yy);
     case 6:
       return absl::StrCat(day, ".", month, ".", year);
     default:
-      return absl::StrFormat("%d.%d.%02d", day, month, two_digits);
+      return absl::StrCat(day, ".", month, ".", yy);
   }
 }
 
@@ -54,7 +57,8 @@ Sentence draw(Choices& choices) {
   const int64_t year = kFirstYear + choices.below(kYears);
   const int64_t month = choices.between(1, 12);
   const int64_t day = choices.between(1, days_of(year, month));
-  return {write(form, year, month, day), absl::StrFormat("%d-%02d-%02d", year, month, day)};
+  return {write(form, year, month, day),
+          absl::StrCat(year, "-", two_digits(month), "-", two_digits(day))};
 }
 
 }  // namespace

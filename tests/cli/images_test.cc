@@ -8,6 +8,8 @@ namespace {
 constexpr char kShapes[] = R"(name = "shapes"
 [data]
 task = "shapes"
+[model]
+kind = "classifier"
 )";
 
 class ImagesTest : public CommandLineFixture {
@@ -65,7 +67,8 @@ TEST_F(ImagesTest, KeysOfImagesAreAMistakeWithoutImages) {
 }
 
 TEST_F(ImagesTest, FilesThatAreNotThereAreAMistake) {
-  write_bytes(folder_ / "idx.toml", "[data]\ntask = \"idx\"\npath = \"nowhere\"\n");
+  write_bytes(folder_ / "idx.toml",
+              "[data]\ntask = \"idx\"\npath = \"nowhere\"\n[model]\nkind = \"classifier\"\n");
   expect_error(qkv({"data", "idx.toml"}), 2,
                "cannot read nowhere/train-images-idx3-ubyte: No such file or directory");
   write_bytes(folder_ / "train-images-idx3-ubyte", "no images");

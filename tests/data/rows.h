@@ -29,14 +29,21 @@ inline std::vector<Row> rows_of(const Dataset& dataset, const Batch& batch) {
   return rows;
 }
 
+// In the first form that the task can be had in.
+inline absl::StatusOr<std::unique_ptr<Dataset>> make_in_first_form(const DataOptions& options,
+                                                                   uint64_t seed) {
+  const TaskKind* task = find_task(options.task);
+  return make_dataset(options, seed, task == nullptr ? DataForm::kSequence : task->forms.front());
+}
+
 inline std::unique_ptr<Dataset> dataset_of(const DataOptions& options, uint64_t seed = 1) {
-  auto dataset = make_dataset(options, seed);
+  auto dataset = make_in_first_form(options, seed);
   if (!dataset.ok()) throw std::runtime_error(std::string(dataset.status().message()));
   return *std::move(dataset);
 }
 
 inline std::string error_of(const DataOptions& options) {
-  const auto dataset = make_dataset(options, 1);
+  const auto dataset = make_in_first_form(options, 1);
   return dataset.ok() ? "no error" : std::string(dataset.status().message());
 }
 
