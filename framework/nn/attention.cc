@@ -64,7 +64,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
                                       const AttentionMask& mask, ForwardContext& context) const {
-  check_sequences(num_heads, x, source.defined() ? &source : nullptr);
+  check_sequences(num_heads, x, source.defined() || !context.cache ? &source : nullptr);
   const auto make = [&] {
     if (!source.defined()) fail("attention: there is no source, and none that was read before");
     return keys_and_values(source);

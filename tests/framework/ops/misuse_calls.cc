@@ -169,6 +169,11 @@ std::vector<Call> listed_calls() {
          if (d.with_probability(0.3)) options.dropout = d.number();
          return Made{attention(query, key, value, options), dims(query)};
        }},
+      {"rotary",
+       [](Draw& d) {
+         const Tensor x = d.tensor();
+         return Made{rotary(x, d.size()), dims(x)};
+       }},
       {"convolution",
        [](Draw& d) {
          const Tensor x = d.tensor();
