@@ -44,6 +44,32 @@ TEST_F(ImagesTest, DataExportsTheirBatches) {
   EXPECT_NE(info.output.find("i64[64]"), std::string::npos) << info.output;
 }
 
+TEST_F(ImagesTest, ARunLearnsClassesAndIsJudgedByImages) {
+  const std::vector<std::string> smaller = {"--set", "train.steps=4",
+                                            "--set", "train.eval_interval=2",
+                                            "--set", "model.d_model=8",
+                                            "--set", "model.num_layers=1",
+                                            "--set", "data.validation_examples=20"};
+  std::vector<std::string> command = {"train", "shapes.toml"};
+  command.insert(command.end(), smaller.begin(), smaller.end());
+  const ProcessResult trained = qkv(command);
+  expect_success(trained);
+  EXPECT_NE(trained.output.find(" images/s  val loss "), std::string::npos) << trained.output;
+  EXPECT_NE(in("runs/shapes/samples.txt").find("  expected "), std::string::npos);
+  command.emplace_back("--resume");
+  expect_success(qkv(command));
+
+  const ProcessResult judged = qkv({"eval", "runs/shapes"});
+  expect_success(judged);
+  EXPECT_NE(judged.output.find(" over 20 images\n"), std::string::npos) << judged.output;
+  EXPECT_NE(judged.output.find(" of 20 images right\n"), std::string::npos) << judged.output;
+  const std::string checkpoint = "runs/shapes/checkpoints/best.safetensors";
+  expect_error(qkv({"eval", "runs/shapes", "--set", "data.image_size=20"}), 2,
+               checkpoint + ": the model reads images of 16 x 16 pixels, and these have 20 x 20");
+  expect_error(qkv({"generate", "runs/shapes", "--prompt", "circle"}), 2,
+               checkpoint + ": the model tells what an image shows, and writes no text");
+}
+
 TEST_F(ImagesTest, WhatCannotBeAPictureIsAMistake) {
   expect_error(qkv({"data", "tiny.toml", "--export", "c.png"}), 2,
                "--export: c.png would be a picture, and these data have no images");
