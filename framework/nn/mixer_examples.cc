@@ -52,8 +52,9 @@ OpExamples recurrence_layer() {
           .examples = {example("rnn", layer(Cell::kRnn, false, true), true),
                        example("rnn in both directions, with padding, no bias",
                                layer(Cell::kRnn, true, false), false, true),
-                       example("lstm, with padding", layer(Cell::kLstm, false, true), true, true),
-                       example("lstm in both directions", layer(Cell::kLstm, true, true), false)}};
+                       example("lstm", layer(Cell::kLstm, false, true), true),
+                       example("lstm in both directions, with padding",
+                               layer(Cell::kLstm, true, true), false, true)}};
 }
 
 OpExamples learned_layer() {

@@ -48,7 +48,8 @@ Tensor lstm_composed(const Scan& scan) {
   });
 }
 
-ScanGradients backward_composed(const Scan& scan, const Tensor& states, const Tensor& dstates) {
+ScanGradients backward_composed(const Scan& scan, const Tensor& states, const Tensor& dstates,
+                                bool needs_first) {
   const Tensor before = states_before(scan, states);
   // For all positions at once, [B, T, H]: their states are known.
   const auto [i, f, g, o] = gates_of(scan.x + recurrent(hidden_of(before), scan.weight));
@@ -56,16 +57,19 @@ ScanGradients backward_composed(const Scan& scan, const Tensor& states, const Te
   const Tensor c_of_h = o * (1.0 - squashed * squashed);
   const Tensor i_of_c = g * (i * (1.0 - i)), f_of_c = cell_of(before) * (f * (1.0 - f)),
                g_of_c = i * (1.0 - g * g), o_of_h = squashed * (o * (1.0 - o));
-  return scan_backward_composed(scan, dstates, [&, &f = f](int64_t t, const Tensor& dstate) {
-    const auto at = [&](const Tensor& x) {
-      return reshape(slice(x, 1, t, 1), {x.dim(0), x.dim(2)});
-    };
-    const Tensor dh = hidden_of(dstate);
-    const Tensor dc = cell_of(dstate) + dh * at(c_of_h);
-    const Tensor da =
-        concat({dc * at(i_of_c), dc * at(f_of_c), dc * at(g_of_c), dh * at(o_of_h)}, -1);
-    return StepGradients{da, concat({matmul(da, scan.weight), dc * at(f)}, -1)};
-  });
+  return scan_backward_composed(
+      scan, dstates, needs_first,
+      [&, &f = f](int64_t t, const Tensor& dstate, bool needs_state) -> StepGradients {
+        const auto at = [&](const Tensor& x) {
+          return reshape(slice(x, 1, t, 1), {x.dim(0), x.dim(2)});
+        };
+        const Tensor dh = hidden_of(dstate);
+        const Tensor dc = cell_of(dstate) + dh * at(c_of_h);
+        const Tensor da =
+            concat({dc * at(i_of_c), dc * at(f_of_c), dc * at(g_of_c), dh * at(o_of_h)}, -1);
+        if (!needs_state) return {da, Tensor()};
+        return {da, concat({matmul(da, scan.weight), dc * at(f)}, -1)};
+      });
 }
 
 class Lstm final : public Op {
@@ -92,7 +96,7 @@ class Lstm final : public Op {
                              dy.array(), arguments(), dx, dfirst);
       d = {Tensor(dx), Tensor(dfirst)};
     } else {
-      d = backward_composed(scan, states, dy);
+      d = backward_composed(scan, states, dy, saved.needs(2));
     }
     Tensor dweight;
     if (saved.needs(1)) {
@@ -136,18 +140,17 @@ OpExamples lstm_examples() {
     };
   };
   const auto normal = [](Shape shape) { return ExampleInput{Fill::kNormal, shape}; };
-  const ExampleInput x = normal({2, 3, 8}), weight = normal({8, 2}), first = normal({2, 4}),
-                     padding = {Fill::kMask, {2, 3}};
+  const ExampleInput weight = normal({8, 2}), number = normal({3, 3, 4}), factor = normal({4, 1}),
+                     start = normal({3, 2}), padding = {Fill::kMask, {3, 3}};
   return {
       .op = "lstm",
-      .examples = {{"from zeros", {x, weight}, f(false, false)},
-                   {"from a state", {x, weight, first}, f(false, false)},
-                   {"reverse", {x, weight, first}, f(true, false)},
-                   {"padding", {x, weight, first, padding}, f(false, true)},
-                   {"reverse, padding", {x, weight, first, padding}, f(true, true)},
-                   {"one position of one number",
-                    {normal({3, 1, 4}), normal({4, 1})},
-                    f(false, false)}},
+      .examples = {{"one number", {normal({2, 2, 4}), factor, normal({2, 2})}, f(false, false)},
+                   {"from zeros", {normal({2, 2, 8}), weight}, f(false, false)},
+                   {"from a state", {normal({2, 2, 8}), weight, normal({2, 4})}, f(false, false)},
+                   {"reverse", {normal({2, 2, 8}), weight, normal({2, 4})}, f(true, false)},
+                   {"padding", {number, factor, start, padding}, f(false, true)},
+                   {"reverse, padding", {number, factor, start, padding}, f(true, true)},
+                   {"one position", {normal({2, 1, 8}), weight, normal({2, 4})}, f(false, false)}},
       .errors =
           {{"the weight of an rnn",
             [] {

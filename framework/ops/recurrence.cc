@@ -65,21 +65,18 @@ Tensor scan_composed(const Scan& scan, const ScanStep& step) {
   return stack(states, 1);
 }
 
-ScanGradients scan_backward_composed(const Scan& scan, const Tensor& dstates,
+ScanGradients scan_backward_composed(const Scan& scan, const Tensor& dstates, bool needs_first,
                                      const ScanStepBack& step) {
   std::vector<Tensor> dx(static_cast<size_t>(scan.length()));
-  Tensor carried = zeros(scan.first.shape(), scan.first.dtype());  // from the positions after
+  Tensor carried;  // from the positions after
   for (int64_t i = scan.length() - 1; i >= 0; --i) {
     const int64_t t = scan.reverse ? scan.length() - 1 - i : i;
-    const Tensor dstate = at(dstates, t) + carried;
-    auto [dx_t, dbefore] = step(t, dstate);
+    const Tensor dhere = at(dstates, t), dstate = carried.defined() ? dhere + carried : dhere;
     const Tensor padding = scan.padding_at(t);
-    if (padding.defined()) {
-      dx_t = masked_fill(dx_t, padding, 0.0);
-      dbefore = where(padding, dstate, dbefore);
-    }
-    dx[static_cast<size_t>(t)] = dx_t;
-    carried = dbefore;
+    const bool needs_state = i > 0 || needs_first;
+    const auto [dx_t, dbefore] = step(t, dstate, needs_state);
+    dx[static_cast<size_t>(t)] = padding.defined() ? masked_fill(dx_t, padding, 0.0) : dx_t;
+    carried = padding.defined() && needs_state ? where(padding, dstate, dbefore) : dbefore;
   }
   return {stack(dx, 1), carried};
 }

@@ -33,13 +33,14 @@ Tensor scan_composed(const Scan& scan, const ScanStep& step);
 struct ScanGradients {
   Tensor x, first;
 };
-// The walk back: step(t, dstate) gives the gradient of x_t, [B, gates H], and of the state before
-// it, given that of the state after it.
+// The walk back: step(t, dstate, needs_state) gives the gradient of x_t, [B, gates H], and where it
+// is needed that of the state before it, given that of the state after it.
 struct StepGradients {
   Tensor x, state;
 };
-using ScanStepBack = std::function<StepGradients(int64_t t, const Tensor& dstate)>;
-ScanGradients scan_backward_composed(const Scan& scan, const Tensor& dstates,
+using ScanStepBack =
+    std::function<StepGradients(int64_t t, const Tensor& dstate, bool needs_state)>;
+ScanGradients scan_backward_composed(const Scan& scan, const Tensor& dstates, bool needs_first,
                                      const ScanStepBack& step);
 
 // The state [B, T, S] that each position starts from.

@@ -23,12 +23,14 @@ Tensor rnn_composed(const Scan& scan) {
   });
 }
 
-ScanGradients backward_composed(const Scan& scan, const Tensor& h, const Tensor& dh) {
+ScanGradients backward_composed(const Scan& scan, const Tensor& h, const Tensor& dh,
+                                bool needs_first) {
   const Tensor slope = 1.0 - h * h;  // [B, T, H]
-  return scan_backward_composed(scan, dh, [&](int64_t t, const Tensor& dstate) {
-    const Tensor da = reshape(slice(slope, 1, t, 1), dstate.shape().dims()) * dstate;
-    return StepGradients{da, matmul(da, scan.weight)};
-  });
+  return scan_backward_composed(
+      scan, dh, needs_first, [&](int64_t t, const Tensor& dstate, bool needs_state) {
+        const Tensor da = reshape(slice(slope, 1, t, 1), dstate.shape().dims()) * dstate;
+        return StepGradients{da, needs_state ? matmul(da, scan.weight) : Tensor()};
+      });
 }
 
 class Rnn final : public Op {
@@ -44,16 +46,16 @@ class Rnn final : public Op {
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    const Scan scan = {saved.input(0), saved.input(1), saved.input(2), reverse_,
-                       padding_.defined() ? Tensor(padding_) : Tensor()};
     const Tensor h = saved.output();
+    const Scan scan = {h, saved.input(1), saved.input(2), reverse_,  // h for x, which is not read
+                       padding_.defined() ? Tensor(padding_) : Tensor()};
     ScanGradients d;
     if (may_fuse({scan.weight, h, dy})) {
-      Array dx(scan.x.shape(), h.dtype()), dfirst(scan.first.shape(), h.dtype());
+      Array dx(h.shape(), h.dtype()), dfirst(scan.first.shape(), h.dtype());
       kernels::rnn_backward(scan.weight.array(), h.array(), dy.array(), arguments(), dx, dfirst);
       d = {Tensor(dx), Tensor(dfirst)};
     } else {
-      d = backward_composed(scan, h, dy);
+      d = backward_composed(scan, h, dy, saved.needs(2));
     }
     Tensor dweight;
     if (saved.needs(1)) dweight = recurrent_weight_gradient(d.x, states_before(scan, h));
@@ -93,18 +95,16 @@ OpExamples rnn_examples() {
     };
   };
   const auto normal = [](Shape shape) { return ExampleInput{Fill::kNormal, shape}; };
-  const ExampleInput x = normal({2, 3, 2}), weight = normal({2, 2}), first = normal({2, 2}),
-                     padding = {Fill::kMask, {2, 3}};
+  const ExampleInput weight = normal({2, 2}), x = normal({3, 3, 2}), first = normal({3, 2}),
+                     padding = {Fill::kMask, {3, 3}};
   return {
       .op = "rnn",
-      .examples = {{"from zeros", {x, weight}, f(false, false)},
-                   {"from a state", {x, weight, first}, f(false, false)},
-                   {"reverse", {x, weight, first}, f(true, false)},
+      .examples = {{"from zeros", {normal({2, 2, 2}), weight}, f(false, false)},
+                   {"from a state", {normal({2, 3, 2}), weight, normal({2, 2})}, f(false, false)},
+                   {"reverse", {normal({2, 3, 2}), weight, normal({2, 2})}, f(true, false)},
                    {"padding", {x, weight, first, padding}, f(false, true)},
                    {"reverse, padding", {x, weight, first, padding}, f(true, true)},
-                   {"one position of one number",
-                    {normal({3, 1, 1}), normal({1, 1})},
-                    f(false, false)}},
+                   {"one position", {normal({2, 1, 2}), weight, normal({2, 2})}, f(false, false)}},
       .errors =
           {{"a weight of another size",
             [] {
