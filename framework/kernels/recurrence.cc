@@ -207,23 +207,28 @@ void lstm(const Array& x, const Array& weight, const Array& first, const ScanArg
     if (arguments.padding) std::fill_n(kept, gates.size(), T(0));
     scan<T>(weight, first, arguments, states,
             [=](int64_t row, const T* product, const T* before, T* after) {
+              // One function a loop: a compiler makes vectors of no more than that.
               const T* xr = in + row * 4 * hidden;
               T* gate = kept + row * 4 * hidden;
+              for (int64_t g = 0; g < 4; ++g) {
+                const T* of_x = xr + g * hidden;
+                const T* of_h = product + g * padded;
+                T* to = gate + g * hidden;
+                if (g == 2) {
 #pragma omp simd
-              for (int64_t j = 0; j < hidden; ++j) {
-                const auto sum = [=](int64_t g) {
-                  return xr[g * hidden + j] + product[g * padded + j];
-                };
-                const T i = math::sigmoid(sum(0)), f = math::sigmoid(sum(1));
-                const T g = math::tanh(sum(2)), o = math::sigmoid(sum(3));
-                const T c = f * before[hidden + j] + i * g;
-                gate[j] = i;
-                gate[hidden + j] = f;
-                gate[2 * hidden + j] = g;
-                gate[3 * hidden + j] = o;
-                after[j] = o * math::tanh(c);
-                after[hidden + j] = c;
+                  for (int64_t j = 0; j < hidden; ++j) to[j] = math::tanh(of_x[j] + of_h[j]);
+                } else {
+#pragma omp simd
+                  for (int64_t j = 0; j < hidden; ++j) to[j] = math::sigmoid(of_x[j] + of_h[j]);
+                }
               }
+              const T *i = gate, *f = gate + hidden, *g = gate + 2 * hidden, *o = gate + 3 * hidden;
+              const T* c_before = before + hidden;
+              T* c = after + hidden;
+#pragma omp simd
+              for (int64_t j = 0; j < hidden; ++j) c[j] = f[j] * c_before[j] + i[j] * g[j];
+#pragma omp simd
+              for (int64_t j = 0; j < hidden; ++j) after[j] = o[j] * math::tanh(c[j]);
             });
   });
 }
@@ -237,28 +242,33 @@ void lstm_backward(const Array& weight, const Array& first, const Array& states,
     const T* out = states.data<T>();
     const T* kept = gates.data<T>();
     const bool reverse = arguments.reverse;
-    scan_backward<T>(weight, states, dstates, arguments, dx, dfirst,
-                     [=](int64_t b, int64_t step, const T* dh, T* dc, T* dxr) {
-                       const int64_t t = reverse ? length - 1 - step : step;
-                       const int64_t row = b * length + t, earlier = reverse ? row + 1 : row - 1;
-                       const T* c_before =
-                           (step == 0 ? start + b * 2 * hidden : out + earlier * 2 * hidden) +
-                           hidden;
-                       const T* c = out + row * 2 * hidden + hidden;
-                       const T* gate = kept + row * 4 * hidden;
+    scan_backward<T>(
+        weight, states, dstates, arguments, dx, dfirst,
+        [=](int64_t b, int64_t step, const T* dh, T* dc, T* dxr) {
+          const int64_t t = reverse ? length - 1 - step : step;
+          const int64_t row = b * length + t, earlier = reverse ? row + 1 : row - 1;
+          const T* c_before =
+              (step == 0 ? start + b * 2 * hidden : out + earlier * 2 * hidden) + hidden;
+          const T* c = out + row * 2 * hidden + hidden;
+          const T* gate = kept + row * 4 * hidden;
+          const T *i = gate, *f = gate + hidden, *g = gate + 2 * hidden, *o = gate + 3 * hidden;
+          T *di = dxr, *df = dxr + hidden, *dg = dxr + 2 * hidden, *d_o = dxr + 3 * hidden;
+          T* squashed = di;  // tanh(c), until all has been made of it
 #pragma omp simd
-                       for (int64_t j = 0; j < hidden; ++j) {
-                         const T i = gate[j], f = gate[hidden + j];
-                         const T g = gate[2 * hidden + j], o = gate[3 * hidden + j];
-                         const T squashed = math::tanh(c[j]);
-                         const T d = dc[j] + dh[j] * o * (1 - squashed * squashed);  // of c
-                         dxr[j] = d * g * i * (1 - i);
-                         dxr[hidden + j] = d * c_before[j] * f * (1 - f);
-                         dxr[2 * hidden + j] = d * i * (1 - g * g);
-                         dxr[3 * hidden + j] = dh[j] * squashed * o * (1 - o);
-                         dc[j] = d * f;
-                       }
-                     });
+          for (int64_t j = 0; j < hidden; ++j) squashed[j] = math::tanh(c[j]);
+#pragma omp simd
+          for (int64_t j = 0; j < hidden; ++j) {
+            dc[j] += dh[j] * o[j] * (1 - squashed[j] * squashed[j]);
+            d_o[j] = dh[j] * squashed[j] * o[j] * (1 - o[j]);
+          }
+#pragma omp simd
+          for (int64_t j = 0; j < hidden; ++j) {
+            di[j] = dc[j] * g[j] * i[j] * (1 - i[j]);
+            df[j] = dc[j] * c_before[j] * f[j] * (1 - f[j]);
+            dg[j] = dc[j] * i[j] * (1 - g[j] * g[j]);
+            dc[j] *= f[j];
+          }
+        });
   });
 }
 
