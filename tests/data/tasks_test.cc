@@ -407,6 +407,16 @@ the laws changed the uncle , but their history should be just = laws   loss on: 
 the uncle will never be perfect for the nun , but her future should be just = nun   loss on: nun
 the children will never be perfect for the brother , but his history is not certain = brother   loss on: brother
 the sister will never be perfect for the boy , but her future was soon forgotten = sister   loss on: sister
+echo
+44072564407256440725   loss on: 4407256440725
+73989187398918739891   loss on: 7398918739891
+96951939695193969519   loss on: 9695193969519
+56229975622997562299   loss on: 5622997562299
+previous
+jkdqinphl=iq   loss on: q
+phtqcbskf=hp   loss on: p
+eahfmdksg=kd   loss on: d
+onkjbrtgf=no   loss on: o
 )");
 }
 

@@ -101,6 +101,11 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
           " heads has keys of its own part of the input");
     }
   }
+  if (attention.window > 0 &&
+      (model.mixer == MixerKind::kConvolution || model.mixer == MixerKind::kRecurrence)) {
+    add({"attention.window", "model.mixer"}, "\"attention.window\" is ", attention.window,
+        ", and \"model.mixer\" = \"", name_of(model.mixer), "\" has no window");
+  }
   const int64_t d_k =
       attention.heads == Heads::kWide ? model.d_model : model.d_model / model.num_heads;
   if (model.position == Position::kRotary && d_k % 2 != 0) {

@@ -1,5 +1,6 @@
 #include "train/run/experiment.h"
 
+#include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/matmul.h"
 
@@ -16,7 +17,17 @@ std::string precision_note(const TrainOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config) {
-  return make_dataset(config.data, config.seed, form_of(config.model.kind));
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
+      make_dataset(config.data, config.seed, form_of(config.model.kind));
+  if (!dataset.ok()) return dataset.status();
+  const DataShape shape = (*dataset)->shape();
+  const int64_t patch = config.model.patch_size;
+  if (shape.is_image() && (shape.height % patch != 0 || shape.width % patch != 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"model.patch_size\" is ", patch,
+                                                   ", which does not divide images of ",
+                                                   shape.height, " x ", shape.width, " pixels"));
+  }
+  return dataset;
 }
 
 Model make_model(const Config& config, const DataShape& data) {

@@ -15,7 +15,8 @@ DType precision_dtype(const TrainOptions& options);  // of the parameters
 // What should be said about the precision on this machine; "": nothing.
 std::string precision_note(const TrainOptions& options);
 
-// The data of a config, in the form that its model takes.
+// The data of a config, in the form that its model takes; an error as well where the model cannot
+// read images of that size.
 absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config);
 
 // The model of a config, freshly initialized from the config's seed.

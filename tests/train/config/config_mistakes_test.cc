@@ -15,8 +15,8 @@ TEST(ConfigMistakesTest, AnUnknownKeyIsPlacedAndTheNearestIsSuggested) {
             "c.toml:2:3: unknown key \"model.num_head\"; did you mean \"num_heads\"?");
   EXPECT_EQ(mistakes("[optimizer]\nlr = 1"),
             "c.toml:2:1: unknown key \"optimizer.lr\"; did you mean \"learning_rate\"?");
-  EXPECT_EQ(mistakes("[model]\nheads = 4"),
-            "c.toml:2:1: unknown key \"model.heads\"; did you mean \"num_heads\"?");
+  EXPECT_EQ(mistakes("[model]\nlayers = 4"),
+            "c.toml:2:1: unknown key \"model.layers\"; did you mean \"num_layers\"?");
   EXPECT_EQ(mistakes("[model]\nD-Model = 4"),
             "c.toml:2:1: unknown key \"model.D-Model\"; did you mean \"d_model\"?");
   EXPECT_EQ(mistakes("[model]\nzebra = 4"), "c.toml:2:1: unknown key \"model.zebra\"");
@@ -37,7 +37,7 @@ TEST(ConfigMistakesTest, AnUnknownTableIsOneMistake) {
             "c.toml:1:2: unknown table \"modle\"; did you mean [model]?");
   EXPECT_EQ(mistakes("[zebra]\nx = 8"),
             "c.toml:1:2: unknown table \"zebra\"; the tables are \"data\", \"model\", "
-            "\"optimizer\" or \"train\"");
+            "\"attention\", \"optimizer\" or \"train\"");
   EXPECT_EQ(mistakes("model = 3"), "c.toml:1:1: \"model\": expected a table, found an integer");
   EXPECT_EQ(mistakes("[[model]]\nd_model = 3"),
             "c.toml:1:3: \"model\": expected a table, found an array of 1");
@@ -123,7 +123,7 @@ TEST(ConfigMistakesTest, AnUnknownValueIsToldTheKnownOnes) {
             "be \"layer\" or \"rms\"");
   EXPECT_EQ(mistakes("[model]\nposition = \"zebra\""),
             "c.toml:2:12: \"model.position\": unknown value \"zebra\"; it can be \"none\", "
-            "\"sinusoidal\" or \"learned\"");
+            "\"sinusoidal\", \"learned\", \"rotary\", \"alibi\" or \"relative\"");
 }
 
 TEST(ConfigMistakesTest, SettingsThatClashAreReportedAtTheCulprit) {
