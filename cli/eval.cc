@@ -5,6 +5,7 @@
 #include "cli/run.h"
 #include "cli/verbs.h"
 #include "framework/core/utf8.h"
+#include "train/run/attention_share.h"
 #include "train/run/evaluate.h"
 #include "train/run/progress.h"
 
@@ -14,7 +15,37 @@ namespace {
 void add_options(OptionList& options) {
   options.split();
   options.set("Overrides a value of [data]: --set data.validation_length=20");
+  options.text("attention", "TOKEN",
+               "How much of their attention the heads give it when they answer, and the answer");
   options.flag("json", "One JSON object");
+}
+
+// A line for each head.
+absl::Status print_attention(const Model& model, const Dataset& dataset, const std::string& text,
+                             int64_t batch_size) {
+  const Vocabulary& vocabulary = dataset.vocabulary();
+  const absl::StatusOr<std::vector<int64_t>> token = vocabulary.encode(text);
+  if (!token.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--attention: ", token.status().message()));
+  }
+  if (token->size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--attention: one token is needed, not ", token->size()));
+  }
+  const std::vector<AttentionShare> shares =
+      attention_shares(model, dataset, token->front(), batch_size);
+  if (shares.empty()) {
+    return absl::FailedPreconditionError(
+        "--attention: this model has no attention from an answer to its question");
+  }
+  std::string table = absl::StrFormat("  %-36s %4s  %9s  %9s\n", "from the place of the answer",
+                                      "head", "to " + printable(text), "to answer");
+  for (const AttentionShare& share : shares) {
+    absl::StrAppendFormat(&table, "  %-36s %4d  %9s  %9s\n", share.layer, share.head,
+                          format_percent(share.to_token), format_percent(share.to_answer));
+  }
+  print(table);
+  return absl::OkStatus();
 }
 
 absl::Status run(const std::string& name, const GivenOptions& given) {
@@ -34,9 +65,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   if (!model.ok()) return model.status();
 
   const TrainOptions& train = loaded->checkpoint.config.train;
-  const absl::StatusOr<Evaluation> evaluated =
-      evaluate(*model, **dataset, split,
-               train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size);
+  const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
+  const absl::StatusOr<Evaluation> evaluated = evaluate(*model, **dataset, split, batch_size);
   if (!evaluated.ok()) return evaluated.status();
   const Evaluation& e = *evaluated;
   const char* part = split == Split::kValidation ? "val" : "train";
@@ -67,7 +97,9 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
                           format_percent(e.token_accuracy));
   }
   print(text);
-  return absl::OkStatus();
+  const std::string token = given.text("attention");
+  if (token.empty()) return absl::OkStatus();
+  return print_attention(*model, **dataset, token, batch_size);
 }
 
 }  // namespace

@@ -64,6 +64,16 @@ TEST_F(ModelsTest, AClassifierAnswersWithOneToken) {
                "--max-new-tokens: this model answers with at most 1 token");
 }
 
+// Scores of next to nothing: each of the four tokens of a question gets a quarter.
+TEST_F(ModelsTest, EvalTellsWhereTheAnswerLooks) {
+  expect_success(qkv({"train", "tiny.toml", "--set", "attention.scale=1e-12"}));
+  const std::string text = answer({"eval", "runs/tiny", "--attention", "="});
+  EXPECT_THAT(text, HasSubstr("  blocks.0.attention                      0     25.0 %"));
+  EXPECT_THAT(text, HasSubstr("  blocks.0.attention                      1     25.0 %"));
+  EXPECT_EQ(qkv({"eval", "runs/tiny", "--attention", "12"}).errors,
+            "error: --attention: one token is needed, not 2\n");
+}
+
 TEST_F(ModelsTest, PatchesThatDoNotDivideTheImageAreAMistake) {
   write_bytes(folder_ / "images.toml",
               "[data]\ntask = \"shapes\"\nimage_size = 18\n[model]\nkind = \"classifier\"\n");
