@@ -5,7 +5,10 @@
 namespace qkv {
 
 ImageDataset::ImageDataset(Vocabulary classes, int64_t height, int64_t width, uint64_t seed)
-    : Dataset(std::move(classes), DataForm::kClass), height_(height), width_(width), stream_(seed) {}
+    : Dataset(std::move(classes), DataForm::kClass),
+      height_(height),
+      width_(width),
+      stream_(seed) {}
 
 DataShape ImageDataset::shape() const {
   DataShape shape;
