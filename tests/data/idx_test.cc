@@ -27,7 +27,7 @@ TEST(IdxTest, HasTheSizesAndTheNumbersOfTheFile) {
 
 TEST(IdxTest, AFileMayBeGzippedInOnePartOrSeveral) {
   std::string numbers;
-  for (int i = 0; i < 100000; ++i) numbers += static_cast<char>(i * i >> 3);
+  for (int64_t i = 0; i < 100000; ++i) numbers += static_cast<char>(i * i >> 3);
   const std::string file = idx_bytes({100, 25, 40}, numbers);
   for (const std::string& packed :
        {gzipped(file), gzipped(file.substr(0, 10)) + gzipped(file.substr(10))}) {

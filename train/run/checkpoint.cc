@@ -22,12 +22,9 @@ constexpr char kOptimizerPrefix[] = "optimizer.";
 
 // What is kept of a DataShape, beside the vocabulary; of sizes that are 0, nothing.
 constexpr std::pair<const char*, int64_t DataShape::*> kSizes[] = {
-    {"max_length", &DataShape::max_length},
-    {"source_length", &DataShape::source_length},
-    {"classes", &DataShape::classes},
-    {"channels", &DataShape::channels},
-    {"height", &DataShape::height},
-    {"width", &DataShape::width}};
+    {"max_length", &DataShape::max_length}, {"source_length", &DataShape::source_length},
+    {"classes", &DataShape::classes},       {"channels", &DataShape::channels},
+    {"height", &DataShape::height},         {"width", &DataShape::width}};
 
 absl::Status problem(const std::string& path, const std::string& what) {
   return absl::DataLossError(absl::StrCat(path, ": ", what));

@@ -23,7 +23,8 @@ TEST(NamesTest, NothingIsCalledAsNoneIs) {
 }
 
 TEST(NamesTest, TheNamesAreListedInTheOrderOfTheTable) {
-  EXPECT_EQ(names_of<Position>(), (std::vector<std::string>{"none", "sinusoidal", "learned"}));
+  EXPECT_EQ(names_of<Position>(), (std::vector<std::string>{"none", "sinusoidal", "learned",
+                                                            "rotary", "alibi", "relative"}));
 }
 
 TEST(NamesTest, AValueThatIsNoneOfItsEnumerationIsMisuse) {

@@ -116,7 +116,8 @@ TEST(ConfigTextTest, TheHelpIsAConfigOfTheDefaults) {
                 "zero. Is at least 0 and below 1.\n"),
             std::string::npos)
       << config_help();
-  EXPECT_THAT(config_help(), HasSubstr("Is one of: none, sinusoidal, learned, rotary, alibi, relative."));
+  EXPECT_THAT(config_help(),
+              HasSubstr("Is one of: none, sinusoidal, learned, rotary, alibi, relative."));
   EXPECT_THAT(config_help(), HasSubstr("Is at least 1. Read by addition.\n"));
   EXPECT_THAT(config_help(), HasSubstr(" Read by linear and cosine.\n"));
 }
