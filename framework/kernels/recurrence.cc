@@ -5,6 +5,7 @@
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"
 #include "framework/kernels/small_product.h"
+#include "framework/kernels/vector.h"
 #include "framework/kernels/vector_math.h"
 
 // A piece is a few sequences from beginning to end, so that no thread waits for another, and the
