@@ -41,10 +41,10 @@ Batch ImageDataset::training_batch(int64_t index, int64_t batch_size) const {
   return make_batch(everything ? size : batch_size, [&](int64_t row, std::span<float> pixels) {
     const auto number = static_cast<uint64_t>(row);
     RandomStream choice = stream.derive(number);
-    return training_image(everything ? number
-                          : size > 0 ? choice.below(static_cast<uint64_t>(size))
-                                     : choice.bits(),
-                          pixels);
+    const uint64_t image = everything ? number
+                           : size > 0 ? choice.below(static_cast<uint64_t>(size))
+                                      : choice.bits();
+    return training_image(image, choice, pixels);
   });
 }
 

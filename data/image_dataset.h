@@ -25,8 +25,10 @@ class ImageDataset : public Dataset {
   ImageDataset(Vocabulary classes, int64_t height, int64_t width, uint64_t seed);
 
   // Writes the pixels of an image, row by row, and returns its class. Images of training have the
-  // numbers 0 … training_size() - 1, or where they are drawn at random, any.
-  virtual int64_t training_image(uint64_t number, std::span<float> pixels) const = 0;
+  // numbers 0 … training_size() - 1, or where they are drawn at random, any; how one is changed
+  // from batch to batch, if it is, comes from `change`.
+  virtual int64_t training_image(uint64_t number, RandomStream& change,
+                                 std::span<float> pixels) const = 0;
   virtual int64_t validation_image(int64_t index, std::span<float> pixels) const = 0;
 
   int64_t height() const { return height_; }

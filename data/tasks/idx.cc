@@ -38,14 +38,32 @@ struct LabelledImages {
   }
 };
 
+// The image moved right and down, with black where it came from.
+void move(int64_t right, int64_t down, int64_t height, int64_t width, std::span<float> pixels) {
+  const std::vector<float> before(pixels.begin(), pixels.end());
+  std::ranges::fill(pixels, 0.0F);
+  const int64_t first = std::max<int64_t>(right, 0), end = width + std::min<int64_t>(right, 0);
+  if (first >= end) return;
+  for (int64_t y = std::max<int64_t>(down, 0); y < height + std::min<int64_t>(down, 0); ++y) {
+    std::copy_n(before.begin() + (y - down) * width + first - right, end - first,
+                pixels.begin() + y * width + first);
+  }
+}
+
+void mirror(int64_t width, std::span<float> pixels) {
+  for (auto row = pixels.begin(); row != pixels.end(); row += width) std::reverse(row, row + width);
+}
+
 class IdxDataset final : public ImageDataset {
  public:
   IdxDataset(Vocabulary classes, LabelledImages training, LabelledImages validation,
-             int64_t validation_size, uint64_t seed)
+             int64_t validation_size, const DataOptions& options, uint64_t seed)
       : ImageDataset(std::move(classes), training.images.sizes[1], training.images.sizes[2], seed),
         training_(std::move(training)),
         validation_(std::move(validation)),
-        validation_size_(validation_size) {
+        validation_size_(validation_size),
+        shift_(options.shift),
+        mirrors_(options.mirror) {
     std::string hashes;
     for (const LabelledImages* part : {&training_, &validation_}) {
       absl::StrAppend(&hashes, fingerprint_of(part->images.bytes),
@@ -59,8 +77,18 @@ class IdxDataset final : public ImageDataset {
   std::string fingerprint() const override { return fingerprint_; }
 
  protected:
-  int64_t training_image(uint64_t number, std::span<float> pixels) const override {
-    return training_.copy(static_cast<int64_t>(number), pixels);
+  int64_t training_image(uint64_t number, RandomStream& change,
+                         std::span<float> pixels) const override {
+    const int64_t label = training_.copy(static_cast<int64_t>(number), pixels);
+    if (mirrors_ && change.below(2) == 1) mirror(width(), pixels);
+    if (shift_ > 0) {
+      const auto any_shift = [&] {
+        return static_cast<int64_t>(change.below(2 * static_cast<uint64_t>(shift_) + 1)) - shift_;
+      };
+      const int64_t right = any_shift();
+      move(right, any_shift(), height(), width(), pixels);
+    }
+    return label;
   }
   int64_t validation_image(int64_t index, std::span<float> pixels) const override {
     return validation_.copy(index, pixels);
@@ -69,6 +97,8 @@ class IdxDataset final : public ImageDataset {
  private:
   LabelledImages training_, validation_;
   int64_t validation_size_;
+  int64_t shift_;
+  bool mirrors_;
   std::string fingerprint_;
 };
 
@@ -151,7 +181,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
   if (!vocabulary.ok()) return vocabulary.status();
   const int64_t validation_size = std::min(validation->size(), options.validation_examples);
   return std::make_unique<IdxDataset>(*std::move(vocabulary), *std::move(training),
-                                      *std::move(validation), validation_size, seed);
+                                      *std::move(validation), validation_size, options, seed);
 }
 
 void check(const DataOptions& options, OptionChecker& check) {
@@ -160,6 +190,7 @@ void check(const DataOptions& options, OptionChecker& check) {
               "is missing: the task \"idx\" reads a folder of images and labels; give one with "
               "--set data.path=FOLDER");
   }
+  check.range("shift", options.shift, 0, kLargestSide);
   check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
   const std::vector<std::string> names = names_of_classes(options);
   if (names.empty()) return;
@@ -176,10 +207,12 @@ void check(const DataOptions& options, OptionChecker& check) {
 // The images of MNIST, or any in its files: the folder data.path has train-images-idx3-ubyte and
 // train-labels-idx1-ubyte, from which training draws, and t10k-images-idx3-ubyte and
 // t10k-labels-idx1-ubyte, of which validation takes the first; each may be gzipped, with .gz at the
-// end of its name. An error when a file cannot be used or does not fit the others.
+// end of its name. Each time an image of training is drawn it is moved by up to data.shift pixels
+// in each direction, and with data.mirror half of the time mirrored. An error when a file cannot be
+// used or does not fit the others.
 TaskKind idx_task() {
   return {.name = "idx",
-          .keys = {"path", "class_names", "validation_examples"},
+          .keys = {"path", "class_names", "shift", "mirror", "validation_examples"},
           .check = check,
           .make = make,
           .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },

@@ -69,7 +69,8 @@ class ShapesDataset final : public ImageDataset {
   int64_t validation_size() const override { return options_.validation_examples; }
 
  protected:
-  int64_t training_image(uint64_t number, std::span<float> pixels) const override {
+  int64_t training_image(uint64_t number, RandomStream& /*change*/,
+                         std::span<float> pixels) const override {
     return draw(Split::kTraining, stream_.derive("training shapes").derive(number), pixels);
   }
 

@@ -20,7 +20,6 @@ TaskKind parity_task();
 TaskKind associative_recall_task();
 TaskKind induction_task();
 TaskKind echo_task();
-TaskKind previous_task();
 TaskKind dates_task();
 TaskKind preference_task();
 TaskKind reference_task();
@@ -39,7 +38,6 @@ inline constexpr TaskKind (*kTasks[])() = {copy_task,
                                            associative_recall_task,
                                            induction_task,
                                            echo_task,
-                                           previous_task,
                                            dates_task,
                                            preference_task,
                                            reference_task,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <png.h>
 
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -70,6 +71,51 @@ TEST_F(IdxDataTest, TrainingDrawsFromAllImages) {
     for (const int64_t row : {0, 1}) seen.insert(pixels_of(batch, row));
   }
   EXPECT_EQ(seen.size(), 4u);
+}
+
+// One image of 3 x 3 pixels, 1 … 9, in batches of one: every change of it that comes up.
+std::set<std::vector<double>> changed_images(DataOptions options, const std::string& folder) {
+  std::string pixels;
+  for (int i = 1; i <= 9; ++i) pixels += static_cast<char>(i);
+  for (const std::string part : {"train", "t10k"}) {
+    write_bytes(absl::StrCat(folder, "/", part, "-images-idx3-ubyte"),
+                idx_bytes({2, 3, 3}, pixels + pixels));
+    write_bytes(absl::StrCat(folder, "/", part, "-labels-idx1-ubyte"),
+                idx_bytes({2}, std::string("\x00\x01", 2)));
+  }
+  const auto dataset = dataset_of(options);
+  const auto of = [](const Batch& batch) {
+    std::vector<double> numbers;
+    for (const double x : pixels_of(batch, 0)) numbers.push_back(std::round(255 * x));
+    return numbers;
+  };
+  EXPECT_EQ(of(dataset->validation_batch(0, 1)),
+            (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));  // is never changed
+  std::set<std::vector<double>> seen;
+  for (int64_t index = 0; index < 200; ++index) seen.insert(of(dataset->training_batch(index, 1)));
+  return seen;
+}
+
+TEST_F(IdxDataTest, ImagesOfTrainingAreMovedInEveryDirection) {
+  options_.shift = 1;
+  const auto seen = changed_images(options_, folder_.path());
+  EXPECT_EQ(seen.size(), 9u);
+  EXPECT_TRUE(seen.contains({1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_TRUE(seen.contains({0, 0, 0, 0, 1, 2, 0, 4, 5}));
+  EXPECT_TRUE(seen.contains({5, 6, 0, 8, 9, 0, 0, 0, 0}));
+  EXPECT_TRUE(seen.contains({0, 4, 5, 0, 7, 8, 0, 0, 0}));
+}
+
+TEST_F(IdxDataTest, AnImageMovedOutOfSightIsBlack) {
+  options_.shift = 4;
+  EXPECT_TRUE(changed_images(options_, folder_.path()).contains(std::vector<double>(9, 0)));
+}
+
+TEST_F(IdxDataTest, HalfOfTheImagesOfTrainingAreMirrored) {
+  options_.mirror = true;
+  EXPECT_EQ(
+      changed_images(options_, folder_.path()),
+      (std::set<std::vector<double>>{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 2, 1, 6, 5, 4, 9, 8, 7}}));
 }
 
 TEST_F(IdxDataTest, AnyOfTheFilesMayBeGzipped) {

@@ -180,18 +180,29 @@ std::vector<Case> cases() {
   echo.options.distance = 7;
   echo.answer_begins = [](const Words&) { return size_t{7}; };
   echo.answer = [](const Words& words) {
-    Words all = words;
-    while (all.size() < 20) all.push_back(all[all.size() - 7]);
-    return Words(all.begin() + 7, all.end());
+    Words row = words;
+    while (row.size() < 20) row.push_back(row[row.size() - 7]);
+    return Words(row.begin() + 7, row.end());
   };
 
-  Case& previous = add("previous");
-  previous.options.alphabet = 20;
-  previous.options.length = 9;
-  previous.answer_begins = [](const Words& words) { return place_of(words, "=") + 2; };
-  previous.answer = [](const Words& words) {
-    return Words{words[place_of(words, words.back()) - 1]};
+  Case sparse_echo = echo;
+  sparse_echo.name = "sparse_echo";
+  sparse_echo.options.symbols = 3;
+  all.push_back(sparse_echo);
+
+  Case growing_echo = sparse_echo;
+  growing_echo.name = "growing_echo";
+  growing_echo.options.growth = 2;
+  growing_echo.answer_begins = [](const Words&) { return size_t{3}; };
+  growing_echo.answer = [](const Words& words) {
+    const Words symbols(words.begin(), words.begin() + 3), two(2, "."), four(4, ".");
+    Words row;
+    for (const Words& part : {symbols, two, symbols, four, symbols, Words(2, ".")}) {
+      row.insert(row.end(), part.begin(), part.end());
+    }
+    return row;
   };
+  all.push_back(growing_echo);
   return all;
 }
 
@@ -412,11 +423,11 @@ echo
 73989187398918739891   loss on: 7398918739891
 96951939695193969519   loss on: 9695193969519
 56229975622997562299   loss on: 5622997562299
-previous
-jkdqinphl=iq   loss on: q
-phtqcbskf=hp   loss on: p
-eahfmdksg=kd   loss on: d
-onkjbrtgf=no   loss on: o
+sparse_echo
+440....440....440...   loss on: 440....440...
+739....739....739...   loss on: 739....739...
+654....654....654...   loss on: 654....654...
+241....241....241...   loss on: 241....241...
 )");
 }
 

@@ -77,9 +77,16 @@ void add_data_fields(FieldList& list, DataOptions& data) {
   list.add("modulus", &data.modulus, 2, kInfinity, "What a sum is taken modulo of.");
   list.add("distance", &data.distance, 1, kInfinity,
            "How far before a symbol the one stands that it repeats.");
+  list.add("symbols", &data.symbols, 0, kInfinity,
+           "How many of the symbols that are repeated are not blank; 0: all.");
+  list.add("growth", &data.growth, 0, kInfinity,
+           "By how much the distance grows at each repetition, from `symbols` on; 0: it does not.");
   list.add("pairs", &data.pairs, 1, kInfinity, "Pairs of a key and a value.");
   list.add("image_size", &data.image_size, 1, kInfinity,
            "The height and the width of an image that is drawn, in pixels.");
+  list.add("shift", &data.shift, 0, kInfinity,
+           "By how many pixels an image is moved in training, at most, in each direction.");
+  list.add("mirror", &data.mirror, "Whether half of the images are mirrored in training.");
   Field& fraction = list.add("train_fraction", &data.train_fraction,
                              "The share of all examples that training may see.");
   fraction.low = 0;

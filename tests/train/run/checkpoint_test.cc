@@ -19,7 +19,9 @@ Config small() {
   Config config;
   config.data.alphabet = 4;
   config.data.length = 3;
-  config.model = {.num_layers = 1, .d_model = 4, .num_heads = 1, .d_ff = 4, .bias = false};
+  config.model.num_layers = config.model.num_heads = 1;
+  config.model.d_model = config.model.d_ff = 4;
+  config.model.bias = false;
   config.model.position = Position::kNone;
   config.optimizer.kind = OptimizerKind::kSgd;
   return config;

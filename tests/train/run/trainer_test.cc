@@ -22,7 +22,10 @@ Config tiny() {
   config.data.task = "reverse";
   config.data.alphabet = 4;
   config.data.length = 3;
-  config.model = {.num_layers = 1, .d_model = 16, .num_heads = 2, .d_ff = 32};
+  config.model.num_layers = 1;
+  config.model.d_model = 16;
+  config.model.num_heads = 2;
+  config.model.d_ff = 32;
   config.optimizer.learning_rate = 1e-2;
   config.train.steps = 60;
   config.train.batch_size = 16;
