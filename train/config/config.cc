@@ -62,6 +62,7 @@ class Loader {
   void read_override(size_t number, const std::string& text);
   void apply(const Field& field, const toml::node& node, const Place& place);
   void drop_unread_keys();
+  bool was_read_before_overrides(const Field& field) const;
   void find_clashes_in_result();
   bool is_meant(const std::string& key) const;
 
@@ -80,6 +81,7 @@ class Loader {
   std::map<std::string, Said> said_;  // by key: what was set
   std::set<std::string> wrong_;       // the keys with a mistake in their value
   std::vector<Mistake> mistakes_;
+  std::set<std::string> read_in_file_;  // the keys that are read where nothing is overridden
   bool defaults_are_meant_ = true;  // false: what the user set has not all been understood
 };
 
@@ -167,6 +169,9 @@ void Loader::read_table(const std::string& table_name, const toml::table& table)
 }
 
 void Loader::read_overrides(const std::vector<std::string>& overrides) {
+  for (const Field& field : config_fields(result_.config)) {
+    if (field.is_read) read_in_file_.insert(field.key());
+  }
   for (size_t i = 0; i < overrides.size(); ++i) read_override(i + 1, overrides[i]);
 }
 
@@ -228,8 +233,16 @@ bool Loader::is_meant(const std::string& key) const {
   return wrong_.count(key) == 0 && (said_.count(key) != 0 || defaults_are_meant_);
 }
 
+// Whether it stands in the file and is read there: what is overridden may choose another task or
+// another mixer than the file is made for.
+bool Loader::was_read_before_overrides(const Field& field) const {
+  const auto said = said_.find(field.key());
+  return said != said_.end() && said->second.key.override_number == 0 &&
+         read_in_file_.contains(field.key());
+}
+
 // A value that nothing reads goes back to its default. It is a mistake, unless it was that all
-// along: the config.toml of an older run lists every key.
+// along (the config.toml of an older run lists every key), or is one in the file alone.
 void Loader::drop_unread_keys() {
   Config defaults;
   const std::vector<Field> default_fields = config_fields(defaults);
@@ -239,6 +252,10 @@ void Loader::drop_unread_keys() {
     if (field.is_read || !is_meant(field.decided_by)) continue;
     if (field.to_string() == default_fields[i].to_string()) continue;
     field.copy_value(default_fields[i]);
+    if (was_read_before_overrides(field)) {
+      result_.origins.erase(field.key());
+      continue;
+    }
     const Place& place = said_[field.key()].key;
     if (author_ == Author::kQkv && place.override_number == 0) continue;
     const auto decides = [&](const Field& other) { return other.key() == field.decided_by; };

@@ -73,9 +73,16 @@ TEST(ReadersTest, WithoutHeadsNothingHasToBeDividedAmongThem) {
   EXPECT_EQ(mistakes("[model]\nmixer = \"recurrence\"\nd_model = 6\ncell = \"rnn\""), "");
 }
 
-TEST(ReadersTest, TheKeyIsToBlameAlsoWhereAnOverrideChoseWhoReads) {
-  EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\ndigits = 5", {"data.task=copy"}),
-            "c.toml:3:1: \"data.digits\" is read by addition, not by copy");
+// A file is made for one task or mixer, and --set may choose another; but what is wrong in the file
+// itself, or with --set, is said.
+TEST(ReadersTest, AnOverrideMayChooseAnotherReaderThanTheFileIsFor) {
+  const std::string file = "[data]\ntask = \"addition\"\ndigits = 5\n";
+  EXPECT_EQ(mistakes(file, {"data.task=copy"}), "");
+  EXPECT_EQ(parsed(file, {"data.task=copy"}).data.digits, DataOptions().digits);
+  EXPECT_EQ(mistakes("[data]\ndigits = 5\n", {"data.task=copy"}),
+            "c.toml:2:1: \"data.digits\" is read by addition, not by copy");
+  EXPECT_EQ(mistakes(file, {"data.task=copy", "data.digits=5"}),
+            "--set data.digits=5: \"data.digits\" is read by addition, not by copy");
   EXPECT_EQ(mistakes("", {"data.digits=5"}),
             "--set data.digits=5: \"data.digits\" is read by addition, not by reverse");
 }
