@@ -57,15 +57,15 @@ TEST_F(ModelsTest, AnEncoderDecoderThatIsTrainedAgainHasTheSameBits) {
 
 TEST_F(ModelsTest, AClassifierAnswersWithOneToken) {
   const std::string config = absl::StrReplaceAll(
-      kConfig, {{"task = \"reverse\"", "task = \"associative_recall\"\npairs = 1"},
+      kConfig, {{"task = \"reverse\"", "task = \"associative_recall\"\npairs = 2"},
                 {"length = 3\n", ""},
                 {"[model]\n", "[model]\nkind = \"classifier\"\n"}});
   write_bytes(folder_ / "class.toml", config);
   expect_success(qkv({"train", "class.toml", "--out", "runs/class"}));
-  const std::string text = answer({"generate", "runs/class", "--prompt", "aB=a"});
-  EXPECT_EQ(text.substr(0, 4), "aB=a");
-  EXPECT_EQ(text.size(), 6u) << text;
-  expect_error(qkv({"generate", "runs/class", "--prompt", "aB=a", "--max-new-tokens", "2"}), 2,
+  const std::string text = answer({"generate", "runs/class", "--prompt", "aBbC=a"});
+  EXPECT_EQ(text.substr(0, 6), "aBbC=a");
+  EXPECT_EQ(text.size(), 8u) << text;
+  expect_error(qkv({"generate", "runs/class", "--prompt", "aBbC=a", "--max-new-tokens", "2"}), 2,
                "--max-new-tokens: this model answers with at most 1 token");
 }
 
