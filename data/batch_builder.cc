@@ -17,7 +17,8 @@ BatchBuilder::BatchBuilder(int64_t rows, int64_t length, int64_t padding) {
   std::fill_n(targets_.mutable_data<int64_t>(), rows * length, kIgnoredTarget);
 }
 
-void BatchBuilder::set_row(int64_t row, std::span<const int64_t> sequence, int64_t first_target) {
+void BatchBuilder::set_row(int64_t row, std::span<const int64_t> sequence, int64_t first_target,
+                           std::span<const size_t> earlier) {
   const int64_t length = inputs_.shape()[1];
   const auto tokens = static_cast<int64_t>(sequence.size());
   if (row < 0 || row >= inputs_.shape()[0] || tokens < 2 || tokens > length + 1) {
@@ -26,8 +27,9 @@ void BatchBuilder::set_row(int64_t row, std::span<const int64_t> sequence, int64
   }
   std::copy(sequence.begin(), sequence.end() - 1, inputs_.mutable_data<int64_t>() + row * length);
   const int64_t first = std::max<int64_t>(first_target, 1);
-  std::copy(sequence.begin() + first, sequence.end(),
-            targets_.mutable_data<int64_t>() + row * length + first - 1);
+  int64_t* targets = targets_.mutable_data<int64_t>() + row * length;
+  std::copy(sequence.begin() + first, sequence.end(), targets + first - 1);
+  for (const size_t place : earlier) targets[place - 1] = sequence[place];
 }
 
 void check_validation_range(int64_t first, int64_t count, int64_t size) {

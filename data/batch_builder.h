@@ -15,9 +15,10 @@ class BatchBuilder {
   BatchBuilder(int64_t rows, int64_t length, int64_t padding);
 
   // inputs = sequence[:-1], targets = sequence[1:]; of these, the ones before
-  // sequence[first_target] are ignored. Throws Error on a sequence of less than two tokens or one
-  // longer than a row.
-  void set_row(int64_t row, std::span<const int64_t> sequence, int64_t first_target);
+  // sequence[first_target] are ignored, but for those in `earlier`. Throws Error on a sequence of
+  // less than two tokens or one longer than a row.
+  void set_row(int64_t row, std::span<const int64_t> sequence, int64_t first_target,
+               std::span<const size_t> earlier = {});
 
   Batch batch() const { return {{inputs_}, targets_}; }
 

@@ -32,6 +32,8 @@ struct Batch {
 struct Example {
   std::vector<int64_t> prompt;  // what is asked: never empty, but of images
   std::vector<int64_t> answer;  // what should follow: never empty
+  // Places in the prompt where a model that reads it as a sequence is asked for the token, too.
+  std::vector<size_t> asked_in_prompt = {};
 };
 
 // A source of examples in two parts that share none: one to learn from, one to be judged by.

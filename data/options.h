@@ -18,9 +18,7 @@ struct DataOptions {
   int64_t validation_length = 0;       // 0: as in training
   int64_t digits = 3;                  // of each number
   int64_t modulus = 97;                // what a sum is taken modulo of
-  int64_t distance = 8;                // between a symbol and the one that it repeats
-  int64_t symbols = 0;                 // of those repeated ones that are not blank; 0: all
-  int64_t growth = 0;                  // of the distance, from `symbols` on; 0: none
+  int64_t distance = 8;                // between a symbol and where it is needed
   int64_t pairs = 8;                   // of a key and a value
   int64_t image_size = 16;             // the height and the width of an image that is drawn
   int64_t shift = 0;                   // pixels by which an image of training is moved, at most

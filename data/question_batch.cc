@@ -39,7 +39,7 @@ Batch sequences(const std::vector<Example>& examples, const QuestionLengths& lon
   for (const Example& example : examples) {
     std::vector<int64_t> sequence = example.prompt;
     sequence.insert(sequence.end(), example.answer.begin(), example.answer.end());
-    builder.set_row(row++, sequence, std::ssize(example.prompt));
+    builder.set_row(row++, sequence, std::ssize(example.prompt), example.asked_in_prompt);
   }
   return builder.batch();
 }

@@ -10,7 +10,9 @@
 
 namespace qkv {
 
-std::vector<std::string> Decoder::keys() { return transformer_keys({"tie_embeddings"}); }
+std::vector<std::string> Decoder::keys() {
+  return transformer_keys({"tie_embeddings", "attention.causal"});
+}
 
 Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)
     : data_(data),

@@ -8,7 +8,9 @@
 
 namespace qkv {
 
-std::vector<std::string> EncoderDecoder::keys() { return transformer_keys({"tie_embeddings"}); }
+std::vector<std::string> EncoderDecoder::keys() {
+  return transformer_keys({"tie_embeddings", "attention.causal"});
+}
 
 EncoderDecoder::EncoderDecoder(const ModelOptions& o, const DataShape& data, Initializer init)
     : data_(data),

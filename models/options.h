@@ -39,7 +39,7 @@ struct ModelOptions {
   Pool pool = Pool::kClassToken;
   int64_t patch_size = 4;  // pixels of an image's patch, each way
   bool bias = true;        // in linear layers and layer norms
-  AttentionChoices attention;
+  AttentionChoices attention = {};
 };
 
 // Whether a model has no table of positions that ends.

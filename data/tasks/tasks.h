@@ -20,6 +20,7 @@ TaskKind parity_task();
 TaskKind associative_recall_task();
 TaskKind induction_task();
 TaskKind echo_task();
+TaskKind hold_task();
 TaskKind dates_task();
 TaskKind preference_task();
 TaskKind reference_task();
@@ -38,6 +39,7 @@ inline constexpr TaskKind (*kTasks[])() = {copy_task,
                                            associative_recall_task,
                                            induction_task,
                                            echo_task,
+                                           hold_task,
                                            dates_task,
                                            preference_task,
                                            reference_task,

@@ -26,9 +26,9 @@ struct MultiHeadAttention {
   // K, which divides H: so many heads of queries share one of keys and values. 0: H of them.
   // Shazeer, "Fast transformer decoding", 2019 (K = 1); Ainslie et al., "GQA", 2023.
   int64_t num_key_value_heads = 0;
-  bool scale_scores = true;     // divide by sqrt(D)
-  std::optional<double> scale;  // or multiply by this
-  Child<"position", AttentionPosition> position;
+  bool scale_scores = true;          // divide by sqrt(D)
+  std::optional<double> scale = {};  // or multiply by this
+  Child<"position", AttentionPosition> position = {};
   Dropout weight_dropout;  // of the attention weights
   Dropout output_dropout;
 

@@ -13,7 +13,7 @@ inline constexpr Named<MixerKind> kNames<MixerKind>[] = {
     {"attention",
      MixerKind::kAttention,
      {"num_heads", "scale_scores", "attention.projections", "attention.heads",
-      "attention.num_key_value_heads", "attention.window", "attention.causal", "attention.scale"}},
+      "attention.num_key_value_heads", "attention.window", "attention.scale"}},
     {"convolution", MixerKind::kConvolution, {"kernel", "depthwise"}},
     {"recurrence", MixerKind::kRecurrence, {"cell"}},
     {"learned", MixerKind::kLearned},

@@ -76,11 +76,7 @@ void add_data_fields(FieldList& list, DataOptions& data) {
   list.add("digits", &data.digits, 1, kInfinity, "Digits of each number.");
   list.add("modulus", &data.modulus, 2, kInfinity, "What a sum is taken modulo of.");
   list.add("distance", &data.distance, 1, kInfinity,
-           "How far before a symbol the one stands that it repeats.");
-  list.add("symbols", &data.symbols, 0, kInfinity,
-           "How many of the symbols that are repeated are not blank; 0: all.");
-  list.add("growth", &data.growth, 0, kInfinity,
-           "By how much the distance grows at each repetition, from `symbols` on; 0: it does not.");
+           "How far before a symbol the one stands that it repeats; of hold, at most.");
   list.add("pairs", &data.pairs, 1, kInfinity, "Pairs of a key and a value.");
   list.add("image_size", &data.image_size, 1, kInfinity,
            "The height and the width of an image that is drawn, in pixels.");

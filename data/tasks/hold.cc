@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <utility>
+
+#include "data/tasks/symbols.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+Task make(const DataOptions& options) {
+  Task task;
+  task.token_texts = symbol_texts(options.alphabet);
+  const int64_t blank = std::ssize(task.token_texts), asks = blank + 1;
+  task.token_texts.insert(task.token_texts.end(), {".", "="});
+  task.training =
+      task.validation = {.prompt = options.length - 1, .answer = 1, .both = options.length};
+  task.draw = [options, blank, asks](Split split, Choices& choices) {
+    // From the end to the beginning, as many as there is room for, and blanks before them.
+    const int64_t farthest = options.distance;
+    std::vector<int64_t> distances;
+    int64_t room = options.length;
+    while (true) {
+      const int64_t d = split == Split::kTraining ? choices.between(1, farthest) : farthest;
+      if (d + 2 > room) break;
+      distances.push_back(d);
+      room -= d + 2;
+    }
+    if (distances.empty()) distances.push_back(std::exchange(room, 0) - 2);
+    Example example{.prompt = Tokens(static_cast<size_t>(room), blank), .answer = {}};
+    for (const int64_t d : distances) {
+      const int64_t symbol = choices.below(options.alphabet);
+      example.prompt.push_back(symbol);
+      example.prompt.insert(example.prompt.end(), static_cast<size_t>(d - 1), blank);
+      example.prompt.push_back(asks);
+      example.asked_in_prompt.push_back(example.prompt.size());
+      example.prompt.push_back(symbol);
+    }
+    example.answer = {example.prompt.back()};
+    example.prompt.pop_back();
+    example.asked_in_prompt.pop_back();
+    return example;
+  };
+  return task;
+}
+
+void check(const DataOptions& options, OptionChecker& check) {
+  check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
+  check.range("length", options.length, 3, kMaxLength);
+  check.range("distance", options.distance, 1, std::max<int64_t>(1, options.length - 2));
+}
+
+}  // namespace
+
+// ..7....=73.=3: symbols, each to be remembered until the next =, 1 … `distance` tokens later, over
+// blanks; then it stands there. A question of validation asks always `distance` tokens later. A
+// sequence asks many times, and its answer is the last.
+TaskKind hold_task() {
+  TaskKind kind = question_task(
+      {.name = "hold", .keys = {"alphabet", "length", "distance"}, .check = check, .make = make});
+  kind.forms = {DataForm::kSequence};
+  return kind;
+}
+
+}  // namespace qkv
