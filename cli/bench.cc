@@ -31,8 +31,8 @@ struct BenchOptions {
 
 void add_options(OptionList& options) {
   options.set();
-  options.text("shape", "NAME", "Instead of a CONFIG: toy, small or mini");
-  options.flag("suite", "Instead: every shape in f32 and bf16, long contexts, generation");
+  options.text("shape", "NAME", "Instead of a CONFIG: toy, small, mini, seq2seq or vit");
+  options.flag("suite", "Instead: every shape in f32 and bf16, long contexts, windows, generation");
   options.text("precision", "TYPE", "As --set train.precision");
   options.integer("steps", "N", "How many to measure; by default 60");
   options.flag("json", "One JSON object");
@@ -53,16 +53,17 @@ absl::StatusOr<Workload> workload_of_shape(const std::string& name,
     names.push_back(shape.name);
     if (shape.name != name) continue;
     for (const std::string& text : overrides) {
-      if (!text.starts_with("data.")) continue;
+      if (!text.starts_with("data.") && !text.starts_with("model.kind")) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("--set ", text, ": the data of a shape are random tokens"));
+          absl::StrCat("--set ", text, ": a shape has its kind of model, and its data are random"));
     }
     absl::StatusOr<LoadedConfig> loaded =
         parse_config(to_toml(config_of(shape)), absl::StrCat("--shape ", name), overrides);
     if (!loaded.ok()) return loaded.status();
-    return Workload{.config = loaded->config,
-                    .description = shape.describe(),
-                    .dataset = random_tokens(shape.length, loaded->config.seed)};
+    std::unique_ptr<Dataset> dataset = random_data(shape, loaded->config.seed);
+    if (absl::Status s = check_patches(loaded->config.model, dataset->shape()); !s.ok()) return s;
+    return Workload{
+        .config = loaded->config, .description = shape.describe(), .dataset = std::move(dataset)};
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--shape: there is no \"", name, "\"; there are ", quoted_list(names)));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/cli/process.h"
@@ -50,6 +51,35 @@ TEST(BenchTest, TheFloorHasEveryProductOfTheStep) {
   EXPECT_NEAR(double(row["floor_gflops"]) * double(row["floor_ms"]) * 1e6, flops, 1);
 }
 
+// Of the linear maps there are four in attention, and two of d_ff, in each block; the decoder's
+// have four more, two of which read the source.
+TEST(BenchTest, TheFloorOfAnEncoderDecoderHasEveryProductOfTheStep) {
+  const ProcessResult result = qkv_bench({"--shape", "seq2seq", "--steps", "1", "--json"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output);
+  const double b = 64, s = 17, t = 16, c = 64, f = 256, v = 65, layers = 2;
+  const double encoder = s * (4 * c * c + 2 * c * f + 2 * s * c);
+  const double decoder = t * (4 * c * c + 2 * c * f + 2 * t * c);
+  const double cross = (2 * t + 2 * s) * c * c + 2 * t * s * c;
+  const double flops = 3 * 2 * b * (layers * (encoder + decoder + cross) + t * c * v);
+  EXPECT_NEAR(double(row["gflops"]) * double(row["ms_per_step"]) * 1e6, flops, 1);
+  EXPECT_NEAR(double(row["tokens_per_second"]), b * (s + t) / double(row["ms_per_step"]) * 1e3,
+              1e-6);
+}
+
+// 49 patches of 16 pixels, which are no parameters, so that backward has two products of the first
+// map and three of every other; and a class token.
+TEST(BenchTest, TheFloorOfAVisionTransformerHasEveryProductOfTheStep) {
+  const ProcessResult result = qkv_bench({"--shape", "vit", "--steps", "1", "--json"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output);
+  const double b = 64, n = 49, p = 16, t = 50, c = 64, f = 128, classes = 10, layers = 4;
+  const double blocks = layers * t * (4 * c * c + 2 * c * f + 2 * t * c);
+  const double flops = 2 * b * (3 * blocks + 2 * n * p * c + 3 * c * classes);
+  EXPECT_NEAR(double(row["gflops"]) * double(row["ms_per_step"]) * 1e6, flops, 1);
+  EXPECT_NEAR(double(row["tokens_per_second"]), b / double(row["ms_per_step"]) * 1e3, 1e-6);
+}
+
 TEST(BenchTest, TheProfileHasForwardBackwardAndTheRestTheCostliestFirst) {
   const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "2", "--json"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
@@ -80,12 +110,14 @@ TEST(BenchTest, MeasuresInAnyPrecisionThatTrains) {
 }
 
 TEST(BenchTest, MeasuresHowFastAModelWrites) {
-  const ProcessResult result = qkv_bench({"--shape", "toy", "--generation", "--json"});
-  ASSERT_EQ(result.exit_status, 0) << result.errors;
-  const auto row = nlohmann::json::parse(result.output);
-  EXPECT_EQ(row["length"], 32);
-  EXPECT_GT(double(row["tokens_per_second"]), 0);
-  EXPECT_GT(double(row["tokens_per_second_without_cache"]), 0);
+  for (const auto& [shape, length] : {std::pair("toy", 32), std::pair("seq2seq", 16)}) {
+    const ProcessResult result = qkv_bench({"--shape", shape, "--generation", "--json"});
+    ASSERT_EQ(result.exit_status, 0) << result.errors;
+    const auto row = nlohmann::json::parse(result.output);
+    EXPECT_EQ(row["length"], length);
+    EXPECT_GT(double(row["tokens_per_second"]), 0);
+    EXPECT_GT(double(row["tokens_per_second_without_cache"]), 0);
+  }
 }
 
 TEST(BenchTest, SaysWhatItCannotMeasure) {
@@ -98,14 +130,22 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
   EXPECT_EQ(error_of({}),
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--shape", "huge"}),
-            "error: --shape: there is no \"huge\"; there are \"toy\", \"small\" or \"mini\"\n");
+            "error: --shape: there is no \"huge\"; there are \"toy\", \"small\", \"mini\", "
+            "\"seq2seq\" or \"vit\"\n");
   EXPECT_EQ(error_of({"--suite", "--shape", "toy"}),
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--suite", "--precision", "f64"}),
             "error: --suite measures everything: no --set, no --precision, no --generation\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--steps", "0"}), "error: --steps must be 1 or more\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--set", "data.length=3"}),
-            "error: --set data.length=3: the data of a shape are random tokens\n");
+            "error: --set data.length=3: a shape has its kind of model, and its data are random\n");
+  EXPECT_EQ(error_of({"--shape", "toy", "--set", "model.kind=classifier"}),
+            "error: --set model.kind=classifier: a shape has its kind of model, and its data are "
+            "random\n");
+  EXPECT_EQ(error_of({"--shape", "vit", "--set", "model.patch_size=5"}),
+            "error: \"model.patch_size\" is 5, which does not divide images of 28 x 28 pixels\n");
+  EXPECT_EQ(error_of({"--shape", "vit", "--generation"}),
+            "error: --generation: the model tells what an image shows, and writes no text\n");
 }
 
 }  // namespace

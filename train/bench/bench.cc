@@ -147,10 +147,21 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
       .profiled_steps = profiled_steps};
 }
 
+absl::StatusOr<double> measure_step_time(const Config& config, const Dataset& dataset,
+                                         int64_t steps) {
+  kernels::set_num_threads(static_cast<int>(config.train.threads));
+  Trainer trainer(config, dataset);
+  std::vector<double> warm_up, step_ms;
+  if (auto s = make_steps(trainer, (steps + 2) / 3, warm_up); !s.ok()) return s;
+  if (auto s = make_steps(trainer, steps, step_ms); !s.ok()) return s;
+  return quartiles(step_ms).median;
+}
+
 GenerationSpeed measure_generation(const Config& config, const Dataset& dataset) {
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   const Model model = make_model(config, dataset.shape());
   const int64_t length = model.data().max_length;
+  const Tokens prompt(static_cast<size_t>(std::max<int64_t>(1, model.data().source_length)), 0);
   const auto tokens_per_second = [&](bool with_cache) {
     const auto write = [&] {
       KeyValueCache cache;
@@ -158,7 +169,7 @@ GenerationSpeed measure_generation(const Config& config, const Dataset& dataset)
       Tokens written;
       while (std::ssize(written) + 1 < length) {
         written.push_back(
-            sample_next(model, {0}, written, {}, random, with_cache ? &cache : nullptr));
+            sample_next(model, prompt, written, {}, random, with_cache ? &cache : nullptr));
       }
     };
     write();  // to warm up

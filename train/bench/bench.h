@@ -36,12 +36,17 @@ struct StepMeasurement {
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
                                               int64_t steps);
 
+// The median step alone, in milliseconds: no floor, whose matrices are as large as all the scores.
+absl::StatusOr<double> measure_step_time(const Config& config, const Dataset& dataset,
+                                         int64_t steps);
+
 struct GenerationSpeed {
   double tokens_per_second = 0;  // with a key/value cache
   double without_cache = 0;
 };
 
-// A new model writes from one token until its positions are full, every token drawn by chance.
+// A new model writes from one token, or from a whole source, until its positions are full, every
+// token drawn by chance.
 GenerationSpeed measure_generation(const Config& config, const Dataset& dataset);
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #include "train/bench/bench_suite.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -52,14 +53,14 @@ absl::StatusOr<StepMeasurement> measure(const BenchShape& shape, Config config, 
                                         int64_t steps) {
   config.train.threads = threads;
   release_cached_memory();
-  return measure_steps(config, *random_tokens(shape.length, config.seed), steps);
+  return measure_steps(config, *random_data(shape, config.seed), steps);
 }
 
 // Steps enough for a steady median in some seconds.
 int64_t steps_of(const BenchShape& shape, const SuiteOptions& options) {
   if (options.steps > 0) return options.steps;
   const int64_t work = shape.num_layers * shape.d_model * shape.d_model * shape.length;
-  return std::clamp<int64_t>(2'000'000'000 / work, 10, 60);
+  return std::clamp<int64_t>(2'000'000'000 / std::max<int64_t>(work, 1), 10, 60);
 }
 
 absl::Status measure_shape(const BenchShape& shape, Precision precision,
@@ -88,20 +89,25 @@ absl::Status measure_shape(const BenchShape& shape, Precision precision,
        {"one_thread_ms_per_step", one->step_ms.median},
        {"one_thread_floor_ms", one->floor_ms.median},
        {"speed_up", speed_up}},
-      absl::StrFormat("%-6s %-5s %9.2f (%.2f to %.2f) %9.2f %6.2f %9.1f %9.0f %11.2f %9.2f\n",
+      absl::StrFormat("%-7s %-5s %9.2f (%.2f to %.2f) %9.2f %6.2f %9.1f %9.0f %11.2f %9.2f\n",
                       shape.name, name_of(precision), all->step_ms.median, all->step_ms.lower,
                       all->step_ms.upper, all->floor_ms.median, all->ratio, all->gflops,
                       all->tokens_per_second, one->step_ms.median, speed_up));
   return absl::OkStatus();
 }
 
-// A small model that reads one sequence of T tokens. Beside the peak of memory stands what the
-// scores of one layer alone would need as a table.
-absl::Status measure_context(int64_t length, const SuiteOptions& options, Report& report) {
+// A small model that reads one sequence of T tokens.
+BenchShape long_context(int64_t length) {
   BenchShape shape = bench_shapes()[1];
   shape.name = absl::StrCat("T", length);
   shape.length = length;
   shape.batch_size = 1;
+  return shape;
+}
+
+// Beside the peak of memory stands what the scores of one layer alone would need as a table.
+absl::Status measure_context(int64_t length, const SuiteOptions& options, Report& report) {
+  const BenchShape shape = long_context(length);
   const int64_t steps =
       options.steps > 0 ? options.steps : std::clamp<int64_t>(10'000 / length, 3, 10);
   const absl::StatusOr<StepMeasurement> m = measure(shape, config_of(shape), 0, steps);
@@ -118,26 +124,79 @@ absl::Status measure_context(int64_t length, const SuiteOptions& options, Report
   return absl::OkStatus();
 }
 
+// The same model, where a query sees all keys before it and where it sees those next to it.
+absl::Status measure_windows(const SuiteOptions& options, Report& report) {
+  constexpr int64_t kWindow = 64;
+  std::vector<double> lengths, windowed, full;
+  const auto measure = [&](int64_t length, int64_t window, std::vector<double>& ms) {
+    const BenchShape shape = long_context(length);
+    Config config = config_of(shape);
+    config.model.attention.window = window;
+    release_cached_memory();
+    const int64_t steps =
+        options.steps > 0 ? options.steps : std::clamp<int64_t>(20'000 / length, 3, 40);
+    const absl::StatusOr<double> median =
+        measure_step_time(config, *random_data(shape, config.seed), steps);
+    if (median.ok()) ms.push_back(*median);
+    return median.status();
+  };
+  for (const int64_t length : {512, 1024, 2048, 4096, 8192}) {
+    if (absl::Status s = measure(length, kWindow, windowed); !s.ok()) return s;
+    if (absl::Status s = measure(length, 0, full); !s.ok()) return s;
+    lengths.push_back(static_cast<double>(length));
+    report.row("windows",
+               {{"length", length},
+                {"window", kWindow},
+                {"ms_per_step", windowed.back()},
+                {"ms_per_step_without", full.back()}},
+               absl::StrFormat("%6d %11.1f %11.1f\n", length, windowed.back(), full.back()));
+  }
+  const double with = growth_exponent(lengths, windowed), without = growth_exponent(lengths, full);
+  report.row(
+      "window_growth", {{"exponent", with}, {"exponent_without", without}},
+      absl::StrFormat("time grows as T^%.2f with the window, as T^%.2f without\n", with, without));
+  return absl::OkStatus();
+}
+
 void measure_writing(const BenchShape& shape, Report& report) {
   const GenerationSpeed speed =
-      measure_generation(config_of(shape), *random_tokens(shape.length, /*seed=*/1));
+      measure_generation(config_of(shape), *random_data(shape, /*seed=*/1));
   report.row("generation",
              {{"shape", shape.name},
               {"length", shape.length},
               {"tokens_per_second", speed.tokens_per_second},
               {"tokens_per_second_without_cache", speed.without_cache}},
-             absl::StrFormat("%-6s %5d %15.0f %15.0f %9.2f\n", shape.name, shape.length,
+             absl::StrFormat("%-7s %5d %15.0f %15.0f %9.2f\n", shape.name, shape.length,
                              speed.tokens_per_second, speed.without_cache,
                              speed.tokens_per_second / speed.without_cache));
 }
 
 }  // namespace
 
+double growth_exponent(std::span<const double> x, std::span<const double> y) {
+  const auto mean_log = [](std::span<const double> values) {
+    double sum = 0;
+    for (const double value : values) sum += std::log(value);
+    return sum / static_cast<double>(values.size());
+  };
+  const double mean_x = mean_log(x), mean_y = mean_log(y);
+  double covariance = 0, variance = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double dx = std::log(x[i]) - mean_x;
+    covariance += dx * (std::log(y[i]) - mean_y);
+    variance += dx * dx;
+  }
+  return covariance / variance;
+}
+
 absl::Status run_suite(const SuiteOptions& options) {
   Report report(options.json);
   report.heading(
-      "A training step, in ms (quartiles), and the floor: its matrix products alone\n"
-      "shape  type       step                        floor  ratio   GFLOP/s  tokens/s  one thread  "
+      "A training step, in ms (quartiles), and the floor: its matrix products alone; of vit, "
+      "images "
+      "for tokens\n"
+      "shape   type       step                        floor  ratio   GFLOP/s  tokens/s  one thread "
+      " "
       "speed-up");
   for (const BenchShape& shape : bench_shapes()) {
     for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
@@ -151,9 +210,15 @@ absl::Status run_suite(const SuiteOptions& options) {
     if (absl::Status s = measure_context(length, options, report); !s.ok()) return s;
   }
   report.heading(
+      "The same, where a query sees the 64 keys before it and where it sees all: ms a step\n"
+      "     T      window        full");
+  if (absl::Status s = measure_windows(options, report); !s.ok()) return s;
+  report.heading(
       "Writing T tokens, tokens/s with the key/value cache and without\n"
-      "shape      T            with         without     ratio");
-  for (const BenchShape& shape : bench_shapes()) measure_writing(shape, report);
+      "shape       T            with         without     ratio");
+  for (const BenchShape& shape : bench_shapes()) {
+    if (shape.length > 0) measure_writing(shape, report);
+  }
   report.finish();
   return absl::OkStatus();
 }

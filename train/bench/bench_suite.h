@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "absl/status/status.h"
 
@@ -12,7 +13,11 @@ struct SuiteOptions {
 };
 
 // `qkv bench --suite`: every shape in every precision, with one thread and with all; time and
-// memory of a training step as T grows; generation with and without the key/value cache.
+// memory of a training step as T grows, also where attention sees a window of it alone; generation
+// with and without the key/value cache.
 absl::Status run_suite(const SuiteOptions& options);
+
+// The p of the power of x that y grows as: the slope of log(y) over log(x), by least squares.
+double growth_exponent(std::span<const double> x, std::span<const double> y);
 
 }  // namespace qkv

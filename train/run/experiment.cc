@@ -20,14 +20,18 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config) {
   absl::StatusOr<std::unique_ptr<Dataset>> dataset =
       make_dataset(config.data, config.seed, form_of(config.model.kind));
   if (!dataset.ok()) return dataset.status();
-  const DataShape shape = (*dataset)->shape();
-  const int64_t patch = config.model.patch_size;
-  if (shape.is_image() && (shape.height % patch != 0 || shape.width % patch != 0)) {
-    return absl::InvalidArgumentError(absl::StrCat("\"model.patch_size\" is ", patch,
-                                                   ", which does not divide images of ",
-                                                   shape.height, " x ", shape.width, " pixels"));
-  }
+  if (absl::Status s = check_patches(config.model, (*dataset)->shape()); !s.ok()) return s;
   return dataset;
+}
+
+absl::Status check_patches(const ModelOptions& model, const DataShape& data) {
+  const int64_t patch = model.patch_size;
+  if (!data.is_image() || (data.height % patch == 0 && data.width % patch == 0)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("\"model.patch_size\" is ", patch,
+                                                 ", which does not divide images of ", data.height,
+                                                 " x ", data.width, " pixels"));
 }
 
 Model make_model(const Config& config, const DataShape& data) {

@@ -19,6 +19,9 @@ std::string precision_note(const TrainOptions& options);
 // read images of that size.
 absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config);
 
+// An error where the model cuts images into patches, and these cannot be cut so.
+absl::Status check_patches(const ModelOptions& model, const DataShape& data);
+
 // The model of a config, freshly initialized from the config's seed.
 Model make_model(const Config& config, const DataShape& data);
 
