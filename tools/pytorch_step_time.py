@@ -5,7 +5,8 @@
     tools/pytorch_step_time.py --shape toy --generate          # tokens a second, with a key/value cache
 
 Needs a python3 with PyTorch, nothing else. Every line that it prints is a JSON object. The step is the same:
-random tokens of a vocabulary of 65, AdamW and clipping included, the median of the last two thirds.
+random tokens of a vocabulary of 65 or random images of 10 classes, AdamW and clipping included, the median of the last
+two thirds.
 
 A variant is a choice of
   attention   "fused": scaled_dot_product_attention; "composed": matmul, mask, softmax, matmul
@@ -29,8 +30,10 @@ SHAPES = {  # as in train/bench/bench_shapes.cc
     "toy": dict(layers=2, d_model=64, heads=4, d_ff=256, length=32, batch=64),
     "small": dict(layers=4, d_model=128, heads=4, d_ff=512, length=64, batch=12),
     "mini": dict(layers=6, d_model=384, heads=6, d_ff=1536, length=256, batch=8),
+    "seq2seq": dict(layers=2, d_model=64, heads=4, d_ff=256, length=16, source=17, batch=64),
+    "vit": dict(layers=4, d_model=64, heads=4, d_ff=128, image=28, patch=4, batch=64),
 }
-VOCABULARY = 65
+VOCABULARY, CLASSES = 65, 10
 TRIAL_STEPS, FINALISTS = 4, 3
 
 
@@ -39,65 +42,126 @@ def make_model(shape, fused):
     from torch import nn
     from torch.nn import functional
 
-    class Attention(nn.Module):
-        def __init__(self):
-            super().__init__()
-            width = shape["d_model"]
-            self.query_key_value, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+    width = shape["d_model"]
 
-        def forward(self, x, past=None):
+    class Attention(nn.Module):
+        def __init__(self, causal, of_source=False):
+            super().__init__()
+            self.causal, self.of_source = causal, of_source
+            if of_source:
+                self.query, self.key_value = nn.Linear(width, width), nn.Linear(width, 2 * width)
+            else:
+                self.query_key_value = nn.Linear(width, 3 * width)
+            self.output = nn.Linear(width, width)
+
+        def forward(self, x, past=None, source=None):
             b, t, c = x.shape
-            q, k, v = (
-                part.view(b, t, shape["heads"], -1).transpose(1, 2)
-                for part in self.query_key_value(x).split(c, dim=2)
-            )
+            if self.of_source:
+                parts = [self.query(x), *self.key_value(source).split(c, dim=2)]
+            else:
+                parts = self.query_key_value(x).split(c, dim=2)
+            q, k, v = (part.view(b, part.shape[1], shape["heads"], -1).transpose(1, 2) for part in parts)
             if past is not None:
                 if past:
                     k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
                 past[:] = [k, v]
+            causal = self.causal and t > 1
             if fused:
-                y = functional.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
+                y = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
             else:
                 scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
-                if t > 1:
+                if causal:
                     future = torch.ones(t, t, dtype=torch.bool).triu(1)
                     scores = scores.masked_fill(future, float("-inf"))
                 y = scores.softmax(3) @ v
             return self.output(y.transpose(1, 2).reshape(b, t, c))
 
     class Block(nn.Module):
-        def __init__(self):
+        def __init__(self, causal, of_source=False):
             super().__init__()
-            width = shape["d_model"]
-            self.attention_norm, self.attention = nn.LayerNorm(width), Attention()
+            self.attention_norm, self.attention = nn.LayerNorm(width), Attention(causal)
+            if of_source:
+                self.cross_attention_norm, self.cross_attention = nn.LayerNorm(width), Attention(False, True)
             self.feed_forward_norm = nn.LayerNorm(width)
             self.up, self.down = nn.Linear(width, shape["d_ff"]), nn.Linear(shape["d_ff"], width)
 
-        def forward(self, x, past=None):
+        def forward(self, x, past=None, source=None):
             x = x + self.attention(self.attention_norm(x), past)
+            if source is not None:
+                x = x + self.cross_attention(self.cross_attention_norm(x), source=source)
             return x + self.down(functional.gelu(self.up(self.feed_forward_norm(x))))
 
-    class Transformer(nn.Module):
+    class Stack(nn.Module):
+        def __init__(self, length, causal, of_source=False):
+            super().__init__()
+            self.position_embedding = nn.Embedding(length, width)
+            self.blocks = nn.ModuleList(Block(causal, of_source) for _ in range(shape["layers"]))
+            self.norm = nn.LayerNorm(width)
+
+        def forward(self, x, pasts=None, source=None):
+            first = pasts[0][0].shape[2] if pasts and pasts[0] else 0
+            x = x + self.position_embedding.weight[first : first + x.shape[1]]
+            for i, block in enumerate(self.blocks):
+                x = block(x, pasts[i] if pasts else None, source)
+            return self.norm(x)
+
+    class Decoder(nn.Module):
         def __init__(self):
             super().__init__()
-            width = shape["d_model"]
             self.token_embedding = nn.Embedding(VOCABULARY, width)
-            self.position_embedding = nn.Embedding(shape["length"], width)
-            self.blocks = nn.ModuleList(Block() for _ in range(shape["layers"]))
-            self.norm = nn.LayerNorm(width)
-            for p in self.parameters():
-                if p.dim() > 1:
-                    nn.init.normal_(p, std=0.02)
+            self.decoder = Stack(shape["length"], causal=True)
 
         def forward(self, tokens, pasts=None):
-            first = pasts[0][0].shape[2] if pasts and pasts[0] else 0
-            x = self.token_embedding(tokens)
-            x = x + self.position_embedding.weight[first : first + tokens.shape[1]]
-            for i, block in enumerate(self.blocks):
-                x = block(x, pasts[i] if pasts else None)
-            return functional.linear(self.norm(x), self.token_embedding.weight)
+            x = self.decoder(self.token_embedding(tokens), pasts)
+            return functional.linear(x, self.token_embedding.weight)
 
-    return Transformer()
+    class EncoderDecoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token_embedding = nn.Embedding(VOCABULARY, width)
+            self.encoder = Stack(shape["source"], causal=False)
+            self.decoder = Stack(shape["length"], causal=True, of_source=True)
+
+        def forward(self, source, target):
+            encoded = self.encoder(self.token_embedding(source))
+            x = self.decoder(self.token_embedding(target), source=encoded)
+            return functional.linear(x, self.token_embedding.weight)
+
+    class VisionTransformer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            p = shape["patch"]
+            self.patch_embedding = nn.Linear(p * p, width)
+            self.class_token = nn.Parameter(torch.randn(width) * 0.02)
+            self.encoder = Stack((shape["image"] // p) ** 2 + 1, causal=False)
+            self.head = nn.Linear(width, CLASSES)
+
+        def forward(self, pixels):
+            b, p, n = pixels.shape[0], shape["patch"], shape["image"] // shape["patch"]
+            patches = pixels.view(b, n, p, n, p).transpose(2, 3).reshape(b, n * n, p * p)
+            x = torch.cat([self.class_token.expand(b, 1, width), self.patch_embedding(patches)], 1)
+            return self.head(self.encoder(x)[:, 0])
+
+    kind = VisionTransformer if "image" in shape else EncoderDecoder if "source" in shape else Decoder
+    model = kind()
+    for p in model.parameters():
+        if p.dim() > 1:
+            nn.init.normal_(p, std=0.02)
+    return model
+
+
+def random_batch(shape):
+    """What the model reads, and the targets."""
+    import torch
+
+    def tokens(length):
+        return torch.randint(VOCABULARY, (shape["batch"], length))
+
+    if "image" in shape:
+        pixels = torch.rand(shape["batch"], 1, shape["image"], shape["image"])
+        return [pixels], torch.randint(CLASSES, (shape["batch"],))
+    sources = [tokens(shape["source"])] if "source" in shape else []
+    return [*sources, tokens(shape["length"])], tokens(shape["length"])
 
 
 def measure_step(shape, variant, precision, threads, steps):
@@ -112,19 +176,20 @@ def measure_step(shape, variant, precision, threads, steps):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, **options)
     times = []
     for _ in range(steps + steps // 2):
-        tokens, targets = (torch.randint(VOCABULARY, (shape["batch"], shape["length"])) for _ in range(2))
+        inputs, targets = random_batch(shape)
         start = time.perf_counter()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
-            loss = functional.cross_entropy(run(tokens).flatten(0, 1), targets.flatten())
+            loss = functional.cross_entropy(run(*inputs).flatten(0, -2), targets.flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         times.append(time.perf_counter() - start)
     seconds = statistics.median(times[-steps:])
+    read = shape["batch"] * (1 if "image" in shape else shape["length"] + shape.get("source", 0))  # images, or tokens
     return {
         "ms_per_step": seconds * 1e3,
-        "tokens_per_second": shape["batch"] * shape["length"] / seconds,
+        "tokens_per_second": read / seconds,
         "parameters": sum(p.numel() for p in model.parameters()),
         "torch": torch.__version__,
     }
@@ -140,7 +205,7 @@ def measure_generation(shape, variant, threads):
 
     def write(cached):
         tokens = torch.zeros(1, 1, dtype=torch.long)
-        pasts = [[] for _ in model.blocks] if cached else None
+        pasts = [[] for _ in model.decoder.blocks] if cached else None
         while tokens.shape[1] < shape["length"]:
             logits = model(tokens[:, -1:] if cached else tokens, pasts)
             tokens = torch.cat([tokens, torch.multinomial(logits[:, -1].softmax(1), 1)], 1)
@@ -213,6 +278,8 @@ def main():
     arguments = parser.parse_args()
     arguments.steps = arguments.steps or (8 if arguments.shape == "mini" else 30)
     shape = SHAPES[arguments.shape]
+    if arguments.generate and not shape.keys().isdisjoint({"image", "source"}):
+        parser.error(f"--generate is for decoders, and {arguments.shape} is none")
 
     if arguments.variant:
         variant = json.loads(arguments.variant)
