@@ -16,7 +16,9 @@ NAME.safetensors, one for each model of MODELS; its options are in the file's me
     inputs, targets                         i64 [B, T]; a target of -1 is ignored
     inputs.1, inputs.2                      of an encoder_decoder, whose inputs are the source: the
                                             target i64 [B, T], the padding of the source [B, Ts]
-    logits, loss                            f64 [B, T, V] and a scalar
+    inputs, inputs.1, targets               of a classifier: tokens i64 [B, T] and their padding, or
+                                            pixels f64 [B, channels, height, width]; i64 [B]
+    logits, loss                            f64 [B, T, V], of a classifier [B, classes]; a scalar
 
 training.safetensors, ten steps of AdamW on the first of MODELS, each on a batch of its own:
     weight.PARAMETER, final.PARAMETER       f64, before the first step and after the last
@@ -71,6 +73,19 @@ DEFAULTS = dict(
     window=0,
     causal=True,
     scale=0.0,
+)
+
+CLASSIFIER = dict(
+    DEFAULTS,
+    kind="classifier",
+    num_layers=1,
+    tie_embeddings=False,
+    classes=5,
+    pool="class_token",
+    patch_size=1,
+    channels=0,
+    height=0,
+    width=0,
 )
 
 MODELS = {
@@ -132,6 +147,18 @@ MODELS = {
         DEFAULTS, num_layers=1, batch_size=2, heads="wide", num_key_value_heads=1, bias=False
     ),
     "bare": dict(DEFAULTS, num_layers=1, batch_size=2, projections="none"),
+    "vision_transformer": dict(
+        CLASSIFIER, vocabulary=5, length=0, patch_size=2, channels=3, height=4, width=6
+    ),
+    "classifier": dict(
+        CLASSIFIER,
+        vocabulary=5,
+        length=7,
+        padded=3,
+        pool="mean",
+        norm="post",
+        position="relative",
+    ),
 }
 
 # clip_grad_norm_ multiplies the gradients by min(1, grad_clip / (norm + clip_epsilon)).
@@ -165,7 +192,25 @@ def random_parameters(o):
     return parameters
 
 
+def some_padding(o, length):
+    padding = torch.zeros(o["batch_size"], length, dtype=torch.bool)
+    padding[1, -o["padded"] :] = True
+    return padding
+
+
+def random_classes(o):
+    """Of a classifier: the inputs of a batch and its targets."""
+    if o["height"]:
+        inputs = [torch.randn(o["batch_size"], o["channels"], o["height"], o["width"])]
+    else:
+        inputs = [torch.randint(0, o["vocabulary"], (o["batch_size"], o["length"]))]
+        inputs.append(some_padding(o, o["length"]))
+    return inputs, torch.randint(0, o["classes"], (o["batch_size"],))
+
+
 def random_batch(o):
+    if o["kind"] == "classifier":
+        return random_classes(o)
     shape = (o["batch_size"], o["length"])
     inputs = [torch.randint(0, o["vocabulary"], shape)]
     targets = torch.randint(0, o["vocabulary"], shape)
@@ -174,9 +219,7 @@ def random_batch(o):
         source = (o["batch_size"], o["source_length"])
         inputs.insert(0, torch.randint(0, o["vocabulary"], source))
         if o["padded"]:
-            padding = torch.zeros(source, dtype=torch.bool)
-            padding[1, -o["padded"] :] = True
-            inputs.append(padding)
+            inputs.append(some_padding(o, o["source_length"]))
     return inputs, targets
 
 

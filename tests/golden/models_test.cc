@@ -54,26 +54,44 @@ E choice(const GoldenFile& file, const char* key) {
 }
 
 ModelOptions options_of(const GoldenFile& file) {
-  return {.kind = file.text("kind"),
-          .num_layers = file.integer("num_layers"),
-          .d_model = file.integer("d_model"),
-          .num_heads = file.integer("num_heads"),
-          .d_ff = file.integer("d_ff"),
-          .position = choice<Position>(file, "position"),
-          .sinusoidal_scale = file.number("sinusoidal_scale"),
-          .norm = choice<NormPlace>(file, "norm"),
-          .norm_kind = choice<NormKind>(file, "norm_kind"),
-          .activation = choice<Activation>(file, "activation"),
-          .dropout = 0.0,
-          .scale_scores = file.flag("scale_scores"),
-          .tie_embeddings = file.flag("tie_embeddings"),
-          .bias = file.flag("bias"),
-          .attention = {.projections = choice<Projections>(file, "projections"),
-                        .heads = choice<Heads>(file, "heads"),
-                        .num_key_value_heads = file.integer("num_key_value_heads"),
-                        .window = file.integer("window"),
-                        .causal = file.flag("causal"),
-                        .scale = file.number("scale")}};
+  ModelOptions options = {.kind = file.text("kind"),
+                          .num_layers = file.integer("num_layers"),
+                          .d_model = file.integer("d_model"),
+                          .num_heads = file.integer("num_heads"),
+                          .d_ff = file.integer("d_ff"),
+                          .position = choice<Position>(file, "position"),
+                          .sinusoidal_scale = file.number("sinusoidal_scale"),
+                          .norm = choice<NormPlace>(file, "norm"),
+                          .norm_kind = choice<NormKind>(file, "norm_kind"),
+                          .activation = choice<Activation>(file, "activation"),
+                          .dropout = 0.0,
+                          .scale_scores = file.flag("scale_scores"),
+                          .tie_embeddings = file.flag("tie_embeddings"),
+                          .bias = file.flag("bias"),
+                          .attention = {.projections = choice<Projections>(file, "projections"),
+                                        .heads = choice<Heads>(file, "heads"),
+                                        .num_key_value_heads = file.integer("num_key_value_heads"),
+                                        .window = file.integer("window"),
+                                        .causal = file.flag("causal"),
+                                        .scale = file.number("scale")}};
+  if (options.kind == "classifier") {
+    options.pool = choice<Pool>(file, "pool");
+    options.patch_size = file.integer("patch_size");
+  }
+  return options;
+}
+
+DataShape data_of(const GoldenFile& file) {
+  DataShape data = {.vocabulary_size = file.integer("vocabulary"),
+                    .max_length = file.integer("length"),
+                    .source_length = file.integer("source_length")};
+  if (file.text("kind") == "classifier") {
+    data.classes = file.integer("classes");
+    data.channels = file.integer("channels");
+    data.height = file.integer("height");
+    data.width = file.integer("width");
+  }
+  return data;
 }
 
 std::vector<Tensor> inputs_of(const GoldenFile& file) {
@@ -85,10 +103,7 @@ std::vector<Tensor> inputs_of(const GoldenFile& file) {
 }
 
 Model load_model(const GoldenFile& file, const Precision& precision) {
-  const DataShape data = {.vocabulary_size = file.integer("vocabulary"),
-                          .max_length = file.integer("length"),
-                          .source_length = file.integer("source_length")};
-  const Model model(options_of(file), data,
+  const Model model(options_of(file), data_of(file),
                     Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
   for (const NamedParameter& p : parameters(model)) {
     const Tensor weight = file.tensor("weight." + p.name, precision.dtype);
@@ -152,7 +167,8 @@ INSTANTIATE_TEST_SUITE_P(
     Models, ModelGoldenTest,
     testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "smoothing",
                                      "encoder_decoder", "encoder_decoder_post", "rotary", "alibi",
-                                     "relative", "narrow", "wide", "bare"),
+                                     "relative", "narrow", "wide", "bare", "vision_transformer",
+                                     "classifier"),
                      testing::Values(kF64, kF32, kBf16)),
     [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param).name; });
 

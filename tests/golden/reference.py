@@ -23,6 +23,10 @@ def stacks(o):
             ("encoder.", o["source_length"], False, False),
             ("decoder.", o["length"], o["causal"], True),
         ]
+    if o["kind"] == "classifier":
+        patches = o["height"] // o["patch_size"] * (o["width"] // o["patch_size"])
+        class_token = 1 if o["pool"] == "class_token" else 0
+        return [("", o["length"] + patches + class_token, False, False)]
     return [("", o["length"], o["causal"], False)]
 
 
@@ -36,7 +40,8 @@ def parameter_shapes(o):
     """Name to shape, in the forward's order; linear weights [out_features, in_features]."""
     V, C, F = o["vocabulary"], o["d_model"], o["d_ff"]
     H, K, D = head_shape(o)
-    shapes = {"token_embedding.weight": (V, C)}
+    classifier = o["kind"] == "classifier"
+    shapes = {}
 
     def norm(name):
         shapes[name + ".weight"] = (C,)
@@ -62,6 +67,12 @@ def parameter_shapes(o):
         if position_rows:
             shapes[name + ".position.distance_bias"] = (position_rows, H)
 
+    if classifier and o["height"]:
+        linear("patch_embedding", C, o["channels"] * o["patch_size"] ** 2)
+    else:
+        shapes["token_embedding.weight"] = (V, C)
+    if classifier and o["pool"] == "class_token":
+        shapes["class_token"] = (C,)
     for prefix, length, causal, attends_to_source in stacks(o):
         if o["position"] == "learned":
             shapes[prefix + "position_embedding.weight"] = (length, C)
@@ -78,7 +89,9 @@ def parameter_shapes(o):
             linear(block + "feed_forward.down", C, F)
         if o["norm"] == "pre":
             norm(prefix + "final_norm")
-    if not o["tie_embeddings"]:
+    if classifier:
+        linear("head", o["classes"], C)
+    elif not o["tie_embeddings"]:
         shapes["head.weight"] = (V, C)
     return shapes
 
@@ -179,6 +192,23 @@ def embedding(weight, indices):
     return weight[indices]
 
 
+def patch_embedding(pixels, weight, bias, size):
+    """pixels [B, channels, height, width]: a linear map of each patch, row by row, [B, T, C]; the
+    numbers of a patch are those of the first channel, row by row, then of the next."""
+    patches = [
+        pixels[:, :, y : y + size, x : x + size].flatten(1)
+        for y in range(0, pixels.shape[2], size)
+        for x in range(0, pixels.shape[3], size)
+    ]
+    return linear(torch.stack(patches, dim=1), weight, bias)
+
+
+def mean_of_tokens(x, padding=None):
+    """x [B, T, C] -> [B, C]: of each row the mean of what is no padding."""
+    rows = [row if padding is None else row[~padding[b]] for b, row in enumerate(x)]
+    return torch.stack([row.sum(0) / row.shape[0] for row in rows])
+
+
 def conv1d(x, weight, bias=None, before=0, depthwise=False):
     """x [B, T, C], tap k of position t reads x[t + k - before], zeros beyond the ends."""
     T, K = x.shape[1], weight.shape[2]
@@ -225,6 +255,8 @@ PLAIN = dict(
     softmax=softmax,
     log_softmax=log_softmax,
     embedding=embedding,
+    patch_embedding=patch_embedding,
+    mean_of_tokens=mean_of_tokens,
     layer_norm=layer_norm,
     rms_norm=rms_norm,
     attention=attention,
@@ -285,6 +317,18 @@ def torch_cross_entropy(logits, targets, label_smoothing=0.0):
     )
 
 
+def torch_patch_embedding(pixels, weight, bias, size):
+    """As most who write Vision Transformers write it: a convolution as wide as its stride."""
+    kernel = weight.unflatten(1, (pixels.shape[1], size, size))
+    return functional.conv2d(pixels, kernel, bias, stride=size).flatten(2).transpose(1, 2)
+
+
+def torch_mean_of_tokens(x, padding=None):
+    if padding is None:
+        return x.mean(1)
+    return x.masked_fill(padding[:, :, None], math.nan).nanmean(1)
+
+
 def torch_conv1d(x, weight, bias=None, before=0, depthwise=False):
     K = weight.shape[2]
     padded = functional.pad(x.transpose(1, 2), (before, K - 1 - before))
@@ -315,6 +359,8 @@ TORCH = dict(
     cross_entropy=torch_cross_entropy,
     linear=functional.linear,
     embedding=lambda weight, indices: functional.embedding(indices, weight),
+    patch_embedding=torch_patch_embedding,
+    mean_of_tokens=torch_mean_of_tokens,
     gelu=lambda x: functional.gelu(x),
     gelu_tanh=lambda x: functional.gelu(x, approximate="tanh"),
     relu=lambda x: functional.relu(x),
@@ -334,7 +380,8 @@ def transformer(o, parameters, inputs, functions):
     """The logits [B, T, V] of the inputs of a batch, computed with `functions`: PLAIN or TORCH.
 
     Of a decoder they are the tokens [B, T]; of an encoder_decoder source [B, Ts], target [B, Tt],
-    and where there is padding that of the source.
+    and where there is padding that of the source. Those of a classifier, [B, classes], are of tokens
+    [B, T], and where there is padding theirs, or of pixels [B, channels, height, width].
     """
     C = o["d_model"]
     H, K, D = head_shape(o)
@@ -400,12 +447,14 @@ def transformer(o, parameters, inputs, functions):
             return x + layer(norm(layer_norm_name, x))
         return norm(layer_norm_name, x + layer(x))
 
-    def stack(prefix, tokens, causal, padding, source=None, source_padding=None):
-        x = functions["embedding"](parameters["token_embedding.weight"], tokens)  # [B, T, C]
+    def embedded(tokens):  # [B, T] -> [B, T, C]
+        return functions["embedding"](parameters["token_embedding.weight"], tokens)
+
+    def stack(prefix, x, causal, padding, source=None, source_padding=None):
         if o["position"] == "learned":
-            x = x + parameters[prefix + "position_embedding.weight"][: tokens.shape[1]]
+            x = x + parameters[prefix + "position_embedding.weight"][: x.shape[1]]
         elif o["position"] == "sinusoidal":
-            x = x + o["sinusoidal_scale"] * sinusoidal(tokens.shape[1], C)
+            x = x + o["sinusoidal_scale"] * sinusoidal(x.shape[1], C)
         for n in range(o["num_layers"]):
             block = f"{prefix}blocks.{n}."
             x = around(
@@ -424,12 +473,27 @@ def transformer(o, parameters, inputs, functions):
             )
         return norm(prefix + "final_norm", x) if o["norm"] == "pre" else x
 
+    def classify():
+        padding = inputs[1] if len(inputs) > 1 else None
+        if o["height"]:
+            weight, bias = (parameters.get("patch_embedding." + part) for part in ("weight", "bias"))
+            x = functions["patch_embedding"](inputs[0], weight, bias, o["patch_size"])
+        else:
+            x = embedded(inputs[0])
+        if o["pool"] == "mean":
+            return linear("head", functions["mean_of_tokens"](stack("", x, False, padding), padding))
+        assert padding is None
+        x = torch.cat([parameters["class_token"].expand(x.shape[0], 1, C), x], dim=1)
+        return linear("head", stack("", x, False, None)[:, 0])
+
+    if o["kind"] == "classifier":
+        return classify()
     if o["kind"] == "encoder_decoder":
         padding = inputs[2] if len(inputs) > 2 else None
-        encoded = stack("encoder.", inputs[0], False, padding)
-        x = stack("decoder.", inputs[1], o["causal"], None, encoded, padding)
+        encoded = stack("encoder.", embedded(inputs[0]), False, padding)
+        x = stack("decoder.", embedded(inputs[1]), o["causal"], None, encoded, padding)
     else:
-        x = stack("", inputs[0], o["causal"], None)
+        x = stack("", embedded(inputs[0]), o["causal"], None)
     head = parameters["token_embedding.weight" if o["tie_embeddings"] else "head.weight"]
     return x @ head.T
 
