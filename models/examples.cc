@@ -8,117 +8,192 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kVocabulary = 5, kBatch = 2, kLength = 4, kSource = 3;
+constexpr int64_t kHeight = 4, kWidth = 2;  // of an image
 
-// `inputs` are those of a batch, without its targets.
-OpExample of_kind(const char* kind, const char* name, ModelOptions options,
-                  std::vector<ExampleInput> inputs, std::vector<std::string> input_names) {
-  options.kind = kind;
-  options.d_model = 4;
-  options.num_heads = 2;
-  options.d_ff = 6;
+struct Row {
+  const char* name;
+  ModelOptions options;
+  bool padded = false;  // the question is
+  bool of_images = false;
+  int64_t num_layers = 1;
+};
+
+std::vector<Row> decoders() {
+  ModelOptions post, rms, bare;
+  post.norm = NormPlace::kPost;
+  post.position = Position::kSinusoidal;
+  post.activation = Activation::kRelu;
+  post.tie_embeddings = false;
+  rms.norm_kind = NormKind::kRms;
+  rms.activation = Activation::kSilu;
+  rms.dropout = 0.2;
+  bare.position = Position::kNone;
+  bare.activation = Activation::kGeluTanh;
+  bare.bias = false;
+  bare.scale_scores = false;
+  std::vector<Row> rows = {
+      {.name = "pre-norm, learned positions, tied", .options = {}, .num_layers = 2},
+      {"post-norm, sinusoids, relu, untied", post},
+      {"RMS norm, silu, dropout", rms},
+      {"no positions, no biases, scores not scaled", bare}};
+  const auto attention = [&](const char* name, Position position, const AttentionChoices& choices) {
+    ModelOptions options;
+    options.position = position;
+    options.sinusoidal_scale = 0.3;
+    options.attention = choices;
+    rows.push_back({name, options});
+  };
+  attention("rotary, keys and values of one map", Position::kRotary,
+            {.projections = Projections::kSharedKeyValue});
+  attention("ALiBi, grouped heads, a window", Position::kAlibi,
+            {.num_key_value_heads = 1, .window = 1});
+  attention("relative positions, one map for all, a scale", Position::kRelative,
+            {.projections = Projections::kShared, .scale = 0.3});
+  attention("sinusoids, no maps", Position::kSinusoidal, {.projections = Projections::kNone});
+  attention("narrow heads, not causal", Position::kRelative,
+            {.heads = Heads::kNarrow, .causal = false});
+  attention("wide heads", Position::kLearned, {.heads = Heads::kWide});
+  const auto mixer = [&](const char* name, ModelOptions options) {
+    options.position = Position::kNone;
+    rows.push_back({name, options});
+  };
+  mixer("a convolution", {.mixer = MixerKind::kConvolution, .kernel = 2});
+  mixer("a depthwise convolution, dropout",
+        {.mixer = MixerKind::kConvolution, .dropout = 0.2, .depthwise = true});
+  mixer("an rnn", {.mixer = MixerKind::kRecurrence, .cell = Cell::kRnn});
+  mixer("an lstm, no biases", {.mixer = MixerKind::kRecurrence, .bias = false});
+  mixer("learned mixing", {.mixer = MixerKind::kLearned});
+  mixer("uniform mixing", {.mixer = MixerKind::kUniform});
+  return rows;
+}
+
+std::vector<Row> encoder_decoders() {
+  ModelOptions post, grouped;
+  post.norm = NormPlace::kPost;
+  post.position = Position::kSinusoidal;
+  post.tie_embeddings = false;
+  grouped.position = Position::kRelative;
+  grouped.attention.num_key_value_heads = 1;
+  return {{"pre-norm, learned positions", {}},
+          {"post-norm, sinusoids, padding", post, /*padded=*/true},
+          {"relative positions, grouped heads, padding", grouped, true},
+          {"a convolution, padding", {.mixer = MixerKind::kConvolution}, true},
+          {"an lstm, padding", {.mixer = MixerKind::kRecurrence}, true}};
+}
+
+std::vector<Row> classifiers() {
+  const ModelOptions class_token = {.patch_size = 2}, mean = {.pool = Pool::kMean, .patch_size = 2};
+  const auto mixed = [](MixerKind mixer) {
+    return ModelOptions{.mixer = mixer, .cell = Cell::kRnn, .pool = Pool::kMean};
+  };
+  return {{"a class token, padding", class_token, /*padded=*/true},
+          {"the mean", mean},
+          {"the mean, padding", mean, true},
+          {"an rnn, padding", mixed(MixerKind::kRecurrence), true},
+          {"learned mixing, padding", mixed(MixerKind::kLearned), true},
+          {"uniform mixing, padding", mixed(MixerKind::kUniform), true},
+          {"patches, a class token", class_token, false, /*of_images=*/true},
+          {"patches, the mean", mean, false, true}};
+}
+
+struct KindOfRows {
+  const char* kind;
+  const char* op;  // its name in reports
+  std::vector<Row> rows;
+};
+
+// Their sizes are as small as what is checked allows.
+std::vector<KindOfRows> all_rows() {
+  std::vector<KindOfRows> kinds = {{Decoder::kName, "Decoder", decoders()},
+                                   {EncoderDecoder::kName, "EncoderDecoder", encoder_decoders()},
+                                   {Classifier::kName, "Classifier", classifiers()}};
+  for (KindOfRows& kind : kinds) {
+    for (Row& row : kind.rows) {
+      row.options.kind = kind.kind;
+      row.options.num_layers = row.num_layers;
+      row.options.d_model = 4;
+      row.options.num_heads = 2;
+      row.options.d_ff = 6;
+    }
+  }
+  return kinds;
+}
+
+struct BatchInputs {
+  std::vector<ExampleInput> inputs;
+  std::vector<std::string> names;
+};
+
+// Those of a batch, without its targets.
+BatchInputs inputs_of(const Row& row) {
+  const auto tokens = [](int64_t length) {
+    return ExampleInput{Fill::kIndices, {kBatch, length}, kVocabulary};
+  };
+  const auto padding = [](int64_t length) { return ExampleInput{Fill::kMask, {kBatch, length}}; };
+  BatchInputs batch;
+  const auto add = [&](const ExampleInput& input, const char* name) {
+    batch.inputs.push_back(input);
+    batch.names.emplace_back(name);
+  };
+  switch (form_of(row.options.kind)) {
+    case DataForm::kSequence:
+      add(tokens(kLength), "tokens");
+      break;
+    case DataForm::kSourceTarget:
+      add(tokens(kSource), "source");
+      add(tokens(kLength), "target");
+      if (row.padded) add(padding(kSource), "padding");
+      break;
+    case DataForm::kClass:
+      if (row.of_images) {
+        add({Fill::kNormal, {kBatch, 1, kHeight, kWidth}}, "pixels");
+        break;
+      }
+      add(tokens(kLength), "tokens");
+      if (row.padded) add(padding(kLength), "padding");
+      break;
+  }
+  return batch;
+}
+
+OpExample example_of(const Row& row) {
   DataShape data = {.vocabulary_size = kVocabulary,
                     .max_length = kLength,
                     .source_length = kSource,
                     .classes = kVocabulary};
-  if (inputs.front().shape.rank() == 4) data.channels = 1, data.height = 4, data.width = 2;
-  const Model model(options, data, Initializer(RandomStream(1), DType::f64));
-  const size_t read = inputs.size();
+  if (row.of_images) data.channels = 1, data.height = kHeight, data.width = kWidth;
+  const Model model(row.options, data, Initializer(RandomStream(1), DType::f64));
+  BatchInputs batch = inputs_of(row);
+  const size_t read = batch.inputs.size();
   const auto loss = [read](const Model& of_kind, std::span<const Tensor> x) {
     ForwardContext context{.training = true, .random = RandomStream(2)};
     return cross_entropy(of_kind(x.first(read), context), x[read], {.ignored = -1});
   };
-  const bool one_class = form_of(kind) == DataForm::kClass;
+  const bool one_class = form_of(row.options.kind) == DataForm::kClass;
   const Shape targets = one_class ? Shape{kBatch} : Shape{kBatch, kLength};
-  inputs.push_back({Fill::kTargets, targets, kVocabulary});
-  input_names.emplace_back("targets");
-  return module_example(name, model, std::move(inputs), std::move(input_names), loss);
-}
-
-ExampleInput tokens(int64_t length) { return {Fill::kIndices, {kBatch, length}, kVocabulary}; }
-
-OpExample decoder(const char* name, const ModelOptions& options) {
-  return of_kind("decoder", name, options, {tokens(kLength)}, {"tokens"});
-}
-
-OpExample encoder_decoder(const char* name, const ModelOptions& options, bool padded) {
-  std::vector<ExampleInput> inputs = {tokens(kSource), tokens(kLength)};
-  std::vector<std::string> names = {"source", "target"};
-  if (padded) {
-    inputs.push_back({Fill::kMask, {kBatch, kSource}});
-    names.emplace_back("padding");
-  }
-  return of_kind("encoder_decoder", name, options, std::move(inputs), std::move(names));
-}
-
-OpExample classifier(const char* name, const ModelOptions& options, bool padded) {
-  std::vector<ExampleInput> inputs = {tokens(kLength)};
-  std::vector<std::string> names = {"tokens"};
-  if (padded) {
-    inputs.push_back({Fill::kMask, {kBatch, kLength}});
-    names.emplace_back("padding");
-  }
-  return of_kind("classifier", name, options, std::move(inputs), std::move(names));
-}
-
-OpExample image_classifier(const char* name, ModelOptions options) {
-  options.patch_size = 2;
-  return of_kind("classifier", name, options, {{Fill::kNormal, {kBatch, 1, 4, 2}}}, {"pixels"});
-}
-
-// A decoder of one block with each mixer but attention.
-std::vector<OpExample> with_other_mixers() {
-  const auto example = [](const char* name, ModelOptions options) {
-    options.num_layers = 1;
-    options.position = Position::kNone;
-    return decoder(name, options);
-  };
-  return {
-      example("a convolution", {.mixer = MixerKind::kConvolution, .kernel = 2}),
-      example("a depthwise convolution, dropout",
-              {.mixer = MixerKind::kConvolution, .dropout = 0.2, .depthwise = true}),
-      example("an rnn", {.mixer = MixerKind::kRecurrence, .cell = Cell::kRnn}),
-      example("an lstm, no biases", {.mixer = MixerKind::kRecurrence, .bias = false}),
-      example("learned mixing", {.mixer = MixerKind::kLearned}),
-      example("uniform mixing", {.mixer = MixerKind::kUniform}),
-  };
+  batch.inputs.push_back({Fill::kTargets, targets, kVocabulary});
+  batch.names.emplace_back("targets");
+  return module_example(row.name, model, std::move(batch.inputs), std::move(batch.names), loss);
 }
 
 }  // namespace
 
 std::vector<OpExamples> model_examples() {
-  ModelOptions pre, post, rms, bare;
-  pre.num_layers = 2;
-  post.norm = NormPlace::kPost;
-  post.num_layers = 1;
-  post.position = Position::kSinusoidal;
-  post.activation = Activation::kRelu;
-  post.tie_embeddings = false;
-  rms.norm_kind = NormKind::kRms;
-  rms.num_layers = 1;
-  rms.activation = Activation::kSilu;
-  rms.dropout = 0.2;
-  bare.num_layers = 1;
-  bare.position = Position::kNone;
-  bare.activation = Activation::kGeluTanh;
-  bare.bias = false;
-  bare.scale_scores = false;
-  ModelOptions encoders, mean = post;
-  encoders.num_layers = 1;
-  mean.pool = Pool::kMean;
-  std::vector<OpExample> decoders = {decoder("pre-norm, learned positions, tied", pre),
-                                     decoder("post-norm, sinusoids, relu, untied", post),
-                                     decoder("RMS norm, silu, dropout", rms),
-                                     decoder("no positions, no biases, scores not scaled", bare)};
-  for (OpExample& example : with_other_mixers()) decoders.push_back(std::move(example));
-  return {{.op = "Decoder", .examples = std::move(decoders)},
-          {.op = "EncoderDecoder",
-           .examples = {encoder_decoder("pre-norm, learned positions", encoders, false),
-                        encoder_decoder("post-norm, sinusoids, padding", post, true)}},
-          {.op = "Classifier",
-           .examples = {classifier("a class token, padding", encoders, true),
-                        classifier("the mean, post-norm", mean, false),
-                        classifier("the mean, padding", mean, true),
-                        image_classifier("patches, a class token", encoders)}}};
+  std::vector<OpExamples> all;
+  for (const KindOfRows& kind : all_rows()) {
+    OpExamples examples = {.op = kind.op, .examples = {}};
+    for (const Row& row : kind.rows) examples.examples.push_back(example_of(row));
+    all.push_back(std::move(examples));
+  }
+  return all;
+}
+
+std::vector<ModelOptions> options_of_model_examples() {
+  std::vector<ModelOptions> all;
+  for (const KindOfRows& kind : all_rows()) {
+    for (const Row& row : kind.rows) all.push_back(row.options);
+  }
+  return all;
 }
 
 }  // namespace qkv

@@ -89,9 +89,10 @@ TEST(ClassifierTest, TheLeavesOfTheLossAreTheParametersVisited) {
     for (const Pool pool : {Pool::kClassToken, Pool::kMean}) {
       const Classifier model = make(data, [&](ModelOptions& o) { o.pool = pool; });
       ForwardContext context;
-      const std::vector<Tensor> inputs = {
-          data.is_image() ? pixels([](auto, auto y, auto x) { return 0.1 * (y - x); })
-                          : tokens({1, 2, 3, 4, 5, 6})};
+      const std::vector<Tensor> inputs = {data.is_image() ? pixels([](auto, auto y, auto x) {
+        return 0.1 * static_cast<double>(y - x);
+      })
+                                                          : tokens({1, 2, 3, 4, 5, 6})};
       const Tensor y = model(inputs, context);
       EXPECT_EQ(y.shape(), (Shape{1, data.classes}));
       const Gradients gradients = backward(mean(y * y));

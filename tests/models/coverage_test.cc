@@ -12,12 +12,13 @@
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
-#include "models/decoder.h"
+#include "models/model.h"
+#include "tests/models/every_choice.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kVocabulary = 7, kLength = 5;
+constexpr int64_t kVocabulary = 7, kLength = 6;
 
 // Sees the name of every op that runs, and of every op whose backward does.
 class OpNames final : public Observer {
@@ -27,9 +28,10 @@ class OpNames final : public Observer {
   std::set<std::string> names;
 };
 
-std::vector<ModelOptions> variants() {
-  std::vector<ModelOptions> all;
-  const ModelOptions small = {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 12};
+std::vector<ChosenModel> variants() {
+  ModelOptions small = {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 12};
+  small.patch_size = 2;
+  std::vector<ChosenModel> all = every_choice(small);
   for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
     for (const NormKind norm_kind : {NormKind::kLayer, NormKind::kRms}) {
       for (const Named<Position>& position : kNames<Position>) {
@@ -43,38 +45,29 @@ std::vector<ModelOptions> variants() {
             options.activation = activation;
             options.dropout = plain ? 0.0 : 0.2;
             options.tie_embeddings = options.bias = options.scale_scores = plain;
-            all.push_back(options);
+            all.push_back({"", options});
           }
         }
       }
     }
   }
-  for (const Named<MixerKind>& mixer : kNames<MixerKind>) {
-    for (const bool one : {true, false}) {
-      ModelOptions options = small;
-      options.mixer = mixer.value;
-      options.depthwise = one;
-      options.cell = one ? Cell::kRnn : Cell::kLstm;
-      all.push_back(options);
-    }
-  }
   return all;
 }
 
-void train_and_evaluate(const ModelOptions& options, DType dtype) {
-  const Decoder model(options, {kVocabulary, kLength}, Initializer(RandomStream(1), dtype));
-  const std::vector<int64_t> values = {1, 2, 3, 4, 5, 0, 1, 6, 2, 2};
-  const Tensor tokens(Array::of({2, kLength}, values));
+void train_and_evaluate(const ChosenModel& chosen, DType dtype) {
+  const Model model(chosen.options, data_for(chosen, kLength, kVocabulary),
+                    Initializer(RandomStream(1), dtype));
+  const ModelBatch batch = batch_for(chosen, 2, kLength, kVocabulary);
   for (const bool training : {true, false}) {
     ForwardContext context{.training = training, .random = RandomStream(2)};
-    backward(cross_entropy(model(tokens, context), tokens));
+    backward(cross_entropy(model(batch.inputs, context), batch.targets));
   }
 }
 
 TEST(ModelCoverageTest, EveryOpOfEveryModelHasACompleteRow) {
   OpNames used;
-  for (const ModelOptions& options : variants()) {
-    for (const DType dtype : {DType::f32, DType::f64}) train_and_evaluate(options, dtype);
+  for (const ChosenModel& chosen : variants()) {
+    for (const DType dtype : {DType::f32, DType::f64}) train_and_evaluate(chosen, dtype);
   }
   EXPECT_GT(used.names.size(), 15u);
   EXPECT_TRUE(used.names.contains("dropout"));

@@ -10,7 +10,8 @@
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/optimizer.h"
-#include "models/decoder.h"
+#include "models/model.h"
+#include "tests/models/every_choice.h"
 
 namespace qkv {
 namespace {
@@ -25,25 +26,32 @@ std::string bits_of(const std::vector<NamedParameter>& parameters) {
   return all;
 }
 
-// The bits of the parameters after three steps on numbers in a row, large enough to be shared.
-std::string trained(bool bf16, double dropout) {
-  const ModelOptions options = {
-      .num_layers = 2, .d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = dropout};
-  const Decoder model(options, {kVocabulary, kLength},
-                      Initializer(RandomStream(3), DType::f32, bf16));
+// The bits of the parameters after some steps on numbers in a row, large enough to be shared.
+std::string trained(const ChosenModel& chosen, bool bf16, int steps) {
+  const Model model(chosen.options, data_for(chosen, kLength, kVocabulary),
+                    Initializer(RandomStream(3), DType::f32, bf16));
   const std::vector<NamedParameter> all = parameters(model);
   const std::unique_ptr<Optimizer> adam = make_optimizer({.kind = OptimizerKind::kAdamW}, all);
-  std::vector<int64_t> tokens(static_cast<size_t>(kBatch * kLength));
-  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int64_t>(i * i % kVocabulary);
-  const Tensor x(Array::of({kBatch, kLength}, tokens));
-  for (uint64_t step = 0; step < 3; ++step) {
-    ForwardContext context{.training = true, .random = RandomStream(step)};
-    const Gradients g = backward(cross_entropy(model(x, context), x));
+  const ModelBatch batch = batch_for(chosen, kBatch, kLength, kVocabulary);
+  for (int step = 0; step < steps; ++step) {
+    ForwardContext context{.training = true, .random = RandomStream(static_cast<uint64_t>(step))};
+    const Gradients g = backward(cross_entropy(model(batch.inputs, context), batch.targets));
     std::vector<Tensor> gradients;
     for (const NamedParameter& p : all) gradients.push_back(g[p.tensor]);
     adam->step(gradients, 1e-3, clip_scale(global_norm(gradients), 1.0));
   }
   return bits_of(all);
+}
+
+ModelOptions base(int64_t num_layers, double dropout) {
+  ModelOptions options = {
+      .num_layers = num_layers, .d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = dropout};
+  options.patch_size = 2;
+  return options;
+}
+
+std::string trained_decoder(bool bf16, double dropout) {
+  return trained({.name = "decoder", .options = base(2, dropout)}, bf16, 3);
 }
 
 class TrainingThreadsTest : public testing::Test {
@@ -54,20 +62,35 @@ class TrainingThreadsTest : public testing::Test {
 TEST_F(TrainingThreadsTest, AnyNumberOfThreadsTrainsTheSameBits) {
   for (const bool bf16 : {false, true}) {
     kernels::set_num_threads(1);
-    const std::string one = trained(bf16, 0.1);
+    const std::string one = trained_decoder(bf16, 0.1);
     for (const int threads : {2, 3, 5}) {
       kernels::set_num_threads(threads);
-      EXPECT_EQ(trained(bf16, 0.1), one) << threads << " threads, bf16: " << bf16;
+      EXPECT_EQ(trained_decoder(bf16, 0.1), one) << threads << " threads, bf16: " << bf16;
+    }
+  }
+}
+
+TEST_F(TrainingThreadsTest, AnyNumberOfThreadsTrainsTheSameBitsOfEveryChoice) {
+  for (const bool bf16 : {false, true}) {
+    for (const ChosenModel& chosen : every_choice(base(1, 0.1))) {
+      kernels::set_num_threads(1);
+      const std::string one = trained(chosen, bf16, 2);
+      for (const int threads : {2, 3}) {
+        kernels::set_num_threads(threads);
+        EXPECT_TRUE(trained(chosen, bf16, 2) == one)
+            << chosen.name << ", " << threads << " threads, bf16: " << bf16;
+      }
     }
   }
 }
 
 TEST_F(TrainingThreadsTest, TwoModelsAreTrainedAtTheSameTimeAsEachAlone) {
   kernels::set_num_threads(2);
-  const std::string alone = trained(false, 0.0);
+  const std::string alone = trained_decoder(false, 0.0);
   std::vector<std::string> beside(2);
   std::vector<std::thread> threads;
-  for (std::string& bits : beside) threads.emplace_back([&] { bits = trained(false, 0.0); });
+  for (std::string& bits : beside)
+    threads.emplace_back([&] { bits = trained_decoder(false, 0.0); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(beside[0], alone);
   EXPECT_EQ(beside[1], alone);

@@ -86,6 +86,37 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
   return absl::OkStatus();
 }
 
+// Of the sizes in a file's metadata: what no model can have, as the rest of a sentence; "" where
+// they are good. A hostile file asks for no memory that it does not hold.
+std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
+  constexpr int64_t kLargest = 1 << 20;
+  const auto possible = [](int64_t size) { return size >= 1 && size <= kLargest; };
+  const std::string out_of_range = "has a size that is out of range";
+  for (const auto& [key, size] : kSizes) {
+    if (data.*size != 0 && !possible(data.*size)) return out_of_range;
+  }
+  if (data.vocabulary_size < 1) return out_of_range;
+  const DataForm form = form_of(model.kind);
+  if (form == DataForm::kClass && data.classes != data.vocabulary_size) {
+    return absl::StrCat("has ", data.classes, " classes, and a vocabulary of ",
+                        data.vocabulary_size);
+  }
+  if (data.channels == 0 && data.height == 0 && data.width == 0) {
+    const bool source_is_good = form != DataForm::kSourceTarget || data.source_length > 0;
+    return data.max_length > 0 && source_is_good ? "" : out_of_range;
+  }
+  if (form != DataForm::kClass)
+    return absl::StrCat("has images for a model of the kind ", model.kind);
+  const int64_t patch = model.patch_size;
+  if (data.channels == 0 || data.height == 0 || data.width == 0) return out_of_range;
+  if (data.height % patch != 0 || data.width % patch != 0) {
+    return absl::StrCat("has images of ", data.height, " x ", data.width,
+                        " pixels, and its config patches of ", patch, " x ", patch);
+  }
+  const int64_t patches = data.height / patch * (data.width / patch);
+  return possible(patches) && possible(data.channels * patch * patch) ? "" : out_of_range;
+}
+
 }  // namespace
 
 absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
@@ -152,16 +183,9 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   checkpoint.vocabulary = *std::move(vocabulary);
   checkpoint.data.vocabulary_size = checkpoint.vocabulary.size();
   checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
-  constexpr int64_t kLargest = 1 << 20;  // keeps a hostile file from asking for all memory
-  const bool in_range = std::ranges::all_of(kSizes, [&](const auto& known) {
-    const int64_t size = checkpoint.data.*known.second;
-    return size >= 0 && size <= kLargest;
-  });
-  const int64_t shortest = checkpoint.data.is_image() ? 0 : 1;
-  if (!in_range || checkpoint.data.max_length < shortest || checkpoint.data.vocabulary_size < 1 ||
-      checkpoint.state.step < 0) {
-    return problem(path, "its metadata has a size that is out of range");
-  }
+  if (checkpoint.state.step < 0) return problem(path, "it was made after less than no step");
+  const std::string wrong = what_is_wrong(checkpoint.data, checkpoint.config.model);
+  if (!wrong.empty()) return problem(path, absl::StrCat("its metadata ", wrong));
   checkpoint.arrays = std::move(file->tensors);
   return checkpoint;
 }
