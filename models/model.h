@@ -44,8 +44,6 @@ class Model {
  private:
   friend std::vector<ModelKind> model_kinds();
 
-  // Of the kind of that name. Throws Error where there is none.
-  DataForm form_of(const std::string& kind);
   using Kind = std::variant<Decoder, EncoderDecoder, Classifier>;  // all that there are
 
   Kind kind_;

@@ -82,7 +82,7 @@ class Loader {
   std::set<std::string> wrong_;       // the keys with a mistake in their value
   std::vector<Mistake> mistakes_;
   std::set<std::string> read_in_file_;  // the keys that are read where nothing is overridden
-  bool defaults_are_meant_ = true;  // false: what the user set has not all been understood
+  bool defaults_are_meant_ = true;      // false: what the user set has not all been understood
 };
 
 std::string Loader::to_string(const Place& place) const {
