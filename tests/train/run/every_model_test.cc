@@ -91,8 +91,9 @@ TEST(EveryModelTest, Bf16TrainsAsF32DoesButForItsRounding) {
     const std::vector<double> bf16 = losses(config, Precision::kBf16);
     EXPECT_NE(bf16, f32);
     double farthest = 0;
-    for (size_t i = 0; i < f32.size(); ++i)
+    for (size_t i = 0; i < f32.size(); ++i) {
       farthest = std::max(farthest, std::abs(bf16[i] - f32[i]) / f32[i]);
+    }
     EXPECT_LT(farthest, 0.05);
     EXPECT_LT(*std::ranges::min_element(bf16), bf16.front());
   }
