@@ -26,7 +26,7 @@ Tensor EncoderDecoder::encode(const Tensor& source, const Tensor& padding,
   ForwardContext of_source = context;  // which is read at once
   of_source.first_position = 0;
   of_source.cache = nullptr;
-  const Tensor encoded = encoder_(tokens_.embed(source), padding, of_source);
+  Tensor encoded = encoder_(tokens_.embed(source), padding, of_source);
   context.streams_taken = of_source.streams_taken;
   return encoded;
 }

@@ -74,7 +74,8 @@ TEST_F(IdxDataTest, TrainingDrawsFromAllImages) {
 }
 
 // One image of 3 x 3 pixels, 1 … 9, in batches of one: every change of it that comes up.
-std::set<std::vector<double>> changed_images(DataOptions options, const std::string& folder) {
+std::set<std::vector<double>> changed_images(const DataOptions& options,
+                                             const std::string& folder) {
   std::string pixels;
   for (int i = 1; i <= 9; ++i) pixels += static_cast<char>(i);
   for (const std::string part : {"train", "t10k"}) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/graph/op.h"
 #include "framework/nn/block.h"
@@ -194,8 +195,9 @@ TEST(MixerTest, TokensThatDoNotFollowAreAnError) {
     EXPECT_EQ(error_of([&] {
                 mixer(random({1, 1, kWidth}, 1), kCausal, context);
               }),
-              "key_value_cache: \"" + name +
-                  "\" has read 0 tokens, and is given those from position 2 on (in " + name + ")");
+              absl::StrCat("key_value_cache: \"", name,
+                           "\" has read 0 tokens, and is given those from position 2 on (in ", name,
+                           ")"));
   }
 }
 
@@ -225,7 +227,7 @@ TEST(MixerTest, AWindowIsKeptToOrRefused) {
       EXPECT_TRUE(hears(mixer, mask, 3, 2)) << mixer.name();
     } else {
       const std::string name(mixer.name());
-      EXPECT_EQ(refusal, name + ": cannot keep to a window (in " + name + ")");
+      EXPECT_EQ(refusal, absl::StrCat(name, ": cannot keep to a window (in ", name, ")"));
     }
   }
 }
