@@ -103,8 +103,8 @@ std::vector<Tensor> inputs_of(const GoldenFile& file) {
 }
 
 Model load_model(const GoldenFile& file, const Precision& precision) {
-  const Model model(options_of(file), data_of(file),
-                    Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
+  Model model(options_of(file), data_of(file),
+              Initializer(RandomStream(1), precision.dtype, precision.bf16_products));
   for (const NamedParameter& p : parameters(model)) {
     const Tensor weight = file.tensor("weight." + p.name, precision.dtype);
     EXPECT_EQ(weight.shape(), p.tensor.shape()) << p.name;
