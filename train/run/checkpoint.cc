@@ -91,11 +91,11 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
 std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
   constexpr int64_t kLargest = 1 << 20;
   const auto possible = [](int64_t size) { return size >= 1 && size <= kLargest; };
-  const std::string out_of_range = "has a size that is out of range";
+  constexpr const char* kOutOfRange = "has a size that is out of range";
   for (const auto& [key, size] : kSizes) {
-    if (data.*size != 0 && !possible(data.*size)) return out_of_range;
+    if (data.*size != 0 && !possible(data.*size)) return kOutOfRange;
   }
-  if (data.vocabulary_size < 1) return out_of_range;
+  if (data.vocabulary_size < 1) return kOutOfRange;
   const DataForm form = form_of(model.kind);
   if (form == DataForm::kClass && data.classes != data.vocabulary_size) {
     return absl::StrCat("has ", data.classes, " classes, and a vocabulary of ",
@@ -103,18 +103,19 @@ std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
   }
   if (data.channels == 0 && data.height == 0 && data.width == 0) {
     const bool source_is_good = form != DataForm::kSourceTarget || data.source_length > 0;
-    return data.max_length > 0 && source_is_good ? "" : out_of_range;
+    return data.max_length > 0 && source_is_good ? "" : kOutOfRange;
   }
-  if (form != DataForm::kClass)
+  if (form != DataForm::kClass) {
     return absl::StrCat("has images for a model of the kind ", model.kind);
+  }
   const int64_t patch = model.patch_size;
-  if (data.channels == 0 || data.height == 0 || data.width == 0) return out_of_range;
+  if (data.channels == 0 || data.height == 0 || data.width == 0) return kOutOfRange;
   if (data.height % patch != 0 || data.width % patch != 0) {
     return absl::StrCat("has images of ", data.height, " x ", data.width,
                         " pixels, and its config patches of ", patch, " x ", patch);
   }
   const int64_t patches = data.height / patch * (data.width / patch);
-  return possible(patches) && possible(data.channels * patch * patch) ? "" : out_of_range;
+  return possible(patches) && possible(data.channels * patch * patch) ? "" : kOutOfRange;
 }
 
 }  // namespace
