@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 
 #include "data/tasks/symbols.h"
 #include "data/tasks/tasks.h"
@@ -15,22 +14,21 @@ Task make(const DataOptions& options) {
   task.training =
       task.validation = {.prompt = options.length - 1, .answer = 1, .both = options.length};
   task.draw = [options, blank, asks](Split split, Choices& choices) {
-    // From the end to the beginning, as many as there is room for, and blanks before them.
+    // As many as there is room for, which is one at least, and blanks before them.
     const int64_t farthest = options.distance;
     std::vector<int64_t> distances;
     int64_t room = options.length;
     while (true) {
-      const int64_t d = split == Split::kTraining ? choices.between(1, farthest) : farthest;
-      if (d + 2 > room) break;
-      distances.push_back(d);
-      room -= d + 2;
+      const int64_t distance = split == Split::kTraining ? choices.between(1, farthest) : farthest;
+      if (distance + 2 > room) break;
+      distances.push_back(distance);
+      room -= distance + 2;
     }
-    if (distances.empty()) distances.push_back(std::exchange(room, 0) - 2);
     Example example{.prompt = Tokens(static_cast<size_t>(room), blank), .answer = {}};
-    for (const int64_t d : distances) {
+    for (const int64_t distance : distances) {
       const int64_t symbol = choices.below(options.alphabet);
       example.prompt.push_back(symbol);
-      example.prompt.insert(example.prompt.end(), static_cast<size_t>(d - 1), blank);
+      example.prompt.insert(example.prompt.end(), static_cast<size_t>(distance - 1), blank);
       example.prompt.push_back(asks);
       example.asked_in_prompt.push_back(example.prompt.size());
       example.prompt.push_back(symbol);
