@@ -29,6 +29,16 @@ inline std::vector<Row> rows_of(const Dataset& dataset, const Batch& batch) {
   return rows;
 }
 
+// The texts of the tokens of `text`.
+inline std::vector<std::string> words_of(const Dataset& dataset, const std::string& text) {
+  const std::vector<int64_t> tokens = *dataset.vocabulary().encode(text);
+  std::vector<std::string> words;
+  for (const int64_t token : tokens) {
+    words.push_back(dataset.vocabulary().texts()[static_cast<size_t>(token)]);
+  }
+  return words;
+}
+
 // In the first form that the task can be had in.
 inline absl::StatusOr<std::unique_ptr<Dataset>> make_in_first_form(const DataOptions& options,
                                                                    uint64_t seed) {
