@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "framework/graph/tensor.h"
@@ -26,6 +27,14 @@ class Inputs {
 // What backward reads; the storage of the rest is let go.
 enum class Saves { kNothing, kInputs, kOutput, kInputsAndOutput };
 
+// What a call of an op was given beside its inputs: {"axis", 1}, {"mask", …}.
+struct Attribute {
+  using Value = std::variant<bool, int64_t, double, std::vector<int64_t>, Array>;
+
+  std::string_view name;
+  Value value;  // an Array may be undefined: there is none
+};
+
 // A field of an op that its backward reads: what forward left there, a mask, indices.
 struct Kept {
   const char* name;  // "rstd"
@@ -47,6 +56,9 @@ class Op {
   virtual std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const = 0;
 
   virtual Saves saves() const { return Saves::kInputs; }
+
+  // With the inputs and the shape of the output, all that is needed to compute it again.
+  virtual std::vector<Attribute> attributes() const { return {}; }
 
   // For mutation testing, which writes over them.
   virtual std::vector<Kept> kept() { return {}; }

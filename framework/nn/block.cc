@@ -15,14 +15,26 @@ Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardCont
   const auto around = [&](const auto& norm, const Tensor& h, const auto& layer) {
     return pre_norm ? h + layer(norm(h)) : norm(h + layer(h));
   };
-  Tensor h = around([&](const Tensor& t) { return normalized(t); }, x,
-                    [&](const Tensor& t) { return mixer(t, mask, context); });
+  // What a layer made is told under the path of the layer itself.
+  const auto told = [&](std::string_view layer, const Tensor& t) {
+    context.note(layer, t);
+    return t;
+  };
+  Tensor h = around([&](const Tensor& t) { return told(norm_name(), normalized(t)); }, x,
+                    [&](const Tensor& t) { return told(mixer.name(), mixer(t, mask, context)); });
+  context.note("mixed", h);
   if (source) {
-    h = around(cross_attention_norm, h, [&](const Tensor& t) {
-      return cross_attention(t, source->x, source->mask, context);
-    });
+    h = around(
+        [&](const Tensor& t) { return told(cross_attention_norm.name(), cross_attention_norm(t)); },
+        h,
+        [&](const Tensor& t) {
+          return told(cross_attention.name(), cross_attention(t, source->x, source->mask, context));
+        });
+    context.note("cross_mixed", h);
   }
-  h = around(feed_forward_norm, h, [&](const Tensor& t) { return feed_forward(t, context); });
+  h = around([&](const Tensor& t) { return told(feed_forward_norm.name(), feed_forward_norm(t)); },
+             h,
+             [&](const Tensor& t) { return told(feed_forward.name(), feed_forward(t, context)); });
   context.note("output", h);
   return h;
 }

@@ -18,6 +18,7 @@ class Concat final : public Op {
  public:
   Concat(int axis, const Shape& shape) : axis_(axis), shape_(shape) {}
   std::string_view name() const override { return "concat"; }
+  std::vector<Attribute> attributes() const override { return {{"axis", axis_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

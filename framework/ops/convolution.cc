@@ -35,6 +35,9 @@ class Unfold final : public Op {
   Unfold(int64_t kernel, int64_t before, const Shape& shape)
       : kernel_(kernel), before_(before), shape_(shape) {}
   std::string_view name() const override { return "unfold"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"kernel", kernel_}, {"before", before_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
@@ -57,6 +60,9 @@ class Fold final : public Op {
   Fold(int64_t kernel, int64_t before, const Shape& shape)
       : kernel_(kernel), before_(before), shape_(shape) {}
   std::string_view name() const override { return "fold"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"kernel", kernel_}, {"before", before_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& windows) override {
@@ -93,6 +99,7 @@ class DepthwiseConvolution final : public Op {
  public:
   explicit DepthwiseConvolution(int64_t before) : before_(before) {}
   std::string_view name() const override { return "depthwise_convolution"; }
+  std::vector<Attribute> attributes() const override { return {{"before", before_}}; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());

@@ -57,6 +57,11 @@ class CrossEntropy final : public Op {
   CrossEntropy(const Array& targets, const CrossEntropyOptions& options)
       : targets_(targets), options_(options) {}
   std::string_view name() const override { return "cross_entropy"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"targets", targets_},
+            {"ignored", options_.ignored},
+            {"label_smoothing", options_.label_smoothing}};
+  }
 
   Array forward(const Inputs& x) override {
     Array loss(targets_.shape(), x[0].dtype());

@@ -17,6 +17,7 @@ class KeepByMask final : public Op {
  public:
   KeepByMask(const Array& mask, double p) : mask_(mask), p_(p) {}
   std::string_view name() const override { return "dropout_backward"; }
+  std::vector<Attribute> attributes() const override { return {{"mask", mask_}, {"p", p_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
@@ -40,6 +41,7 @@ class Dropout final : public Op {
  public:
   Dropout(double p, const RandomStream& stream) : p_(p), stream_(stream) {}
   std::string_view name() const override { return "dropout"; }
+  std::vector<Attribute> attributes() const override { return {{"mask", mask_}, {"p", p_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -22,6 +22,7 @@ class Embedding final : public Op {
  public:
   explicit Embedding(const Array& index) : index_(index) {}
   std::string_view name() const override { return "embedding"; }
+  std::vector<Attribute> attributes() const override { return {{"index", index_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
@@ -44,6 +45,7 @@ class ScatterOfRows final : public Op {
  public:
   ScatterOfRows(const Array& index, int64_t rows) : index_(index), rows_(rows) {}
   std::string_view name() const override { return "embedding_backward"; }
+  std::vector<Attribute> attributes() const override { return {{"index", index_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -21,6 +21,9 @@ class Gather final : public Op {
  public:
   Gather(int axis, const Array& index) : axis_(axis), index_(index) {}
   std::string_view name() const override { return "gather"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"axis", axis_}, {"index", index_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
@@ -46,6 +49,9 @@ class ScatterAdd final : public Op {
   ScatterAdd(int axis, const Array& index, const Shape& shape)
       : axis_(axis), index_(index), shape_(shape) {}
   std::string_view name() const override { return "scatter_add"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"axis", axis_}, {"index", index_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -46,6 +46,7 @@ class LayerNorm final : public Op {
  public:
   explicit LayerNorm(double epsilon) : epsilon_(epsilon) {}
   std::string_view name() const override { return "layer_norm"; }
+  std::vector<Attribute> attributes() const override { return {{"epsilon", epsilon_}}; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());

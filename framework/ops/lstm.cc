@@ -76,6 +76,9 @@ class Lstm final : public Op {
  public:
   Lstm(bool reverse, const Tensor& padding) : reverse_(reverse), padding_(padding.array()) {}
   std::string_view name() const override { return "lstm"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"reverse", reverse_}, {"padding", padding_}};
+  }
   Saves saves() const override { return Saves::kInputsAndOutput; }
 
   Array forward(const Inputs& x) override {

@@ -16,6 +16,9 @@ class MaskedFill final : public Op {
  public:
   MaskedFill(const Array& mask, double value) : mask_(mask), value_(value) {}
   std::string_view name() const override { return "masked_fill"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"mask", mask_}, {"value", value_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -20,6 +20,9 @@ class Matmul final : public Op {
  public:
   explicit Matmul(const MatmulOptions& options) : options_(options) {}
   std::string_view name() const override { return "matmul"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"transpose_a", options_.transpose_a}, {"transpose_b", options_.transpose_b}};
+  }
 
   // a [N or 1, M, K], b [N or 1, K, L] before their flags
   Array forward(const Inputs& x) override {

@@ -18,6 +18,7 @@ class Max final : public Op {
  public:
   explicit Max(int axis) : axis_(axis) {}
   std::string_view name() const override { return "max"; }
+  std::vector<Attribute> attributes() const override { return {{"axis", axis_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -20,6 +20,9 @@ class Permute final : public Op {
  public:
   explicit Permute(const std::vector<int>& axes) : axes_(axes) {}
   std::string_view name() const override { return "permute"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"axes", std::vector<int64_t>(axes_.begin(), axes_.end())}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -36,6 +36,7 @@ class PowScalar final : public Op {
  public:
   explicit PowScalar(double exponent) : exponent_(exponent) {}
   std::string_view name() const override { return "pow"; }
+  std::vector<Attribute> attributes() const override { return {{"exponent", exponent_}}; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());

@@ -32,6 +32,7 @@ class RmsNorm final : public Op {
  public:
   explicit RmsNorm(double epsilon) : epsilon_(epsilon) {}
   std::string_view name() const override { return "rms_norm"; }
+  std::vector<Attribute> attributes() const override { return {{"epsilon", epsilon_}}; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());

@@ -37,6 +37,9 @@ class Rnn final : public Op {
  public:
   Rnn(bool reverse, const Tensor& padding) : reverse_(reverse), padding_(padding.array()) {}
   std::string_view name() const override { return "rnn"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"reverse", reverse_}, {"padding", padding_}};
+  }
   Saves saves() const override { return Saves::kInputsAndOutput; }
 
   Array forward(const Inputs& x) override {

@@ -22,6 +22,9 @@ class Rotary final : public Op {
  public:
   Rotary(int64_t first_position, bool back) : first_position_(first_position), back_(back) {}
   std::string_view name() const override { return back_ ? "rotary_backward" : "rotary"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"first_position", first_position_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -17,6 +17,7 @@ class Scale final : public Op {
  public:
   explicit Scale(double factor) : factor_(factor) {}
   std::string_view name() const override { return "scale"; }
+  std::vector<Attribute> attributes() const override { return {{"factor", factor_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
@@ -37,6 +38,7 @@ class AddScalar final : public Op {
  public:
   explicit AddScalar(double term) : term_(term) {}
   std::string_view name() const override { return "add_scalar"; }
+  std::vector<Attribute> attributes() const override { return {{"term", term_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

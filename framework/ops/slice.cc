@@ -22,6 +22,9 @@ class Slice final : public Op {
  public:
   Slice(int axis, int64_t start, int64_t length) : axis_(axis), start_(start), length_(length) {}
   std::string_view name() const override { return "slice"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"axis", axis_}, {"start", start_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
@@ -43,6 +46,9 @@ class Pad final : public Op {
  public:
   Pad(int axis, int64_t start, const Shape& shape) : axis_(axis), start_(start), shape_(shape) {}
   std::string_view name() const override { return "pad"; }
+  std::vector<Attribute> attributes() const override {
+    return {{"axis", axis_}, {"start", start_}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

@@ -14,6 +14,7 @@ class Sum final : public Op {
  public:
   explicit Sum(int axis) : axis_(axis) {}
   std::string_view name() const override { return "sum"; }
+  std::vector<Attribute> attributes() const override { return {{"axis", axis_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {

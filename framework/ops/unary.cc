@@ -44,6 +44,10 @@ class FusedUnaryOp final : public Op {
   FusedUnaryOp(std::string_view name, kernels::Unary kernel, const ComposedUnary& composed)
       : name_(name), kernel_(kernel), derivative_(composed.derivative) {}
   std::string_view name() const override { return name_; }
+  std::vector<Attribute> attributes() const override {
+    if (kernel_ == kernels::Unary::gelu_tanh) return {{"tanh", true}};
+    return {};
+  }
 
   Array forward(const Inputs& x) override { return computed(kernel_, x[0]); }
 

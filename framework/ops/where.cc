@@ -16,6 +16,7 @@ class Where final : public Op {
  public:
   explicit Where(const Array& mask) : mask_(mask) {}
   std::string_view name() const override { return "where"; }
+  std::vector<Attribute> attributes() const override { return {{"mask", mask_}}; }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
