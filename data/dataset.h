@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,13 @@ class Dataset {
   virtual int64_t validation_size() const = 0;
   virtual Batch validation_batch(int64_t first, int64_t count) const = 0;
   virtual Example validation_example(int64_t index) const = 0;
+
+  // The right answer to a question that may stand in either part; none where there is none, or it
+  // cannot be told.
+  virtual std::optional<std::vector<int64_t>> answer_to(
+      const std::vector<int64_t>& /*prompt*/) const {
+    return std::nullopt;
+  }
 
   // Tells the text of a file from others, whatever is made of it: where options, seed and
   // fingerprint are equal, so is every batch. "": options and seed say it all.

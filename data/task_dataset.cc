@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/batch_builder.h"
+#include "data/find_question.h"
 #include "data/split.h"
 #include "data/task.h"
 
@@ -99,6 +100,12 @@ class TaskDataset final : public Dataset {
   Example validation_example(int64_t index) const override {
     check_validation_range(index, 1, validation_size());
     return validation_[static_cast<size_t>(index)];
+  }
+
+  std::optional<std::vector<int64_t>> answer_to(const std::vector<int64_t>& prompt) const override {
+    std::optional<Example> example = find_question(task_, prompt);
+    if (!example) return std::nullopt;
+    return std::move(example->answer);
   }
 
  private:
