@@ -112,13 +112,19 @@ Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, Forwar
       .causal = causal_, .window = window_ > 0 ? window_ + 1 : 0, .padding = padding};
   Tensor x = embeddings;  // [B, T, C], the residual stream
   const Tensor places = positions(context.first_position, x.dim(1), x.dtype());
-  if (places.defined()) x = x + places;
+  context.note("embedded", x);
+  if (places.defined()) {
+    context.note("positions", places);
+    x = x + places;
+  }
   x = dropout_(x, context);
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const Scope scope(absl::StrCat("blocks.", i));
     x = blocks_[i](x, mask, context, source);
   }
-  return pre_norm_ ? final_norm_(x) : x;
+  if (pre_norm_) x = final_norm_(x);
+  context.note("output", x);
+  return x;
 }
 
 void Stack::visit(Visitor& v) {
