@@ -13,9 +13,11 @@ Verb gradcheck_verb();
 Verb bench_verb();
 Verb config_verb();
 Verb info_verb();
+Verb explain_verb();
 
 // The list, as `qkv --help` shows it.
-inline constexpr Verb (*kVerbs[])() = {train_verb,     eval_verb,  generate_verb, data_verb,
-                                       gradcheck_verb, bench_verb, config_verb,   info_verb};
+inline constexpr Verb (*kVerbs[])() = {train_verb,  eval_verb,      generate_verb,
+                                       data_verb,   gradcheck_verb, bench_verb,
+                                       config_verb, info_verb,      explain_verb};
 
 }  // namespace qkv

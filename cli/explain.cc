@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "cli/run.h"
+#include "cli/verbs.h"
+#include "data/question_batch.h"
+#include "data/tasks/tasks.h"
+#include "framework/core/utf8.h"
+#include "framework/io/files.h"
+#include "lessons/explain/document.h"
+#include "lessons/explain/lesson.h"
+#include "lessons/explain/page.h"
+#include "train/run/generate.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMostBytes = 2000000;  // of a page
+constexpr int64_t kMostOfVariants = 300000;
+constexpr int64_t kTokensOfText = 32;  // where a text has no end of its own
+
+void add_options(OptionList& options) {
+  options.text("prompt", "TEXT", "What the model reads; by default a validation example");
+  options.text("target", "TEXT", "What should follow; by default the answer");
+  options.integer("validation", "N", "Which validation example, counted from 0");
+  options.text("example", "NAME", "One that needs no run: three-words");
+  options.integer("layer", "N",
+                  "Where to begin: a layer of attention, counted from 0; by default the last");
+  options.integer("head", "N", "and a head of it", 0);
+  options.integer("position", "N", "and the place of a query", 0);
+  options.set("Changes the model: --set attention.causal=false; may be repeated");
+  options.text("out", "FILE", "The page; by default NAME.html");
+  options.text("json", "FILE",
+               "All numbers, for other programs; no page unless --out asks for one");
+}
+
+absl::StatusOr<Tokens> encoded(const Vocabulary& vocabulary, const std::string& option,
+                               const std::string& text) {
+  absl::StatusOr<Tokens> tokens = vocabulary.encode(text);
+  if (!tokens.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--", option, ": ", tokens.status().message()));
+  }
+  if (tokens->empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--", option, " holds no token"));
+  }
+  return tokens;
+}
+
+// The answer that the task has for the prompt, or else the model's own.
+Tokens answer_to(const Tokens& prompt, const Dataset& dataset, const Model& model,
+                 const TaskKind& task, const DataOptions& data) {
+  if (std::optional<Tokens> answer = dataset.answer_to(prompt)) return *std::move(answer);
+  std::fputs("note: the target is what the model itself answers; --target gives another\n", stderr);
+  const int64_t length = task.answer_length(data, std::ssize(prompt));
+  return generate(model, prompt, length, {.temperature = 0.0});
+}
+
+// A text: every token of it is the target of those before.
+absl::StatusOr<Batch> batch_of_text(const Tokens& text) {
+  if (text.size() < 2) {
+    return absl::InvalidArgumentError(
+        "--prompt: a text needs two tokens, so that one can follow the other; --target adds some");
+  }
+  const int64_t length = std::ssize(text) - 1;
+  Batch batch = {{Array::of({1, length}, std::span(text).first(text.size() - 1))},
+                 Array::of({1, length}, std::span(text).subspan(1))};
+  return batch;
+}
+
+absl::Status check_length(const std::string& what, int64_t length, int64_t most,
+                          const ModelOptions& model) {
+  if (length <= most || reads_any_length(model)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, ": ", length, " tokens, and this model reads at most ", most));
+}
+
+absl::StatusOr<Batch> batch_of_prompt(const Checkpoint& checkpoint, const Dataset& dataset,
+                                      const Model& model, const GivenOptions& given) {
+  if (checkpoint.data.is_image()) {
+    return absl::InvalidArgumentError(
+        "--prompt: this model reads images; --validation chooses one of the validation part");
+  }
+  const ModelOptions& options = checkpoint.config.model;
+  const DataForm form = form_of(options.kind);
+  absl::StatusOr<Tokens> prompt = encoded(checkpoint.vocabulary, "prompt", given.text("prompt"));
+  if (!prompt.ok()) return prompt.status();
+  Example example = {.prompt = *std::move(prompt), .answer = {}};
+  if (given.has("target")) {
+    absl::StatusOr<Tokens> target = encoded(checkpoint.vocabulary, "target", given.text("target"));
+    if (!target.ok()) return target.status();
+    example.answer = *std::move(target);
+  } else if (dataset.has_answers()) {
+    example.answer = answer_to(example.prompt, dataset, model,
+                               *find_task(checkpoint.config.data.task), checkpoint.config.data);
+  }
+  const int64_t prompt_length = std::ssize(example.prompt), answer = std::ssize(example.answer);
+  const DataShape& data = checkpoint.data;
+  absl::Status status;
+  if (form == DataForm::kSequence) {
+    status = check_length("--prompt with its target", prompt_length + answer - 1, data.max_length,
+                          options);
+  } else {
+    const bool has_source = form == DataForm::kSourceTarget;
+    status = check_length("--prompt", prompt_length,
+                          has_source ? data.source_length : data.max_length, options);
+    if (status.ok() && has_source) {
+      status = check_length("--target", answer, data.max_length, options);
+    }
+    if (status.ok() && form == DataForm::kClass && answer != 1) {
+      status = absl::InvalidArgumentError("--target: this model answers with one token");
+    }
+  }
+  if (!status.ok()) return status;
+  if (!dataset.has_answers()) {
+    Tokens text = example.prompt;
+    text.insert(text.end(), example.answer.begin(), example.answer.end());
+    return batch_of_text(text);
+  }
+  const QuestionLengths lengths = {
+      .prompt = prompt_length, .answer = answer, .both = prompt_length + answer};
+  return question_batch(form, {example}, lengths, /*padding=*/0);
+}
+
+absl::StatusOr<Batch> batch_of_validation(const Dataset& dataset, int64_t index) {
+  if (index < 0 || index >= dataset.validation_size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--validation: there are examples 0 to ", dataset.validation_size() - 1));
+  }
+  Batch batch = dataset.validation_batch(index, 1);
+  if (dataset.has_answers()) return batch;
+  const Array& tokens = batch.inputs[0];
+  const auto length = static_cast<size_t>(std::min(tokens.size(), kTokensOfText));
+  const std::span all(tokens.data<int64_t>(), static_cast<size_t>(tokens.size()));
+  const std::span targets(batch.targets.data<int64_t>(), static_cast<size_t>(tokens.size()));
+  const Shape shape = {1, static_cast<int64_t>(length)};
+  return Batch{{Array::of(shape, all.first(length))}, Array::of(shape, targets.first(length))};
+}
+
+// The same numbers in f64, so that what follows from them is exact to many digits.
+void widen(Checkpoint& checkpoint) {
+  checkpoint.config.train.precision = Precision::kF64;
+  for (NamedArray& named : checkpoint.arrays) {
+    if (named.array.dtype() != DType::f32) continue;
+    named.array = Array::of(named.array.shape(), DType::f64, named.array.to_vector());
+  }
+}
+
+absl::StatusOr<Lesson> lesson_of_run(const std::string& name, const GivenOptions& given) {
+  absl::StatusOr<LoadedRun> loaded = load_run(name);
+  if (!loaded.ok()) return loaded.status();
+  Checkpoint& checkpoint = loaded->checkpoint;
+  widen(checkpoint);
+  absl::StatusOr<Model> model = restore_model(loaded->path, checkpoint);
+  if (!model.ok()) return model.status();
+  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset({});
+  if (!dataset.ok()) return dataset.status();
+  absl::StatusOr<Batch> batch =
+      given.has("prompt")
+          ? batch_of_prompt(checkpoint, **dataset, *model, given)
+          : batch_of_validation(**dataset, given.integer_if_given("validation").value_or(0));
+  if (!batch.ok()) return batch.status();
+  return Lesson{.config = checkpoint.config,
+                .vocabulary = checkpoint.vocabulary.texts(),
+                .step = checkpoint.state.step,
+                .model = *std::move(model),
+                .batch = *std::move(batch)};
+}
+
+absl::Status check_what_is_asked(const std::string& name, const GivenOptions& given) {
+  if (name.empty() != given.has("example")) {
+    return absl::InvalidArgumentError(name.empty() ? "explain needs a RUN, or --example three-words"
+                                                   : "explain takes a RUN or --example, not both");
+  }
+  if (given.has("target") && !given.has("prompt")) {
+    return absl::InvalidArgumentError("--target needs --prompt");
+  }
+  if (given.has("prompt") && given.has("validation")) {
+    return absl::InvalidArgumentError("--prompt and --validation both say what the model reads");
+  }
+  for (const char* option : {"prompt", "validation"}) {
+    if (given.has(option) && given.has("example")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", option, ": an example of its own is part of --example"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_range(const std::string& option, int64_t value, int64_t count,
+                         const std::string& what) {
+  if (value >= 0 && value < count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", option, ": there are ", what, " 0 to ", count - 1));
+}
+
+// Where the page begins.
+absl::Status place(Lesson& lesson, const Recording& recording, const GivenOptions& given) {
+  const std::vector<std::string> layers = recording.attention_layers();
+  if (layers.empty()) {
+    return absl::FailedPreconditionError("there is no attention in this model to be explained");
+  }
+  const int64_t layer = given.integer_if_given("layer").value_or(std::ssize(layers) - 1);
+  absl::Status status = check_range("layer", layer, std::ssize(layers), "layers of attention");
+  if (!status.ok()) return status;
+  lesson.layer = layers[static_cast<size_t>(layer)];
+  lesson.head = given.integer("head");
+  lesson.position = given.integer("position");
+  const Shape& weights = recording.weights_of(lesson.layer).shape();  // [B, H, Tq, Tk]
+  status = check_range("head", lesson.head, weights[1], "heads");
+  if (!status.ok()) return status;
+  return check_range("position", lesson.position, weights[2], "places");
+}
+
+std::string page_of(Recording recording, const Lesson& lesson) {
+  const std::string& title = lesson.config.name;
+  const auto room = [&](const std::string& variants) {
+    return std::max<int64_t>(1, kMostBytes - std::ssize(lesson_page("", variants, title)));
+  };
+  recording = part_that_fits(std::move(recording), lesson.layer, room(""));
+  const std::string variants = variants_document(lesson, recording.part, kMostOfVariants);
+  return lesson_page(lesson_document(recording, lesson, room(variants)), variants, title);
+}
+
+absl::Status run(const std::string& name, const GivenOptions& given) {
+  if (absl::Status s = check_what_is_asked(name, given); !s.ok()) return s;
+  absl::StatusOr<Lesson> lesson =
+      given.has("example") ? find_lesson(given.text("example")) : lesson_of_run(name, given);
+  if (lesson.ok() && !given.set().empty()) lesson = with_settings(*lesson, given.set());
+  if (!lesson.ok()) return lesson.status();
+  Recording recording = record(lesson->model, lesson->batch, lesson->form());
+  if (absl::Status s = place(*lesson, recording, given); !s.ok()) return s;
+
+  if (given.has("json")) {
+    const std::string document = lesson_document(recording, *lesson, 0);
+    if (absl::Status s = write_file_atomically(given.text("json"), document); !s.ok()) return s;
+    if (!given.has("out")) return absl::OkStatus();
+  }
+  const std::string page = page_of(std::move(recording), *lesson);
+  const std::string out =
+      given.has("out") ? given.text("out") : absl::StrCat(lesson->config.name, ".html");
+  if (absl::Status s = write_file_atomically(out, page); !s.ok()) return s;
+  print(absl::StrCat("in ", printable(out), "\n"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Verb explain_verb() {
+  return {"explain", "[RUN]", "shows every number of attention, forward and backward, on a page",
+          add_options, run};
+}
+
+}  // namespace qkv

@@ -1,0 +1,266 @@
+#include "lessons/explain/document.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "lessons/explain/document_numbers.h"
+#include "train/config/config.h"
+
+namespace qkv {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kWeights = "attention.weights";
+constexpr int64_t kRowsOfWindow = 16;
+constexpr int64_t kBytesOfEntry = 48;  // of numbers, around them
+
+Json to_json(double number) {
+  if (std::isfinite(number)) return number;
+  return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
+}
+
+Json attributes_of(const TapeOp& op) {
+  Json all = Json::object();
+  for (const auto& [name, attribute] : op.attributes) {
+    if (const auto* id = std::get_if<ValueId>(&attribute)) {
+      all[name] = {{"value", *id}};
+      continue;
+    }
+    std::visit(
+        [&all, &name](const auto& value) {
+          using Value = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, double>) {
+            all[name] = to_json(value);
+          } else if constexpr (!std::is_same_v<Value, Array>) {
+            all[name] = value;
+          }
+        },
+        std::get<Attribute::Value>(attribute));
+  }
+  return all;
+}
+
+Json json_of(const TapeOp& op) {
+  Json json = {{"op", op.op}, {"inputs", op.inputs}, {"output", op.output}};
+  if (!op.scope.empty()) json["scope"] = op.scope;
+  if (!op.attributes.empty()) json["attributes"] = attributes_of(op);
+  if (!op.kept.empty()) json["kept"] = op.kept;
+  if (op.backward_of) json["backward_of"] = *op.backward_of;
+  return json;
+}
+
+const char* kind_of(const TapeValue& value) {
+  return value.computed ? "computed" : value.parameter ? "parameter" : "constant";
+}
+
+Json json_of(const TapeValue& value) {
+  const Tensor& x = value.tensor;
+  Json json = {
+      {"shape", x.shape().dims()}, {"dtype", dtype_name(x.dtype())}, {"kind", kind_of(value)}};
+  if (!value.name.empty()) json["name"] = value.name;
+  if (!value.paths.empty()) json["paths"] = value.paths;
+  if (value.gradient) json["gradient"] = *value.gradient;
+  return json;
+}
+
+// The numbers of which values are written: the most telling first, as long as there is room.
+class NumbersWriter {
+ public:
+  NumbersWriter(const Recording& recording, int64_t most_bytes, Json& values)
+      : tape_(recording.tape), values_(values), left_(most_bytes), has_limit_(most_bytes > 0) {}
+
+  void write_leaves() {
+    for (ValueId id = 0; id < std::ssize(tape_.values); ++id) {
+      if (!tape_[id].computed) write(id, /*whole=*/true);
+    }
+  }
+
+  // Of the values that `choose` takes, and of their gradients.
+  template <class Choose>
+  void write_where(Choose choose) {
+    for (ValueId id = 0; id < std::ssize(tape_.values); ++id) {
+      const TapeValue& value = tape_[id];
+      if (!choose(value)) continue;
+      write(id, /*whole=*/false);
+      if (value.gradient) write(*value.gradient, /*whole=*/false);
+    }
+  }
+
+ private:
+  void write(ValueId id, bool whole) {
+    Json& json = values_[static_cast<size_t>(id)];
+    if (json.contains("numbers")) return;
+    const Tensor& x = tape_[id].tensor;
+    const int64_t columns = x.rank() > 0 ? x.dim(-1) : 1;
+    const int64_t rows = columns > 0 ? x.size() / columns : 0;
+    EncodedNumbers all = encode_numbers(x, 0, x.size());
+    int64_t kept = rows;
+    if (has_limit_ && !whole && std::ssize(all.base64) > left_) {
+      kept = std::min(rows, kRowsOfWindow);
+      all = encode_numbers(x, 0, kept * columns);
+      if (std::ssize(all.base64) > left_) return;
+    }
+    left_ -= std::ssize(all.base64) + kBytesOfEntry;
+    json["numbers"] = {{all.type, std::move(all.base64)}};
+    if (kept < rows) json["numbers"]["rows"] = {0, kept};
+  }
+
+  const Tape& tape_;
+  Json& values_;
+  int64_t left_;
+  bool has_limit_;
+};
+
+// "blocks.0." of "blocks.0.attention".
+std::string block_of(const std::string& layer) { return layer.substr(0, layer.rfind('.') + 1); }
+
+bool has_path(const TapeValue& value, const std::function<bool(std::string_view)>& is_it) {
+  return std::ranges::any_of(value.paths, is_it) || (value.parameter && is_it(value.name));
+}
+
+Json describe_values(const Tape& tape) {
+  Json values = Json::array();
+  for (const TapeValue& value : tape.values) values.push_back(json_of(value));
+  return values;
+}
+
+// Into the values of a document, as far as there is room.
+void write_numbers(const Recording& recording, const Lesson& lesson, int64_t most_bytes,
+                   Json& values) {
+  NumbersWriter writer(recording, most_bytes, values);
+  const std::string block = block_of(lesson.layer);
+  const auto in_block = [&](std::string_view path) { return path.starts_with(block); };
+  const auto outside = [](std::string_view path) {
+    return path.find("blocks.") == std::string_view::npos;
+  };
+  writer.write_leaves();
+  writer.write_where([](const TapeValue& v) {
+    return has_path(v, [](std::string_view path) { return path.ends_with(kWeights); });
+  });
+  writer.write_where([&](const TapeValue& v) { return !v.parameter && has_path(v, in_block); });
+  writer.write_where([&](const TapeValue& v) { return !v.parameter && has_path(v, outside); });
+  writer.write_where([&](const TapeValue& v) { return v.parameter && has_path(v, in_block); });
+  writer.write_where([](const TapeValue& v) { return v.parameter || !v.paths.empty(); });
+}
+
+// The texts of an input of tokens, or of targets: null where one does not count.
+Json texts_of(const Array& tokens, const std::vector<std::string>& vocabulary) {
+  Json texts = Json::array();
+  for (int64_t i = 0; i < tokens.size(); ++i) {
+    const int64_t token = tokens.data<int64_t>()[i];
+    if (token >= 0 && token < std::ssize(vocabulary)) {
+      texts.push_back(vocabulary[static_cast<size_t>(token)]);
+    } else {
+      texts.push_back(nullptr);
+    }
+  }
+  return texts;
+}
+
+Json meta_of(const Recording& recording, const Lesson& lesson) {
+  Json meta = {{"name", lesson.config.name},       {"kind", lesson.config.model.kind},
+               {"task", lesson.config.data.task},  {"step", lesson.step},
+               {"config", to_toml(lesson.config)}, {"vocabulary", lesson.vocabulary}};
+  meta["layers"] = recording.attention_layers();
+  meta["loss"] = recording.whole_loss;
+  if (!recording.part.empty()) meta["part"] = recording.part;
+  meta["begin"] = {{"layer", lesson.layer}, {"head", lesson.head}, {"position", lesson.position}};
+  for (const TapeValue& value : recording.tape.values) {
+    const Array& array = value.tensor.array();
+    if (value.computed || value.parameter || array.dtype() != DType::i64) continue;
+    for (const char* name : {"tokens", "source", "target", "targets"}) {
+      if (value.name == name) meta["texts"][name] = texts_of(array, lesson.vocabulary);
+    }
+  }
+  return meta;
+}
+
+Json tape_of(const Recording& recording, Json values) {
+  Json ops = Json::array();
+  for (const TapeOp& op : recording.tape.ops) ops.push_back(json_of(op));
+  return {{"values", std::move(values)},
+          {"ops", std::move(ops)},
+          {"forward_ops", recording.forward_ops},
+          {"loss", recording.loss}};
+}
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+// Of its document, with the numbers that none can do without.
+int64_t least_bytes(const Recording& recording) {
+  int64_t bytes = std::ssize(text_of(tape_of(recording, describe_values(recording.tape))));
+  for (const TapeValue& value : recording.tape.values) {
+    if (!value.computed)
+      bytes += std::ssize(encode_numbers(value.tensor, 0, value.tensor.size()).base64);
+  }
+  return bytes;
+}
+
+// The block of a layer of attention, or the layer alone.
+Recording part_at(const Recording& whole, const std::string& layer, const std::string& place,
+                  bool other_weights) {
+  const bool is_layer = place == layer;
+  return part_of(whole, {.place = place,
+                         .output = place + (is_layer ? ".concatenated" : ".output"),
+                         .with_children = !is_layer,
+                         .other_weights = other_weights});
+}
+
+}  // namespace
+
+Recording part_that_fits(Recording whole, const std::string& layer, int64_t most_bytes) {
+  const auto fits = [most_bytes](const Recording& recording) {
+    return least_bytes(recording) <= most_bytes;
+  };
+  if (fits(whole)) return whole;
+  const std::string block = layer.substr(0, layer.rfind('.'));
+  Recording part = part_at(whole, layer, block, /*other_weights=*/true);
+  return fits(part) ? part : part_at(whole, layer, layer, /*other_weights=*/true);
+}
+
+std::string lesson_document(const Recording& recording, const Lesson& lesson, int64_t most_bytes) {
+  Json document = {{"format", "qkv lesson"}, {"version", 1}, {"meta", meta_of(recording, lesson)}};
+  document.update(tape_of(recording, describe_values(recording.tape)));
+  const int64_t room =
+      most_bytes > 0 ? std::max<int64_t>(1, most_bytes - std::ssize(text_of(document))) : 0;
+  write_numbers(recording, lesson, room, document["values"]);
+  return text_of(document);
+}
+
+std::string variants_document(const Lesson& lesson, const std::string& part, int64_t most_bytes) {
+  std::set<std::string> known;
+  for (const auto& [name, tensor] : parameters(lesson.model)) {
+    known.insert(absl::StrCat(name, tensor.shape().to_string()));
+  }
+  Json variants = Json::array();
+  int64_t left = most_bytes;
+  for (const std::string& setting : single_settings(lesson)) {
+    const Lesson changed = with_settings(lesson, {setting}).value();
+    Recording recording = record(changed.model, changed.batch, changed.form());
+    if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
+    Json values = Json::array();
+    for (const TapeValue& value : recording.tape.values) {
+      values.push_back(json_of(value));
+      const bool is_known = value.parameter && known.contains(absl::StrCat(
+                                                   value.name, value.tensor.shape().to_string()));
+      if (value.computed || is_known) continue;
+      EncodedNumbers numbers = encode_numbers(value.tensor, 0, value.tensor.size());
+      left -= std::ssize(numbers.base64);
+      values.back()["numbers"] = {{numbers.type, std::move(numbers.base64)}};
+    }
+    if (left < 0) break;
+    Json variant = {{"setting", setting}, {"whole_loss", to_json(recording.whole_loss)}};
+    variant.update(tape_of(recording, std::move(values)));
+    variants.push_back(std::move(variant));
+  }
+  return text_of(variants);
+}
+
+}  // namespace qkv

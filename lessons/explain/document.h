@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lessons/explain/lesson.h"
+#include "lessons/explain/recording.h"
+
+namespace qkv {
+
+// As docs/file-formats.md has it: the tape, and the numbers that it began with and came to.
+//   most_bytes: of the document. Numbers that do not fit are left out or cut to their first rows;
+//   parameters and inputs are always whole. 0: no limit.
+std::string lesson_document(const Recording& recording, const Lesson& lesson, int64_t most_bytes);
+
+// The tapes of the same model with one setting changed, and only those numbers that begin them and
+// that the lesson's own document does not have; so many of them as have at most `most_bytes` of
+// these. `part`: that of its recording.
+std::string variants_document(const Lesson& lesson, const std::string& part, int64_t most_bytes);
+
+// All of a recording; or where its parameters and inputs take more than `most_bytes`, the block of
+// that layer of attention; or the layer alone, without the maps around it.
+Recording part_that_fits(Recording whole, const std::string& layer, int64_t most_bytes);
+
+}  // namespace qkv

@@ -1,0 +1,38 @@
+#include "lessons/explain/document_numbers.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+
+namespace qkv {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+template <class T>
+std::string base64_of(std::span<const double> numbers) {
+  const std::vector<T> converted(numbers.begin(), numbers.end());
+  return absl::Base64Escape(
+      {reinterpret_cast<const char*>(converted.data()), converted.size() * sizeof(T)});
+}
+
+bool is_f32(double number) {
+  return static_cast<double>(static_cast<float>(number)) == number || number != number;
+}
+
+}  // namespace
+
+EncodedNumbers encode_numbers(const Tensor& x, int64_t first, int64_t count) {
+  const std::vector<double> all = x.to_vector();
+  const std::span numbers =
+      std::span(all).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+  if (x.dtype() == DType::boolean) return {"u8", base64_of<uint8_t>(numbers)};
+  if (x.dtype() == DType::i64) return {"i32", base64_of<int32_t>(numbers)};
+  if (std::ranges::all_of(numbers, is_f32)) return {"f32", base64_of<float>(numbers)};
+  return {"f64", base64_of<double>(numbers)};
+}
+
+}  // namespace qkv

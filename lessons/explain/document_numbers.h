@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/graph/tensor.h"
+
+namespace qkv {
+
+// Numbers of a tensor as bytes, little-endian, in base64. Nothing is lost: "f32" where every number
+// is one, else "f64"; "i32" of integers; "u8", 0 or 1, of booleans.
+struct EncodedNumbers {
+  std::string type;
+  std::string base64;
+};
+
+// Of the elements first … first + count - 1.
+EncodedNumbers encode_numbers(const Tensor& x, int64_t first, int64_t count);
+
+}  // namespace qkv

@@ -1,0 +1,119 @@
+#include "lessons/explain/lesson.h"
+
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "train/config/config.h"
+#include "train/run/experiment.h"
+
+namespace qkv {
+namespace {
+
+constexpr const char* kThreeWords = "three-words";
+constexpr double kTenths = 10.0;
+
+// Numbers for a blackboard: one digit after the point.
+void round_parameters(const Model& model, double spread) {
+  for (auto& [name, tensor] : parameters(model)) {
+    if (name.ends_with("norm.weight")) continue;  // ones
+    Array numbers = tensor.array();
+    double* x = numbers.mutable_data<double>();
+    for (int64_t i = 0; i < numbers.size(); ++i)
+      x[i] = std::round(kTenths * spread * x[i]) / kTenths;
+  }
+}
+
+// "I have a" -> "have a dream": one layer, d_model = 4, two heads.
+Lesson three_words() {
+  constexpr double kSpread = 30.0;  // of deviations of 0.02
+  const std::vector<std::string> words = {"I", "have", "a", "dream"};
+  Config config;
+  config.name = kThreeWords;
+  config.data.task = "text";
+  config.data.path = "I have a dream";
+  config.train.precision = Precision::kF64;
+  config.model.num_layers = 1;
+  config.model.d_model = 4;
+  config.model.num_heads = 2;
+  config.model.d_ff = 8;
+  DataShape data;
+  data.vocabulary_size = std::ssize(words);
+  data.max_length = 3;
+  Lesson lesson = {.config = config,
+                   .vocabulary = words,
+                   .model = make_model(config, data),
+                   .batch = {{Array::of({1, 3}, std::vector<int64_t>{0, 1, 2})},
+                             Array::of({1, 3}, std::vector<int64_t>{1, 2, 3})}};
+  round_parameters(lesson.model, kSpread);
+  return lesson;
+}
+
+void copy_parameters(const Model& from, const Model& to) {
+  std::map<std::string, Tensor> known;
+  for (const auto& [name, tensor] : parameters(from)) known[name] = tensor;
+  for (auto& [name, tensor] : parameters(to)) {
+    const auto found = known.find(name);
+    if (found == known.end() || found->second.shape() != tensor.shape()) continue;
+    const std::vector<double> numbers = found->second.to_vector();
+    Array array = tensor.array();
+    std::ranges::copy(numbers, array.mutable_data<double>());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> lesson_names() { return {kThreeWords}; }
+
+absl::StatusOr<Lesson> find_lesson(const std::string& name) {
+  if (name == kThreeWords) return three_words();
+  return absl::InvalidArgumentError(absl::StrCat("there is no example \"", name, "\"; there is ",
+                                                 absl::StrJoin(lesson_names(), ", ")));
+}
+
+absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
+                                     const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    if (setting.starts_with("model.") || setting.starts_with("attention.")) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--set ", setting, ": only [model] and [attention] can be changed to be explained"));
+  }
+  absl::StatusOr<Config> config =
+      parse_saved_config(to_toml(lesson.config), lesson.config.name, settings);
+  if (!config.ok()) return config.status();
+  if (config->model.kind != lesson.config.model.kind) {
+    return absl::InvalidArgumentError("--set model.kind: another kind reads other examples");
+  }
+  Model model = make_model(*config, lesson.model.data());
+  copy_parameters(lesson.model, model);
+  Lesson changed = lesson;
+  changed.config = *std::move(config);
+  changed.model = std::move(model);
+  return changed;
+}
+
+std::vector<std::string> single_settings(const Lesson& lesson) {
+  const ModelOptions& model = lesson.config.model;
+  std::vector<std::string> settings;
+  for (const int64_t heads : {1, 2, 4, 8}) {
+    if (heads != model.num_heads && model.d_model % heads == 0) {
+      settings.push_back(absl::StrCat("model.num_heads=", heads));
+    }
+  }
+  for (const Named<Position>& position : kNames<Position>) {
+    if (position.value != model.position) {
+      settings.push_back(absl::StrCat("model.position=", position.name));
+    }
+  }
+  for (const Named<Projections>& projections : kNames<Projections>) {
+    if (projections.value != model.attention.projections) {
+      settings.push_back(absl::StrCat("attention.projections=", projections.name));
+    }
+  }
+  std::erase_if(settings,
+                [&](const std::string& setting) { return !with_settings(lesson, {setting}).ok(); });
+  return settings;
+}
+
+}  // namespace qkv

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "train/config/options.h"
+
+namespace qkv {
+
+// A model, one example that it reads, and where to begin to look at it.
+struct Lesson {
+  Config config;                        // whose precision is f64
+  std::vector<std::string> vocabulary;  // of a model of images: the names of their classes
+  int64_t step = 0;                     // of training; 0: it has had none
+  Model model;
+  Batch batch;  // of one row
+  std::string layer = {};
+  int64_t head = 0;
+  int64_t position = 0;  // of a query
+
+  DataForm form() const { return form_of(config.model.kind); }
+};
+
+// Lessons that need no run.
+std::vector<std::string> lesson_names();
+absl::StatusOr<Lesson> find_lesson(const std::string& name);
+
+// The same with settings of the model changed, "attention.projections=none": every parameter that
+// is there before and after, and of one shape, is the same. An error where these do not fit each
+// other, or change something else than the model.
+absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
+                                     const std::vector<std::string>& settings);
+
+// Settings that give another model of the same kind, one thing changed in each.
+std::vector<std::string> single_settings(const Lesson& lesson);
+
+}  // namespace qkv

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+// The files of lessons/explain/page, as cmake/lesson_page.cmake puts them into the program.
+namespace qkv {
+
+extern const std::string kPageHtml;
+extern const std::string kPageStyle;
+extern const std::string kPageScript;  // all modules in one
+
+}  // namespace qkv

@@ -1,0 +1,124 @@
+// ./qkv explain: what it writes, and what it refuses.
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+class ExplainTest : public CommandLineFixture {
+ protected:
+  void train(std::vector<std::string> more = {}) {
+    more.insert(more.begin(),
+                {"train", "tiny.toml", "--set", "train.steps=4", "--set", "train.eval_interval=4"});
+    expect_success(qkv(more));
+  }
+
+  json document(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "explain");
+    arguments.insert(arguments.end(), {"--json", "lesson.json"});
+    expect_success(qkv(arguments));
+    return json::parse(in("lesson.json"));
+  }
+};
+
+TEST_F(ExplainTest, AnExampleNeedsNoRun) {
+  const ProcessResult result = qkv({"explain", "--example", "three-words"});
+  expect_success(result);
+  EXPECT_EQ(result.output, "in three-words.html\n");
+  EXPECT_EQ(in("three-words.html").find("<!doctype html>"), 0u);
+}
+
+TEST_F(ExplainTest, ARunIsExplainedWithTheAnswerOfItsTask) {
+  train();
+  const json texts = document({"runs/tiny", "--prompt", "012="})["meta"]["texts"];
+  EXPECT_EQ(texts["tokens"], json({"0", "1", "2", "=", "2", "1"}));
+  EXPECT_EQ(texts["targets"], json({nullptr, nullptr, nullptr, "2", "1", "0"}));
+}
+
+TEST_F(ExplainTest, ATargetOfOnesOwnCounts) {
+  train();
+  const json texts =
+      document({"runs/tiny", "--prompt", "012=", "--target", "333"})["meta"]["texts"];
+  EXPECT_EQ(texts["targets"], json({nullptr, nullptr, nullptr, "3", "3", "3"}));
+}
+
+TEST_F(ExplainTest, WithoutAPromptAValidationExampleIsRead) {
+  train();
+  EXPECT_EQ(document({"runs/tiny"})["meta"]["texts"]["tokens"].size(), 6u);
+  EXPECT_NE(document({"runs/tiny"})["meta"]["texts"],
+            document({"runs/tiny", "--validation", "1"})["meta"]["texts"]);
+}
+
+TEST_F(ExplainTest, SettingsChangeTheModel) {
+  train();
+  const json causal = document({"runs/tiny"});
+  const json open = document({"runs/tiny", "--set", "attention.causal=false"});
+  EXPECT_NE(causal["meta"]["loss"], open["meta"]["loss"]);
+}
+
+TEST_F(ExplainTest, BeginsWhereItIsAskedTo) {
+  train({"--set", "model.num_layers=2"});
+  const json begin =
+      document({"runs/tiny", "--layer", "0", "--head", "1", "--position", "5"})["meta"]["begin"];
+  EXPECT_EQ(begin["layer"], "blocks.0.attention");
+  EXPECT_EQ(begin["head"], 1);
+  EXPECT_EQ(begin["position"], 5);
+  EXPECT_EQ(document({"runs/tiny"})["meta"]["begin"]["layer"], "blocks.1.attention");
+}
+
+TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
+  expect_error(qkv({"explain"}), 2, "explain needs a RUN, or --example three-words");
+  expect_error(qkv({"explain", "--example", "x"}), 2,
+               "there is no example \"x\"; there is three-words");
+  expect_error(qkv({"explain", "runs/a", "--example", "three-words"}), 2,
+               "explain takes a RUN or --example, not both");
+  train();
+  const auto expect_refused = [&](std::vector<std::string> arguments, const std::string& message) {
+    arguments.insert(arguments.begin(), {"explain", "runs/tiny"});
+    expect_error(qkv(arguments), 2, message);
+  };
+  expect_refused({"--layer", "1"}, "--layer: there are layers of attention 0 to 0");
+  expect_refused({"--head", "-1"}, "--head: there are heads 0 to 1");
+  expect_refused({"--position", "6"}, "--position: there are places 0 to 5");
+  expect_refused({"--validation", "100000"}, "--validation: there are examples 0 to 3");
+  expect_refused({"--target", "1"}, "--target needs --prompt");
+  expect_refused({"--prompt", "012=", "--target", "0123"},
+                 "--prompt with its target: 7 tokens, and this model reads at most 6");
+  expect_refused(
+      {"--set", "data.length=2"},
+      "--set data.length=2: only [model] and [attention] can be changed to be explained");
+}
+
+TEST_F(ExplainTest, APromptOfUnknownCharactersIsRefused) {
+  train();
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--prompt", "</script>="});
+  EXPECT_EQ(result.exit_status, 2);
+  EXPECT_EQ(result.errors.find("error: --prompt: "), 0u) << result.errors;
+}
+
+TEST_F(ExplainTest, AModelWithoutAttentionHasNothingToShow) {
+  train({"--set", "model.mixer=convolution"});
+  expect_error(qkv({"explain", "runs/tiny"}), 2,
+               "there is no attention in this model to be explained");
+}
+
+TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
+  train();
+  const ProcessResult result =
+      qkv({"explain", "runs/tiny", "--prompt", "=01", "--json", "lesson.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_EQ(result.errors,
+            "note: the target is what the model itself answers; --target gives another\n");
+}
+
+TEST_F(ExplainTest, AFileThatCannotBeWrittenIsNamed) {
+  expect_error(qkv({"explain", "--example", "three-words", "--out", "no/where.html"}), 2,
+               "cannot write no/where.html: No such file or directory");
+}
+
+}  // namespace
+}  // namespace qkv
