@@ -11,14 +11,17 @@
 #include "lessons/explain/document.h"
 #include "lessons/explain/lesson.h"
 #include "lessons/explain/page.h"
+#include "lessons/explain/walk.h"
 #include "train/run/generate.h"
+#include "train/run/run_folder.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kMostBytes = 2000000;  // of a page
 constexpr int64_t kMostOfVariants = 300000;
-constexpr int64_t kTokensOfText = 32;  // where a text has no end of its own
+constexpr int64_t kMostOfHistory = 75000;  // numbers
+constexpr int64_t kTokensOfText = 32;      // where a text has no end of its own
 
 void add_options(OptionList& options) {
   options.text("prompt", "TEXT", "What the model reads; by default a validation example");
@@ -31,6 +34,7 @@ void add_options(OptionList& options) {
   options.integer("position", "N", "and the place of a query", 0);
   options.set("Changes the model: --set attention.causal=false; may be repeated");
   options.text("out", "FILE", "The page; by default NAME.html");
+  options.flag("text", "Instead of a page: the steps of one head in the terminal");
   options.text("json", "FILE",
                "All numbers, for other programs; no page unless --out asks for one");
 }
@@ -146,6 +150,27 @@ void widen(Checkpoint& checkpoint) {
   }
 }
 
+// The example as the numbered checkpoints of the run see it. One that cannot be read is left out,
+// and said.
+std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson) {
+  std::vector<LessonFrame> frames;
+  for (const std::string& path : numbered_checkpoints(run)) {
+    absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
+    absl::StatusOr<Model> model = checkpoint.status();
+    if (checkpoint.ok()) {
+      widen(*checkpoint);
+      model = restore_model(path, *checkpoint);
+    }
+    if (!model.ok()) {
+      std::fprintf(stderr, "note: without this step of training: %s\n",
+                   printable(std::string(model.status().message())).c_str());
+      continue;
+    }
+    frames.push_back(frame_of(record(*model, lesson.batch, lesson.form()), checkpoint->state.step));
+  }
+  return spread_frames(std::move(frames), kMostOfHistory);
+}
+
 absl::StatusOr<Lesson> lesson_of_run(const std::string& name, const GivenOptions& given) {
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
@@ -160,11 +185,13 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& name, const GivenOptions
           ? batch_of_prompt(checkpoint, **dataset, *model, given)
           : batch_of_validation(**dataset, given.integer_if_given("validation").value_or(0));
   if (!batch.ok()) return batch.status();
-  return Lesson{.config = checkpoint.config,
-                .vocabulary = checkpoint.vocabulary.texts(),
-                .step = checkpoint.state.step,
-                .model = *std::move(model),
-                .batch = *std::move(batch)};
+  Lesson lesson = {.config = checkpoint.config,
+                   .vocabulary = checkpoint.vocabulary.texts(),
+                   .step = checkpoint.state.step,
+                   .model = *std::move(model),
+                   .batch = *std::move(batch)};
+  lesson.history = history_of(name, lesson);
+  return lesson;
 }
 
 absl::Status check_what_is_asked(const std::string& name, const GivenOptions& given) {
@@ -231,11 +258,13 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   Recording recording = record(lesson->model, lesson->batch, lesson->form());
   if (absl::Status s = place(*lesson, recording, given); !s.ok()) return s;
 
+  if (given.has("text")) print(lesson_walk(recording, *lesson));
   if (given.has("json")) {
     const std::string document = lesson_document(recording, *lesson, 0);
     if (absl::Status s = write_file_atomically(given.text("json"), document); !s.ok()) return s;
-    if (!given.has("out")) return absl::OkStatus();
   }
+  const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
+  if (!page_is_asked_for) return absl::OkStatus();
   const std::string page = page_of(std::move(recording), *lesson);
   const std::string out =
       given.has("out") ? given.text("out") : absl::StrCat(lesson->config.name, ".html");

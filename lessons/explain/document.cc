@@ -180,6 +180,18 @@ Json meta_of(const Recording& recording, const Lesson& lesson) {
   return meta;
 }
 
+Json json_of(const LessonFrame& frame) {
+  Json weights = Json::object(), norms = Json::object();
+  for (const auto& [layer, x] : frame.weights) {
+    weights[layer] = {{"shape", x.shape().dims()}, {"f32", encode_as_f32(x)}};
+  }
+  for (const auto& [part, norm] : frame.gradient_norms) norms[part] = to_json(norm);
+  return {{"step", frame.step},
+          {"loss", to_json(frame.loss)},
+          {"weights", std::move(weights)},
+          {"gradient_norms", std::move(norms)}};
+}
+
 Json tape_of(const Recording& recording, Json values) {
   Json ops = Json::array();
   for (const TapeOp& op : recording.tape.ops) ops.push_back(json_of(op));
@@ -227,6 +239,7 @@ Recording part_that_fits(Recording whole, const std::string& layer, int64_t most
 
 std::string lesson_document(const Recording& recording, const Lesson& lesson, int64_t most_bytes) {
   Json document = {{"format", "qkv lesson"}, {"version", 1}, {"meta", meta_of(recording, lesson)}};
+  for (const LessonFrame& frame : lesson.history) document["history"].push_back(json_of(frame));
   document.update(tape_of(recording, describe_values(recording.tape)));
   const int64_t room =
       most_bytes > 0 ? std::max<int64_t>(1, most_bytes - std::ssize(text_of(document))) : 0;

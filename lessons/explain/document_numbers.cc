@@ -35,4 +35,6 @@ EncodedNumbers encode_numbers(const Tensor& x, int64_t first, int64_t count) {
   return {"f64", base64_of<double>(numbers)};
 }
 
+std::string encode_as_f32(const Tensor& x) { return base64_of<float>(x.to_vector()); }
+
 }  // namespace qkv

@@ -17,4 +17,7 @@ struct EncodedNumbers {
 // Of the elements first … first + count - 1.
 EncodedNumbers encode_numbers(const Tensor& x, int64_t first, int64_t count);
 
+// All of them, rounded.
+std::string encode_as_f32(const Tensor& x);
+
 }  // namespace qkv

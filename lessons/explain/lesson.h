@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "lessons/explain/history.h"
 #include "models/model.h"
 #include "train/config/options.h"
 
@@ -21,6 +22,7 @@ struct Lesson {
   std::string layer = {};
   int64_t head = 0;
   int64_t position = 0;  // of a query
+  std::vector<LessonFrame> history = {};
 
   DataForm form() const { return form_of(config.model.kind); }
 };

@@ -66,6 +66,10 @@ std::string in(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
 }
 
+std::string name_of_checkpoint(int64_t step) {
+  return absl::StrFormat("step-%06d.safetensors", step);
+}
+
 }  // namespace
 
 absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
@@ -173,7 +177,7 @@ std::string RunFolder::trace() const { return in(path_, "trace.json"); }
 std::string RunFolder::last_checkpoint() const { return in(path_, "checkpoints/last.safetensors"); }
 std::string RunFolder::best_checkpoint() const { return in(path_, "checkpoints/best.safetensors"); }
 std::string RunFolder::checkpoint(int64_t step) const {
-  return in(path_, absl::StrFormat("checkpoints/step-%06d.safetensors", step));
+  return in(path_, absl::StrCat("checkpoints/", name_of_checkpoint(step)));
 }
 
 absl::StatusOr<std::string> RunFolder::newest_checkpoint() const {
@@ -182,19 +186,22 @@ absl::StatusOr<std::string> RunFolder::newest_checkpoint() const {
     if (!exists.ok()) return exists.status();
     if (*exists) return path;
   }
-  std::string newest;
-  int64_t newest_step = -1;
+  const std::vector<std::string> numbered = numbered_checkpoints(path_);
+  return numbered.empty() ? "" : numbered.back();
+}
+
+std::vector<std::string> numbered_checkpoints(const std::string& run) {
+  std::map<int64_t, std::string> by_step;
   std::error_code ignored;  // there is no such folder
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(in(path_, "checkpoints"), ignored)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(in(run, "checkpoints"), ignored)) {
     const std::string name = entry.path().filename();
     int64_t step = 0;
     if (std::sscanf(name.c_str(), "step-%" SCNd64, &step) != 1) continue;
-    if (entry.path() != checkpoint(step) || step <= newest_step) continue;
-    newest = entry.path();
-    newest_step = step;
+    if (name == name_of_checkpoint(step)) by_step[step] = entry.path();
   }
-  return newest;
+  std::vector<std::string> paths;
+  for (const auto& [step, path] : by_step) paths.push_back(path);
+  return paths;
 }
 
 absl::StatusOr<std::string> find_checkpoint(const std::string& run) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -58,5 +59,8 @@ class RunFolder {
 // The checkpoint that `run` means: a run's folder stands for its best one, or its last one while
 // there is no best; a file stands for itself.
 absl::StatusOr<std::string> find_checkpoint(const std::string& run);
+
+// The numbered checkpoints in a run's folder, by step; none where `run` is a file.
+std::vector<std::string> numbered_checkpoints(const std::string& run);
 
 }  // namespace qkv

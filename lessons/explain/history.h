@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lessons/explain/recording.h"
+
+namespace qkv {
+
+// What the same example looked like after some step of training.
+struct LessonFrame {
+  int64_t step = 0;
+  double loss = 0;
+  std::vector<std::pair<std::string, Tensor>> weights = {};  // [B, H, Tq, Tk], by layer
+  // The root of the sum of squares of the gradients of a part's parameters: "blocks.0",
+  // "token_embedding".
+  std::vector<std::pair<std::string, double>> gradient_norms = {};
+};
+
+LessonFrame frame_of(const Recording& recording, int64_t step);
+
+// So few of them, the first and the last among them, and evenly spread, that their weights have at
+// most so many numbers.
+std::vector<LessonFrame> spread_frames(std::vector<LessonFrame> frames, int64_t most_numbers);
+
+}  // namespace qkv
