@@ -1,0 +1,156 @@
+// Ops that make each element of elements at the same place. Broadcasting is a step of its own on
+// the tape, so that all shapes agree.
+import { Expression } from "./expression.js";
+import { functionsOfOne } from "./functions.js";
+
+// An op is {run, cell, readers} and says how it reads:
+//   run({inputs, attributes, shape}) -> Float64Array        inputs and shape: {shape, data} and […]
+//   cell(node, index) -> Expression                         node: {inputs, attributes, shape, output}
+//   readers(node, input, index) -> indices of the output    that read this element of that input
+//   opens: a formula goes on through it to what made its cells; moves: its cells are copies
+function elementwise(run, formula) {
+  return {
+    opens: true,
+    run,
+    cell(node, index) {
+      const cells = node.inputs.map((input) => Expression.cell(input.value, index));
+      return formula(cells, node.attributes);
+    },
+    readers: (node, input, index) => [index],
+  };
+}
+
+// f(x, attributes)
+function unary(f, formula) {
+  return elementwise(
+    ({ inputs: [{ data: x }], attributes }) => {
+      const y = new Float64Array(x.length);
+      for (let i = 0; i < x.length; i++) y[i] = f(x[i], attributes);
+      return y;
+    },
+    ([x], attributes) => formula(x, attributes),
+  );
+}
+
+function binary(f, formula) {
+  return elementwise(
+    ({ inputs: [{ data: a }, { data: b }] }) => {
+      const y = new Float64Array(a.length);
+      for (let i = 0; i < a.length; i++) y[i] = f(a[i], b[i]);
+      return y;
+    },
+    ([a, b]) => formula(a, b),
+  );
+}
+
+function functionOfOne(name) {
+  return unary(functionsOfOne[name], (x) => Expression.apply(name, x));
+}
+
+const one = Expression.number(1);
+
+const pow = {
+  ...elementwise(
+    ({ inputs: [{ data: a }, b], attributes: { exponent } }) =>
+      a.map((x, i) => x ** (b ? b.data[i] : exponent)),
+    ([a, b], { exponent }) => Expression.power(a, b ?? Expression.number(exponent)),
+  ),
+};
+
+// x (1 + tanh(u)) / 2, u = sqrt(2 / π) (x + 0.044715 x³)
+const geluCubic = 0.044715;
+const geluSlope = Math.sqrt(2 / Math.PI);
+
+function gelu(x, { form }) {
+  if (form !== "tanh") return x * functionsOfOne.normalDistribution(x);
+  return 0.5 * x * (1 + Math.tanh(geluSlope * (x + geluCubic * x * x * x)));
+}
+
+function geluFormula(x, { form }) {
+  if (form !== "tanh") return Expression.product([x, Expression.apply("normalDistribution", x)]);
+  const cube = Expression.product([Expression.number(geluCubic), x, x, x]);
+  const u = Expression.product([Expression.number(geluSlope), Expression.sum([x, cube])]);
+  const grown = Expression.sum([one, Expression.apply("tanh", u)]);
+  return Expression.product([Expression.number(0.5), x, grown]);
+}
+
+// kept ? x / (1 - p) : 0
+const dropout = {
+  opens: true,
+  run: ({ inputs: [{ data: x }], attributes: { mask, p } }) =>
+    x.map((number, i) => (mask.data[i] ? number / (1 - p) : 0)),
+  cell({ inputs: [x], attributes: { mask, p } }, index) {
+    if (!mask.data[index]) return Expression.number(0, "dropped");
+    return Expression.quotient(Expression.cell(x.value, index), Expression.number(1 - p));
+  },
+  readers: (node, input, index) => (node.attributes.mask.data[index] ? [index] : []),
+};
+
+// mask ? value : x
+const maskedFill = {
+  opens: true,
+  moves: true,
+  run({ inputs: [{ data: x }], attributes: { mask, value } }) {
+    const y = new Float64Array(x);
+    for (let i = 0; i < y.length; i++) if (mask.data[i]) y[i] = value;
+    return y;
+  },
+  cell({ inputs: [x], attributes: { mask, value } }, index) {
+    if (mask.data[index]) return Expression.number(value, "masked");
+    return Expression.cell(x.value, index);
+  },
+  readers: (node, input, index) => (node.attributes.mask.data[index] ? [] : [index]),
+};
+
+// mask ? a : b
+const where = {
+  opens: true,
+  moves: true,
+  run: ({ inputs: [{ data: a }, { data: b }], attributes: { mask } }) =>
+    a.map((number, i) => (mask.data[i] ? number : b[i])),
+  cell: ({ inputs: [a, b], attributes: { mask } }, index) =>
+    Expression.cell((mask.data[index] ? a : b).value, index),
+  readers: ({ attributes: { mask } }, input, index) =>
+    (mask.data[index] ? 0 : 1) === input ? [index] : [],
+};
+
+export const elementwiseOps = {
+  add: binary((a, b) => a + b, (a, b) => Expression.sum([a, b])),
+  sub: binary((a, b) => a - b, (a, b) => Expression.difference(a, b)),
+  mul: binary((a, b) => a * b, (a, b) => Expression.product([a, b])),
+  div: binary((a, b) => a / b, (a, b) => Expression.quotient(a, b)),
+  maximum: binary(Math.max, (a, b) => Expression.maximum([a, b])),
+  pow,
+  neg: unary((x) => -x, (x) => Expression.negated(x)),
+  scale: unary(
+    (x, { factor }) => factor * x,
+    (x, { factor }) => Expression.product([Expression.number(factor), x]),
+  ),
+  add_scalar: unary(
+    (x, { term }) => x + term,
+    (x, { term }) => Expression.sum([x, Expression.number(term)]),
+  ),
+  exp: functionOfOne("exp"),
+  log: functionOfOne("log"),
+  sqrt: functionOfOne("sqrt"),
+  tanh: functionOfOne("tanh"),
+  erf: functionOfOne("erf"),
+  sigmoid: functionOfOne("sigmoid"),
+  rsqrt: unary(
+    (x) => 1 / Math.sqrt(x),
+    (x) => Expression.quotient(one, Expression.apply("sqrt", x)),
+  ),
+  relu: unary(
+    (x) => (x > 0 ? x : x === x ? 0 : x),
+    (x) => Expression.maximum([x, Expression.number(0)]),
+  ),
+  gelu: unary(gelu, geluFormula),
+  silu: unary(
+    (x) => x * functionsOfOne.sigmoid(x),
+    (x) => Expression.product([x, Expression.apply("sigmoid", x)]),
+  ),
+  dropout,
+  dropout_backward: dropout,
+  masked_fill: maskedFill,
+  where,
+};

@@ -1,0 +1,179 @@
+// Sums of products: matrix products, linear layers, convolutions.
+import { Expression } from "./expression.js";
+import { sizeOf } from "./shapes.js";
+
+// C += A B for one matrix of a batch. A: [M, K], or [K, M] with transposeA; B likewise; C: [M, N].
+// The loops are in the order that walks memory in rows.
+function addProduct(a, b, c, { m, k, n, transposeA, transposeB }) {
+  if (transposeB) {
+    const step = transposeA ? m : 1;
+    for (let i = 0; i < m; i++) {
+      const row = transposeA ? i : i * k;
+      for (let j = 0; j < n; j++) {
+        let sum = 0;
+        for (let l = 0, at = row, other = j * k; l < k; l++, at += step) sum += a[at] * b[other++];
+        c[i * n + j] += sum;
+      }
+    }
+    return;
+  }
+  for (let i = 0; i < m; i++) {
+    const out = i * n;
+    for (let l = 0; l < k; l++) {
+      const factor = transposeA ? a[l * m + i] : a[i * k + l];
+      if (factor === 0) continue; // a hidden key, or a relu that is shut
+      for (let j = 0, from = l * n; j < n; j++) c[out + j] += factor * b[from + j];
+    }
+  }
+}
+
+// [N or 1, M, K] and [N or 1, K, L] with the flags of each.
+function matmulSizes({ inputs: [a, b], attributes, shape }) {
+  const transposeA = Boolean(attributes.transpose_a);
+  const transposeB = Boolean(attributes.transpose_b);
+  const [batch, m, n] = shape;
+  const k = a.shape[transposeA ? 1 : 2];
+  return { batch, m, k, n, transposeA, transposeB, ofA: a.shape[0], ofB: b.shape[0] };
+}
+
+const matmul = {
+  run(node) {
+    const [{ data: a }, { data: b }] = node.inputs;
+    const { batch, m, k, n, transposeA, transposeB, ofA, ofB } = matmulSizes(node);
+    const c = new Float64Array(batch * m * n);
+    for (let i = 0; i < batch; i++) {
+      const ai = a.subarray((i % ofA) * m * k);
+      const bi = b.subarray((i % ofB) * k * n);
+      addProduct(ai, bi, c.subarray(i * m * n), { m, k, n, transposeA, transposeB });
+    }
+    return c;
+  },
+  cell(node, index) {
+    const { m, k, n, transposeA, transposeB, ofA, ofB } = matmulSizes(node);
+    const [a, b] = node.inputs;
+    const matrix = Math.floor(index / (m * n));
+    const i = Math.floor(index / n) % m;
+    const j = index % n;
+    const startA = (matrix % ofA) * m * k;
+    const startB = (matrix % ofB) * k * n;
+    return Expression.sum(
+      Array.from({ length: k }, (_, l) =>
+        Expression.product([
+          Expression.cell(a.value, startA + (transposeA ? l * m + i : i * k + l)),
+          Expression.cell(b.value, startB + (transposeB ? j * k + l : l * n + j)),
+        ]),
+      ),
+    );
+  },
+  // A row of C reads a row of A, a column of C a column of B.
+  readers(node, input, index) {
+    const { batch, m, k, n, transposeA, transposeB, ofA, ofB } = matmulSizes(node);
+    const size = input === 0 ? m * k : k * n;
+    const matrix = Math.floor(index / size);
+    const matrices = [];
+    const shared = input === 0 ? ofA : ofB;
+    for (let each = 0; each < batch; each++) if (each % shared === matrix) matrices.push(each);
+    const within = index % size;
+    if (input === 0) {
+      const i = transposeA ? within % m : Math.floor(within / k);
+      return matrices.flatMap((each) => rangeOf(n, (j) => (each * m + i) * n + j));
+    }
+    const j = transposeB ? Math.floor(within / k) : within % n;
+    return matrices.flatMap((each) => rangeOf(m, (i) => (each * m + i) * n + j));
+  },
+};
+
+const rangeOf = (length, f) => Array.from({ length }, (_, i) => f(i));
+
+// y = x Wᵀ + b          x: [..., K], W: [N, K], b: [N], y: [..., N]
+const linear = {
+  run({ inputs: [x, weight, bias] }) {
+    const [n, k] = weight.shape;
+    const m = sizeOf(x.shape) / k;
+    const y = new Float64Array(m * n);
+    addProduct(x.data, weight.data, y, { m, k, n, transposeA: false, transposeB: true });
+    if (bias) for (let i = 0; i < y.length; i++) y[i] += bias.data[i % n];
+    return y;
+  },
+  cell({ inputs: [x, weight, bias] }, index) {
+    const [n, k] = weight.shape;
+    const row = Math.floor(index / n);
+    const column = index % n;
+    const terms = rangeOf(k, (l) =>
+      Expression.product([
+        Expression.cell(x.value, row * k + l),
+        Expression.cell(weight.value, column * k + l),
+      ]),
+    );
+    if (bias) terms.push(Expression.cell(bias.value, column));
+    return Expression.sum(terms);
+  },
+  readers({ inputs: [x, weight] }, input, index) {
+    const [n, k] = weight.shape;
+    if (input === 0) return rangeOf(n, (j) => Math.floor(index / k) * n + j);
+    const column = input === 1 ? Math.floor(index / k) : index;
+    return rangeOf(sizeOf(x.shape) / k, (row) => row * n + column);
+  },
+};
+
+// y[t, c] = Σ_k w[c, k] x[t + k - before, c] + b[c]    x, y: [B, T, C], w: [C, 1, K], b: [C]
+function tapsWithin(t, { kernel, before, length }) {
+  const first = Math.max(0, before - t);
+  const end = Math.min(kernel, length - t + before);
+  return rangeOf(Math.max(0, end - first), (i) => first + i);
+}
+
+function depthwiseSizes({ inputs: [x, weight], attributes: { before } }) {
+  return { length: x.shape[1], width: x.shape[2], kernel: weight.shape[2], before };
+}
+
+const depthwiseConvolution = {
+  run(node) {
+    const [{ data: x }, { data: weight }, bias] = node.inputs;
+    const sizes = depthwiseSizes(node);
+    const { length, width, kernel, before } = sizes;
+    return new Float64Array(x.length).map((_, index) => {
+      const row = Math.floor(index / width);
+      const c = index % width;
+      return tapsWithin(row % length, sizes).reduce(
+        (sum, k) => sum + weight[c * kernel + k] * x[(row + k - before) * width + c],
+        bias ? bias.data[c] : 0,
+      );
+    });
+  },
+  cell(node, index) {
+    const [x, weight, bias] = node.inputs;
+    const sizes = depthwiseSizes(node);
+    const { length, width, kernel, before } = sizes;
+    const row = Math.floor(index / width);
+    const c = index % width;
+    const terms = tapsWithin(row % length, sizes).map((k) =>
+      Expression.product([
+        Expression.cell(weight.value, c * kernel + k),
+        Expression.cell(x.value, (row + k - before) * width + c),
+      ]),
+    );
+    if (bias) terms.push(Expression.cell(bias.value, c));
+    return Expression.sum(terms);
+  },
+  readers(node, input, index) {
+    const { length, width, kernel, before } = depthwiseSizes(node);
+    const rows = sizeOf(node.shape) / width;
+    const inSequence = (t) => t >= 0 && t < length;
+    if (input === 2) return rangeOf(rows, (row) => row * width + index);
+    if (input === 1) {
+      const k = index % kernel;
+      const reading = rangeOf(rows, (row) => row).filter((row) =>
+        inSequence((row % length) + k - before),
+      );
+      return reading.map((row) => row * width + Math.floor(index / kernel));
+    }
+    const row = Math.floor(index / width);
+    const shifts = rangeOf(kernel, (k) => before - k);
+    return shifts
+      .filter((shift) => inSequence((row % length) + shift))
+      .map((shift) => (row + shift) * width + (index % width));
+  },
+};
+
+export const productOps = { matmul, linear, depthwise_convolution: depthwiseConvolution };

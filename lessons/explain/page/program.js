@@ -1,0 +1,111 @@
+// The ops of a tape in the order in which they run, with who reads and who makes each value. It has
+// no numbers, and never changes: an edit of the ops makes another program.
+import { numberOfJson } from "./numbers.js";
+import { withChoicesFollowed } from "./ops_choices.js";
+
+const referredValue = (attribute) =>
+  attribute !== null && typeof attribute === "object" && "value" in attribute
+    ? attribute.value
+    : undefined;
+
+// All values that an op depends on: its inputs, and the arrays among its attributes.
+function readsOf({ inputs, attributes }) {
+  const arrays = Object.values(attributes).map(referredValue);
+  return [...new Set([...inputs, ...arrays.filter((value) => value !== undefined)])];
+}
+
+// An op as it is kept: frozen, with its id and what it reads.
+export function completeOp(op, id) {
+  const attributes = Object.fromEntries(
+    Object.entries(op.attributes ?? {}).map(([name, x]) => [name, numberOfJson(x)]),
+  );
+  const complete = { ...op, id, attributes };
+  return Object.freeze({ ...complete, reads: readsOf(complete) });
+}
+
+export class Program {
+  // facts: what is known of each value but its numbers; ops by id; order: ids as they run
+  constructor({ facts, ops, order, loss }) {
+    Object.assign(this, { facts, ops, order, loss });
+    this.makers = new Array(facts.length).fill(null);
+    this.readers = facts.map(() => []);
+    for (const id of order) {
+      const op = ops[id];
+      this.makers[op.output] = op;
+      for (const value of op.reads) this.readers[value].push(op);
+    }
+    this.named = this.namedValues();
+  }
+
+  static fromDocument(document) {
+    const facts = document.values.map(({ numbers, ...rest }) => rest);
+    const added = new Map(); // by the op that they stand before
+    let nextOp = document.ops.length;
+    const extra = [];
+    const recorded = document.ops.map((op, id) => ({
+      ...op,
+      id,
+      attributes: op.attributes ?? {},
+      backward: id >= document.forward_ops,
+    }));
+    const followed = withChoicesFollowed(recorded, {
+      isConstant: (value) => facts[value].kind === "constant",
+      shapeOf: (value) => facts[value].shape,
+      addOp(op, shape, before) {
+        const output = facts.length;
+        facts.push({ shape, kind: "computed" });
+        extra.push({ attributes: {}, scope: before.scope, ...op, id: nextOp, output, backward: true });
+        added.set(before.id, nextOp++);
+        return output;
+      },
+    });
+    const ops = [...followed, ...extra].map((op) => completeOp(op, op.id));
+    const order = followed.flatMap(({ id }) => (added.has(id) ? [added.get(id), id] : [id]));
+    return new Program({ facts, ops, order, loss: document.loss });
+  }
+
+  // Leaves, what the layers named, and the gradients of all these.
+  namedValues() {
+    const named = this.facts.map((fact, id) => !this.makers[id] || Boolean(fact.paths?.length));
+    this.facts.forEach(({ gradient }, id) => {
+      if (named[id] && gradient !== undefined && gradient !== null) named[gradient] = true;
+    });
+    return named;
+  }
+
+  // Whose gradient each value is: [value, …], in the order of the forward pass.
+  get gradientOf() {
+    if (!this.gradients) {
+      this.gradients = this.facts.map(() => []);
+      this.facts.forEach(({ gradient }, id) => this.gradients[gradient]?.push(id));
+    }
+    return this.gradients;
+  }
+
+  // Marks `value`, and all that is made of it. With `within`, only by those ops.
+  dependents(value, within = () => true) {
+    const marked = new Uint8Array(this.facts.length);
+    marked[value] = 1;
+    const ops = [];
+    for (const id of this.order) {
+      const op = this.ops[id];
+      if (!within(op) || !op.reads.some((each) => marked[each])) continue;
+      marked[op.output] = 1;
+      ops.push(op);
+    }
+    return { marked, ops };
+  }
+
+  // The ops that `value` comes from.
+  ancestors(value) {
+    const found = new Set();
+    const visit = (each) => {
+      const op = this.makers[each];
+      if (!op || found.has(op)) return;
+      found.add(op);
+      op.reads.forEach(visit);
+    };
+    visit(value);
+    return found;
+  }
+}
