@@ -7,7 +7,8 @@ import { functionsOfOne } from "./functions.js";
 //   run({inputs, attributes, shape}) -> Float64Array        inputs and shape: {shape, data} and […]
 //   cell(node, index) -> Expression                         node: {inputs, attributes, shape, output}
 //   readers(node, input, index) -> indices of the output    that read this element of that input
-//   opens: a formula goes on through it to what made its cells; moves: its cells are copies
+//   opens: a formula goes on through it to what made its cells; moves: its cells are copies;
+//   adds, multiplies: its cells are sums, sums of products
 function elementwise(run, formula) {
   return {
     opens: true,

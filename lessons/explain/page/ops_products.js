@@ -3,26 +3,56 @@ import { Expression } from "./expression.js";
 import { sizeOf } from "./shapes.js";
 
 // C += A B for one matrix of a batch. A: [M, K], or [K, M] with transposeA; B likewise; C: [M, N].
-// The loops are in the order that walks memory in rows.
-function addProduct(a, b, c, { m, k, n, transposeA, transposeB }) {
-  if (transposeB) {
-    const step = transposeA ? m : 1;
-    for (let i = 0; i < m; i++) {
-      const row = transposeA ? i : i * k;
-      for (let j = 0; j < n; j++) {
-        let sum = 0;
-        for (let l = 0, at = row, other = j * k; l < k; l++, at += step) sum += a[at] * b[other++];
-        c[i * n + j] += sum;
-      }
-    }
-    return;
-  }
+// The loops walk memory in rows, four rows of B at a time, so that C is read a fourth as often.
+function addProduct(a, b, c, sizes) {
+  if (sizes.transposeB) addDotProducts(a, b, c, sizes);
+  else addRows(a, b, c, sizes);
+}
+
+// Row i of C gets Σ_l A[i, l] (row l of B).
+function addRows(a, b, c, { m, k, n, transposeA }) {
+  const step = transposeA ? m : 1;
   for (let i = 0; i < m; i++) {
     const out = i * n;
-    for (let l = 0; l < k; l++) {
-      const factor = transposeA ? a[l * m + i] : a[i * k + l];
-      if (factor === 0) continue; // a hidden key, or a relu that is shut
-      for (let j = 0, from = l * n; j < n; j++) c[out + j] += factor * b[from + j];
+    let at = transposeA ? i : i * k;
+    let l = 0;
+    for (; l + 4 <= k; l += 4, at += 4 * step) {
+      const [f0, f1, f2, f3] = [a[at], a[at + step], a[at + 2 * step], a[at + 3 * step]];
+      for (let j = 0, r0 = l * n, r1 = r0 + n, r2 = r1 + n, r3 = r2 + n; j < n; j++) {
+        c[out + j] += f0 * b[r0 + j] + f1 * b[r1 + j] + f2 * b[r2 + j] + f3 * b[r3 + j];
+      }
+    }
+    for (; l < k; l++, at += step) {
+      for (let j = 0, row = l * n; j < n; j++) c[out + j] += a[at] * b[row + j];
+    }
+  }
+}
+
+// C[i, j] gets the product of row i of A and row j of B.
+function addDotProducts(a, b, c, { m, k, n, transposeA }) {
+  const step = transposeA ? m : 1;
+  for (let i = 0; i < m; i++) {
+    const row = transposeA ? i : i * k;
+    let j = 0;
+    for (; j + 4 <= n; j += 4) {
+      let [s0, s1, s2, s3] = [0, 0, 0, 0];
+      for (let l = 0, at = row, r0 = j * k; l < k; l++, at += step, r0++) {
+        const factor = a[at];
+        s0 += factor * b[r0];
+        s1 += factor * b[r0 + k];
+        s2 += factor * b[r0 + 2 * k];
+        s3 += factor * b[r0 + 3 * k];
+      }
+      const out = i * n + j;
+      c[out] += s0;
+      c[out + 1] += s1;
+      c[out + 2] += s2;
+      c[out + 3] += s3;
+    }
+    for (; j < n; j++) {
+      let sum = 0;
+      for (let l = 0, at = row, r0 = j * k; l < k; l++, at += step) sum += a[at] * b[r0++];
+      c[i * n + j] += sum;
     }
   }
 }
@@ -37,6 +67,7 @@ function matmulSizes({ inputs: [a, b], attributes, shape }) {
 }
 
 const matmul = {
+  multiplies: true,
   run(node) {
     const [{ data: a }, { data: b }] = node.inputs;
     const { batch, m, k, n, transposeA, transposeB, ofA, ofB } = matmulSizes(node);
@@ -87,6 +118,7 @@ const rangeOf = (length, f) => Array.from({ length }, (_, i) => f(i));
 
 // y = x Wᵀ + b          x: [..., K], W: [N, K], b: [N], y: [..., N]
 const linear = {
+  multiplies: true,
   run({ inputs: [x, weight, bias] }) {
     const [n, k] = weight.shape;
     const m = sizeOf(x.shape) / k;
@@ -128,6 +160,7 @@ function depthwiseSizes({ inputs: [x, weight], attributes: { before } }) {
 }
 
 const depthwiseConvolution = {
+  multiplies: true,
   run(node) {
     const [{ data: x }, { data: weight }, bias] = node.inputs;
     const sizes = depthwiseSizes(node);

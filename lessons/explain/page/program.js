@@ -1,7 +1,7 @@
 // The ops of a tape in the order in which they run, with who reads and who makes each value. It has
 // no numbers, and never changes: an edit of the ops makes another program.
+import { makersOfConstants } from "./constants.js";
 import { numberOfJson } from "./numbers.js";
-import { withChoicesFollowed } from "./ops_choices.js";
 
 const referredValue = (attribute) =>
   attribute !== null && typeof attribute === "object" && "value" in attribute
@@ -38,35 +38,25 @@ export class Program {
   }
 
   static fromDocument(document) {
-    const facts = document.values.map(({ numbers, ...rest }) => rest);
-    const added = new Map(); // by the op that they stand before
-    let nextOp = document.ops.length;
-    const extra = [];
-    const recorded = document.ops.map((op, id) => ({
-      ...op,
-      id,
-      attributes: op.attributes ?? {},
-      backward: id >= document.forward_ops,
-    }));
-    const followed = withChoicesFollowed(recorded, {
-      isConstant: (value) => facts[value].kind === "constant",
-      shapeOf: (value) => facts[value].shape,
-      addOp(op, shape, before) {
-        const output = facts.length;
-        facts.push({ shape, kind: "computed" });
-        extra.push({ attributes: {}, scope: before.scope, ...op, id: nextOp, output, backward: true });
-        added.set(before.id, nextOp++);
-        return output;
-      },
+    const facts = document.values.map(({ numbers, ...fact }) => fact);
+    const recorded = document.ops.map((op, id) =>
+      completeOp({ ...op, backward: id >= document.forward_ops }, id),
+    );
+    const makers = makersOfConstants(document).map(({ before, ...op }, i) => {
+      facts[op.output] = { ...facts[op.output], kind: "computed" };
+      return { before, op: completeOp(op, recorded.length + i) };
     });
-    const ops = [...followed, ...extra].map((op) => completeOp(op, op.id));
-    const order = followed.flatMap(({ id }) => (added.has(id) ? [added.get(id), id] : [id]));
+    const order = recorded.flatMap(({ id }) => [
+      ...makers.filter(({ before }) => before === id).map(({ op }) => op.id),
+      id,
+    ]);
+    const ops = [...recorded, ...makers.map(({ op }) => op)];
     return new Program({ facts, ops, order, loss: document.loss });
   }
 
-  // Leaves, what the layers named, and the gradients of all these.
+  // Parameters, what the layers and the document named, and the gradients of these.
   namedValues() {
-    const named = this.facts.map((fact, id) => !this.makers[id] || Boolean(fact.paths?.length));
+    const named = this.facts.map((fact) => Boolean(fact.name || fact.paths?.length));
     this.facts.forEach(({ gradient }, id) => {
       if (named[id] && gradient !== undefined && gradient !== null) named[gradient] = true;
     });

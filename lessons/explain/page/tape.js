@@ -7,7 +7,7 @@ import { Program } from "./program.js";
 
 const leavesOf = ({ values }) =>
   values.map(({ kind, shape, numbers }) =>
-    kind === "computed" || !numbers ? null : { shape, data: decodeNumbers(numbers) },
+    kind === "computed" ? null : { shape, data: decodeNumbers(numbers) },
   );
 
 // held: numbers that were edited, by value and index; they stay, whatever their op would make
