@@ -129,7 +129,7 @@ export const elementwiseOps = {
   ),
   add_scalar: unary(
     (x, { term }) => x + term,
-    (x, { term }) => Expression.sum([x, Expression.number(term)]),
+    (x, { term }) => (term === 0 ? x : Expression.sum([x, Expression.number(term)])),
   ),
   exp: functionOfOne("exp"),
   log: functionOfOne("log"),

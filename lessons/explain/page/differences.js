@@ -1,0 +1,71 @@
+// Derivatives of the loss by central differences, which know nothing of the backward pass.
+
+const roundingError = 2 ** -53;
+
+// The loss as a function of one number of a forward value. Only what comes after it, and leads to
+// the loss, runs again.
+export function lossAlong(tape, value, index) {
+  const { program } = tape;
+  const toLoss = program.ancestors(program.loss);
+  const { ops } = program.dependents(value, (op) => !op.backward && toLoss.has(op));
+  const values = tape.values.slice();
+  const { shape, data } = tape.values[value];
+  return (x) => {
+    const moved = Float64Array.from(data);
+    moved[index] = x;
+    values[value] = { shape, data: moved };
+    for (const op of ops) values[op.output] = tape.computed(op, values);
+    return values[program.loss].data[0];
+  };
+}
+
+function centralDifference(f, x, h) {
+  const [right, left] = [x + h, x - h]; // as they are rounded
+  return (f(right) - f(left)) / (right - left);
+}
+
+// From D(h), D(h / 2), D(h / 4) = D + c2 h² + c4 h⁴ + … to D: each step cancels one more power.
+// Richardson, "The deferred approach to the limit", 1927.
+function extrapolated([wide, middle, narrow]) {
+  const a = middle + (middle - wide) / 3;
+  const b = narrow + (narrow - middle) / 3;
+  const value = b + (b - a) / 15;
+  return { value, error: Math.max(Math.abs(value - b), Math.abs(b - a) / 15) };
+}
+
+// The widest steps, from which smaller ones follow where the function bends too much for them.
+const firstSteps = [2 ** -8, 2 ** -11, 2 ** -14, 2 ** -17];
+const goodEnough = 1e-9;
+
+// {value, error, step, evaluations}: the derivative, an estimate of its error, and the smallest step
+// that it is made of.
+export function finiteDifference(tape, value, index) {
+  const f = lossAlong(tape, value, index);
+  const x = tape.number(value, index);
+  const unit = Math.max(1, Math.abs(x));
+  const noise = roundingError * Math.max(1, Math.abs(tape.loss()));
+  let best = { value: NaN, error: Infinity };
+  let evaluations = 0;
+  for (const first of firstSteps) {
+    const steps = [first * unit, (first * unit) / 2, (first * unit) / 4];
+    const found = extrapolated(steps.map((h) => centralDifference(f, x, h)));
+    evaluations += 6;
+    const error = found.error + (4 * noise) / steps[2];
+    if (error < best.error) best = { value: found.value, error, step: steps[2] };
+    if (best.error <= goodEnough * Math.max(1e-2, Math.abs(best.value))) break;
+  }
+  return { ...best, evaluations };
+}
+
+// The error of central differences against the gradient on the tape, for steps 1e-1 … 1e-13: large
+// steps miss the bend of the function, small ones drown in rounding. [{h, value, error}]
+export function vCurve(tape, value, index) {
+  const f = lossAlong(tape, value, index);
+  const x = tape.number(value, index);
+  const gradient = tape.gradient(value)?.data[index] ?? finiteDifference(tape, value, index).value;
+  return Array.from({ length: 13 }, (_, i) => {
+    const h = Number(`1e-${i + 1}`);
+    const difference = centralDifference(f, x, h);
+    return { h, value: difference, error: Math.abs(difference - gradient) };
+  });
+}

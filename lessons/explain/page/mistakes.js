@@ -1,0 +1,156 @@
+// Mistakes that people make in a backward pass, planted in that of a tape: forward, and with it the
+// loss, stays right, so that differences of the loss tell the true derivatives.
+import { Draft } from "./draft.js";
+import {
+  attentionLayers,
+  backwardOf,
+  gradientTerms,
+  gradientOfValue,
+  residualAdditions,
+} from "./layers.js";
+import { cutResidualGradient } from "./settings.js";
+
+const layerAt = (program, scope) => attentionLayers(program, scope)[0];
+
+// Each finds what it changes in a program, or null where there is no place for it; change(draft,
+// place) plants it.
+const scale = {
+  id: "scale",
+  place(program, scope) {
+    const layer = layerAt(program, scope);
+    const ops = layer?.scale ? backwardOf(program, layer.scale, "scale") : [];
+    return ops.length > 0 ? ops : null;
+  },
+  change(draft, ops) {
+    for (const { id } of ops) draft.replaceOp(id, { attributes: { factor: 1 } });
+  },
+};
+
+// The weights are 0 where the mask hides, and with them dS: this one does no harm.
+const mask = {
+  id: "mask",
+  place(program, scope) {
+    const layer = layerAt(program, scope);
+    const ops = layer?.mask ? backwardOf(program, layer.mask, "masked_fill") : [];
+    return ops.length > 0 ? ops : null;
+  },
+  change(draft, ops) {
+    for (const { id, inputs } of ops) draft.passOn(id, inputs[0]);
+  },
+};
+
+// dS = P (dP - Σ P dP) without the sum.
+const rowSum = {
+  id: "row_sum",
+  place(program, scope) {
+    const layer = layerAt(program, scope);
+    const ops = layer ? backwardOf(program, layer.softmax, "sub") : [];
+    return ops.length > 0 ? ops : null;
+  },
+  change(draft, ops) {
+    for (const { id, inputs } of ops) draft.passOn(id, inputs[0]);
+  },
+};
+
+// dK = dS Q, where it is dSᵀ Q. Shapes tell it where there are more keys than queries, or fewer.
+const transpose = {
+  id: "transpose",
+  place(program, scope) {
+    const layer = layerAt(program, scope);
+    if (!layer) return null;
+    const [, queries, keys] = program.facts[layer.product.output].shape;
+    if (queries !== keys) return null;
+    const ops = backwardOf(program, layer.product, "matmul");
+    const ofKeys = ops.filter(({ attributes }) => attributes.transpose_a);
+    return ofKeys.length > 0 ? ofKeys : null;
+  },
+  change(draft, ops) {
+    for (const { id, attributes } of ops) {
+      draft.replaceOp(id, { attributes: { ...attributes, transpose_a: false } });
+    }
+  },
+};
+
+// x is read by queries, keys and values; of the three gradients, that of the queries is not added
+// to but kept alone.
+const overwritten = {
+  id: "overwritten",
+  place(program, scope) {
+    const layer = layerAt(program, scope);
+    if (!layer) return null;
+    const queries = program.ancestors(layer.product.inputs[0]);
+    const inputs = [...queries]
+      .filter((op) => op.scope === layer.scope || op.scope?.startsWith(`${layer.scope}.`))
+      .flatMap((op) => op.inputs);
+    for (const x of inputs) {
+      const gradient = program.facts[x].kind === "computed" ? gradientOfValue(program, x) : null;
+      const terms = gradient === null ? [] : gradientTerms(program, gradient);
+      const isOfQueries = (term) => queries.has(program.ops[program.makers[term]?.backward_of]);
+      const kept = terms.find(isOfQueries);
+      if (terms.length > 1 && kept !== undefined) return { op: program.makers[gradient], kept };
+    }
+    return null;
+  },
+  change: (draft, { op, kept }) => draft.passOn(op.id, kept),
+};
+
+// y = x + f(x), whose gradient comes back through f alone.
+const residual = {
+  id: "residual",
+  place(program, scope) {
+    const layer = layerAt(program, scope);
+    const block = layer?.scope.replace(/\.[^.]*$/, "");
+    const made = layer && program.dependents(layer.softmax.output, (op) => !op.backward).marked;
+    const addition = layer && residualAdditions(program, block).find((op) => made[op.inputs[1]]);
+    return addition ? gradientOfValue(program, addition.output) : null;
+  },
+  change: (draft, gradient) => cutResidualGradient(draft, draft.program(), gradient),
+};
+
+// [{id, isPossible(tape, scope), plant(tape, scope) -> Tape}], scope: that of an attention layer,
+// "blocks.0.attention". Where a mistake is not possible, the tape is left as it is.
+export const mistakes = [scale, mask, rowSum, transpose, overwritten, residual].map(
+  ({ id, place, change }) => ({
+    id,
+    isPossible: (tape, scope) => place(tape.program, scope) !== null,
+    plant(tape, scope) {
+      const found = place(tape.program, scope);
+      if (found === null) return tape;
+      const draft = new Draft(tape);
+      change(draft, found);
+      return draft.done();
+    },
+  }),
+);
+
+// How the gradients of two tapes differ: for each named value that has one,
+//   {value, name, isRight, difference, ratio, zeros}
+// difference: the largest, in units of the largest right number; ratio: wrong / right where it is
+// the same in all cells, or null; zeros: whether the wrong ones are all 0.
+export function signatureOf(right, wrong) {
+  return right.facts.flatMap((fact, value) => {
+    const gradient = wrong.facts[value].gradient;
+    if (!right.isNamed(value) || fact.gradient === undefined || gradient === undefined) return [];
+    const a = right.gradient(value).data;
+    const b = wrong.gradient(value).data;
+    return [{ value, name: right.name(value), ...comparedGradients(a, b) }];
+  });
+}
+
+const tolerance = 1e-9;
+
+function comparedGradients(right, wrong) {
+  const largest = right.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+  const unit = largest || 1;
+  const difference = right.reduce((most, x, i) => Math.max(most, Math.abs(wrong[i] - x)), 0) / unit;
+  const at = right.findIndex((x) => Math.abs(x) === largest);
+  const ratio = largest > 0 ? wrong[at] / right[at] : null;
+  const isOneRatio =
+    ratio !== null && right.every((x, i) => Math.abs(wrong[i] - ratio * x) <= tolerance * unit);
+  return {
+    isRight: difference <= tolerance,
+    difference,
+    ratio: isOneRatio ? ratio : null,
+    zeros: wrong.every((x) => x === 0),
+  };
+}

@@ -1,0 +1,147 @@
+// Switches of the model, as edits of its tape: forward, and backward with it.
+import { Draft } from "./draft.js";
+import {
+  attentionLayers,
+  backwardOf,
+  gradientOfValue,
+  isAccumulation,
+  residualAdditions,
+} from "./layers.js";
+
+// settings: {causal: true | false, window: how far the keys that are seen may be away, 0: any,
+// scale: true (1 / sqrt(D)) | false | a factor, bias: true | false, residual: true | false}; what is
+// not said stays as it was recorded. Masks are for self-attention; for attention to a source only
+// where `prefix` is its scope.
+export function applySettings(tape, settings, prefix = "") {
+  const draft = new Draft(tape);
+  const { causal, window, scale, bias, residual } = settings;
+  if (scale !== undefined) eachLayer(draft, prefix, (layer) => setScale(draft, layer, scale));
+  if (causal !== undefined || window !== undefined) {
+    eachLayer(draft, prefix, (layer) => {
+      if (layer.isSelf || layer.scope === prefix) setMask(draft, layer, { causal, window });
+    });
+  }
+  if (bias === false) eachLayer(draft, prefix, ({ scope }) => clearBiases(draft, scope));
+  if (residual === false) cutResiduals(draft, prefix);
+  return draft.done();
+}
+
+// Each edit sees the ops as those before it left them.
+function eachLayer(draft, prefix, edit) {
+  const { length } = attentionLayers(draft.program(), prefix);
+  for (let i = 0; i < length; i++) edit(attentionLayers(draft.program(), prefix)[i]);
+}
+
+function setScale(draft, layer, scale) {
+  const program = draft.program();
+  const width = draft.facts[layer.product.inputs[0]].shape.at(-1);
+  const factor = scale === true ? 1 / Math.sqrt(width) : scale === false ? 1 : scale;
+  const attributes = { factor };
+  if (layer.scale) {
+    draft.replaceOp(layer.scale.id, { attributes });
+    for (const { id } of backwardOf(program, layer.scale, "scale")) {
+      draft.replaceOp(id, { attributes });
+    }
+    return;
+  }
+  if (factor === 1) return;
+  const product = layer.bias ? layer.bias.inputs[0] : layer.scores;
+  const isScores = product === layer.scores;
+  const gradient = program.facts[layer.scores].gradient;
+  const { paths } = program.facts[product];
+  if (isScores) draft.setFact(product, { paths: undefined });
+  const op = { op: "scale", attributes };
+  draft.insertAfter(product, gradient, {
+    forward: op,
+    backward: op,
+    paths: isScores ? paths : undefined,
+  });
+}
+
+// Query i stands at key p = i + Tk - Tq. `distance`: seen keys are at most so far from p, 0: any.
+const hides = (i, j, offset, { causal, window }) =>
+  (causal && j > i + offset) || (window > 0 && Math.abs(i + offset - j) > window);
+
+// What a mask [B, H, Tq, Tk] was made of: which keys nobody sees, and the rule for the others.
+function rulesOf(mask, [batch, heads, queries, keys]) {
+  const offset = keys - queries;
+  const isPadding = new Uint8Array(batch * keys).fill(1);
+  let causal = true;
+  let farthest = 0;
+  let nearestHidden = Infinity;
+  for (let index = 0; index < mask.length; index++) {
+    const j = index % keys;
+    const i = Math.floor(index / keys) % queries;
+    if (mask[index]) continue;
+    isPadding[Math.floor(index / (heads * queries * keys)) * keys + j] = 0;
+    farthest = Math.max(farthest, Math.abs(i + offset - j));
+    if (j > i + offset) causal = false;
+  }
+  for (let index = 0; index < mask.length; index++) {
+    const j = index % keys;
+    const p = (Math.floor(index / keys) % queries) + offset;
+    const b = Math.floor(index / (heads * queries * keys));
+    if (!mask[index] || isPadding[b * keys + j] || (causal && j > p)) continue;
+    nearestHidden = Math.min(nearestHidden, Math.abs(p - j));
+  }
+  return { causal, window: nearestHidden < Infinity ? farthest : 0, isPadding };
+}
+
+function setMask(draft, layer, wanted) {
+  const shape = draft.facts[layer.softmax.output].shape;
+  const [batch, heads, queries, keys] = shape;
+  const recorded = layer.mask && draft.tape.values[layer.mask.attributes.mask.value].data;
+  const none = { causal: false, window: 0, isPadding: new Uint8Array(batch * keys) };
+  const { isPadding, ...rule } = recorded ? rulesOf(recorded, shape) : none;
+  if (wanted.causal !== undefined) rule.causal = wanted.causal;
+  if (wanted.window !== undefined) rule.window = wanted.window;
+  const mask = new Float64Array(batch * heads * queries * keys).map((_, index) => {
+    const j = index % keys;
+    const i = Math.floor(index / keys) % queries;
+    const b = Math.floor(index / (heads * queries * keys));
+    return isPadding[b * keys + j] || hides(i, j, keys - queries, rule) ? 1 : 0;
+  });
+  if (!layer.mask && !mask.includes(1)) return;
+  const value = draft.addConstant(shape, mask);
+  const attributes = (number) => ({ mask: { value }, value: number });
+  if (layer.mask) {
+    const program = draft.program();
+    draft.replaceOp(layer.mask.id, { attributes: attributes(-Infinity) });
+    for (const { id } of backwardOf(program, layer.mask, "masked_fill")) {
+      draft.replaceOp(id, { attributes: attributes(0) });
+    }
+    return;
+  }
+  const { paths = [], gradient } = draft.facts[layer.scores];
+  const isMasked = (path) => path.endsWith("masked_scores");
+  draft.setFact(layer.scores, { paths: paths.filter((path) => !isMasked(path)) });
+  draft.insertAfter(layer.scores, gradient, {
+    forward: { op: "masked_fill", attributes: attributes(-Infinity) },
+    backward: { op: "masked_fill", attributes: attributes(0) },
+    paths: paths.filter(isMasked),
+  });
+}
+
+function clearBiases(draft, scope) {
+  draft.facts.forEach(({ name, kind, shape }, value) => {
+    if (kind !== "parameter" || !name.startsWith(`${scope}.`) || !name.endsWith(".bias")) return;
+    draft.setNumbers(value, new Float64Array(shape[0]));
+  });
+}
+
+// y = x + f(x) becomes f(x), and the gradient of x loses the share that came past f.
+function cutResiduals(draft, prefix) {
+  const program = draft.program();
+  for (const { id, inputs, output } of residualAdditions(program, prefix)) {
+    draft.passOn(id, inputs[1]);
+    cutResidualGradient(draft, program, gradientOfValue(program, output));
+  }
+}
+
+// Where the gradient of y is added to that of f, the latter alone is passed on.
+export function cutResidualGradient(draft, program, gradient) {
+  for (const op of program.readers[gradient].filter(isAccumulation)) {
+    const [a, b] = draft.ops[op.id].inputs;
+    if (a === gradient || b === gradient) draft.passOn(op.id, a === gradient ? b : a);
+  }
+}
