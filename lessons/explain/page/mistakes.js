@@ -125,32 +125,36 @@ export const mistakes = [scale, mask, rowSum, transpose, overwritten, residual].
 
 // How the gradients of two tapes differ: for each named value that has one,
 //   {value, name, isRight, difference, ratio, zeros}
-// difference: the largest, in units of the largest right number; ratio: wrong / right where it is
+// difference: the largest, in units of the largest number of both; ratio: wrong / right where it is
 // the same in all cells, or null; zeros: whether the wrong ones are all 0.
 export function signatureOf(right, wrong) {
-  return right.facts.flatMap((fact, value) => {
-    const gradient = wrong.facts[value].gradient;
-    if (!right.isNamed(value) || fact.gradient === undefined || gradient === undefined) return [];
-    const a = right.gradient(value).data;
-    const b = wrong.gradient(value).data;
-    return [{ value, name: right.name(value), ...comparedGradients(a, b) }];
-  });
+  const values = right.facts
+    .map((_, value) => value)
+    .filter((value) => right.isNamed(value) && right.gradient(value) && wrong.gradient(value));
+  const largest = Math.max(...values.map((value) => largestOf(right.gradient(value).data)));
+  return values.map((value) => ({
+    value,
+    name: right.name(value),
+    ...compared(right.gradient(value).data, wrong.gradient(value).data, noiseOf * largest),
+  }));
 }
 
 const tolerance = 1e-9;
+const noiseOf = 1e-12; // what rounding leaves of a gradient that is 0, like that of a key's bias
 
-function comparedGradients(right, wrong) {
-  const largest = right.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
-  const unit = largest || 1;
-  const difference = right.reduce((most, x, i) => Math.max(most, Math.abs(wrong[i] - x)), 0) / unit;
-  const at = right.findIndex((x) => Math.abs(x) === largest);
-  const ratio = largest > 0 ? wrong[at] / right[at] : null;
-  const isOneRatio =
-    ratio !== null && right.every((x, i) => Math.abs(wrong[i] - ratio * x) <= tolerance * unit);
+const largestOf = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+
+function compared(right, wrong, noise) {
+  const [unit, most] = [largestOf(right), largestOf(wrong)];
+  const apart = largestOf(right.map((x, i) => wrong[i] - x));
+  const isZero = unit <= noise;
+  const at = right.findIndex((x) => Math.abs(x) === unit);
+  const ratio = isZero ? null : wrong[at] / right[at];
+  const keepsRatio = right.every((x, i) => Math.abs(wrong[i] - ratio * x) <= tolerance * unit);
   return {
-    isRight: difference <= tolerance,
-    difference,
-    ratio: isOneRatio ? ratio : null,
-    zeros: wrong.every((x) => x === 0),
+    isRight: apart <= Math.max(tolerance * unit, noise),
+    difference: apart / (Math.max(unit, most) || 1),
+    ratio: keepsRatio && !isZero ? ratio : null,
+    zeros: most <= noise,
   };
 }
