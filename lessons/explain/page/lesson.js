@@ -1,0 +1,150 @@
+// The state of the page: the document, the tape as it is now, and where one stands.
+import { Anatomy } from "./anatomy.js";
+import { Expression } from "./expression.js";
+import { symbolText } from "./formulas.js";
+import { cellIn, gridOf } from "./looks.js";
+import { keyOf, matrixOf } from "./matrices.js";
+import { partsOf, stepsOf } from "./steps.js";
+
+export class Lesson {
+  constructor(document, tape) {
+    this.document = document;
+    this.engineTape = tape;
+    this.tape = tape;
+    this.anatomy = new Anatomy(tape);
+    this.layers = document.meta.layers ?? [];
+    this.derivedNumbers = new Map();
+    this.chaptersOfLayer = new Map();
+    const { begin = {} } = document.meta;
+    this.state = {
+      layer: begin.layer ?? this.layers[0],
+      head: begin.head ?? 0,
+      step: "glance",
+      cell: null,
+      zoom: "fit",
+    };
+  }
+
+  get chapters() {
+    const { layer } = this.state;
+    if (!this.chaptersOfLayer.has(layer)) {
+      this.chaptersOfLayer.set(layer, stepsOf(this.document, this.anatomy, layer));
+    }
+    return this.chaptersOfLayer.get(layer);
+  }
+
+  get layer() {
+    return this.chapters.layer;
+  }
+
+  get heads() {
+    return this.chapters.heads;
+  }
+
+  get step() {
+    const { steps } = this.chapters;
+    return steps.find(({ id }) => id === this.state.step) ?? steps[0];
+  }
+
+  // The numbers changed: nothing that was computed from them holds.
+  useTape(tape) {
+    this.tape = tape;
+    this.derivedNumbers = new Map();
+  }
+
+  isNamed = (value) => Boolean(this.anatomy.named[value]);
+
+  expression(matrix, row, column) {
+    const index = matrix.index(row, column);
+    if (matrix.derived) return matrix.derived.expression(index);
+    return this.tape.expression(matrix.value, index, this.isNamed);
+  }
+
+  evaluate(expression) {
+    return Expression.evaluate(expression, (value, index) => this.tape.number(value, index));
+  }
+
+  uses(value, index) {
+    return this.tape.uses(value, index, this.isNamed);
+  }
+
+  // Where the chapters of this layer show a value, those of the step that is open first.
+  places(value) {
+    const { steps } = this.chapters;
+    const inOrder = [this.step, ...steps.filter((step) => step !== this.step)];
+    const found = [];
+    for (const step of inOrder) {
+      for (const part of partsOf(step)) {
+        if (part.derived) continue;
+        const isGradient = this.anatomy.gradient(part.value) === value;
+        if (part.value === value || isGradient) found.push({ step, part, isGradient });
+      }
+    }
+    return found;
+  }
+
+  // {step, part, isGradient, head, row, column, symbol} of an element of a value, or null.
+  locate(value, index) {
+    for (const place of this.places(value)) {
+      const at = this.cellOf(place.part, index);
+      if (!at) continue;
+      const symbol = `${place.isGradient ? "d" : ""}${place.part.symbol}`;
+      return { ...place, ...at, symbol };
+    }
+    return null;
+  }
+
+  cellOf(part, index) {
+    const shape = this.anatomy.shape(part.value);
+    const own = this.state.head;
+    const others = Array.from({ length: this.heads }, (_, head) => head).filter((h) => h !== own);
+    for (const head of [own, ...others]) {
+      const grid = gridOf(part, shape, head, this.heads);
+      const at = cellIn(grid, index);
+      if (at) return { ...at, head, hasHeads: Boolean(grid.heads), grid };
+      if (!grid.heads) return null;
+    }
+    return null;
+  }
+
+  // "dS[3,1]"; of another head with its number; of what this layer does not show, the path.
+  name(value, index) {
+    const place = this.locate(value, index);
+    if (!place) return `${this.tape.name(value)}[${index}]`;
+    const { row, column, part, grid } = place;
+    const isLine = grid.rows === 1 && !part.rowNames;
+    const isColumn = grid.columns === 1 && part.look === "column";
+    const subscript = isLine ? column : isColumn ? row : `${row},${column}`;
+    const other = place.hasHeads && place.head !== this.state.head ? `₍${place.head}₎` : "";
+    return `${symbolText(place.symbol)}${other}[${subscript}]`;
+  }
+
+  // All matrices of a step: {part, forward, backward}, either null where there is none.
+  matrices(step = this.step) {
+    return partsOf(step).map((part) => ({
+      part,
+      forward: matrixOf(this, part, false),
+      backward: matrixOf(this, part, true),
+    }));
+  }
+
+  matrix(key, step = this.step) {
+    for (const { forward, backward } of this.matrices(step)) {
+      if (forward?.key === key) return forward;
+      if (backward?.key === key) return backward;
+    }
+    return null;
+  }
+
+  // Where the address of an element of a value is: what to put into the state.
+  stateOf(value, index) {
+    const place = this.locate(value, index);
+    if (!place) return null;
+    const { step, head, hasHeads, row, column, symbol } = place;
+    return {
+      step: step.id,
+      head: hasHeads ? head : this.state.head,
+      cell: { key: keyOf(symbol), row, column },
+    };
+  }
+}

@@ -1,0 +1,119 @@
+// A part of a step with its numbers: what a heat map draws and the panel explains.
+import { largestMagnitude } from "./colours.js";
+import { derivedNumbers } from "./derived.js";
+import { symbolText } from "./formulas.js";
+import { gridOf, indexIn } from "./looks.js";
+import { shortNumber } from "./numbers.js";
+import { say } from "./texts.js";
+
+const widthOfLetter = 7;
+
+// The forward matrix of a part, or that of its gradient; null where there is none.
+export function matrixOf(lesson, part, isGradient) {
+  if (isGradient) {
+    if (part.gradientPart) return complete(lesson, part.gradientPart, true);
+    if (part.noGradient) return null;
+    const value = lesson.anatomy.gradient(part.value);
+    if (value === undefined || part.derived) return null;
+    const symbol = `d${part.symbol}`;
+    const of = { ...part, symbol, value, hue: "signed", of: part.value };
+    return complete(lesson, of, true);
+  }
+  return complete(lesson, part, false);
+}
+
+function complete(lesson, part, isGradient) {
+  const derived = part.derived ? derivedNumbers(lesson, part) : null;
+  // a gradient lies in its tensor as the value does, whatever the shape is called
+  const shape = lesson.anatomy.shape(part.of ?? part.value);
+  const grid = gridOf(part, shape, lesson.state.head, lesson.heads);
+  const data = derived ? derived.data : lesson.tape.values[part.value].data;
+  return new Matrix({ lesson, part, isGradient, grid, data, derived });
+}
+
+class Matrix {
+  constructor({ lesson, part, isGradient, grid, data, derived }) {
+    Object.assign(this, { lesson, part, isGradient, grid, data, derived });
+    this.key = keyOf(part.symbol);
+    this.symbol = part.symbol;
+    this.value = derived ? -1 : part.value;
+    this.of = part.of;
+    this.hue = part.hue ?? "signed";
+    this.family = part.family;
+    this.size = largestMagnitude(data, grid);
+    this.title = say("matrix_title", {
+      name: symbolText(part.symbol),
+      rows: grid.rows,
+      columns: grid.columns,
+    });
+    this.gutter = this.gutterWidth();
+    this.header = this.headerHeight();
+  }
+
+  gutterWidth() {
+    const { rowNames } = this.part;
+    if (!rowNames?.length) return 0;
+    const longest = rowNames.reduce((size, name) => Math.max(size, lettersOf(name)), 0);
+    return Math.min(64, longest * widthOfLetter + 9);
+  }
+
+  headerHeight() {
+    const { columnNames } = this.part;
+    if (!columnNames?.length) return 0;
+    return this.longestColumnName() > 2 ? 40 : 16;
+  }
+
+  longestColumnName() {
+    return (this.part.columnNames ?? []).reduce((size, name) => Math.max(size, lettersOf(name)), 0);
+  }
+
+  turnsNames(cellWidth) {
+    return this.longestColumnName() * widthOfLetter > Math.max(cellWidth, 14) + 4;
+  }
+
+  rowLabel(row) {
+    return this.part.rowNames?.[row] ?? "";
+  }
+
+  columnLabel(column) {
+    return this.part.columnNames?.[column] ?? "";
+  }
+
+  index(row, column) {
+    return indexIn(this.grid, row, column);
+  }
+
+  number(row, column) {
+    return this.data[this.index(row, column)];
+  }
+
+  isHiddenCell() {
+    return false;
+  }
+
+  name(row, column) {
+    return `${symbolText(this.symbol)}[${this.subscript(row, column)}]`;
+  }
+
+  subscript(row, column) {
+    if (this.grid.columns === 1 && this.part.look === "column") return String(row);
+    return this.grid.rows === 1 && !this.part.rowNames ? String(column) : `${row},${column}`;
+  }
+
+  place(row, column) {
+    return [this.rowLabel(row), this.columnLabel(column)].filter(Boolean).join(" · ");
+  }
+
+  describe(row, column) {
+    const place = this.place(row, column);
+    const number = shortNumber(this.number(row, column));
+    return `${this.name(row, column)}${place ? `, ${place}` : ""}: ${number}`;
+  }
+}
+
+// What stands for a matrix in addresses: letters, digits and ∘ only.
+export function keyOf(symbol) {
+  return symbol.replace(/[{}]/g, "").replace("^T", "t");
+}
+
+const lettersOf = (name) => [...name].reduce((n, c) => n + (c.codePointAt(0) > 0x2e80 ? 1.8 : 1), 0);

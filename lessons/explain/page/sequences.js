@@ -1,0 +1,49 @@
+// What the rows and columns of matrices stand for: tokens, patches of a picture, features.
+
+const shown = new Map([
+  [" ", "␣"],
+  ["\n", "⏎"],
+  ["\t", "⇥"],
+  ["", "∅"],
+]);
+
+export function tokenText(text) {
+  if (text === null || text === undefined) return "–";
+  return shown.get(text) ?? text.replaceAll("\n", "⏎");
+}
+
+// Names of the rows of a sequence: the tokens of this stack ("", "encoder.", "decoder.").
+export function sequenceNames(document, anatomy, stack) {
+  const texts = document.meta.texts ?? {};
+  const own = stack === "encoder." ? texts.source : stack === "decoder." ? texts.target : texts.tokens;
+  if (own) return own.map(tokenText);
+  const pixels = anatomy.at("pixels");
+  return pixels === undefined ? [] : patchNames(anatomy);
+}
+
+function patchNames(anatomy) {
+  const embedded = anatomy.at("embedded");
+  if (embedded === undefined) return [];
+  const rows = anatomy.shape(embedded)[1];
+  const classTokens = anatomy.at("class_token") === undefined ? 0 : 1;
+  const side = Math.round(Math.sqrt(rows - classTokens));
+  const patches = Array.from(
+    { length: rows - classTokens },
+    (_, i) => `▦${Math.floor(i / side)},${i % side}`,
+  );
+  return classTokens ? ["[class]", ...patches] : patches;
+}
+
+// How many patches are beside each other, and the class tokens before them; null without a picture.
+export function patchGrid(anatomy) {
+  const pixels = anatomy.at("pixels");
+  const embedded = anatomy.at("embedded");
+  if (pixels === undefined || embedded === undefined) return null;
+  const classTokens = anatomy.at("class_token") === undefined ? 0 : 1;
+  const side = Math.round(Math.sqrt(anatomy.shape(embedded)[1] - classTokens));
+  return { pixels, classTokens, side };
+}
+
+export function vocabularyNames(document) {
+  return (document.meta.vocabulary ?? []).map(tokenText);
+}

@@ -1,0 +1,34 @@
+// The chapters of one layer, in the order of the forward pass.
+import { sequenceNames, vocabularyNames } from "./sequences.js";
+import { attentionSteps } from "./steps_attention.js";
+import { stepsAfter, stepsBefore } from "./steps_around.js";
+
+export function stepsOf(document, anatomy, layerPath) {
+  const layer = anatomy.layer(layerPath);
+  const queries = sequenceNames(document, anatomy, layer.stack);
+  const keys = layer.isCross ? sequenceNames(document, anatomy, "encoder.") : queries;
+  const facts = {
+    anatomy,
+    layer,
+    queries,
+    keys,
+    heads: anatomy.shape(layer.weights)[1],
+    document: { vocabulary: vocabularyNames(document) },
+  };
+  const steps = [
+    { id: "glance", group: "overview", kind: "glance" },
+    ...stepsBefore(facts),
+    ...attentionSteps(facts),
+    ...stepsAfter(facts),
+    { id: "graph", group: "overview", kind: "graph" },
+    { id: "exercises", group: "overview", kind: "exercises" },
+  ];
+  return { layer, steps, heads: facts.heads, queries, keys };
+}
+
+export function partsOf(step) {
+  const { layout } = step;
+  if (step.kind === "ledger") return [step.source, step.input].filter(Boolean);
+  if (!layout) return [];
+  return layout.kind === "product" ? [layout.left, ...layout.top, layout.result] : layout.parts;
+}

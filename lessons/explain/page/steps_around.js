@@ -1,0 +1,261 @@
+// The steps before and after the attention layer: embedding, norms, residuals, feed-forward, loss.
+
+export function stepsBefore(facts) {
+  return [embeddingStep(facts), normStep(facts)].filter(Boolean);
+}
+
+export function stepsAfter(facts) {
+  return [
+    ledgerStep(facts),
+    residualStep(facts),
+    ...feedForwardSteps(facts),
+    finalNormStep(facts),
+    logitsStep(facts),
+    lossStep(facts),
+  ].filter(Boolean);
+}
+
+const sequencePart = (symbol, value, rowNames, family = "x") => ({
+  symbol,
+  value,
+  look: "rows",
+  family,
+  rowNames,
+});
+
+function embeddingStep({ anatomy, layer, queries, document }) {
+  const embedded = anatomy.at(`${layer.stack}embedded`);
+  const input = anatomy.at(`${layer.stack}blocks.0.input`);
+  const positions = anatomy.at(`${layer.stack}positions`);
+  if (embedded === undefined) return null;
+  const parts = [sequencePart("A", embedded, queries)];
+  const hasSum = positions !== undefined && input !== undefined && input !== embedded;
+  if (hasSum) {
+    parts.push(sequencePart("E", positions, queries.map((_, i) => String(i)), "e"));
+    parts.push(sequencePart("X_{in}", input, queries));
+  }
+  const table = anatomy.at("token_embedding.weight");
+  const tablePart = table !== undefined && {
+    ...sequencePart("T", table, document.vocabulary, "w"),
+  };
+  return {
+    id: "embedding",
+    group: "before",
+    picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
+    layout: { kind: "stack", parts: tablePart ? [tablePart, ...parts] : parts },
+    forward: hasSum ? "X_{in} = A + E" : "A_t = T [token_t]",
+    backward: hasSum
+      ? ["dA = dX_{in}", "dE = dX_{in}"]
+      : ["dT [token] = Σ dA_t"],
+  };
+}
+
+// x, weight, bias of a layer norm or RMS norm.
+function normParts(anatomy, value) {
+  const op = anatomy.maker(value);
+  if (!op || !/norm$/.test(op.op)) return null;
+  return { x: op.inputs[0], weight: op.inputs[1], bias: op.inputs[2], kind: op.op };
+}
+
+function normStepOf({ anatomy, queries }, { id, value, from, to, group }) {
+  const norm = value === undefined ? null : normParts(anatomy, value);
+  if (!norm) return null;
+  const isLayerNorm = norm.kind === "layer_norm";
+  const parts = [
+    sequencePart(from, norm.x, queries),
+    { symbol: "g", value: norm.weight, look: "rows", family: "w" },
+    norm.bias !== undefined && { symbol: "b", value: norm.bias, look: "rows", family: "w" },
+    sequencePart(to, value, queries),
+  ].filter(Boolean);
+  return {
+    id,
+    texts: isLayerNorm ? "norm" : "rms_norm",
+    group,
+    layout: { kind: "stack", parts },
+    forward: isLayerNorm
+      ? `${to} = g ∘ frac{${from} - μ}{σ} + b`
+      : `${to} = g ∘ frac{${from}}{rms(${from})}`,
+    backward: isLayerNorm
+      ? [`d${from} = frac{1}{σ} (g ∘ d${to} - mean - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`]
+      : [`d${from} = frac{1}{rms} (g ∘ d${to} - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`],
+  };
+}
+
+function normStep(facts) {
+  const { layer } = facts;
+  const spec = { id: "norm", value: layer.norm, from: "X_{in}", to: "X", group: "before" };
+  return normStepOf(facts, spec);
+}
+
+function ledgerStep({ anatomy, layer, queries, heads }) {
+  const q = anatomy.linearBehind(layer.q);
+  const x = q?.x;
+  if (x === undefined || anatomy.gradient(x) === undefined) return null;
+  return {
+    id: "ledger",
+    group: "attention",
+    kind: "ledger",
+    heads,
+    source: sequencePart("X", x, queries),
+    input: layer.input === undefined ? null : sequencePart("X_{in}", layer.input, queries),
+    forward: layer.isCross ? "Q = X W_q" : "Q = X W_q, K = X W_k, V = X W_v",
+    backward: layer.isCross
+      ? ["dX = dQ W_q^T"]
+      : ["dX = dQ W_q^T + dK W_k^T + dV W_v^T"],
+    invariants: ["sum_of_paths"],
+  };
+}
+
+function residualStep({ anatomy, layer, queries }) {
+  if (layer.mixed === undefined || layer.input === undefined) return null;
+  if (anatomy.program.makers[layer.mixed]?.op !== "add") return null;
+  return {
+    id: "residual",
+    group: "after",
+    layout: {
+      kind: "stack",
+      parts: [
+        sequencePart("X_{in}", layer.input, queries),
+        sequencePart("Y", layer.output, queries, "y"),
+        sequencePart("R", layer.mixed, queries),
+      ],
+    },
+    forward: "R = X_{in} + Y",
+    backward: ["dY = dR", "dX_{in} ← dR"],
+  };
+}
+
+function linearStep({ anatomy, queries }, { id, value, source, letter, symbol, family = "f" }) {
+  const linear = value === undefined ? null : anatomy.linearBehind(value);
+  if (!linear) return null;
+  const bias =
+    linear.bias === undefined
+      ? []
+      : [{ symbol: `b_${letter}`, value: linear.bias, look: "rows", family: "w" }];
+  return {
+    id,
+    group: "after",
+    layout: {
+      kind: "product",
+      left: sequencePart(source, linear.x, queries, family),
+      top: [{ symbol: `W_${letter}`, value: linear.weight, look: "weight", family: "w" }, ...bias],
+      result: sequencePart(symbol, value, queries, family),
+    },
+    forward: `${symbol} = ${source} W_${letter}${bias.length > 0 ? ` + b_${letter}` : ""}`,
+    backward: [`dW_${letter} = ${source}^T d${symbol}`, `d${source} = d${symbol} W_${letter}^T`],
+  };
+}
+
+function feedForwardSteps(facts) {
+  const { anatomy, layer, queries } = facts;
+  const { up, hidden, feedForward, blockOutput, feedForwardNorm } = layer;
+  const norm = { id: "second_norm", value: feedForwardNorm, from: "R", to: "N", group: "after" };
+  const activation = hidden === undefined ? null : anatomy.maker(hidden);
+  const activationStep = up !== undefined && activation?.inputs.length === 1 && {
+    id: "activation",
+    group: "after",
+    layout: {
+      kind: "stack",
+      parts: [sequencePart("U", up, queries, "f"), sequencePart("G", hidden, queries, "f")],
+    },
+    forward: `G = ${activation.op}(U)`,
+    backward: [`dU = dG ∘ ${activation.op}'(U)`],
+  };
+  const isAdd = blockOutput !== undefined && anatomy.program.makers[blockOutput]?.op === "add";
+  const residual = isAdd && {
+    id: "second_residual",
+    group: "after",
+    layout: {
+      kind: "stack",
+      parts: [
+        sequencePart("R", anatomy.program.makers[blockOutput].inputs[0], queries),
+        sequencePart("F", feedForward, queries, "f"),
+        sequencePart("X_{out}", blockOutput, queries),
+      ],
+    },
+    forward: "X_{out} = R + F",
+    backward: ["dF = dX_{out}", "dR ← dX_{out}"],
+  };
+  return [
+    normStepOf(facts, norm),
+    linearStep(facts, { id: "up", value: up, source: "N", letter: "1", symbol: "U" }),
+    activationStep,
+    linearStep(facts, { id: "down", value: feedForward, source: "G", letter: "2", symbol: "F" }),
+    residual,
+  ].filter(Boolean);
+}
+
+const isLastStack = ({ layer }) => layer.stack !== "encoder.";
+
+function finalNormStep(facts) {
+  const { anatomy, layer } = facts;
+  const value = anatomy.at(`${layer.stack}output`);
+  const spec = { id: "final_norm", value, from: "X_{out}", to: "H", group: "after" };
+  return normStepOf(facts, spec);
+}
+
+// A classifier has one row of logits, for the picture.
+const logitRows = ({ anatomy, queries }, logits) =>
+  anatomy.shape(logits).reduce((size, n) => size * n, 1) ===
+  anatomy.shape(logits)[anatomy.shape(logits).length - 1]
+    ? null
+    : queries;
+
+function logitsStep(facts) {
+  const { anatomy, document } = facts;
+  const logits = anatomy.at("logits");
+  const linear = logits === undefined ? null : anatomy.linearBehind(logits);
+  if (!linear || !isLastStack(facts)) return null;
+  const rowNames = logitRows(facts, logits);
+  anatomy.adopt(linear.x);
+  const bias =
+    linear.bias === undefined
+      ? []
+      : [{ symbol: "b", value: linear.bias, look: "rows", family: "w" }];
+  return {
+    id: "logits",
+    group: "after",
+    layout: {
+      kind: "product",
+      left: sequencePart("H", linear.x, rowNames),
+      top: [{ symbol: "W", value: linear.weight, look: "weight", family: "w" }, ...bias].map(
+        (part) => ({ ...part, columnNames: document.vocabulary }),
+      ),
+      result: {
+        ...sequencePart("logits", logits, rowNames, "p"), columnNames: document.vocabulary,
+      },
+    },
+    forward: `logits = H W${bias.length > 0 ? " + b" : ""}`,
+    backward: ["dW = H^T dlogits", "dH = dlogits W^T"],
+  };
+}
+
+function lossStep(facts) {
+  const { anatomy, document } = facts;
+  const logits = anatomy.at("logits");
+  const loss = anatomy.at("loss");
+  const op = anatomy.program.ops.find((each) => each.op === "cross_entropy");
+  if (logits === undefined || loss === undefined || !op || !isLastStack(facts)) return null;
+  const rowNames = logitRows(facts, logits);
+  const part = {
+    ...sequencePart("logits", logits, rowNames, "p"), columnNames: document.vocabulary,
+  };
+  const losses = anatomy.adopt(op.output);
+  return {
+    id: "loss",
+    group: "after",
+    targets: op.attributes.targets.value,
+    layout: {
+      kind: "stack",
+      parts: [
+        part,
+        { ...part, symbol: "p", hue: "share", derived: "shares", noGradient: true },
+        { symbol: "ℓ_t", value: losses, look: "column", family: "p", rowNames },
+        { symbol: "ℓ", value: loss, look: "rows", family: "p" },
+      ],
+    },
+    forward: "p = softmax(logits), ℓ = frac{1}{N} Σ -log p_{target}",
+    backward: ["dlogits = frac{1}{N} (p - onehot)"],
+    invariants: ["rows_of_logits"],
+  };
+}
