@@ -21,14 +21,14 @@ function rowsOf(lesson, value) {
 const cellsOfRow = (value, row, columns) =>
   Array.from({ length: columns }, (_, column) => Expression.cell(value, row * columns + column));
 
-const largestOf = (data, cells) => {
+const largestSeen = (data, cells) => {
   const seen = cells.filter(({ index }) => data[index] !== -Infinity);
   return seen.length > 0 ? Expression.maximum(seen, "max") : Expression.number(0);
 };
 
 function exponential(value, data, columns, index) {
   const cells = cellsOfRow(value, Math.floor(index / columns), columns);
-  const shifted = Expression.difference(Expression.cell(value, index), largestOf(data, cells));
+  const shifted = Expression.difference(Expression.cell(value, index), largestSeen(data, cells));
   return Expression.apply("exp", shifted);
 }
 

@@ -47,9 +47,14 @@ export class Lesson {
   }
 
   // The numbers changed: nothing that was computed from them holds.
-  useTape(tape) {
+  useTape(tape, right = tape) {
+    const isSameProgram = right.program === this.rightTape?.program;
     this.tape = tape;
+    this.rightTape = right;
     this.derivedNumbers = new Map();
+    if (isSameProgram) return;
+    this.anatomy = new Anatomy(right);
+    this.chaptersOfLayer = new Map();
   }
 
   isNamed = (value) => Boolean(this.anatomy.named[value]);

@@ -1,7 +1,7 @@
 // The chapters of one layer, in the order of the forward pass.
 import { sequenceNames, vocabularyNames } from "./sequences.js";
 import { attentionSteps } from "./steps_attention.js";
-import { stepsAfter, stepsBefore } from "./steps_around.js";
+import { stepsAfterLayer, stepsBeforeLayer } from "./steps_around.js";
 
 export function stepsOf(document, anatomy, layerPath) {
   const layer = anatomy.layer(layerPath);
@@ -17,9 +17,9 @@ export function stepsOf(document, anatomy, layerPath) {
   };
   const steps = [
     { id: "glance", group: "overview", kind: "glance" },
-    ...stepsBefore(facts),
+    ...stepsBeforeLayer(facts),
     ...attentionSteps(facts),
-    ...stepsAfter(facts),
+    ...stepsAfterLayer(facts),
     { id: "graph", group: "overview", kind: "graph" },
     { id: "exercises", group: "overview", kind: "exercises" },
   ];

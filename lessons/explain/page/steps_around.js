@@ -1,10 +1,10 @@
 // The steps before and after the attention layer: embedding, norms, residuals, feed-forward, loss.
 
-export function stepsBefore(facts) {
+export function stepsBeforeLayer(facts) {
   return [embeddingStep(facts), normStep(facts)].filter(Boolean);
 }
 
-export function stepsAfter(facts) {
+export function stepsAfterLayer(facts) {
   return [
     ledgerStep(facts),
     residualStep(facts),
@@ -31,7 +31,7 @@ function embeddingStep({ anatomy, layer, queries, document }) {
   const parts = [sequencePart("A", embedded, queries)];
   const hasSum = positions !== undefined && input !== undefined && input !== embedded;
   if (hasSum) {
-    parts.push(sequencePart("E", positions, queries.map((_, i) => String(i)), "e"));
+    parts.push(sequencePart("e", positions, queries.map((_, i) => String(i)), "e"));
     parts.push(sequencePart("X_{in}", input, queries));
   }
   const table = anatomy.at("token_embedding.weight");
@@ -43,9 +43,9 @@ function embeddingStep({ anatomy, layer, queries, document }) {
     group: "before",
     picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
     layout: { kind: "stack", parts: tablePart ? [tablePart, ...parts] : parts },
-    forward: hasSum ? "X_{in} = A + E" : "A_t = T [token_t]",
+    forward: hasSum ? "X_{in} = A + e" : "A_t = T [token_t]",
     backward: hasSum
-      ? ["dA = dX_{in}", "dE = dX_{in}"]
+      ? ["dA = dX_{in}", "de = dX_{in}"]
       : ["dT [token] = Σ dA_t"],
   };
 }

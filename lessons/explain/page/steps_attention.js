@@ -50,7 +50,7 @@ function projectionSteps({ anatomy, layer, queries, keys }) {
     const value = layer[letter];
     const linear = anatomy.linearBehind(value);
     const names = letter === "q" ? queries : keys;
-    const source = layer.isCross && letter !== "q" ? "E" : "X";
+    const source = layer.isCross && letter !== "q" ? "X_{enc}" : "X";
     const result = { symbol, value, look: "head", family: letter, rowNames: names };
     if (!linear) return [];
     const cut = anatomy.shape(value)[3];

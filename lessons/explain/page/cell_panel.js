@@ -1,0 +1,130 @@
+// The right of the page: one cell, the arithmetic that made it, what checks it, what it feeds.
+import { arithmeticLine, arithmeticText } from "./arithmetic.js";
+import { DifferenceCheck } from "./difference_check.js";
+import { element } from "./dom.js";
+import { editorOf } from "./edit_cell.js";
+import { Expression } from "./expression.js";
+import { feedsOf } from "./feeds.js";
+import { symbolText } from "./formulas.js";
+import { fullNumber, shortNumber } from "./numbers.js";
+import { reasonForZero } from "./reasons.js";
+import { say } from "./texts.js";
+
+export class CellPanel {
+  constructor(app) {
+    this.app = app;
+    this.root = element("div", { class: "cell-panel" });
+    this.spoken = element("p", { class: "unseen", "aria-live": "polite" });
+  }
+
+  show() {
+    this.check?.stop();
+    const { lesson } = this.app;
+    const { cell } = lesson.state;
+    const matrix = cell && lesson.matrix(cell.key);
+    const isThere = matrix && cell.row < matrix.grid.rows && cell.column < matrix.grid.columns;
+    if (!isThere) {
+      this.root.replaceChildren(element("p", { class: "hint", text: say("choose_cell") }));
+      return { chosen: null, lit: [], fed: [] };
+    }
+    const { row, column } = cell;
+    const index = matrix.index(row, column);
+    const expression = lesson.expression(matrix, row, column);
+    const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
+    this.check = matrix.isGradient && matrix.of !== undefined
+      ? new DifferenceCheck(this.app, matrix.of, index, matrix.number(row, column))
+      : null;
+    this.root.replaceChildren(
+      ...[
+        this.heading(matrix, row, column),
+        this.arithmetic(matrix, expression, row, column),
+        reasonSection(lesson, matrix, row, column),
+        this.check?.root,
+        feedsOf(this.app, fed),
+        editorOf(this.app, matrix, row, column),
+      ].filter(Boolean),
+    );
+    return { chosen: cell, lit: Expression.cellsOf(expression), fed };
+  }
+
+  heading(matrix, row, column) {
+    const number = fullNumber(matrix.number(row, column));
+    const path = matrix.derived ? "" : this.app.lesson.tape.name(matrix.value);
+    return element(
+      "header",
+      {},
+      element("h2", { id: "cell-name", text: matrix.name(row, column) }),
+      element("p", { class: "place", text: matrix.place(row, column) }),
+      element(
+        "p",
+        { class: "value" },
+        element("output", { class: "number", id: "cell-value", text: number }),
+        this.app.copyButton(() => number),
+      ),
+      element("p", { class: "path", text: path }),
+    );
+  }
+
+  arithmetic(matrix, expression, row, column) {
+    const { lesson } = this.app;
+    const isCopy = expression.kind === "cell" || expression.kind === "number";
+    const isLeaf = expression.kind === "cell" && expression.value === matrix.value;
+    if (isLeaf) return section("arithmetic", element("p", { text: say(leafText(lesson, matrix)) }));
+    const line = (mode) =>
+      arithmeticLine(expression, {
+        mode,
+        lesson,
+        chosen: (value, index) => this.app.goToCell(value, index),
+        pointed: (cells) => this.app.point(cells),
+      });
+    const computed = lesson.evaluate(expression);
+    const shown = matrix.number(row, column);
+    const agrees = isSame(computed, shown);
+    const digits = arithmeticText(expression, (value, index) => lesson.tape.number(value, index));
+    return section(
+      "arithmetic",
+      element("p", { class: "what-it-is", text: say(isCopy ? "copied_from" : "made_of") }),
+      line("names"),
+      line("numbers"),
+      element(
+        "p",
+        { class: `result ${agrees ? "good" : "bad"}` },
+        `= ${shortNumber(computed)} ${agrees ? "✓" : "✗"}`,
+      ),
+      element(
+        "details",
+        { class: "digits" },
+        element("summary", { text: say("all_digits") }),
+        element("code", { id: "cell-arithmetic", text: digits }),
+        this.app.copyButton(() => digits),
+      ),
+    );
+  }
+}
+
+export function section(name, ...children) {
+  return element(
+    "section",
+    { class: name, "aria-label": say(name) },
+    element("h3", { text: say(name) }),
+    ...children,
+  );
+}
+
+const isSame = (a, b) =>
+  Object.is(a, b) || a === b || Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(b));
+
+function leafText(lesson, matrix) {
+  const { kind } = lesson.anatomy.facts[matrix.value];
+  return kind === "parameter" ? "is_parameter" : kind === "constant" ? "is_constant" : "is_edited";
+}
+
+function reasonSection(lesson, matrix, row, column) {
+  const reason = reasonForZero(lesson, matrix, row, column);
+  if (!reason) return null;
+  const text = say(`reason_${reason.id}`, { ...reason, name: symbolText(matrix.symbol) });
+  return section(
+    "why_zero",
+    element("p", { class: `reason ${reason.id}`, "data-reason": reason.id, text }),
+  );
+}

@@ -1,0 +1,3 @@
+export function switchBar(app) {
+  return [];
+}

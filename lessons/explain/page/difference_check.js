@@ -1,0 +1,103 @@
+// The derivative beside what differences of the loss say, computed when there is time.
+import { finiteDifference, vCurve } from "./differences.js";
+import { element, svgElement } from "./dom.js";
+import { fullNumber, shortNumber } from "./numbers.js";
+import { say } from "./texts.js";
+
+const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 1));
+const never = globalThis.cancelIdleCallback ?? clearTimeout;
+
+export class DifferenceCheck {
+  constructor(app, value, index, derivative) {
+    Object.assign(this, { app, value, index, derivative });
+    this.body = element("div", { class: "difference" }, element("p", { text: say("computing") }));
+    this.root = element(
+      "section",
+      { class: "check", "aria-label": say("check") },
+      element("h3", { text: say("check") }),
+      this.body,
+    );
+    this.pending = whenIdle(() => this.compare());
+  }
+
+  stop() {
+    never(this.pending);
+  }
+
+  get tape() {
+    return this.app.lesson.tape;
+  }
+
+  compare() {
+    const found = finiteDifference(this.tape, this.value, this.index);
+    const apart = Math.abs(found.value - this.derivative);
+    const allowed = Math.max(3 * found.error, 1e-8 * Math.max(1, Math.abs(found.value)));
+    const agrees = apart <= allowed;
+    this.body.replaceChildren(
+      pair("numeric", fullNumber(found.value), "numeric-value"),
+      pair("derivative", fullNumber(this.derivative)),
+      element(
+        "p",
+        { class: `verdict ${agrees ? "good" : "bad"}`, id: "difference-verdict" },
+        `${say("differs_by", { by: shortNumber(apart) })} ${agrees ? "✓" : "✗"}`,
+      ),
+    );
+    this.pending = whenIdle(() => this.drawCurve());
+  }
+
+  drawCurve() {
+    const points = vCurve(this.tape, this.value, this.index);
+    this.body.append(
+      element("p", { class: "curve-title", text: say("v_curve") }),
+      curve(points),
+    );
+  }
+}
+
+function pair(label, number, id) {
+  return element(
+    "p",
+    { class: "pair" },
+    element("span", { text: say(label) }),
+    element("output", { class: "number", id, text: number }),
+  );
+}
+
+const width = 260;
+const height = 96;
+const edge = { left: 40, right: 8, top: 8, bottom: 20 };
+
+// Error against step, both by powers of ten: falls with h², rises again with rounding / h.
+function curve(points) {
+  const floor = 1e-17;
+  const powers = points.map(({ error }) => Math.log10(Math.max(floor, error)));
+  const low = Math.floor(Math.min(...powers));
+  const high = Math.max(low + 1, Math.ceil(Math.max(...powers)));
+  const across = width - edge.left - edge.right;
+  const down = height - edge.top - edge.bottom;
+  const x = (i) => edge.left + (across * i) / (points.length - 1);
+  const y = (power) => edge.top + (down * (high - power)) / (high - low);
+  const path = powers.map((power, i) => `${x(i)},${y(power)}`).join(" ");
+  const best = powers.indexOf(Math.min(...powers));
+  const label = (text, at, anchor) =>
+    svgElement("text", { x: at[0], y: at[1], "text-anchor": anchor, text });
+  return svgElement(
+    "svg",
+    {
+      class: "curve",
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "aria-label": say("curve_label", { h: points[best].h, error: shortNumber(points[best].error) }),
+    },
+    svgElement("line", { x1: edge.left, x2: width - edge.right, y1: y(low), y2: y(low) }),
+    svgElement("line", { x1: edge.left, x2: edge.left, y1: y(low), y2: y(high) }),
+    svgElement("polyline", { points: path }),
+    powers.map((power, i) =>
+      svgElement("circle", { cx: x(i), cy: y(power), r: i === best ? 4 : 2 }),
+    ),
+    label(`1e${high}`, [edge.left - 4, edge.top + 8], "end"),
+    label(`1e${low}`, [edge.left - 4, y(low)], "end"),
+    label(`h = ${points[0].h}`, [edge.left, height - 5], "start"),
+    label(`${points[points.length - 1].h}`, [width - edge.right, height - 5], "end"),
+  );
+}

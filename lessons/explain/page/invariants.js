@@ -1,0 +1,3 @@
+export function invariantMarks(app, names) {
+  return null;
+}

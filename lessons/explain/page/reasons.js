@@ -1,0 +1,72 @@
+// Why a derivative, or a share, is zero or close to it: each reason has a name.
+
+// {id, …} or null, where the number is not small.
+export function reasonForZero(lesson, matrix, row, column) {
+  if (matrix.derived) return null;
+  const number = matrix.number(row, column);
+  if (number === -Infinity || (number === 0 && isMasked(lesson, matrix, row, column))) {
+    return { id: matrix.isGradient || number === 0 ? "masked" : "hidden" };
+  }
+  if (!matrix.isGradient) return null;
+  const size = Math.abs(number);
+  const noise = 1e-14 * Math.max(matrix.size, largestGradient(lesson));
+  if (size <= noise) return structural(lesson, matrix, row, column);
+  if (matrix.family === "p" && isScores(lesson, matrix) && size < 1e-3 * matrix.size) {
+    const share = lesson.tape.number(lesson.layer.weights, matrix.index(row, column));
+    if (share < 1e-3) return { id: "no_share", share: share.toPrecision(3) };
+    if (share > 1 - 1e-3) return { id: "saturated", share: share.toPrecision(6) };
+  }
+  return size < 1e-3 * matrix.size ? { id: "small", part: (size / matrix.size).toPrecision(2) } : null;
+}
+
+const isScores = ({ layer }, matrix) =>
+  [layer.raw, layer.scaled, layer.scores, layer.masked].includes(matrix.of);
+
+const isOfWeights = ({ layer }, matrix) => matrix.value === layer.weights;
+
+function isMasked(lesson, matrix, row, column) {
+  if (!isScores(lesson, matrix) && !isOfWeights(lesson, matrix)) return false;
+  return isHidden(lesson, matrix.index(row, column));
+}
+
+function isHidden(lesson, index) {
+  return lesson.tape.number(lesson.layer.masked ?? lesson.layer.scores, index) === -Infinity;
+}
+
+// How many keys a query sees, in the head that is open.
+function keysSeen(lesson, query) {
+  const { layer, anatomy, state, tape } = lesson;
+  const [, , queries, keys] = anatomy.shape(layer.weights);
+  const first = (state.head * queries + query) * keys;
+  const scores = tape.values[layer.masked ?? layer.scores].data.subarray(first, first + keys);
+  return scores.reduce((count, x) => count + (x === -Infinity ? 0 : 1), 0);
+}
+
+function structural(lesson, matrix, row, column) {
+  const { layer, anatomy } = lesson;
+  const { of } = matrix;
+  const name = anatomy.facts[of]?.name ?? "";
+  const isOfQuery = of === layer.q || isScores(lesson, matrix);
+  if (isOfQuery && keysSeen(lesson, row) === 1) return { id: "one_key", row };
+  if (name === `${layer.path}.key.bias`) return { id: "key_bias" };
+  if (of === anatomy.at("logits") && isIgnored(lesson, row)) return { id: "not_counted" };
+  if (of === anatomy.at("token_embedding.weight")) return { id: "not_in_text" };
+  if (isReluCut(lesson, matrix, row, column)) return { id: "switched_off" };
+  return { id: matrix.number(row, column) === 0 ? "nothing_arrives" : "rounding" };
+}
+
+function isIgnored(lesson, row) {
+  const targets = lesson.document.meta.texts?.targets;
+  return Array.isArray(targets) && targets[row] === null;
+}
+
+function isReluCut(lesson, matrix, row, column) {
+  if (matrix.of !== lesson.layer.up) return false;
+  return lesson.tape.number(matrix.of, matrix.index(row, column)) < 0;
+}
+
+function largestGradient(lesson) {
+  const logits = lesson.anatomy.at("logits");
+  const gradient = logits === undefined ? null : lesson.tape.gradient(logits);
+  return gradient ? gradient.data.reduce((most, x) => Math.max(most, Math.abs(x)), 0) : 1;
+}

@@ -1,0 +1,3 @@
+export function specialView(app) {
+  return null;
+}

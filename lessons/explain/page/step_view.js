@@ -1,0 +1,150 @@
+// The middle of the page: a step's matrices forward, and beside them, in the same places, those of
+// their gradients.
+import { fitBoard } from "./board.js";
+import { colourScale } from "./colours.js";
+import { element } from "./dom.js";
+import { formula } from "./formulas.js";
+import { HeatMap } from "./heat_map.js";
+import { shortNumber } from "./numbers.js";
+import { say } from "./texts.js";
+
+export class StepView {
+  constructor(app) {
+    this.app = app;
+    this.maps = [];
+    this.root = element("div", { class: "boards" });
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(this.root);
+  }
+
+  show() {
+    const { lesson } = this.app;
+    const { step } = lesson;
+    const matrices = lesson.matrices();
+    this.layout = step.layout;
+    this.sides = [
+      this.side("forward", step, matrices),
+      this.side("backward", step, matrices),
+    ];
+    this.maps = this.sides.flatMap(({ maps }) => maps.filter(Boolean));
+    this.root.replaceChildren(...this.sides.map(({ root }) => root));
+    this.size = null;
+    this.fit();
+  }
+
+  side(direction, step, matrices) {
+    const maps = [];
+    const figures = matrices.map((each) => {
+      const matrix = each[direction];
+      const map = matrix && this.map(matrix);
+      maps.push(map);
+      return map ? this.figure(matrix, map) : this.missing(each.part, each.forward);
+    });
+    const board = element("div", { class: "board" }, figures);
+    const formulas = [step[direction]].flat().filter(Boolean).map(formula);
+    const root = element(
+      "section",
+      { class: `side ${direction}`, "aria-label": say(direction) },
+      element(
+        "h3",
+        {},
+        element("span", { class: "direction", text: say(direction) }),
+        element("span", { class: "formulas" }, formulas),
+      ),
+      board,
+    );
+    return { root, board, figures, maps, matrices: matrices.map((each) => each[direction]) };
+  }
+
+  map(matrix) {
+    const { app } = this;
+    return new HeatMap(matrix, {
+      colours: app.colours,
+      chosen: ({ row, column }) => app.select({ key: matrix.key, row, column }),
+      pointed: (at, event) => app.tooltip(at && matrix.describe(at.row, at.column), event),
+    });
+  }
+
+  figure(matrix, map) {
+    const { rows, columns } = matrix.grid;
+    const caption = element(
+      "figcaption",
+      {},
+      element("span", { class: "symbol" }, formula(matrix.symbol)),
+      element("span", { class: "shape", text: `${rows} × ${columns}` }),
+      this.app.exportMenu(matrix),
+    );
+    return element(
+      "figure",
+      { class: `matrix family-${matrix.family}${matrix.isGradient ? " gradient" : ""}` },
+      caption,
+      element("div", { class: "frame" }, map.root),
+      this.legend(matrix),
+    );
+  }
+
+  missing(part, forward) {
+    return element(
+      "figure",
+      { class: `matrix missing family-${part.family}` },
+      element("figcaption", {}, element("span", { class: "symbol" }, formula(`d${part.symbol}`))),
+      element("p", { class: "empty", text: say(forward?.derived ? "within" : "no_gradient") }),
+    );
+  }
+
+  // The scale, with its ends.
+  legend(matrix) {
+    const colour = colourScale(this.app.colours, matrix.hue, 1);
+    const isShare = matrix.hue === "share";
+    const from = isShare ? colour(0) : colour(-1);
+    const size = matrix.size;
+    return element(
+      "div",
+      { class: "legend", "aria-hidden": "true" },
+      element("span", { text: isShare || size === 0 ? "0" : shortNumber(-size) }),
+      element("i", {
+        style: `background: linear-gradient(to right, ${from}, ${colour(0)}, ${colour(1)})`,
+      }),
+      element("span", { text: shortNumber(size) }),
+    );
+  }
+
+  fit() {
+    if (!this.sides || !this.root.clientWidth || !this.layout) return;
+    const width = this.sides[0].board.clientWidth;
+    const height = this.app.boardHeight(this.root);
+    const size = `${width}:${height}:${this.app.lesson.state.zoom}`;
+    if (size === this.size) return;
+    this.size = size;
+    const { zoom } = this.app.lesson.state;
+    const largest = this.app.isPresenting ? 96 : 64;
+    const shapes = this.sides[0].matrices;
+    const fitted = fitBoard(this.layout, shapes, { width, height, zoom, largest });
+    this.sides.forEach((side) => this.place(side, fitted));
+    this.app.mark();
+  }
+
+  place({ board, figures, maps }, { cells, isStacked }) {
+    const isProduct = !isStacked;
+    board.classList.toggle("product", isProduct);
+    figures.forEach((figure, i) => {
+      const isLeft = isProduct && i === 0;
+      figure.classList.toggle("left", isLeft);
+      figure.classList.toggle("lower", isProduct && (i === 0 || i === figures.length - 1));
+      maps[i]?.fit(cells[i]);
+      if (!maps[i]) figure.style.minHeight = `${cells[i].cellHeight}px`;
+    });
+  }
+
+  mark(marks) {
+    for (const map of this.maps) {
+      const { chosen } = marks;
+      const isOwn = chosen && map.matrix.key === chosen.key;
+      map.mark({ ...marks, chosen: isOwn ? chosen : null });
+    }
+  }
+
+  mapOf(key) {
+    return this.maps.find((map) => map.matrix.key === key);
+  }
+}

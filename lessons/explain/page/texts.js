@@ -1,0 +1,39 @@
+// Every text of the page, in English and 中文.
+import { stepTexts } from "./texts_steps.js";
+import { wordTexts } from "./texts_words.js";
+
+const languages = ["en", "zh"];
+let language = "en";
+
+export function useLanguage(wanted) {
+  language = languages.includes(wanted) ? wanted : "en";
+  return language;
+}
+
+export function languageNow() {
+  return language;
+}
+
+// A text with {name} in the place of values.
+export function say(key, values = {}) {
+  const text = wordTexts[key]?.[languages.indexOf(language)];
+  return text === undefined ? key : filledIn(text, values);
+}
+
+function filledIn(text, values) {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
+}
+
+// {name, what, why, question, answer} of a step.
+export function stepText(step) {
+  const texts = stepTexts[step.id] ?? stepTexts[step.texts];
+  const at = languages.indexOf(language);
+  const read = (name) => texts?.[name]?.[at] ?? "";
+  return {
+    name: read("name") || step.id,
+    what: read("what"),
+    why: read("why"),
+    question: read("question"),
+    answer: read("answer"),
+  };
+}
