@@ -62,13 +62,13 @@ const pow = {
 const geluCubic = 0.044715;
 const geluSlope = Math.sqrt(2 / Math.PI);
 
-function gelu(x, { form }) {
-  if (form !== "tanh") return x * functionsOfOne.normalDistribution(x);
+function gelu(x, { tanh }) {
+  if (!tanh) return x * functionsOfOne.normalDistribution(x);
   return 0.5 * x * (1 + Math.tanh(geluSlope * (x + geluCubic * x * x * x)));
 }
 
-function geluFormula(x, { form }) {
-  if (form !== "tanh") return Expression.product([x, Expression.apply("normalDistribution", x)]);
+function geluFormula(x, { tanh }) {
+  if (!tanh) return Expression.product([x, Expression.apply("normalDistribution", x)]);
   const cube = Expression.product([Expression.number(geluCubic), x, x, x]);
   const u = Expression.product([Expression.number(geluSlope), Expression.sum([x, cube])]);
   const grown = Expression.sum([one, Expression.apply("tanh", u)]);
