@@ -1,5 +1,7 @@
 // An edit of the ops of a tape, under way. What stays the same is shared with the tape.
+import { gradientOfValue, isAccumulation } from "./layers.js";
 import { completeOp, Program } from "./program.js";
+import { sizeOf } from "./shapes.js";
 
 export class Draft {
   constructor(tape) {
@@ -18,10 +20,10 @@ export class Draft {
     return new Program({ facts, ops, order, loss: this.tape.program.loss });
   }
 
-  done() {
-    if (this.touched.size === 0 && this.values.size === 0) return this.tape;
-    const { values, touched } = this;
-    return this.tape.changed({ program: this.program(), values, ops: touched });
+  done(held = this.tape.held) {
+    const { tape, values, touched } = this;
+    if (touched.size === 0 && values.size === 0) return tape;
+    return tape.changed({ program: this.program(), held, values, ops: touched });
   }
 
   addValue(fact) {
@@ -78,18 +80,48 @@ export class Draft {
       consumers[0].id,
     );
     for (const op of consumers) this.rereadInput(op.id, value, output);
+    const earlier = this.insertOnWayBack(value, gradient, { ...backward, backward_of: id });
+    if (earlier !== null) this.setFact(value, { gradient: earlier });
+    return output;
+  }
 
+  // Puts an op between the gradient of a value and what reads it on the way to earlier values.
+  // Gives the id of what it makes, or null where the gradient goes no further.
+  insertOnWayBack(value, gradient, op) {
+    const program = this.program();
+    const made = program.makers[value];
     const before = program.ancestors(value);
-    const earlier = this.addValue({ shape: this.facts[gradient].shape });
-    const readers = program.readers[gradient].filter((op) => before.has(this.ops[op.backward_of]));
-    if (readers.length > 0) {
-      const made = { inputs: [gradient], output: earlier, scope, backward: true, backward_of: id };
-      this.insertOp({ ...backward, ...made }, readers[0].id);
-      for (const op of readers) this.rereadInput(op.id, gradient, earlier);
-    }
-    for (const each of [value, ...[...before].map((op) => op.output)]) {
-      if (this.facts[each].gradient === gradient) this.setFact(each, { gradient: earlier });
+    const passes = made?.op === "add"; // the gradients of a and b are that of a + b
+    const readers = program.readers[gradient].filter(
+      (reader) => before.has(this.ops[reader.backward_of]) || (passes && isAccumulation(reader)),
+    );
+    if (readers.length === 0) return null;
+    const output = this.addValue({ shape: this.facts[gradient].shape });
+    const { scope } = readers[0];
+    this.insertOp({ ...op, inputs: [gradient], output, scope, backward: true }, readers[0].id);
+    for (const { id } of readers) this.rereadInput(id, gradient, output);
+    for (const { output: each } of before) {
+      if (each !== value && this.facts[each].gradient === gradient) {
+        this.setFact(each, { gradient: output });
+      }
     }
     return output;
+  }
+
+  // Cells of a computed value are held at a number, so that what they would have been made of has
+  // no part in the loss through them: their gradient stops there.
+  stopGradient(value, indices) {
+    const gradient = gradientOfValue(this.program(), value);
+    if (gradient === null) return;
+    const { shape } = this.facts[value];
+    const mask = new Float64Array(sizeOf(shape));
+    for (const index of indices) mask[index] = 1;
+    const known = this.ops.find((op) => op.stops === value);
+    if (known) {
+      this.setNumbers(known.attributes.mask.value, mask);
+      return;
+    }
+    const attributes = { mask: { value: this.addConstant(shape, mask) }, value: 0 };
+    this.insertOnWayBack(value, gradient, { op: "masked_fill", attributes, stops: value });
   }
 }

@@ -1,5 +1,6 @@
 // What the engine computed, forward and backward, computed again in float64. A tape never changes:
 // an edit gives another tape, which shares with it all that stayed the same.
+import { Draft } from "./draft.js";
 import { explainedCell, readingCells } from "./explain.js";
 import { decodeNumbers } from "./numbers.js";
 import { opNamed } from "./ops.js";
@@ -63,11 +64,8 @@ export class Tape {
   }
 
   withHeld(value, data) {
-    const edits = this.held.get(value);
-    if (!edits) return data;
-    const copy = Float64Array.from(data);
-    for (const [index, number] of edits) copy[index] = number;
-    return copy;
+    const cells = this.held.get(value);
+    return cells ? overwritten(data, cells) : data;
   }
 
   // Another tape: some of {program, held} and of the values (by id) replaced. What depends on these,
@@ -97,17 +95,15 @@ export class Tape {
     for (const { value, index, number } of edits) {
       held.set(value, new Map(held.get(value)).set(index, number));
     }
-    const touched = new Set(edits.map(({ value }) => value));
-    const makers = [...touched].map((value) => this.program.makers[value]);
-    const leaves = [...touched].filter((value, i) => !makers[i]);
-    const changed = leaves.map((value) => {
-      const { shape, data } = this.values[value];
-      const copy = Float64Array.from(data);
-      for (const [index, number] of held.get(value)) copy[index] = number;
-      return [value, { shape, data: copy }];
-    });
-    const ops = makers.filter(Boolean).map(({ id }) => id);
-    return this.changed({ held, values: new Map(changed), ops });
+    const draft = new Draft(this);
+    for (const value of new Set(edits.map((edit) => edit.value))) {
+      const op = this.program.makers[value];
+      const cells = held.get(value);
+      if (op) draft.touched.add(op.id);
+      if (op && !op.backward) draft.stopGradient(value, cells.keys());
+      if (!op) draft.setNumbers(value, overwritten(this.values[value].data, cells));
+    }
+    return draft.done(held);
   }
 
   isHeld(value, index) {
@@ -168,6 +164,12 @@ export class Tape {
     });
     return { ...worst, compared };
   }
+}
+
+function overwritten(data, cells) {
+  const copy = Float64Array.from(data);
+  for (const [index, number] of cells) copy[index] = number;
+  return copy;
 }
 
 function sameNumbers(a, b) {
