@@ -45,12 +45,22 @@ const rules = {
   }),
   "cross_entropy scale": reshapedOneHot,
   "cross_entropy add_scalar": reshapedOneHot,
+  "cross_entropy broadcast_to": reshapedGradient,
+  "sum broadcast_to": reshapedGradient,
 };
 
 // one_hot gives [N, 1, V], and what reads it is [N, V].
 function reshapedOneHot({ inputs, backward_of: origin }, { ops }) {
   const oneHot = ops.find((op) => op.op === "one_hot" && op.backward_of === origin);
   return oneHot ? { output: inputs[0], op: "reshape", inputs: [oneHot.output] } : null;
+}
+
+// What comes back to a loss is a constant, and so is a copy of it in another shape.
+function reshapedGradient({ inputs: [copy] }, { ops, values }, forward) {
+  if (values[copy].dtype === "bool") return null;
+  const reader = ops.findIndex((op) => op.inputs.includes(forward.output));
+  const arriving = ops.findLast((op) => op.backward_of === reader);
+  return arriving ? { output: copy, op: "reshape", inputs: [arriving.output] } : null;
 }
 
 // Ops that make constants of the document: [{op, inputs, output, attributes, before}], before the

@@ -1,5 +1,5 @@
 // An edit of the ops of a tape, under way. What stays the same is shared with the tape.
-import { gradientOfValue, isAccumulation } from "./layers.js";
+import { backwardOf, gradientOfValue, isAccumulation } from "./layers.js";
 import { completeOp, Program } from "./program.js";
 import { sizeOf } from "./shapes.js";
 
@@ -20,10 +20,10 @@ export class Draft {
     return new Program({ facts, ops, order, loss: this.tape.program.loss });
   }
 
-  done(held = this.tape.held) {
+  done() {
     const { tape, values, touched } = this;
     if (touched.size === 0 && values.size === 0) return tape;
-    return tape.changed({ program: this.program(), held, values, ops: touched });
+    return tape.changed({ program: this.program(), values, ops: touched });
   }
 
   addValue(fact) {
@@ -55,6 +55,7 @@ export class Draft {
   }
 
   rereadInput(id, from, to) {
+    if (!this.ops[id].inputs.includes(from)) return;
     const inputs = this.ops[id].inputs.map((value) => (value === from ? to : value));
     this.replaceOp(id, { inputs });
   }
@@ -62,7 +63,8 @@ export class Draft {
   insertOp(op, before) {
     const id = this.ops.length;
     this.ops.push(completeOp(op, id));
-    this.order.splice(this.order.indexOf(before), 0, id);
+    const place = this.order.indexOf(before);
+    this.order.splice(place < 0 ? this.order.length : place, 0, id);
     this.touched.add(id);
     return id;
   }
@@ -108,20 +110,55 @@ export class Draft {
     return output;
   }
 
-  // Cells of a computed value are held at a number, so that what they would have been made of has
-  // no part in the loss through them: their gradient stops there.
-  stopGradient(value, indices) {
-    const gradient = gradientOfValue(this.program(), value);
-    if (gradient === null) return;
-    const { shape } = this.facts[value];
-    const mask = new Float64Array(sizeOf(shape));
-    for (const index of indices) mask[index] = 1;
-    const known = this.ops.find((op) => op.stops === value);
-    if (known) {
-      this.setNumbers(known.attributes.mask.value, mask);
+  // Some cells of a value get other numbers: [[index, number], …]. What an op made stays beside it
+  // for the backward of that op; there is no gradient to what the cells would have been made of.
+  overwrite(value, cells) {
+    const op = this.program().makers[value];
+    const shape = this.facts[value].shape;
+    if (!op) {
+      this.setNumbers(value, withCells(this.numbersOf(value), cells));
       return;
     }
-    const attributes = { mask: { value: this.addConstant(shape, mask) }, value: 0 };
-    this.insertOnWayBack(value, gradient, { op: "masked_fill", attributes, stops: value });
+    if (op.isEdit) {
+      const mask = op.attributes.mask.value;
+      const [numbers] = op.inputs;
+      this.setNumbers(mask, withCells(this.numbersOf(mask), cells.map(([index]) => [index, 1])));
+      this.setNumbers(numbers, withCells(this.numbersOf(numbers), cells));
+      return;
+    }
+    const none = new Float64Array(sizeOf(shape));
+    const mask = this.addConstant(shape, withCells(none, cells.map(([index]) => [index, 1])));
+    const numbers = this.addConstant(shape, withCells(none, cells));
+    if (!op.backward) this.stopGradient(value, mask);
+    this.holdCells(value, op, { mask, numbers });
   }
+
+  numbersOf(value) {
+    return (this.values.get(value) ?? this.tape.values[value]).data;
+  }
+
+  stopGradient(value, mask) {
+    const gradient = gradientOfValue(this.program(), value);
+    if (gradient === null) return;
+    const attributes = { mask: { value: mask }, value: 0 };
+    this.insertOnWayBack(value, gradient, { op: "masked_fill", attributes });
+  }
+
+  holdCells(value, op, { mask, numbers }) {
+    const made = this.addValue({ shape: this.facts[value].shape });
+    const at = this.order.indexOf(op.id);
+    this.replaceOp(op.id, { output: made });
+    for (const { id } of backwardOf(this.program(), op)) this.rereadInput(id, value, made);
+    const inputs = [numbers, made];
+    const attributes = { mask: { value: mask } };
+    const { scope, backward } = op;
+    const edit = { op: "where", inputs, output: value, attributes, scope, backward, isEdit: true };
+    this.insertOp(edit, this.order[at + 1]);
+  }
+}
+
+function withCells(numbers, cells) {
+  const copy = Float64Array.from(numbers);
+  for (const [index, number] of cells) copy[index] = number;
+  return copy;
 }

@@ -16,9 +16,9 @@ function stepsBefore(program, softmax) {
     else if (op.op === "add") steps.bias = op;
     else if (op.op === "scale") steps.scale = op;
     else if (op.op === "matmul") return { ...steps, product: op };
-    else if (op.op !== "reshape") return steps;
+    else if (op.op !== "reshape" && !op.isEdit) return steps;
     if (!steps.scores && op.op !== "masked_fill") steps.scores = value;
-    value = op.inputs[0];
+    value = op.isEdit ? op.inputs[1] : op.inputs[0];
   }
 }
 

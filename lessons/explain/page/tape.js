@@ -11,15 +11,11 @@ const leavesOf = ({ values }) =>
     kind === "computed" ? null : { shape, data: decodeNumbers(numbers) },
   );
 
-// held: numbers that were edited, by value and index; they stay, whatever their op would make
-const noEdits = new Map();
-
 export class Tape {
   constructor(document, parts) {
     this.document = document;
     this.program = parts?.program ?? Program.fromDocument(document);
     this.values = parts?.values ?? leavesOf(document);
-    this.held = parts?.held ?? noEdits;
   }
 
   // Computes everything.
@@ -59,19 +55,13 @@ export class Tape {
 
   computed(op, values = this.values) {
     const node = this.node(op, values);
-    const data = opNamed(op.op).run(node);
-    return { shape: node.shape, data: this.withHeld(op.output, data) };
+    return { shape: node.shape, data: opNamed(op.op).run(node) };
   }
 
-  withHeld(value, data) {
-    const cells = this.held.get(value);
-    return cells ? overwritten(data, cells) : data;
-  }
-
-  // Another tape: some of {program, held} and of the values (by id) replaced. What depends on these,
-  // and the output of `ops`, is computed again.
-  changed({ program = this.program, held = this.held, values: replaced = new Map(), ops = [] }) {
-    const tape = new Tape(this.document, { program, held, values: this.values.slice() });
+  // Another tape: another program, and some of the values (by id) replaced. What depends on these,
+  // and on the output of `ops`, is computed again.
+  changed({ program = this.program, values: replaced = new Map(), ops = [] }) {
+    const tape = new Tape(this.document, { program, values: this.values.slice() });
     const isChanged = new Uint8Array(program.facts.length);
     const again = new Set(ops);
     const put = (value, tensor) => {
@@ -91,23 +81,18 @@ export class Tape {
   // Cells overwritten: [{value, index, number}]. A computed cell stays at its number, and what
   // depends on it follows, forward and backward.
   edited(edits) {
-    const held = new Map(this.held);
-    for (const { value, index, number } of edits) {
-      held.set(value, new Map(held.get(value)).set(index, number));
-    }
     const draft = new Draft(this);
     for (const value of new Set(edits.map((edit) => edit.value))) {
-      const op = this.program.makers[value];
-      const cells = held.get(value);
-      if (op) draft.touched.add(op.id);
-      if (op && !op.backward) draft.stopGradient(value, cells.keys());
-      if (!op) draft.setNumbers(value, overwritten(this.values[value].data, cells));
+      const own = edits.filter((edit) => edit.value === value);
+      draft.overwrite(value, own.map(({ index, number }) => [index, number]));
     }
-    return draft.done(held);
+    return draft.done();
   }
 
+  // Whether a computed cell was edited.
   isHeld(value, index) {
-    return Boolean(this.held.get(value)?.has(index));
+    const op = this.program.makers[value];
+    return Boolean(op?.isEdit && this.values[op.attributes.mask.value].data[index]);
   }
 
   loss() {
@@ -164,12 +149,6 @@ export class Tape {
     });
     return { ...worst, compared };
   }
-}
-
-function overwritten(data, cells) {
-  const copy = Float64Array.from(data);
-  for (const [index, number] of cells) copy[index] = number;
-  return copy;
 }
 
 function sameNumbers(a, b) {
