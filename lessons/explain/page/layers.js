@@ -22,7 +22,7 @@ function stepsBefore(program, softmax) {
   }
 }
 
-// [{scope, isSelf, softmax, mask, bias, scale, product: ops or undefined, scores: a value}]
+// [{scope, isSelf, inEncoder, softmax, mask, bias, scale, product: ops or undefined, scores: a value}]
 export function attentionLayers(program, prefix = "") {
   const softmaxes = program.order
     .map((id) => program.ops[id])
@@ -32,6 +32,7 @@ export function attentionLayers(program, prefix = "") {
     .map((op) => ({
       scope: op.scope,
       isSelf: !op.scope.endsWith("cross_attention"),
+      inEncoder: op.scope.startsWith("encoder."),
       ...stepsBefore(program, op),
     }))
     .filter(({ product }) => product);

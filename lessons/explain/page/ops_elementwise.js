@@ -33,11 +33,13 @@ function unary(f, formula) {
   );
 }
 
-function binary(f, formula) {
+// fill(y, a, b) has a loop of its own for each op, which is many times as fast as a call for each
+// element.
+function binary(fill, formula) {
   return elementwise(
     ({ inputs: [{ data: a }, { data: b }] }) => {
       const y = new Float64Array(a.length);
-      for (let i = 0; i < a.length; i++) y[i] = f(a[i], b[i]);
+      fill(y, a, b);
       return y;
     },
     ([a, b]) => formula(a, b),
@@ -116,11 +118,36 @@ const where = {
 };
 
 export const elementwiseOps = {
-  add: binary((a, b) => a + b, (a, b) => Expression.sum([a, b])),
-  sub: binary((a, b) => a - b, (a, b) => Expression.difference(a, b)),
-  mul: binary((a, b) => a * b, (a, b) => Expression.product([a, b])),
-  div: binary((a, b) => a / b, (a, b) => Expression.quotient(a, b)),
-  maximum: binary(Math.max, (a, b) => Expression.maximum([a, b])),
+  add: binary(
+    (y, a, b) => {
+      for (let i = 0; i < y.length; i++) y[i] = a[i] + b[i];
+    },
+    (a, b) => Expression.sum([a, b]),
+  ),
+  sub: binary(
+    (y, a, b) => {
+      for (let i = 0; i < y.length; i++) y[i] = a[i] - b[i];
+    },
+    (a, b) => Expression.difference(a, b),
+  ),
+  mul: binary(
+    (y, a, b) => {
+      for (let i = 0; i < y.length; i++) y[i] = a[i] * b[i];
+    },
+    (a, b) => Expression.product([a, b]),
+  ),
+  div: binary(
+    (y, a, b) => {
+      for (let i = 0; i < y.length; i++) y[i] = a[i] / b[i];
+    },
+    (a, b) => Expression.quotient(a, b),
+  ),
+  maximum: binary(
+    (y, a, b) => {
+      for (let i = 0; i < y.length; i++) y[i] = Math.max(a[i], b[i]);
+    },
+    (a, b) => Expression.maximum([a, b]),
+  ),
   pow,
   neg: unary((x) => -x, (x) => Expression.negated(x)),
   scale: unary(

@@ -10,15 +10,19 @@ import {
 
 // settings: {causal: true | false, window: how far the keys that are seen may be away, 0: any,
 // scale: true (1 / sqrt(D)) | false | a factor, bias: true | false, residual: true | false}; what is
-// not said stays as it was recorded. Masks are for self-attention; for attention to a source only
-// where `prefix` is its scope.
+// not said stays as it was recorded. `prefix`: a layer, or a block, that alone is changed. As in the
+// engine, attention to a source has neither order nor window, and an encoder no order; unless
+// `prefix` is such a layer.
 export function applySettings(tape, settings, prefix = "") {
   const draft = new Draft(tape);
   const { causal, window, scale, bias, residual } = settings;
   if (scale !== undefined) eachLayer(draft, prefix, (layer) => setScale(draft, layer, scale));
   if (causal !== undefined || window !== undefined) {
     eachLayer(draft, prefix, (layer) => {
-      if (layer.isSelf || layer.scope === prefix) setMask(draft, layer, { causal, window });
+      const isMeant = layer.scope === prefix;
+      if (!layer.isSelf && !isMeant) return;
+      const order = layer.inEncoder && !isMeant ? undefined : causal;
+      setMask(draft, layer, { causal: order, window });
     });
   }
   if (bias === false) eachLayer(draft, prefix, ({ scope }) => clearBiases(draft, scope));
