@@ -150,23 +150,27 @@ void widen(Checkpoint& checkpoint) {
   }
 }
 
+absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& lesson) {
+  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  widen(*checkpoint);
+  const absl::StatusOr<Model> model = restore_model(path, *checkpoint);
+  if (!model.ok()) return model.status();
+  return frame_of(record(*model, lesson.batch, lesson.form()), checkpoint->state.step);
+}
+
 // The example as the numbered checkpoints of the run see it. One that cannot be read is left out,
 // and said.
 std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson) {
   std::vector<LessonFrame> frames;
   for (const std::string& path : numbered_checkpoints(run)) {
-    absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
-    absl::StatusOr<Model> model = checkpoint.status();
-    if (checkpoint.ok()) {
-      widen(*checkpoint);
-      model = restore_model(path, *checkpoint);
-    }
-    if (!model.ok()) {
+    absl::StatusOr<LessonFrame> frame = frame_at(path, lesson);
+    if (frame.ok()) {
+      frames.push_back(*std::move(frame));
+    } else {
       std::fprintf(stderr, "note: without this step of training: %s\n",
-                   printable(std::string(model.status().message())).c_str());
-      continue;
+                   printable(std::string(frame.status().message())).c_str());
     }
-    frames.push_back(frame_of(record(*model, lesson.batch, lesson.form()), checkpoint->state.step));
   }
   return spread_frames(std::move(frames), kMostOfHistory);
 }

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -68,6 +70,50 @@ TEST_F(ExplainTest, BeginsWhereItIsAskedTo) {
   EXPECT_EQ(begin["head"], 1);
   EXPECT_EQ(begin["position"], 5);
   EXPECT_EQ(document({"runs/tiny"})["meta"]["begin"]["layer"], "blocks.1.attention");
+}
+
+TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
+  train({"--set", "train.checkpoint_interval=1"});
+  const json history = document({"runs/tiny"})["history"];
+  ASSERT_EQ(history.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(history[i]["step"], i + 1);
+    EXPECT_EQ(history[i]["weights"]["blocks.0.attention"]["shape"], json({1, 2, 6, 6}));
+  }
+  write_bytes(folder_ / "runs/tiny/checkpoints/step-000002.safetensors", "broken");
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--json", "lesson.json"});
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_EQ(result.errors.find("note: without this step of training: runs/tiny/checkpoints/step-"),
+            0u)
+      << result.errors;
+  EXPECT_EQ(json::parse(in("lesson.json"))["history"].size(), 3u);
+}
+
+TEST_F(ExplainTest, TheTerminalShowsTheSameWalkIn80Columns) {
+  const ProcessResult result = qkv({"explain", "--example", "three-words", "--text"});
+  expect_success(result);
+  const std::string& text = result.output;
+  EXPECT_NE(text.find("\nP [3, 3] = softmax of each row of M\n"), std::string::npos) << text;
+  // The first query sees itself alone, and learns nothing.
+  EXPECT_NE(text.find("\nI            1.0000         0         0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ndQ [3, 2] = scale dS K\n                  0         1\n"
+                      "I                 0         0\n"),
+            std::string::npos)
+      << text;
+  EXPECT_LT(text.find("\nForward\n"), text.find("\nBackward\n"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    EXPECT_LE(line.size(), 84u) << line;  // a few characters are of two bytes
+  }
+  EXPECT_EQ(qkv({"explain", "--example", "three-words", "--text", "--head", "1"}).output.find(text),
+            std::string::npos);
+}
+
+TEST_F(ExplainTest, OfAModelThatIsLargeTheWalkSaysWhatItShows) {
+  train();
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--text", "--position", "5"});
+  expect_success(result);
+  EXPECT_NE(result.output.find("6 of 6 rows shown, 7 of 8 columns\n"), std::string::npos)
+      << result.output;
 }
 
 TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
 #include "lessons/explain/document_numbers.h"
 #include "lessons/explain/page.h"
 
@@ -125,8 +126,9 @@ TEST(PageTest, NothingInADocumentEndsTheScriptThatItStandsIn) {
 }
 
 TEST(PageTest, AllowsNoRequest) {
-  const std::string page = lesson_page("{}", "[]", "a");
+  std::string page = lesson_page("{}", "[]", "a");
   EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  page = absl::StrReplaceAll(page, {{"http://www.w3.org/", ""}});  // the names of SVG and MathML
   for (const char* place : {"http:", "src=\"", "@import", "url(\"h", "fetch(", "XMLHttpRequest"}) {
     EXPECT_EQ(page.find(place), std::string::npos) << place;
   }

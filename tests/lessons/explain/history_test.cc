@@ -1,0 +1,59 @@
+#include "lessons/explain/history.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "lessons/explain/lesson.h"
+
+namespace qkv {
+namespace {
+
+Recording three_words() {
+  const Lesson lesson = find_lesson("three-words").value();
+  return record(lesson.model, lesson.batch, lesson.form());
+}
+
+double norm_of(const Recording& recording, const std::string& begin) {
+  double sum = 0;
+  for (const TapeValue& value : recording.tape.values) {
+    if (!value.parameter || !value.name.starts_with(begin)) continue;
+    for (const double x : recording.tape[*value.gradient].tensor.to_vector()) sum += x * x;
+  }
+  return std::sqrt(sum);
+}
+
+TEST(HistoryTest, AFrameHasTheWeightsAndHowLargeTheGradientsAre) {
+  const Recording recording = three_words();
+  const LessonFrame frame = frame_of(recording, 7);
+  EXPECT_EQ(frame.step, 7);
+  EXPECT_EQ(frame.loss, recording.whole_loss);
+  ASSERT_EQ(frame.weights.size(), 1u);
+  EXPECT_EQ(frame.weights[0].second.to_vector(),
+            recording.weights_of("blocks.0.attention").to_vector());
+  std::vector<std::string> parts;
+  for (const auto& [part, norm] : frame.gradient_norms) {
+    parts.push_back(part);
+    EXPECT_DOUBLE_EQ(norm, norm_of(recording, part + "."));
+  }
+  EXPECT_EQ(parts, (std::vector<std::string>{"token_embedding", "position_embedding", "blocks.0",
+                                             "final_norm"}));
+}
+
+TEST(HistoryTest, FramesAreThinnedEvenly) {
+  std::vector<LessonFrame> frames;
+  for (int64_t step = 0; step <= 10; ++step) {
+    frames.push_back({.step = step, .weights = {{"layer", zeros({1, 1, 2, 5})}}});
+  }
+  const auto steps = [&](int64_t most) {
+    std::vector<int64_t> all;
+    for (const LessonFrame& frame : spread_frames(frames, most)) all.push_back(frame.step);
+    return all;
+  };
+  EXPECT_EQ(steps(1000).size(), 11u);
+  EXPECT_EQ(steps(30), (std::vector<int64_t>{0, 5, 10}));
+  EXPECT_EQ(steps(1), (std::vector<int64_t>{0, 10}));
+}
+
+}  // namespace
+}  // namespace qkv
