@@ -133,11 +133,13 @@ export class Anatomy {
     return product && sum ? { product: product.output, sum: sum.output } : null;
   }
 
-  // What a gradient is the sum of: the addends of its chain of "add" ops, with where each comes from.
-  addends(gradient) {
-    const op = gradient === undefined ? null : this.program.makers[gradient];
-    if (op?.op !== "add" || op.backward_of !== undefined) return [{ value: gradient }];
-    return op.inputs.flatMap((value) => this.addends(value));
+  // What a gradient is the sum of: the addends of its chain of "add" ops, which end at
+  // gradients of other values.
+  addends(gradient, isWhole = true) {
+    const op = this.program.makers[gradient];
+    const isOwn = !isWhole && this.program.gradientOf[gradient].length > 0;
+    if (isOwn || op?.op !== "add" || op.backward_of !== undefined) return [gradient];
+    return op.inputs.flatMap((value) => this.addends(value, false));
   }
 
   // The path of the forward op whose backward made a value.

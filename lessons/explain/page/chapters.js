@@ -2,7 +2,7 @@
 import { element } from "./dom.js";
 import { say, stepText } from "./texts.js";
 
-const groups = ["overview", "before", "attention", "after"];
+const groups = ["overview", "before", "attention", "after", "more"];
 
 export function chapterList(app) {
   const { lesson } = app;

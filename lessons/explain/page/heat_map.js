@@ -55,13 +55,11 @@ export class HeatMap {
   }
 
   // Room for the cells, in pixels; the names of rows and columns come on top.
-  fit({ cellWidth, cellHeight }) {
-    const { matrix } = this;
-    const { rows, columns } = matrix.grid;
-    this.cellWidth = cellWidth;
-    this.cellHeight = cellHeight;
-    this.left = matrix.gutter;
-    this.top = matrix.header;
+  fit({ cellWidth, cellHeight, gutter, header, namesRows, namesColumns }) {
+    const { rows, columns } = this.matrix.grid;
+    Object.assign(this, { cellWidth, cellHeight, namesRows, namesColumns });
+    this.left = gutter;
+    this.top = header;
     this.width = Math.ceil(this.left + columns * cellWidth) + 2;
     this.height = Math.ceil(this.top + rows * cellHeight) + 2;
     for (const canvas of [this.base, this.marks]) {
@@ -138,7 +136,7 @@ export class HeatMap {
     context.font = `${labelSize}px ${colours.font}`;
     context.fillStyle = colours.faint;
     context.textBaseline = "middle";
-    if (left > 0) {
+    if (left > 0 && this.namesRows) {
       const every = Math.max(1, Math.ceil(labelSize / cellHeight));
       context.textAlign = "right";
       for (let row = 0; row < matrix.grid.rows; row += every) {
@@ -146,7 +144,7 @@ export class HeatMap {
         context.fillText(matrix.rowLabel(row), left - 5, y, left - 6);
       }
     }
-    if (top > 0) this.paintColumnNames(context, cellWidth, left, top);
+    if (top > 0 && this.namesColumns) this.paintColumnNames(context, cellWidth, left, top);
   }
 
   paintColumnNames(context, cellWidth, left, top) {

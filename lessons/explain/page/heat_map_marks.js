@@ -72,11 +72,11 @@ function paintChosen(map, context, { row, column }) {
   context.fillStyle = colours.cursor;
   context.font = `bold 11px ${colours.font}`;
   context.textBaseline = "middle";
-  if (left > 0) {
+  if (left > 0 && map.namesRows) {
     context.textAlign = "right";
     paintOver(context, colours, matrix.rowLabel(row), left - 5, y + cellHeight / 2, left - 6);
   }
-  if (top > 0 && !matrix.turnsNames(cellWidth)) {
+  if (top > 0 && map.namesColumns && !matrix.turnsNames(cellWidth)) {
     context.textAlign = "center";
     paintOver(context, colours, matrix.columnLabel(column), x + cellWidth / 2, top - 8, 60);
   }

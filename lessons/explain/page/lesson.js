@@ -80,21 +80,24 @@ export class Lesson {
     const found = [];
     for (const step of inOrder) {
       for (const part of partsOf(step)) {
-        if (part.derived) continue;
-        const isGradient = this.anatomy.gradient(part.value) === value;
-        if (part.value === value || isGradient) found.push({ step, part, isGradient });
+        const { gradientPart } = part;
+        if (gradientPart?.value === value) {
+          found.push({ step, part: gradientPart, symbol: gradientPart.symbol });
+        } else if (!part.derived && part.value === value) {
+          found.push({ step, part, symbol: part.symbol });
+        } else if (isShownGradient(this.anatomy, part, value)) {
+          found.push({ step, part, symbol: `d${part.symbol}` });
+        }
       }
     }
     return found;
   }
 
-  // {step, part, isGradient, head, row, column, symbol} of an element of a value, or null.
+  // {step, part, symbol, head, row, column} of an element of a value, or null.
   locate(value, index) {
     for (const place of this.places(value)) {
       const at = this.cellOf(place.part, index);
-      if (!at) continue;
-      const symbol = `${place.isGradient ? "d" : ""}${place.part.symbol}`;
-      return { ...place, ...at, symbol };
+      if (at) return { ...place, ...at };
     }
     return null;
   }
@@ -152,4 +155,9 @@ export class Lesson {
       cell: { key: keyOf(symbol), row, column },
     };
   }
+}
+
+function isShownGradient(anatomy, part, value) {
+  if (part.derived || part.noGradient || part.gradientPart) return false;
+  return anatomy.gradient(part.value) === value;
 }

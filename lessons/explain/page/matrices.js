@@ -47,28 +47,23 @@ class Matrix {
       columns: grid.columns,
     });
     this.gutter = this.gutterWidth();
-    this.header = this.headerHeight();
+    this.longestName = longestOf(part.columnNames ?? []);
   }
 
   gutterWidth() {
     const { rowNames } = this.part;
     if (!rowNames?.length) return 0;
-    const longest = rowNames.reduce((size, name) => Math.max(size, lettersOf(name)), 0);
-    return Math.min(64, longest * widthOfLetter + 9);
+    return Math.min(64, longestOf(rowNames) * widthOfLetter + 9);
   }
 
-  headerHeight() {
-    const { columnNames } = this.part;
-    if (!columnNames?.length) return 0;
-    return this.longestColumnName() > 2 ? 40 : 16;
-  }
-
-  longestColumnName() {
-    return (this.part.columnNames ?? []).reduce((size, name) => Math.max(size, lettersOf(name)), 0);
+  // Room for the names of the columns, above cells of this width.
+  headerFor(cellWidth) {
+    if (!this.part.columnNames?.length) return 0;
+    return this.turnsNames(cellWidth) ? Math.min(64, this.longestName * widthOfLetter + 8) : 16;
   }
 
   turnsNames(cellWidth) {
-    return this.longestColumnName() * widthOfLetter > Math.max(cellWidth, 14) + 4;
+    return this.longestName * widthOfLetter > Math.max(cellWidth, 14) + 4;
   }
 
   rowLabel(row) {
@@ -101,7 +96,7 @@ class Matrix {
   }
 
   place(row, column) {
-    return [this.rowLabel(row), this.columnLabel(column)].filter(Boolean).join(" · ");
+    return [this.rowLabel(row), this.columnLabel(column)].filter(Boolean).join(" → ");
   }
 
   describe(row, column) {
@@ -116,4 +111,7 @@ export function keyOf(symbol) {
   return symbol.replace(/[{}]/g, "").replace("^T", "t");
 }
 
-const lettersOf = (name) => [...name].reduce((n, c) => n + (c.codePointAt(0) > 0x2e80 ? 1.8 : 1), 0);
+// In letters: those of Chinese are wider.
+const widthOfName = (name) =>
+  [...name].reduce((sum, letter) => sum + (letter >= "⺀" ? 1.8 : 1), 0);
+const longestOf = (names) => names.reduce((size, name) => Math.max(size, widthOfName(name)), 0);

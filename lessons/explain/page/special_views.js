@@ -1,3 +1,10 @@
+// Chapters that are no step of the tape.
+import { exercisesView } from "./exercises.js";
+import { glanceView } from "./glance.js";
+import { graphView } from "./graph_view.js";
+
+const views = { glance: glanceView, graph: graphView, exercises: exercisesView };
+
 export function specialView(app) {
-  return null;
+  return views[app.lesson.step.kind]?.(app) ?? null;
 }

@@ -124,13 +124,15 @@ export class StepView {
     this.app.mark();
   }
 
-  place({ board, figures, maps }, { cells, isStacked }) {
+  place({ board, figures, maps }, { cells, isStacked, inTwo }) {
     const isProduct = !isStacked;
+    board.classList.toggle("two", Boolean(inTwo));
     board.classList.toggle("product", isProduct);
     figures.forEach((figure, i) => {
       const isLeft = isProduct && i === 0;
-      figure.classList.toggle("left", isLeft);
-      figure.classList.toggle("lower", isProduct && (i === 0 || i === figures.length - 1));
+      const isLower = isLeft || (isProduct && i === figures.length - 1);
+      figure.style.gridColumn = isProduct ? (isLeft ? 1 : 2) : "";
+      figure.style.gridRow = isProduct ? (isLower ? figures.length - 1 : i) : "";
       maps[i]?.fit(cells[i]);
       if (!maps[i]) figure.style.minHeight = `${cells[i].cellHeight}px`;
     });

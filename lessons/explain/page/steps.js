@@ -20,15 +20,14 @@ export function stepsOf(document, anatomy, layerPath) {
     ...stepsBeforeLayer(facts),
     ...attentionSteps(facts),
     ...stepsAfterLayer(facts),
-    { id: "graph", group: "overview", kind: "graph" },
-    { id: "exercises", group: "overview", kind: "exercises" },
+    { id: "graph", group: "more", kind: "graph" },
+    { id: "exercises", group: "more", kind: "exercises" },
   ];
   return { layer, steps, heads: facts.heads, queries, keys };
 }
 
 export function partsOf(step) {
   const { layout } = step;
-  if (step.kind === "ledger") return [step.source, step.input].filter(Boolean);
   if (!layout) return [];
   return layout.kind === "product" ? [layout.left, ...layout.top, layout.result] : layout.parts;
 }

@@ -1,12 +1,15 @@
 // The steps before and after the attention layer: embedding, norms, residuals, feed-forward, loss.
 
+import { ledgerSteps } from "./steps_ledger.js";
+import { sequencePart } from "./parts.js";
+
 export function stepsBeforeLayer(facts) {
   return [embeddingStep(facts), normStep(facts)].filter(Boolean);
 }
 
 export function stepsAfterLayer(facts) {
   return [
-    ledgerStep(facts),
+    ...ledgerSteps(facts),
     residualStep(facts),
     ...feedForwardSteps(facts),
     finalNormStep(facts),
@@ -14,14 +17,6 @@ export function stepsAfterLayer(facts) {
     lossStep(facts),
   ].filter(Boolean);
 }
-
-const sequencePart = (symbol, value, rowNames, family = "x") => ({
-  symbol,
-  value,
-  look: "rows",
-  family,
-  rowNames,
-});
 
 function embeddingStep({ anatomy, layer, queries, document }) {
   const embedded = anatomy.at(`${layer.stack}embedded`);
@@ -85,25 +80,6 @@ function normStep(facts) {
   const { layer } = facts;
   const spec = { id: "norm", value: layer.norm, from: "X_{in}", to: "X", group: "before" };
   return normStepOf(facts, spec);
-}
-
-function ledgerStep({ anatomy, layer, queries, heads }) {
-  const q = anatomy.linearBehind(layer.q);
-  const x = q?.x;
-  if (x === undefined || anatomy.gradient(x) === undefined) return null;
-  return {
-    id: "ledger",
-    group: "attention",
-    kind: "ledger",
-    heads,
-    source: sequencePart("X", x, queries),
-    input: layer.input === undefined ? null : sequencePart("X_{in}", layer.input, queries),
-    forward: layer.isCross ? "Q = X W_q" : "Q = X W_q, K = X W_k, V = X W_v",
-    backward: layer.isCross
-      ? ["dX = dQ W_q^T"]
-      : ["dX = dQ W_q^T + dK W_k^T + dV W_v^T"],
-    invariants: ["sum_of_paths"],
-  };
 }
 
 function residualStep({ anatomy, layer, queries }) {

@@ -78,6 +78,7 @@ function projectionSteps({ anatomy, layer, queries, keys }) {
         ...(hasBias ? [`db_${letter} = colsum(d${before.symbol})`] : []),
         `d${source} ← d${before.symbol} W_${letter}^T`,
       ],
+      invariants: letter === "k" ? ["key_bias"] : undefined,
     };
     return rotated ? [step, rotationStep(id, before, result)] : [step];
   });
@@ -189,7 +190,7 @@ function softmaxStep(facts) {
     hue: "share",
     derived: "exponentials",
     gradientPart: inner && {
-      ...masked, symbol: "P∘dP", value: anatomy.adopt(inner.product), isGradient: true,
+      ...masked, symbol: "P∘dP", value: inner.product, isGradient: true,
     },
   };
   return {

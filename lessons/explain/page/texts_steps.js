@@ -167,6 +167,16 @@ export const stepTexts = {
     question: ["Which path brings most?", "哪条路径带回最多？"],
     answer: ["Read the shares: they sum to 1.", "看份额：它们之和为 1。"],
   },
+  ledger_input: {
+    name: ["The ledger of dX_in", "dX_in 的账本"],
+    what: ["What went in gets one gradient past the layer, and one through it.",
+      "输入得到两份梯度：一份绕过这一层，一份穿过这一层。"],
+    why: ["The first is why deep models learn at all: it comes back unchanged.",
+      "第一份正是深层模型能学习的原因：它原样返回。"],
+    question: ["Would the layer below learn if attention passed nothing back?",
+      "如果注意力什么都不传回，下面的层还能学习吗？"],
+    answer: ["Yes: dR reaches it all the same.", "能：dR 照样到达。"],
+  },
   residual: {
     name: ["Residual", "残差"],
     what: ["The layer's output is added to what came in.", "把这一层的输出加到输入上。"],

@@ -1,0 +1,3 @@
+export function exercisesView(app) {
+  return document.createElement("div");
+}

@@ -1,0 +1,3 @@
+export function graphView(app) {
+  return document.createElement("div");
+}
