@@ -14,7 +14,7 @@ const layerAt = (program, scope) => attentionLayers(program, scope)[0];
 
 // Each finds what it changes in a program, or null where there is no place for it; change(draft,
 // place) plants it.
-const scale = {
+const forgottenScale = {
   id: "scale",
   place(program, scope) {
     const layer = layerAt(program, scope);
@@ -27,7 +27,7 @@ const scale = {
 };
 
 // The weights are 0 where the mask hides, and with them dS: this one does no harm.
-const mask = {
+const forgottenMask = {
   id: "mask",
   place(program, scope) {
     const layer = layerAt(program, scope);
@@ -40,7 +40,7 @@ const mask = {
 };
 
 // dS = P (dP - Σ P dP) without the sum.
-const rowSum = {
+const forgottenRowSum = {
   id: "row_sum",
   place(program, scope) {
     const layer = layerAt(program, scope);
@@ -53,7 +53,7 @@ const rowSum = {
 };
 
 // dK = dS Q, where it is dSᵀ Q. Shapes tell it where there are more keys than queries, or fewer.
-const transpose = {
+const forgottenTranspose = {
   id: "transpose",
   place(program, scope) {
     const layer = layerAt(program, scope);
@@ -73,7 +73,7 @@ const transpose = {
 
 // x is read by queries, keys and values; of the three gradients, that of the queries is not added
 // to but kept alone.
-const overwritten = {
+const overwrittenGradient = {
   id: "overwritten",
   place(program, scope) {
     const layer = layerAt(program, scope);
@@ -95,7 +95,7 @@ const overwritten = {
 };
 
 // y = x + f(x), whose gradient comes back through f alone.
-const residual = {
+const forgottenResidual = {
   id: "residual",
   place(program, scope) {
     const layer = layerAt(program, scope);
@@ -109,19 +109,24 @@ const residual = {
 
 // [{id, isPossible(tape, scope), plant(tape, scope) -> Tape}], scope: that of an attention layer,
 // "blocks.0.attention". Where a mistake is not possible, the tape is left as it is.
-export const mistakes = [scale, mask, rowSum, transpose, overwritten, residual].map(
-  ({ id, place, change }) => ({
-    id,
-    isPossible: (tape, scope) => place(tape.program, scope) !== null,
-    plant(tape, scope) {
-      const found = place(tape.program, scope);
-      if (found === null) return tape;
-      const draft = new Draft(tape);
-      change(draft, found);
-      return draft.done();
-    },
-  }),
-);
+export const mistakes = [
+  forgottenScale,
+  forgottenMask,
+  forgottenRowSum,
+  forgottenTranspose,
+  overwrittenGradient,
+  forgottenResidual,
+].map(({ id, place, change }) => ({
+  id,
+  isPossible: (tape, scope) => place(tape.program, scope) !== null,
+  plant(tape, scope) {
+    const found = place(tape.program, scope);
+    if (found === null) return tape;
+    const draft = new Draft(tape);
+    change(draft, found);
+    return draft.done();
+  },
+}));
 
 // How the gradients of two tapes differ: for each named value that has one,
 //   {value, name, isRight, difference, ratio, zeros}
@@ -131,28 +136,28 @@ export function signatureOf(right, wrong) {
   const values = right.facts
     .map((_, value) => value)
     .filter((value) => right.isNamed(value) && right.gradient(value) && wrong.gradient(value));
-  const largest = Math.max(...values.map((value) => largestOf(right.gradient(value).data)));
+  const largest = Math.max(...values.map((value) => largestNumber(right.gradient(value).data)));
   return values.map((value) => ({
     value,
     name: right.name(value),
-    ...compared(right.gradient(value).data, wrong.gradient(value).data, noiseOf * largest),
+    ...comparedGradients(right.gradient(value).data, wrong.gradient(value).data, roundingShare * largest),
   }));
 }
 
-const tolerance = 1e-9;
-const noiseOf = 1e-12; // what rounding leaves of a gradient that is 0, like that of a key's bias
+const rightWithin = 1e-9;
+const roundingShare = 1e-12; // what rounding leaves of a gradient that is 0, like that of a key's bias
 
-const largestOf = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+const largestNumber = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
-function compared(right, wrong, noise) {
-  const [unit, most] = [largestOf(right), largestOf(wrong)];
-  const apart = largestOf(right.map((x, i) => wrong[i] - x));
+function comparedGradients(right, wrong, noise) {
+  const [unit, most] = [largestNumber(right), largestNumber(wrong)];
+  const apart = largestNumber(right.map((x, i) => wrong[i] - x));
   const isZero = unit <= noise;
   const at = right.findIndex((x) => Math.abs(x) === unit);
   const ratio = isZero ? null : wrong[at] / right[at];
-  const keepsRatio = right.every((x, i) => Math.abs(wrong[i] - ratio * x) <= tolerance * unit);
+  const keepsRatio = right.every((x, i) => Math.abs(wrong[i] - ratio * x) <= rightWithin * unit);
   return {
-    isRight: apart <= Math.max(tolerance * unit, noise),
+    isRight: apart <= Math.max(rightWithin * unit, noise),
     difference: apart / (Math.max(unit, most) || 1),
     ratio: keepsRatio && !isZero ? ratio : null,
     zeros: most <= noise,

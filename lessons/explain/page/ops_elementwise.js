@@ -50,9 +50,9 @@ function functionOfOne(name) {
   return unary(functionsOfOne[name], (x) => Expression.apply(name, x));
 }
 
-const one = Expression.number(1);
+const oneNumber = Expression.number(1);
 
-const pow = {
+const power = {
   ...elementwise(
     ({ inputs: [{ data: a }, b], attributes: { exponent } }) =>
       a.map((x, i) => x ** (b ? b.data[i] : exponent)),
@@ -64,7 +64,7 @@ const pow = {
 const geluCubic = 0.044715;
 const geluSlope = Math.sqrt(2 / Math.PI);
 
-function gelu(x, { tanh }) {
+function geluOf(x, { tanh }) {
   if (!tanh) return x * functionsOfOne.normalDistribution(x);
   return 0.5 * x * (1 + Math.tanh(geluSlope * (x + geluCubic * x * x * x)));
 }
@@ -73,12 +73,12 @@ function geluFormula(x, { tanh }) {
   if (!tanh) return Expression.product([x, Expression.apply("normalDistribution", x)]);
   const cube = Expression.product([Expression.number(geluCubic), x, x, x]);
   const u = Expression.product([Expression.number(geluSlope), Expression.sum([x, cube])]);
-  const grown = Expression.sum([one, Expression.apply("tanh", u)]);
+  const grown = Expression.sum([oneNumber, Expression.apply("tanh", u)]);
   return Expression.product([Expression.number(0.5), x, grown]);
 }
 
 // kept ? x / (1 - p) : 0
-const dropout = {
+const droppedOut = {
   opens: true,
   run: ({ inputs: [{ data: x }], attributes: { mask, p } }) =>
     x.map((number, i) => (mask.data[i] ? number / (1 - p) : 0)),
@@ -106,7 +106,7 @@ const maskedFill = {
 };
 
 // mask ? a : b
-const where = {
+const chosen = {
   opens: true,
   moves: true,
   run: ({ inputs: [{ data: a }, { data: b }], attributes: { mask } }) =>
@@ -148,7 +148,7 @@ export const elementwiseOps = {
     },
     (a, b) => Expression.maximum([a, b]),
   ),
-  pow,
+  pow: power,
   neg: unary((x) => -x, (x) => Expression.negated(x)),
   scale: unary(
     (x, { factor }) => factor * x,
@@ -166,19 +166,19 @@ export const elementwiseOps = {
   sigmoid: functionOfOne("sigmoid"),
   rsqrt: unary(
     (x) => 1 / Math.sqrt(x),
-    (x) => Expression.quotient(one, Expression.apply("sqrt", x)),
+    (x) => Expression.quotient(oneNumber, Expression.apply("sqrt", x)),
   ),
   relu: unary(
     (x) => (x > 0 ? x : x === x ? 0 : x),
     (x) => Expression.maximum([x, Expression.number(0)]),
   ),
-  gelu: unary(gelu, geluFormula),
+  gelu: unary(geluOf, geluFormula),
   silu: unary(
     (x) => x * functionsOfOne.sigmoid(x),
     (x) => Expression.product([x, Expression.apply("sigmoid", x)]),
   ),
-  dropout,
-  dropout_backward: dropout,
+  dropout: droppedOut,
+  dropout_backward: droppedOut,
   masked_fill: maskedFill,
-  where,
+  where: chosen,
 };

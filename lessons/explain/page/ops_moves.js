@@ -58,7 +58,7 @@ function scattering(targetsOf, { moves = false } = {}) {
 }
 
 // The same numbers in the same order.
-const same = {
+const unmoved = {
   opens: true,
   moves: true,
   run: ({ inputs: [x] }) => x.data,
@@ -66,32 +66,32 @@ const same = {
   readers: (node, input, index) => [index],
 };
 
-function permuted({ inputs: [x], attributes: { axes }, shape }) {
+function permutedSources({ inputs: [x], attributes: { axes }, shape }) {
   const strides = stridesOf(x.shape);
   return stridedIndices(shape, axes.map((axis) => strides[axis]));
 }
 
-function sliced({ inputs: [x], attributes: { axis, start }, shape }) {
+function slicedSources({ inputs: [x], attributes: { axis, start }, shape }) {
   const strides = stridesOf(x.shape);
   return stridedIndices(shape, strides, start * strides[axis]);
 }
 
-function broadcast({ inputs: [x], shape }) {
+function broadcastSources({ inputs: [x], shape }) {
   return stridedIndices(shape, broadcastStrides(x.shape, shape));
 }
 
 // Where x stands in y, `start` further along an axis.
-function placed(x, { axis, start }, shape) {
+function placedTargets(x, { axis, start }, shape) {
   const strides = stridesOf(shape);
   return stridedIndices(x.shape, strides, start * strides[axis]);
 }
 
-function concatenated({ inputs, attributes: { axis }, shape }, input) {
+function concatenatedTargets({ inputs, attributes: { axis }, shape }, input) {
   const before = inputs.slice(0, input).reduce((sum, piece) => sum + piece.shape[axis], 0);
-  return placed(inputs[input], { axis, start: before }, shape);
+  return placedTargets(inputs[input], { axis, start: before }, shape);
 }
 
-function summedOverAxis({ inputs: [x], attributes: { axis } }) {
+function axisTargets({ inputs: [x], attributes: { axis } }) {
   const kept = x.shape.map((n, i) => (i === axis ? 1 : n));
   return stridedIndices(x.shape, broadcastStrides(kept, x.shape));
 }
@@ -136,11 +136,11 @@ function axisSources(index, axis, size) {
 }
 
 export const movingOps = {
-  reshape: same,
-  cast: same,
-  permute: gathering(permuted),
-  slice: gathering(sliced),
-  broadcast_to: gathering(broadcast),
+  reshape: unmoved,
+  cast: unmoved,
+  permute: gathering(permutedSources),
+  slice: gathering(slicedSources),
+  broadcast_to: gathering(broadcastSources),
   unfold: gathering(({ inputs: [x], attributes }) =>
     tapSources(x.shape, attributes.kernel, attributes.before),
   ),
@@ -148,11 +148,11 @@ export const movingOps = {
   gather: gathering(({ inputs: [x], attributes: { axis, index } }) =>
     axisSources(index, axis, x.shape[axis]),
   ),
-  pad: scattering(({ inputs: [x], attributes, shape }) => placed(x, attributes, shape), {
+  pad: scattering(({ inputs: [x], attributes, shape }) => placedTargets(x, attributes, shape), {
     moves: true,
   }),
-  concat: scattering(concatenated, { moves: true }),
-  sum: scattering(summedOverAxis),
+  concat: scattering(concatenatedTargets, { moves: true }),
+  sum: scattering(axisTargets),
   sum_to: scattering(({ inputs: [x], shape }) =>
     stridedIndices(x.shape, broadcastStrides(shape, x.shape)),
   ),

@@ -66,7 +66,7 @@ function matmulSizes({ inputs: [a, b], attributes, shape }) {
   return { batch, m, k, n, transposeA, transposeB, ofA: a.shape[0], ofB: b.shape[0] };
 }
 
-const matmul = {
+const matrixProduct = {
   multiplies: true,
   run(node) {
     const [{ data: a }, { data: b }] = node.inputs;
@@ -117,7 +117,7 @@ const matmul = {
 const rangeOf = (length, f) => Array.from({ length }, (_, i) => f(i));
 
 // y = x Wᵀ + b          x: [..., K], W: [N, K], b: [N], y: [..., N]
-const linear = {
+const linearLayer = {
   multiplies: true,
   run({ inputs: [x, weight, bias] }) {
     const [n, k] = weight.shape;
@@ -209,4 +209,4 @@ const depthwiseConvolution = {
   },
 };
 
-export const productOps = { matmul, linear, depthwise_convolution: depthwiseConvolution };
+export const productOps = { matmul: matrixProduct, linear: linearLayer, depthwise_convolution: depthwiseConvolution };

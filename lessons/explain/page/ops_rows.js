@@ -54,7 +54,7 @@ function readersAmongSeen({ inputs: [x] }, input, index) {
   return isSeen(index) ? rowOf(x, index).indices.filter(isSeen) : [];
 }
 
-const softmax = {
+const softmaxOp = {
   run({ inputs: [x] }) {
     const y = new Float64Array(x.data.length);
     forEachRow(x, (start, width) => {
@@ -75,7 +75,7 @@ const softmax = {
 };
 
 // x - max - log(Σ exp(x_j - max))
-const logSoftmax = {
+const logSoftmaxOp = {
   run({ inputs: [x] }) {
     const y = new Float64Array(x.data.length);
     forEachRow(x, (start, width) => {
@@ -140,7 +140,7 @@ function normOp({ centered }) {
 
 // -Σ q log(softmax(x)) with q = (1 - s) one_hot(target) + s / V, which is
 // log Σ exp(x) - (1 - s) x[target] - s mean(x).        x: [N, V], loss: [N]
-const crossEntropy = {
+const crossEntropyOp = {
   run({ inputs: [x], attributes }) {
     const { targets, ignored, label_smoothing: smoothing = 0 } = attributes;
     const loss = new Float64Array(targets.data.length);
@@ -203,11 +203,11 @@ function readersAlongAxis({ inputs: [x], attributes: { axis } }, input, index) {
 }
 
 export const rowOps = {
-  softmax,
-  log_softmax: logSoftmax,
+  softmax: softmaxOp,
+  log_softmax: logSoftmaxOp,
   layer_norm: normOp({ centered: true }),
   rms_norm: normOp({ centered: false }),
-  cross_entropy: crossEntropy,
+  cross_entropy: crossEntropyOp,
   max: {
     run: (node) => largestAlong(node, (i, at) => node.inputs[0].data[at]),
     cell: (node, index) => Expression.maximum(alongAxis(node, index)),

@@ -132,7 +132,7 @@ function scanOp({ step, formula }) {
 }
 
 // h' = tanh(a)
-const rnn = scanOp({
+const rnnOp = scanOp({
   step(a, before, hidden, after) {
     for (let i = 0; i < hidden; i++) after[i] = Math.tanh(a[i]);
   },
@@ -141,7 +141,7 @@ const rnn = scanOp({
 
 // a in quarters i f g o, states [h, c]: c' = sigmoid(f) c + sigmoid(i) tanh(g),
 // h' = sigmoid(o) tanh(c')
-const lstm = scanOp({
+const lstmOp = scanOp({
   step(a, before, hidden, after) {
     for (let i = 0; i < hidden; i++) {
       const input = logisticFunction(a[i]);
@@ -163,4 +163,4 @@ const lstm = scanOp({
   },
 });
 
-export const sequenceOps = { rotary: rotaryOp(1), rotary_backward: rotaryOp(-1), rnn, lstm };
+export const sequenceOps = { rotary: rotaryOp(1), rotary_backward: rotaryOp(-1), rnn: rnnOp, lstm: lstmOp };
