@@ -7,8 +7,10 @@ export function readAddress(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   for (const name of plain) if (given.has(name)) found[name] = given.get(name);
   if (/^\d+$/.test(given.get("head") ?? "")) found.head = Number(given.get("head"));
-  const cell = /^(.+)\.(\d+)\.(\d+)$/.exec(given.get("cell") ?? "");
-  if (cell) found.cell = { key: cell[1], row: Number(cell[2]), column: Number(cell[3]) };
+  for (const name of ["cell", "exercise"]) {
+    const cell = /^(.+)\.(\d+)\.(\d+)$/.exec(given.get(name) ?? "");
+    if (cell) found[name] = { key: cell[1], row: Number(cell[2]), column: Number(cell[3]) };
+  }
   found.settings = readSettings(given);
   found.edits = given.getAll("edit").map(readEdit).filter(Boolean);
   const order = (given.get("order") ?? "").split(".").filter(Boolean).map(Number);
@@ -35,8 +37,10 @@ export function writeAddress(state) {
   const parts = new URLSearchParams();
   for (const name of plain) if (state[name]) parts.set(name, state[name]);
   parts.set("head", state.head);
-  const { cell } = state;
-  if (cell) parts.set("cell", `${cell.key}.${cell.row}.${cell.column}`);
+  for (const name of ["cell", "exercise"]) {
+    const cell = state[name];
+    if (cell) parts.set(name, `${cell.key}.${cell.row}.${cell.column}`);
+  }
   for (const [name, value] of Object.entries(state.settings ?? {})) {
     parts.set(name, typeof value === "boolean" ? Number(value) : value);
   }

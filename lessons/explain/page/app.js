@@ -7,6 +7,7 @@ import { switchBar } from "./controls.js";
 import { element } from "./dom.js";
 import { header } from "./header.js";
 import { exportMenuOf } from "./exports.js";
+import { pictureOf } from "./picture.js";
 import { specialView } from "./special_views.js";
 import { stepHead } from "./step_head.js";
 import { StepView } from "./step_view.js";
@@ -97,8 +98,9 @@ export class App {
     zones.switches.replaceChildren(...switchBar(this));
     const special = specialView(this);
     const body = special ?? this.steps.root;
+    const picture = lesson.step.picture ? pictureOf(this) : null;
     const scrolled = zones.step.scrollTop;
-    zones.step.replaceChildren(...stepHead(this), body);
+    zones.step.replaceChildren(...[...stepHead(this), picture, body].filter(Boolean));
     if (!special) this.steps.show();
     else this.steps.maps = special.maps ?? [];
     zones.step.scrollTop = this.shownStep === lesson.step.id ? scrolled : 0;

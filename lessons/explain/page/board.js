@@ -1,6 +1,6 @@
 // How large the cells of a step's matrices may be, so that the step fits into its place.
 
-const captionHeight = 26;
+const captionHeight = 28;
 const legendHeight = 18;
 const gap = 8;
 const singleRow = 20;

@@ -3,10 +3,12 @@ import { arithmeticLine, arithmeticText } from "./arithmetic.js";
 import { DifferenceCheck } from "./difference_check.js";
 import { element } from "./dom.js";
 import { editorOf } from "./edit_cell.js";
+import { exercisePanel } from "./exercises.js";
 import { Expression } from "./expression.js";
 import { feedsOf } from "./feeds.js";
 import { symbolText } from "./formulas.js";
 import { fullNumber, shortNumber } from "./numbers.js";
+import { pictureOf } from "./picture.js";
 import { reasonForZero } from "./reasons.js";
 import { say } from "./texts.js";
 
@@ -30,6 +32,10 @@ export class CellPanel {
     const { row, column } = cell;
     const index = matrix.index(row, column);
     const expression = lesson.expression(matrix, row, column);
+    if (matrix.isHiddenCell(row, column)) {
+      this.root.replaceChildren(...exercisePanel(this.app, matrix, row, column, expression));
+      return { chosen: cell, lit: [], fed: [] };
+    }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
     this.check = matrix.isGradient && matrix.of !== undefined
       ? new DifferenceCheck(this.app, matrix.of, index, matrix.number(row, column))
@@ -39,6 +45,7 @@ export class CellPanel {
         this.heading(matrix, row, column),
         this.arithmetic(matrix, expression, row, column),
         reasonSection(lesson, matrix, row, column),
+        pictureSection(this.app, matrix, row),
         this.check?.root,
         feedsOf(this.app, fed),
         editorOf(this.app, matrix, row, column),
@@ -109,6 +116,19 @@ export function section(name, ...children) {
     element("h3", { text: say(name) }),
     ...children,
   );
+}
+
+// Of a picture, what this query attends to.
+function pictureSection(app, matrix, row) {
+  const isMap = matrix.part.look === "map" && matrix.part.columnNames?.length > 0;
+  if (!isMap) return null;
+  const { lesson } = app;
+  const { weights } = lesson.layer;
+  const [, , rows, columns] = lesson.anatomy.shape(weights);
+  const from = (lesson.state.head * rows + row) * columns;
+  const shares = lesson.tape.values[weights].data.subarray(from, from + columns);
+  const picture = pictureOf(app, { shares, marked: row });
+  return picture && section("looks_at", picture);
 }
 
 const isSame = (a, b) =>

@@ -48,8 +48,9 @@ export function colourScale(colours, hue, size) {
 }
 
 // Whether a number on this depth of colour needs the light ink.
-export function isDeep(x, size) {
-  return Number.isFinite(x) && size > 0 && Math.abs(x) / size > 0.55;
+export function isDeep(x, size, hue) {
+  const deepFrom = x > 0 && hue !== "share" ? 0.78 : 0.6;
+  return Number.isFinite(x) && size > 0 && Math.abs(x) / size > deepFrom;
 }
 
 export function largestMagnitude(data, grid) {

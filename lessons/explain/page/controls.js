@@ -1,3 +1,101 @@
+// The bar below: switches of the model, the order of the tokens, planted mistakes.
+import { element } from "./dom.js";
+import { attentionLayers } from "./layers.js";
+import { mistakes } from "./mistakes.js";
+import { say } from "./texts.js";
+import { tokenStrip } from "./token_strip.js";
+
 export function switchBar(app) {
-  return [];
+  const { lesson } = app;
+  const { state } = lesson;
+  const isChanged =
+    Object.keys(state.settings).length > 0 || state.edits.length > 0 || state.break || state.order;
+  return [
+    ...switches(app),
+    windowField(app),
+    breakSelect(app),
+    tokenStrip(app),
+    isChanged
+      ? element("button", {
+          type: "button",
+          class: "reset",
+          text: say("reset"),
+          on: { click: () => app.go({ settings: {}, edits: [], break: null, order: null }) },
+        })
+      : null,
+  ].filter(Boolean);
+}
+
+function switches(app) {
+  const { lesson } = app;
+  const { settings } = lesson.state;
+  const layer = attentionLayers(lesson.rightTape.program, lesson.state.layer)[0];
+  const hasBias = [...lesson.anatomy.byName.keys()].some(
+    (name) => name.startsWith(lesson.state.layer) && name.endsWith(".bias"),
+  );
+  const isMasked = settings.causal ?? Boolean(layer?.mask);
+  const isScaled = settings.scale ?? (layer?.scale?.attributes.factor ?? 1) !== 1;
+  return [
+    layer?.isSelf ? toggleOf(app, "causal", isMasked) : null,
+    toggleOf(app, "scale", isScaled),
+    hasBias ? toggleOf(app, "bias", settings.bias ?? true) : null,
+    toggleOf(app, "residual", settings.residual ?? true),
+  ];
+}
+
+// What is switched back to how it was recorded is no setting any more.
+function toggleOf(app, name, isOn) {
+  const change = () => {
+    const settings = { ...app.lesson.state.settings };
+    if (name in settings) delete settings[name];
+    else settings[name] = !isOn;
+    app.go({ settings }, { replace: true });
+  };
+  return element(
+    "button",
+    { type: "button", role: "switch", "aria-checked": String(isOn), class: "switch", on: { click: change } },
+    element("i", { "aria-hidden": "true" }),
+    say(`switch_${name}`),
+  );
+}
+
+function windowField(app) {
+  const { settings } = app.lesson.state;
+  const change = (event) => {
+    const { window, ...others } = app.lesson.state.settings;
+    const wanted = Math.floor(event.target.valueAsNumber);
+    app.go({ settings: wanted > 0 ? { ...others, window: wanted } : others }, { replace: true });
+  };
+  return element(
+    "label",
+    { class: "window" },
+    `${say("switch_window")} `,
+    element("input", {
+      type: "number",
+      min: 0,
+      step: 1,
+      value: settings.window ?? 0,
+      on: { change },
+    }),
+  );
+}
+
+function breakSelect(app) {
+  const { lesson } = app;
+  const { state } = lesson;
+  const possible = mistakes.filter(({ isPossible }) => isPossible(lesson.rightTape, state.layer));
+  const options = possible.map(({ id }) =>
+    element("option", { value: id, selected: id === state.break, text: say(`break_${id}`) }),
+  );
+  return element(
+    "label",
+    { class: `break${state.break ? " on" : ""}` },
+    `${say("break_it")} `,
+    element(
+      "select",
+      { on: { change: (event) => app.go({ break: event.target.value || null }, { replace: true }) } },
+      element("option", { value: "", text: say("break_none") }),
+      options,
+    ),
+  );
 }

@@ -1,3 +1,105 @@
+// Out: a matrix as CSV, SVG or LaTeX.
+import { colourScale, isDeep } from "./colours.js";
+import { element, saveText } from "./dom.js";
+import { fullNumber, shortNumber } from "./numbers.js";
+import { say } from "./texts.js";
+
 export function exportMenuOf(app, matrix) {
-  return null;
+  const item = (kind, type, write) =>
+    element("button", {
+      type: "button",
+      text: kind,
+      on: { click: () => saveText(`${fileName(matrix)}.${kind.toLowerCase()}`, write(), type) },
+    });
+  return element(
+    "details",
+    { class: "export" },
+    element("summary", { "aria-label": say("export_of", { name: matrix.key }), text: "⤓" }),
+    element(
+      "span",
+      { class: "menu" },
+      item("CSV", "text/csv", () => csvOf(matrix)),
+      item("SVG", "image/svg+xml", () => svgOf(matrix, app.colours)),
+      item("TeX", "text/x-tex", () => latexOf(matrix)),
+    ),
+  );
+}
+
+const fileName = ({ key }) => key.replace(/[^A-Za-z0-9_]/g, "-");
+
+const indicesTo = (count) => Array.from({ length: count }, (_, i) => i);
+
+// All digits, as other programs read them.
+const plainNumber = (x) => fullNumber(x).replace("−", "-").replace("∞", "inf");
+
+const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+export function csvOf(matrix) {
+  const { rows, columns } = matrix.grid;
+  const heads = ["", ...indicesTo(columns).map((column) => matrix.columnLabel(column) || column)];
+  const lines = indicesTo(rows).map((row) => [
+    matrix.rowLabel(row) || row,
+    ...indicesTo(columns).map((column) => plainNumber(matrix.number(row, column))),
+  ]);
+  return [heads, ...lines].map((line) => line.map((x) => quoted(String(x))).join(",")).join("\n");
+}
+
+const latexNumber = (x) =>
+  shortNumber(x)
+    .replaceAll("−", "-")
+    .replace("∞", "\\infty")
+    .replace(/e(-?\d+)/, " \\cdot 10^{$1}");
+
+export function latexOf(matrix) {
+  const { rows, columns } = matrix.grid;
+  const line = (row) =>
+    indicesTo(columns).map((column) => latexNumber(matrix.number(row, column))).join(" & ");
+  const body = indicesTo(rows).map(line).join(" \\\\\n");
+  const name = matrix.symbol.replaceAll("∘", "\\circ ");
+  return `${name} = \\begin{bmatrix}\n${body}\n\\end{bmatrix}\n`;
+}
+
+const escaped = (text) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+// Colours as rgb, which every program reads.
+function plainColours() {
+  const context = element("canvas", { width: 1, height: 1 }).getContext("2d");
+  return (colour) => {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    return `rgb(${[...context.getImageData(0, 0, 1, 1).data].slice(0, 3)})`;
+  };
+}
+
+export function svgOf(matrix, colours) {
+  const { rows, columns } = matrix.grid;
+  const [width, height, left, top] = [56, 24, 64, 24];
+  const plain = plainColours();
+  const colourOf = colourScale(colours, matrix.hue, matrix.size);
+  const text = (x, y, anchor, fill, content) =>
+    `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${fill}">${escaped(String(content))}</text>`;
+  const cells = indicesTo(rows).flatMap((row) =>
+    indicesTo(columns).flatMap((column) => {
+      const number = matrix.number(row, column);
+      const [x, y] = [left + column * width, top + row * height];
+      const ink = plain(isDeep(number, matrix.size, matrix.hue) ? colours.onDeep : colours.ink);
+      const box = `width="${width - 1}" height="${height - 1}"`;
+      return [
+        `<rect x="${x}" y="${y}" ${box} fill="${plain(colourOf(number))}"/>`,
+        text(x + width / 2, y + 16, "middle", ink, shortNumber(number)),
+      ];
+    }),
+  );
+  const ink = plain(colours.ink);
+  const rowNames = indicesTo(rows).map((row) =>
+    text(left - 6, top + row * height + 16, "end", ink, matrix.rowLabel(row)),
+  );
+  const columnNames = indicesTo(columns).map((column) =>
+    text(left + (column + 0.5) * width, top - 8, "middle", ink, matrix.columnLabel(column)),
+  );
+  const size = `width="${left + columns * width}" height="${top + rows * height}"`;
+  const style = 'font-family="sans-serif" font-size="12"';
+  const lines = [...cells, ...rowNames, ...columnNames].join("\n");
+  return `<svg xmlns="http://www.w3.org/2000/svg" ${size} ${style}>\n${lines}\n</svg>\n`;
 }

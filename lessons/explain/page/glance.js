@@ -2,6 +2,7 @@
 import { colourScale } from "./colours.js";
 import { element } from "./dom.js";
 import { shortNumber } from "./numbers.js";
+import { pictureOf } from "./picture.js";
 import { say } from "./texts.js";
 import { tokenText } from "./sequences.js";
 
@@ -12,6 +13,7 @@ export function glanceView(app) {
   return element(
     "div",
     { class: "glance" },
+    pictureOf(app),
     textOf(app),
     lesson.layers.map((path) => layerRow(app, path)),
   );

@@ -19,7 +19,7 @@ export function header(app) {
       title: say("recomputed_title", { count: found.compared }),
       text: `${say("recomputed", { difference: shortNumber(found.difference) })} ✓`,
     }),
-    element("span", { class: "loss", text: `${say("loss")} ${shortNumber(lesson.tape.loss())}` }),
+    element("span", { class: "loss", text: lossText(lesson) }),
     element(
       "div",
       { class: "looks" },
@@ -28,6 +28,12 @@ export function header(app) {
       languageButton(app),
     ),
   ];
+}
+
+function lossText({ tape, engineTape }) {
+  const [now, before] = [tape.loss(), engineTape.loss()];
+  if (now === before) return `${say("loss")} ${shortNumber(now)}`;
+  return say("loss_before", { now: shortNumber(now), before: shortNumber(before) });
 }
 
 function toggle(app, name, value, text) {

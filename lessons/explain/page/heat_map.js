@@ -86,8 +86,9 @@ export class HeatMap {
       const y = top + row * cellHeight;
       for (let column = 0; column < grid.columns; column++) {
         const x = data[indexIn(grid, row, column)];
-        if (x === 0) continue;
-        context.fillStyle = colourOf(x);
+        const isHidden = matrix.isHiddenCell(row, column);
+        if (x === 0 && !isHidden) continue;
+        context.fillStyle = isHidden ? colours.hidden : colourOf(x);
         const from = left + column * cellWidth;
         context.fillRect(from, y, cellWidth - gap, cellHeight - gap);
       }
@@ -125,8 +126,10 @@ export class HeatMap {
       for (let column = 0; column < grid.columns; column++) {
         const x = data[indexIn(grid, row, column)];
         const at = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight];
-        context.fillStyle = x === 0 ? colours.faint : isDeep(x, size) ? colours.onDeep : colours.ink;
-        context.fillText(matrix.isHiddenCell(row, column) ? "?" : shortNumber(x), at[0], at[1]);
+        const isHidden = matrix.isHiddenCell(row, column);
+        const ink = isDeep(x, size, matrix.hue) && !isHidden ? colours.onDeep : colours.ink;
+        context.fillStyle = x === 0 && !isHidden ? colours.faint : ink;
+        context.fillText(isHidden ? "?" : shortNumber(x), at[0], at[1]);
       }
     }
   }

@@ -28,9 +28,13 @@ export class Lesson {
   get chapters() {
     const { layer } = this.state;
     if (!this.chaptersOfLayer.has(layer)) {
-      this.chaptersOfLayer.set(layer, stepsOf(this.document, this.anatomy, layer));
+      this.chaptersOfLayer.set(layer, this.stepsNow(layer));
     }
     return this.chaptersOfLayer.get(layer);
+  }
+
+  stepsNow(layer) {
+    return stepsOf(this.document, this.anatomy, layer, this.state.order);
   }
 
   get layer() {
@@ -52,7 +56,9 @@ export class Lesson {
     this.tape = tape;
     this.rightTape = right;
     this.derivedNumbers = new Map();
-    if (isSameProgram) return;
+    const order = String(this.state.order ?? "");
+    if (isSameProgram && order === this.shownOrder) return;
+    this.shownOrder = order;
     this.anatomy = new Anatomy(right);
     this.chaptersOfLayer = new Map();
   }

@@ -82,8 +82,10 @@ class Matrix {
     return this.data[this.index(row, column)];
   }
 
-  isHiddenCell() {
-    return false;
+  // The cell of an exercise.
+  isHiddenCell(row, column) {
+    const { exercise } = this.lesson.state;
+    return exercise?.key === this.key && exercise.row === row && exercise.column === column;
   }
 
   name(row, column) {
@@ -101,7 +103,8 @@ class Matrix {
 
   describe(row, column) {
     const place = this.place(row, column);
-    const number = shortNumber(this.number(row, column));
+    const isHidden = this.isHiddenCell(row, column);
+    const number = isHidden ? "?" : shortNumber(this.number(row, column));
     return `${this.name(row, column)}${place ? `, ${place}` : ""}: ${number}`;
   }
 }

@@ -13,10 +13,10 @@ export function tokenText(text) {
 }
 
 // Names of the rows of a sequence: the tokens of this stack ("", "encoder.", "decoder.").
-export function sequenceNames(document, anatomy, stack) {
-  const texts = document.meta.texts ?? {};
-  const own = stack === "encoder." ? texts.source : stack === "decoder." ? texts.target : texts.tokens;
-  if (own) return own.map(tokenText);
+export function sequenceNames(document, anatomy, stack, order) {
+  const { tokens, source, target } = document.meta.texts ?? {};
+  const own = stack === "encoder." ? source : stack === "decoder." ? target : tokens;
+  if (own) return (order?.length === own.length ? order.map((i) => own[i]) : own).map(tokenText);
   const pixels = anatomy.at("pixels");
   return pixels === undefined ? [] : patchNames(anatomy);
 }

@@ -3,6 +3,7 @@ import { neighbours } from "./chapters.js";
 import { element } from "./dom.js";
 import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger.js";
+import { mistakeNote } from "./mistake_note.js";
 import { say, stepText } from "./texts.js";
 
 export function stepHead(app) {
@@ -25,6 +26,7 @@ export function stepHead(app) {
       element("p", {}, element("strong", { text: text.what }), " ", text.why),
       text.question ? questionOf(text) : null,
       step.invariants ? invariantMarks(app, step.invariants) : null,
+      mistakeNote(app),
       step.shares ? ledgerTable(app) : null,
     ),
   ];

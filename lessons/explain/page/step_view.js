@@ -5,6 +5,7 @@ import { colourScale } from "./colours.js";
 import { element } from "./dom.js";
 import { formula } from "./formulas.js";
 import { HeatMap } from "./heat_map.js";
+import { isWrongGradient } from "./mistake_note.js";
 import { shortNumber } from "./numbers.js";
 import { say } from "./texts.js";
 
@@ -76,11 +77,19 @@ export class StepView {
     );
     return element(
       "figure",
-      { class: `matrix family-${matrix.family}${matrix.isGradient ? " gradient" : ""}` },
+      { class: this.classesOf(matrix) },
       caption,
       element("div", { class: "frame" }, map.root),
       this.legend(matrix),
     );
+  }
+
+  classesOf(matrix) {
+    const isWrong = matrix.isGradient && isWrongGradient(this.app.lesson, matrix.of);
+    const names = ["matrix", `family-${matrix.family}`];
+    if (matrix.isGradient) names.push("gradient");
+    if (isWrong) names.push("wrong");
+    return names.join(" ");
   }
 
   missing(part, forward) {

@@ -3,9 +3,9 @@ import { sequenceNames, vocabularyNames } from "./sequences.js";
 import { attentionSteps } from "./steps_attention.js";
 import { stepsAfterLayer, stepsBeforeLayer } from "./steps_around.js";
 
-export function stepsOf(document, anatomy, layerPath) {
+export function stepsOf(document, anatomy, layerPath, order) {
   const layer = anatomy.layer(layerPath);
-  const queries = sequenceNames(document, anatomy, layer.stack);
+  const queries = sequenceNames(document, anatomy, layer.stack, order);
   const keys = layer.isCross ? sequenceNames(document, anatomy, "encoder.") : queries;
   const facts = {
     anatomy,

@@ -52,14 +52,14 @@ function normParts(anatomy, value) {
   return { x: op.inputs[0], weight: op.inputs[1], bias: op.inputs[2], kind: op.op };
 }
 
-function normStepOf({ anatomy, queries }, { id, value, from, to, group }) {
+function normStepOf({ anatomy, queries }, { id, value, from, to, group, letter = "" }) {
   const norm = value === undefined ? null : normParts(anatomy, value);
   if (!norm) return null;
   const isLayerNorm = norm.kind === "layer_norm";
   const parts = [
     sequencePart(from, norm.x, queries),
-    { symbol: "g", value: norm.weight, look: "rows", family: "w" },
-    norm.bias !== undefined && { symbol: "b", value: norm.bias, look: "rows", family: "w" },
+    { symbol: `g${letter}`, value: norm.weight, look: "rows", family: "w" },
+    norm.bias !== undefined && { symbol: `b${letter}`, value: norm.bias, look: "rows", family: "w" },
     sequencePart(to, value, queries),
   ].filter(Boolean);
   return {
@@ -68,8 +68,8 @@ function normStepOf({ anatomy, queries }, { id, value, from, to, group }) {
     group,
     layout: { kind: "stack", parts },
     forward: isLayerNorm
-      ? `${to} = g ∘ frac{${from} - μ}{σ} + b`
-      : `${to} = g ∘ frac{${from}}{rms(${from})}`,
+      ? `${to} = g${letter} ∘ frac{${from} - μ}{σ} + b${letter}`
+      : `${to} = g${letter} ∘ frac{${from}}{rms(${from})}`,
     backward: isLayerNorm
       ? [`d${from} = frac{1}{σ} (g ∘ d${to} - mean - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`]
       : [`d${from} = frac{1}{rms} (g ∘ d${to} - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`],
@@ -125,7 +125,7 @@ function linearStep({ anatomy, queries }, { id, value, source, letter, symbol, f
 function feedForwardSteps(facts) {
   const { anatomy, layer, queries } = facts;
   const { up, hidden, feedForward, blockOutput, feedForwardNorm } = layer;
-  const norm = { id: "second_norm", value: feedForwardNorm, from: "R", to: "N", group: "after" };
+  const norm = { id: "second_norm", value: feedForwardNorm, from: "R", to: "N", group: "after", letter: "_n" };
   const activation = hidden === undefined ? null : anatomy.maker(hidden);
   const activationStep = up !== undefined && activation?.inputs.length === 1 && {
     id: "activation",
@@ -166,7 +166,7 @@ const isLastStack = ({ layer }) => layer.stack !== "encoder.";
 function finalNormStep(facts) {
   const { anatomy, layer } = facts;
   const value = anatomy.at(`${layer.stack}output`);
-  const spec = { id: "final_norm", value, from: "X_{out}", to: "H", group: "after" };
+  const spec = { id: "final_norm", value, from: "X_{out}", to: "H", group: "after", letter: "_h" };
   return normStepOf(facts, spec);
 }
 

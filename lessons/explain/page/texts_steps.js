@@ -160,8 +160,8 @@ export const stepTexts = {
   },
   ledger: {
     name: ["The ledger of dX", "dX 的账本"],
-    what: ["dX is the sum of what comes back by Q, by K, by V, and past the layer.",
-      "dX 是经 Q、经 K、经 V 以及绕过这一层回来的梯度之和。"],
+    what: ["dX is the sum of what comes back by Q, by K and by V.",
+      "dX 是经 Q、经 K、经 V 回来的梯度之和。"],
     why: ["One X was used several times: gradients of several uses add up.",
       "同一个 X 用了几次（同源），几次的梯度要相加。"],
     question: ["Which path brings most?", "哪条路径带回最多？"],

@@ -1,8 +1,10 @@
 // The tape that a state asks for: switches, then edits, then a planted mistake.
 import { mistakes } from "./mistakes.js";
 import { applySettings } from "./settings.js";
+import { indexOfTokens } from "./token_strip.js";
 
 export function retaped(lesson) {
+  if (!lesson.rightTape) lesson.useTape(lesson.engineTape);
   const { state, engineTape } = lesson;
   let tape = engineTape;
   if (Object.keys(state.settings).length > 0) tape = applySettings(tape, state.settings);
@@ -16,7 +18,14 @@ export function retaped(lesson) {
   lesson.useTape(tape, right);
 }
 
-// The tokens in another order: the rows of the inputs of the first blocks.
+// The tokens in another order: what is embedded at place i stood at order[i].
 function reordered(lesson, tape, order) {
-  return tape;
+  const index = indexOfTokens(lesson);
+  const data = index === undefined ? [] : lesson.engineTape.values[index].data;
+  const isPermutation =
+    order.length === data.length && new Set(order).size === data.length &&
+    order.every((from) => from in data);
+  if (!isPermutation) return tape;
+  const edits = order.map((from, i) => ({ value: index, index: i, number: data[from] }));
+  return tape.edited(edits.filter((edit) => edit.number !== data[edit.index]));
 }
