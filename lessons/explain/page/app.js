@@ -14,6 +14,8 @@ import { StepView } from "./step_view.js";
 import { languageNow, say, useLanguage } from "./texts.js";
 import { retaped } from "./variants.js";
 
+const addressDelay = 250;
+
 export class App {
   constructor(root, lesson, found) {
     Object.assign(this, { root, lesson, found });
@@ -70,6 +72,7 @@ export class App {
 
   // The state with changes, as the address bar has it.
   go(changes, { replace = false } = {}) {
+    clearTimeout(this.addressTimer);
     const state = { ...this.lesson.state, ...changes };
     const address = writeAddress(state);
     if (replace) history.replaceState(null, "", address);
@@ -115,8 +118,14 @@ export class App {
     const now = state.cell;
     if (now?.key === cell.key && now.row === cell.row && now.column === cell.column) return;
     this.lesson.state = { ...state, cell };
-    history.replaceState(null, "", writeAddress(this.lesson.state));
+    clearTimeout(this.addressTimer);
+    this.addressTimer = setTimeout(() => this.writeCell(), addressDelay);
     this.showCell();
+  }
+
+  // Browsers do not like to be told of every key.
+  writeCell() {
+    history.replaceState(null, "", writeAddress(this.lesson.state));
   }
 
   showCell() {

@@ -24,26 +24,45 @@ export function themeColours(element) {
   };
 }
 
+// The colours between two, as the browser mixes them, in bytes.
 function ramp(zero, end) {
   const key = `${zero} ${end}`;
   if (!known.has(key)) {
-    const steps = Array.from({ length: levels + 1 }, (_, i) => {
+    const canvas = document.createElement("canvas");
+    canvas.width = levels + 1;
+    canvas.height = 1;
+    const context = canvas.getContext("2d");
+    for (let i = 0; i <= levels; i++) {
       const share = (100 * i) / levels;
-      return `color-mix(in oklab, ${zero} ${100 - share}%, ${end})`;
-    });
-    known.set(key, steps);
+      context.fillStyle = `color-mix(in oklab, ${zero} ${100 - share}%, ${end})`;
+      context.fillRect(i, 0, 1, 1);
+    }
+    known.set(key, context.getImageData(0, 0, levels + 1, 1).data);
   }
   return known.get(key);
 }
 
-// size: the number that gets the full colour
-export function colourScale(colours, hue, size) {
+// f(x, bytes, at) writes the colour of a number; size: the number that gets the full colour.
+export function colourBytes(colours, hue, size) {
   const up = ramp(colours.zero, hue === "share" ? colours.share : colours.positive);
   const down = ramp(colours.zero, colours.negative);
-  return (x) => {
-    if (!Number.isFinite(x)) return colours.hidden;
+  const hidden = ramp(colours.zero, colours.hidden);
+  return (x, bytes, at) => {
+    const isNumber = Number.isFinite(x);
     const depth = size > 0 ? Math.min(1, Math.abs(x) / size) : 0;
-    return (x < 0 ? down : up)[Math.round(depth * levels)];
+    const from = isNumber ? (x < 0 ? down : up) : hidden;
+    const level = 4 * (isNumber ? Math.round(depth * levels) : levels);
+    for (let i = 0; i < 4; i++) bytes[at + i] = from[level + i];
+  };
+}
+
+// The same as a text for styles.
+export function colourScale(colours, hue, size) {
+  const write = colourBytes(colours, hue, size);
+  const bytes = new Uint8ClampedArray(4);
+  return (x) => {
+    write(x, bytes, 0);
+    return `rgb(${bytes.slice(0, 3).join(" ")})`;
   };
 }
 

@@ -19,7 +19,7 @@ export function lossAlong(tape, value, index) {
   };
 }
 
-function centralDifference(f, x, h) {
+export function centralDifference(f, x, h) {
   const [right, left] = [x + h, x - h]; // as they are rounded
   return (f(right) - f(left)) / (right - left);
 }

@@ -6,27 +6,41 @@ import { formula } from "./formulas.js";
 import { fullNumber } from "./numbers.js";
 import { say, stepText } from "./texts.js";
 
-const asked = ["query", "scores", "softmax", "sum", "output", "residual", "loss"];
+const asked = [
+  "query", "scores", "scale", "softmax", "sum", "output", "ledger", "residual", "activation", "loss",
+];
+const mostOperands = 200;
+const mostTried = 40;
 
 export function exercisesView(app) {
-  const { lesson } = app;
-  const { steps } = lesson.chapters;
-  const items = asked
-    .map((id) => steps.find((step) => step.id === id))
-    .filter(Boolean)
-    .flatMap((step) => exercisesOf(app, step));
-  return element("ol", { class: "exercises" }, items);
+  const { steps } = app.lesson.chapters;
+  const inOrder = asked.map((id) => steps.find((step) => step.id === id)).filter(Boolean);
+  const sections = inOrder.map((step) => {
+    const items = exercisesOf(app, step);
+    return items.length === 0
+      ? null
+      : element(
+          "section",
+          {},
+          element("h3", { text: stepText(step).name }),
+          element("ul", {}, items),
+        );
+  });
+  return element("div", { class: "exercises" }, sections);
 }
 
-// Forward the result, backward its operands' gradients: the cell with the largest number.
+// Forward the result, backward the gradients of what it was made of.
 function exercisesOf(app, step) {
   const { lesson } = app;
-  return lesson
-    .matrices(step)
-    .flatMap(({ forward, backward }) => [forward, backward])
-    .filter((matrix) => matrix && !matrix.derived && isComputedHere(lesson, matrix))
-    .map((matrix) => {
-      const cell = { key: matrix.key, ...largestCell(matrix) };
+  const all = lesson.matrices(step);
+  const results = [all[all.length - 1].forward];
+  const gradients = all.slice(0, step.id === "ledger" ? 1 : -1).map(({ backward }) => backward);
+  return [...results, ...gradients]
+    .filter((matrix) => matrix && !matrix.derived)
+    .map((matrix) => ({ matrix, at: tellingCell(lesson, matrix) }))
+    .filter(({ at }) => at)
+    .map(({ matrix, at }) => {
+      const cell = { key: matrix.key, ...at };
       return element(
         "li",
         {},
@@ -34,28 +48,28 @@ function exercisesOf(app, step) {
           "a",
           { href: app.addressOf({ step: step.id, cell, exercise: cell }) },
           formula(matrix.symbol),
-          element("span", { text: ` ${say("at_cell", cell)} · ${stepText(step).name}` }),
+          element("span", { text: ` ${say("at_cell", cell)}` }),
         ),
       );
     });
 }
 
-// Whether its cells are made of several others, and not copied or given.
-function isComputedHere(lesson, matrix) {
-  const { row, column } = largestCell(matrix);
-  const count = Expression.cellsOf(lesson.expression(matrix, row, column)).length;
-  return count > 1 && count <= 200;
-}
-
-function largestCell(matrix) {
-  let best = { row: 0, column: 0, size: -1 };
+// The largest number that was made of several others.
+function tellingCell(lesson, matrix) {
+  const cells = [];
   for (let row = 0; row < matrix.grid.rows; row++) {
     for (let column = 0; column < matrix.grid.columns; column++) {
       const size = Math.abs(matrix.number(row, column));
-      if (size > best.size && size < Infinity) best = { row, column, size };
+      if (size > 0 && size < Infinity) cells.push({ row, column, size });
     }
   }
-  return { row: best.row, column: best.column };
+  cells.sort((a, b) => b.size - a.size);
+  const isTelling = ({ row, column }) => {
+    const count = Expression.cellsOf(lesson.expression(matrix, row, column)).length;
+    return count > 1 && count <= mostOperands;
+  };
+  const found = cells.slice(0, mostTried).find(isTelling);
+  return found ? { row: found.row, column: found.column } : null;
 }
 
 const closeEnough = 0.005;

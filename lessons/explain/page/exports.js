@@ -62,20 +62,9 @@ export function latexOf(matrix) {
 const escaped = (text) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-// Colours as rgb, which every program reads.
-function plainColours() {
-  const context = element("canvas", { width: 1, height: 1 }).getContext("2d");
-  return (colour) => {
-    context.fillStyle = colour;
-    context.fillRect(0, 0, 1, 1);
-    return `rgb(${[...context.getImageData(0, 0, 1, 1).data].slice(0, 3)})`;
-  };
-}
-
 export function svgOf(matrix, colours) {
   const { rows, columns } = matrix.grid;
   const [width, height, left, top] = [56, 24, 64, 24];
-  const plain = plainColours();
   const colourOf = colourScale(colours, matrix.hue, matrix.size);
   const text = (x, y, anchor, fill, content) =>
     `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${fill}">${escaped(String(content))}</text>`;
@@ -83,15 +72,15 @@ export function svgOf(matrix, colours) {
     indicesTo(columns).flatMap((column) => {
       const number = matrix.number(row, column);
       const [x, y] = [left + column * width, top + row * height];
-      const ink = plain(isDeep(number, matrix.size, matrix.hue) ? colours.onDeep : colours.ink);
+      const ink = isDeep(number, matrix.size, matrix.hue) ? colours.onDeep : colours.ink;
       const box = `width="${width - 1}" height="${height - 1}"`;
       return [
-        `<rect x="${x}" y="${y}" ${box} fill="${plain(colourOf(number))}"/>`,
+        `<rect x="${x}" y="${y}" ${box} fill="${colourOf(number)}"/>`,
         text(x + width / 2, y + 16, "middle", ink, shortNumber(number)),
       ];
     }),
   );
-  const ink = plain(colours.ink);
+  const { ink } = colours;
   const rowNames = indicesTo(rows).map((row) =>
     text(left - 6, top + row * height + 16, "end", ink, matrix.rowLabel(row)),
   );

@@ -1,5 +1,5 @@
 // At a glance: each head of each layer as two small maps, P and its gradient.
-import { colourScale } from "./colours.js";
+import { colourBytes } from "./colours.js";
 import { element } from "./dom.js";
 import { shortNumber } from "./numbers.js";
 import { pictureOf } from "./picture.js";
@@ -79,13 +79,11 @@ function tile(app, { path, weights, head }) {
 
 function smallMap(data, rows, columns, colours, hue) {
   const canvas = element("canvas", { width: columns, height: rows, "aria-hidden": "true" });
-  const context = canvas.getContext("2d");
   const size = data.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
-  const colourOf = colourScale(colours, hue, size);
-  data.forEach((x, i) => {
-    context.fillStyle = colourOf(x);
-    context.fillRect(i % columns, Math.floor(i / columns), 1, 1);
-  });
+  const write = colourBytes(colours, hue, size);
+  const image = new ImageData(columns, rows);
+  data.forEach((x, i) => write(x, image.data, 4 * i));
+  canvas.getContext("2d").putImageData(image, 0, 0);
   const longest = Math.max(rows, columns);
   canvas.style.width = `${(mapSize * columns) / longest}px`;
   canvas.style.height = `${(mapSize * rows) / longest}px`;

@@ -3,6 +3,9 @@
 import { element } from "./dom.js";
 import { say } from "./texts.js";
 
+// They only move numbers.
+const copies = ["reshape", "permute", "broadcast_to"];
+
 export function graphView(app) {
   const { lesson } = app;
   const { program } = lesson.tape;
@@ -44,7 +47,7 @@ function groupsOf(ops) {
 
 function layerName(scope) {
   const match = /^(.*?blocks\.\d+\.[a-z_]+)/.exec(scope);
-  return match ? match[1] : scope.split(".")[0];
+  return match ? match[1] : /^(.*?blocks\.\d+|[^.]*)/.exec(scope)[1];
 }
 
 function groupView(app, { name, ops }, { helpers, additions }) {
@@ -84,9 +87,10 @@ function opRow(app, op, backward) {
   const factor = op.attributes.factor ?? op.attributes.value;
   const isNumber = typeof factor === "number";
   const title = isNumber ? ` ${Number(factor.toPrecision(4))}` : "";
+  const isCopy = copies.includes(op.op);
   return element(
     "tr",
-    {},
+    { class: isCopy ? "copies" : null },
     element("th", { scope: "row" }, element("code", { text: `${op.op}${title}` })),
     element("td", {}, op.inputs.map((value) => valueLink(app, value))),
     element("td", {}, valueLink(app, op.output), shapeText(lesson, op.output)),
@@ -102,7 +106,7 @@ function shapeText({ tape }, value) {
 
 // Copies say nothing; the others in their order.
 function backwardText(app, ops) {
-  const telling = ops.filter(({ op }) => !["reshape", "permute", "broadcast_to"].includes(op));
+  const telling = ops.filter(({ op }) => !copies.includes(op));
   const shown = telling.length > 0 ? telling : ops.slice(-1);
   if (shown.length === 0) return [element("span", { class: "none", text: "–" })];
   return shown.flatMap((op, i) => [

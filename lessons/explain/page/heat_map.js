@@ -1,6 +1,6 @@
 // One matrix: a heat map on a canvas, what is marked on a second one, and a cell of a grid that the
 // keys move.
-import { colourScale, isDeep } from "./colours.js";
+import { colourBytes, isDeep } from "./colours.js";
 import { element } from "./dom.js";
 import { indexIn } from "./looks.js";
 import { shortNumber } from "./numbers.js";
@@ -74,28 +74,47 @@ export class HeatMap {
   }
 
   paint() {
-    const { matrix, colours, cellWidth, cellHeight, left, top } = this;
-    const { grid, data } = matrix;
+    const { matrix, cellWidth, cellHeight, left, top } = this;
+    const { rows, columns } = matrix.grid;
     const context = this.base.getContext("2d");
-    const colourOf = colourScale(colours, matrix.hue, matrix.size);
     context.clearRect(0, 0, this.width, this.height);
-    context.fillStyle = colours.zero;
-    context.fillRect(left, top, grid.columns * cellWidth, grid.rows * cellHeight);
-    const gap = cellWidth > 14 && cellHeight > 10 ? 1 : 0;
-    for (let row = 0; row < grid.rows; row++) {
-      const y = top + row * cellHeight;
-      for (let column = 0; column < grid.columns; column++) {
-        const x = data[indexIn(grid, row, column)];
-        const isHidden = matrix.isHiddenCell(row, column);
-        if (x === 0 && !isHidden) continue;
-        context.fillStyle = isHidden ? colours.hidden : colourOf(x);
-        const from = left + column * cellWidth;
-        context.fillRect(from, y, cellWidth - gap, cellHeight - gap);
-      }
-    }
+    context.imageSmoothingEnabled = false;
+    const across = columns * cellWidth;
+    const down = rows * cellHeight;
+    context.drawImage(this.pixels(), left, top, across, down);
+    if (cellWidth > 14 && cellHeight > 10) this.paintGaps(context, across, down);
     this.paintLines(context);
     if (cellWidth >= numberWidth && cellHeight >= numberHeight) this.paintNumbers(context);
     this.paintNames(context);
+  }
+
+  // The matrix with one pixel for a cell.
+  pixels() {
+    const { matrix, colours } = this;
+    const { grid, data } = matrix;
+    const canvas = element("canvas", { width: grid.columns, height: grid.rows });
+    const image = new ImageData(grid.columns, grid.rows);
+    const write = colourBytes(colours, matrix.hue, matrix.size);
+    let at = 0;
+    for (let row = 0; row < grid.rows; row++) {
+      for (let column = 0; column < grid.columns; column++, at += 4) {
+        const isHidden = matrix.isHiddenCell(row, column);
+        write(isHidden ? NaN : data[indexIn(grid, row, column)], image.data, at);
+      }
+    }
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  paintGaps(context, across, down) {
+    const { matrix, colours, cellWidth, cellHeight, left, top } = this;
+    context.fillStyle = colours.zero;
+    for (let row = 1; row < matrix.grid.rows; row++) {
+      context.fillRect(left, top + row * cellHeight - 1, across, 1);
+    }
+    for (let column = 1; column < matrix.grid.columns; column++) {
+      context.fillRect(left + column * cellWidth - 1, top, 1, down);
+    }
   }
 
   paintLines(context) {

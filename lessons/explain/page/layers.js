@@ -12,12 +12,12 @@ function stepsBefore(program, softmax) {
   for (;;) {
     const op = program.makers[value];
     if (!op) return steps;
+    if (!steps.scores && op.op !== "masked_fill") steps.scores = value;
+    if (op.op === "matmul") return { ...steps, product: op };
     if (op.op === "masked_fill") steps.mask = op;
     else if (op.op === "add") steps.bias = op;
     else if (op.op === "scale") steps.scale = op;
-    else if (op.op === "matmul") return { ...steps, product: op };
     else if (op.op !== "reshape" && !op.isEdit) return steps;
-    if (!steps.scores && op.op !== "masked_fill") steps.scores = value;
     value = op.isEdit ? op.inputs[1] : op.inputs[0];
   }
 }

@@ -5,6 +5,7 @@ import { symbolText } from "./formulas.js";
 import { cellIn, gridOf } from "./looks.js";
 import { keyOf, matrixOf } from "./matrices.js";
 import { partsOf, stepsOf } from "./steps.js";
+import { languageNow } from "./texts.js";
 
 export class Lesson {
   constructor(document, tape) {
@@ -14,7 +15,9 @@ export class Lesson {
     this.anatomy = new Anatomy(tape);
     this.layers = document.meta.layers ?? [];
     this.derivedNumbers = new Map();
+    this.matricesOf = new Map();
     this.chaptersOfLayer = new Map();
+    this.placesOf = new Map();
     const { begin = {} } = document.meta;
     this.state = {
       layer: begin.layer ?? this.layers[0],
@@ -56,11 +59,13 @@ export class Lesson {
     this.tape = tape;
     this.rightTape = right;
     this.derivedNumbers = new Map();
+    this.matricesOf = new Map();
     const order = String(this.state.order ?? "");
     if (isSameProgram && order === this.shownOrder) return;
     this.shownOrder = order;
     this.anatomy = new Anatomy(right);
     this.chaptersOfLayer = new Map();
+    this.placesOf = new Map();
   }
 
   isNamed = (value) => Boolean(this.anatomy.named[value]);
@@ -81,6 +86,12 @@ export class Lesson {
 
   // Where the chapters of this layer show a value, those of the step that is open first.
   places(value) {
+    const key = `${this.state.layer} ${this.step.id} ${value}`;
+    if (!this.placesOf.has(key)) this.placesOf.set(key, this.placesNow(value));
+    return this.placesOf.get(key);
+  }
+
+  placesNow(value) {
     const { steps } = this.chapters;
     const inOrder = [this.step, ...steps.filter((step) => step !== this.step)];
     const found = [];
@@ -135,6 +146,16 @@ export class Lesson {
 
   // All matrices of a step: {part, forward, backward}, either null where there is none.
   matrices(step = this.step) {
+    const { layer, head, exercise } = this.state;
+    const key = JSON.stringify([layer, head, exercise, languageNow()]);
+    const known = this.matricesOf.get(step);
+    if (known?.key === key) return known.matrices;
+    const matrices = this.matricesNow(step);
+    this.matricesOf.set(step, { key, matrices });
+    return matrices;
+  }
+
+  matricesNow(step) {
     return partsOf(step).map((part) => ({
       part,
       forward: matrixOf(this, part, false),

@@ -83,7 +83,7 @@ const overwrittenGradient = {
       .filter((op) => op.scope === layer.scope || op.scope?.startsWith(`${layer.scope}.`))
       .flatMap((op) => op.inputs);
     for (const x of inputs) {
-      const gradient = program.facts[x].kind === "computed" ? gradientOfValue(program, x) : null;
+      const gradient = gradientOfValue(program, x);
       const terms = gradient === null ? [] : gradientTerms(program, gradient);
       const isOfQueries = (term) => queries.has(program.ops[program.makers[term]?.backward_of]);
       const kept = terms.find(isOfQueries);

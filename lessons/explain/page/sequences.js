@@ -29,7 +29,7 @@ function patchNames(anatomy) {
   const side = Math.round(Math.sqrt(rows - classTokens));
   const patches = Array.from(
     { length: rows - classTokens },
-    (_, i) => `▦${Math.floor(i / side)},${i % side}`,
+    (_, i) => `${Math.floor(i / side)},${i % side}`,
   );
   return classTokens ? ["[class]", ...patches] : patches;
 }

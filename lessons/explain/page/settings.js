@@ -7,6 +7,7 @@ import {
   isAccumulation,
   residualAdditions,
 } from "./layers.js";
+import { sizeOf } from "./shapes.js";
 
 // settings: {causal: true | false, window: how far the keys that are seen may be away, 0: any,
 // scale: true (1 / sqrt(D)) | false | a factor, bias: true | false, residual: true | false}; what is
@@ -62,48 +63,50 @@ function setScale(draft, layer, scale) {
   });
 }
 
-// Query i stands at key p = i + Tk - Tq. `distance`: seen keys are at most so far from p, 0: any.
-const hides = (i, j, offset, { causal, window }) =>
-  (causal && j > i + offset) || (window > 0 && Math.abs(i + offset - j) > window);
+// The places of a mask [B, …, Tq, Tk]: f(index, b, j, p) for key j and a query that stands at key
+// p = i + Tk - Tq.
+function forEachPlace(shape, f) {
+  const [queries, keys] = shape.slice(-2);
+  const size = sizeOf(shape);
+  for (let index = 0; index < size; index++) {
+    const p = (Math.floor(index / keys) % queries) + keys - queries;
+    f(index, Math.floor((index * shape[0]) / size), index % keys, p);
+  }
+}
 
-// What a mask [B, H, Tq, Tk] was made of: which keys nobody sees, and the rule for the others.
-function rulesOf(mask, [batch, heads, queries, keys]) {
-  const offset = keys - queries;
-  const isPadding = new Uint8Array(batch * keys).fill(1);
+const hides = (j, p, { causal, window }) =>
+  (causal && j > p) || (window > 0 && Math.abs(p - j) > window);
+
+// What a mask was made of: the keys that nobody sees, and the rule for the others.
+function rulesOf(mask, shape) {
+  const keys = shape.at(-1);
+  const isPadding = new Uint8Array(shape[0] * keys).fill(1);
   let causal = true;
   let farthest = 0;
-  let nearestHidden = Infinity;
-  for (let index = 0; index < mask.length; index++) {
-    const j = index % keys;
-    const i = Math.floor(index / keys) % queries;
-    if (mask[index]) continue;
-    isPadding[Math.floor(index / (heads * queries * keys)) * keys + j] = 0;
-    farthest = Math.max(farthest, Math.abs(i + offset - j));
-    if (j > i + offset) causal = false;
-  }
-  for (let index = 0; index < mask.length; index++) {
-    const j = index % keys;
-    const p = (Math.floor(index / keys) % queries) + offset;
-    const b = Math.floor(index / (heads * queries * keys));
-    if (!mask[index] || isPadding[b * keys + j] || (causal && j > p)) continue;
-    nearestHidden = Math.min(nearestHidden, Math.abs(p - j));
-  }
-  return { causal, window: nearestHidden < Infinity ? farthest : 0, isPadding };
+  forEachPlace(shape, (index, b, j, p) => {
+    if (mask[index]) return;
+    isPadding[b * keys + j] = 0;
+    farthest = Math.max(farthest, Math.abs(p - j));
+    if (j > p) causal = false;
+  });
+  let hasWindow = false;
+  forEachPlace(shape, (index, b, j, p) => {
+    if (mask[index] && !isPadding[b * keys + j] && !(causal && j > p)) hasWindow = true;
+  });
+  return { causal, window: hasWindow ? farthest : 0, isPadding };
 }
 
 function setMask(draft, layer, wanted) {
-  const shape = draft.facts[layer.softmax.output].shape;
-  const [batch, heads, queries, keys] = shape;
+  const { shape } = draft.facts[layer.softmax.output];
+  const keys = shape.at(-1);
   const recorded = layer.mask && draft.tape.values[layer.mask.attributes.mask.value].data;
-  const none = { causal: false, window: 0, isPadding: new Uint8Array(batch * keys) };
+  const none = { causal: false, window: 0, isPadding: new Uint8Array(shape[0] * keys) };
   const { isPadding, ...rule } = recorded ? rulesOf(recorded, shape) : none;
   if (wanted.causal !== undefined) rule.causal = wanted.causal;
   if (wanted.window !== undefined) rule.window = wanted.window;
-  const mask = new Float64Array(batch * heads * queries * keys).map((_, index) => {
-    const j = index % keys;
-    const i = Math.floor(index / keys) % queries;
-    const b = Math.floor(index / (heads * queries * keys));
-    return isPadding[b * keys + j] || hides(i, j, keys - queries, rule) ? 1 : 0;
+  const mask = new Float64Array(sizeOf(shape));
+  forEachPlace(shape, (index, b, j, p) => {
+    if (isPadding[b * keys + j] || hides(j, p, rule)) mask[index] = 1;
   });
   if (!layer.mask && !mask.includes(1)) return;
   const value = draft.addConstant(shape, mask);
