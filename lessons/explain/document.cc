@@ -24,23 +24,23 @@ Json to_json(double number) {
   return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
 }
 
+struct JsonOfAttribute {
+  Json operator()(double number) const { return to_json(number); }
+  Json operator()(const Array&) const { return nullptr; }  // a value of the tape stands for it
+  template <class T>
+  Json operator()(const T& value) const {
+    return value;
+  }
+};
+
 Json attributes_of(const TapeOp& op) {
   Json all = Json::object();
   for (const auto& [name, attribute] : op.attributes) {
     if (const auto* id = std::get_if<ValueId>(&attribute)) {
       all[name] = {{"value", *id}};
-      continue;
+    } else {
+      all[name] = std::visit(JsonOfAttribute(), std::get<Attribute::Value>(attribute));
     }
-    std::visit(
-        [&all, &name](const auto& value) {
-          using Value = std::decay_t<decltype(value)>;
-          if constexpr (std::is_same_v<Value, double>) {
-            all[name] = to_json(value);
-          } else if constexpr (!std::is_same_v<Value, Array>) {
-            all[name] = value;
-          }
-        },
-        std::get<Attribute::Value>(attribute));
   }
   return all;
 }
