@@ -1,11 +1,11 @@
 // The address of a state: #layer=…&step=…&head=…&cell=dS.3.1&lang=zh.
 
-const plain = ["layer", "step", "lang", "theme", "zoom", "style", "break"];
+const plainNames = ["layer", "step", "lang", "theme", "zoom", "style", "break"];
 
 export function readAddress(hash) {
   const found = {};
   const given = new URLSearchParams(hash.replace(/^#/, ""));
-  for (const name of plain) if (given.has(name)) found[name] = given.get(name);
+  for (const name of plainNames) if (given.has(name)) found[name] = given.get(name);
   if (/^\d+$/.test(given.get("head") ?? "")) found.head = Number(given.get("head"));
   for (const name of ["cell", "exercise"]) {
     const cell = /^(.+)\.(\d+)\.(\d+)$/.exec(given.get(name) ?? "");
@@ -35,7 +35,7 @@ function readEdit(text) {
 
 export function writeAddress(state) {
   const parts = new URLSearchParams();
-  for (const name of plain) if (state[name]) parts.set(name, state[name]);
+  for (const name of plainNames) if (state[name]) parts.set(name, state[name]);
   parts.set("head", state.head);
   for (const name of ["cell", "exercise"]) {
     const cell = state[name];

@@ -24,9 +24,15 @@ export class Anatomy {
     return this.facts[value].shape;
   }
 
+  // The op that made a value, or would have made it without an edit.
+  op(value) {
+    const op = this.program.makers[value];
+    return op?.isEdit ? this.op(op.inputs[1]) : op;
+  }
+
   // The op that made a value, through copies in one piece: reshape, permute.
   maker(value) {
-    const op = this.program.makers[value];
+    const op = this.op(value);
     if (!op || op.inputs.length !== 1 || !opNamed(op.op).moves) return op ?? null;
     if (sizeOf(this.shape(op.inputs[0])) !== sizeOf(this.shape(value))) return op;
     return this.maker(op.inputs[0]);
@@ -53,6 +59,7 @@ export class Anatomy {
     const size = sizeOf(this.shape(value));
     const readers = this.program.readers[value].filter((op) => !op.backward);
     if (readers.length !== 1) return undefined;
+    if (readers[0].op === "add") return this.gradient(readers[0].output); // a sum passes it on
     const made = this.program.ops
       .filter((op) => op.backward_of === readers[0].id)
       .map((op) => op.output)
@@ -108,12 +115,12 @@ export class Anatomy {
   scoresBehind(scores) {
     let at = scores;
     let bias;
-    if (this.program.makers[at]?.op === "add") {
-      const [first, second] = this.program.makers[at].inputs;
-      const isBias = (value) => this.program.makers[value]?.op !== "scale";
+    if (this.op(at)?.op === "add") {
+      const [first, second] = this.op(at).inputs;
+      const isBias = (value) => this.op(value)?.op !== "scale";
       [at, bias] = isBias(first) ? [second, first] : [first, second];
     }
-    const op = this.program.makers[at];
+    const op = this.op(at);
     if (op?.op !== "scale") return { raw: at, scaled: at, positionBias: bias };
     return {
       raw: this.adopt(op.inputs[0]),

@@ -39,6 +39,7 @@ export class App {
     this.steps = new StepView(this);
     window.addEventListener("hashchange", () => this.open(readAddress(location.hash)));
     document.addEventListener("keydown", (event) => this.keyPressed(event));
+    window.addEventListener("beforeprint", () => this.panel.idle.finish());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.show());
   }
 

@@ -81,8 +81,8 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
     const isQuantity = part.what && part !== expression && !opened.has(part) && part.of;
     if (isQuantity) {
       const number = lesson.evaluate(part);
-      const text = mode === "names" ? part.what : shortNumber(number);
-      return [unfold(part, text, `${part.what} = ${fullNumber(number)}`)];
+      const text = mode === "names" ? say(`what_${part.what}`) : shortNumber(number);
+      return [unfold(part, text, `${say(`what_${part.what}`)} = ${fullNumber(number)}`)];
     }
     const write = writers[part.kind];
     if (write) return write(part);

@@ -8,6 +8,7 @@ import { Expression } from "./expression.js";
 import { feedsOf } from "./feeds.js";
 import { symbolText } from "./formulas.js";
 import { fullNumber, shortNumber } from "./numbers.js";
+import { IdleWork } from "./idle.js";
 import { pictureOf } from "./picture.js";
 import { reasonForZero } from "./reasons.js";
 import { say } from "./texts.js";
@@ -16,11 +17,11 @@ export class CellPanel {
   constructor(app) {
     this.app = app;
     this.root = element("div", { class: "cell-panel" });
-    this.spoken = element("p", { class: "unseen", "aria-live": "polite" });
+    this.idle = new IdleWork();
   }
 
   show() {
-    this.check?.stop();
+    this.idle.cancel();
     const { lesson } = this.app;
     const { cell } = lesson.state;
     const matrix = cell && lesson.matrix(cell.key);
@@ -38,7 +39,9 @@ export class CellPanel {
     }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
     this.check = matrix.isGradient && matrix.of !== undefined
-      ? new DifferenceCheck(this.app, matrix.of, index, matrix.number(row, column))
+      ? new DifferenceCheck(this.app, this.idle, {
+          value: matrix.of, index, derivative: matrix.number(row, column),
+        })
       : null;
     this.root.replaceChildren(
       ...[
@@ -47,6 +50,7 @@ export class CellPanel {
         reasonSection(lesson, matrix, row, column),
         pictureSection(this.app, matrix, row),
         this.check?.root,
+        matrix.part.isShare ? element("p", { class: "hint", text: say("one_of_paths") }) : null,
         feedsOf(this.app, fed),
         editorOf(this.app, matrix, row, column),
       ].filter(Boolean),
@@ -87,7 +91,11 @@ export class CellPanel {
     const computed = lesson.evaluate(expression);
     const shown = matrix.number(row, column);
     const agrees = isSame(computed, shown);
-    const digits = arithmeticText(expression, (value, index) => lesson.tape.number(value, index));
+    const code = element("code", { id: "cell-arithmetic" });
+    const numberAt = (value, index) => lesson.tape.number(value, index);
+    this.idle.add(() => {
+      code.textContent = arithmeticText(expression, numberAt);
+    });
     return section(
       "arithmetic",
       element("p", { class: "what-it-is", text: say(isCopy ? "copied_from" : "made_of") }),
@@ -102,8 +110,8 @@ export class CellPanel {
         "details",
         { class: "digits" },
         element("summary", { text: say("all_digits") }),
-        element("code", { id: "cell-arithmetic", text: digits }),
-        this.app.copyButton(() => digits),
+        code,
+        this.app.copyButton(() => code.textContent),
       ),
     );
   }

@@ -11,7 +11,7 @@ export function chapterList(app) {
     const own = steps.filter((step) => step.group === group);
     if (own.length === 0) return [];
     return [
-      element("h3", { text: say(group) }),
+      element("h2", { text: say(group) }),
       element("ol", {}, own.map((step) => item(app, step))),
     ];
   });

@@ -1,6 +1,7 @@
-// The engine has as constants what a formula decided from other numbers: where a relu is shut, which
-// element is the largest, which class is the target, and tokens in another shape. On the tape they
-// are made by ops, so that they follow when these numbers are edited.
+// The engine has as constants what a formula decided from other numbers: where a relu is shut,
+// which element is the largest, which class is the target, and tokens in another shape. On the tape
+// they are made by ops, so that they follow when these numbers are edited.
+import { sizeOf } from "./shapes.js";
 
 const numbersText = ({ numbers }) => JSON.stringify(numbers);
 
@@ -56,11 +57,23 @@ function reshapedOneHot({ inputs, backward_of: origin }, { ops }) {
 }
 
 // What comes back to a loss is a constant, and so is a copy of it in another shape.
-function reshapedGradient({ inputs: [copy] }, { ops, values }, forward) {
+function reshapedGradient({ inputs: [copy], backward_of: origin }, document, forward) {
+  const { values } = document;
   if (values[copy].dtype === "bool") return null;
-  const reader = ops.findIndex((op) => op.inputs.includes(forward.output));
-  const arriving = ops.findLast((op) => op.backward_of === reader);
-  return arriving ? { output: copy, op: "reshape", inputs: [arriving.output] } : null;
+  const arriving = arrivingGradient(document, forward.output);
+  if (arriving === undefined) return null;
+  if (sizeOf(values[arriving].shape) !== sizeOf(values[copy].shape)) return null;
+  return { output: copy, op: "reshape", inputs: [arriving], backward_of: origin };
+}
+
+// The gradient of a value, from the only op that reads it; where that passes it on as it is, from
+// the one after.
+function arrivingGradient(document, value) {
+  const { ops, values, forward_ops: forwardOps } = document;
+  const reader = ops.findIndex((op) => op.inputs.includes(value));
+  if (reader < 0 || reader >= forwardOps) return values[value].gradient;
+  const last = ops.findLast((op) => op.backward_of === reader);
+  return last ? last.output : arrivingGradient(document, ops[reader].output);
 }
 
 // Ops that make constants of the document: [{op, inputs, output, attributes, before}], before the

@@ -1,5 +1,4 @@
-// Matrices between two values of the tape, computed here: the exponentials of a softmax, and the
-// shares that the loss takes of the logits.
+// Matrices between two values of the tape, computed here: the exponentials of a softmax.
 import { Expression } from "./expression.js";
 
 // {data, expression(index)}: in the layout of the value that they come from; rows are its last axis.
@@ -45,25 +44,5 @@ const makers = {
       }
     }
     return { data: result, expression: (index) => exponential(value, data, columns, index) };
-  },
-
-  // p = E / row sum of E
-  shares(lesson, value) {
-    const { data, columns, rows } = rowsOf(lesson, value);
-    const { data: raised } = makers.exponentials(lesson, value);
-    const result = new Float64Array(data.length);
-    for (let row = 0; row < rows; row++) {
-      const part = raised.subarray(row * columns, (row + 1) * columns);
-      const sum = part.reduce((a, b) => a + b, 0);
-      for (let i = 0; i < columns; i++) result[row * columns + i] = part[i] / sum;
-    }
-    const expression = (index) => {
-      const first = Math.floor(index / columns) * columns;
-      const terms = Array.from({ length: columns }, (_, i) =>
-        exponential(value, data, columns, first + i),
-      );
-      return Expression.quotient(terms[index - first], Expression.sum(terms, "sum"));
-    };
-    return { data: result, expression };
   },
 };

@@ -1,15 +1,12 @@
 // The derivative beside what differences of the loss say, computed when there is time.
-import { finiteDifference, vCurve } from "./differences.js";
+import { finiteDifference, vCurvePoints } from "./differences.js";
 import { element, svgElement } from "./dom.js";
 import { fullNumber, shortNumber } from "./numbers.js";
 import { say } from "./texts.js";
 
-const whenIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 1));
-const never = globalThis.cancelIdleCallback ?? clearTimeout;
-
 export class DifferenceCheck {
-  constructor(app, value, index, derivative) {
-    Object.assign(this, { app, value, index, derivative });
+  constructor(app, idle, { value, index, derivative }) {
+    Object.assign(this, { app, idle, value, index, derivative });
     this.body = element("div", { class: "difference" }, element("p", { text: say("computing") }));
     this.root = element(
       "section",
@@ -17,11 +14,7 @@ export class DifferenceCheck {
       element("h3", { text: say("check") }),
       this.body,
     );
-    this.pending = whenIdle(() => this.compare());
-  }
-
-  stop() {
-    never(this.pending);
+    idle.add(() => this.compare());
   }
 
   get tape() {
@@ -29,6 +22,10 @@ export class DifferenceCheck {
   }
 
   compare() {
+    if (!Number.isFinite(this.tape.number(this.value, this.index))) {
+      this.body.replaceChildren(element("p", { text: say("cannot_move") }));
+      return;
+    }
     const found = finiteDifference(this.tape, this.value, this.index);
     const apart = Math.abs(found.value - this.derivative);
     const allowed = Math.max(3 * found.error, 1e-8 * Math.max(1, Math.abs(found.value)));
@@ -42,15 +39,24 @@ export class DifferenceCheck {
         `${say("differs_by", { by: shortNumber(apart) })} ${agrees ? "✓" : "✗"}`,
       ),
     );
-    this.pending = whenIdle(() => this.drawCurve());
+    this.idle.add(() => this.drawCurve());
   }
 
+  // One point at a time: each runs the model twice.
   drawCurve() {
-    const points = vCurve(this.tape, this.value, this.index);
-    this.body.append(
-      element("p", { class: "curve-title", text: say("v_curve") }),
-      curve(points),
-    );
+    const points = [];
+    const coming = vCurvePoints(this.tape, this.value, this.index);
+    const next = () => {
+      const { value, done } = coming.next();
+      if (done) {
+        const title = element("p", { class: "curve-title", text: say("v_curve") });
+        this.body.append(title, curve(points));
+      } else {
+        points.push(value);
+        this.idle.add(next);
+      }
+    };
+    next();
   }
 }
 

@@ -1,4 +1,5 @@
 // Derivatives of the loss by central differences, which know nothing of the backward pass.
+import { numberAfterChange } from "./tail.js";
 
 const roundingError = 2 ** -53;
 
@@ -8,15 +9,8 @@ export function lossAlong(tape, value, index) {
   const { program } = tape;
   const toLoss = program.ancestors(program.loss);
   const { ops } = program.dependents(value, (op) => !op.backward && toLoss.has(op));
-  const values = tape.values.slice();
-  const { shape, data } = tape.values[value];
-  return (x) => {
-    const moved = Float64Array.from(data);
-    moved[index] = x;
-    values[value] = { shape, data: moved };
-    for (const op of ops) values[op.output] = tape.computed(op, values);
-    return values[program.loss].data[0];
-  };
+  const result = program.loss;
+  return (number) => numberAfterChange(tape, ops, { value, index, number, result });
 }
 
 export function centralDifference(f, x, h) {
@@ -37,8 +31,8 @@ function extrapolated([wide, middle, narrow]) {
 const firstSteps = [2 ** -8, 2 ** -11, 2 ** -14, 2 ** -17];
 const goodEnough = 1e-9;
 
-// {value, error, step, evaluations}: the derivative, an estimate of its error, and the smallest step
-// that it is made of.
+// {value, error, step, evaluations}: the derivative, an estimate of its error, and the smallest
+// step that it is made of.
 export function finiteDifference(tape, value, index) {
   const f = lossAlong(tape, value, index);
   const x = tape.number(value, index);
@@ -58,14 +52,19 @@ export function finiteDifference(tape, value, index) {
 }
 
 // The error of central differences against the gradient on the tape, for steps 1e-1 … 1e-13: large
-// steps miss the bend of the function, small ones drown in rounding. [{h, value, error}]
-export function vCurve(tape, value, index) {
+// steps miss the bend of the function, small ones drown in rounding. Yields {h, value, error}, one
+// by one, for who wants to do something else in between.
+export function* vCurvePoints(tape, value, index) {
   const f = lossAlong(tape, value, index);
   const x = tape.number(value, index);
   const gradient = tape.gradient(value)?.data[index] ?? finiteDifference(tape, value, index).value;
-  return Array.from({ length: 13 }, (_, i) => {
-    const h = Number(`1e-${i + 1}`);
+  for (let digits = 1; digits <= 13; digits++) {
+    const h = Number(`1e-${digits}`);
     const difference = centralDifference(f, x, h);
-    return { h, value: difference, error: Math.abs(difference - gradient) };
-  });
+    yield { h, value: difference, error: Math.abs(difference - gradient) };
+  }
+}
+
+export function vCurve(tape, value, index) {
+  return [...vCurvePoints(tape, value, index)];
 }

@@ -114,23 +114,22 @@ export class Draft {
   // for the backward of that op; there is no gradient to what the cells would have been made of.
   overwrite(value, cells) {
     const op = this.program().makers[value];
-    const shape = this.facts[value].shape;
+    const marks = cells.map(([index]) => [index, 1]);
     if (!op) {
       this.setNumbers(value, withCells(this.numbersOf(value), cells));
-      return;
-    }
-    if (op.isEdit) {
+    } else if (op.isEdit) {
       const mask = op.attributes.mask.value;
       const [numbers] = op.inputs;
-      this.setNumbers(mask, withCells(this.numbersOf(mask), cells.map(([index]) => [index, 1])));
+      this.setNumbers(mask, withCells(this.numbersOf(mask), marks));
       this.setNumbers(numbers, withCells(this.numbersOf(numbers), cells));
-      return;
+    } else {
+      const { shape } = this.facts[value];
+      const none = new Float64Array(sizeOf(shape));
+      const mask = this.addConstant(shape, withCells(none, marks));
+      const numbers = this.addConstant(shape, withCells(none, cells));
+      if (!op.backward) this.stopGradient(value, mask);
+      this.holdCells(value, op, { mask, numbers });
     }
-    const none = new Float64Array(sizeOf(shape));
-    const mask = this.addConstant(shape, withCells(none, cells.map(([index]) => [index, 1])));
-    const numbers = this.addConstant(shape, withCells(none, cells));
-    if (!op.backward) this.stopGradient(value, mask);
-    this.holdCells(value, op, { mask, numbers });
   }
 
   numbersOf(value) {

@@ -46,8 +46,8 @@ export function explainedCell(tape, value, index, isNamed) {
   return top(Expression.cell(value, index));
 }
 
-// The cells of named values that read a cell: through elementwise ops, copies and one sum of products
-// on the way, as above. What leads to no named value is itself told.
+// The cells of named values that read a cell: through elementwise ops, copies and one sum of
+// products on the way, as above. What leads to no named value is itself told.
 export function readingCells(tape, value, index, isNamed) {
   const seen = new Set();
   const found = [];

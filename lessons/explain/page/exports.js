@@ -36,9 +36,9 @@ const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"
 
 export function csvOf(matrix) {
   const { rows, columns } = matrix.grid;
-  const heads = ["", ...indicesTo(columns).map((column) => matrix.columnLabel(column) || column)];
+  const heads = ["", ...indicesTo(columns).map((column) => matrix.columnName(column) || column)];
   const lines = indicesTo(rows).map((row) => [
-    matrix.rowLabel(row) || row,
+    matrix.rowName(row) || row,
     ...indicesTo(columns).map((column) => plainNumber(matrix.number(row, column))),
   ]);
   return [heads, ...lines].map((line) => line.map((x) => quoted(String(x))).join(",")).join("\n");

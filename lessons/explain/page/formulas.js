@@ -1,7 +1,7 @@
 // Formulas in MathML from one line of text: "dS = P ∘ (dP - rowsum(P ∘ dP))", "frac{Q K^T}{sqrt{d_k}}".
 import { mathElement } from "./dom.js";
 
-const tokenPattern = /\s*(frac|sqrt|[A-Za-zα-ωΑ-Ω∂]+|[0-9.]+|[{}_^]|[^\s])/gu;
+const tokenPattern = /\s*(frac|sqrt|[A-Za-zα-ω]+|[0-9.]+|[{}_^]|[^\s])/gu;
 
 function tokensOf(text) {
   return [...text.matchAll(tokenPattern)].map((match) => match[1]);
@@ -67,7 +67,7 @@ class FormulaReader {
       this.at++;
       return mathElement("msqrt", {}, this.sequence("}"));
     }
-    if (/^[A-Za-zα-ωΑ-Ω∂]/u.test(token)) return nameIn(token);
+    if (/^[A-Za-zα-ω]/u.test(token)) return nameIn(token);
     if (/^[0-9]/.test(token)) return mathElement("mn", { text: token });
     return mathElement("mo", { text: token === "-" ? "−" : token });
   }

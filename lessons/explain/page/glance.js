@@ -58,14 +58,13 @@ function tile(app, { path, weights, head }) {
     : tape.values[gradient].data.subarray(from, from + rows * columns);
   const facts = [`H ${shortNumber(meanEntropy(shares, rows, columns))}`];
   if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
-  const label = `${path}, ${say("head_of", { head, heads: anatomy.shape(weights)[1] })}, ${facts}`;
   return element(
     "a",
     {
       class: "tile",
       href: app.addressOf({ layer: path, head, step: "softmax", cell: null }),
-      "aria-label": label,
     },
+    element("span", { class: "unseen", text: path }),
     element("span", { class: "tile-name", text: `${say("head")} ${head}` }),
     element(
       "span",

@@ -32,7 +32,7 @@ export function header(app) {
 
 function lossText({ tape, engineTape }) {
   const [now, before] = [tape.loss(), engineTape.loss()];
-  if (now === before) return `${say("loss")} ${shortNumber(now)}`;
+  if (Object.is(now, before)) return `${say("loss")} ${shortNumber(now)}`;
   return say("loss_before", { now: shortNumber(now), before: shortNumber(before) });
 }
 

@@ -7,8 +7,11 @@ import { shortNumber } from "./numbers.js";
 import { marksOf, paintMarks } from "./heat_map_marks.js";
 
 const labelSize = 11;
-const numberWidth = 46;
+const narrowest = 28;
 const numberHeight = 14;
+const smallestFont = 9.5;
+const largestFont = 17;
+const widthOfDigit = 0.56; // of the height of letters
 
 export class HeatMap {
   // matrix: see matrices.js; chosen({row, column}), pointed({row, column} or null, event)
@@ -84,7 +87,8 @@ export class HeatMap {
     context.drawImage(this.pixels(), left, top, across, down);
     if (cellWidth > 14 && cellHeight > 10) this.paintGaps(context, across, down);
     this.paintLines(context);
-    if (cellWidth >= numberWidth && cellHeight >= numberHeight) this.paintNumbers(context);
+    const font = this.numberFont();
+    if (font) this.paintNumbers(context, font);
     this.paintNames(context);
   }
 
@@ -134,10 +138,25 @@ export class HeatMap {
     }
   }
 
-  paintNumbers(context) {
+  // The size in which every number fits into its cell, or null.
+  numberFont() {
+    const { matrix, cellWidth, cellHeight } = this;
+    if (cellWidth < narrowest || cellHeight < numberHeight) return null;
+    const { rows, columns } = matrix.grid;
+    let longest = 1;
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        longest = Math.max(longest, shortNumber(matrix.number(row, column)).length);
+      }
+    }
+    const fitting = (cellWidth - 3) / (longest * widthOfDigit);
+    const font = Math.min(largestFont, cellHeight * 0.5, fitting);
+    return fitting < smallestFont ? null : Math.max(smallestFont, font);
+  }
+
+  paintNumbers(context, font) {
     const { matrix, colours, cellWidth, cellHeight, left, top } = this;
     const { grid, data, size } = matrix;
-    const font = Math.min(16, Math.max(11, Math.min(cellHeight * 0.5, cellWidth / 4.6)));
     context.font = `${font}px ${colours.font}`;
     context.textAlign = "center";
     context.textBaseline = "middle";

@@ -84,12 +84,13 @@ function sumOf(data, from, count) {
   return sum;
 }
 
-// The largest of f(0 … count - 1); NaN stays.
+// The largest of f(0 … count - 1), or NaN.
 function worstOf(count, f) {
   let worst = 0;
   for (let i = 0; i < count; i++) {
     const x = f(i);
-    if (!(x <= worst)) worst = x;
+    if (Number.isNaN(x)) return x;
+    if (x > worst) worst = x;
   }
   return worst;
 }

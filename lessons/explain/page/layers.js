@@ -1,7 +1,6 @@
 // The attention layers of a tape, found by their ops: Attention(Q, K, V) = softmax(scale Q Kᵀ) V.
 
-const isWithin = (scope, prefix) =>
-  !prefix || scope === prefix || scope.startsWith(`${prefix}.`);
+const isWithin = (scope, prefix) => !prefix || scope === prefix || scope.startsWith(`${prefix}.`);
 
 const isAttention = (scope) => /(^|\.)(cross_)?attention$/.test(scope ?? "");
 
@@ -22,7 +21,8 @@ function stepsBefore(program, softmax) {
   }
 }
 
-// [{scope, isSelf, inEncoder, softmax, mask, bias, scale, product: ops or undefined, scores: a value}]
+// [{scope, isSelf, inEncoder, softmax, mask, bias, scale, product: ops or undefined, scores: a
+// value}]
 export function attentionLayers(program, prefix = "") {
   const softmaxes = program.order
     .map((id) => program.ops[id])
@@ -53,11 +53,13 @@ export function residualAdditions(program, prefix = "") {
     .filter(({ scope }) => isWithin(scope, prefix));
 }
 
-// The gradient of a value; where nobody named the value, what the backward of its only reader gives.
+// The gradient of a value; where nobody named the value, what the backward of its only reader
+// gives.
 export function gradientOfValue(program, value) {
   const known = program.facts[value].gradient;
   if (known !== undefined && known !== null) return known;
-  const [reader] = program.readers[value].filter((op) => !op.backward);
+  const reader = program.readers[value].find((op) => !op.backward);
+  if (!reader) return null;
   const shape = String(program.facts[value].shape);
   const results = backwardOf(program, reader)
     .map(({ output }) => output)

@@ -66,12 +66,21 @@ class Matrix {
     return this.longestName * widthOfLetter > Math.max(cellWidth, 14) + 4;
   }
 
-  rowLabel(row) {
+  rowName(row) {
     return this.part.rowNames?.[row] ?? "";
   }
 
-  columnLabel(column) {
+  columnName(column) {
     return this.part.columnNames?.[column] ?? "";
+  }
+
+  // As they stand beside the cells.
+  rowLabel(row) {
+    return shortened(this.rowName(row));
+  }
+
+  columnLabel(column) {
+    return shortened(this.columnName(column));
   }
 
   index(row, column) {
@@ -98,7 +107,7 @@ class Matrix {
   }
 
   place(row, column) {
-    return [this.rowLabel(row), this.columnLabel(column)].filter(Boolean).join(" → ");
+    return [this.rowName(row), this.columnName(column)].filter(Boolean).join(" → ");
   }
 
   describe(row, column) {
@@ -111,10 +120,18 @@ class Matrix {
 
 // What stands for a matrix in addresses: letters, digits and ∘ only.
 export function keyOf(symbol) {
-  return symbol.replace(/[{}]/g, "").replace("^T", "t");
+  return symbol.replace(/[{}]/g, "").replace("^T", "t").replace("-", "−");
 }
 
 // In letters: those of Chinese are wider.
 const widthOfName = (name) =>
   [...name].reduce((sum, letter) => sum + (letter >= "⺀" ? 1.8 : 1), 0);
-const longestOf = (names) => names.reduce((size, name) => Math.max(size, widthOfName(name)), 0);
+const longestOf = (names) =>
+  names.reduce((size, name) => Math.max(size, widthOfName(shortened(name))), 0);
+
+const mostLetters = 9;
+
+function shortened(name) {
+  const letters = [...name];
+  return letters.length > mostLetters ? `${letters.slice(0, mostLetters - 1).join("")}…` : name;
+}

@@ -140,12 +140,17 @@ export function signatureOf(right, wrong) {
   return values.map((value) => ({
     value,
     name: right.name(value),
-    ...comparedGradients(right.gradient(value).data, wrong.gradient(value).data, roundingShare * largest),
+    ...comparedGradients(
+      right.gradient(value).data,
+      wrong.gradient(value).data,
+      roundingShare * largest,
+    ),
   }));
 }
 
 const rightWithin = 1e-9;
-const roundingShare = 1e-12; // what rounding leaves of a gradient that is 0, like that of a key's bias
+// What rounding leaves of a gradient that is 0, like that of the bias of keys.
+const roundingShare = 1e-12;
 
 const largestNumber = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 

@@ -4,14 +4,17 @@ import { Expression } from "./expression.js";
 import { functionsOfOne } from "./functions.js";
 
 // An op is {run, cell, readers} and says how it reads:
-//   run({inputs, attributes, shape}) -> Float64Array        inputs and shape: {shape, data} and […]
-//   cell(node, index) -> Expression                         node: {inputs, attributes, shape, output}
-//   readers(node, input, index) -> indices of the output    that read this element of that input
+//   run({inputs, attributes, shape}) -> Float64Array   inputs and shape: {shape, data} and […]
+//   cell(node, index) -> Expression                    node: {inputs, attributes, shape, output}
+//   readers(node, input, index) -> indices             of the output, where it reads that element
 //   opens: a formula goes on through it to what made its cells; moves: its cells are copies;
 //   adds, multiplies: its cells are sums, sums of products
+//   byRows: a row of the output is made of that row of the inputs, or of those in `rowInputs` and
+//   all of the others
 function elementwise(run, formula) {
   return {
     opens: true,
+    byRows: true,
     run,
     cell(node, index) {
       const cells = node.inputs.map((input) => Expression.cell(input.value, index));
@@ -80,6 +83,7 @@ function geluFormula(x, { tanh }) {
 // kept ? x / (1 - p) : 0
 const droppedOut = {
   opens: true,
+  byRows: true,
   run: ({ inputs: [{ data: x }], attributes: { mask, p } }) =>
     x.map((number, i) => (mask.data[i] ? number / (1 - p) : 0)),
   cell({ inputs: [x], attributes: { mask, p } }, index) {
@@ -92,6 +96,7 @@ const droppedOut = {
 // mask ? value : x
 const maskedFill = {
   opens: true,
+  byRows: true,
   moves: true,
   run({ inputs: [{ data: x }], attributes: { mask, value } }) {
     const y = new Float64Array(x);
@@ -108,6 +113,7 @@ const maskedFill = {
 // mask ? a : b
 const chosen = {
   opens: true,
+  byRows: true,
   moves: true,
   run: ({ inputs: [{ data: a }, { data: b }], attributes: { mask } }) =>
     a.map((number, i) => (mask.data[i] ? number : b[i])),
@@ -149,7 +155,10 @@ export const elementwiseOps = {
     (a, b) => Expression.maximum([a, b]),
   ),
   pow: power,
-  neg: unary((x) => -x, (x) => Expression.negated(x)),
+  neg: unary(
+    (x) => -x,
+    (x) => Expression.negated(x),
+  ),
   scale: unary(
     (x, { factor }) => factor * x,
     (x, { factor }) => Expression.product([Expression.number(factor), x]),

@@ -68,7 +68,10 @@ const unmoved = {
 
 function permutedSources({ inputs: [x], attributes: { axes }, shape }) {
   const strides = stridesOf(x.shape);
-  return stridedIndices(shape, axes.map((axis) => strides[axis]));
+  return stridedIndices(
+    shape,
+    axes.map((axis) => strides[axis]),
+  );
 }
 
 function slicedSources({ inputs: [x], attributes: { axis, start }, shape }) {

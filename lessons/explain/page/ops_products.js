@@ -118,6 +118,8 @@ const rangeOf = (length, f) => Array.from({ length }, (_, i) => f(i));
 
 // y = x Wᵀ + b          x: [..., K], W: [N, K], b: [N], y: [..., N]
 const linearLayer = {
+  byRows: true,
+  rowInputs: [0],
   multiplies: true,
   run({ inputs: [x, weight, bias] }) {
     const [n, k] = weight.shape;
@@ -209,4 +211,8 @@ const depthwiseConvolution = {
   },
 };
 
-export const productOps = { matmul: matrixProduct, linear: linearLayer, depthwise_convolution: depthwiseConvolution };
+export const productOps = {
+  matmul: matrixProduct,
+  linear: linearLayer,
+  depthwise_convolution: depthwiseConvolution,
+};

@@ -55,6 +55,7 @@ function readersAmongSeen({ inputs: [x] }, input, index) {
 }
 
 const softmaxOp = {
+  byRows: true,
   run({ inputs: [x] }) {
     const y = new Float64Array(x.data.length);
     forEachRow(x, (start, width) => {
@@ -106,6 +107,8 @@ function normRow(x, start, width, { epsilon, centered }) {
 
 function normOp({ centered }) {
   return {
+    byRows: true,
+    rowInputs: [0],
     run({ inputs: [x, weight, bias], attributes: { epsilon } }) {
       const y = new Float64Array(x.data.length);
       forEachRow(x, (start, width) => {

@@ -163,4 +163,9 @@ const lstmOp = scanOp({
   },
 });
 
-export const sequenceOps = { rotary: rotaryOp(1), rotary_backward: rotaryOp(-1), rnn: rnnOp, lstm: lstmOp };
+export const sequenceOps = {
+  rotary: rotaryOp(1),
+  rotary_backward: rotaryOp(-1),
+  rnn: rnnOp,
+  lstm: lstmOp,
+};

@@ -10,9 +10,9 @@ import {
 import { sizeOf } from "./shapes.js";
 
 // settings: {causal: true | false, window: how far the keys that are seen may be away, 0: any,
-// scale: true (1 / sqrt(D)) | false | a factor, bias: true | false, residual: true | false}; what is
-// not said stays as it was recorded. `prefix`: a layer, or a block, that alone is changed. As in the
-// engine, attention to a source has neither order nor window, and an encoder no order; unless
+// scale: true (1 / sqrt(D)) | false | a factor, bias: true | false, residual: true | false}; what
+// is not said stays as it was recorded. `prefix`: a layer, or a block, that alone is changed. As in
+// the engine, attention to a source has neither order nor window, and an encoder no order; unless
 // `prefix` is such a layer.
 export function applySettings(tape, settings, prefix = "") {
   const draft = new Draft(tape);

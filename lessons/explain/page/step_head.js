@@ -1,9 +1,10 @@
 // Above the matrices: the name of the step, layer and head, what it is and why, and a question.
 import { neighbours } from "./chapters.js";
-import { element } from "./dom.js";
+import { element, saveText } from "./dom.js";
 import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger.js";
 import { mistakeNote } from "./mistake_note.js";
+import { numpyScript } from "./numpy_script.js";
 import { say, stepText } from "./texts.js";
 
 export function stepHead(app) {
@@ -18,6 +19,7 @@ export function stepHead(app) {
       layerSelect(app),
       step.group === "attention" ? headTabs(app) : null,
       step.layout ? zoomButton(app) : null,
+      step.layout ? numpyButton(app) : null,
       stepButtons(app),
     ),
     element(
@@ -72,14 +74,26 @@ function zoomButton(app) {
   });
 }
 
+function numpyButton(app) {
+  const { lesson } = app;
+  return element("button", {
+    type: "button",
+    class: "numpy",
+    text: "NumPy",
+    title: say("numpy_script"),
+    on: { click: () => saveText(`${lesson.step.id}.py`, numpyScript(lesson), "text/x-python") },
+  });
+}
+
 function stepButtons(app) {
   const { back, next } = neighbours(app.lesson);
   const button = (step, key, sign) =>
     element("button", {
       type: "button",
       disabled: !step,
+      "aria-label": say(key),
       title: step ? stepText(step).name : null,
-      text: key === "back" ? `${sign} ${say(key)}` : `${say(key)} ${sign}`,
+      text: sign,
       on: { click: () => app.go({ step: step.id, cell: null }) },
     });
   return element(

@@ -9,6 +9,8 @@ import { isWrongGradient } from "./mistake_note.js";
 import { shortNumber } from "./numbers.js";
 import { say } from "./texts.js";
 
+const leastWidth = 112; // for the ends of a scale
+
 export class StepView {
   constructor(app) {
     this.app = app;
@@ -143,6 +145,8 @@ export class StepView {
       figure.style.gridColumn = isProduct ? (isLeft ? 1 : 2) : "";
       figure.style.gridRow = isProduct ? (isLower ? figures.length - 1 : i) : "";
       maps[i]?.fit(cells[i]);
+      const { width } = maps[i] ?? {};
+      figure.style.maxWidth = isProduct && width ? `${Math.max(width + 8, leastWidth)}px` : "";
       if (!maps[i]) figure.style.minHeight = `${cells[i].cellHeight}px`;
     });
   }

@@ -84,7 +84,7 @@ function normStep(facts) {
 
 function residualStep({ anatomy, layer, queries }) {
   if (layer.mixed === undefined || layer.input === undefined) return null;
-  if (anatomy.program.makers[layer.mixed]?.op !== "add") return null;
+  if (anatomy.op(layer.mixed)?.op !== "add") return null;
   return {
     id: "residual",
     group: "after",
@@ -137,14 +137,14 @@ function feedForwardSteps(facts) {
     forward: `G = ${activation.op}(U)`,
     backward: [`dU = dG ∘ ${activation.op}'(U)`],
   };
-  const isAdd = blockOutput !== undefined && anatomy.program.makers[blockOutput]?.op === "add";
+  const isAdd = blockOutput !== undefined && anatomy.op(blockOutput)?.op === "add";
   const residual = isAdd && {
     id: "second_residual",
     group: "after",
     layout: {
       kind: "stack",
       parts: [
-        sequencePart("R", anatomy.program.makers[blockOutput].inputs[0], queries),
+        sequencePart("R", anatomy.op(blockOutput).inputs[0], queries),
         sequencePart("F", feedForward, queries, "f"),
         sequencePart("X_{out}", blockOutput, queries),
       ],
@@ -217,21 +217,32 @@ function lossStep(facts) {
     ...sequencePart("logits", logits, rowNames, "p"), columnNames: document.vocabulary,
   };
   const losses = anatomy.adopt(op.output);
+  const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
+  const [shares, wanted, apart] = ["softmax", "one_hot", "sub"].map(made);
+  const inner = (symbol, { output }, hue = "signed") => ({
+    ...part, symbol, hue, value: anatomy.adopt(output), noGradient: true,
+  });
+  const within =
+    shares && wanted && apart
+      ? [
+          { ...inner("p", shares, "share"), gradientPart: inner("p-y", apart) },
+          inner("y", wanted, "share"),
+        ]
+      : [];
   return {
     id: "loss",
     group: "after",
-    targets: op.attributes.targets.value,
     layout: {
       kind: "stack",
       parts: [
         part,
-        { ...part, symbol: "p", hue: "share", derived: "shares", noGradient: true },
+        ...within,
         { symbol: "ℓ_t", value: losses, look: "column", family: "p", rowNames },
         { symbol: "ℓ", value: loss, look: "rows", family: "p" },
       ],
     },
     forward: "p = softmax(logits), ℓ = frac{1}{N} Σ -log p_{target}",
-    backward: ["dlogits = frac{1}{N} (p - onehot)"],
+    backward: ["dlogits = frac{1}{N} (p - y)"],
     invariants: ["rows_of_logits"],
   };
 }

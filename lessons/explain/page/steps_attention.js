@@ -1,5 +1,7 @@
 // The steps inside one attention layer: which matrices stand where, and their formulas.
 
+import { shareOfPath } from "./steps_ledger.js";
+
 // A part is a matrix of a step: {symbol, value, look, family, hue, rowNames, columnNames, cut, band}.
 export function attentionSteps({ anatomy, layer, queries, keys }) {
   const [, heads] = anatomy.shape(layer.weights);
@@ -63,12 +65,15 @@ function projectionSteps({ anatomy, layer, queries, keys }) {
     }];
     const weight = { symbol: `W_${letter}`, value: linear.weight, look: "weight", cut, family: "w" };
     const hasBias = bias.length > 0;
+    const left = { symbol: source, value: linear.x, look: "rows", family: "x", rowNames: names };
+    const share = shareOfPath(anatomy, layer, id, { symbol: source, x: linear.x, rowNames: names });
+    const back = share?.symbol ?? `d${source}`;
     const step = {
       id,
       group: "attention",
       layout: {
         kind: "product",
-        left: { symbol: source, value: linear.x, look: "rows", family: "x", rowNames: names },
+        left: share ? { ...left, gradientPart: share } : left,
         top: [weight, ...bias],
         result: before,
       },
@@ -76,7 +81,7 @@ function projectionSteps({ anatomy, layer, queries, keys }) {
       backward: [
         `dW_${letter} = ${source}^T d${before.symbol}`,
         ...(hasBias ? [`db_${letter} = colsum(d${before.symbol})`] : []),
-        `d${source} ← d${before.symbol} W_${letter}^T`,
+        `${back} = d${before.symbol} W_${letter}^T`,
       ],
       invariants: letter === "k" ? ["key_bias"] : undefined,
     };
@@ -164,7 +169,7 @@ function scaleSteps(facts) {
 }
 
 function unbroadcast(anatomy, value) {
-  const op = anatomy.program.makers[value];
+  const op = anatomy.op(value);
   return op?.op === "broadcast_to" ? op.inputs[0] : value;
 }
 

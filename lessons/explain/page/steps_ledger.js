@@ -38,8 +38,27 @@ function ledgerOfX({ anatomy, layer, queries }) {
   };
 }
 
+// What comes back to x by "query", "key" or "value", where x is also used elsewhere.
+export function shareOfPath(anatomy, layer, use, { symbol, x, rowNames }) {
+  const gradient = anatomy.gradient(x);
+  if (gradient === undefined) return undefined;
+  const shares = anatomy.addends(gradient);
+  const value = shares.find((share) => pathOf(anatomy, share, layer).use === use);
+  if (shares.length < 2 || value === undefined) return undefined;
+  return sharePart(symbol, letters[use], value, rowNames, "x", anatomy);
+}
+
+// dX_q of X and q; dX_{enc,k} of X_{enc} and k.
+function shareSymbol(symbol, path) {
+  const below = /^(.*)_\{(.*)\}$/.exec(symbol);
+  return below ? `d${below[1]}_{${below[2]},${path}}` : `d${symbol}_{${path}}`;
+}
+
 function sharePart(symbol, path, value, rowNames, family, anatomy) {
-  return { ...sequencePart(`d${symbol}_${path}`, anatomy.adopt(value), rowNames, family) };
+  return {
+    ...sequencePart(shareSymbol(symbol, path), anatomy.adopt(value), rowNames, family),
+    isShare: true,
+  };
 }
 
 // "query", "key" or "value" of this layer.

@@ -84,7 +84,8 @@ export class Tape {
     const draft = new Draft(this);
     for (const value of new Set(edits.map((edit) => edit.value))) {
       const own = edits.filter((edit) => edit.value === value);
-      draft.overwrite(value, own.map(({ index, number }) => [index, number]));
+      const cells = own.map(({ index, number }) => [index, number]);
+      draft.overwrite(value, cells);
     }
     return draft.done();
   }
@@ -139,7 +140,7 @@ export class Tape {
   // Against the numbers of the engine, where the document has them: the largest difference, in
   // units of the largest number of its tensor, or of 1.
   difference() {
-    let worst = { difference: 0, value: null, index: null, compared: 0 };
+    let worst = { difference: 0, value: null, index: null };
     let compared = 0;
     this.document.values.forEach(({ kind, numbers }, value) => {
       if (kind !== "computed" || !numbers) return;

@@ -123,7 +123,7 @@ export const stepTexts = {
     answer: ["dS is exactly 0 there: P is 0, and dS = P ∘ (…).", "dS 恰好为 0：因为 P = 0，而 dS = P ∘ (…)。"],
   },
   softmax: {
-    name: ["Softmax in three steps", "Softmax 三步"],
+    name: ["Softmax", "Softmax 三步"],
     what: ["Subtract each row's largest, take exponentials, divide by their sum.",
       "每行减去最大值，取指数，再除以总和。"],
     why: ["Scores become shares of 1: more for one is less for the others.",
@@ -242,10 +242,10 @@ export const stepTexts = {
     name: ["Loss", "损失"],
     what: ["Minus the log of the share that the right token got, averaged.",
       "正确词元所得概率的负对数，取平均。"],
-    why: ["Here the way back begins: dlogits = (p − onehot) / N.",
-      "反向从这里开始：dlogits = (p − onehot) / N。"],
+    why: ["Here the way back begins: dlogits = (p − y) / N, y being 1 at the target.",
+      "反向从这里开始：dlogits = (p − y) / N，y 在目标处为 1。"],
     question: ["Why do the rows of dlogits sum to 0?", "为什么 dlogits 的每一行之和是 0？"],
-    answer: ["p sums to 1, and so does onehot.", "p 的和是 1，onehot 的和也是 1。"],
+    answer: ["p sums to 1, and so does y.", "p 的和是 1，y 的和也是 1。"],
   },
   graph: {
     name: ["The graph", "计算图"],

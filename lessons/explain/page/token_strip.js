@@ -25,7 +25,9 @@ export function tokenStrip(app) {
 export function indexOfTokens({ anatomy, layer }) {
   const embedded = anatomy.at(`${layer.stack}embedded`);
   const op = embedded === undefined ? null : anatomy.maker(embedded);
-  return op?.op === "embedding" ? op.attributes.index.value : undefined;
+  if (op?.op !== "embedding") return undefined;
+  const index = op.attributes.index.value;
+  return anatomy.program.makers[index]?.inputs[0] ?? index;
 }
 
 function tokenButton(app, order, at, text) {

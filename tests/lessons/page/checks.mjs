@@ -1,5 +1,5 @@
 // What must hold of every document. Each check throws where it does not.
-import { finiteDifference } from "../../../lessons/explain/page/differences.js";
+import { finiteDifference, lossAlong } from "../../../lessons/explain/page/differences.js";
 import { Expression } from "../../../lessons/explain/page/expression.js";
 import { elementsOf } from "./small_document.mjs";
 
@@ -30,7 +30,8 @@ export function formulasGiveTheNumbers(tape, most) {
     for (const index of someOf(shape, most)) {
       const formula = tape.expression(value, index);
       const number = Expression.evaluate(formula, (id, at) => tape.number(id, at));
-      const isSame = Object.is(number, data[index]) || Math.abs(number - data[index]) <= 1e-12 * unit;
+      const isSame =
+        Object.is(number, data[index]) || Math.abs(number - data[index]) <= 1e-12 * unit;
       require(isSame || number === data[index], () => `${tape.name(value)}[${index}]: ${number}`);
     }
   });
@@ -48,8 +49,7 @@ export function usesMatchFormulas(tape, most) {
           .uses(cell.value, cell.index)
           .some((use) => use.value === value && use.index === index);
         require(isThere, () =>
-          `${tape.name(cell.value)}[${cell.index}] does not feed ${tape.name(value)}[${index}]`,
-        );
+          `${tape.name(cell.value)}[${cell.index}] does not feed ${tape.name(value)}[${index}]`);
       }
     }
   });
@@ -66,8 +66,22 @@ export function gradientsEqualDifferences(tape, most) {
       const analytic = gradient.data[index];
       const allowed = 1e-10 + 1e-6 * Math.abs(analytic) + 3 * numeric.error;
       require(Math.abs(numeric.value - analytic) <= allowed, () =>
-        `d ${tape.name(value)}[${index}] is ${analytic}, and by differences ${numeric.value}`,
-      );
+        `d ${tape.name(value)}[${index}] is ${analytic}, and by differences ${numeric.value}`);
+    }
+  });
+}
+
+// The loss after a change of one number, from the rows that change, is that of an edited tape.
+export function tailEqualsReplay(tape, most) {
+  tape.facts.forEach(({ shape, kind, paths }, value) => {
+    if (tape.program.makers[value]?.backward || (kind === "computed" && !paths)) return;
+    for (const index of someOf(shape, most)) {
+      const number = tape.number(value, index) + 0.125;
+      if (!Number.isFinite(number) || kind === "constant") continue;
+      const replayed = tape.edited([{ value, index, number }]).loss();
+      const loss = lossAlong(tape, value, index)(number);
+      require(Math.abs(loss - replayed) <= 1e-13 * Math.max(1, Math.abs(replayed)), () =>
+        `${tape.name(value)}[${index}]: the loss is ${loss}, and by replay ${replayed}`);
     }
   });
 }

@@ -18,7 +18,10 @@ function node(op, inputs, shape, attributes = {}) {
 }
 
 const someMask = tensor([2, 3], [0, 1, 0, 0, 0, 1]);
-const hidden = { shape: [2, 3], data: Float64Array.of(0.3, -Infinity, 1.2, ...Array(3).fill(-Infinity)) };
+const hidden = {
+  shape: [2, 3],
+  data: Float64Array.of(0.3, -Infinity, 1.2, ...Array(3).fill(-Infinity)),
+};
 const index = tensor([4], [2, 0, 2, 1]);
 const alongAxis = tensor([2, 2, 2], [0, 2, 2, 1, 1, 0, 1, 2]);
 const pair = (op) => node(op, [wave([2, 3]), wave([2, 3], 1)], [2, 3]);
@@ -79,12 +82,9 @@ export const opExamples = [
   matmul(2, 1, true, false),
   node("linear", [wave([2, 2, 3]), wave([4, 3], 1), wave([4], 2)], [2, 2, 4]),
   node("linear", [wave([3]), wave([4, 3], 1)], [4]),
-  node(
-    "depthwise_convolution",
-    [wave([2, 4, 2]), wave([2, 1, 3], 1), wave([2], 2)],
-    [2, 4, 2],
-    { before: 1 },
-  ),
+  node("depthwise_convolution", [wave([2, 4, 2]), wave([2, 1, 3], 1), wave([2], 2)], [2, 4, 2], {
+    before: 1,
+  }),
   single("softmax"),
   single("softmax", {}, hidden),
   single("log_softmax"),

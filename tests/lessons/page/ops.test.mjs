@@ -4,7 +4,8 @@ import { Expression } from "../../../lessons/explain/page/expression.js";
 import { opNamed, opNames } from "../../../lessons/explain/page/ops.js";
 import { opExamples, transposedPairs, wave } from "./examples.mjs";
 
-const isNear = (a, b) => a === b || Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
+const isNear = (a, b) =>
+  a === b || Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
 
 function formulasGiveTheNumbers(node) {
   const op = opNamed(node.op);
@@ -32,13 +33,20 @@ function readersAreThoseThatChange(node) {
       after.forEach((y, at) => {
         if (Object.is(y, before[at])) return;
         const through = ["rnn", "lstm"].includes(node.op); // states change states after them
-        assert.ok(readers.has(at) || through, `${node.op}: input ${position}[${index}] feeds ${at}`);
+        assert.ok(
+          readers.has(at) || through,
+          `${node.op}: input ${position}[${index}] feeds ${at}`,
+        );
       });
       if (!Number.isFinite(x)) return;
       const changes = ["relu", "maximum", "max", "cross_entropy", "rnn", "lstm"];
       if (changes.includes(node.op)) return;
       for (const at of readers) {
-        assert.notEqual(after[at], before[at], `${node.op}: ${at} reads input ${position}[${index}]`);
+        assert.notEqual(
+          after[at],
+          before[at],
+          `${node.op}: ${at} reads input ${position}[${index}]`,
+        );
       }
     });
   });
@@ -53,7 +61,10 @@ for (const node of opExamples) {
 test("every op has an example", () => {
   const chosen = ["is_not_positive", "class_of_target", "index_of_max"]; // constants in the engine
   const tried = new Set(opExamples.map(({ op }) => op));
-  assert.deepEqual(opNames().filter((name) => !tried.has(name) && !chosen.includes(name)), []);
+  assert.deepEqual(
+    opNames().filter((name) => !tried.has(name) && !chosen.includes(name)),
+    [],
+  );
 });
 
 const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);

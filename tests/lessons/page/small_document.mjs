@@ -26,7 +26,10 @@ class Recorder {
 
 export function smallDocument({ scale = true, masked = true } = {}) {
   const r = new Recorder();
-  const [rows, square] = [[1, 3, 2], [1, 3, 3]];
+  const [rows, square] = [
+    [1, 3, 2],
+    [1, 3, 3],
+  ];
   const named = (...names) => ({ paths: names.map((name) => `${scope}.${name}`) });
   const x = r.leaf("parameter", "x", rows);
   const weights = ["query", "key", "value"].map((name) =>
@@ -34,7 +37,9 @@ export function smallDocument({ scale = true, masked = true } = {}) {
   );
   const g = r.leaf("constant", "g", rows);
   const hidden = r.leaf("mask", "mask", square, [0, 1, 1, 0, 0, 1, 0, 0, 0]);
-  const [q, k, v] = weights.map((weight, i) => r.op("linear", [x, weight], rows, {}, named("qkv"[i])));
+  const [q, k, v] = weights.map((weight, i) =>
+    r.op("linear", [x, weight], rows, {}, named("qkv"[i])),
+  );
   const scaleAt = 4;
   const names = masked ? named("scores") : named("scores", "masked_scores");
   let scores = r.op("matmul", [q, k], square, { transpose_b: true }, scale ? {} : names);
@@ -51,7 +56,8 @@ export function smallDocument({ scale = true, masked = true } = {}) {
   const loss = r.op("sum_to", [product], [], {}, { paths: ["loss"], where: "" });
   const forwardOps = r.ops.length;
 
-  const back = (name, inputs, shape, attributes, of) => r.op(name, inputs, shape, attributes, { of });
+  const back = (name, inputs, shape, attributes, of) =>
+    r.op(name, inputs, shape, attributes, { of });
   const dp = back("matmul", [g, v], square, { transpose_b: true }, softmaxAt + 1);
   const dv = back("matmul", [p, g], rows, { transpose_a: true }, softmaxAt + 1);
   const weighted = back("mul", [p, dp], square, {}, softmaxAt);
@@ -75,7 +81,15 @@ export function smallDocument({ scale = true, masked = true } = {}) {
   });
   const twoParts = back("add", [parts[0], parts[1]], rows, {}, undefined);
   const dx = back("add", [twoParts, parts[2]], rows, {}, undefined);
-  const gradients = [[x, dx], [q, dq], [k, dk], [v, dv], [p, dp], [seen, dmasked], [scores, dscores]];
+  const gradients = [
+    [x, dx],
+    [q, dq],
+    [k, dk],
+    [v, dv],
+    [p, dp],
+    [seen, dmasked],
+    [scores, dscores],
+  ];
   for (const [value, gradient] of [...gradients, [output, g]]) r.values[value].gradient = gradient;
   return {
     format: "qkv lesson",
