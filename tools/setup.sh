@@ -12,6 +12,9 @@ packages=(
   libgtest-dev libgmock-dev
 )
 
+# A browser, and what drives it: the tests of the lesson page. Without them those are skipped.
+browser_packages=(chromium-headless-shell chromium-driver python3-selenium fonts-noto-cjk)
+
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 cores=$(nproc 2>/dev/null || echo 2)
 
@@ -34,6 +37,19 @@ ensure_packages() {
   fi
   mkdir -p "$root/build"
   printf '%s\n' "$*" >>"$stamp"
+}
+
+# ensure_browser: installs what the tests of the lesson page need, and goes on without where it cannot be had; a
+# day later it is tried again.
+ensure_browser() {
+  local failed="$root/build/.browser-failed"
+  [[ -n $(find "$failed" -mtime -1 2>/dev/null) ]] && return
+  if (ensure_packages "${browser_packages[@]}"); then
+    rm -f "$failed"
+    return
+  fi
+  touch "$failed"
+  say "going on without a browser: the tests of the lesson page will be skipped"
 }
 
 missing_packages() {

@@ -1,0 +1,83 @@
+"""One Chromium for all tests of a process, without a window. It logs what pages ask for and complain about."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from report import Skipped
+
+_driver = None
+
+# Debian's chromium-headless-shell is a script around the first: who ends the script does not end the browser.
+BROWSERS = ("/usr/lib/chromium/chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+
+def _start():
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    binary = os.environ.get("QKV_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    driver = shutil.which("chromedriver")
+    if not binary or not driver:
+        raise Skipped("there is no Chromium with its driver (Debian: chromium-headless-shell chromium-driver)")
+    options = Options()
+    options.binary_location = binary
+    for argument in ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,900"):
+        options.add_argument(argument)
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")  # Chromium refuses its own for root
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    started = webdriver.Chrome(service=Service(driver), options=options)
+    started.set_script_timeout(300)
+    return started
+
+
+def driver():
+    global _driver
+    if _driver is None:
+        _driver = _start()
+    return _driver
+
+
+def close() -> None:
+    if _driver is not None:
+        _driver.quit()
+
+
+def open_page(path, address: str = "") -> None:
+    """Anew, and at once as it is: without waiting for more than the page itself."""
+    driver().get("about:blank")
+    driver().get(Path(path).absolute().as_uri() + address)
+
+
+def script(source: str, *arguments):
+    return driver().execute_script(source, *arguments)
+
+
+def command(name: str, **parameters):
+    """Of the DevTools protocol."""
+    return driver().execute_cdp_cmd(name, parameters)
+
+
+def resize(width: int, height: int = 900) -> None:
+    command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+
+def prefer(**features: str) -> None:
+    """prefer(color_scheme="dark", reduced_motion="reduce"); nothing: as before."""
+    named = [{"name": f"prefers-{name.replace('_', '-')}", "value": value} for name, value in features.items()]
+    command("Emulation.setEmulatedMedia", media="", features=named)
+
+
+def console() -> list:
+    """What was said on the console, and of refused or failed requests, since the last look."""
+    return [entry["message"] for entry in driver().get_log("browser")]
+
+
+def requests() -> list:
+    """The addresses that were asked for since the last look."""
+    messages = [json.loads(entry["message"])["message"] for entry in driver().get_log("performance")]
+    sent = [message for message in messages if message["method"] == "Network.requestWillBeSent"]
+    return [message["params"]["request"]["url"] for message in sent]

@@ -1,0 +1,116 @@
+// What the tests do inside the page. They know it by addresses, roles, labels and ids.
+window.pageTests = (() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const text = (selector, root = document) => root.querySelector(selector)?.textContent ?? null;
+  const nextTask = () => new Promise((done) => setTimeout(done));
+
+  async function until(holds, what, patience = 10000) {
+    const end = performance.now() + patience;
+    while (!holds()) {
+      if (performance.now() > end) throw new Error(`waited in vain for ${what}`);
+      await nextTask();
+    }
+  }
+
+  async function go(address) {
+    if (location.hash === address) return;
+    let hasArrived = false;
+    addEventListener("hashchange", () => (hasArrived = true), { once: true });
+    // Chromium bears 200 changes of the address in ten seconds, and leaves out those that come then.
+    for (let attempts = 0; !hasArrived && attempts < 30; attempts++) {
+      location.replace(address);
+      await until(() => hasArrived, address, 500).catch(() => null);
+    }
+    if (!hasArrived) throw new Error(`cannot go to ${address}`);
+  }
+
+  const steps = () =>
+    all("nav a[href^='#']")
+      .map((link) => new URLSearchParams(link.hash.slice(1)).get("step"))
+      .filter((step, i, list) => step && list.indexOf(step) === i);
+
+  const matrices = () =>
+    all("main [role=grid]").map((grid) => ({
+      key: grid.dataset.matrix,
+      value: Number(grid.dataset.value),
+      rows: Number(grid.getAttribute("aria-rowcount")),
+      columns: Number(grid.getAttribute("aria-colcount")),
+      label: grid.getAttribute("aria-label"),
+      isWrong: Boolean(grid.closest(".wrong")),
+      isGradient: Boolean(grid.closest(".gradient")),
+    }));
+
+  // All cells of a matrix, row by row, with all digits, as the panel tells of each.
+  function numbersOf(key) {
+    const { rows, columns } = matrices().find((matrix) => matrix.key === key);
+    const { lesson } = document.getElementById("lesson").app;
+    const matrix = lesson.matrix(key);
+    const texts = [];
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        texts.push(String(matrix.number(row, column)));
+      }
+    }
+    return texts;
+  }
+
+  // Where one stands, by what is marked as current.
+  const shown = () => ({
+    step: new URLSearchParams(document.querySelector("nav [aria-current=step]").hash.slice(1)).get("step"),
+    layer: document.querySelector("main select.layer")?.value ?? null,
+    language: document.documentElement.lang,
+  });
+
+  // What is said in whole English words where it should be Chinese: texts of five words and more.
+  const latinTexts = () => {
+    const walker = document.createTreeWalker(document.getElementById("lesson"), NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walker.nextNode()) {
+      const { textContent, parentElement } = walker.currentNode;
+      if (parentElement.closest("math, code, output, [lang=en]")) continue;
+      if (/([a-z]{2,}[ ,]+){4}[a-z]{2,}/i.test(textContent)) found.push(textContent.trim());
+    }
+    return found;
+  };
+
+  const markOf = (selector) => {
+    const found = document.querySelector(selector);
+    if (!found) return null;
+    return found.classList.contains("good") ? "good" : found.classList.contains("bad") ? "bad" : "";
+  };
+
+  // As a click on the cell, or keys that move to it, would.
+  async function cell({ key, row, column }) {
+    document.getElementById("lesson").app.select({ key, row, column });
+    if (document.querySelector("aside .check")) {
+      await until(() => document.querySelector("#difference-verdict"), "the difference");
+    }
+    const operands = all("aside .arithmetic button.operand").map((button) => ({
+      value: Number(button.dataset.value),
+      index: Number(button.dataset.index),
+      title: button.title,
+    }));
+    return {
+      key,
+      row,
+      column,
+      name: text("#cell-name"),
+      number: text("#cell-value"),
+      arithmetic: text("#cell-arithmetic"),
+      result: markOf("aside .result"),
+      operands,
+      numeric: text("#numeric-value"),
+      verdict: markOf("#difference-verdict"),
+      reason: document.querySelector("aside [data-reason]")?.dataset.reason ?? null,
+      feeds: all("aside .feeds button").length,
+    };
+  }
+
+  async function cells(wanted) {
+    const found = [];
+    for (const each of wanted) found.push(await cell(each));
+    return found;
+  }
+
+  return { all, text, go, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
+})();

@@ -1,0 +1,124 @@
+"""Every number on the page is the engine's, and comes with arithmetic that gives it."""
+
+import arithmetic
+import engine
+from report import expect, expect_equal, expect_near, is_near
+from sweep import cells_of, matrices_of
+
+SAME = 1e-12  # what the page's own float64 may differ by, relative to 1 or the number
+
+
+def index_in(document, value: int, matrix: dict, place: dict, row: int, column: int) -> int:
+    """Of the element that a cell should show: how tensors are laid out, said here once more."""
+    source = document.gradient_of.get(value, value)
+    shape = document.shape(source)
+    fact = document.values[source]
+    names = [fact.get("name") or "", *fact.get("paths", [])]
+    rows, columns, head = matrix["rows"], matrix["columns"], place["head"]
+    if len(shape) == 4 and shape[0] == 1 and shape[2:] == [rows, columns]:  # [1, H, rows, columns]
+        return ((head * shape[1] // place["heads"]) * rows + row) * columns + column
+    if len(shape) == 3 and shape[1:] == [rows, columns] and shape[0] > 1:  # [H, rows, columns]
+        return (head * rows + row) * columns + column
+    if len(shape) == 4 and shape[0] == 1:  # [1, T, H, D]: a head of it, perhaps turned, or all side by side
+        _, _, heads, width = shape
+        if columns == heads * width and heads > 1:
+            return row * columns + column
+        own = head * heads // place["heads"]
+        token, number = (column, row) if matrix["key"].endswith("t") else (row, column)
+        return (token * heads + own) * width + number
+    if len(shape) == 1 and columns < shape[0]:  # a bias, of one head
+        return head * shape[0] // place["heads"] // columns * columns + column
+    is_map = len(shape) == 2 and names[0].endswith(".weight")
+    if "embedding" in names[0]:  # a map where it makes the logits
+        is_map = matrix["key"] in ("W", "dW")
+    if is_map and [columns, rows] == shape:  # [out, in], as it multiplies: in x out
+        return column * shape[1] + row
+    if is_map and rows == shape[1] and columns < shape[0]:  # the columns of one head
+        return (head * shape[0] // place["heads"] // columns * columns + column) * shape[1] + row
+    return row * columns + column
+
+
+def is_in_document(lesson, value: int) -> bool:
+    return value >= 0 and lesson.document.is_number_known(value)
+
+
+def expected_number(document, matrix: dict, place: dict, row: int, column: int) -> float:
+    return document.numbers(matrix["value"])[index_in(document, matrix["value"], matrix, place, row, column)]
+
+
+def test_every_matrix_equals_the_document():
+    """In all its cells."""
+    for lesson in engine.all_lessons():
+        seen = set()
+        for where, place, matrix in matrices_of(lesson):
+            expect_equal(len(matrix["numbers"]), matrix["rows"] * matrix["columns"], where)
+            seen.add(matrix["value"])
+            if not is_in_document(lesson, matrix["value"]):
+                continue  # a value between two that have a name: see the arithmetic
+            for at, text in enumerate(matrix["numbers"]):
+                row, column = divmod(at, matrix["columns"])
+                wanted = expected_number(lesson.document, matrix, place, row, column)
+                if not expect_near(arithmetic.number(text), wanted, SAME, f"{where}[{row},{column}]"):
+                    break
+        expect_all_named_are_seen(lesson, seen)
+
+
+# What the layers name, and no chapter needs to show as a matrix of its own.
+UNSHOWN = ()
+
+
+def expect_all_named_are_seen(lesson, seen: set) -> None:
+    document = lesson.document
+    for value, fact in enumerate(document.values):
+        names = [name for name in [fact.get("name"), *fact.get("paths", [])] if name]
+        if not names or fact["dtype"] != "f64" or fact["kind"] == "constant" or not fact["shape"]:
+            continue
+        if any(name.endswith(UNSHOWN) for name in names):
+            continue
+        expect(value in seen, f"{lesson.name}: {names[0]} is nowhere")
+        gradient = fact.get("gradient")
+        expect(gradient is None or gradient in seen, f"{lesson.name}: the gradient of {names[0]} is nowhere")
+
+
+def test_the_arithmetic_shown_gives_the_cell():
+    for lesson in engine.all_lessons():
+        document = lesson.document
+        for where, matrix, cell in cells_of(lesson):
+            number = arithmetic.number(cell["number"])
+            at = cell["row"] * matrix["columns"] + cell["column"]
+            expect_equal(number, arithmetic.number(matrix["numbers"][at]), f"{where}: the number in the panel")
+            if cell["arithmetic"] is not None:
+                expect_near(arithmetic.computed(cell["arithmetic"]), number, SAME, f"{where}: the arithmetic")
+                expect_equal(cell["result"], "good", f"{where}: its mark")
+            for operand in cell["operands"]:
+                if not is_in_document(lesson, operand["value"]):
+                    continue
+                shown = arithmetic.number(operand["title"].rsplit(" = ", 1)[1])
+                real = document.numbers(operand["value"])[operand["index"]]
+                expect(is_near(shown, real, SAME), f"{where}: the operand {operand['title']} is {real!r}")
+
+
+def test_what_is_computed_has_arithmetic_and_what_is_not_has_none():
+    for lesson in engine.all_lessons():
+        for where, matrix, cell in cells_of(lesson):
+            computed = matrix["value"] < 0 or lesson.document.values[matrix["value"]]["kind"] == "computed"
+            expect(bool(cell["arithmetic"]) == computed, f"{where}: the arithmetic is {cell['arithmetic']!r}")
+
+
+def test_derivatives_equal_finite_differences():
+    """As well as in gradcheck: 1e-6 of the derivative, or 1e-8 of the largest of all."""
+    for lesson in engine.all_lessons():
+        document = lesson.document
+        checked = telling = 0
+        for where, matrix, cell in cells_of(lesson):
+            if matrix["value"] not in document.gradient_of:
+                continue
+            if not expect(cell["numeric"] is not None, f"{where}: no difference beside the derivative"):
+                continue
+            derivative, numeric = arithmetic.number(cell["number"]), arithmetic.number(cell["numeric"])
+            allowed = max(1e-6 * abs(derivative), 1e-8 * max(1.0, document.largest_gradient))
+            expect(abs(derivative - numeric) <= allowed, f"{where}: {derivative!r}, by differences {numeric!r}")
+            expect_equal(cell["verdict"], "good", f"{where}: the verdict")
+            checked += 1
+            telling += abs(derivative) > 100 * allowed
+        expect(telling > checked / 3, f"{lesson.name}: only {telling} of {checked} differences tell anything")
