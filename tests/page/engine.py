@@ -154,8 +154,12 @@ def three_words() -> Lesson:
     return Lesson("three-words", ["--example", "three-words"])
 
 
+def decoder_run() -> Path:
+    return run("decoder", "reverse", *DIGITS, "train.checkpoint_interval=4")
+
+
 def decoder() -> Lesson:
-    return Lesson("decoder", [run("decoder", "reverse", *DIGITS, "train.checkpoint_interval=4"), "--prompt", "012="])
+    return Lesson("decoder", [decoder_run(), "--prompt", "012="])
 
 
 def encoder_decoder() -> Lesson:

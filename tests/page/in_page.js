@@ -54,6 +54,21 @@ window.pageTests = (() => {
     return texts;
   }
 
+  // What the page has computed now, by name: {name: {numbers, gradient}}, and the loss.
+  function computed() {
+    const { tape } = document.getElementById("lesson").app.lesson;
+    const texts = (tensor) => tensor && Array.from(tensor.data, String);
+    const named = {};
+    tape.facts.forEach((fact, value) => {
+      const numbers = texts(tape.values[value]);
+      const gradient = texts(tape.gradient(value));
+      for (const name of [fact.name, ...(fact.paths ?? [])]) {
+        if (name) named[name] = { numbers, gradient };
+      }
+    });
+    return { named, loss: String(tape.loss()) };
+  }
+
   // Where one stands, by what is marked as current.
   const shown = () => ({
     step: new URLSearchParams(document.querySelector("nav [aria-current=step]").hash.slice(1)).get("step"),
@@ -112,5 +127,5 @@ window.pageTests = (() => {
     return found;
   }
 
-  return { all, text, go, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
+  return { all, text, go, computed, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
 })();

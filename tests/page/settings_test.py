@@ -1,0 +1,149 @@
+"""What the page computes where a switch is moved, a cell edited or a token put elsewhere, is what the engine
+computes of a model, or an input, that is so."""
+
+import json
+import struct
+
+import arithmetic
+import engine
+from page import Page
+from report import expect, expect_equal, expect_near, is_near
+
+SAME = 1e-10  # the sums are in another order
+
+
+def expect_computed_like(page: Page, document, where: str) -> None:
+    found = page.call("computed")
+    expect_near(float(found["loss"]), document.loss, SAME, f"{where}: the loss")
+    compared = 0
+    for name, value in document.named.items():
+        fact = document.values[value]
+        if name not in found["named"] or fact["dtype"] != "f64" or "numbers" not in fact:
+            continue
+        here = found["named"][name]
+        expect_all_near(here["numbers"], document.numbers(value), f"{where}: {name}")
+        compared += 1
+        gradient = fact.get("gradient")
+        if gradient is not None and here["gradient"] and document.is_number_known(gradient):
+            expect_all_near(here["gradient"], document.numbers(gradient), f"{where}: the gradient of {name}")
+            compared += 1
+    expect(compared > len(document.named), f"{where}: only {compared} values could be compared")
+
+
+def expect_all_near(found: list, expected: tuple, what: str) -> None:
+    if not expect_equal(len(found), len(expected), f"{what}: how many numbers"):
+        return
+    size = max((abs(x) for x in expected if abs(x) < float("inf")), default=1.0) or 1.0
+    for at, (a, b) in enumerate(zip(map(float, found), expected)):
+        near = a == b or is_near(a / size, b / size, SAME) or abs(a - b) < 1e-16
+        if not expect(near, f"{what}[{at}]: {a!r}, by the engine {b!r}"):
+            return
+
+
+CAUSAL, UNSCALED = "attention.causal=false", "model.scale_scores=false"
+
+# What the address says, and what the engine is told. The engine masks only what is causal by nature.
+SWITCHES = {
+    "three-words": [({"causal": 0}, [CAUSAL]), ({"scale": 0}, [UNSCALED]), ({"window": 1}, ["attention.window=1"])],
+    "decoder": [({"causal": 0}, [CAUSAL]), ({"scale": 0}, [UNSCALED]), ({"window": 2}, ["attention.window=2"]),
+                ({"causal": 0, "window": 1, "scale": 0}, [CAUSAL, "attention.window=1", UNSCALED])],
+    "encoder-decoder": [({"causal": 0}, [CAUSAL]), ({"scale": 0}, [UNSCALED])],
+    "classifier": [({"scale": 0}, [UNSCALED]), ({"window": 3}, ["attention.window=3"])],
+    "rotary": [({"window": 0}, ["attention.window=0"]), ({"causal": 0}, [CAUSAL]), ({"scale": 0}, [UNSCALED])],
+}
+
+
+def test_every_switch_computes_what_the_engine_does_with_that_setting():
+    for lesson in engine.all_lessons():
+        page = Page(lesson)
+        for switched, settings in SWITCHES[lesson.name]:
+            page.go(step="softmax", **switched)
+            expect_computed_like(page, lesson.document_with(*settings), f"{lesson.name}, {switched}")
+        page.go(step="softmax")
+        expect_computed_like(page, lesson.document, f"{lesson.name}, switched back")
+
+
+def changed_run(run, name: str, change) -> list:
+    """A run like another, with parameters that change(name, numbers) put others in the place of."""
+
+    def make(here):
+        [source] = [each for each in (run / "checkpoints").glob("last.safetensors")]
+        target = here / "run" / "checkpoints" / "last.safetensors"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (here / "run" / "config.toml").write_bytes((run / "config.toml").read_bytes())
+        target.write_bytes(with_numbers(source.read_bytes(), change))
+
+    return engine.made_once(f"run-{name}", [str(run), name], make) / "run"
+
+
+def with_numbers(checkpoint: bytes, change) -> bytes:
+    [length] = struct.unpack("<Q", checkpoint[:8])
+    header = json.loads(checkpoint[8:8 + length])
+    data = bytearray(checkpoint[8 + length:])
+    for name, tensor in header.items():
+        if name == "__metadata__" or tensor["dtype"] != "F32":
+            continue
+        begin, end = tensor["data_offsets"]
+        numbers = list(struct.unpack(f"<{(end - begin) // 4}f", data[begin:end]))
+        change(name, numbers)
+        data[begin:end] = struct.pack(f"<{len(numbers)}f", *numbers)
+    metadata = header["__metadata__"]
+    header["__metadata__"] = {key: text for key, text in metadata.items() if not key.startswith("xxh3")}
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(data)
+
+
+QUERY = "blocks.1.attention.query.weight"
+
+
+def test_an_edited_parameter_computes_what_the_engine_does_with_it():
+    lesson = engine.decoder()
+    value = lesson.document.named[QUERY]
+
+    def change(name, numbers):
+        if name == QUERY:
+            numbers[5], numbers[9] = 0.375, -1.25
+
+    changed = engine.Lesson("edited", [changed_run(engine.decoder_run(), "edited", change), *lesson.explain[1:]])
+    page = Page(lesson)
+    page.go(step="query", edit=[f"{value}.5=0.375", f"{value}.9=-1.25"])
+    expect_computed_like(page, changed.document, "two numbers of W_q")
+
+
+def test_a_bias_switched_off_computes_what_the_engine_does_with_zeros():
+    lesson = engine.decoder()
+
+    def change(name, numbers):
+        if ".attention." in name and name.endswith(".bias") and name.startswith("blocks."):
+            numbers[:] = [0.0] * len(numbers)
+
+    changed = engine.Lesson("unbiased", [changed_run(engine.decoder_run(), "unbiased", change), *lesson.explain[1:]])
+    page = Page(lesson)
+    page.go(step="query", bias=0)
+    expect_computed_like(page, changed.document, "no biases in attention")
+
+
+def test_tokens_in_another_order_compute_what_the_engine_does_with_that_prompt():
+    lesson = engine.decoder()
+    expect_equal(lesson.document.meta["texts"]["tokens"], ["0", "1", "2", "=", "2", "1"], "the tokens")
+    other = engine.Lesson("moved", [engine.decoder_run(), "--prompt", "102=", "--target", "210"])
+    page = Page(lesson)
+    page.go(step="softmax", order="1.0.2.3.4.5")
+    expect_computed_like(page, other.document, "the first two tokens exchanged")
+
+
+def test_an_edited_cell_keeps_derivatives_equal_to_differences():
+    """Also a cell that was computed: what came before it hears nothing any more, what comes after follows."""
+    lesson = engine.decoder()
+    scores = lesson.document.named["blocks.0.attention.q"]
+    page = Page(lesson)
+    for changes in ({"edit": [f"{scores}.3=0.75"]}, {"residual": 0}, {"bias": 0, "causal": 0}):
+        for step, keys in {"query": ("dW_q", "dX_norm", "dQ"), "sum": ("dV", "dP"), "output": ("dW_o", "dC")}.items():
+            page.go(layer="blocks.0.attention", step=step, **changes)
+            shown = {matrix["key"]: matrix for matrix in page.matrices()}
+            cells = [{"key": key, "row": shown[key]["rows"] - 1, "column": 1} for key in keys if key in shown]
+            expect(cells, f"{step}: none of {keys} is shown, but {list(shown)}")
+            for cell in page.cells(cells):
+                expect_equal(cell["verdict"], "good", f"{changes}, {step}, {cell['name']}: {cell['number']}, "
+                             f"by differences {cell['numeric']}")
+                expect(arithmetic.number(cell["number"]) != 0.0, f"{changes}, {step}, {cell['name']} is 0")
