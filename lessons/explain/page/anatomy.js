@@ -14,6 +14,7 @@ export class Anatomy {
     });
     this.named = tape.program.named.slice();
     this.gradientsOfUnnamed = new Map();
+    this.symbols = new Map();
   }
 
   at(path) {
@@ -53,6 +54,12 @@ export class Anatomy {
     }
     this.named[this.gradient(value)] = true;
     return value;
+  }
+
+  // A name for what is in no matrix of the page: formulas stop there, and open on demand.
+  call(value, symbol) {
+    this.named[value] = true;
+    this.symbols.set(value, symbol);
   }
 
   gradientByReader(value) {

@@ -28,13 +28,24 @@ export class App {
       cell: element("aside", { class: "cell", id: "cell", tabindex: "-1" }),
       switches: element("footer", { class: "switches" }),
     };
-    const skip = (id, key) => element("a", { class: "skip", href: `#${id}`, text: say(key),
-      on: { click: (event) => {
-        event.preventDefault();
-        this.zones[id].focus();
-      } } });
+    const skip = (id, key) =>
+      element("a", {
+        class: "skip",
+        href: `#${id}`,
+        text: say(key),
+        on: {
+          click: (event) => {
+            event.preventDefault();
+            this.zones[id].focus();
+          },
+        },
+      });
     root.replaceChildren(
-      skip("step", "skip_step"), skip("cell", "skip_cell"), ...Object.values(this.zones), this.tip);
+      skip("step", "skip_step"),
+      skip("cell", "skip_cell"),
+      ...Object.values(this.zones),
+      this.tip,
+    );
     this.zones.cell.replaceChildren(this.panel.root);
     this.steps = new StepView(this);
     window.addEventListener("hashchange", () => this.open(readAddress(location.hash)));
@@ -59,8 +70,11 @@ export class App {
 
   retape() {
     const key = JSON.stringify([
-      this.lesson.state.settings, this.lesson.state.edits, this.lesson.state.break,
-      this.lesson.state.order, this.lesson.state.break && this.lesson.state.layer,
+      this.lesson.state.settings,
+      this.lesson.state.edits,
+      this.lesson.state.break,
+      this.lesson.state.order,
+      this.lesson.state.break && this.lesson.state.layer,
     ]);
     if (key === this.tapeKey) return;
     this.tapeKey = key;

@@ -65,8 +65,18 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
     return between([...first, [more], each(of[of.length - 1])], sign);
   };
 
+  // What no matrix shows opens in its place.
+  const cellWritten = (part) => {
+    const { value, index } = part;
+    if (!lesson.anatomy.symbols.has(value) || lesson.locate(value, index)) return [operand(part)];
+    if (opened.has(part)) return ["(", ...written(lesson.expressionOf(value, index)), ")"];
+    const number = lesson.tape.number(value, index);
+    const name = lesson.name(value, index);
+    return [unfold(part, mode === "names" ? name : numberText(number), `${name} = ${number}`)];
+  };
+
   const writers = {
-    cell: (part) => [operand(part)],
+    cell: (part) => cellWritten(part),
     number: (part) => [shortNumber(part.number)],
     sum: (part) => joined(part, " + ", 0),
     product: (part) => joined(part, " × ", 2),

@@ -38,11 +38,14 @@ export class CellPanel {
       return { chosen: cell, lit: [], fed: [] };
     }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
-    this.check = matrix.isGradient && matrix.of !== undefined
-      ? new DifferenceCheck(this.app, this.idle, {
-          value: matrix.of, index, derivative: matrix.number(row, column),
-        })
-      : null;
+    this.check =
+      matrix.isGradient && matrix.of !== undefined
+        ? new DifferenceCheck(this.app, this.idle, {
+            value: matrix.of,
+            index,
+            derivative: matrix.number(row, column),
+          })
+        : null;
     this.root.replaceChildren(
       ...[
         this.heading(matrix, row, column),

@@ -12,7 +12,11 @@ export function chapterList(app) {
     if (own.length === 0) return [];
     return [
       element("h2", { text: say(group) }),
-      element("ol", {}, own.map((step) => item(app, step))),
+      element(
+        "ol",
+        {},
+        own.map((step) => item(app, step)),
+      ),
     ];
   });
   const inOrder = groups.flatMap((group) => steps.filter((step) => step.group === group));

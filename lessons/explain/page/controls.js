@@ -53,7 +53,13 @@ function toggleOf(app, name, isOn) {
   };
   return element(
     "button",
-    { type: "button", role: "switch", "aria-checked": String(isOn), class: "switch", on: { click: change } },
+    {
+      type: "button",
+      role: "switch",
+      "aria-checked": String(isOn),
+      class: "switch",
+      on: { click: change },
+    },
     element("i", { "aria-hidden": "true" }),
     say(`switch_${name}`),
   );
@@ -93,7 +99,9 @@ function breakSelect(app) {
     `${say("break_it")} `,
     element(
       "select",
-      { on: { change: (event) => app.go({ break: event.target.value || null }, { replace: true }) } },
+      {
+        on: { change: (event) => app.go({ break: event.target.value || null }, { replace: true }) },
+      },
       element("option", { value: "", text: say("break_none") }),
       options,
     ),

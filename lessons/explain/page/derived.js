@@ -1,7 +1,7 @@
 // Matrices between two values of the tape, computed here: the exponentials of a softmax.
 import { Expression } from "./expression.js";
 
-// {data, expression(index)}: in the layout of the value that they come from; rows are its last axis.
+// {data, expression(index)}: in the layout of the value that they come from,.
 export function derivedNumbers(lesson, part) {
   const key = `${part.derived}:${part.value}`;
   if (!lesson.derivedNumbers.has(key)) {

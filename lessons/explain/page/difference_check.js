@@ -93,7 +93,10 @@ function curve(points) {
       class: "curve",
       viewBox: `0 0 ${width} ${height}`,
       role: "img",
-      "aria-label": say("curve_label", { h: points[best].h, error: shortNumber(points[best].error) }),
+      "aria-label": say("curve_label", {
+        h: points[best].h,
+        error: shortNumber(points[best].error),
+      }),
     },
     svgElement("line", { x1: edge.left, x2: width - edge.right, y1: y(low), y2: y(low) }),
     svgElement("line", { x1: edge.left, x2: edge.left, y1: y(low), y2: y(high) }),

@@ -1,6 +1,7 @@
 // Elements of the page. Texts go in as texts, never as markup.
 
-// element("button", {class: "big", text: "Go", on: {click}}, child, …); other properties are attributes.
+// element("button", {class: "big", text: "Go", on: {click}}, child, …); other properties are
+// attributes.
 export function element(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   return filled(made, properties, children);

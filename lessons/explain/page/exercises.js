@@ -7,7 +7,16 @@ import { fullNumber } from "./numbers.js";
 import { say, stepText } from "./texts.js";
 
 const asked = [
-  "query", "scores", "scale", "softmax", "sum", "output", "ledger", "residual", "activation", "loss",
+  "query",
+  "scores",
+  "scale",
+  "softmax",
+  "sum",
+  "output",
+  "ledger",
+  "residual",
+  "activation",
+  "loss",
 ];
 const mostOperands = 200;
 const mostTried = 40;

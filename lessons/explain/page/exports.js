@@ -53,7 +53,9 @@ const latexNumber = (x) =>
 export function latexOf(matrix) {
   const { rows, columns } = matrix.grid;
   const line = (row) =>
-    indicesTo(columns).map((column) => latexNumber(matrix.number(row, column))).join(" & ");
+    indicesTo(columns)
+      .map((column) => latexNumber(matrix.number(row, column)))
+      .join(" & ");
   const body = indicesTo(rows).map(line).join(" \\\\\n");
   const name = matrix.symbol.replaceAll("∘", "\\circ ");
   return `${name} = \\begin{bmatrix}\n${body}\n\\end{bmatrix}\n`;
@@ -67,7 +69,7 @@ export function svgOf(matrix, colours) {
   const [width, height, left, top] = [56, 24, 64, 24];
   const colourOf = colourScale(colours, matrix.hue, matrix.size);
   const text = (x, y, anchor, fill, content) =>
-    `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${fill}">${escaped(String(content))}</text>`;
+    `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${fill}">${escaped(content)}</text>`;
   const cells = indicesTo(rows).flatMap((row) =>
     indicesTo(columns).flatMap((column) => {
       const number = matrix.number(row, column);

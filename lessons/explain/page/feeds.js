@@ -10,10 +10,10 @@ export function feedsOf(app, fed) {
   for (const cell of fed) {
     const name = app.lesson.name(cell.value, cell.index);
     const bracket = name.lastIndexOf("[");
-    const key = name.slice(0, bracket);
+    const [key, head = ""] = name.slice(0, bracket).split("₍");
     const subscript = name.slice(bracket + 1, -1).split(",");
     if (!groups.has(key)) groups.set(key, []);
-    groups.get(key).push({ ...cell, subscript });
+    groups.get(key).push({ ...cell, subscript, head });
   }
   const items = [...groups].map(([name, cells]) => element("li", {}, buttonOf(app, name, cells)));
   const most = items.slice(0, mostNames);
@@ -32,7 +32,7 @@ function buttonOf(app, name, cells) {
   return element("button", {
     type: "button",
     class: "operand",
-    text: `${name}[${subscriptOf(cells)}]`,
+    text: `${name}[${subscriptOf(cells)}]${headsOf(cells)}`,
     title: say("cells_count", { count: cells.length }),
     on: {
       click: () => app.goToCell(value, index),
@@ -40,6 +40,12 @@ function buttonOf(app, name, cells) {
       pointerleave: () => app.point(null),
     },
   });
+}
+
+// Where more than one head reads it.
+function headsOf(cells) {
+  const { size } = new Set(cells.map(({ head }) => head));
+  return size > 1 ? ` · ${say("heads_count", { count: size })}` : "";
 }
 
 // 3,0 3,1 3,2 are 3,0…2

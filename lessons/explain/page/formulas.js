@@ -1,7 +1,8 @@
-// Formulas in MathML from one line of text: "dS = P ∘ (dP - rowsum(P ∘ dP))", "frac{Q K^T}{sqrt{d_k}}".
+// Formulas in MathML from one line of text: "dS = P ∘ (dP - rowsum(P ∘ dP))",
+// "frac{Q K^T}{sqrt{d_k}}".
 import { mathElement } from "./dom.js";
 
-const tokenPattern = /\s*(frac|sqrt|[A-Za-zα-ω]+|[0-9.]+|[{}_^]|[^\s])/gu;
+const tokenPattern = /\s*(frac|sqrt|[A-Za-zα-ωℓ]+|[0-9.]+|[{}_^]|[^\s])/gu;
 
 function tokensOf(text) {
   return [...text.matchAll(tokenPattern)].map((match) => match[1]);
@@ -34,7 +35,8 @@ class FormulaReader {
 
   sequence(end) {
     const parts = [];
-    while (this.at < this.tokens.length && this.tokens[this.at] !== end) parts.push(this.scripted());
+    while (this.at < this.tokens.length && this.tokens[this.at] !== end)
+      parts.push(this.scripted());
     this.at++;
     return row(parts);
   }
@@ -67,17 +69,22 @@ class FormulaReader {
       this.at++;
       return mathElement("msqrt", {}, this.sequence("}"));
     }
-    if (/^[A-Za-zα-ω]/u.test(token)) return nameIn(token);
+    if (/^[A-Za-zα-ωℓ]/u.test(token)) return nameIn(token);
     if (/^[0-9]/.test(token)) return mathElement("mn", { text: token });
     return mathElement("mo", { text: token === "-" ? "−" : token });
   }
 }
 
 export function formula(text) {
-  return mathElement("math", { "aria-label": text }, new FormulaReader(text).sequence());
+  return mathElement(
+    "math",
+    { "aria-label": text, displaystyle: "true" },
+    new FormulaReader(text).sequence(),
+  );
 }
 
 // How a symbol is called in a line of text: W_q^T is read as it is.
 export function symbolText(symbol) {
-  return symbol.replace(/[{}]/g, "").replace("^T", "ᵀ");
+  const text = symbol.replace(/[{}]/g, "").replace("^T", "ᵀ");
+  return text.includes("-") ? `(${text.replace("-", " − ")})` : text;
 }

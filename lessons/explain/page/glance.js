@@ -28,7 +28,11 @@ function textOf({ lesson }) {
     { class: "texts" },
     names.flatMap((name) => [
       element("dt", { text: say(`text_${name}`) }),
-      element("dd", {}, texts[name].map((text) => element("kbd", { text: tokenText(text) }))),
+      element(
+        "dd",
+        {},
+        texts[name].map((text) => element("kbd", { text: tokenText(text) })),
+      ),
     ]),
   );
 }
@@ -53,9 +57,10 @@ function tile(app, { path, weights, head }) {
   const from = head * rows * columns;
   const shares = tape.values[weights].data.subarray(from, from + rows * columns);
   const gradient = anatomy.gradient(weights);
-  const back = gradient === undefined
-    ? null
-    : tape.values[gradient].data.subarray(from, from + rows * columns);
+  const back =
+    gradient === undefined
+      ? null
+      : tape.values[gradient].data.subarray(from, from + rows * columns);
   const facts = [`H ${shortNumber(meanEntropy(shares, rows, columns))}`];
   if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
   return element(

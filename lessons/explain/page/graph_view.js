@@ -76,7 +76,11 @@ function groupView(app, { name, ops }, { helpers, additions }) {
           ),
         ),
       ),
-      element("tbody", {}, ops.map((op) => opRow(app, op, helpers.get(op.id)))),
+      element(
+        "tbody",
+        {},
+        ops.map((op) => opRow(app, op, helpers.get(op.id))),
+      ),
     ),
     own.length > 0 ? additionList(app, own) : null,
   );
@@ -92,7 +96,11 @@ function opRow(app, op, backward) {
     "tr",
     { class: isCopy ? "copies" : null },
     element("th", { scope: "row" }, element("code", { text: `${op.op}${title}` })),
-    element("td", {}, op.inputs.map((value) => valueLink(app, value))),
+    element(
+      "td",
+      {},
+      op.inputs.map((value) => valueLink(app, value)),
+    ),
     element("td", {}, valueLink(app, op.output), shapeText(lesson, op.output)),
     element("td", { text: (op.kept ?? []).join(", ") }),
     element("td", {}, backwardText(app, backward)),

@@ -53,7 +53,9 @@ export class HeatMap {
       const at = this.cellUnder(event);
       if (at) this.choose(at, true);
     });
-    this.marks.addEventListener("pointermove", (event) => this.pointed(this.cellUnder(event), event));
+    this.marks.addEventListener("pointermove", (event) =>
+      this.pointed(this.cellUnder(event), event),
+    );
     this.marks.addEventListener("pointerleave", (event) => this.pointed(null, event));
   }
 

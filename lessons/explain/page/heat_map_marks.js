@@ -19,13 +19,14 @@ export function paintMarks(map, { chosen, lit, fed }) {
     dimOthers(map, context, lit);
     outline(map, context, lit, { colour: map.colours.lit, width: 2, dash: [] });
   }
-  if (fed.size > 0) outline(map, context, fed, { colour: map.colours.fed, width: 1.5, dash: [3, 2] });
+  if (fed.size > 0)
+    outline(map, context, fed, { colour: map.colours.fed, width: 1.5, dash: [3, 2] });
   if (chosen) paintChosen(map, context, chosen);
 }
 
 function dimOthers(map, context, lit) {
   const { left, top, cellWidth, cellHeight, matrix } = map;
-  context.globalAlpha = 0.45;
+  context.globalAlpha = 0.35;
   context.fillStyle = map.colours.zero;
   context.fillRect(left, top, matrix.grid.columns * cellWidth, matrix.grid.rows * cellHeight);
   context.globalAlpha = 1;

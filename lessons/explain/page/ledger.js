@@ -42,7 +42,11 @@ function line(name, norm, share) {
   return element(
     "tr",
     {},
-    element("th", { scope: "row" }, isSum ? say("sum") : formula(name.replace(/_(\w+)/, "_{$1}"))),
+    element(
+      "th",
+      { scope: "row" },
+      isSum ? say("sum") : formula(name.replace(/_([\w,]+)/, "_{$1}")),
+    ),
     element("td", { text: shortNumber(norm) }),
     element("td", { text: shortNumber(share) }),
     element(

@@ -73,7 +73,11 @@ export class Lesson {
   expression(matrix, row, column) {
     const index = matrix.index(row, column);
     if (matrix.derived) return matrix.derived.expression(index);
-    return this.tape.expression(matrix.value, index, this.isNamed);
+    return this.expressionOf(matrix.value, index);
+  }
+
+  expressionOf(value, index) {
+    return this.tape.expression(value, index, this.isNamed);
   }
 
   evaluate(expression) {
@@ -135,13 +139,22 @@ export class Lesson {
   // "dS[3,1]"; of another head with its number; of what this layer does not show, the path.
   name(value, index) {
     const place = this.locate(value, index);
-    if (!place) return `${this.tape.name(value)}[${index}]`;
+    if (!place) return this.nameElsewhere(value, index);
     const { row, column, part, grid } = place;
     const isLine = grid.rows === 1 && !part.rowNames;
     const isColumn = grid.columns === 1 && part.look === "column";
     const subscript = isLine ? column : isColumn ? row : `${row},${column}`;
     const other = place.hasHeads && place.head !== this.state.head ? `₍${place.head}₎` : "";
     return `${symbolText(place.symbol)}${other}[${subscript}]`;
+  }
+
+  nameElsewhere(value, index) {
+    const symbol = this.anatomy.symbols.get(value);
+    if (!symbol) return `${this.tape.name(value)}[${index}]`;
+    const shape = this.anatomy.shape(value);
+    const columns = shape[shape.length - 1];
+    const row = Math.floor(index / columns);
+    return `${symbol}[${columns === 1 ? row : `${row},${index % columns}`}]`;
   }
 
   // All matrices of a step: {part, forward, backward}, either null where there is none.

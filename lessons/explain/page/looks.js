@@ -1,4 +1,4 @@
-// How a value is seen as a matrix: which rows and columns, and which element is in which cell. Every
+// How a value is seen as a matrix: which rows and columns, which element is in which cell. Every
 // look is the same arithmetic: flat index = start + row × rowStride + column × columnStride.
 import { sizeOf } from "./shapes.js";
 
@@ -16,8 +16,8 @@ const looks = {
   // one head of [1, T, heads, d_k]
   head([, T, heads, width], head, headsOfQueries) {
     const own = headOf(head, heads, headsOfQueries);
-    const stride = heads * width;
-    return { rows: T, columns: width, start: own * width, rowStride: stride, columnStride: 1, heads };
+    const rowStride = heads * width;
+    return { rows: T, columns: width, start: own * width, rowStride, columnStride: 1, heads };
   },
   // the same, turned: d_k rows, T columns
   headTurned(shape, head, headsOfQueries) {

@@ -1,4 +1,4 @@
-// What a planted mistake did: which gradients of this layer are wrong, by how much, which are right.
+// What a planted mistake did: which gradients of this layer are wrong, and by how much.
 import { element } from "./dom.js";
 import { symbolText } from "./formulas.js";
 import { shortNumber } from "./numbers.js";

@@ -1,4 +1,6 @@
-// A matrix of a step whose rows are a sequence.
+// Matrices of steps.
+
+// One whose rows are a sequence.
 export const sequencePart = (symbol, value, rowNames, family = "x") => ({
   symbol,
   value,
@@ -6,3 +8,25 @@ export const sequencePart = (symbol, value, rowNames, family = "x") => ({
   family,
   rowNames,
 });
+
+// Scores, from the product to the weights, of one head.
+export function partsOfScores({ layer, queries, keys }) {
+  const map = (symbol, value, hue = "signed") => ({
+    symbol,
+    value,
+    hue,
+    look: "map",
+    family: "p",
+    rowNames: queries,
+    columnNames: keys,
+  });
+  const hasMask = layer.masked !== undefined && layer.masked !== layer.scores;
+  return {
+    hasMask,
+    raw: map("Z", layer.raw),
+    scaled: map("Z_c", layer.scaled),
+    scores: map("S", layer.scores),
+    masked: map(hasMask ? "S_m" : "S", hasMask ? layer.masked : layer.scores),
+    weights: map("P", layer.weights, "share"),
+  };
+}

@@ -1,4 +1,4 @@
-// The picture that a Vision Transformer reads, cut into patches, with shares of attention over them.
+// The picture that a Vision Transformer reads, cut into patches; shares of attention over them.
 import { element } from "./dom.js";
 import { say } from "./texts.js";
 import { patchGrid } from "./sequences.js";

@@ -16,7 +16,9 @@ export function reasonForZero(lesson, matrix, row, column) {
     if (share < 1e-3) return { id: "no_share", share: share.toPrecision(3) };
     if (share > 1 - 1e-3) return { id: "saturated", share: share.toPrecision(6) };
   }
-  return size < 1e-3 * matrix.size ? { id: "small", part: (size / matrix.size).toPrecision(2) } : null;
+  return size < 1e-3 * matrix.size
+    ? { id: "small", part: (size / matrix.size).toPrecision(2) }
+    : null;
 }
 
 const isScores = ({ layer }, matrix) =>

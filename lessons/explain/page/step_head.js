@@ -96,12 +96,7 @@ function stepButtons(app) {
       text: sign,
       on: { click: () => app.go({ step: step.id, cell: null }) },
     });
-  return element(
-    "div",
-    { class: "moves" },
-    button(back, "back", "←"),
-    button(next, "next", "→"),
-  );
+  return element("div", { class: "moves" }, button(back, "back", "←"), button(next, "next", "→"));
 }
 
 function questionOf(text) {

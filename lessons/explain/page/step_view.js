@@ -25,10 +25,7 @@ export class StepView {
     const { step } = lesson;
     const matrices = lesson.matrices();
     this.layout = step.layout;
-    this.sides = [
-      this.side("forward", step, matrices),
-      this.side("backward", step, matrices),
-    ];
+    this.sides = [this.side("forward", step, matrices), this.side("backward", step, matrices)];
     this.maps = this.sides.flatMap(({ maps }) => maps.filter(Boolean));
     this.root.replaceChildren(...this.sides.map(({ root }) => root));
     this.size = null;

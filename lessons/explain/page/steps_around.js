@@ -1,6 +1,7 @@
 // The steps before and after the attention layer: embedding, norms, residuals, feed-forward, loss.
 
-import { ledgerSteps } from "./steps_ledger.js";
+import { nameNormParts } from "./norm_names.js";
+import { ledgerSteps, shareThrough } from "./steps_ledger.js";
 import { sequencePart } from "./parts.js";
 
 export function stepsBeforeLayer(facts) {
@@ -26,7 +27,14 @@ function embeddingStep({ anatomy, layer, queries, document }) {
   const parts = [sequencePart("A", embedded, queries)];
   const hasSum = positions !== undefined && input !== undefined && input !== embedded;
   if (hasSum) {
-    parts.push(sequencePart("e", positions, queries.map((_, i) => String(i)), "e"));
+    parts.push(
+      sequencePart(
+        "e",
+        positions,
+        queries.map((_, i) => String(i)),
+        "e",
+      ),
+    );
     parts.push(sequencePart("X_{in}", input, queries));
   }
   const table = anatomy.at("token_embedding.weight");
@@ -39,9 +47,7 @@ function embeddingStep({ anatomy, layer, queries, document }) {
     picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
     layout: { kind: "stack", parts: tablePart ? [tablePart, ...parts] : parts },
     forward: hasSum ? "X_{in} = A + e" : "A_t = T [token_t]",
-    backward: hasSum
-      ? ["dA = dX_{in}", "de = dX_{in}"]
-      : ["dT [token] = Σ dA_t"],
+    backward: hasSum ? ["dA = dX_{in}", "de = dX_{in}"] : ["dT [token] = Σ dA_t"],
   };
 }
 
@@ -49,30 +55,42 @@ function embeddingStep({ anatomy, layer, queries, document }) {
 function normParts(anatomy, value) {
   const op = anatomy.maker(value);
   if (!op || !/norm$/.test(op.op)) return null;
-  return { x: op.inputs[0], weight: op.inputs[1], bias: op.inputs[2], kind: op.op };
+  const [x, weight, bias] = op.inputs;
+  return { op, x, weight, bias, kind: op.op, scope: op.scope, epsilon: op.attributes.epsilon };
 }
 
 function normStepOf({ anatomy, queries }, { id, value, from, to, group, letter = "" }) {
   const norm = value === undefined ? null : normParts(anatomy, value);
   if (!norm) return null;
   const isLayerNorm = norm.kind === "layer_norm";
+  nameNormParts(anatomy, norm.op, anatomy.gradient(value));
+  const input = sequencePart(from, norm.x, queries);
+  const way = { scope: norm.scope, path: "norm", symbol: from, x: norm.x, rowNames: queries };
+  const share = shareThrough(anatomy, way);
+  const back = share?.symbol ?? `d${from}`;
   const parts = [
-    sequencePart(from, norm.x, queries),
+    share ? { ...input, gradientPart: share } : input,
     { symbol: `g${letter}`, value: norm.weight, look: "rows", family: "w" },
-    norm.bias !== undefined && { symbol: `b${letter}`, value: norm.bias, look: "rows", family: "w" },
+    norm.bias !== undefined && {
+      symbol: `b${letter}`,
+      value: norm.bias,
+      look: "rows",
+      family: "w",
+    },
     sequencePart(to, value, queries),
   ].filter(Boolean);
   return {
     id,
     texts: isLayerNorm ? "norm" : "rms_norm",
     group,
+    norm: { from, to, letter, epsilon: norm.epsilon, isLayerNorm },
     layout: { kind: "stack", parts },
     forward: isLayerNorm
       ? `${to} = g${letter} ∘ frac{${from} - μ}{σ} + b${letter}`
       : `${to} = g${letter} ∘ frac{${from}}{rms(${from})}`,
     backward: isLayerNorm
-      ? [`d${from} = frac{1}{σ} (g ∘ d${to} - mean - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`]
-      : [`d${from} = frac{1}{rms} (g ∘ d${to} - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`],
+      ? [`${back} = frac{1}{σ} (g ∘ d${to} - mean - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`]
+      : [`${back} = frac{1}{rms} (g ∘ d${to} - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`],
   };
 }
 
@@ -125,18 +143,26 @@ function linearStep({ anatomy, queries }, { id, value, source, letter, symbol, f
 function feedForwardSteps(facts) {
   const { anatomy, layer, queries } = facts;
   const { up, hidden, feedForward, blockOutput, feedForwardNorm } = layer;
-  const norm = { id: "second_norm", value: feedForwardNorm, from: "R", to: "N", group: "after", letter: "_n" };
-  const activation = hidden === undefined ? null : anatomy.maker(hidden);
-  const activationStep = up !== undefined && activation?.inputs.length === 1 && {
-    id: "activation",
+  const norm = {
+    id: "second_norm",
+    value: feedForwardNorm,
+    from: "R",
+    to: "N",
     group: "after",
-    layout: {
-      kind: "stack",
-      parts: [sequencePart("U", up, queries, "f"), sequencePart("G", hidden, queries, "f")],
-    },
-    forward: `G = ${activation.op}(U)`,
-    backward: [`dU = dG ∘ ${activation.op}'(U)`],
+    letter: "_n",
   };
+  const activation = hidden === undefined ? null : anatomy.maker(hidden);
+  const activationStep = up !== undefined &&
+    activation?.inputs.length === 1 && {
+      id: "activation",
+      group: "after",
+      layout: {
+        kind: "stack",
+        parts: [sequencePart("U", up, queries, "f"), sequencePart("G", hidden, queries, "f")],
+      },
+      forward: `G = ${activation.op}(U)`,
+      backward: [`dU = dG ∘ ${activation.op}'(U)`],
+    };
   const isAdd = blockOutput !== undefined && anatomy.op(blockOutput)?.op === "add";
   const residual = isAdd && {
     id: "second_residual",
@@ -198,7 +224,8 @@ function logitsStep(facts) {
         (part) => ({ ...part, columnNames: document.vocabulary }),
       ),
       result: {
-        ...sequencePart("logits", logits, rowNames, "p"), columnNames: document.vocabulary,
+        ...sequencePart("logits", logits, rowNames, "p"),
+        columnNames: document.vocabulary,
       },
     },
     forward: `logits = H W${bias.length > 0 ? " + b" : ""}`,
@@ -214,13 +241,18 @@ function lossStep(facts) {
   if (logits === undefined || loss === undefined || !op || !isLastStack(facts)) return null;
   const rowNames = logitRows(facts, logits);
   const part = {
-    ...sequencePart("logits", logits, rowNames, "p"), columnNames: document.vocabulary,
+    ...sequencePart("logits", logits, rowNames, "p"),
+    columnNames: document.vocabulary,
   };
   const losses = anatomy.adopt(op.output);
   const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
   const [shares, wanted, apart] = ["softmax", "one_hot", "sub"].map(made);
   const inner = (symbol, { output }, hue = "signed") => ({
-    ...part, symbol, hue, value: anatomy.adopt(output), noGradient: true,
+    ...part,
+    symbol,
+    hue,
+    value: anatomy.adopt(output),
+    noGradient: true,
   });
   const within =
     shares && wanted && apart

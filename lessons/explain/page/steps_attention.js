@@ -1,8 +1,9 @@
 // The steps inside one attention layer: which matrices stand where, and their formulas.
 
-import { shareOfPath } from "./steps_ledger.js";
+import { partsOfScores } from "./parts.js";
+import { shareThrough } from "./steps_ledger.js";
 
-// A part is a matrix of a step: {symbol, value, look, family, hue, rowNames, columnNames, cut, band}.
+// A part is a matrix of a step: {symbol, value, look, family, hue, rowNames, columnNames, …}.
 export function attentionSteps({ anatomy, layer, queries, keys }) {
   const [, heads] = anatomy.shape(layer.weights);
   const width = anatomy.shape(layer.q)[3];
@@ -18,27 +19,6 @@ export function attentionSteps({ anatomy, layer, queries, keys }) {
     concatStep(facts),
     outputStep(facts),
   ].filter(Boolean);
-}
-
-export function partsOfScores({ layer, queries, keys }) {
-  const map = (symbol, value, hue = "signed") => ({
-    symbol,
-    value,
-    hue,
-    look: "map",
-    family: "p",
-    rowNames: queries,
-    columnNames: keys,
-  });
-  const hasMask = layer.masked !== undefined && layer.masked !== layer.scores;
-  return {
-    hasMask,
-    raw: map("Z", layer.raw),
-    scaled: map("Z_c", layer.scaled),
-    scores: map("S", layer.scores),
-    masked: map(hasMask ? "S_m" : "S", hasMask ? layer.masked : layer.scores),
-    weights: map("P", layer.weights, "share"),
-  };
 }
 
 const projections = [
@@ -60,13 +40,34 @@ function projectionSteps({ anatomy, layer, queries, keys }) {
     const before = rotated
       ? { ...result, symbol: `${symbol}_0`, value: unrotated(anatomy, value) }
       : result;
-    const bias = linear.bias === undefined ? [] : [{
-      symbol: `b_${letter}`, value: linear.bias, look: "rows", cut, family: "w",
-    }];
-    const weight = { symbol: `W_${letter}`, value: linear.weight, look: "weight", cut, family: "w" };
+    const bias =
+      linear.bias === undefined
+        ? []
+        : [
+            {
+              symbol: `b_${letter}`,
+              value: linear.bias,
+              look: "rows",
+              cut,
+              family: "w",
+            },
+          ];
+    const weight = {
+      symbol: `W_${letter}`,
+      value: linear.weight,
+      look: "weight",
+      cut,
+      family: "w",
+    };
     const hasBias = bias.length > 0;
     const left = { symbol: source, value: linear.x, look: "rows", family: "x", rowNames: names };
-    const share = shareOfPath(anatomy, layer, id, { symbol: source, x: linear.x, rowNames: names });
+    const share = shareThrough(anatomy, {
+      scope: `${layer.path}.${id}`,
+      path: letter,
+      symbol: source,
+      x: linear.x,
+      rowNames: names,
+    });
     const back = share?.symbol ?? `d${source}`;
     const step = {
       id,
@@ -195,7 +196,10 @@ function softmaxStep(facts) {
     hue: "share",
     derived: "exponentials",
     gradientPart: inner && {
-      ...masked, symbol: "P∘dP", value: inner.product, isGradient: true,
+      ...masked,
+      symbol: "P∘dP",
+      value: inner.product,
+      isGradient: true,
     },
   };
   return {
@@ -263,16 +267,17 @@ function outputStep({ anatomy, layer, queries, width }) {
     layout: {
       kind: "product",
       left: {
-        symbol: "C", value: linear.x, look: "rows", band: width, family: "o", rowNames: queries,
+        symbol: "C",
+        value: linear.x,
+        look: "rows",
+        band: width,
+        family: "o",
+        rowNames: queries,
       },
       top: [{ symbol: "W_o", value: linear.weight, look: "weight", family: "w" }, ...bias],
       result,
     },
     forward: `Y = C W_o${bias.length > 0 ? " + b_o" : ""}`,
-    backward: [
-      "dW_o = C^T dY",
-      "dC = dY W_o^T",
-      ...(bias.length > 0 ? ["db_o = colsum(dY)"] : []),
-    ],
+    backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(bias.length > 0 ? ["db_o = colsum(dY)"] : [])],
   };
 }

@@ -13,7 +13,9 @@ function ledgerOfX({ anatomy, layer, queries }) {
   const linear = anatomy.linearBehind(layer.q);
   const gradient = linear && anatomy.gradient(linear.x);
   if (gradient === undefined || gradient === null) return null;
-  const shares = anatomy.addends(gradient).map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
+  const shares = anatomy
+    .addends(gradient)
+    .map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
   const known = shares.filter(({ use }) => use);
   if (known.length < 2 || known.length !== shares.length) return null;
   const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
@@ -38,14 +40,15 @@ function ledgerOfX({ anatomy, layer, queries }) {
   };
 }
 
-// What comes back to x by "query", "key" or "value", where x is also used elsewhere.
-export function shareOfPath(anatomy, layer, use, { symbol, x, rowNames }) {
+// What comes back to x through the ops of a scope, where x is also used elsewhere; `path` is what
+// this way is called.
+export function shareThrough(anatomy, { scope, path, symbol, x, rowNames }) {
   const gradient = anatomy.gradient(x);
   if (gradient === undefined) return undefined;
   const shares = anatomy.addends(gradient);
-  const value = shares.find((share) => pathOf(anatomy, share, layer).use === use);
+  const value = shares.find((share) => anatomy.originOf(share) === scope);
   if (shares.length < 2 || value === undefined) return undefined;
-  return sharePart(symbol, letters[use], value, rowNames, "x", anatomy);
+  return sharePart(symbol, path, value, rowNames, "x", anatomy);
 }
 
 // dX_q of X and q; dX_{enc,k} of X_{enc} and k.
@@ -76,7 +79,7 @@ function ledgerOfInput({ anatomy, layer, queries }) {
   const past = anatomy.gradient(layer.mixed);
   if (addends.length !== 2 || !addends.includes(past)) return null;
   const through = addends.find((value) => value !== past);
-  const gradientPart = sharePart("X", "norm", through, queries, "x", anatomy);
+  const gradientPart = sharePart("X_{in}", "norm", through, queries, "x", anatomy);
   const residual = sequencePart("R", layer.mixed, queries);
   const normed = { ...sequencePart("X", layer.norm, queries), gradientPart };
   return {
@@ -88,11 +91,11 @@ function ledgerOfInput({ anatomy, layer, queries }) {
     },
     shares: [
       { name: "dR", value: past },
-      { name: "dX_norm", value: through },
+      { name: "dX_in,norm", value: through },
     ],
     total: gradient,
     forward: "R = X_{in} + Y (norm(X_{in}))",
-    backward: ["dX_{in} = dR + dX_{norm}"],
+    backward: ["dX_{in} = dR + dX_{in,norm}"],
     invariants: ["sum_of_paths"],
   };
 }

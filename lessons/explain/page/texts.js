@@ -1,8 +1,12 @@
 // Every text of the page, in English and 中文.
-import { stepTexts } from "./texts_steps.js";
-import { wordTexts } from "./texts_words.js";
+import { aroundTexts } from "./texts_around.js";
+import { attentionTexts } from "./texts_attention.js";
+import { cellTexts } from "./texts_cell.js";
+import { pageTexts } from "./texts_words.js";
 
 const languages = ["en", "zh"];
+const wordTexts = { ...pageTexts, ...cellTexts };
+const stepTexts = { ...attentionTexts, ...aroundTexts };
 let language = "en";
 
 export function useLanguage(wanted) {

@@ -23,7 +23,8 @@ function reordered(lesson, tape, order) {
   const index = indexOfTokens(lesson);
   const data = index === undefined ? [] : lesson.engineTape.values[index].data;
   const isPermutation =
-    order.length === data.length && new Set(order).size === data.length &&
+    order.length === data.length &&
+    new Set(order).size === data.length &&
     order.every((from) => from in data);
   if (!isPermutation) return tape;
   const edits = order.map((from, i) => ({ value: index, index: i, number: data[from] }));

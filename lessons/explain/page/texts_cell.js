@@ -1,0 +1,106 @@
+// Words about one cell: [English, 中文].
+export const cellTexts = {
+  choose_cell: [
+    "Choose a cell: with the pointer, or with Tab and the arrow keys. Its arithmetic appears here.",
+    "选一个单元格：用鼠标，或用 Tab 和方向键。这里会显示它是怎么算出来的。",
+  ],
+  what_mean: ["mean", "均值"],
+  what_variance: ["variance", "方差"],
+  "what_mean square": ["mean square", "均方"],
+  what_largest: ["largest", "最大值"],
+  what_max: ["largest", "最大值"],
+  what_sum: ["sum", "总和"],
+  what_rstd: ["1/σ", "1/σ"],
+  what_angle: ["angle", "角度"],
+  arithmetic: ["Arithmetic", "算式"],
+  made_of: ["It is made of", "它由这些数算出"],
+  copied_from: ["It is moved here from", "它从这里搬来"],
+  is_parameter: ["A parameter: training made it.", "参数：由训练得到。"],
+  is_constant: ["Given with the input.", "随输入给定。"],
+  is_edited: ["You put this number here.", "这个数是你填的。"],
+  all_digits: ["with all digits", "全部数位"],
+  terms_more: ["{count} more of {all} terms", "还有 {count} 项，共 {all} 项"],
+  check: ["Check by finite difference", "用有限差分检验"],
+  computing: ["computing …", "计算中……"],
+  cannot_move: ["A number that is not finite cannot be moved a little.", "不是有限数，无法微移。"],
+  one_of_paths: [
+    "One of several paths: a difference of the loss sees only their sum, in the ledger.",
+    "这只是几条路径之一：损失的差分只能看到它们的总和，见账本。",
+  ],
+  numeric: ["difference", "差分"],
+  derivative: ["derivative", "导数"],
+  differs_by: ["they differ by {by}", "相差 {by}"],
+  v_curve: ["error of one central difference, by step h", "单次中心差分的误差与步长 h"],
+  curve_label: ["smallest at h = {h}: {error}", "在 h = {h} 处最小：{error}"],
+  feeds: ["It feeds", "它流向"],
+  heads_count: ["{count} heads", "{count} 个头"],
+  and_more: ["and {count} more matrices", "还有 {count} 个矩阵"],
+  cells_count: ["{count} cells", "{count} 个单元格"],
+  why_zero: ["Why it is zero, or small", "为什么是零，或很小"],
+  reason_masked: [
+    "Masked: this query may not see this key, so that nothing flows, exactly 0.",
+    "被掩码：这个查询看不见这个键，没有任何流动，恰好是 0。",
+  ],
+  reason_hidden: [
+    "Masked: −∞ here becomes a share of exactly 0 after softmax.",
+    "被掩码：这里的 −∞ 经过 softmax 恰好变成 0。",
+  ],
+  reason_no_share: [
+    "Small because P is {share} here: who gets no share of attention gets no gradient.",
+    "很小，因为这里 P = {share}：没有分到注意力，也就没有梯度。",
+  ],
+  reason_saturated: [
+    "Saturated: P is {share}, and softmax is flat there: P (1 − P) is nearly 0.",
+    "饱和：P = {share}，softmax 在此处几乎是平的，P (1 − P) 接近 0。",
+  ],
+  reason_small: [
+    "Small: {part} of the largest number of {name}.",
+    "很小：只有 {name} 中最大数的 {part} 倍。",
+  ],
+  reason_one_key: [
+    "Structural: query {row} sees only one key, so P is 1 whatever the score: " +
+      "its scores, and with them its row of dQ, cannot change the loss.",
+    "结构性：查询 {row} 只看得见一个键，得分无论多少 P 都是 1，所以这一行 dS 和 dQ 都是 0。",
+  ],
+  reason_key_bias: [
+    "Structural: a bias of the keys adds the same number to all scores of a row, and softmax " +
+      "does not change when all its inputs shift. What is here is rounding.",
+    "结构性：键的偏置给一行的每个得分加上同一个数，而 softmax 对整体平移不变。这里只剩舍入误差。",
+  ],
+  reason_not_counted: [
+    "This position has no target: it does not count in the loss.",
+    "这个位置没有目标，不计入损失。",
+  ],
+  reason_not_in_text: [
+    "This token is not in the text, and gets nothing through the head.",
+    "这个词元不在文本里。",
+  ],
+  reason_switched_off: [
+    "Switched off: the activation is flat here.",
+    "被关闭：激活函数在此处是平的。",
+  ],
+  reason_nothing_arrives: [
+    "Nothing arrives here: every path to the loss has a factor that is exactly 0.",
+    "没有任何东西流到这里：通往损失的每条路径上都有一个恰好为 0 的因子。",
+  ],
+  reason_rounding: [
+    "Zero but for rounding: terms that cancel.",
+    "除舍入误差外为零：各项相互抵消。",
+  ],
+  edit: ["Change this number", "改这个数"],
+  new_number: ["new number", "新的数"],
+  drag_number: ["drag up or down, or use the arrow keys", "上下拖动，或用方向键"],
+  put_in: ["put in", "填入"],
+  undo: ["undo", "撤销"],
+  looks_at: ["What this query looks at", "这个查询在看哪里"],
+  exercise_task: [
+    "This cell is hidden. Compute it, to three digits; everything else may be looked at.",
+    "这个单元格被盖住了。请算出它（三位有效数字），其他都可以看。",
+  ],
+  your_answer: ["your answer", "你的答案"],
+  check_answer: ["check", "检查"],
+  hint: ["hint", "提示"],
+  show_answer: ["show", "显示答案"],
+  right_answer: ["right: {number}", "正确：{number}"],
+  wrong_answer: ["not yet", "还不对"],
+};
