@@ -69,6 +69,23 @@ window.pageTests = (() => {
     return { named, loss: String(tape.loss()) };
   }
 
+  const mistakeList = () =>
+    all("footer select").find((select) => all("option", select).some(({ value }) => value === "row_sum"));
+
+  const mistakes = () =>
+    all("option", mistakeList()).map(({ value }) => value).filter((value) => value);
+
+  async function chooseMistake(id) {
+    const select = mistakeList();
+    select.value = id;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+    await nextTask();
+  }
+
+  const mistakeNote = () => text("main [role=note]");
+  const addressNow = () => location.hash;
+  const badMarks = () => all("#lesson .bad, #lesson .wrong").map((each) => each.textContent.trim());
+
   // Where one stands, by what is marked as current.
   const shown = () => ({
     step: new URLSearchParams(document.querySelector("nav [aria-current=step]").hash.slice(1)).get("step"),
@@ -127,5 +144,5 @@ window.pageTests = (() => {
     return found;
   }
 
-  return { all, text, go, computed, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
+  return { all, text, go, computed, mistakes, chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
 })();
