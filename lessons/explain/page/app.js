@@ -5,6 +5,7 @@ import { chapterList, neighbours } from "./chapters.js";
 import { themeColours } from "./colours.js";
 import { switchBar } from "./controls.js";
 import { element } from "./dom.js";
+import { keptFocus } from "./focus.js";
 import { header } from "./header.js";
 import { exportMenuOf } from "./exports.js";
 import { pictureOf } from "./picture.js";
@@ -102,6 +103,7 @@ export class App {
   show() {
     const { lesson, zones } = this;
     const { state } = lesson;
+    const giveFocusBack = keptFocus(zones);
     const html = document.documentElement;
     html.lang = languageNow() === "zh" ? "zh-CN" : "en";
     html.dataset.theme = state.theme ?? "";
@@ -125,6 +127,7 @@ export class App {
     this.shownStep = lesson.step.id;
     zones.cell.hidden = Boolean(special) && !special.maps;
     this.showCell();
+    giveFocusBack();
   }
 
   // Moves within what is shown: only marks and the panel change.

@@ -4,6 +4,7 @@ const captionHeight = 28;
 const legendHeight = 18;
 const gap = 8;
 const singleRow = 20;
+const fewColumns = 8;
 const smallest = { width: 3, height: 3 };
 const numbers = { width: 54, height: 22 };
 
@@ -84,6 +85,7 @@ function stackSizes(matrices, width, height, most) {
   const one = columnSizes(matrices, width, height, most);
   const wide = one.cells.filter((cell) => cell.cellWidth > 2 * cell.cellHeight);
   if (matrices.length < 2 || wide.length <= matrices.length / 2) return one;
+  if (matrices.every(({ grid }) => grid.columns <= fewColumns)) return one; // with their numbers
   const half = (width - gap) / 2;
   if (matrices.some((matrix) => (half - matrix.gutter - 14) / matrix.grid.columns < 4)) return one;
   const lines = Math.ceil(matrices.length / 2);

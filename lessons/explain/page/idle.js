@@ -1,6 +1,7 @@
 // Work for when the browser has nothing else to do.
 
-const requestIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work, 1));
+const requestIdle = globalThis.requestIdleCallback ?? ((work) => setTimeout(work));
+const longestWait = 200; // milliseconds
 const cancelIdle = globalThis.cancelIdleCallback ?? clearTimeout;
 
 export class IdleWork {
@@ -9,10 +10,11 @@ export class IdleWork {
   }
 
   add(work) {
-    const id = requestIdle(() => {
+    const run = () => {
       this.pending.delete(id);
       work();
-    });
+    };
+    const id = requestIdle(run, { timeout: longestWait });
     this.pending.set(id, work);
   }
 

@@ -4,6 +4,7 @@ import { derivedNumbers } from "./derived.js";
 import { symbolText } from "./formulas.js";
 import { gridOf, indexIn } from "./looks.js";
 import { shortNumber } from "./numbers.js";
+import { roundingOf } from "./reasons.js";
 import { say } from "./texts.js";
 
 const widthOfLetter = 7;
@@ -41,6 +42,7 @@ class Matrix {
     this.hue = part.hue ?? "signed";
     this.family = part.family;
     this.size = largestMagnitude(data, grid);
+    if (isGradient && this.size > 0) this.size = Math.max(this.size, 10 * roundingOf(lesson));
     this.title = say("matrix_title", {
       name: symbolText(part.symbol),
       rows: grid.rows,

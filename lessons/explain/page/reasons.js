@@ -9,8 +9,7 @@ export function reasonForZero(lesson, matrix, row, column) {
   }
   if (!matrix.isGradient) return null;
   const size = Math.abs(number);
-  const noise = 1e-14 * Math.max(matrix.size, largestGradient(lesson));
-  if (size <= noise) return structural(lesson, matrix, row, column);
+  if (size <= roundingOf(lesson)) return structural(lesson, matrix, row, column);
   if (matrix.family === "p" && isScores(lesson, matrix) && size < 1e-3 * matrix.size) {
     const share = lesson.tape.number(lesson.layer.weights, matrix.index(row, column));
     if (share < 1e-3) return { id: "no_share", share: share.toPrecision(3) };
@@ -65,6 +64,11 @@ function isIgnored(lesson, row) {
 function isReluCut(lesson, matrix, row, column) {
   if (matrix.of !== lesson.layer.up) return false;
   return lesson.tape.number(matrix.of, matrix.index(row, column)) < 0;
+}
+
+// What rounding leaves of a gradient that is zero.
+export function roundingOf(lesson) {
+  return 1e-14 * largestGradient(lesson);
 }
 
 function largestGradient(lesson) {

@@ -168,7 +168,7 @@ export const attentionTexts = {
     ],
   },
   concat: {
-    name: ["Concatenate the heads", "拼接各头"],
+    name: ["Concatenate", "拼接各头"],
     what: ["The heads' outputs stand side by side again.", "各头的输出重新并排拼接（concat）。"],
     why: [
       "Each head has found something else; the next step mixes it.",

@@ -1,0 +1,23 @@
+// Where the keyboard is, kept while the page is drawn anew.
+
+const focusable = "a[href], button, select, input, summary, [tabindex]";
+
+const labelOf = (element) =>
+  element.closest("[data-matrix]")?.dataset.matrix ??
+  element.getAttribute("aria-label") ??
+  element.textContent;
+
+// Call it before; what it returns, afterwards.
+export function keptFocus(zones) {
+  const had = document.activeElement;
+  const zone = Object.values(zones).find((each) => each !== had && each.contains(had));
+  if (!zone) return () => {};
+  const at = [...zone.querySelectorAll(focusable)].indexOf(had);
+  const label = labelOf(had);
+  return () => {
+    if (had.isConnected) return;
+    const all = [...zone.querySelectorAll(focusable)];
+    const same = all.find((each) => each.tagName === had.tagName && labelOf(each) === label);
+    (same ?? all[at])?.focus({ preventScroll: true });
+  };
+}
