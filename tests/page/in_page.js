@@ -86,6 +86,86 @@ window.pageTests = (() => {
   const addressNow = () => location.hash;
   const badMarks = () => all("#lesson .bad, #lesson .wrong").map((each) => each.textContent.trim());
 
+  // What one can do something with, as far as it can be seen and is not disabled.
+  const controls = () =>
+    all("a[href], button, input, select, textarea, summary, [tabindex='0']").filter(
+      (each) => !each.disabled && each.checkVisibility({ visibilityProperty: true }) && each.tabIndex >= 0,
+    );
+
+  const nameOf = (each) => `${each.tagName} ${each.className} ${each.textContent.trim().slice(0, 30)}`;
+  const reached = new WeakSet();
+  document.addEventListener("focusin", ({ target }) => reached.add(target));
+  const numberControls = () => controls().length;
+  const unreachedControls = () => controls().filter((each) => !reached.has(each)).map(nameOf);
+
+  function focusWithoutRing() {
+    const { activeElement: focused } = document;
+    if (!focused || focused === document.body) return null;
+    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(focused);
+    const hasRing = outlineStyle !== "none" && parseFloat(outlineWidth) > 0;
+    return hasRing || boxShadow !== "none" ? null : nameOf(focused);
+  }
+
+  function blur() {
+    document.activeElement?.blur();
+    getSelection().removeAllRanges();
+  }
+
+  const focusMatrix = (key) =>
+    document.querySelector(`[role=grid][data-matrix="${key}"] [role=gridcell]`).focus();
+  const focusSwitch = (at) => all("[role=switch]")[at].focus();
+
+  function chosen() {
+    const cell = document.querySelector("[role=gridcell][aria-selected=true]");
+    const number = (element, name) => Number(element.getAttribute(name)) - 1;
+    return cell && {
+      key: cell.closest("[role=grid]").dataset.matrix,
+      row: number(cell.closest("[role=row]"), "aria-rowindex"),
+      column: number(cell, "aria-colindex"),
+    };
+  }
+
+  function widths() {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    const isCut = (each) => {
+      for (let outer = each.parentElement; outer; outer = outer.parentElement) {
+        if (getComputedStyle(outer).overflowX !== "visible") return true;
+      }
+      return false;
+    };
+    const wide = all("#lesson *").filter(
+      (each) => each.getBoundingClientRect().right > clientWidth + 1 && !isCut(each),
+    );
+    return { page: Math.max(scrollWidth, document.body.scrollWidth), widest: wide.slice(0, 3).map(nameOf) };
+  }
+
+  function printed() {
+    const isSeen = (each) => Boolean(each?.checkVisibility() && each.getBoundingClientRect().width > 0);
+    return {
+      matrices: all("main [role=grid]").filter(isSeen).length,
+      heading: isSeen(document.querySelector("main h2")),
+      switches: all("footer [role=switch]").some(isSeen),
+      background: getComputedStyle(document.body).backgroundColor,
+    };
+  }
+
+  const moving = () => {
+    const seconds = (text) => Math.max(...text.split(",").map(parseFloat));
+    const isMoving = (each) => {
+      const { transitionDuration, animationDuration, animationName } = getComputedStyle(each);
+      return seconds(transitionDuration) > 0.01 || (animationName !== "none" && seconds(animationDuration) > 0.01);
+    };
+    return all("#lesson *").filter(isMoving).map(nameOf);
+  };
+
+  function lightness() {
+    const ofPage = [document.querySelector("main"), document.body, document.documentElement]
+      .map((each) => getComputedStyle(each).backgroundColor)
+      .find((colour) => !/rgba\(.*, 0\)|transparent/.test(colour));
+    const [red, green, blue] = ofPage.match(/[0-9.]+/g).map(Number);
+    return (red + green + blue) / 3;
+  }
+
   // Where one stands, by what is marked as current.
   const shown = () => ({
     step: new URLSearchParams(document.querySelector("nav [aria-current=step]").hash.slice(1)).get("step"),
@@ -144,5 +224,6 @@ window.pageTests = (() => {
     return found;
   }
 
-  return { all, text, go, computed, mistakes, chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
+  return { numberControls, unreachedControls, focusWithoutRing, blur, focusMatrix, focusSwitch, chosen,
+    widths, printed, moving, lightness, all, text, go, computed, mistakes, chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
 })();
