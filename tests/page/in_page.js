@@ -98,6 +98,20 @@ window.pageTests = (() => {
   const numberControls = () => controls().length;
   const unreachedControls = () => controls().filter((each) => !reached.has(each)).map(nameOf);
 
+  let firstReached = null;
+  document.addEventListener("focusin", ({ target }) => (firstReached ??= target));
+  const isRoundDone = () =>
+    document.activeElement === document.body ||
+    (document.activeElement === firstReached && reached.has(controls().at(-1)));
+
+  async function pressManyTimes(key, other, times) {
+    for (let i = 0; i < times; i++) {
+      const event = { key: i % 2 ? other : key, bubbles: true, cancelable: true };
+      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", event));
+      await nextTask();
+    }
+  }
+
   function focusWithoutRing() {
     const { activeElement: focused } = document;
     if (!focused || focused === document.body) return null;
@@ -107,6 +121,7 @@ window.pageTests = (() => {
   }
 
   function blur() {
+    firstReached = null;
     document.activeElement?.blur();
     getSelection().removeAllRanges();
   }
@@ -224,6 +239,6 @@ window.pageTests = (() => {
     return found;
   }
 
-  return { numberControls, unreachedControls, focusWithoutRing, blur, focusMatrix, focusSwitch, chosen,
+  return { numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix, focusSwitch, chosen,
     widths, printed, moving, lightness, all, text, go, computed, mistakes, chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
 })();

@@ -1,0 +1,82 @@
+"""What nobody expects: names and prompts that look like markup, the smallest of models, numbers that are none."""
+
+import json
+
+import browser
+import engine
+from page import Page
+from report import expect, expect_equal
+from settings_test import changed_run
+
+HOSTILE = "</script><script>window.broken=1</script>'\"`${1}&lt;😀中文<b>\\"
+SMALLEST = ["data.length=8", "model.num_layers=1"]
+
+
+def text_run(name: str, *settings: str):
+    """On a text whose every character is dangerous."""
+    text = engine.folder() / "hostile.txt"
+    engine.folder().mkdir(parents=True, exist_ok=True)
+    if not text.exists():
+        text.write_text(HOSTILE * 40, encoding="utf-8")
+    config = engine.folder() / "hostile.toml"
+    if not config.exists():
+        config.write_text(f"name = {json.dumps(HOSTILE, ensure_ascii=False)}\n[data]\ntask = \"text\"\npath = {json.dumps(str(text))}\n"
+                          "[model]\nkind = \"decoder\"\n[train]\nsteps = 1\n", encoding="utf-8")
+    return engine.run(name, str(config), *SMALLEST, "data.validation_examples=1000", *settings)
+
+
+def expect_whole(lesson, **state) -> None:
+    """All steps of it are shown, without a complaint, and nothing of its texts has become markup."""
+    browser.console()
+    page = Page(lesson, **state)
+    for step in page.steps():
+        page.go(step=step)
+        matrices = page.matrices()
+        for cell in page.cells([{"key": matrix["key"], "row": 0, "column": 0} for matrix in matrices]):
+            expect(cell["number"] is not None, f"{lesson.name}, {step}, {cell['name']}: no number")
+            expect(cell["result"] in ("good", None), f"{lesson.name}, {step}, {cell['name']}: {cell['result']}")
+            expect(cell["verdict"] in ("good", None), f"{lesson.name}, {step}, {cell['name']}: {cell['verdict']}")
+    said = browser.console()
+    expect(not said, f"{lesson.name}: on the console: {said}")
+    found = browser.script("return [window.broken ?? null, document.querySelectorAll('#lesson b, #lesson script').length]")
+    expect_equal(found, [None, 0], f"{lesson.name}: markup from a text")
+
+
+def test_names_and_prompts_that_look_like_markup_are_texts():
+    lesson = engine.Lesson("hostile", [text_run("hostile"), "--prompt", "</b>\"", "--target", "'😀中"])
+    tokens = lesson.document.meta["texts"]["tokens"]
+    expect_equal(tokens, ["<", "/", "b", ">", '"', "'", "😀"], "the tokens")
+    expect_whole(lesson)
+    shown = browser.script("return [document.title, document.querySelector('h1').textContent]")
+    expect_equal(shown, [lesson.document.meta["name"]] * 2, "the name")
+
+
+def test_one_token_is_enough():
+    lesson = engine.Lesson("one-token", [text_run("hostile"), "--prompt", "中文"])
+    expect_equal(lesson.document.meta["texts"]["tokens"], ["中"], "the tokens")
+    expect_whole(lesson)
+
+
+def test_one_head_of_all_numbers_and_heads_of_one_number_are_explained():
+    for heads in (1, 8):
+        run = engine.run(f"heads-{heads}", "reverse", *engine.DIGITS, "model.num_layers=1", f"model.num_heads={heads}")
+        expect_whole(engine.Lesson(f"heads-{heads}", [run, "--prompt", "012="]))
+
+
+def test_a_run_that_has_hardly_begun_is_explained():
+    run = engine.run("begun", "reverse", *engine.DIGITS, "train.steps=1", "train.eval_interval=1",
+                     "optimizer.learning_rate=0.0", "model.num_layers=1")
+    expect_whole(engine.Lesson("begun", [run, "--prompt", "012="]))
+
+
+def test_weights_that_are_no_numbers_are_refused_in_a_sentence():
+    def change(name, numbers):
+        if name == "blocks.0.attention.query.weight":
+            numbers[0] = float("nan")
+
+    run = changed_run(engine.decoder_run(), "nan", change)
+    result = engine.call("explain", run, "--prompt", "012=", "--out", engine.folder() / "nan.html")
+    expect(result.returncode != 0, "a model with NaN is explained")
+    expect(result.stderr.startswith("error: ") and result.stderr.count("\n") == 1, f"it says {result.stderr!r}")
+    expect("blocks.0.attention.query.weight" in result.stderr or "not finite" in result.stderr
+           or "NaN" in result.stderr, f"it does not say what is wrong: {result.stderr!r}")

@@ -1,0 +1,95 @@
+"""The sources of the page: no number on it is invented, and they work in any browser without help."""
+
+import http.server
+import re
+import threading
+from functools import partial
+
+import browser
+import engine
+from report import expect
+
+PAGE = engine.ROOT / "lessons/explain/page"
+MOST_NUMBERS = 5  # in an array: a row of sizes, a colour; more would be a table
+
+# Files whose arrays of numbers are none of a lesson's, and why.
+TABLES = {}
+
+
+def sources() -> dict:
+    found = {file.name: file.read_text(encoding="utf-8") for file in sorted(PAGE.glob("*.js"))}
+    assert len(found) > 20
+    return found
+
+
+def test_no_number_is_random():
+    for name, text in sources().items():
+        for forbidden in ("Math.random", "crypto.", "Date.now", "new Date", "performance.now"):
+            expect(forbidden not in text, f"{name}: {forbidden}")
+
+
+def test_no_table_of_numbers_is_in_the_sources():
+    number = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?n?"
+    table = re.compile(rf"\[\s*(?:{number}\s*,\s*){{{MOST_NUMBERS},}}(?:{number}\s*)?,?\s*\]", re.I)
+    for name, text in sources().items():
+        for found in table.findall(text):
+            expect(name in TABLES, f"{name}: a table of numbers: {found[:80]}")
+        for found in re.findall(r"[\"'`][A-Za-z0-9+/=]{60,}[\"'`]", text):
+            expect(False, f"{name}: perhaps a table in letters: {found[:60]}")
+
+
+def test_nothing_is_asked_of_a_network():
+    for name, text in sources().items():
+        for forbidden in ("fetch(", "XMLHttpRequest", "WebSocket", "EventSource", "sendBeacon", "import(", "Worker("):
+            expect(forbidden not in text, f"{name}: {forbidden}")
+        for url in re.findall(r"https?://[^\"'`\s)]+", text):
+            expect(url.startswith("http://www.w3.org/"), f"{name}: {url}")  # names of SVG and MathML
+
+
+def test_texts_never_become_markup():
+    for name, text in sources().items():
+        for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
+            expect(forbidden not in text, f"{name}: {forbidden}")
+
+
+UNIT_PAGE = """<!doctype html><script type="importmap">{"imports": {
+  "node:assert": "/tests/page/assert.js", "node:assert/strict": "/tests/page/assert.js",
+  "node:test": "/tests/page/test.js"}}</script>"""
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript",
+                      ".js": "text/javascript"}
+
+    def do_GET(self):
+        if self.path == "/units":
+            body = UNIT_PAGE.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(body)
+        else:
+            super().do_GET()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_the_modules_pass_their_own_tests_in_the_browser():
+    """tests/lessons/page/*.test.mjs, which node --test runs as well."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(engine.ROOT)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        for file in sorted(engine.ROOT.glob("tests/lessons/page/*.test.mjs")):
+            browser.driver().get(f"http://127.0.0.1:{server.server_port}/units")
+            found = browser.driver().execute_async_script("""
+                const [file, done] = arguments;
+                Promise.all([import(file), import("/tests/page/test.js")])
+                    .then(([, { finished }]) => finished())
+                    .then(done, (error) => done({ count: 0, failures: [String(error.stack ?? error)] }));""",
+                f"/tests/lessons/page/{file.name}")
+            expect(found["count"] > 0, f"{file.name}: no test ran")
+            for failure in found["failures"]:
+                expect(False, f"{file.name}: {failure}")
+    finally:
+        server.shutdown()
