@@ -9,20 +9,22 @@ from report import expect, expect_equal
 from settings_test import changed_run
 
 HOSTILE = "</script><script>window.broken=1</script>'\"`${1}&lt;😀中文<b>\\"
+NAME = "<script>window.broken=1<b>'\"`${1}&lt;😀中文\\"  # a folder's: without /
 SMALLEST = ["data.length=8", "model.num_layers=1"]
 
 
 def text_run(name: str, *settings: str):
     """On a text whose every character is dangerous."""
-    text = engine.folder() / "hostile.txt"
-    engine.folder().mkdir(parents=True, exist_ok=True)
-    if not text.exists():
-        text.write_text(HOSTILE * 40, encoding="utf-8")
-    config = engine.folder() / "hostile.toml"
-    if not config.exists():
-        config.write_text(f"name = {json.dumps(HOSTILE, ensure_ascii=False)}\n[data]\ntask = \"text\"\npath = {json.dumps(str(text))}\n"
-                          "[model]\nkind = \"decoder\"\n[train]\nsteps = 1\n", encoding="utf-8")
-    return engine.run(name, str(config), *SMALLEST, "data.validation_examples=1000", *settings)
+    config = (f"name = {json.dumps(NAME, ensure_ascii=False)}\n[data]\ntask = \"text\"\n"
+              "[model]\nkind = \"decoder\"\n[optimizer]\nkind = \"adamw\"\n[train]\nsteps = 1\n")
+
+    def write(here):
+        (here / "hostile.txt").write_text(HOSTILE * 40, encoding="utf-8")
+        (here / "hostile.toml").write_text(config, encoding="utf-8")
+
+    here = engine.made_once("hostile-text", [config, HOSTILE], write)
+    path = f"data.path={json.dumps(str(here / 'hostile.txt'))}"
+    return engine.run(name, str(here / "hostile.toml"), *SMALLEST, path, *settings)
 
 
 def expect_whole(lesson, **state) -> None:
@@ -65,7 +67,7 @@ def test_one_head_of_all_numbers_and_heads_of_one_number_are_explained():
 
 def test_a_run_that_has_hardly_begun_is_explained():
     run = engine.run("begun", "reverse", *engine.DIGITS, "train.steps=1", "train.eval_interval=1",
-                     "optimizer.learning_rate=0.0", "model.num_layers=1")
+                     "optimizer.learning_rate=0.0", "optimizer.min_learning_rate=0.0", "model.num_layers=1")
     expect_whole(engine.Lesson("begun", [run, "--prompt", "012="]))
 
 

@@ -36,7 +36,7 @@ def run(name: str, test) -> str:
         print(f"skipped: {reason}")
         result = "skipped"
     except Exception:
-        complaints.append(traceback.format_exc())
+        complaints.append(traceback.format_exc().split("Stacktrace:")[0])  # of Chromium's own
     if complaints:
         result = "failed"
         complaints.show()

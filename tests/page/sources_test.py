@@ -52,9 +52,10 @@ def test_texts_never_become_markup():
             expect(forbidden not in text, f"{name}: {forbidden}")
 
 
+# What the tests want of node is small: tests/page/node/ has it.
 UNIT_PAGE = """<!doctype html><script type="importmap">{"imports": {
-  "node:assert": "/tests/page/assert.js", "node:assert/strict": "/tests/page/assert.js",
-  "node:test": "/tests/page/test.js"}}</script>"""
+  "node:assert/strict": "/tests/page/node/assert.js", "node:fs": "/tests/page/node/fs.js",
+  "node:test": "/tests/page/node/test.js"}}</script><script>globalThis.process = { env: {} };</script>"""
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
@@ -84,7 +85,7 @@ def test_the_modules_pass_their_own_tests_in_the_browser():
             browser.driver().get(f"http://127.0.0.1:{server.server_port}/units")
             found = browser.driver().execute_async_script("""
                 const [file, done] = arguments;
-                Promise.all([import(file), import("/tests/page/test.js")])
+                Promise.all([import(file), import("/tests/page/node/test.js")])
                     .then(([, { finished }]) => finished())
                     .then(done, (error) => done({ count: 0, failures: [String(error.stack ?? error)] }));""",
                 f"/tests/lessons/page/{file.name}")
