@@ -10,7 +10,9 @@ sys.setrecursionlimit(20000)  # a sum of many terms is a deep tree
 BINARY = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
           ast.Pow: operator.pow}
 FUNCTIONS = {
-    "max": lambda *numbers: max(numbers), "exp": math.exp, "log": math.log, "tanh": math.tanh, "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "erf": math.erf,
+    "exp": math.exp, "log": math.log, "tanh": math.tanh, "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos,
+    "erf": math.erf,
+    "max": lambda *numbers: max(numbers),
     "rsqrt": lambda x: 1.0 / math.sqrt(x),
     "relu": lambda x: max(x, 0.0),
     "sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)),

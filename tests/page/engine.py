@@ -130,7 +130,7 @@ class Lesson:
 
 # Large steps, so that after a few of them no number is small by chance.
 QUICK = ["train.steps=12", "train.eval_interval=12", "train.batch_size=8", "train.threads=1",
-         "data.validation_examples=10", "optimizer.learning_rate=0.05", "optimizer.warmup_steps=1",
+         "optimizer.learning_rate=0.05", "optimizer.warmup_steps=1",
          "model.d_model=8", "model.num_heads=2", "model.d_ff=12"]
 
 
@@ -147,7 +147,7 @@ def run(name: str, config: str, *settings: str) -> Path:
 
 
 # The sizes of a lesson all differ, as far as they can, so that no shape is right by chance.
-DIGITS = ["data.alphabet=5", "data.length=3"]
+DIGITS = ["data.alphabet=5", "data.length=3", "data.validation_examples=10"]
 
 
 def three_words() -> Lesson:
@@ -168,7 +168,7 @@ def encoder_decoder() -> Lesson:
 
 
 def classifier() -> Lesson:
-    return Lesson("classifier", [run("classifier", "shapes", "data.image_size=12", "model.num_layers=1",
+    return Lesson("classifier", [run("classifier", "shapes", "data.image_size=12", "data.validation_examples=10", "model.num_layers=1",
                                      "model.d_ff=16")])
 
 
