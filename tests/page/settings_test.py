@@ -13,7 +13,11 @@ SAME = 1e-10  # the sums are in another order
 
 
 def expect_computed_like(page: Page, document, where: str) -> None:
-    found = page.call("computed")
+    expect_same_numbers(page.call("computed"), document, where)
+
+
+def expect_same_numbers(found: dict, document, where: str) -> None:
+    """found: {"named": {name: {"numbers", "gradient"}}, "loss"}, numbers as texts."""
     expect_near(float(found["loss"]), document.loss, SAME, f"{where}: the loss")
     compared = 0
     for name, value in document.named.items():
