@@ -24,7 +24,8 @@ def _start():
         raise Skipped("there is no Chromium with its driver (Debian: chromium-headless-shell chromium-driver)")
     options = Options()
     options.binary_location = binary
-    for argument in ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,900"):
+    for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     "--window-size=1280,900"):
         options.add_argument(argument)
     if os.geteuid() == 0:
         options.add_argument("--no-sandbox")  # Chromium refuses its own for root
