@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import struct
 import subprocess
 from functools import cached_property
@@ -140,7 +141,7 @@ def run(name: str, config: str, *settings: str) -> Path:
     options = [word for setting in [*QUICK, *settings] for word in ("--set", setting)]
 
     def train(here):
-        subprocess.run(["rm", "-rf", here / "run"], check=True)
+        shutil.rmtree(here / "run", ignore_errors=True)
         call_well("train", path, *options, "--out", here / "run")
 
     return made_once(f"run-{name}", [str(path), *options], train) / "run"
