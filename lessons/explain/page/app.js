@@ -52,7 +52,10 @@ export class App {
     window.addEventListener("hashchange", () => this.open(readAddress(location.hash)));
     document.addEventListener("keydown", (event) => this.keyPressed(event));
     window.addEventListener("beforeprint", () => this.panel.idle.finish());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.show());
+    this.paper = matchMedia("print");
+    for (const query of [this.paper, matchMedia("(prefers-color-scheme: dark)")]) {
+      query.addEventListener("change", () => this.show());
+    }
   }
 
   // Goes to the state of an address.
@@ -106,7 +109,7 @@ export class App {
     const giveFocusBack = keptFocus(zones);
     const html = document.documentElement;
     html.lang = languageNow() === "zh" ? "zh-CN" : "en";
-    html.dataset.theme = state.theme ?? "";
+    html.dataset.theme = this.paper.matches ? "light" : (state.theme ?? "");
     html.dataset.style = state.style ?? "";
     this.colours = themeColours(html);
     zones.header.replaceChildren(...header(this));
