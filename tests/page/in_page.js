@@ -208,7 +208,9 @@ window.pageTests = (() => {
 
   // As a click on the cell, or keys that move to it, would.
   async function cell({ key, row, column }) {
-    document.getElementById("lesson").app.select({ key, row, column });
+    const { app } = document.getElementById("lesson");
+    app.select({ key, row, column });
+    app.panel.idle.finish();
     if (document.querySelector("aside .check")) {
       await until(() => document.querySelector("#difference-verdict"), "the difference");
     }

@@ -38,17 +38,28 @@ function embeddingStep({ anatomy, layer, queries, document }) {
     parts.push(sequencePart("X_{in}", input, queries));
   }
   const table = anatomy.at("token_embedding.weight");
-  const tablePart = table !== undefined && {
-    ...sequencePart("T", table, document.vocabulary, "w"),
-  };
+  const tableParts =
+    table === undefined ? patchParts(anatomy) : [sequencePart("T", table, document.vocabulary, "w")];
   return {
     id: "embedding",
     group: "before",
     picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
-    layout: { kind: "stack", parts: tablePart ? [tablePart, ...parts] : parts },
+    layout: { kind: "stack", parts: [...tableParts, ...parts] },
     forward: hasSum ? "X_{in} = A + e" : "A_t = T [token_t]",
     backward: hasSum ? ["dA = dX_{in}", "de = dX_{in}"] : ["dT [token] = Σ dA_t"],
   };
+}
+
+// What makes vectors of a picture's patches, and the class token before them.
+function patchParts(anatomy) {
+  const weight = anatomy.at("patch_embedding.weight");
+  const rows = [
+    ["b_e", anatomy.at("patch_embedding.bias")],
+    ["c", anatomy.at("class_token")],
+  ];
+  const isThere = ({ value }) => value !== undefined;
+  const vectors = rows.map(([symbol, value]) => ({ symbol, value, look: "rows", family: "w" }));
+  return [sequencePart("W_e", weight, null, "w"), ...vectors].filter(isThere);
 }
 
 // x, weight, bias of a layer norm or RMS norm.
