@@ -69,6 +69,12 @@ window.pageTests = (() => {
     return { named, loss: String(tape.loss()) };
   }
 
+  // Other heads, positions, projections: what one can choose from, once it has been unpacked.
+  async function forms() {
+    await until(() => document.querySelector("#form"), "the list of forms");
+    return all("#form option").map(({ value }) => value).filter((value) => value);
+  }
+
   const mistakeList = () =>
     all("footer select").find((select) => all("option", select).some(({ value }) => value === "row_sum"));
 
@@ -242,5 +248,5 @@ window.pageTests = (() => {
   }
 
   return { numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix, focusSwitch, chosen,
-    widths, printed, moving, lightness, all, text, go, computed, mistakes, chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
+    widths, printed, moving, lightness, all, text, go, computed, forms, mistakes, chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
 })();

@@ -67,6 +67,27 @@ def test_every_switch_computes_what_the_engine_does_with_that_setting():
         expect_computed_like(page, lesson.document, f"{lesson.name}, switched back")
 
 
+def test_every_form_computes_what_the_engine_does_with_that_setting():
+    """Another number of heads, other positions, other projections."""
+    for lesson in (engine.decoder(), engine.encoder_decoder(), engine.classifier()):
+        page = Page(lesson)
+        forms = page.call("forms")
+        expect(len(forms) >= 8, f"{lesson.name}: only {forms}")
+        for form in forms:
+            page.go(step="softmax", form=form)
+            expect_computed_like(page, lesson.document_with(form), f"{lesson.name}, {form}")
+        page.go(step="softmax")
+        expect_computed_like(page, lesson.document, f"{lesson.name}, as recorded")
+
+
+def test_a_form_has_switches_of_its_own():
+    lesson = engine.decoder()
+    page = Page(lesson, step="softmax", form="attention.projections=none", causal=0)
+    page.call("forms")
+    document = lesson.document_with("attention.projections=none", CAUSAL)
+    expect_computed_like(page, document, "without maps and without a mask")
+
+
 def changed_run(run, name: str, change) -> list:
     """A run like another, with parameters that change(name, numbers) put others in the place of."""
 

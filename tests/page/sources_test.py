@@ -1,18 +1,14 @@
 """The sources of the page: no number on it is invented, and they work in any browser without help."""
 
-import base64
 import http.server
-import json
 import re
 import threading
-import zlib
 from contextlib import contextmanager
 from functools import partial
 
 import browser
 import engine
-from report import expect, expect_near
-from settings_test import expect_same_numbers
+from report import expect
 
 PAGE = engine.ROOT / "lessons/explain/page"
 MOST_NUMBERS = 5  # in an array: a row of sizes, a colour; more would be a table
@@ -106,42 +102,3 @@ def test_the_modules_pass_their_own_tests_in_the_browser():
             expect(found["count"] > 0, f"{file.name}: no test ran")
             for failure in found["failures"]:
                 expect(False, f"{file.name}: {failure}")
-
-
-def variants_of(lesson) -> list:
-    """The tapes with one setting changed that are in a page, complete."""
-    text = re.search(r'id="variants">([^<]*)<', lesson.page.read_text(encoding="utf-8")).group(1)
-    parameters = {value["name"]: value["numbers"] for value in lesson.document.values if value["kind"] == "parameter"}
-    variants = json.loads(zlib.decompress(base64.b64decode(text)))
-    for variant in variants:
-        for value in variant["values"]:
-            if value["kind"] == "parameter":
-                value.setdefault("numbers", parameters.get(value["name"]))
-    return variants
-
-
-def test_every_variant_in_a_page_computes_what_the_engine_does_with_that_setting():
-    """Another number of heads, other positions, other projections."""
-    with modules() as open_page:
-        for lesson in (engine.decoder(), engine.encoder_decoder(), engine.classifier()):
-            open_page()
-            variants = variants_of(lesson)
-            expect(len(variants) >= 8, f"{lesson.name}: only {[variant['setting'] for variant in variants]}")
-            for variant in variants:
-                where = f"{lesson.name}, {variant['setting']}"
-                document = lesson.document_with(variant["setting"])
-                expect_near(variant["whole_loss"], document.loss, 1e-12, f"{where}: its loss")
-                found = browser.driver().execute_async_script("""
-                    const [document, done] = arguments;
-                    import("/lessons/explain/page/tape.js").then(({ Tape }) => {
-                        const tape = new Tape(document).run();
-                        const texts = (tensor) => tensor && Array.from(tensor.data, String);
-                        const named = {};
-                        tape.facts.forEach((fact, value) => {
-                            const both = { numbers: texts(tape.values[value]), gradient: texts(tape.gradient(value)) };
-                            for (const name of [fact.name, ...(fact.paths ?? [])]) if (name) named[name] = both;
-                        });
-                        done({ named, loss: String(tape.loss()) });
-                    }).catch((error) => done({ error: String(error.stack ?? error) }));""", variant)
-                if expect("error" not in found, f"{where}: {found.get('error')}"):
-                    expect_same_numbers(found, document, where)

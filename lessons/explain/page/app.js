@@ -13,7 +13,7 @@ import { specialView } from "./special_views.js";
 import { stepHead } from "./step_head.js";
 import { StepView } from "./step_view.js";
 import { languageNow, say, useLanguage } from "./texts.js";
-import { retaped } from "./variants.js";
+import { retaped } from "./retape.js";
 
 const addressDelay = 250;
 
@@ -72,8 +72,17 @@ export class App {
     this.show();
   }
 
+  // What was packed has come: there is more to choose from, and a form to show that was asked for.
+  async loadForms(packed) {
+    await this.lesson.forms.load(packed);
+    this.tapeKey = null;
+    if (this.lesson.state.form) this.open(readAddress(location.hash));
+    else this.zones.switches.replaceChildren(...switchBar(this));
+  }
+
   retape() {
     const key = JSON.stringify([
+      this.lesson.state.form,
       this.lesson.state.settings,
       this.lesson.state.edits,
       this.lesson.state.break,

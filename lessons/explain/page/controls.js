@@ -9,10 +9,15 @@ export function switchBar(app) {
   const { lesson } = app;
   const { state } = lesson;
   const isChanged =
-    Object.keys(state.settings).length > 0 || state.edits.length > 0 || state.break || state.order;
+    Object.keys(state.settings).length > 0 ||
+    state.edits.length > 0 ||
+    state.break ||
+    state.order ||
+    state.form;
   return [
     ...switches(app),
     windowField(app),
+    formSelect(app),
     breakSelect(app),
     tokenStrip(app),
     isChanged
@@ -20,7 +25,7 @@ export function switchBar(app) {
           type: "button",
           class: "reset",
           text: say("reset"),
-          on: { click: () => app.go({ settings: {}, edits: [], break: null, order: null }) },
+          on: { click: () => app.go({ form: null, settings: {}, edits: [], break: null, order: null }) },
         })
       : null,
   ].filter(Boolean);
@@ -83,6 +88,29 @@ function windowField(app) {
       value: settings.window ?? 0,
       on: { change },
     }),
+  );
+}
+
+// Heads, positions and projections. Edits are of the cells of one tape.
+function formSelect(app) {
+  const { forms, state } = app.lesson;
+  if (forms.settings.length === 0) return null;
+  const options = forms.settings.map((setting) => {
+    const text = setting.replace(/^[a-z]+\./, "").replace("=", " = ");
+    return element("option", { value: setting, selected: setting === state.form, text });
+  });
+  const change = (event) =>
+    app.go({ form: event.target.value || null, edits: [], cell: null }, { replace: true });
+  return element(
+    "label",
+    { class: "form" },
+    `${say("form")} `,
+    element(
+      "select",
+      { id: "form", on: { change } },
+      element("option", { value: "", text: say("reset") }),
+      options,
+    ),
   );
 }
 

@@ -30,8 +30,8 @@ export function header(app) {
   ];
 }
 
-function lossText({ tape, engineTape }) {
-  const [now, before] = [tape.loss(), engineTape.loss()];
+function lossText({ tape, forms }) {
+  const [now, before] = [tape.loss(), forms.recorded.loss()];
   if (Object.is(now, before)) return `${say("loss")} ${shortNumber(now)}`;
   return say("loss_before", { now: shortNumber(now), before: shortNumber(before) });
 }

@@ -1,6 +1,7 @@
 // The state of the page: the document, the tape as it is now, and where one stands.
 import { Anatomy } from "./anatomy.js";
 import { Expression } from "./expression.js";
+import { Forms } from "./forms.js";
 import { symbolText } from "./formulas.js";
 import { cellIn, gridOf } from "./looks.js";
 import { keyOf, matrixOf } from "./matrices.js";
@@ -11,6 +12,7 @@ export class Lesson {
   constructor(document, tape) {
     this.document = document;
     this.engineTape = tape;
+    this.forms = new Forms(tape);
     this.tape = tape;
     this.anatomy = new Anatomy(tape);
     this.layers = document.meta.layers ?? [];

@@ -29,6 +29,7 @@ function start() {
   }
   root.app = new App(root, lesson, found);
   root.app.open(address);
+  root.app.loadForms(document.getElementById("variants")?.textContent ?? "");
 }
 
 start();

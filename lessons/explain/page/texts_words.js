@@ -62,6 +62,7 @@ export const pageTexts = {
   switch_bias: ["bias", "偏置"],
   switch_residual: ["residual", "残差"],
   switch_window: ["window", "窗口"],
+  form: ["form", "形式"],
   break_it: ["break it", "弄坏它"],
   break_none: ["nothing", "不弄坏"],
   break_scale: ["forget the scale", "忘记缩放"],

@@ -1,12 +1,13 @@
-// The tape that a state asks for: switches, then edits, then a planted mistake.
+// The tape that a state asks for: a form of the model, then switches, edits, and a planted mistake.
 import { mistakes } from "./mistakes.js";
 import { applySettings } from "./settings.js";
 import { indexOfTokens } from "./token_strip.js";
 
 export function retaped(lesson) {
-  if (!lesson.rightTape) lesson.useTape(lesson.engineTape);
-  const { state, engineTape } = lesson;
-  let tape = engineTape;
+  const { state } = lesson;
+  lesson.engineTape = lesson.forms.tape(state.form);
+  if (lesson.rightTape?.document !== lesson.engineTape.document) lesson.useTape(lesson.engineTape);
+  let tape = lesson.engineTape;
   if (Object.keys(state.settings).length > 0) tape = applySettings(tape, state.settings);
   if (state.order) tape = reordered(lesson, tape, state.order);
   const { values } = tape;

@@ -1,0 +1,42 @@
+// The same model with one setting of its structure changed: other heads, positions, projections. The
+// engine recorded a tape of each, which is unpacked when the page has been shown.
+import { Tape } from "./tape.js";
+
+export class Forms {
+  constructor(recorded) {
+    this.recorded = recorded;
+    this.tapes = new Map();
+    this.variants = [];
+  }
+
+  get settings() {
+    return this.variants.map(({ setting }) => setting);
+  }
+
+  async load(packed) {
+    if (packed.trim() === "") return;
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    this.variants = JSON.parse(await new Response(unpacked).text());
+  }
+
+  // The tape with that setting; as it was recorded where there is none.
+  tape(setting) {
+    const variant = this.variants.find((each) => each.setting === setting);
+    if (!variant) return this.recorded;
+    if (!this.tapes.has(setting)) this.tapes.set(setting, new Tape(this.complete(variant)).run());
+    return this.tapes.get(setting);
+  }
+
+  // A parameter without numbers has those of its name.
+  complete(variant) {
+    const known = new Map(
+      this.recorded.document.values.map(({ name, kind, numbers }) => [`${kind} ${name}`, numbers]),
+    );
+    const values = variant.values.map((value) => ({
+      ...value,
+      numbers: value.numbers ?? known.get(`${value.kind} ${value.name}`),
+    }));
+    return { ...this.recorded.document, ...variant, values };
+  }
+}
