@@ -18,6 +18,8 @@ class Page:
         self.lesson = lesson
         browser.open_page(lesson.page, address(**{"lang": "en", **state}))
         browser.script(IN_PAGE)
+        if not self.steps():
+            raise RuntimeError(f"{lesson.name}: the page does not begin; on the console: {browser.console()}")
 
     def call(self, function: str, *arguments):
         """A function of in_page.js, with what it promises."""
