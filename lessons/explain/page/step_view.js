@@ -11,6 +11,19 @@ import { say } from "./texts.js";
 
 const leastWidth = 112; // for the ends of a scale
 
+// What is wider than its place is scrolled, and so can be reached by keys.
+const widths = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
+    else target.removeAttribute("tabindex");
+  }
+});
+
+function scrollable(node) {
+  widths.observe(node);
+  return node;
+}
+
 export class StepView {
   constructor(app) {
     this.app = app;
@@ -49,7 +62,7 @@ export class StepView {
         "h3",
         {},
         element("span", { class: "direction", text: say(direction) }),
-        element("span", { class: "formulas" }, formulas),
+        scrollable(element("span", { class: "formulas" }, formulas)),
       ),
       board,
     );
