@@ -169,8 +169,8 @@ def encoder_decoder() -> Lesson:
 
 
 def classifier() -> Lesson:
-    return Lesson("classifier", [run("classifier", "shapes", "data.image_size=12", "data.validation_examples=10", "model.num_layers=1",
-                                     "model.d_ff=16")])
+    settings = ["data.image_size=12", "data.validation_examples=10", "model.num_layers=1", "model.d_ff=16"]
+    return Lesson("classifier", [run("classifier", "shapes", *settings)])
 
 
 def rotary() -> Lesson:

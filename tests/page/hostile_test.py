@@ -40,7 +40,8 @@ def expect_whole(lesson, **state) -> None:
             expect(cell["verdict"] in ("good", None), f"{lesson.name}, {step}, {cell['name']}: {cell['verdict']}")
     said = browser.console()
     expect(not said, f"{lesson.name}: on the console: {said}")
-    found = browser.script("return [window.broken ?? null, document.querySelectorAll('#lesson b, #lesson script').length]")
+    found = browser.script("""
+        return [window.broken ?? null, document.querySelectorAll('#lesson b, #lesson script').length]""")
     expect_equal(found, [None, 0], f"{lesson.name}: markup from a text")
 
 

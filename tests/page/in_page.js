@@ -247,6 +247,10 @@ window.pageTests = (() => {
     return found;
   }
 
-  return { numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix, focusSwitch, chosen,
-    widths, printed, moving, lightness, all, text, go, computed, forms, mistakes, chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell, cells, until, nextTask, markOf };
+  return {
+    numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix,
+    focusSwitch, chosen, widths, printed, moving, lightness, all, text, go, computed, forms, mistakes,
+    chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell,
+    cells, until, nextTask, markOf,
+  };
 })();

@@ -1,4 +1,4 @@
-"""A lesson's page in the browser, as its reader, or its reader's ears, would know it: by addresses, roles and labels."""
+"""A lesson's page in the browser, as its reader would know it: by addresses, roles and labels."""
 
 from pathlib import Path
 from urllib.parse import urlencode
