@@ -169,7 +169,7 @@ def test_an_accessibility_checker_finds_nothing_serious():
 def test_screenshots_are_there_to_be_looked_at():
     folder = engine.folder().parent / "page-screenshots"
     folder.mkdir(parents=True, exist_ok=True)
-    for lesson, step, cell in ((engine.three_words(), "softmax", "dSm.2.1"), (engine.decoder(), "scores", "S.2.1"),
+    for lesson, step, cell in ((engine.three_words(), "softmax", "dSm.2.1"), (engine.decoder(), "scores", "Z.2.1"),
                                (engine.classifier(), "glance", None)):
         for theme in ("light", "dark"):
             for language in LANGUAGES:

@@ -16,9 +16,13 @@ def sampled(matrix: dict) -> list:
 
 
 def places_of(page: Page) -> list:
-    """All that is shown somewhere: each layer, its first and last head."""
-    return [{"layer": layer, "head": head, "heads": page.heads(layer)}
-            for layer in page.layers() for head in sorted({0, page.heads(layer) - 1})]
+    """Each layer; of one its first and last head, of several these by turns."""
+    places = []
+    for at, layer in enumerate(page.layers()):
+        heads = page.heads(layer)
+        shown = {0, heads - 1} if len(page.layers()) == 1 else {(heads - 1) * (at % 2)}
+        places += [{"layer": layer, "head": head, "heads": heads} for head in sorted(shown)]
+    return places
 
 
 def walk(page: Page, language: str):
