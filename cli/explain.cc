@@ -159,12 +159,14 @@ absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& less
   return frame_of(record(*model, lesson.batch, lesson.form()), checkpoint->state.step);
 }
 
-// The example as the numbered checkpoints of the run see it. One that cannot be read is left out,
-// and said.
-std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson) {
+// The example as numbered checkpoints of the run see it. One that cannot be read is left out, and
+// said.
+std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
+                                    const Recording& recording) {
+  const std::vector<std::string> paths = numbered_checkpoints(run);
   std::vector<LessonFrame> frames;
-  for (const std::string& path : numbered_checkpoints(run)) {
-    absl::StatusOr<LessonFrame> frame = frame_at(path, lesson);
+  for (const size_t i : spread_frames(paths.size(), recording, kMostOfHistory)) {
+    absl::StatusOr<LessonFrame> frame = frame_at(paths[i], lesson);
     if (frame.ok()) {
       frames.push_back(*std::move(frame));
     } else {
@@ -172,7 +174,7 @@ std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson
                    printable(std::string(frame.status().message())).c_str());
     }
   }
-  return spread_frames(std::move(frames), kMostOfHistory);
+  return frames;
 }
 
 absl::StatusOr<Lesson> lesson_of_run(const std::string& name, const GivenOptions& given) {
@@ -189,13 +191,11 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& name, const GivenOptions
           ? batch_of_prompt(checkpoint, **dataset, *model, given)
           : batch_of_validation(**dataset, given.integer_if_given("validation").value_or(0));
   if (!batch.ok()) return batch.status();
-  Lesson lesson = {.config = checkpoint.config,
-                   .vocabulary = checkpoint.vocabulary.texts(),
-                   .step = checkpoint.state.step,
-                   .model = *std::move(model),
-                   .batch = *std::move(batch)};
-  lesson.history = history_of(name, lesson);
-  return lesson;
+  return Lesson{.config = checkpoint.config,
+                .vocabulary = checkpoint.vocabulary.texts(),
+                .step = checkpoint.state.step,
+                .model = *std::move(model),
+                .batch = *std::move(batch)};
 }
 
 absl::Status check_what_is_asked(const std::string& name, const GivenOptions& given) {
@@ -263,11 +263,15 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   if (absl::Status s = place(*lesson, recording, given); !s.ok()) return s;
 
   if (given.has("text")) print(lesson_walk(recording, *lesson));
+  const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
+  const bool was_trained_so = !name.empty() && given.set().empty();
+  if (was_trained_so && (page_is_asked_for || given.has("json"))) {
+    lesson->history = history_of(name, *lesson, recording);
+  }
   if (given.has("json")) {
     const std::string document = lesson_document(recording, *lesson, 0);
     if (absl::Status s = write_file_atomically(given.text("json"), document); !s.ok()) return s;
   }
-  const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
   if (!page_is_asked_for) return absl::OkStatus();
   const std::string page = page_of(std::move(recording), *lesson);
   const std::string out =

@@ -1,5 +1,6 @@
 #include "lessons/explain/history.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace qkv {
@@ -17,12 +18,6 @@ double sum_of_squares(const Tensor& x) {
   double sum = 0;
   for (const double number : x.to_vector()) sum += number * number;
   return sum;
-}
-
-int64_t numbers_of(const LessonFrame& frame) {
-  int64_t numbers = 0;
-  for (const auto& [layer, weights] : frame.weights) numbers += weights.size();
-  return numbers;
 }
 
 }  // namespace
@@ -43,14 +38,16 @@ LessonFrame frame_of(const Recording& recording, int64_t step) {
   return frame;
 }
 
-std::vector<LessonFrame> spread_frames(std::vector<LessonFrame> frames, int64_t most_numbers) {
-  const auto count = std::ssize(frames);
-  if (count < 2) return frames;
-  const int64_t fit = most_numbers / std::max<int64_t>(1, numbers_of(frames.front()));
-  const int64_t kept = std::min(count, std::max<int64_t>(2, fit));
-  std::vector<LessonFrame> spread;
-  for (int64_t i = 0; i < kept; ++i) {
-    spread.push_back(std::move(frames[static_cast<size_t>(i * (count - 1) / (kept - 1))]));
+std::vector<size_t> spread_frames(size_t count, const Recording& recording, int64_t most_numbers) {
+  int64_t numbers = 1;
+  for (const std::string& layer : recording.attention_layers()) {
+    numbers += recording.weights_of(layer).size();
+  }
+  const auto fit = static_cast<size_t>(std::max<int64_t>(2, most_numbers / numbers));
+  const size_t kept = std::min(count, fit);
+  std::vector<size_t> spread;
+  for (size_t i = 0; i < kept; ++i) {
+    spread.push_back(kept == 1 ? 0 : i * (count - 1) / (kept - 1));
   }
   return spread;
 }

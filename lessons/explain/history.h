@@ -21,8 +21,8 @@ struct LessonFrame {
 
 LessonFrame frame_of(const Recording& recording, int64_t step);
 
-// So few of them, the first and the last among them, and evenly spread, that their weights have at
-// most so many numbers.
-std::vector<LessonFrame> spread_frames(std::vector<LessonFrame> frames, int64_t most_numbers);
+// Which of `count` frames like this recording to make: the first, the last and others evenly
+// between them, so few that their weights have at most so many numbers; but two at least.
+std::vector<size_t> spread_frames(size_t count, const Recording& recording, int64_t most_numbers);
 
 }  // namespace qkv

@@ -80,6 +80,8 @@ TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
     EXPECT_EQ(history[i]["step"], i + 1);
     EXPECT_EQ(history[i]["weights"]["blocks.0.attention"]["shape"], json({1, 2, 6, 6}));
   }
+  // What was changed afterwards was never trained.
+  EXPECT_FALSE(document({"runs/tiny", "--set", "attention.causal=false"}).contains("history"));
   write_bytes(folder_ / "runs/tiny/checkpoints/step-000002.safetensors", "broken");
   const ProcessResult result = qkv({"explain", "runs/tiny", "--json", "lesson.json"});
   EXPECT_EQ(result.exit_status, 0);

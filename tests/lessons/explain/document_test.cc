@@ -101,11 +101,17 @@ TEST(DocumentTest, VariantsHaveNoNumbersTwice) {
   EXPECT_EQ(variants.size(), single_settings(lesson).size());
   for (const json& variant : variants) {
     for (const json& value : variant["values"]) {
-      if (value["kind"] == "constant") EXPECT_TRUE(value.contains("numbers")) << value;
-      if (value["kind"] == "computed") EXPECT_FALSE(value.contains("numbers")) << value;
+      if (value["kind"] == "constant") {
+        EXPECT_TRUE(value.contains("numbers")) << value;
+      }
+      if (value["kind"] == "computed") {
+        EXPECT_FALSE(value.contains("numbers")) << value;
+      }
       // All but the biases of distances have the shape that they had.
       const bool is_new = value["kind"] == "parameter" && value.contains("numbers");
-      if (is_new) EXPECT_EQ(variant["setting"], "model.position=relative") << value;
+      if (is_new) {
+        EXPECT_EQ(variant["setting"], "model.position=relative") << value;
+      }
     }
   }
   EXPECT_EQ(json::parse(variants_document(lesson, "", 0)).size(), 0u);

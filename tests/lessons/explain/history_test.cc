@@ -41,18 +41,15 @@ TEST(HistoryTest, AFrameHasTheWeightsAndHowLargeTheGradientsAre) {
 }
 
 TEST(HistoryTest, FramesAreThinnedEvenly) {
-  std::vector<LessonFrame> frames;
-  for (int64_t step = 0; step <= 10; ++step) {
-    frames.push_back({.step = step, .weights = {{"layer", zeros({1, 1, 2, 5})}}});
-  }
-  const auto steps = [&](int64_t most) {
-    std::vector<int64_t> all;
-    for (const LessonFrame& frame : spread_frames(frames, most)) all.push_back(frame.step);
-    return all;
+  const Recording recording = three_words();  // whose weights are 18 numbers
+  const auto steps = [&](size_t count, int64_t most) {
+    return spread_frames(count, recording, most);
   };
-  EXPECT_EQ(steps(1000).size(), 11u);
-  EXPECT_EQ(steps(30), (std::vector<int64_t>{0, 5, 10}));
-  EXPECT_EQ(steps(1), (std::vector<int64_t>{0, 10}));
+  EXPECT_EQ(steps(11, 1000).size(), 11u);
+  EXPECT_EQ(steps(11, 60), (std::vector<size_t>{0, 5, 10}));
+  EXPECT_EQ(steps(11, 1), (std::vector<size_t>{0, 10}));
+  EXPECT_EQ(steps(1, 1), std::vector<size_t>{0});
+  EXPECT_TRUE(steps(0, 1000).empty());
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ void expect_order(const Recording& recording) {
     EXPECT_TRUE(tape[op.output].computed) << i;
     EXPECT_TRUE(made.insert(op.output).second) << i;
     EXPECT_EQ(op.backward, i >= recording.forward_ops) << i;
-    if (op.backward_of) EXPECT_LT(*op.backward_of, recording.forward_ops) << i;
+    if (op.backward_of) {
+      EXPECT_LT(*op.backward_of, recording.forward_ops) << i;
+    }
   }
   EXPECT_TRUE(made.contains(recording.loss));
 }
