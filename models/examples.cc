@@ -22,6 +22,7 @@ std::vector<Row> decoders() {
   ModelOptions post, rms, bare;
   post.norm = NormPlace::kPost;
   post.position = Position::kSinusoidal;
+  post.learn_sinusoidal_scale = false;
   post.activation = Activation::kRelu;
   post.tie_embeddings = false;
   rms.norm_kind = NormKind::kRms;
@@ -71,6 +72,7 @@ std::vector<Row> encoder_decoders() {
   ModelOptions post, grouped;
   post.norm = NormPlace::kPost;
   post.position = Position::kSinusoidal;
+  post.learn_sinusoidal_scale = false;
   post.tie_embeddings = false;
   grouped.position = Position::kRelative;
   grouped.attention.num_key_value_heads = 1;

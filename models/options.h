@@ -26,7 +26,9 @@ struct ModelOptions {
   int64_t num_heads = 4;
   int64_t d_ff = 256;
   Position position = Position::kLearned;
-  double sinusoidal_scale = 0.03;  // of what is added to embeddings; their own deviation is 0.02
+  // Of what is added to embeddings, whose own deviation is 0.02; learned: to begin with.
+  double sinusoidal_scale = 0.02;
+  bool learn_sinusoidal_scale = true;
   NormPlace norm = NormPlace::kPre;
   NormKind norm_kind = NormKind::kLayer;
   Activation activation = Activation::kGelu;

@@ -12,6 +12,8 @@ namespace qkv {
 namespace {
 
 constexpr double kDeviation = 0.02;
+// Sinusoids are multiplied by exp(kGainRate g): a step of Adam moves g by about the learning rate.
+constexpr double kGainRate = 10;
 
 Norm make_norm(Initializer& init, const ModelOptions& o) {
   if (o.norm_kind == NormKind::kRms) return {RmsNorm(init, o.d_model)};
@@ -72,8 +74,9 @@ Stack::Stack(Initializer& init, const ModelOptions& o, Role role, int64_t max_le
       dropout_{o.dropout} {
   if (position_ == Position::kLearned) {
     position_embedding_ = Embedding(init, max_length, o.d_model, kDeviation);
-  } else if (position_ == Position::kSinusoidal && init.makes_numbers()) {
-    sinusoids_ = sinusoids(max_length, init.dtype());
+  } else if (position_ == Position::kSinusoidal) {
+    if (init.makes_numbers()) sinusoids_ = sinusoids(max_length, init.dtype());
+    if (o.learn_sinusoidal_scale) position_gain_ = init.zeros({1});
   }
   for (int64_t i = 0; i < o.num_layers; ++i) {
     blocks_.push_back(make_block(init, o, max_length, causal_, role == Role::kDecoderOfSource));
@@ -93,8 +96,12 @@ Tensor Stack::positions(int64_t first, int64_t length, DType dtype) const {
     case Position::kAlibi:
     case Position::kRelative:
       return Tensor();
-    case Position::kSinusoidal:
-      return slice(beyond ? sinusoids(first + length, dtype) : sinusoids_, 0, first, length);
+    case Position::kSinusoidal: {
+      const Tensor places =
+          slice(beyond ? sinusoids(first + length, dtype) : sinusoids_, 0, first, length);
+      if (!position_gain_.defined()) return places;
+      return places * exp(scale(position_gain_, kGainRate));
+    }
     case Position::kLearned:
       if (beyond) {
         fail(absl::StrCat("transformer: there are learned positions for ", max_length_,
@@ -129,6 +136,7 @@ Tensor Stack::operator()(const Tensor& embeddings, const Tensor& padding, Forwar
 
 void Stack::visit(Visitor& v) {
   v.child(position_embedding_);
+  if (position_gain_.defined()) v.parameter("position_gain", position_gain_);
   for (size_t i = 0; i < blocks_.size(); ++i) v.child(absl::StrCat("blocks.", i), blocks_[i]);
   if (pre_norm_) v.child(final_norm_);
 }

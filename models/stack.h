@@ -47,6 +47,7 @@ class Stack {
   double sinusoidal_scale_;
   Child<"position_embedding", Embedding> position_embedding_;  // [max_length, C], or undefined
   Tensor sinusoids_;                                           // [max_length, C], or undefined
+  Tensor position_gain_;                                       // [1], where it is learned
   std::vector<Block> blocks_;
   Child<"final_norm", Norm> final_norm_;  // of pre-norm, whose residual stream is not normalized
   bool pre_norm_;

@@ -38,7 +38,7 @@ Tensor starting_cotangent(const Tensor& output, const Tensor& cotangent) {
 
 // sum + term, in the storage of `sum` where nobody else can see it.
 Tensor accumulated(Tensor sum, const Tensor& term) {
-  const Section section("sum of gradients");
+  const ObservedSection section("sum of gradients");
   if (records({sum, term}) || sum.array().storage().is_shared()) return add(sum, term);
   Array array = sum.array();
   kernels::binary(kernels::Binary::add, array, term.array(), array);
@@ -121,7 +121,7 @@ class BackwardWalk {
 };
 
 Gradients backward(const Tensor& output, const BackwardOptions& options) {
-  const Section section("backward");
+  const ObservedSection section("backward");
   return BackwardWalk(options).run(output);
 }
 

@@ -152,16 +152,16 @@ class Observer {
 };
 
 // Tells the observers what a stretch of the program does: "data", "optimizer". Sections nest.
-class Section {
+class ObservedSection {
  public:
-  explicit Section(std::string_view name) : name_(name) {
+  explicit ObservedSection(std::string_view name) : name_(name) {
     Observer::tell([name](Observer& o) { o.before_section(name); });
   }
-  ~Section() {
+  ~ObservedSection() {
     Observer::tell([this](Observer& o) { o.after_section(name_); });
   }
-  Section(const Section&) = delete;
-  Section& operator=(const Section&) = delete;
+  ObservedSection(const ObservedSection&) = delete;
+  ObservedSection& operator=(const ObservedSection&) = delete;
 
  private:
   std::string_view name_;  // must outlive the section: a literal
@@ -170,7 +170,7 @@ class Section {
 // What f gives, made in a section.
 template <class F>
 auto in_section(std::string_view name, F&& f) {
-  const Section section(name);
+  const ObservedSection section(name);
   return f();
 }
 

@@ -55,9 +55,12 @@ inline constexpr Named<NormPlace> kNames<NormPlace>[] = {{"pre", NormPlace::kPre
 enum class Position { kNone, kSinusoidal, kLearned, kRotary, kAlibi, kRelative };
 template <>
 inline constexpr Named<Position> kNames<Position>[] = {
-    {"none", Position::kNone},       {"sinusoidal", Position::kSinusoidal, {"sinusoidal_scale"}},
-    {"learned", Position::kLearned}, {"rotary", Position::kRotary},
-    {"alibi", Position::kAlibi},     {"relative", Position::kRelative}};
+    {"none", Position::kNone},
+    {"sinusoidal", Position::kSinusoidal, {"sinusoidal_scale", "learn_sinusoidal_scale"}},
+    {"learned", Position::kLearned},
+    {"rotary", Position::kRotary},
+    {"alibi", Position::kAlibi},
+    {"relative", Position::kRelative}};
 
 // The maps that make queries, keys and values: one for each; one for keys and values; one for all;
 // none, which is softmax(X Xᵀ) X.

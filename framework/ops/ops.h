@@ -129,6 +129,7 @@ Tensor lstm(const Tensor& x, const Tensor& weight, const ScanOptions& options = 
 // Shapes. In reshape, one size may be -1: what is left.
 Tensor reshape(const Tensor& x, std::span<const int64_t> shape);
 Tensor reshape(const Tensor& x, std::initializer_list<int64_t> shape);
+Tensor reshape(const Tensor& x, const Shape& shape);  // else a span of the shape's size() sizes
 Tensor permute(const Tensor& x,
                const std::vector<int>& axes);  // axis k of the result is axes[k] of x
 Tensor transpose(const Tensor& x, int axis_a, int axis_b);

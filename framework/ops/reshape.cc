@@ -71,6 +71,8 @@ Tensor reshape(const Tensor& x, std::initializer_list<int64_t> sizes) {
   return reshape(x, std::span<const int64_t>(sizes.begin(), sizes.size()));
 }
 
+Tensor reshape(const Tensor& x, const Shape& shape) { return reshape(x, shape.dims()); }
+
 OpExamples reshape_examples() {
   const ExampleInput input = {Fill::kNormal, {2, 3, 4}};
   return {

@@ -78,7 +78,7 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::st
 
 void Optimizer::step(std::span<const Tensor> gradients, double learning_rate,
                      double gradient_scale) {
-  const Section section("optimizer");
+  const ObservedSection section("optimizer");
   if (gradients.size() != parameters_.size()) {
     fail(absl::StrCat("optimizer: ", gradients.size(), " gradients for ", parameters_.size(),
                       " parameters"));
@@ -120,7 +120,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
 }
 
 double global_norm(std::span<const Tensor> gradients) {
-  const Section section("gradient norm");
+  const ObservedSection section("gradient norm");
   double sum = 0;
   for (const Tensor& g : gradients) sum += kernels::sum_of_squares(g.array());
   return std::sqrt(sum);

@@ -61,6 +61,7 @@ ModelOptions options_of(const GoldenFile& file) {
                           .d_ff = file.integer("d_ff"),
                           .position = choice<Position>(file, "position"),
                           .sinusoidal_scale = file.number("sinusoidal_scale"),
+                          .learn_sinusoidal_scale = false,
                           .norm = choice<NormPlace>(file, "norm"),
                           .norm_kind = choice<NormKind>(file, "norm_kind"),
                           .activation = choice<Activation>(file, "activation"),

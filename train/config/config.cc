@@ -41,7 +41,10 @@ class Loader {
   Loader(std::string source, Author author)
       : source_(std::move(source)), author_(author), fields_(config_fields(result_.config)) {
     // Runs that are older than a key meant this.
-    if (author_ == Author::kQkv) result_.config.model.sinusoidal_scale = 1.0;
+    if (author_ == Author::kQkv) {
+      result_.config.model.sinusoidal_scale = 1.0;
+      result_.config.model.learn_sinusoidal_scale = false;
+    }
   }
   Loader(const Loader&) = delete;  // fields_ points into result_
 

@@ -106,7 +106,9 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
   list.add("position", &model.position, "How a token knows its place.");
   list.add("sinusoidal_scale", &model.sinusoidal_scale, 0, kInfinity,
-           "What sinusoids are multiplied by; 0.03: they are as large as new embeddings.");
+           "What sinusoids are multiplied by, to begin with.");
+  list.add("learn_sinusoidal_scale", &model.learn_sinusoidal_scale,
+           "That number is learned; else it stays.");
   list.add("norm", &model.norm,
            "Normalization before each layer, or after its sum with the input.");
   list.add("norm_kind", &model.norm_kind, "The normalization.");

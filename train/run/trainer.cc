@@ -77,7 +77,7 @@ BatchGradients Trainer::differentiate(const Batch& batch, int64_t step) const {
 }
 
 absl::StatusOr<StepResult> Trainer::step() {
-  const Section section("step");
+  const ObservedSection section("step");
   const int64_t step = steps_made();
   const Batch batch =
       in_section("data", [&] { return dataset_.training_batch(step, config_.train.batch_size); });

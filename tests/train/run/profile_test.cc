@@ -16,7 +16,7 @@ namespace {
 void small_step() {
   const Tensor x = parameter(Array::full({2, 3}, DType::f32, 1.0));
   const Tensor w = parameter(Array::full({5, 3}, DType::f32, 1.0));
-  const Section section("step");
+  const ObservedSection section("step");
   const Scope scope("model");
   const Tensor loss = in_section("forward", [&] { return sum(linear(x, w, Tensor())); });
   backward(loss);
