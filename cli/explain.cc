@@ -9,8 +9,8 @@
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "lessons/explain/document.h"
+#include "lessons/explain/fitted_page.h"
 #include "lessons/explain/lesson.h"
-#include "lessons/explain/page.h"
 #include "lessons/explain/walk.h"
 #include "train/run/generate.h"
 #include "train/run/run_folder.h"
@@ -18,8 +18,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostBytes = 2000000;  // of a page
-constexpr int64_t kMostOfVariants = 300000;
+constexpr int64_t kMostBytes = 2000000;    // of a page
 constexpr int64_t kMostOfHistory = 75000;  // numbers
 constexpr int64_t kTokensOfText = 32;      // where a text has no end of its own
 
@@ -30,8 +29,8 @@ void add_options(OptionList& options) {
   options.text("example", "NAME", "One that needs no run: three-words");
   options.integer("layer", "N",
                   "Where to begin: a layer of attention, counted from 0; by default the last");
-  options.integer("head", "N", "and a head of it", 0);
-  options.integer("position", "N", "and the place of a query", 0);
+  options.integer("head", "N", "and a head of it; by default 0");
+  options.integer("position", "N", "and the place of a query; by default 0");
   options.set("Changes the model: --set attention.causal=false; may be repeated");
   options.text("out", "FILE", "The page; by default NAME.html");
   options.flag("text", "Instead of a page: the steps of one head in the terminal");
@@ -235,22 +234,13 @@ absl::Status place(Lesson& lesson, const Recording& recording, const GivenOption
   absl::Status status = check_range("layer", layer, std::ssize(layers), "layers of attention");
   if (!status.ok()) return status;
   lesson.layer = layers[static_cast<size_t>(layer)];
-  lesson.head = given.integer("head");
-  lesson.position = given.integer("position");
+  lesson.head = given.integer_if_given("head").value_or(0);
+  lesson.position = given.integer_if_given("position").value_or(0);
+  lesson.begins_at_place = given.has("layer") || given.has("head") || given.has("position");
   const Shape& weights = recording.weights_of(lesson.layer).shape();  // [B, H, Tq, Tk]
   status = check_range("head", lesson.head, weights[1], "heads");
   if (!status.ok()) return status;
   return check_range("position", lesson.position, weights[2], "places");
-}
-
-std::string page_of(Recording recording, const Lesson& lesson) {
-  const std::string& title = lesson.config.name;
-  const auto room = [&](const std::string& variants) {
-    return std::max<int64_t>(1, kMostBytes - std::ssize(lesson_page("", variants, title)));
-  };
-  recording = part_that_fits(std::move(recording), lesson.layer, room(""));
-  const std::string variants = variants_document(lesson, recording.part, kMostOfVariants);
-  return lesson_page(lesson_document(recording, lesson, room(variants)), variants, title);
 }
 
 absl::Status run(const std::string& name, const GivenOptions& given) {
@@ -273,7 +263,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     if (absl::Status s = write_file_atomically(given.text("json"), document); !s.ok()) return s;
   }
   if (!page_is_asked_for) return absl::OkStatus();
-  const std::string page = page_of(std::move(recording), *lesson);
+  const std::string page = fitted_page(std::move(recording), *lesson, kMostBytes);
   const std::string out =
       given.has("out") ? given.text("out") : absl::StrCat(lesson->config.name, ".html");
   if (absl::Status s = write_file_atomically(out, page); !s.ok()) return s;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "lessons/explain/document_numbers.h"
+#include "lessons/explain/page.h"
 #include "train/config/config.h"
 
 namespace qkv {
@@ -169,7 +171,10 @@ Json meta_of(const Recording& recording, const Lesson& lesson) {
   meta["layers"] = recording.attention_layers();
   meta["loss"] = recording.whole_loss;
   if (!recording.part.empty()) meta["part"] = recording.part;
-  meta["begin"] = {{"layer", lesson.layer}, {"head", lesson.head}, {"position", lesson.position}};
+  meta["begin"] = {{"layer", lesson.layer},
+                   {"head", lesson.head},
+                   {"position", lesson.position},
+                   {"step", lesson.begins_at_place ? "softmax" : "glance"}};
   for (const TapeValue& value : recording.tape.values) {
     const Array& array = value.tensor.array();
     if (value.computed || value.parameter || array.dtype() != DType::i64) continue;
@@ -205,16 +210,6 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-// Of its document, with the numbers that none can do without.
-int64_t least_bytes(const Recording& recording) {
-  int64_t bytes = std::ssize(text_of(tape_of(recording, describe_values(recording.tape))));
-  for (const TapeValue& value : recording.tape.values) {
-    if (!value.computed)
-      bytes += std::ssize(encode_numbers(value.tensor, 0, value.tensor.size()).base64);
-  }
-  return bytes;
-}
-
 // The block of a layer of attention, or the layer alone.
 Recording part_at(const Recording& whole, const std::string& layer, const std::string& place,
                   bool other_weights) {
@@ -225,12 +220,43 @@ Recording part_at(const Recording& whole, const std::string& layer, const std::s
                          .other_weights = other_weights});
 }
 
+// The tape of the model with a setting, without the numbers of parameters that are known.
+Json variant_of(const Lesson& lesson, const std::string& setting, const std::string& part,
+                const std::set<std::string>& known) {
+  const Lesson changed = with_settings(lesson, {setting}).value();
+  Recording recording = record(changed.model, changed.batch, changed.form());
+  if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
+  Json values = Json::array();
+  for (const TapeValue& value : recording.tape.values) {
+    values.push_back(json_of(value));
+    const std::string shape = value.tensor.shape().to_string();
+    const bool is_known = value.parameter && known.contains(absl::StrCat(value.name, shape));
+    if (value.computed || is_known) continue;
+    EncodedNumbers numbers = encode_numbers(value.tensor, 0, value.tensor.size());
+    values.back()["numbers"] = {{numbers.type, std::move(numbers.base64)}};
+  }
+  Json variant = {{"setting", setting}, {"whole_loss", to_json(recording.whole_loss)}};
+  variant.update(tape_of(recording, std::move(values)));
+  return variant;
+}
+
+// The first of each key, then the second of each, and so on.
+std::vector<std::string> mixed(const std::vector<std::string>& settings) {
+  std::map<std::string, int64_t> seen;
+  std::vector<std::pair<int64_t, std::string>> ranked;
+  for (const std::string& setting : settings) {
+    ranked.emplace_back(seen[setting.substr(0, setting.find('='))]++, setting);
+  }
+  std::ranges::stable_sort(ranked, {}, &std::pair<int64_t, std::string>::first);
+  std::vector<std::string> all;
+  for (auto& [rank, setting] : ranked) all.push_back(std::move(setting));
+  return all;
+}
+
 }  // namespace
 
-Recording part_that_fits(Recording whole, const std::string& layer, int64_t most_bytes) {
-  const auto fits = [most_bytes](const Recording& recording) {
-    return least_bytes(recording) <= most_bytes;
-  };
+Recording part_that_fits(Recording whole, const std::string& layer,
+                         const std::function<bool(const Recording&)>& fits) {
   if (fits(whole)) return whole;
   const std::string block = layer.substr(0, layer.rfind('.'));
   Recording part = part_at(whole, layer, block, /*other_weights=*/true);
@@ -252,26 +278,18 @@ std::string variants_document(const Lesson& lesson, const std::string& part, int
   for (const auto& [name, tensor] : parameters(lesson.model)) {
     known.insert(absl::StrCat(name, tensor.shape().to_string()));
   }
-  Json variants = Json::array();
+  const std::vector<std::string> settings = single_settings(lesson);
+  std::map<std::string, Json> made;
   int64_t left = most_bytes;
-  for (const std::string& setting : single_settings(lesson)) {
-    const Lesson changed = with_settings(lesson, {setting}).value();
-    Recording recording = record(changed.model, changed.batch, changed.form());
-    if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
-    Json values = Json::array();
-    for (const TapeValue& value : recording.tape.values) {
-      values.push_back(json_of(value));
-      const bool is_known = value.parameter && known.contains(absl::StrCat(
-                                                   value.name, value.tensor.shape().to_string()));
-      if (value.computed || is_known) continue;
-      EncodedNumbers numbers = encode_numbers(value.tensor, 0, value.tensor.size());
-      left -= std::ssize(numbers.base64);
-      values.back()["numbers"] = {{numbers.type, std::move(numbers.base64)}};
-    }
-    if (left < 0) break;
-    Json variant = {{"setting", setting}, {"whole_loss", to_json(recording.whole_loss)}};
-    variant.update(tape_of(recording, std::move(values)));
-    variants.push_back(std::move(variant));
+  for (const std::string& setting : mixed(settings)) {
+    if (left <= 0) break;
+    Json variant = variant_of(lesson, setting, part, known);
+    left -= std::ssize(packed(text_of(variant)));
+    if (left >= 0) made[setting] = std::move(variant);
+  }
+  Json variants = Json::array();
+  for (const std::string& setting : settings) {
+    if (made.contains(setting)) variants.push_back(std::move(made[setting]));
   }
   return text_of(variants);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "lessons/explain/lesson.h"
@@ -14,12 +15,13 @@ namespace qkv {
 std::string lesson_document(const Recording& recording, const Lesson& lesson, int64_t most_bytes);
 
 // The tapes of the same model with one setting changed, and only those numbers that begin them and
-// that the lesson's own document does not have; so many of them as have at most `most_bytes` of
-// these. `part`: that of its recording.
+// that the lesson's own document does not have; so many of them as have at most `most_bytes` when
+// they are packed, of different settings the first first. `part`: that of its recording.
 std::string variants_document(const Lesson& lesson, const std::string& part, int64_t most_bytes);
 
-// All of a recording; or where its parameters and inputs take more than `most_bytes`, the block of
-// that layer of attention; or the layer alone, without the maps around it.
-Recording part_that_fits(Recording whole, const std::string& layer, int64_t most_bytes);
+// All of a recording; or where that does not fit, the block of that layer of attention; or the
+// layer alone, without the maps around it.
+Recording part_that_fits(Recording whole, const std::string& layer,
+                         const std::function<bool(const Recording&)>& fits);
 
 }  // namespace qkv

@@ -21,7 +21,8 @@ struct Lesson {
   Batch batch;  // of one row
   std::string layer = {};
   int64_t head = 0;
-  int64_t position = 0;  // of a query
+  int64_t position = 0;          // of a query
+  bool begins_at_place = false;  // at the softmax of that query, rather than at a glance
   std::vector<LessonFrame> history = {};
 
   DataForm form() const { return form_of(config.model.kind); }

@@ -11,29 +11,22 @@
 namespace qkv {
 namespace {
 
-// As it may stand in a <script>: nothing in it ends that, or a line of JavaScript.
-std::string inside_script(const std::string& json) {
-  return absl::StrReplaceAll(json,
-                             {{"<", "\\u003c"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}});
+std::string inside_element(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
 }
 
-// In zlib's format, in base64.
+}  // namespace
+
 std::string packed(const std::string& text) {
   uLongf size = compressBound(text.size());
   std::string bytes(size, '\0');
   const int status =
       compress2(reinterpret_cast<Bytef*>(bytes.data()), &size,
                 reinterpret_cast<const Bytef*>(text.data()), text.size(), Z_BEST_COMPRESSION);
-  if (status != Z_OK) fail(absl::StrCat("lesson_page: zlib's error ", status));
+  if (status != Z_OK) fail(absl::StrCat("packed: zlib's error ", status));
   bytes.resize(size);
   return absl::Base64Escape(bytes);
 }
-
-std::string inside_element(const std::string& text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}});
-}
-
-}  // namespace
 
 std::string lesson_page(const std::string& document, const std::string& variants,
                         const std::string& title) {
@@ -41,7 +34,7 @@ std::string lesson_page(const std::string& document, const std::string& variants
                                          {"{{style}}", kPageStyle},
                                          {"{{script}}", kPageScript},
                                          {"{{variants}}", packed(variants)},
-                                         {"{{document}}", inside_script(document)}});
+                                         {"{{document}}", packed(document)}});
 }
 
 }  // namespace qkv

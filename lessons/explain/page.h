@@ -4,7 +4,10 @@
 
 namespace qkv {
 
-// One HTML file with a lesson's document in it, and the variants packed, that needs nothing else
+// In zlib's format, in base64.
+std::string packed(const std::string& text);
+
+// One HTML file with a lesson's document and the variants in it, packed, that needs nothing else
 // and asks nobody for more.
 std::string lesson_page(const std::string& document, const std::string& variants,
                         const std::string& title);

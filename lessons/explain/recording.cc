@@ -159,6 +159,17 @@ Recording part_of(const Recording& whole, const Part& wanted) {
   part.part = wanted.place;
   part.whole_loss = whole.whole_loss;
   TapeCutter cutter(from, part.tape);
+  // In the order of the whole, in which its layers run.
+  const auto copy_other_weights = [&](ValueId begin, ValueId end) {
+    for (ValueId id = begin; id < end; ++id) {
+      if (!has_weights(from[id]) || !wanted.other_weights) continue;
+      cutter.copied(id);
+      if (from[id].gradient) cutter.copied(*from[id].gradient);
+    }
+  };
+  const auto first_inside = std::ranges::find_if(from.ops, is_inside);
+  const ValueId first = first_inside == from.ops.end() ? 0 : first_inside->output;
+  copy_other_weights(0, first);
   for (size_t i = 0; i < whole.forward_ops; ++i) {
     if (is_inside(from.ops[i])) cutter.copy_op(i);
   }
@@ -179,10 +190,8 @@ Recording part_of(const Recording& whole, const Part& wanted) {
   for (ValueId id = 0; id < std::ssize(from.values); ++id) {
     const bool is_input = !from[id].computed && from[id].tensor.dtype() == DType::i64;
     if (is_input) cutter.copied(id);  // whose tokens have names
-    if (!has_weights(from[id]) || !wanted.other_weights) continue;
-    cutter.copied(id);
-    if (from[id].gradient) cutter.copied(*from[id].gradient);
   }
+  copy_other_weights(first, std::ssize(from.values));
   cutter.link_gradients();
   return part;
 }

@@ -29,11 +29,11 @@ const Step kSteps[] = {
     {".q", "Q", "X W_qᵀ + b_q, this head's part", "scale dS K"},
     {".k", "K", "X W_kᵀ + b_k", "scale dSᵀ Q"},
     {".v", "V", "X W_vᵀ + b_v", "Pᵀ dO"},
-    {".scores", "S", "scale Q Kᵀ", "the next, and 0 where hidden", Columns::kKeys},
+    {".scores", "S", "scale Q Kᵀ", "dM, and 0 where hidden", Columns::kKeys},
     {".masked_scores", "M", "S, and -inf where a key is hidden", "P ∘ (dP - rowsum(dP ∘ P))",
      Columns::kKeys},
     {".weights", "P", "softmax of each row of M", "dO Vᵀ", Columns::kKeys},
-    {".heads", "O", "P V", "this head's part of the next"},
+    {".heads", "O", "P V", "this head's part of dC"},
     {".concatenated", "C", "all heads, side by side", "dY W_o"},
     {"", "Y", "C W_oᵀ + b_o", "what comes back from the residual stream"},
 };

@@ -69,7 +69,10 @@ TEST_F(ExplainTest, BeginsWhereItIsAskedTo) {
   EXPECT_EQ(begin["layer"], "blocks.0.attention");
   EXPECT_EQ(begin["head"], 1);
   EXPECT_EQ(begin["position"], 5);
-  EXPECT_EQ(document({"runs/tiny"})["meta"]["begin"]["layer"], "blocks.1.attention");
+  EXPECT_EQ(begin["step"], "softmax");
+  const json by_default = document({"runs/tiny"})["meta"]["begin"];
+  EXPECT_EQ(by_default["layer"], "blocks.1.attention");
+  EXPECT_EQ(by_default["step"], "glance");
 }
 
 TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {

@@ -48,9 +48,17 @@ def close() -> None:
 
 
 def open_page(path, address: str = "") -> None:
-    """Anew, and at once as it is: without waiting for more than the page itself."""
+    """Anew, until it shows something: a lesson is unpacked first."""
     driver().get("about:blank")
     driver().get(Path(path).absolute().as_uri() + address)
+    driver().execute_async_script("""
+        const done = arguments[0];
+        const root = document.getElementById("lesson");
+        if (!root || root.firstChild) done();
+        else {
+          new MutationObserver(done).observe(root, { childList: true });
+          setTimeout(done, 20000);
+        }""")
 
 
 def script(source: str, *arguments):

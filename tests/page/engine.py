@@ -6,9 +6,11 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import struct
 import subprocess
+import zlib
 from functools import cached_property
 from pathlib import Path
 
@@ -104,6 +106,22 @@ class Document:
         return self.meta["loss"]
 
 
+DOCUMENT = re.compile(r'(<script[^>]* id="document">)([^<]*)(</script>)')
+
+
+def document_in(page: Path) -> str:
+    """What stands in a page, packed."""
+    packed = DOCUMENT.search(page.read_text(encoding="utf-8")).group(2)
+    return zlib.decompress(base64.b64decode(packed)).decode()
+
+
+def write_with_document(page: Path, document: str, to: Path) -> None:
+    """The page with another document in it."""
+    packed = base64.b64encode(zlib.compress(document.encode())).decode()
+    source = page.read_text(encoding="utf-8")
+    to.write_text(DOCUMENT.sub(lambda found: found.group(1) + packed + found.group(3), source), encoding="utf-8")
+
+
 class Lesson:
     """A page, and the document of the same numbers. explain: the arguments that tell what is explained."""
 
@@ -173,10 +191,30 @@ def classifier() -> Lesson:
     return Lesson("classifier", [run("classifier", "shapes", *settings)])
 
 
+def text_classifier() -> Lesson:
+    """Of tokens, after one that stands for the class."""
+    settings = ["model.kind=classifier", "model.num_layers=1", "data.length=4", "data.validation_length=5",
+                "data.validation_examples=10"]
+    return Lesson("text-classifier", [run("text-classifier", "parity", *settings), "--prompt", "10110="])
+
+
 def rotary() -> Lesson:
     settings = ["model.position=rotary", "model.norm=post", "model.norm_kind=rms", "model.activation=silu",
                 "model.bias=false", "model.num_layers=1", "attention.window=2"]
     return Lesson("rotary", [run("rotary", "reverse", *DIGITS, *settings), "--prompt", "012="])
+
+
+def wide_encoder_decoder() -> Lesson:
+    """As large as models may be of which all is on a page."""
+    settings = ["model.d_model=64", "model.num_heads=4", "model.d_ff=256", "train.steps=2", "train.eval_interval=2"]
+    return Lesson("wide-encoder-decoder", [run("wide-encoder-decoder", "reverse_seq2seq", *settings)])
+
+
+def deep_text() -> Lesson:
+    """Too large to be on a page as a whole."""
+    settings = ["model.num_layers=4", "model.d_model=128", "model.num_heads=4", "model.d_ff=512", "data.length=16",
+                "train.steps=2", "train.eval_interval=2"]
+    return Lesson("deep-text", [run("deep-text", "gpl", *settings)])
 
 
 def all_lessons() -> list:

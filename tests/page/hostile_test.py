@@ -1,6 +1,7 @@
 """What nobody expects: names and prompts that look like markup, the smallest of models, numbers that are none."""
 
 import json
+import zlib
 
 import browser
 import engine
@@ -8,7 +9,7 @@ from page import Page
 from report import expect, expect_equal
 from settings_test import changed_run
 
-HOSTILE = "</script><script>window.broken=1</script>'\"`${1}&lt;😀中文<b>\\"
+HOSTILE = "</script><script>window.broken=1</script>'\"`${1}&lt;😀中文<b>\\\r,\n\x01"
 NAME = "<script>window.broken=1<b>'\"`${1}&lt;😀中文\\"  # a folder's: without /
 SMALLEST = ["data.length=8", "model.num_layers=1"]
 
@@ -22,7 +23,7 @@ def text_run(name: str, *settings: str):
         (here / "hostile.txt").write_text(HOSTILE * 40, encoding="utf-8")
         (here / "hostile.toml").write_text(config, encoding="utf-8")
 
-    here = engine.made_once("hostile-text", [config, HOSTILE], write)
+    here = engine.made_once(f"hostile-text-{zlib.crc32(HOSTILE.encode()):x}", [config, HOSTILE], write)
     path = f"data.path={json.dumps(str(here / 'hostile.txt'))}"
     return engine.run(name, str(here / "hostile.toml"), *SMALLEST, path, *settings)
 
@@ -31,10 +32,9 @@ def expect_whole(lesson, **state) -> None:
     """All steps of it are shown, without a complaint, and nothing of its texts has become markup."""
     browser.console()
     page = Page(lesson, **state)
-    for step in page.steps():
-        page.go(step=step)
-        matrices = page.matrices()
-        for cell in page.cells([{"key": matrix["key"], "row": 0, "column": 0} for matrix in matrices]):
+    steps = page.steps()
+    for step, cells in zip(steps, page.tour([{**state, "step": step} for step in steps], "firstCells")):
+        for cell in cells:
             expect(cell["number"] is not None, f"{lesson.name}, {step}, {cell['name']}: no number")
             expect(cell["result"] in ("good", None), f"{lesson.name}, {step}, {cell['name']}: {cell['result']}")
             expect(cell["verdict"] in ("good", None), f"{lesson.name}, {step}, {cell['name']}: {cell['verdict']}")

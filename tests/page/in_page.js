@@ -12,16 +12,22 @@ window.pageTests = (() => {
     }
   }
 
-  async function go(address) {
-    if (location.hash === address) return;
-    let hasArrived = false;
-    addEventListener("hashchange", () => (hasArrived = true), { once: true });
-    // Chromium bears 200 changes of the address in ten seconds, and leaves out those that come then.
-    for (let attempts = 0; !hasArrived && attempts < 30; attempts++) {
-      location.replace(address);
-      await until(() => hasArrived, address, 500).catch(() => null);
+  const nextFrame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const appNow = () => document.getElementById("lesson").app;
+
+  // As the address bar would lead there, but that Chromium bears 200 changes of it in ten seconds.
+  const go = (address) => appNow().visit(address);
+
+  // [[address, [[function, argument, …], …]], …]: goes to each, and tells what is found there.
+  async function tour(stops) {
+    const found = [];
+    for (const [address, looks] of stops) {
+      go(address);
+      const seen = [];
+      for (const [name, ...given] of looks) seen.push(await pageTests[name](...given));
+      found.push(seen);
     }
-    if (!hasArrived) throw new Error(`cannot go to ${address}`);
+    return found;
   }
 
   const steps = () =>
@@ -40,31 +46,53 @@ window.pageTests = (() => {
       isGradient: Boolean(grid.closest(".gradient")),
     }));
 
-  // All cells of a matrix, row by row, with all digits, as the panel tells of each.
-  function numbersOf(key) {
-    const { rows, columns } = matrices().find((matrix) => matrix.key === key);
-    const { lesson } = document.getElementById("lesson").app;
-    const matrix = lesson.matrix(key);
-    const texts = [];
-    for (let row = 0; row < rows; row++) {
-      for (let column = 0; column < columns; column++) {
-        texts.push(String(matrix.number(row, column)));
-      }
-    }
-    return texts;
+  function base64Of(numbers) {
+    const bytes = new Uint8Array(Float64Array.from(numbers).buffer);
+    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   }
+
+  // The matrices of the step, with all their cells row by row, as the panel tells of each.
+  const numberedMatrices = () =>
+    matrices().map((matrix) => {
+      const shown = appNow().lesson.matrix(matrix.key);
+      const row = (at) => Array.from({ length: matrix.columns }, (_, i) => shown.number(at, i));
+      const numbers = Array.from({ length: matrix.rows }, (_, at) => row(at)).flat();
+      return { ...matrix, scale: shown.size, numbers: base64Of(numbers) };
+    });
+
+  // First, middle and last cell.
+  function sampled({ key, rows, columns }) {
+    const places = [
+      [0, 0],
+      [Math.floor(rows / 2), Math.floor(columns / 2)],
+      [rows - 1, columns - 1],
+    ];
+    const isNew = (place, i) => places.findIndex((other) => String(other) === String(place)) === i;
+    return places.filter(isNew).map(([row, column]) => ({ key, row, column }));
+  }
+
+  // The step with all its numbers, and some cells of each matrix. A matrix that many heads and layers
+  // have in common is asked once.
+  const known = new Set();
+  const wholeStep = () =>
+    numberedMatrices().map((matrix) => {
+      const identity = `${matrix.key} ${matrix.value} ${matrix.numbers}`;
+      const isKnown = known.has(identity);
+      known.add(identity);
+      return { ...matrix, cells: isKnown ? [] : cells(sampled(matrix)) };
+    });
 
   // What the page has computed now, by name: {name: {numbers, gradient}}, and the loss.
   function computed() {
-    const { tape } = document.getElementById("lesson").app.lesson;
-    const texts = (tensor) => tensor && Array.from(tensor.data, String);
+    const { tape } = appNow().lesson;
+    const texts = (tensor) => tensor && base64Of(tensor.data);
     const named = {};
     tape.facts.forEach((fact, value) => {
+      const names = [fact.name, ...(fact.paths ?? [])].filter(Boolean);
+      if (names.length === 0) return;
       const numbers = texts(tape.values[value]);
       const gradient = texts(tape.gradient(value));
-      for (const name of [fact.name, ...(fact.paths ?? [])]) {
-        if (name) named[name] = { numbers, gradient };
-      }
+      for (const name of names) named[name] = { numbers, gradient };
     });
     return { named, loss: String(tape.loss()) };
   }
@@ -92,101 +120,6 @@ window.pageTests = (() => {
   const addressNow = () => location.hash;
   const badMarks = () => all("#lesson .bad, #lesson .wrong").map((each) => each.textContent.trim());
 
-  // What one can do something with, as far as it can be seen and is not disabled.
-  const controls = () =>
-    all("a[href], button, input, select, textarea, summary, [tabindex='0']").filter(
-      (each) => !each.disabled && each.checkVisibility({ visibilityProperty: true }) && each.tabIndex >= 0,
-    );
-
-  const nameOf = (each) => `${each.tagName} ${each.className} ${each.textContent.trim().slice(0, 30)}`;
-  const reached = new WeakSet();
-  document.addEventListener("focusin", ({ target }) => reached.add(target));
-  const numberControls = () => controls().length;
-  const unreachedControls = () => controls().filter((each) => !reached.has(each)).map(nameOf);
-
-  let firstReached = null;
-  document.addEventListener("focusin", ({ target }) => (firstReached ??= target));
-  const isRoundDone = () =>
-    document.activeElement === document.body ||
-    (document.activeElement === firstReached && reached.has(controls().at(-1)));
-
-  async function pressManyTimes(key, other, times) {
-    for (let i = 0; i < times; i++) {
-      const event = { key: i % 2 ? other : key, bubbles: true, cancelable: true };
-      document.activeElement.dispatchEvent(new KeyboardEvent("keydown", event));
-      await nextTask();
-    }
-  }
-
-  function focusWithoutRing() {
-    const { activeElement: focused } = document;
-    if (!focused || focused === document.body) return null;
-    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(focused);
-    const hasRing = outlineStyle !== "none" && parseFloat(outlineWidth) > 0;
-    return hasRing || boxShadow !== "none" ? null : nameOf(focused);
-  }
-
-  function blur() {
-    firstReached = null;
-    document.activeElement?.blur();
-    getSelection().removeAllRanges();
-  }
-
-  const focusMatrix = (key) =>
-    document.querySelector(`[role=grid][data-matrix="${key}"] [role=gridcell]`).focus();
-  const focusSwitch = (at) => all("[role=switch]")[at].focus();
-
-  function chosen() {
-    const cell = document.querySelector("[role=gridcell][aria-selected=true]");
-    const number = (element, name) => Number(element.getAttribute(name)) - 1;
-    return cell && {
-      key: cell.closest("[role=grid]").dataset.matrix,
-      row: number(cell.closest("[role=row]"), "aria-rowindex"),
-      column: number(cell, "aria-colindex"),
-    };
-  }
-
-  function widths() {
-    const { scrollWidth, clientWidth } = document.documentElement;
-    const isCut = (each) => {
-      for (let outer = each.parentElement; outer; outer = outer.parentElement) {
-        if (getComputedStyle(outer).overflowX !== "visible") return true;
-      }
-      return false;
-    };
-    const wide = all("#lesson *").filter(
-      (each) => each.getBoundingClientRect().right > clientWidth + 1 && !isCut(each),
-    );
-    return { page: Math.max(scrollWidth, document.body.scrollWidth), widest: wide.slice(0, 3).map(nameOf) };
-  }
-
-  function printed() {
-    const isSeen = (each) => Boolean(each?.checkVisibility() && each.getBoundingClientRect().width > 0);
-    return {
-      matrices: all("main [role=grid]").filter(isSeen).length,
-      heading: isSeen(document.querySelector("main h2")),
-      switches: all("footer [role=switch]").some(isSeen),
-      background: getComputedStyle(document.body).backgroundColor,
-    };
-  }
-
-  const moving = () => {
-    const seconds = (text) => Math.max(...text.split(",").map(parseFloat));
-    const isMoving = (each) => {
-      const { transitionDuration, animationDuration, animationName } = getComputedStyle(each);
-      return seconds(transitionDuration) > 0.01 || (animationName !== "none" && seconds(animationDuration) > 0.01);
-    };
-    return all("#lesson *").filter(isMoving).map(nameOf);
-  };
-
-  function lightness() {
-    const ofPage = [document.querySelector("main"), document.body, document.documentElement]
-      .map((each) => getComputedStyle(each).backgroundColor)
-      .find((colour) => !/rgba\(.*, 0\)|transparent/.test(colour));
-    const [red, green, blue] = ofPage.match(/[0-9.]+/g).map(Number);
-    return (red + green + blue) / 3;
-  }
-
   // Where one stands, by what is marked as current.
   const shown = () => ({
     step: new URLSearchParams(document.querySelector("nav [aria-current=step]").hash.slice(1)).get("step"),
@@ -194,32 +127,27 @@ window.pageTests = (() => {
     language: document.documentElement.lang,
   });
 
-  // What is said in whole English words where it should be Chinese: texts of five words and more.
-  const latinTexts = () => {
-    const walker = document.createTreeWalker(document.getElementById("lesson"), NodeFilter.SHOW_TEXT);
-    const found = [];
-    while (walker.nextNode()) {
-      const { textContent, parentElement } = walker.currentNode;
-      if (parentElement.closest("math, code, output, [lang=en]")) continue;
-      if (/([a-z]{2,}[ ,]+){4}[a-z]{2,}/i.test(textContent)) found.push(textContent.trim());
-    }
-    return found;
-  };
-
   const markOf = (selector) => {
     const found = document.querySelector(selector);
     if (!found) return null;
     return found.classList.contains("good") ? "good" : found.classList.contains("bad") ? "bad" : "";
   };
 
+  // What waits for a quiet moment: the arithmetic in digits, and the difference, but not its curve.
+  function workWaiting() {
+    const { idle } = appNow().panel;
+    const works = [...idle.pending.values()];
+    idle.cancel();
+    for (const work of works) work();
+    idle.cancel();
+  }
+
+  const finishPanel = () => appNow().panel.idle.finish();
+
   // As a click on the cell, or keys that move to it, would.
-  async function cell({ key, row, column }) {
-    const { app } = document.getElementById("lesson");
-    app.select({ key, row, column });
-    app.panel.idle.finish();
-    if (document.querySelector("aside .check")) {
-      await until(() => document.querySelector("#difference-verdict"), "the difference");
-    }
+  function cell({ key, row, column }) {
+    appNow().select({ key, row, column });
+    workWaiting();
     const operands = all("aside .arithmetic button.operand").map((button) => ({
       value: Number(button.dataset.value),
       index: Number(button.dataset.index),
@@ -230,6 +158,7 @@ window.pageTests = (() => {
       row,
       column,
       name: text("#cell-name"),
+      place: text("aside .place"),
       number: text("#cell-value"),
       arithmetic: text("#cell-arithmetic"),
       result: markOf("aside .result"),
@@ -241,16 +170,20 @@ window.pageTests = (() => {
     };
   }
 
-  async function cells(wanted) {
-    const found = [];
-    for (const each of wanted) found.push(await cell(each));
-    return found;
+  const cells = (wanted) => wanted.map(cell);
+
+  const firstCells = () => cells(matrices().map(({ key }) => ({ key, row: 0, column: 0 })));
+
+  // A cell of the last matrix.
+  function openSomeCell() {
+    const [matrix] = matrices().slice(-1);
+    if (matrix) appNow().select({ key: matrix.key, row: 0, column: 0 });
+    finishPanel();
   }
 
   return {
-    numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix,
-    focusSwitch, chosen, widths, printed, moving, lightness, all, text, go, computed, forms, mistakes,
-    chooseMistake, mistakeNote, addressNow, badMarks, numbersOf, latinTexts, shown, steps, matrices, cell,
-    cells, until, nextTask, markOf,
+    all, text, until, nextTask, nextFrame, go, tour, steps, matrices, numberedMatrices, wholeStep, computed, forms,
+    mistakes, chooseMistake, mistakeNote, addressNow, badMarks, shown, markOf, cells, firstCells, openSomeCell,
+    finishPanel,
   };
 })();

@@ -1,11 +1,13 @@
 """A lesson's page in the browser, as its reader would know it: by addresses, roles and labels."""
 
+import base64
+import struct
 from pathlib import Path
 from urllib.parse import urlencode
 
 import browser
 
-IN_PAGE = (Path(__file__).parent / "in_page.js").read_text(encoding="utf-8")
+IN_PAGE = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("in_page.js", "in_page_reader.js")]
 
 
 def address(**state) -> str:
@@ -13,16 +15,27 @@ def address(**state) -> str:
     return "#" + urlencode({name: x for name, x in state.items() if x is not None}, doseq=True)
 
 
+def page_address(state: dict) -> str:
+    """In English, if nothing else is said."""
+    return address(**{"lang": "en", **state})
+
+
+def decoded(numbers: str) -> tuple:
+    """As in_page.js packs them."""
+    data = base64.b64decode(numbers)
+    return struct.unpack(f"<{len(data) // 8}d", data)
+
+
 class Page:
     def __init__(self, lesson, **state):
         self.lesson = lesson
-        browser.open_page(lesson.page, address(**{"lang": "en", **state}))
-        browser.script(IN_PAGE)
+        browser.open_page(lesson.page, page_address(state))
+        browser.script("\n".join(IN_PAGE))
         if not self.steps():
             raise RuntimeError(f"{lesson.name}: the page does not begin; on the console: {browser.console()}")
 
     def call(self, function: str, *arguments):
-        """A function of in_page.js, with what it promises."""
+        """A function of in_page*.js, with what it promises."""
         found = browser.driver().execute_async_script(
             "const done = arguments[arguments.length - 1];"
             f"Promise.resolve(pageTests.{function}(...[...arguments].slice(0, -1)))"
@@ -33,7 +46,17 @@ class Page:
         return found.get("result")
 
     def go(self, **state) -> None:
-        self.call("go", address(**{"lang": "en", **state}))
+        self.call("go", page_address(state))
+
+    def tour(self, states: list, *looks) -> list:
+        """Goes to each state, and tells what functions find there. looks: names, or [name, argument, …]."""
+        found = self.visit([(state, looks) for state in states])
+        return [seen[0] for seen in found] if len(looks) == 1 else found
+
+    def visit(self, stops: list) -> list:
+        """[(state, looks)]: the same, with looks of its own for each."""
+        return self.call("tour", [[page_address(state), [[look] if isinstance(look, str) else look for look in looks]]
+                                  for state, looks in stops])
 
     def steps(self) -> list:
         return self.call("steps")
@@ -46,8 +69,12 @@ class Page:
         return document.shape(document.named[f"{layer}.weights"])[1]
 
     def matrices(self) -> list:
-        """Those of the step that is open: {key, value, rows, columns}."""
+        """Those of the step that is open: {key, value, rows, columns, …}."""
         return self.call("matrices")
+
+    def cell_name(self):
+        """Of the cell that is chosen, or None."""
+        return browser.script("return document.querySelector('#cell-name')?.textContent ?? null")
 
     def cells(self, wanted: list) -> list:
         """What the page says of cells {key, row, column} of the step that is open."""

@@ -1,6 +1,7 @@
 """The page for whoever reads it: by keyboard alone, on a phone and on a hall's screen, on paper, without motion."""
 
 import base64
+from itertools import product
 
 import browser
 import engine
@@ -78,7 +79,7 @@ def test_an_arrow_key_that_is_held_down_is_no_trouble():
     page = Page(engine.decoder(), step="softmax")
     browser.console()
     page.call("focusMatrix", "P")
-    page.call("pressManyTimes", "ArrowDown", "ArrowUp", 400)
+    page.call("pressManyTimes", "ArrowDown", "ArrowUp", 250)
     said = browser.console()
     expect(not said, f"on the console: {said[:1]}")
 
@@ -88,11 +89,25 @@ def test_no_width_needs_scrolling_to_the_side():
         for width, language in ((360, "en"), (360, "zh"), (1920, "en")):
             browser.resize(width)
             page = Page(lesson, lang=language)
-            for step in page.steps():
-                page.go(step=step, lang=language)
-                found = page.call("widths")
-                expect(found["page"] <= width, f"{lesson.name}, {language}, {width} pixels, {step}: "
+            states = [{"lang": language, "step": step} for step in page.steps()]
+            for state, found in zip(states, page.tour(states, "widths")):
+                expect(found["page"] <= width, f"{lesson.name}, {language}, {width} pixels, {state['step']}: "
                        f"{found['page']} wide, by {found['widest']}")
+    browser.resize(1280)
+
+
+def test_on_a_projector_of_1024_pixels_the_cell_stands_beside_its_step():
+    for lesson in (engine.three_words(), engine.decoder()):
+        browser.resize(1024, 768)
+        page = Page(lesson, step="softmax", cell="P.1.0")
+        shown = browser.script("""
+            const at = (selector) => document.querySelector(selector).getBoundingClientRect().toJSON();
+            return { step: at("main"), cell: at("aside"), below: at("footer"),
+                     high: document.documentElement.scrollHeight }""")
+        expect(shown["cell"]["left"] >= shown["step"]["right"] - 1, f"{lesson.name}: not beside it: {shown}")
+        expect(shown["cell"]["top"] < 300 and shown["step"]["height"] > 300, f"{lesson.name}: too low: {shown}")
+        expect(shown["below"]["bottom"] <= 769 and shown["high"] <= 769, f"{lesson.name}: higher than the screen")
+        expect_equal(page.cell_name(), "P[1,0]", f"{lesson.name}: the cell")
     browser.resize(1280)
 
 
@@ -140,30 +155,48 @@ def axe_source() -> str:
     return file.read_text(encoding="utf-8")
 
 
-def serious_findings(rules: list) -> list:
-    """By these rules, or by all."""
-    return browser.driver().execute_async_script("""
-        const [rules, done] = arguments;
-        const options = { resultTypes: ["violations"], ...(rules.length > 0 ? { runOnly: rules } : {}) };
-        axe.run(document, options).then(({ violations }) => done(
-            violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-                .map(({ id, nodes }) => `${id}: ${nodes.length} times, ${nodes[0].html.slice(0, 160)} `
-                     + `${nodes[0].any[0]?.message ?? ""}`)));""", rules)
+IN_PAGE_AXE = """
+    const done = arguments[arguments.length - 1];
+    const seen = (violations) => violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes.length} times, ${nodes[0].html.slice(0, 160)} `
+             + `${nodes[0].any[0]?.message ?? ""}`);
+    pageTests.seriousFindings = async (isWhole) => {
+        await pageTests.nextFrame();  // what became wide is made scrollable then
+        const where = isWhole ? document : { include: [["main"], ["aside"]] };
+        return seen((await axe.run(where, { resultTypes: ["violations"] })).violations);
+    };
+    done();"""
+
+# One step of each kind, where a walk through all would find nothing new.
+KINDS = ("glance", "softmax", "ledger", "graph", "exercises")
 
 
-def test_an_accessibility_checker_finds_nothing_serious():
+def expect_accessible(lesson, kinds=None, width: int = 1280, **state) -> None:
+    """By all rules: the whole page once, then what differs from step to step."""
     source = axe_source()
-    for lesson, language, theme, rules in ((engine.encoder_decoder(), "en", "light", []),
-                                           (engine.three_words(), "zh", "dark", ["color-contrast"])):
-        page = Page(lesson, theme=theme, lang=language)
-        browser.script(source)
-        for step in page.steps():
-            page.go(step=step, theme=theme, lang=language)
-            matrices = page.matrices()
-            if matrices:
-                page.cells([{"key": matrices[-1]["key"], "row": 0, "column": 0}])
-            for finding in serious_findings(rules):
-                expect(False, f"{lesson.name}, {theme}, {language}, {step}: {finding}")
+    browser.resize(width)
+    page = Page(lesson, **state)
+    browser.script(source)
+    browser.driver().execute_async_script(IN_PAGE_AXE)
+    steps = [step for step in page.steps() if not kinds or step in kinds]
+    stops = [({**state, "step": step}, ["openSomeCell", ["seriousFindings", at == 0]]) for at, step in enumerate(steps)]
+    for step, (_, findings) in zip(steps, page.visit(stops)):
+        for finding in findings:
+            expect(False, f"{lesson.name}, {state}, {width} pixels, {step}: {finding}")
+    browser.resize(1280)
+
+
+def test_an_accessibility_checker_finds_nothing_serious_at_any_step():
+    expect_accessible(engine.encoder_decoder(), theme="light")
+
+
+def test_an_accessibility_checker_finds_nothing_serious_in_any_look():
+    expect_accessible(engine.three_words(), KINDS, theme="dark")
+    expect_accessible(engine.three_words(), KINDS, theme="light", lang="zh")
+    expect_accessible(engine.decoder(), KINDS, theme="light", style="large")
+    expect_accessible(engine.decoder(), KINDS, theme="light", width=360)
+    expect_accessible(engine.classifier(), KINDS, theme="light")
 
 
 def test_screenshots_are_there_to_be_looked_at():
@@ -171,12 +204,13 @@ def test_screenshots_are_there_to_be_looked_at():
     folder.mkdir(parents=True, exist_ok=True)
     for lesson, step, cell in ((engine.three_words(), "softmax", "dSm.2.1"), (engine.decoder(), "scores", "Z.2.1"),
                                (engine.classifier(), "glance", None)):
-        for theme in ("light", "dark"):
-            for language in LANGUAGES:
-                for width in WIDTHS:
-                    browser.resize(width, 800 if width < 1000 else width * 9 // 16)
-                    Page(lesson, step=step, cell=cell, theme=theme, lang=language)
-                    file = folder / f"{lesson.name}-{step}-{theme}-{language}-{width}.png"
-                    expect(browser.driver().save_screenshot(str(file)), f"no {file}")
-                    expect(file.stat().st_size > 5000, f"{file} is empty")
+        page = Page(lesson)
+        for width in WIDTHS:
+            browser.resize(width, 800 if width < 1000 else width * 9 // 16)
+            for theme, language in product(("light", "dark"), LANGUAGES):
+                page.go(step=step, cell=cell, theme=theme, lang=language)
+                page.call("nextFrame")
+                file = folder / f"{lesson.name}-{step}-{theme}-{language}-{width}.png"
+                expect(browser.driver().save_screenshot(str(file)), f"no {file}")
+                expect(file.stat().st_size > 5000, f"{file} is empty")
     browser.resize(1280)

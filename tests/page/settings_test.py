@@ -5,8 +5,9 @@ import json
 import struct
 
 import arithmetic
+import browser
 import engine
-from page import Page
+from page import Page, decoded
 from report import expect, expect_equal, expect_near, is_near
 
 SAME = 1e-10  # the sums are in another order
@@ -17,7 +18,7 @@ def expect_computed_like(page: Page, document, where: str) -> None:
 
 
 def expect_same_numbers(found: dict, document, where: str) -> None:
-    """found: {"named": {name: {"numbers", "gradient"}}, "loss"}, numbers as texts."""
+    """found: {"named": {name: {"numbers", "gradient"}}, "loss"}."""
     expect_near(float(found["loss"]), document.loss, SAME, f"{where}: the loss")
     compared = 0
     for name, value in document.named.items():
@@ -34,11 +35,12 @@ def expect_same_numbers(found: dict, document, where: str) -> None:
     expect(compared > len(document.named), f"{where}: only {compared} values could be compared")
 
 
-def expect_all_near(found: list, expected: tuple, what: str) -> None:
+def expect_all_near(packed: str, expected: tuple, what: str) -> None:
+    found = decoded(packed)
     if not expect_equal(len(found), len(expected), f"{what}: how many numbers"):
         return
     size = max((abs(x) for x in expected if abs(x) < float("inf")), default=1.0) or 1.0
-    for at, (a, b) in enumerate(zip(map(float, found), expected)):
+    for at, (a, b) in enumerate(zip(found, expected)):
         near = a == b or is_near(a / size, b / size, SAME) or abs(a - b) < 1e-16
         if not expect(near, f"{what}[{at}]: {a!r}, by the engine {b!r}"):
             return
@@ -78,6 +80,51 @@ def test_every_form_computes_what_the_engine_does_with_that_setting():
             expect_computed_like(page, lesson.document_with(form), f"{lesson.name}, {form}")
         page.go(step="softmax")
         expect_computed_like(page, lesson.document, f"{lesson.name}, as recorded")
+
+
+def test_the_formula_of_the_mask_says_which_keys_it_hides():
+    rules = {"decoder": ("j > i", [({"causal": 1, "window": 2}, "j > i ∨ i - j > 2"),
+                                   ({"causal": 0, "window": 1}, "|i - j| > 1")]),
+             "rotary": ("j > i ∨ i - j > 2", [({"window": 3}, "j > i ∨ i - j > 3")])}
+    for lesson in (engine.decoder(), engine.rotary()):
+        recorded, switched = rules[lesson.name]
+        page = Page(lesson)
+        for state, rule in [({}, recorded), *switched]:
+            page.go(step="mask", **state)
+            formulas = browser.script("""
+                return [...document.querySelectorAll('main math')].map((math) => math.getAttribute('aria-label'))""")
+            wanted = {f"S_m = S + M, M_{{ij}} = -∞ ({rule})", f"dS = dS_m, 0 ({rule})"}
+            expect(wanted <= set(formulas), f"{lesson.name}, {state}: {formulas}")
+
+
+RELATIVE = "model.position=relative"
+
+
+def mask_switch() -> dict:
+    """Of the causal mask, with the sentence beside it."""
+    return browser.script("""
+        const mask = document.querySelector('footer [role=switch]');
+        return { on: mask.ariaChecked, disabled: mask.disabled,
+                 why: document.querySelector('footer .fixed')?.textContent ?? null };""")
+
+
+def test_the_mask_of_learned_distances_stays_and_the_page_says_why():
+    """Without it the engine would have other distances, of both directions."""
+    settings = [*engine.DIGITS, "model.num_layers=1", RELATIVE]
+    recorded = engine.Lesson("relative", [engine.run("relative", "reverse", *settings), "--prompt", "012="])
+    for lesson, form in ((recorded, None), (engine.decoder(), RELATIVE)):
+        page = Page(lesson, step="softmax", form=form)
+        page.call("forms")
+        chosen = [form] if form else []
+        for switched, changed in (({}, []), ({"causal": 0}, []), ({"causal": 0, "window": 1}, ["attention.window=1"])):
+            page.go(step="softmax", form=form, **switched)
+            document = lesson.document_with(*chosen, *changed)
+            expect_computed_like(page, document, f"{lesson.name}, {chosen}, {switched}")
+            shown = mask_switch()
+            expect(shown["disabled"] and shown["on"] == "true", f"{lesson.name}, {switched}: the switch is {shown}")
+            expect("learned" in (shown["why"] or ""), f"{lesson.name}, {switched}: it says {shown['why']!r}")
+        page.go(step="softmax", form="model.position=none")
+        expect_equal(mask_switch(), {"on": "true", "disabled": False, "why": None}, "with no positions")
 
 
 def test_a_form_has_switches_of_its_own():
@@ -155,6 +202,13 @@ def test_tokens_in_another_order_compute_what_the_engine_does_with_that_prompt()
     page = Page(lesson)
     page.go(step="softmax", order="1.0.2.3.4.5")
     expect_computed_like(page, other.document, "the first two tokens exchanged")
+    lesson = engine.text_classifier()
+    run = engine.text_classifier().explain[0]
+    target = lesson.document.meta["texts"]["targets"][0]
+    other = engine.Lesson("moved-classifier", [run, "--prompt", "01110=", "--target", target])
+    page = Page(lesson)
+    page.go(step="softmax", order="1.0.2.3.4.5")
+    expect_computed_like(page, other.document, "of a classifier, the first two tokens exchanged")
 
 
 def test_an_edited_cell_keeps_derivatives_equal_to_differences():

@@ -5,14 +5,7 @@ import json
 
 import browser
 import engine
-from page import Page
-
-
-def sampled(matrix: dict) -> list:
-    """First, middle and last cell."""
-    rows, columns = matrix["rows"], matrix["columns"]
-    cells = [(0, 0), (rows // 2, columns // 2), (rows - 1, columns - 1)]
-    return [{"key": matrix["key"], "row": row, "column": column} for row, column in dict.fromkeys(cells)]
+from page import Page, decoded
 
 
 def places_of(page: Page) -> list:
@@ -25,13 +18,11 @@ def places_of(page: Page) -> list:
     return places
 
 
-def walk(page: Page, language: str):
-    """Goes to every step, and gives (place, step)."""
-    for place in places_of(page):
-        page.go(layer=place["layer"], head=place["head"], lang=language)
-        for step in page.steps():
-            page.go(layer=place["layer"], head=place["head"], lang=language, step=step)
-            yield place, step
+def states_of(page: Page, place: dict) -> list:
+    """Of all steps there."""
+    state = {"layer": place["layer"], "head": place["head"]}
+    page.go(**state)
+    return [{**state, "step": step} for step in page.steps()]
 
 
 def quiet() -> dict:
@@ -42,25 +33,21 @@ def quiet() -> dict:
 def swept_now(lesson) -> list:
     quiet()
     page = Page(lesson)
-    stops, known = [], set()
-    for place, step in walk(page, "en"):
-        matrices = page.matrices()
-        for matrix in matrices:
-            matrix["numbers"] = page.call("numbersOf", matrix["key"])
-            # A matrix that many heads and layers have in common is asked once.
-            identity = (matrix["key"], matrix["value"], tuple(matrix["numbers"]))
-            matrix["cells"] = [] if identity in known else page.cells(sampled(matrix))
-            known.add(identity)
-        stops.append({"place": place, "step": step, "matrices": matrices, **quiet()})
-    return stops
+    places = []
+    for place in places_of(page):
+        states = states_of(page, place)
+        matrices = page.tour(states, "wholeStep")
+        steps = [{"step": state["step"], "matrices": found} for state, found in zip(states, matrices)]
+        places.append({"place": place, "steps": steps, **quiet()})
+    return places
 
 
 def sweep(lesson) -> list:
     def write(here):
-        (here / "stops.json").write_text(json.dumps(swept_now(lesson)))
+        (here / "places.json").write_text(json.dumps(swept_now(lesson)))
 
     made = engine.made_once(f"sweep-{lesson.name}", [*lesson.explain, sources()], write)
-    return json.loads((made / "stops.json").read_text())
+    return json.loads((made / "places.json").read_text())
 
 
 def sources() -> list:
@@ -70,16 +57,21 @@ def sources() -> list:
 
 
 def matrices_of(lesson):
-    """(where, place, matrix) of all stops."""
-    for stop in sweep(lesson):
-        place = stop["place"]
-        for matrix in stop["matrices"]:
-            where = f"{lesson.name}, {place['layer']}, head {place['head']}, {stop['step']}, {matrix['key']}"
-            yield where, place, matrix
+    """(where, place, matrix) of all steps."""
+    for swept in sweep(lesson):
+        place = swept["place"]
+        for step in swept["steps"]:
+            for matrix in step["matrices"]:
+                where = f"{lesson.name}, {place['layer']}, head {place['head']}, {step['step']}, {matrix['key']}"
+                yield where, place, matrix
 
 
 def cells_of(lesson):
-    """(where, matrix, cell) of all sampled cells."""
+    """(where, matrix, cell) of all sampled cells, with the number that the cell has in its matrix."""
     for where, _, matrix in matrices_of(lesson):
+        if not matrix["cells"]:
+            continue
+        numbers = decoded(matrix["numbers"])
         for cell in matrix["cells"]:
+            cell["in_matrix"] = numbers[cell["row"] * matrix["columns"] + cell["column"]]
             yield f"{where}[{cell['row']},{cell['column']}]", matrix, cell

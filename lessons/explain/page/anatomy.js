@@ -3,6 +3,7 @@ import { sizeOf } from "./shapes.js";
 
 export class Anatomy {
   constructor(tape) {
+    this.tape = tape;
     this.program = tape.program;
     this.facts = tape.program.facts;
     this.byPath = new Map();
@@ -65,10 +66,12 @@ export class Anatomy {
     const readers = this.program.readers[value].filter((op) => !op.backward);
     if (readers.length !== 1) return undefined;
     if (readers[0].op === "add") return this.gradient(readers[0].output); // a sum passes it on
+    const own = (op) => op.backward_of === readers[0].id;
     const made = this.program.ops
-      .filter((op) => op.backward_of === readers[0].id)
+      .filter(own)
       .map((op) => op.output)
-      .filter((output) => sizeOf(this.shape(output)) === size);
+      .filter((output) => sizeOf(this.shape(output)) === size)
+      .filter((output) => !this.program.readers[output].some(own)); // on the way to others
     return made[made.length - 1];
   }
 

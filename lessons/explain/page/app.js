@@ -8,6 +8,7 @@ import { element } from "./dom.js";
 import { keptFocus } from "./focus.js";
 import { header } from "./header.js";
 import { exportMenuOf } from "./exports.js";
+import { Motion } from "./motion.js";
 import { pictureOf } from "./picture.js";
 import { specialView } from "./special_views.js";
 import { stepHead } from "./step_head.js";
@@ -49,7 +50,8 @@ export class App {
     );
     this.zones.cell.replaceChildren(this.panel.root);
     this.steps = new StepView(this);
-    window.addEventListener("hashchange", () => this.open(readAddress(location.hash)));
+    this.motion = new Motion(root);
+    window.addEventListener("hashchange", () => this.visit(location.hash));
     document.addEventListener("keydown", (event) => this.keyPressed(event));
     window.addEventListener("beforeprint", () => this.panel.idle.finish());
     this.paper = matchMedia("print");
@@ -58,13 +60,17 @@ export class App {
     }
   }
 
-  // Goes to the state of an address.
+  // Where an address leads.
+  visit(address) {
+    this.open(readAddress(address));
+  }
+
   open(address) {
     const { lesson } = this;
-    const { begin = {} } = lesson.document.meta;
-    const state = { layer: begin.layer ?? lesson.layers[0], head: begin.head ?? 0, step: "glance" };
-    const wanted = { ...state, cell: null, zoom: "fit", settings: {}, edits: [], ...address };
-    if (!lesson.layers.includes(wanted.layer)) wanted.layer = state.layer;
+    const { begin } = lesson;
+    const cell = address.step ? null : begin.cell;
+    const wanted = { ...begin, cell, zoom: "fit", settings: {}, edits: [], ...address };
+    if (!lesson.layers.includes(wanted.layer)) wanted.layer = begin.layer;
     lesson.state = wanted;
     useLanguage(wanted.lang ?? languageNow());
     this.retape();
@@ -76,7 +82,7 @@ export class App {
   async loadForms(packed) {
     await this.lesson.forms.load(packed);
     this.tapeKey = null;
-    if (this.lesson.state.form) this.open(readAddress(location.hash));
+    if (this.lesson.state.form) this.open(this.lesson.state);
     else this.zones.switches.replaceChildren(...switchBar(this));
   }
 
@@ -105,7 +111,7 @@ export class App {
     const address = writeAddress(state);
     if (replace) history.replaceState(null, "", address);
     else history.pushState(null, "", address);
-    this.open(readAddress(address));
+    this.visit(address);
   }
 
   addressOf(changes) {
@@ -116,11 +122,10 @@ export class App {
     const { lesson, zones } = this;
     const { state } = lesson;
     const giveFocusBack = keptFocus(zones);
-    const html = document.documentElement;
-    html.lang = languageNow() === "zh" ? "zh-CN" : "en";
-    html.dataset.theme = this.paper.matches ? "light" : (state.theme ?? "");
-    html.dataset.style = state.style ?? "";
-    this.colours = themeColours(html);
+    const isSameStep = this.shownStep === lesson.step.id;
+    const scrolled = isSameStep ? zones.step.scrollTop : 0;
+    this.shownStep = lesson.step.id;
+    this.setLooks(document.documentElement);
     zones.header.replaceChildren(...header(this));
     zones.chapters.setAttribute("aria-label", say("chapters"));
     zones.chapters.replaceChildren(chapterList(this));
@@ -131,15 +136,28 @@ export class App {
     const special = specialView(this);
     const body = special ?? this.steps.root;
     const picture = lesson.step.picture ? pictureOf(this) : null;
-    const scrolled = zones.step.scrollTop;
     zones.step.replaceChildren(...[...stepHead(this), picture, body].filter(Boolean));
+    this.marks = null; // those of what was shown before
     if (!special) this.steps.show();
     else this.steps.maps = special.maps ?? [];
-    zones.step.scrollTop = this.shownStep === lesson.step.id ? scrolled : 0;
-    this.shownStep = lesson.step.id;
+    zones.step.scrollTop = scrolled;
     zones.cell.hidden = Boolean(special) && !special.maps;
     this.showCell();
     giveFocusBack();
+  }
+
+  // Any change of these makes the browser look at all of its style again.
+  setLooks(html) {
+    const { state } = this.lesson;
+    const looks = {
+      lang: languageNow() === "zh" ? "zh-CN" : "en",
+      "data-theme": this.paper.matches ? "light" : (state.theme ?? ""),
+      "data-style": state.style ?? "",
+    };
+    for (const [name, look] of Object.entries(looks)) {
+      if (html.getAttribute(name) !== look) html.setAttribute(name, look);
+    }
+    this.colours = themeColours(html);
   }
 
   // Moves within what is shown: only marks and the panel change.
@@ -149,12 +167,19 @@ export class App {
     if (now?.key === cell.key && now.row === cell.row && now.column === cell.column) return;
     this.lesson.state = { ...state, cell };
     clearTimeout(this.addressTimer);
-    this.addressTimer = setTimeout(() => this.writeCell(), addressDelay);
+    this.addressTimer = setTimeout(() => this.writeState(), addressDelay);
     this.showCell();
+    this.motion.show(this.steps.maps, this.marks);
+  }
+
+  // A state that is shown already.
+  note(changes) {
+    this.lesson.state = { ...this.lesson.state, ...changes };
+    this.writeState();
   }
 
   // Browsers do not like to be told of every key.
-  writeCell() {
+  writeState() {
     history.replaceState(null, "", writeAddress(this.lesson.state));
   }
 

@@ -21,13 +21,15 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
   const operand = ({ value, index }) => {
     const name = lesson.name(value, index);
     const number = lesson.tape.number(value, index);
+    const isHidden = lesson.isHidden(value, index);
+    const shown = isHidden ? "?" : numberText(number);
     return element("button", {
       type: "button",
       class: "operand",
-      title: `${name} = ${fullNumber(number)}`,
+      title: `${name} = ${isHidden ? "?" : fullNumber(number)}`,
       "data-value": value,
       "data-index": index,
-      text: mode === "names" ? name : numberText(number),
+      text: mode === "names" ? name : shown,
       on: {
         click: () => chosen(value, index),
         pointerenter: () => pointed([{ value, index }]),
@@ -108,14 +110,16 @@ function between(parts, sign) {
   return parts.flatMap((part, i) => (i === 0 ? part : [sign, ...part]));
 }
 
-// The whole arithmetic with all digits, to be read by a machine: 0.1234… * (0.5… - 0.25…).
+// The whole arithmetic with all digits, to be read by a machine: 0.1234… * (0.5… - 0.25…). numberAt
+// gives null for what is hidden.
 export function arithmeticText(expression, numberAt) {
   const number = (x) => fullNumber(x).replace("−", "-").replace("∞", "Infinity");
   const signed = (x) => (x < 0 || Object.is(x, -0) ? `(${number(x)})` : number(x));
+  const cell = (x) => (x === null ? "?" : signed(x));
   const wrapped = (part, outer) => (strengthOf(part) <= outer ? `(${text(part)})` : text(part));
   const text = (part) => {
     const { kind, of } = part;
-    if (kind === "cell") return signed(numberAt(part.value, part.index));
+    if (kind === "cell") return cell(numberAt(part.value, part.index));
     if (kind === "number") return signed(part.number);
     if (kind === "sum") return of.map((each) => wrapped(each, 0)).join(" + ");
     if (kind === "product") return of.map((each) => wrapped(each, 2)).join(" * ");

@@ -9,7 +9,7 @@ import { feedsOf } from "./feeds.js";
 import { symbolText } from "./formulas.js";
 import { fullNumber, shortNumber } from "./numbers.js";
 import { IdleWork } from "./idle.js";
-import { pictureOf } from "./picture.js";
+import { picturedShares } from "./picture.js";
 import { reasonForZero } from "./reasons.js";
 import { say } from "./texts.js";
 
@@ -38,14 +38,14 @@ export class CellPanel {
       return { chosen: cell, lit: [], fed: [] };
     }
     const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
-    this.check =
-      matrix.isGradient && matrix.of !== undefined
-        ? new DifferenceCheck(this.app, this.idle, {
-            value: matrix.of,
-            index,
-            derivative: matrix.number(row, column),
-          })
-        : null;
+    const way = wayBack(lesson, matrix);
+    this.check = way
+      ? new DifferenceCheck(this.app, this.idle, {
+          ...way,
+          index,
+          derivative: matrix.number(row, column),
+        })
+      : null;
     this.root.replaceChildren(
       ...[
         this.heading(matrix, row, column),
@@ -53,12 +53,12 @@ export class CellPanel {
         reasonSection(lesson, matrix, row, column),
         pictureSection(this.app, matrix, row),
         this.check?.root,
-        matrix.part.isShare ? element("p", { class: "hint", text: say("one_of_paths") }) : null,
         feedsOf(this.app, fed),
         editorOf(this.app, matrix, row, column),
       ].filter(Boolean),
     );
-    return { chosen: cell, lit: Expression.cellsOf(expression), fed };
+    const isSum = expression.kind === "sum";
+    return { chosen: cell, lit: Expression.cellsOf(expression), fed, isSum };
   }
 
   heading(matrix, row, column) {
@@ -95,7 +95,8 @@ export class CellPanel {
     const shown = matrix.number(row, column);
     const agrees = isSame(computed, shown);
     const code = element("code", { id: "cell-arithmetic" });
-    const numberAt = (value, index) => lesson.tape.number(value, index);
+    const numberAt = (value, index) =>
+      lesson.isHidden(value, index) ? null : lesson.tape.number(value, index);
     this.idle.add(() => {
       code.textContent = arithmeticText(expression, numberAt);
     });
@@ -120,6 +121,14 @@ export class CellPanel {
   }
 }
 
+// Whose derivative a matrix is; of a share of a gradient, with the op through which it came.
+function wayBack({ anatomy, tape }, { isGradient, of, value, part }) {
+  if (!isGradient) return null;
+  if (of !== undefined) return { value: of };
+  const reader = part.isShare && tape.program.ops[anatomy.maker(value)?.backward_of];
+  return reader?.reads.includes(part.shareOf) ? { value: part.shareOf, through: reader } : null;
+}
+
 export function section(name, ...children) {
   return element(
     "section",
@@ -138,7 +147,7 @@ function pictureSection(app, matrix, row) {
   const [, , rows, columns] = lesson.anatomy.shape(weights);
   const from = (lesson.state.head * rows + row) * columns;
   const shares = lesson.tape.values[weights].data.subarray(from, from + columns);
-  const picture = pictureOf(app, { shares, marked: row });
+  const picture = picturedShares(app, { shares, query: row });
   return picture && section("looks_at", picture);
 }
 

@@ -2,6 +2,7 @@
 import { element } from "./dom.js";
 import { attentionLayers } from "./layers.js";
 import { mistakes } from "./mistakes.js";
+import { isCausalFixed } from "./settings.js";
 import { say } from "./texts.js";
 import { tokenStrip } from "./token_strip.js";
 
@@ -38,18 +39,22 @@ function switches(app) {
   const hasBias = [...lesson.anatomy.byName.keys()].some(
     (name) => name.startsWith(lesson.state.layer) && name.endsWith(".bias"),
   );
-  const isMasked = settings.causal ?? Boolean(layer?.mask);
+  const isFixed = isCausalFixed(lesson.rightTape.program);
+  const isMasked = (isFixed ? undefined : settings.causal) ?? Boolean(layer?.mask);
   const isScaled = settings.scale ?? (layer?.scale?.attributes.factor ?? 1) !== 1;
   return [
-    layer?.isSelf ? toggleOf(app, "causal", isMasked) : null,
+    layer?.isSelf ? toggleOf(app, "causal", isMasked, isFixed) : null,
+    layer?.isSelf && isFixed ? why("causal_fixed") : null,
     toggleOf(app, "scale", isScaled),
     hasBias ? toggleOf(app, "bias", settings.bias ?? true) : null,
     toggleOf(app, "residual", settings.residual ?? true),
   ];
 }
 
+const why = (key) => element("span", { class: "fixed", text: say(key) });
+
 // What is switched back to how it was recorded is no setting any more.
-function toggleOf(app, name, isOn) {
+function toggleOf(app, name, isOn, isFixed = false) {
   const change = () => {
     const settings = { ...app.lesson.state.settings };
     if (name in settings) delete settings[name];
@@ -62,6 +67,7 @@ function toggleOf(app, name, isOn) {
       type: "button",
       role: "switch",
       "aria-checked": String(isOn),
+      disabled: isFixed,
       class: "switch",
       on: { click: change },
     },
@@ -108,7 +114,7 @@ function formSelect(app) {
     element(
       "select",
       { id: "form", on: { change } },
-      element("option", { value: "", text: say("reset") }),
+      element("option", { value: "", text: say("form_recorded") }),
       options,
     ),
   );

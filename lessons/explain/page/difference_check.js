@@ -5,13 +5,15 @@ import { fullNumber, shortNumber } from "./numbers.js";
 import { say } from "./texts.js";
 
 export class DifferenceCheck {
-  constructor(app, idle, { value, index, derivative }) {
-    Object.assign(this, { app, idle, value, index, derivative });
+  // `through`: the op by which a path leaves the value, where the derivative is that of one path.
+  constructor(app, idle, { value, index, derivative, through }) {
+    Object.assign(this, { app, idle, value, index, derivative, through });
     this.body = element("div", { class: "difference" }, element("p", { text: say("computing") }));
     this.root = element(
       "section",
       { class: "check", "aria-label": say("check") },
       element("h3", { text: say("check") }),
+      through ? element("p", { class: "hint", text: say("one_of_paths") }) : null,
       this.body,
     );
     idle.add(() => this.compare());
@@ -26,10 +28,9 @@ export class DifferenceCheck {
       this.body.replaceChildren(element("p", { text: say("cannot_move") }));
       return;
     }
-    const found = finiteDifference(this.tape, this.value, this.index);
+    const found = finiteDifference(this.tape, this.value, this.index, this.through);
     const apart = Math.abs(found.value - this.derivative);
-    const allowed = Math.max(3 * found.error, 1e-8 * Math.max(1, Math.abs(found.value)));
-    const agrees = apart <= allowed;
+    const agrees = apart <= Math.max(3 * found.error, 1e-8 * Math.abs(found.value));
     this.body.replaceChildren(
       pair("numeric", fullNumber(found.value), "numeric-value"),
       pair("derivative", fullNumber(this.derivative)),
@@ -45,7 +46,8 @@ export class DifferenceCheck {
   // One point at a time: each runs the model twice.
   drawCurve() {
     const points = [];
-    const coming = vCurvePoints(this.tape, this.value, this.index);
+    const { through, derivative } = this;
+    const coming = vCurvePoints(this.tape, this.value, this.index, { through, derivative });
     const next = () => {
       const { value, done } = coming.next();
       if (done) {

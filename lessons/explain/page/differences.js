@@ -4,13 +4,15 @@ import { numberAfterChange } from "./tail.js";
 const roundingError = 2 ** -53;
 
 // The loss as a function of one number of a forward value. Only what comes after it, and leads to
-// the loss, runs again.
-export function lossAlong(tape, value, index) {
+// the loss, runs again. `through`: the one op that reads the number; others see it as it was.
+export function lossAlong(tape, value, index, through) {
   const { program } = tape;
   const toLoss = program.ancestors(program.loss);
-  const { ops } = program.dependents(value, (op) => !op.backward && toLoss.has(op));
+  const isOnTheWay = (op) => !op.backward && toLoss.has(op);
+  const { ops } = program.dependents(through ? through.output : value, isOnTheWay);
+  const again = through ? [through, ...ops] : ops;
   const result = program.loss;
-  return (number) => numberAfterChange(tape, ops, { value, index, number, result });
+  return (number) => numberAfterChange(tape, again, { value, index, number, result, through });
 }
 
 export function centralDifference(f, x, h) {
@@ -33,8 +35,8 @@ const goodEnough = 1e-9;
 
 // {value, error, step, evaluations}: the derivative, an estimate of its error, and the smallest
 // step that it is made of.
-export function finiteDifference(tape, value, index) {
-  const f = lossAlong(tape, value, index);
+export function finiteDifference(tape, value, index, through) {
+  const f = lossAlong(tape, value, index, through);
   const x = tape.number(value, index);
   const unit = Math.max(1, Math.abs(x));
   const noise = roundingError * Math.max(1, Math.abs(tape.loss()));
@@ -51,13 +53,14 @@ export function finiteDifference(tape, value, index) {
   return { ...best, evaluations };
 }
 
-// The error of central differences against the gradient on the tape, for steps 1e-1 … 1e-13: large
-// steps miss the bend of the function, small ones drown in rounding. Yields {h, value, error}, one
-// by one, for who wants to do something else in between.
-export function* vCurvePoints(tape, value, index) {
-  const f = lossAlong(tape, value, index);
+// The error of central differences against a derivative, by default that on the tape, for steps
+// 1e-1 … 1e-13: large steps miss the bend of the function, small ones drown in rounding. Yields
+// {h, value, error}, one by one, for who wants to do something else in between.
+export function* vCurvePoints(tape, value, index, { through, derivative } = {}) {
+  const f = lossAlong(tape, value, index, through);
   const x = tape.number(value, index);
-  const gradient = tape.gradient(value)?.data[index] ?? finiteDifference(tape, value, index).value;
+  const onTape = () => tape.gradient(value)?.data[index];
+  const gradient = derivative ?? onTape() ?? finiteDifference(tape, value, index, through).value;
   for (let digits = 1; digits <= 13; digits++) {
     const h = Number(`1e-${digits}`);
     const difference = centralDifference(f, x, h);

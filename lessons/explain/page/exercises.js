@@ -63,7 +63,8 @@ function exercisesOf(app, step) {
     });
 }
 
-// The largest number that was made of several others.
+// The largest number that was made of several others, and is none of them: where a query sees one
+// key, O is V.
 function tellingCell(lesson, matrix) {
   const cells = [];
   for (let row = 0; row < matrix.grid.rows; row++) {
@@ -74,8 +75,10 @@ function tellingCell(lesson, matrix) {
   }
   cells.sort((a, b) => b.size - a.size);
   const isTelling = ({ row, column }) => {
-    const count = Expression.cellsOf(lesson.expression(matrix, row, column)).length;
-    return count > 1 && count <= mostOperands;
+    const operands = Expression.cellsOf(lesson.expression(matrix, row, column));
+    const number = matrix.number(row, column);
+    const isCopy = operands.some(({ value, index }) => lesson.tape.number(value, index) === number);
+    return operands.length > 1 && operands.length <= mostOperands && !isCopy;
   };
   const found = cells.slice(0, mostTried).find(isTelling);
   return found ? { row: found.row, column: found.column } : null;

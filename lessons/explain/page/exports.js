@@ -1,7 +1,7 @@
 // Out: a matrix as CSV, SVG or LaTeX.
 import { colourScale, isDeep } from "./colours.js";
 import { element, saveText } from "./dom.js";
-import { fullNumber, shortNumber } from "./numbers.js";
+import { fullNumber } from "./numbers.js";
 import { say } from "./texts.js";
 
 export function exportMenuOf(app, matrix) {
@@ -32,20 +32,20 @@ const indicesTo = (count) => Array.from({ length: count }, (_, i) => i);
 // All digits, as other programs read them.
 const plainNumber = (x) => fullNumber(x).replace("−", "-").replace("∞", "inf");
 
-const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 export function csvOf(matrix) {
   const { rows, columns } = matrix.grid;
   const heads = ["", ...indicesTo(columns).map((column) => matrix.columnName(column) || column)];
   const lines = indicesTo(rows).map((row) => [
     matrix.rowName(row) || row,
-    ...indicesTo(columns).map((column) => plainNumber(matrix.number(row, column))),
+    ...indicesTo(columns).map((column) => plainNumber(matrix.numberShown(row, column))),
   ]);
   return [heads, ...lines].map((line) => line.map((x) => quoted(String(x))).join(",")).join("\n");
 }
 
-const latexNumber = (x) =>
-  shortNumber(x)
+const latexNumber = (text) =>
+  text
     .replaceAll("−", "-")
     .replace("∞", "\\infty")
     .replace(/e(-?\d+)/, " \\cdot 10^{$1}");
@@ -54,15 +54,20 @@ export function latexOf(matrix) {
   const { rows, columns } = matrix.grid;
   const line = (row) =>
     indicesTo(columns)
-      .map((column) => latexNumber(matrix.number(row, column)))
+      .map((column) => latexNumber(matrix.text(row, column)))
       .join(" & ");
   const body = indicesTo(rows).map(line).join(" \\\\\n");
-  const name = matrix.symbol.replaceAll("∘", "\\circ ");
+  const name = matrix.symbol.replaceAll("∘", "\\circ ").replaceAll("ℓ", "\\ell ");
   return `${name} = \\begin{bmatrix}\n${body}\n\\end{bmatrix}\n`;
 }
 
+// XML has no way to write most control characters.
 const escaped = (text) =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd");
 
 export function svgOf(matrix, colours) {
   const { rows, columns } = matrix.grid;
@@ -72,13 +77,13 @@ export function svgOf(matrix, colours) {
     `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${fill}">${escaped(content)}</text>`;
   const cells = indicesTo(rows).flatMap((row) =>
     indicesTo(columns).flatMap((column) => {
-      const number = matrix.number(row, column);
+      const number = matrix.numberShown(row, column);
       const [x, y] = [left + column * width, top + row * height];
       const ink = isDeep(number, matrix.size, matrix.hue) ? colours.onDeep : colours.ink;
       const box = `width="${width - 1}" height="${height - 1}"`;
       return [
         `<rect x="${x}" y="${y}" ${box} fill="${colourOf(number)}"/>`,
-        text(x + width / 2, y + 16, "middle", ink, shortNumber(number)),
+        text(x + width / 2, y + 16, "middle", ink, matrix.text(row, column)),
       ];
     }),
   );

@@ -1,6 +1,7 @@
 // The same model with one setting of its structure changed: other heads, positions, projections. The
 // engine recorded a tape of each, which is unpacked when the page has been shown.
 import { Tape } from "./tape.js";
+import { unpacked } from "./unpacked.js";
 
 export class Forms {
   constructor(recorded) {
@@ -15,9 +16,7 @@ export class Forms {
 
   async load(packed) {
     if (packed.trim() === "") return;
-    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-    const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    this.variants = JSON.parse(await new Response(unpacked).text());
+    this.variants = JSON.parse(await unpacked(packed));
   }
 
   // The tape with that setting; as it was recorded where there is none.

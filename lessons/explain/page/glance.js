@@ -1,12 +1,11 @@
 // At a glance: each head of each layer as two small maps, P and its gradient.
-import { colourBytes } from "./colours.js";
 import { element } from "./dom.js";
 import { shortNumber } from "./numbers.js";
 import { pictureOf } from "./picture.js";
-import { say } from "./texts.js";
 import { tokenText } from "./sequences.js";
-
-const mapSize = 92;
+import { smallMap } from "./small_map.js";
+import { say } from "./texts.js";
+import { meanEntropy } from "./training.js";
 
 export function glanceView(app) {
   const { lesson } = app;
@@ -15,8 +14,14 @@ export function glanceView(app) {
     { class: "glance" },
     pictureOf(app),
     textOf(app),
-    lesson.layers.map((path) => layerRow(app, path)),
+    partNote(lesson),
+    lesson.shownLayers.map((path) => layerRow(app, path)),
   );
+}
+
+function partNote({ document }) {
+  const { part } = document.meta;
+  return part ? element("p", { class: "part-note", text: say("part_note", { part }) }) : null;
 }
 
 // What goes in, and what should come out.
@@ -61,44 +66,27 @@ function tile(app, { path, weights, head }) {
     gradient === undefined
       ? null
       : tape.values[gradient].data.subarray(from, from + rows * columns);
-  const facts = [`H ${shortNumber(meanEntropy(shares, rows, columns))}`];
+  const facts = [`H ${shortNumber(meanEntropy(shares, rows))}`];
   if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
+  const isExplained = lesson.layers.includes(path);
   return element(
-    "a",
+    isExplained ? "a" : "div",
     {
       class: "tile",
-      href: app.addressOf({ layer: path, head, step: "softmax", cell: null }),
+      href: isExplained
+        ? app.addressOf({ layer: path, head, step: "softmax", cell: null })
+        : null,
     },
     element("span", { class: "unseen", text: path }),
     element("span", { class: "tile-name", text: `${say("head")} ${head}` }),
     element(
       "span",
       { class: "pair-of-maps" },
-      smallMap(shares, rows, columns, colours, "share"),
-      back ? smallMap(back, rows, columns, colours, "signed") : null,
+      smallMap(shares, rows, columns, { colours, hue: "share" }),
+      back ? smallMap(back, rows, columns, { colours, hue: "signed" }) : null,
     ),
     element("span", { class: "facts", text: facts.join("  ") }),
   );
-}
-
-function smallMap(data, rows, columns, colours, hue) {
-  const canvas = element("canvas", { width: columns, height: rows, "aria-hidden": "true" });
-  const size = data.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
-  const write = colourBytes(colours, hue, size);
-  const image = new ImageData(columns, rows);
-  data.forEach((x, i) => write(x, image.data, 4 * i));
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  const longest = Math.max(rows, columns);
-  canvas.style.width = `${(mapSize * columns) / longest}px`;
-  canvas.style.height = `${(mapSize * rows) / longest}px`;
-  return canvas;
-}
-
-// -Σ p ln p, over the rows
-function meanEntropy(shares, rows, columns) {
-  let sum = 0;
-  for (const p of shares) if (p > 0) sum -= p * Math.log(p);
-  return sum / rows;
 }
 
 function normOf(data) {

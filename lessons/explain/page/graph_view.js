@@ -1,10 +1,12 @@
-// The ops as they were recorded: each forward op, what it keeps, and beside it the ops by which its
-// derivative was computed. Folded by the scopes of the layers.
+// The ops as they were recorded: the layer and the model as drawings, and tables of each forward
+// op, what it keeps, and beside it the ops by which its derivative was computed. Folded by the
+// scopes of the layers.
 import { element } from "./dom.js";
+import { isCopy, tellingOps } from "./drawn_graph.js";
+import { valueLabel } from "./graph_labels.js";
+import { graphLegend, layerDrawing } from "./graph_of_layer.js";
+import { modelDrawing } from "./graph_of_model.js";
 import { say } from "./texts.js";
-
-// They only move numbers.
-const copies = ["reshape", "permute", "broadcast_to"];
 
 export function graphView(app) {
   const { lesson } = app;
@@ -29,6 +31,8 @@ export function graphView(app) {
         additions: additions.length,
       }),
     }),
+    graphLegend(),
+    element("div", { class: "drawings" }, layerDrawing(app), modelDrawing(app)),
     groups.map((group) => groupView(app, group, { helpers, additions })),
   );
 }
@@ -91,10 +95,9 @@ function opRow(app, op, backward) {
   const factor = op.attributes.factor ?? op.attributes.value;
   const isNumber = typeof factor === "number";
   const title = isNumber ? ` ${Number(factor.toPrecision(4))}` : "";
-  const isCopy = copies.includes(op.op);
   return element(
     "tr",
-    { class: isCopy ? "copies" : null },
+    { class: isCopy(op) ? "copies" : null },
     element("th", { scope: "row" }, element("code", { text: `${op.op}${title}` })),
     element(
       "td",
@@ -114,8 +117,7 @@ function shapeText({ tape }, value) {
 
 // Copies say nothing; the others in their order.
 function backwardText(app, ops) {
-  const telling = ops.filter(({ op }) => !copies.includes(op));
-  const shown = telling.length > 0 ? telling : ops.slice(-1);
+  const shown = tellingOps(ops);
   if (shown.length === 0) return [element("span", { class: "none", text: "–" })];
   return shown.flatMap((op, i) => [
     i > 0 ? " · " : "",
@@ -124,15 +126,10 @@ function backwardText(app, ops) {
 }
 
 function valueLink(app, value) {
-  const { lesson } = app;
-  const place = lesson.locate(value, 0);
-  const name = place ? place.symbol.replace(/[{}]/g, "") : shortName(lesson.tape.name(value));
-  if (!place) return element("span", { class: "value-name", text: name });
-  const state = lesson.stateOf(value, 0);
-  return element("a", { class: "value-name", href: app.addressOf(state), text: name });
+  const { symbol, href } = valueLabel(app, value);
+  const text = symbol.replace(/[{}]/g, "");
+  return element(href ? "a" : "span", { class: "value-name", href, text });
 }
-
-const shortName = (name) => name.split(".").slice(-2).join(".");
 
 function additionList(app, additions) {
   return element(

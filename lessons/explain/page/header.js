@@ -13,12 +13,7 @@ export function header(app) {
       element("h1", { text: meta.name }),
       element("span", { class: "subtitle", text: say("title") }),
     ),
-    element("span", {
-      class: "checked good",
-      id: "recomputed",
-      title: say("recomputed_title", { count: found.compared }),
-      text: `${say("recomputed", { difference: shortNumber(found.difference) })} ✓`,
-    }),
+    checkedText(found),
     element("span", { class: "loss", text: lossText(lesson) }),
     element(
       "div",
@@ -30,10 +25,30 @@ export function header(app) {
   ];
 }
 
-function lossText({ tape, forms }) {
-  const [now, before] = [tape.loss(), forms.recorded.loss()];
-  if (Object.is(now, before)) return `${say("loss")} ${shortNumber(now)}`;
-  return say("loss_before", { now: shortNumber(now), before: shortNumber(before) });
+// A page without numbers of the engine has nothing to show that it is right.
+function checkedText({ compared, difference }) {
+  const isChecked = compared > 0;
+  return element("span", {
+    class: `checked ${isChecked ? "good" : "bad"}`,
+    id: "recomputed",
+    title: say("recomputed_title", { count: compared }),
+    text: isChecked
+      ? `${say("recomputed", { difference: shortNumber(difference) })} ✓`
+      : say("not_compared"),
+  });
+}
+
+function lossText({ tape, engineTape, forms, document }) {
+  const { meta } = document;
+  if (!meta.part) return changed("loss", tape.loss(), forms.recorded.loss());
+  // A part has Σ dY ∘ Y in place of the loss.
+  if (tape !== engineTape) return changed("loss_of_part", tape.loss(), engineTape.loss());
+  return changed("loss", engineTape.document.whole_loss ?? meta.loss, meta.loss);
+}
+
+function changed(what, now, before) {
+  const text = `${say(what)} ${shortNumber(now)}`;
+  return Object.is(now, before) ? text : say("was_before", { text, before: shortNumber(before) });
 }
 
 function toggle(app, name, value, text) {

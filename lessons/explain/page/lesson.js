@@ -3,10 +3,12 @@ import { Anatomy } from "./anatomy.js";
 import { Expression } from "./expression.js";
 import { Forms } from "./forms.js";
 import { symbolText } from "./formulas.js";
+import { hiddenCellOf } from "./hidden_cell.js";
 import { cellIn, gridOf } from "./looks.js";
-import { keyOf, matrixOf } from "./matrices.js";
+import { giveCommonScales, keyOf, matrixOf } from "./matrices.js";
 import { partsOf, stepsOf } from "./steps.js";
 import { languageNow } from "./texts.js";
+import { trainingOf } from "./training.js";
 
 export class Lesson {
   constructor(document, tape) {
@@ -15,19 +17,16 @@ export class Lesson {
     this.forms = new Forms(tape);
     this.tape = tape;
     this.anatomy = new Anatomy(tape);
-    this.layers = document.meta.layers ?? [];
+    const { layers = [], part } = document.meta;
+    this.shownLayers = layers; // at a glance: all
+    this.layers = layers.filter((path) => isIn(path, part));
+    this.training = trainingOf(document);
     this.derivedNumbers = new Map();
     this.matricesOf = new Map();
     this.chaptersOfLayer = new Map();
     this.placesOf = new Map();
-    const { begin = {} } = document.meta;
-    this.state = {
-      layer: begin.layer ?? this.layers[0],
-      head: begin.head ?? 0,
-      step: "glance",
-      cell: null,
-      zoom: "fit",
-    };
+    this.begin = beginOf(document, this.layers);
+    this.state = { ...this.begin, zoom: "fit" };
   }
 
   get chapters() {
@@ -90,6 +89,18 @@ export class Lesson {
     return this.tape.uses(value, index, this.isNamed);
   }
 
+  // Whether it is the cell of an exercise.
+  isHidden(value, index) {
+    if (!this.state.exercise) return false;
+    const { layer, head, exercise } = this.state;
+    const key = JSON.stringify([layer, head, this.step.id, exercise]);
+    if (this.hidden?.key !== key || this.hidden.chapters !== this.chapters) {
+      this.hidden = { key, chapters: this.chapters, cell: hiddenCellOf(this) };
+    }
+    const { cell } = this.hidden;
+    return cell?.value === value && cell.index === index;
+  }
+
   // Where the chapters of this layer show a value, those of the step that is open first.
   places(value) {
     const key = `${this.state.layer} ${this.step.id} ${value}`;
@@ -116,9 +127,12 @@ export class Lesson {
     return found;
   }
 
-  // {step, part, symbol, head, row, column} of an element of a value, or null.
-  locate(value, index) {
-    for (const place of this.places(value)) {
+  // {step, part, symbol, head, row, column} of an element of a value, or null; rather where it is
+  // called so.
+  locate(value, index, called = null) {
+    const places = this.places(value);
+    const meant = places.filter((place) => place.symbol === called);
+    for (const place of [...meant, ...places]) {
       const at = this.cellOf(place.part, index);
       if (at) return { ...place, ...at };
     }
@@ -171,11 +185,13 @@ export class Lesson {
   }
 
   matricesNow(step) {
-    return partsOf(step).map((part) => ({
+    const matrices = partsOf(step).map((part) => ({
       part,
       forward: matrixOf(this, part, false),
       backward: matrixOf(this, part, true),
     }));
+    giveCommonScales(matrices);
+    return matrices;
   }
 
   matrix(key, step = this.step) {
@@ -186,9 +202,9 @@ export class Lesson {
     return null;
   }
 
-  // Where the address of an element of a value is: what to put into the state.
-  stateOf(value, index) {
-    const place = this.locate(value, index);
+  // Where the address of an element of a value is: what to put into the state. `called`: as above.
+  stateOf(value, index, called = null) {
+    const place = this.locate(value, index, called);
     if (!place) return null;
     const { step, head, hasHeads, row, column, symbol } = place;
     return {
@@ -197,6 +213,16 @@ export class Lesson {
       cell: { key: keyOf(symbol), row, column },
     };
   }
+}
+
+// Whether a layer is in the part of the model that the document has.
+const isIn = (path, part) => !part || path === part || path.startsWith(`${part}.`);
+
+// Where the document wants the page to open.
+function beginOf({ meta: { begin = {} } }, layers) {
+  const { layer = layers[0], head = 0, position = 0, step = "glance" } = begin;
+  const cell = step === "softmax" ? { key: "P", row: position, column: 0 } : null;
+  return { layer, head, step, cell };
 }
 
 function isShownGradient(anatomy, part, value) {

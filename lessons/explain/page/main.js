@@ -5,13 +5,14 @@ import { Lesson } from "./lesson.js";
 import { shortNumber } from "./numbers.js";
 import { Tape } from "./tape.js";
 import { say, useLanguage } from "./texts.js";
+import { unpacked } from "./unpacked.js";
 import { readAddress } from "./address.js";
 
 const mostDifference = 1e-12;
 
-function start() {
+async function start() {
   const root = document.getElementById("lesson");
-  const given = JSON.parse(document.getElementById("document").textContent);
+  const given = JSON.parse(await unpacked(document.getElementById("document").textContent));
   const address = readAddress(location.hash);
   useLanguage(address.lang ?? (navigator.language?.startsWith("zh") ? "zh" : "en"));
   const tape = new Tape(given).run();

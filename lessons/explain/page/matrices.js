@@ -32,6 +32,24 @@ function complete(lesson, part, isGradient) {
   return new Matrix({ lesson, part, isGradient, grid, data, derived });
 }
 
+// What is of one quantity is compared: those forward have one scale, and their gradients another.
+export function giveCommonScales(matrices) {
+  const groups = new Map();
+  for (const matrix of matrices.flatMap(({ forward, backward }) => [forward, backward])) {
+    const { quantity } = matrix?.part ?? {};
+    if (!quantity) continue;
+    const key = `${quantity} ${matrix.isGradient}`;
+    groups.set(key, [...(groups.get(key) ?? []), matrix]);
+  }
+  for (const group of groups.values()) {
+    const size = Math.max(...group.map((matrix) => matrix.size));
+    for (const matrix of group) {
+      matrix.size = size;
+      matrix.scaledWith = group.filter((other) => other !== matrix);
+    }
+  }
+}
+
 class Matrix {
   constructor({ lesson, part, isGradient, grid, data, derived }) {
     Object.assign(this, { lesson, part, isGradient, grid, data, derived });
@@ -41,7 +59,10 @@ class Matrix {
     this.of = part.of;
     this.hue = part.hue ?? "signed";
     this.family = part.family;
-    this.size = largestMagnitude(data, grid);
+    this.scaledWith = []; // the matrices of the step that have the same scale
+    this.largest = largestMagnitude(this.dataShown(), grid);
+    // What gets the full colour; more where this is drawn on one scale with others.
+    this.size = this.largest;
     if (isGradient && this.size > 0) this.size = Math.max(this.size, 10 * roundingOf(lesson));
     this.title = say("matrix_title", {
       name: symbolText(part.symbol),
@@ -95,8 +116,18 @@ class Matrix {
 
   // The cell of an exercise.
   isHiddenCell(row, column) {
+    return !this.derived && this.lesson.isHidden(this.value, this.index(row, column));
+  }
+
+  // NaN where it is hidden.
+  numberShown(row, column) {
+    return this.isHiddenCell(row, column) ? NaN : this.number(row, column);
+  }
+
+  dataShown() {
     const { exercise } = this.lesson.state;
-    return exercise?.key === this.key && exercise.row === row && exercise.column === column;
+    if (!exercise || this.derived) return this.data;
+    return this.data.map((x, index) => (this.lesson.isHidden(this.value, index) ? NaN : x));
   }
 
   name(row, column) {
@@ -112,10 +143,14 @@ class Matrix {
     return [this.rowName(row), this.columnName(column)].filter(Boolean).join(" → ");
   }
 
+  // The number in few digits.
+  text(row, column) {
+    return this.isHiddenCell(row, column) ? "?" : shortNumber(this.number(row, column));
+  }
+
   describe(row, column) {
     const place = this.place(row, column);
-    const isHidden = this.isHiddenCell(row, column);
-    const number = isHidden ? "?" : shortNumber(this.number(row, column));
+    const number = this.text(row, column);
     return `${this.name(row, column)}${place ? `, ${place}` : ""}: ${number}`;
   }
 }

@@ -2,14 +2,15 @@
 import { element } from "./dom.js";
 import { symbolText } from "./formulas.js";
 import { shortNumber } from "./numbers.js";
-import { signatureOf } from "./mistakes.js";
+import { isRightShare, signatureOf } from "./mistakes.js";
 import { partsOf } from "./steps.js";
 import { say } from "./texts.js";
 
 export function mistakeNote(app) {
   const { lesson } = app;
   if (!lesson.state.break) return null;
-  const name = say(`break_${lesson.state.break}`);
+  const { break: id } = lesson.state;
+  const name = say(`break_${id}`);
   const shown = shownSignature(lesson);
   const wrong = shown.filter(({ isRight }) => !isRight);
   const right = shown.filter(({ isRight }) => isRight);
@@ -17,9 +18,15 @@ export function mistakeNote(app) {
     "div",
     { class: "mistake", role: "note" },
     element("p", {}, element("strong", { text: say("planted", { name }) })),
-    wrong.length === 0 ? element("p", { text: say("harmless") }) : list("wrong_ones", wrong, "bad"),
+    element("p", { class: "knows", text: say(signatureText(id, wrong)) }),
+    wrong.length === 0 ? null : list("wrong_ones", wrong, "bad"),
     wrong.length === 0 ? null : list("right_ones", right, "good"),
   );
+}
+
+function signatureText(id, wrong) {
+  if (wrong.length > 0) return `knows_${id}`;
+  return id === "mask" ? "harmless" : "no_harm";
 }
 
 // Of the gradients that the chapters of this layer show.
@@ -46,9 +53,10 @@ export function wholeSignature(lesson) {
   return lesson.signature.all;
 }
 
-export function isWrongGradient(lesson, value) {
-  if (!lesson.state.break || value === undefined) return false;
-  return wholeSignature(lesson).some((each) => each.value === value && !each.isRight);
+export function isWrongGradient(lesson, { isGradient, of, value, part }) {
+  if (!lesson.state.break || !isGradient) return false;
+  if (part.isShare) return !isRightShare(lesson.rightTape, lesson.tape, value);
+  return wholeSignature(lesson).some((each) => each.value === of && !each.isRight);
 }
 
 function list(key, items, kind) {

@@ -148,6 +148,11 @@ export function signatureOf(right, wrong) {
   }));
 }
 
+// Whether a mistake left a share of a gradient as it was.
+export function isRightShare(right, wrong, value) {
+  return comparedGradients(right.values[value].data, wrong.values[value].data, 0).isRight;
+}
+
 const rightWithin = 1e-9;
 // What rounding leaves of a gradient that is 0, like that of the bias of keys.
 const roundingShare = 1e-12;

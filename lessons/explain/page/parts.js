@@ -1,4 +1,4 @@
-// Matrices of steps.
+// Matrices of steps. Those with one `quantity`, in one step, are drawn on one scale.
 
 // One whose rows are a sequence.
 export const sequencePart = (symbol, value, rowNames, family = "x") => ({
@@ -9,12 +9,15 @@ export const sequencePart = (symbol, value, rowNames, family = "x") => ({
   rowNames,
 });
 
+export const ofQuantity = (quantity, parts) => parts.map((part) => ({ ...part, quantity }));
+
 // Scores, from the product to the weights, of one head.
 export function partsOfScores({ layer, queries, keys }) {
-  const map = (symbol, value, hue = "signed") => ({
+  const map = (symbol, value, { hue, quantity } = { hue: "signed", quantity: "scores" }) => ({
     symbol,
     value,
     hue,
+    quantity,
     look: "map",
     family: "p",
     rowNames: queries,
@@ -27,6 +30,6 @@ export function partsOfScores({ layer, queries, keys }) {
     scaled: map("Z_c", layer.scaled),
     scores: map("S", layer.scores),
     masked: map(hasMask ? "S_m" : "S", hasMask ? layer.masked : layer.scores),
-    weights: map("P", layer.weights, "share"),
+    weights: map("P", layer.weights, { hue: "share" }),
   };
 }

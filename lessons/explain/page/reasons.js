@@ -7,17 +7,24 @@ export function reasonForZero(lesson, matrix, row, column) {
   if (number === -Infinity || (number === 0 && isMasked(lesson, matrix, row, column))) {
     return { id: matrix.isGradient || number === 0 ? "masked" : "hidden" };
   }
-  if (!matrix.isGradient) return null;
+  if (!matrix.isGradient) return isRounding(matrix, number) ? { id: "rounding" } : null;
   const size = Math.abs(number);
   if (size <= roundingOf(lesson)) return structural(lesson, matrix, row, column);
-  if (matrix.family === "p" && isScores(lesson, matrix) && size < 1e-3 * matrix.size) {
-    const share = lesson.tape.number(lesson.layer.weights, matrix.index(row, column));
+  if (matrix.family === "p" && isScores(lesson, matrix) && size < 1e-3 * matrix.largest) {
+    const at = matrix.index(row, column);
+    const { weights } = lesson.layer;
+    const share = lesson.isHidden(weights, at) ? NaN : lesson.tape.number(weights, at);
     if (share < 1e-3) return { id: "no_share", share: share.toPrecision(3) };
     if (share > 1 - 1e-3) return { id: "saturated", share: share.toPrecision(6) };
   }
-  return size < 1e-3 * matrix.size
-    ? { id: "small", part: (size / matrix.size).toPrecision(2) }
+  return size < 1e-3 * matrix.largest
+    ? { id: "small", part: (size / matrix.largest).toPrecision(2) }
     : null;
+}
+
+// Of a number that is none of a softmax, whose shares may be as small as they like.
+function isRounding({ hue, largest }, number) {
+  return hue === "signed" && number !== 0 && Math.abs(number) < 1e-14 * largest;
 }
 
 const isScores = ({ layer }, matrix) =>

@@ -12,11 +12,18 @@ export function tokenText(text) {
   return shown.get(text) ?? text.replaceAll("\n", "⏎");
 }
 
-// Names of the rows of a sequence: the tokens of this stack ("", "encoder.", "decoder.").
-export function sequenceNames(document, anatomy, stack, order) {
+const classToken = "[class]";
+
+// Names of the `rows` of a sequence: the tokens of this stack ("", "encoder.", "decoder."), after
+// the class token where there is one more row.
+export function sequenceNames(document, anatomy, { stack, rows, order }) {
   const { tokens, source, target } = document.meta.texts ?? {};
   const own = stack === "encoder." ? source : stack === "decoder." ? target : tokens;
-  if (own) return (order?.length === own.length ? order.map((i) => own[i]) : own).map(tokenText);
+  if (own) {
+    const inOrder = order?.length === own.length ? order.map((i) => own[i]) : own;
+    const names = inOrder.map(tokenText);
+    return rows > names.length ? [classToken, ...names] : names;
+  }
   const pixels = anatomy.at("pixels");
   return pixels === undefined ? [] : patchNames(anatomy);
 }
@@ -31,7 +38,7 @@ function patchNames(anatomy) {
     { length: rows - classTokens },
     (_, i) => `${Math.floor(i / side)},${i % side}`,
   );
-  return classTokens ? ["[class]", ...patches] : patches;
+  return classTokens ? [classToken, ...patches] : patches;
 }
 
 // How many patches are beside each other, and the class tokens before them; null without a picture.

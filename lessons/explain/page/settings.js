@@ -16,7 +16,8 @@ import { sizeOf } from "./shapes.js";
 // `prefix` is such a layer.
 export function applySettings(tape, settings, prefix = "") {
   const draft = new Draft(tape);
-  const { causal, window, scale, bias, residual } = settings;
+  const { window, scale, bias, residual } = settings;
+  const causal = isCausalFixed(tape.program) ? undefined : settings.causal;
   if (scale !== undefined) eachLayer(draft, prefix, (layer) => setScale(draft, layer, scale));
   if (causal !== undefined || window !== undefined) {
     eachLayer(draft, prefix, (layer) => {
@@ -29,6 +30,15 @@ export function applySettings(tape, settings, prefix = "") {
   if (bias === false) eachLayer(draft, prefix, ({ scope }) => clearBiases(draft, scope));
   if (residual === false) cutResiduals(draft, prefix);
   return draft.done();
+}
+
+// Learned biases of distances are of those distances that the mask allows: another mask would want
+// others, and the mask stays.
+export function isCausalFixed({ facts }) {
+  return facts.some(
+    ({ kind, name }) =>
+      kind === "parameter" && /(^|\.)distance_bias$/.test(name) && !name.startsWith("encoder."),
+  );
 }
 
 // Each edit sees the ops as those before it left them.
@@ -78,7 +88,7 @@ const hides = (j, p, { causal, window }) =>
   (causal && j > p) || (window > 0 && Math.abs(p - j) > window);
 
 // What a mask was made of: the keys that nobody sees, and the rule for the others.
-function rulesOf(mask, shape) {
+export function rulesOf(mask, shape) {
   const keys = shape.at(-1);
   const isPadding = new Uint8Array(shape[0] * keys).fill(1);
   let causal = true;

@@ -4,7 +4,7 @@ import { element, saveText } from "./dom.js";
 import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger.js";
 import { mistakeNote } from "./mistake_note.js";
-import { numpyScript } from "./numpy_script.js";
+import { computesSomething, numpyScript } from "./numpy_script.js";
 import { say, stepText } from "./texts.js";
 
 export function stepHead(app) {
@@ -19,7 +19,7 @@ export function stepHead(app) {
       layerSelect(app),
       step.group === "attention" ? headTabs(app) : null,
       step.layout ? zoomButton(app) : null,
-      step.layout ? numpyButton(app) : null,
+      step.layout && computesSomething(lesson) ? numpyButton(app) : null,
       stepButtons(app),
     ),
     element(

@@ -3,7 +3,7 @@
 import { fitBoard } from "./board.js";
 import { colourScale } from "./colours.js";
 import { element } from "./dom.js";
-import { formula } from "./formulas.js";
+import { formula, symbolText } from "./formulas.js";
 import { HeatMap } from "./heat_map.js";
 import { isWrongGradient } from "./mistake_note.js";
 import { shortNumber } from "./numbers.js";
@@ -22,6 +22,14 @@ const widths = new ResizeObserver((entries) => {
 function scrollable(node) {
   widths.observe(node);
   return node;
+}
+
+// Says which matrices of the step have the same scale.
+function scaledWith({ scaledWith: others }) {
+  if (others.length === 0) return null;
+  const names = others.map(({ symbol }) => symbolText(symbol)).join(", ");
+  const title = say("same_scale_title", { names });
+  return element("span", { class: "scaled-with", title, text: say("same_scale", { names }) });
 }
 
 export class StepView {
@@ -97,7 +105,7 @@ export class StepView {
   }
 
   classesOf(matrix) {
-    const isWrong = matrix.isGradient && isWrongGradient(this.app.lesson, matrix.of);
+    const isWrong = isWrongGradient(this.app.lesson, matrix);
     const names = ["matrix", `family-${matrix.family}`];
     if (matrix.isGradient) names.push("gradient");
     if (isWrong) names.push("wrong");
@@ -127,6 +135,7 @@ export class StepView {
         style: `background: linear-gradient(to right, ${from}, ${colour(0)}, ${colour(1)})`,
       }),
       element("span", { text: shortNumber(size) }),
+      scaledWith(matrix),
     );
   }
 

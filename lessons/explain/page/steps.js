@@ -5,8 +5,10 @@ import { stepsAfterLayer, stepsBeforeLayer } from "./steps_around.js";
 
 export function stepsOf(document, anatomy, layerPath, order) {
   const layer = anatomy.layer(layerPath);
-  const queries = sequenceNames(document, anatomy, layer.stack, order);
-  const keys = layer.isCross ? sequenceNames(document, anatomy, "encoder.") : queries;
+  const [, , rows, columns] = anatomy.shape(layer.weights);
+  const queries = sequenceNames(document, anatomy, { stack: layer.stack, rows, order });
+  const source = { stack: "encoder.", rows: columns };
+  const keys = layer.isCross ? sequenceNames(document, anatomy, source) : queries;
   const facts = {
     anatomy,
     layer,
@@ -21,6 +23,7 @@ export function stepsOf(document, anatomy, layerPath, order) {
     ...attentionSteps(facts),
     ...stepsAfterLayer(facts),
     { id: "graph", group: "more", kind: "graph" },
+    ...(document.history?.length > 1 ? [{ id: "training", group: "more", kind: "training" }] : []),
     { id: "exercises", group: "more", kind: "exercises" },
   ];
   return { layer, steps, heads: facts.heads, queries, keys };

@@ -2,7 +2,7 @@
 
 import { nameNormParts } from "./norm_names.js";
 import { ledgerSteps, shareThrough } from "./steps_ledger.js";
-import { sequencePart } from "./parts.js";
+import { ofQuantity, sequencePart } from "./parts.js";
 
 export function stepsBeforeLayer(facts) {
   return [embeddingStep(facts), normStep(facts)].filter(Boolean);
@@ -38,19 +38,26 @@ function embeddingStep({ anatomy, layer, queries, document }) {
     parts.push(sequencePart("X_{in}", input, queries));
   }
   const table = anatomy.at("token_embedding.weight");
-  const tableParts =
-    table === undefined ? patchParts(anatomy) : [sequencePart("T", table, document.vocabulary, "w")];
+  if (table !== undefined) parts.unshift(sequencePart("T", table, document.vocabulary, "w"));
+  const made = [...patchParts(anatomy), ...ofQuantity("stream", parts)];
+  const [image, classToken] = ["patch_embedding.weight", "class_token"].map((name) => anatomy.at(name));
+  const first = classToken === undefined ? [] : ["A_0 = c"];
+  const tokens = image === undefined ? "A_t = T [token_t]" : "A_t = W_e patch_t + b_e";
   return {
     id: "embedding",
     group: "before",
     picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
-    layout: { kind: "stack", parts: [...tableParts, ...parts] },
-    forward: hasSum ? "X_{in} = A + e" : "A_t = T [token_t]",
-    backward: hasSum ? ["dA = dX_{in}", "de = dX_{in}"] : ["dT [token] = Σ dA_t"],
+    layout: { kind: "stack", parts: made },
+    forward: [...first, tokens, ...(hasSum ? ["X_{in} = A + e"] : [])].join(", "),
+    backward: [
+      ...(hasSum ? ["dA = dX_{in}", "de = dX_{in}"] : []),
+      ...(classToken === undefined ? [] : ["dc = dA_0"]),
+      image === undefined ? "dT [token] ← Σ dA_t" : "dW_e = Σ dA_t patch_t^T",
+    ],
   };
 }
 
-// What makes vectors of a picture's patches, and the class token before them.
+// What makes vectors of a picture's patches, and the class token before these or before tokens.
 function patchParts(anatomy) {
   const weight = anatomy.at("patch_embedding.weight");
   const rows = [
@@ -74,6 +81,7 @@ function normStepOf({ anatomy, queries }, { id, value, from, to, group, letter =
   const norm = value === undefined ? null : normParts(anatomy, value);
   if (!norm) return null;
   const isLayerNorm = norm.kind === "layer_norm";
+  anatomy.adopt(norm.x); // after a sum that nobody named, where norms come last
   nameNormParts(anatomy, norm.op, anatomy.gradient(value));
   const input = sequencePart(from, norm.x, queries);
   const way = { scope: norm.scope, path: "norm", symbol: from, x: norm.x, rowNames: queries };
@@ -119,11 +127,11 @@ function residualStep({ anatomy, layer, queries }) {
     group: "after",
     layout: {
       kind: "stack",
-      parts: [
+      parts: ofQuantity("stream", [
         sequencePart("X_{in}", layer.input, queries),
         sequencePart("Y", layer.output, queries, "y"),
         sequencePart("R", layer.mixed, queries),
-      ],
+      ]),
     },
     forward: "R = X_{in} + Y",
     backward: ["dY = dR", "dX_{in} ← dR"],
@@ -137,17 +145,24 @@ function linearStep({ anatomy, queries }, { id, value, source, letter, symbol, f
     linear.bias === undefined
       ? []
       : [{ symbol: `b_${letter}`, value: linear.bias, look: "rows", family: "w" }];
+  const { scope } = anatomy.maker(value);
+  const way = { scope, path: letter, symbol: source, x: linear.x, rowNames: queries };
+  const share = shareThrough(anatomy, way); // where a residual reads the same x
+  const left = sequencePart(source, linear.x, queries, family);
   return {
     id,
     group: "after",
     layout: {
       kind: "product",
-      left: sequencePart(source, linear.x, queries, family),
+      left: share ? { ...left, gradientPart: share } : left,
       top: [{ symbol: `W_${letter}`, value: linear.weight, look: "weight", family: "w" }, ...bias],
       result: sequencePart(symbol, value, queries, family),
     },
     forward: `${symbol} = ${source} W_${letter}${bias.length > 0 ? ` + b_${letter}` : ""}`,
-    backward: [`dW_${letter} = ${source}^T d${symbol}`, `d${source} = d${symbol} W_${letter}^T`],
+    backward: [
+      `dW_${letter} = ${source}^T d${symbol}`,
+      `${share?.symbol ?? `d${source}`} = d${symbol} W_${letter}^T`,
+    ],
   };
 }
 
@@ -169,7 +184,10 @@ function feedForwardSteps(facts) {
       group: "after",
       layout: {
         kind: "stack",
-        parts: [sequencePart("U", up, queries, "f"), sequencePart("G", hidden, queries, "f")],
+        parts: ofQuantity("activation", [
+          sequencePart("U", up, queries, "f"),
+          sequencePart("G", hidden, queries, "f"),
+        ]),
       },
       forward: `G = ${activation.op}(U)`,
       backward: [`dU = dG ∘ ${activation.op}'(U)`],
@@ -180,11 +198,11 @@ function feedForwardSteps(facts) {
     group: "after",
     layout: {
       kind: "stack",
-      parts: [
+      parts: ofQuantity("stream", [
         sequencePart("R", anatomy.op(blockOutput).inputs[0], queries),
         sequencePart("F", feedForward, queries, "f"),
         sequencePart("X_{out}", blockOutput, queries),
-      ],
+      ]),
     },
     forward: "X_{out} = R + F",
     backward: ["dF = dX_{out}", "dR ← dX_{out}"],
@@ -262,6 +280,7 @@ function lossStep(facts) {
     ...part,
     symbol,
     hue,
+    quantity: "probability",
     value: anatomy.adopt(output),
     noGradient: true,
   });

@@ -1,6 +1,7 @@
 // The steps inside one attention layer: which matrices stand where, and their formulas.
 
-import { partsOfScores } from "./parts.js";
+import { ofQuantity, partsOfScores } from "./parts.js";
+import { rulesOf } from "./settings.js";
 import { shareThrough } from "./steps_ledger.js";
 
 // A part is a matrix of a step: {symbol, value, look, family, hue, rowNames, columnNames, …}.
@@ -99,7 +100,7 @@ function rotationStep(id, before, after) {
     id: `${id}_rotation`,
     texts: "rotation",
     group: "attention",
-    layout: { kind: "stack", parts: [before, after] },
+    layout: { kind: "stack", parts: ofQuantity("rotated", [before, after]) },
     forward: `${after.symbol}_t = R_t ${before.symbol}_t`,
     backward: [`d${before.symbol}_t = R_t^T d${after.symbol}_t`],
   };
@@ -177,13 +178,27 @@ function unbroadcast(anatomy, value) {
 function maskStep(facts) {
   const { hasMask, scores, masked } = partsOfScores(facts);
   if (!hasMask) return null;
+  const hidden = hiddenKeys(facts.anatomy, facts.layer);
   return {
     id: "mask",
     group: "attention",
     layout: { kind: "stack", parts: [scores, masked] },
-    forward: "S_m = S + M, M_{ij} = -∞ (j > i)",
-    backward: ["dS = dS_m (j ≤ i), 0 (j > i)"],
+    forward: `S_m = S + M, M_{ij} = -∞ (${hidden})`,
+    backward: [`dS = dS_m, 0 (${hidden})`],
   };
+}
+
+// Which keys j the mask hides from query i.
+function hiddenKeys(anatomy, { masked }) {
+  const mask = anatomy.op(masked).attributes.mask.value;
+  const { data, shape } = anatomy.tape.values[mask];
+  const { causal, window, isPadding } = rulesOf(data, shape);
+  const rules = [
+    causal ? "j > i" : null,
+    window > 0 ? (causal ? `i - j > ${window}` : `|i - j| > ${window}`) : null,
+    isPadding.includes(1) ? "padding" : null,
+  ];
+  return rules.filter(Boolean).join(" ∨ ");
 }
 
 function softmaxStep(facts) {
@@ -194,6 +209,7 @@ function softmaxStep(facts) {
     ...masked,
     symbol: "E",
     hue: "share",
+    quantity: undefined,
     derived: "exponentials",
     gradientPart: inner && {
       ...masked,
@@ -221,8 +237,17 @@ function sumStep(facts) {
     layout: {
       kind: "product",
       left: weights,
-      top: [{ symbol: "V", value: layer.v, look: "head", family: "v", rowNames: keys }],
-      result: { symbol: "O", value: layer.heads, look: "map", family: "o", rowNames: queries },
+      top: ofQuantity("values", [
+        { symbol: "V", value: layer.v, look: "head", family: "v", rowNames: keys },
+      ]),
+      result: {
+        symbol: "O",
+        value: layer.heads,
+        look: "map",
+        family: "o",
+        quantity: "values",
+        rowNames: queries,
+      },
     },
     forward: "O = P V",
     backward: ["dP = dO V^T", "dV = P^T dO"],
@@ -236,7 +261,7 @@ function concatStep({ layer, queries, width }) {
     group: "attention",
     layout: {
       kind: "stack",
-      parts: [
+      parts: ofQuantity("heads", [
         { symbol: "O", value: layer.heads, look: "map", family: "o", rowNames: queries },
         {
           symbol: "C",
@@ -246,7 +271,7 @@ function concatStep({ layer, queries, width }) {
           family: "o",
           rowNames: queries,
         },
-      ],
+      ]),
     },
     forward: "C = [O_1 O_2 …]",
     backward: ["dO_h = dC [h]"],

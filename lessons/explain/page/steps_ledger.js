@@ -1,5 +1,5 @@
 // Gradients of several uses of a value add up: which share came by which path.
-import { sequencePart } from "./parts.js";
+import { ofQuantity, sequencePart } from "./parts.js";
 
 export function ledgerSteps(facts) {
   return [ledgerOfX(facts), ledgerOfInput(facts)].filter(Boolean);
@@ -26,12 +26,22 @@ function ledgerOfX({ anatomy, layer, queries }) {
     band: anatomy.shape(layer[letters[use]])[3],
     family: families[use],
     rowNames: queries,
-    gradientPart: sharePart("X", letters[use], value, queries, families[use], anatomy),
+    gradientPart: sharePart(anatomy, {
+      symbol: "X",
+      path: letters[use],
+      x: linear.x,
+      value,
+      rowNames: queries,
+      family: families[use],
+    }),
   }));
   return {
     id: "ledger",
     group: "attention",
-    layout: { kind: "stack", parts: [sequencePart("X", linear.x, queries), ...parts] },
+    layout: {
+      kind: "stack",
+      parts: [...ofQuantity("stream", [sequencePart("X", linear.x, queries)]), ...parts],
+    },
     shares: inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })),
     total: gradient,
     forward: "Q = X W_q, K = X W_k, V = X W_v",
@@ -48,7 +58,7 @@ export function shareThrough(anatomy, { scope, path, symbol, x, rowNames }) {
   const shares = anatomy.addends(gradient);
   const value = shares.find((share) => anatomy.originOf(share) === scope);
   if (shares.length < 2 || value === undefined) return undefined;
-  return sharePart(symbol, path, value, rowNames, "x", anatomy);
+  return sharePart(anatomy, { symbol, path, x, value, rowNames });
 }
 
 // dX_q of X and q; dX_{enc,k} of X_{enc} and k.
@@ -57,10 +67,12 @@ function shareSymbol(symbol, path) {
   return below ? `d${below[1]}_{${below[2]},${path}}` : `d${symbol}_{${path}}`;
 }
 
-function sharePart(symbol, path, value, rowNames, family, anatomy) {
+function sharePart(anatomy, { symbol, path, x, value, rowNames, family = "x" }) {
   return {
     ...sequencePart(shareSymbol(symbol, path), anatomy.adopt(value), rowNames, family),
     isShare: true,
+    shareOf: x,
+    quantity: "stream",
   };
 }
 
@@ -79,7 +91,8 @@ function ledgerOfInput({ anatomy, layer, queries }) {
   const past = anatomy.gradient(layer.mixed);
   if (addends.length !== 2 || !addends.includes(past)) return null;
   const through = addends.find((value) => value !== past);
-  const gradientPart = sharePart("X_{in}", "norm", through, queries, "x", anatomy);
+  const share = { symbol: "X_{in}", path: "norm", x: layer.input, value: through };
+  const gradientPart = sharePart(anatomy, { ...share, rowNames: queries });
   const residual = sequencePart("R", layer.mixed, queries);
   const normed = { ...sequencePart("X", layer.norm, queries), gradientPart };
   return {
@@ -87,7 +100,10 @@ function ledgerOfInput({ anatomy, layer, queries }) {
     group: "attention",
     layout: {
       kind: "stack",
-      parts: [sequencePart("X_{in}", layer.input, queries), residual, normed],
+      parts: [
+        ...ofQuantity("stream", [sequencePart("X_{in}", layer.input, queries), residual]),
+        normed,
+      ],
     },
     shares: [
       { name: "dR", value: past },

@@ -89,8 +89,9 @@ function someRows(op, node, changed) {
 }
 
 // Runs the ops again where a value has another number at `index`, and gives the number of `result`.
-// What does not change is that of the tape.
-export function numberAfterChange(tape, ops, { value, index, number, result }) {
+// What does not change is that of the tape. `through`: the first of the ops, which alone reads the
+// other number.
+export function numberAfterChange(tape, ops, { value, index, number, result, through }) {
   const before = tape.values;
   const values = before.slice();
   values[value] = withRows(before[value], [index], Float64Array.of(number), 1);
@@ -108,6 +109,10 @@ export function numberAfterChange(tape, ops, { value, index, number, result }) {
     const differing = rows.filter((row) => rowDiffers(old.data, after.data, row * width, width));
     values[op.output] = after;
     if (differing.length > 0) changed.set(op.output, differing);
+    if (op === through) {
+      values[value] = before[value];
+      changed.delete(value);
+    }
   }
   return values[result].data[0];
 }

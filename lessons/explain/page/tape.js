@@ -144,8 +144,9 @@ export class Tape {
     let compared = 0;
     this.document.values.forEach(({ kind, numbers }, value) => {
       if (kind !== "computed" || !numbers) return;
-      const found = largestDifference(this.values[value].data, decodeNumbers(numbers));
-      compared += this.values[value].data.length;
+      const theirs = decodeNumbers(numbers);
+      const found = largestDifference(this.values[value].data, theirs);
+      compared += theirs.length;
       if (!(found.difference <= worst.difference)) worst = { ...found, value };
     });
     return { ...worst, compared };

@@ -2,10 +2,11 @@
 import { aroundTexts } from "./texts_around.js";
 import { attentionTexts } from "./texts_attention.js";
 import { cellTexts } from "./texts_cell.js";
+import { graphTexts } from "./texts_graph.js";
 import { pageTexts } from "./texts_words.js";
 
 const languages = ["en", "zh"];
-const wordTexts = { ...pageTexts, ...cellTexts };
+const wordTexts = { ...pageTexts, ...cellTexts, ...graphTexts };
 const stepTexts = { ...attentionTexts, ...aroundTexts };
 let language = "en";
 

@@ -19,6 +19,25 @@ export const aroundTexts = {
       "看熵：0 表示只看一处，ln T 表示平均地看所有位置。",
     ],
   },
+  training: {
+    name: ["Training", "训练"],
+    what: [
+      "The same example at each checkpoint of the run: what it looks at, its loss, its gradients.",
+      "同一个样本在每个检查点上的样子：它看哪里，损失多大，梯度多大。",
+    ],
+    why: [
+      "At the start every row of P is nearly even; what a head is for is learned.",
+      "开始时 P 的每一行几乎是均匀的；一个头负责什么，是训练出来的。",
+    ],
+    question: [
+      "Which falls first, the loss or the entropy of a head?",
+      "哪个先下降：损失，还是某个头的熵？",
+    ],
+    answer: [
+      "Move the slider to where a map becomes sharp, and read both curves there.",
+      "把滑块移到注意力图变尖锐的那一步，再看这里的两条曲线。",
+    ],
+  },
   embedding: {
     name: ["Embedding and positions", "词嵌入与位置编码"],
     what: [
@@ -192,6 +211,11 @@ export const aroundTexts = {
     why: [
       "Nothing on this page is a formula of its own: all comes from these ops.",
       "本页没有自己的公式：一切都来自这些运算。",
+    ],
+    question: ["Where are gradients added up, and why there?", "梯度在哪里相加？为什么？"],
+    answer: [
+      "Where a value is used more than once: X for Q, K and V; X_in by the layer and past it.",
+      "在一个值被多次使用的地方：X 用于 Q、K、V；X_in 既进入这一层，又从旁边绕过。",
     ],
   },
   exercises: {

@@ -24,8 +24,8 @@ export const cellTexts = {
   computing: ["computing …", "计算中……"],
   cannot_move: ["A number that is not finite cannot be moved a little.", "不是有限数，无法微移。"],
   one_of_paths: [
-    "One of several paths: a difference of the loss sees only their sum, in the ledger.",
-    "这只是几条路径之一：损失的差分只能看到它们的总和，见账本。",
+    "One of several paths: the number is moved only where this path reads it.",
+    "这只是几条路径之一：只在这条路径读取它的地方移动这个数。",
   ],
   numeric: ["difference", "差分"],
   derivative: ["derivative", "导数"],
@@ -92,6 +92,9 @@ export const cellTexts = {
   drag_number: ["drag up or down, or use the arrow keys", "上下拖动，或用方向键"],
   put_in: ["put in", "填入"],
   undo: ["undo", "撤销"],
+  shares_over_patches: ["Its shares over the patches", "它在各小块上的份额"],
+  most_of_shares: ["most: {name}, {share}", "最多：{name}，{share}"],
+  this_query: ["this query", "这个查询"],
   looks_at: ["What this query looks at", "这个查询在看哪里"],
   exercise_task: [
     "This cell is hidden. Compute it, to three digits; everything else may be looked at.",

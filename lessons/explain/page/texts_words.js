@@ -38,6 +38,8 @@ export const pageTexts = {
   loss: ["loss", "损失"],
   theme: ["light or dark", "浅色或深色"],
   presenter: ["presenter", "演示"],
+  same_scale: ["as {names}", "同 {names}"],
+  same_scale_title: ["one scale with {names}", "与 {names} 同一尺度"],
   zoom: ["numbers", "显示数字"],
   question: ["Question", "问题"],
   answer: ["answer", "答案"],
@@ -58,6 +60,10 @@ export const pageTexts = {
   text_target: ["target, read", "目标序列（输入）"],
   text_targets: ["wanted", "期望输出"],
   switch_causal: ["causal mask", "因果掩码"],
+  causal_fixed: [
+    "stays as it was recorded: there is a learned bias only for the distances that it allows",
+    "保持原样：只为它允许的距离学了偏置",
+  ],
   switch_scale: ["scale 1/√d_k", "缩放 1/√d_k"],
   switch_bias: ["bias", "偏置"],
   switch_residual: ["residual", "残差"],
@@ -72,18 +78,52 @@ export const pageTexts = {
   break_overwritten: ["overwrite dX instead of adding", "dX 覆盖而不累加"],
   break_residual: ["forget the residual's gradient", "忘记残差的梯度"],
   reset: ["as recorded", "恢复原样"],
+  form_recorded: ["as recorded", "按原样"],
   drag_tokens: ["order", "顺序"],
   token_order: ["Order of the tokens: arrow keys or dragging move one", "词元顺序：用方向键或拖动"],
   token_at: ["{text}, place {at}", "{text}，位置 {at}"],
+  knows_scale: [
+    "How one knows it: all that comes before the scores is wrong by one factor, √d_k.",
+    "特征：得分之前的一切都差同一个因子 √d_k。",
+  ],
+  knows_row_sum: [
+    "How one knows it: rows of dS no longer sum to 0, and db_k, which is 0, no longer is.",
+    "特征：dS 的每行之和不再是 0，本应为 0 的 db_k 也不再是 0。",
+  ],
+  knows_transpose: [
+    "How one knows it: dK alone is wrong, and dQ beside it right. No shape tells, where there " +
+      "are as many keys as queries.",
+    "特征：只有 dK 错，旁边的 dQ 是对的。键与查询一样多时，形状看不出来。",
+  ],
+  knows_overwritten: [
+    "How one knows it: every parameter of this layer is right, dX is not the sum of its paths, " +
+      "and all before it is wrong.",
+    "特征：本层的每个参数都对，但 dX 不是各路径之和，它之前的一切都错。",
+  ],
+  knows_residual: [
+    "How one knows it: this layer is right, dX_in lacks the share that comes past it, and all " +
+      "before is wrong, the more the deeper.",
+    "特征：本层都对，dX_in 少了绕过本层的那一份，之前的一切都错，越深越错。",
+  ],
   planted: ["Planted mistake: {name}.", "已植入错误：{name}。"],
   harmless: [
     "Every derivative stays right: P is 0 where the mask hides, and P ∘ (…) with it.",
     "所有导数仍然正确：被掩码处 P = 0，P ∘ (…) 也就是 0。",
   ],
+  no_harm: ["Here every derivative stays right.", "在这里，所有导数仍然正确。"],
   wrong_ones: ["wrong", "错误"],
   right_ones: ["still right", "仍然正确"],
   times: ["× {ratio}", "× {ratio}"],
-  loss_before: ["loss {now}, was {before}", "损失 {now}，原为 {before}"],
+  loss_of_part: ["Σ dY∘Y", "Σ dY∘Y"],
+  was_before: ["{text}, was {before}", "{text}，原为 {before}"],
+  part_note: [
+    "The model is too large for one page: of {part} every number is here. What comes into it is " +
+      "given, and Σ dY∘Y stands in place of the loss, with the same gradients. --layer chooses " +
+      "another.",
+    "模型太大，一页放不下：这里只有 {part} 的每个数。输入是给定的，并用梯度相同的 Σ dY∘Y 代替损失。" +
+      "用 --layer 选别的层。",
+  ],
+  not_compared: ["not compared with the engine", "没有与引擎的结果比较"],
   numpy_script: ["this step as a NumPy script", "把这一步存成 NumPy 脚本"],
   export_of: ["save {name}", "保存 {name}"],
   picture: ["the picture, in patches", "图片（分成小块）"],
@@ -99,6 +139,15 @@ export const pageTexts = {
   graph_keeps: ["keeps for backward", "为反向保留"],
   graph_backward_ops: ["its derivative was computed by", "导数由这些运算算出"],
   added_up: ["Gradients of several uses, added up:", "多次使用的梯度相加："],
+  training_step: ["step of training", "训练步数"],
+  training_at: ["step {step} of {last}", "第 {step} 步，共 {last} 步"],
+  training_what: ["this example", "这个样本"],
+  training_now: ["at this step", "在这一步"],
+  training_over: ["over training", "训练过程"],
+  training_range: ["lowest … highest", "最低 … 最高"],
+  training_loss: ["loss", "损失"],
+  training_entropy: ["entropy of P, {name}, head {head}", "P 的熵，{name}，头 {head}"],
+  training_gradient_norm: ["‖gradient‖ of {name}", "{name} 的梯度范数"],
   at_cell: ["row {row}, column {column}", "第 {row} 行第 {column} 列"],
   no_layers: ["This document has no attention layer.", "这个文档没有注意力层。"],
 };

@@ -24,10 +24,17 @@ export function tokenStrip(app) {
 // The constant by which the embedding of this stack picks its rows.
 export function indexOfTokens({ anatomy, layer }) {
   const embedded = anatomy.at(`${layer.stack}embedded`);
-  const op = embedded === undefined ? null : anatomy.maker(embedded);
-  if (op?.op !== "embedding") return undefined;
+  const op = embedded === undefined ? null : embeddingBehind(anatomy, embedded);
+  if (!op) return undefined;
   const index = op.attributes.index.value;
   return anatomy.program.makers[index]?.inputs[0] ?? index;
+}
+
+// A class token may stand before what was embedded.
+function embeddingBehind(anatomy, value) {
+  const op = anatomy.maker(value);
+  const made = op?.op === "concat" ? op.inputs.map((input) => anatomy.maker(input)) : [op];
+  return made.find((each) => each?.op === "embedding") ?? null;
 }
 
 function tokenButton(app, order, at, text) {

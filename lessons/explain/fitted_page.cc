@@ -1,0 +1,67 @@
+#include "lessons/explain/fitted_page.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lessons/explain/document.h"
+#include "lessons/explain/page.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMostOfVariants = 300000;
+constexpr int64_t kLeastOfNumbers = 100000;  // computed ones, without which nothing is compared
+constexpr int64_t kBytesOfFourThirds = 16;   // of 3 numbers in f32, in base64
+
+// So many of the frames as take at most so many bytes; none, if not two of them.
+std::vector<LessonFrame> thinned(const std::vector<LessonFrame>& frames, const Recording& recording,
+                                 int64_t most_bytes) {
+  const int64_t most_numbers = most_bytes * 3 / kBytesOfFourThirds;
+  std::vector<LessonFrame> kept;
+  for (const size_t i : spread_frames(frames.size(), recording, most_numbers)) {
+    kept.push_back(frames[i]);
+  }
+  int64_t numbers = 0;
+  for (const LessonFrame& frame : kept) {
+    for (const auto& [layer, weights] : frame.weights) numbers += weights.size();
+  }
+  if (numbers > most_numbers) kept.clear();
+  return kept;
+}
+
+}  // namespace
+
+std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t most_bytes) {
+  Lesson lesson = whole_lesson;
+  lesson.history.clear();
+  std::string variants;
+  const auto page_with = [&](const Recording& shown, int64_t bytes_of_document) {
+    return lesson_page(lesson_document(shown, lesson, bytes_of_document), variants,
+                       lesson.config.name);
+  };
+  // What is left beside the parameters and inputs.
+  const auto room_beside = [&](const Recording& shown) {
+    return most_bytes - std::ssize(page_with(shown, 1)) - kLeastOfNumbers;
+  };
+  recording = part_that_fits(std::move(recording), lesson.layer,
+                             [&](const Recording& shown) { return room_beside(shown) >= 0; });
+  const int64_t room = std::max<int64_t>(0, room_beside(recording));
+  const int64_t share = whole_lesson.history.empty() ? room : room / 2;
+  variants = variants_document(lesson, recording.part, std::min(share, kMostOfVariants));
+  lesson.history = thinned(whole_lesson.history, recording, share);
+
+  std::string page = page_with(recording, 1);
+  const int64_t most = std::max(most_bytes, std::ssize(page) + kLeastOfNumbers);
+  // Base64 that is packed takes as many bytes as before, or hardly more: what is left over in the
+  // end is used by trying again.
+  int64_t bytes_of_document = std::ssize(lesson_document(recording, lesson, 1));
+  for (int i = 0; i < 3; ++i) {
+    bytes_of_document += (most - std::ssize(page)) * 99 / 100;
+    std::string larger = page_with(recording, bytes_of_document);
+    if (std::ssize(larger) >= most) break;
+    page = std::move(larger);
+  }
+  return page;
+}
+
+}  // namespace qkv

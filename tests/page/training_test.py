@@ -1,0 +1,95 @@
+"""The chapter that moves through the steps of training."""
+
+import base64
+import math
+import struct
+
+import browser
+import engine
+from page import Page
+from report import expect, expect_equal
+
+FRAME = """
+    const slider = document.querySelector("#training-step");
+    slider.value = arguments[0];
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    slider.dispatchEvent(new Event("change", { bubbles: true }));
+    const textOf = (node) => node.textContent.trim();
+    return {
+      said: slider.getAttribute("aria-valuetext"),
+      address: location.hash,
+      rows: [...document.querySelectorAll(".series tbody tr")].map((row) =>
+        [textOf(row.querySelector("th")), textOf(row.querySelector(".now"))]),
+      heads: [...document.querySelectorAll(".training .tile .facts")].map(textOf),
+      alpha: [...document.querySelectorAll(".training canvas")].map((canvas) =>
+        [...canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data].filter((_, i) => i % 4 === 0)),
+    };"""
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace("∞", "inf"))
+
+
+def is_said(text: str, expected: float) -> bool:
+    """In three digits."""
+    return abs(number(text) - expected) <= 0.006 * abs(expected) + 1e-300
+
+
+def weights_of(frame: dict, layer: str) -> tuple:
+    """Heads, rows, columns and the shares."""
+    matrix = frame["weights"][layer]
+    data = base64.b64decode(matrix["f32"])
+    return matrix["shape"][-3:], struct.unpack(f"<{len(data) // 4}f", data)
+
+
+def entropies(frame: dict) -> list:
+    found = []
+    for layer in frame["weights"]:
+        (heads, rows, columns), shares = weights_of(frame, layer)
+        for head in range(heads):
+            own = shares[head * rows * columns:(head + 1) * rows * columns]
+            found.append(-sum(p * math.log(p) for p in own if p > 0) / rows)
+    return found
+
+
+def test_the_slider_shows_the_history_of_the_document():
+    lesson = engine.decoder()
+    history = lesson.document.json["history"]
+    assert len(history) >= 3
+    page = Page(lesson, step="training")
+    for i, frame in enumerate(history):
+        shown = browser.script(FRAME, i)
+        expect_equal(shown["said"], f"step {frame['step']} of {history[-1]['step']}", "the slider")
+        expect(f"at={frame['step']}" in shown["address"], f"the address is {shown['address']}")
+        expected = [frame["loss"], *entropies(frame), *frame["gradient_norms"].values()]
+        expect_equal(len(shown["rows"]), len(expected), "lines of the table")
+        for (name, text), value in zip(shown["rows"], expected):
+            expect(is_said(text, value), f"step {frame['step']}, {name}: {text}, expected {value}")
+        for text, value in zip(shown["heads"], entropies(frame), strict=True):
+            expect(is_said(text.removeprefix("H "), value), f"step {frame['step']}, a head: {text}, expected {value}")
+
+
+def test_the_maps_follow_the_slider():
+    lesson = engine.decoder()
+    history = lesson.document.json["history"]
+    page = Page(lesson, step="training")
+    first, last = (browser.script(FRAME, i)["alpha"] for i in (0, len(history) - 1))
+    layer = next(iter(history[0]["weights"]))
+    (_, rows, columns), shares = weights_of(history[0], layer)
+    expect_equal(len(first[0]), rows * columns, "pixels of the first map")
+    expect(first != last, "the maps of the first and the last step are the same")
+    by_share = [red for _, red in sorted(zip(shares, first[0]))]
+    expect(by_share == sorted(by_share, reverse=True), "a larger share is not further from the paper's colour")
+
+
+def test_an_address_opens_a_step_of_training():
+    lesson = engine.decoder()
+    step = lesson.document.json["history"][1]["step"]
+    Page(lesson, step="training", at=step)
+    said = browser.script("return document.querySelector('.training output').textContent")
+    expect(said.startswith(f"step {step} of "), f"the slider says {said}")
+
+
+def test_without_checkpoints_there_is_no_chapter_of_training():
+    expect("training" not in Page(engine.three_words()).steps(), "three words have no history")
+    expect("training" in Page(engine.decoder()).steps(), "a run with checkpoints has one")
