@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -54,6 +55,24 @@ int exit_status(const absl::Status& status) {
   return users_words ? kWrittenWrong : kWentWrong;
 }
 
+// cxxopts takes a name of one letter behind one dash only: --d 16 and --d=16 become -d 16.
+Strings with_short_names(int argc, char** argv) {
+  Strings words;
+  for (int i = 0; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool is_letter =
+        word.size() > 2 && word.starts_with("--") && absl::ascii_isalpha(word[2]);
+    if (is_letter && word.size() == 3) {
+      words.push_back(word.substr(1));
+    } else if (is_letter && word[3] == '=') {
+      words.insert(words.end(), {word.substr(1, 2), word.substr(4)});
+    } else {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
 int run_verb(const Verb& verb, int argc, char** argv) {
   cxxopts::Options options(absl::StrCat("qkv ", verb.name), absl::StrCat(verb.summary, "\n"));
   options.positional_help(verb.argument);
@@ -63,7 +82,11 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   list.texts("argument", "", "");
   options.parse_positional("argument");
   options.add_options("hidden");
-  const cxxopts::ParseResult parsed = options.parse(argc, argv);
+  const Strings words = with_short_names(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  const cxxopts::ParseResult parsed =
+      options.parse(static_cast<int>(pointers.size()), pointers.data());
   if (parsed.count("help") > 0) {
     std::printf("%s", options.help({""}).c_str());
     if (absl::StrContains(verb.argument, "CONFIG")) std::printf("\n%s", config_help().c_str());

@@ -27,6 +27,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/config"},                           //
     {"train/run"},                              //
     {"train/bench"},                            //
+    {"lessons/report"},                         //
     {"lessons/labs", "lessons/explain"},        //
     {"cli"},
 };

@@ -1,0 +1,181 @@
+// Attention shares out a limited resource: what one token gains the others lose.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "framework/autograd/backward.h"
+#include "framework/ops/ops.h"
+#include "lessons/labs/labs.h"
+#include "lessons/labs/numbers.h"
+#include "lessons/report/statistics.h"
+
+namespace qkv {
+namespace {
+
+// How scores become weights. The control has no budget: each weight is by itself, and none is 0.
+Tensor weights_of(const LabContext& lab, const Tensor& scores) {
+  return lab.is_control() ? sigmoid(scores) * 0.9 + 0.1 : softmax(scores);
+}
+
+Tensor number_at(const Tensor& row, int64_t i) { return slice(row, 1, i, 1); }
+
+// Scores of one query, [1, n], and the same with `extra` more for token 0.
+Tensor raised(const Tensor& scores, double extra) {
+  return concat({number_at(scores, 0) + extra, slice(scores, 1, 1, scores.dim(1) - 1)}, 1);
+}
+
+// dp_i / ds_0 of every weight.
+std::vector<double> exchange(const LabContext& lab, const Tensor& numbers) {
+  const Tensor scores = as_parameter(numbers);
+  const Tensor weights = weights_of(lab, scores);
+  std::vector<double> rates;
+  for (int64_t i = 0; i < numbers.dim(1); ++i) {
+    const Tensor row = backward(sum(number_at(weights, i)), {.keep_graph = true})[scores];
+    rates.push_back(row.to_vector()[0]);
+  }
+  return rates;
+}
+
+Section budget_section(const LabContext& lab, const Tensor& scores) {
+  const int64_t n = scores.dim(1);
+  const std::vector<double> before = weights_of(lab, scores).to_vector();
+  const std::vector<double> after = weights_of(lab, raised(scores, 1)).to_vector();
+  const std::vector<double> rates = exchange(lab, scores);
+  double lost = 0, law = 0;
+  int64_t losers = 0;
+  for (size_t i = 1; i < before.size(); ++i) {
+    lost += before[i] - after[i];
+    losers += after[i] < before[i] ? 1 : 0;
+    law = std::max(law, std::abs(rates[i] + before[i] * before[0]));
+  }
+  std::vector<Series> lines;
+  for (int64_t i = 0; i < n; ++i) {
+    lines.push_back({.name = absl::StrCat("token ", i), .x = {}, .y = {}});
+  }
+  for (double extra = -4; extra <= 4; extra += 0.5) {
+    const std::vector<double> weights = weights_of(lab, raised(scores, extra)).to_vector();
+    for (size_t i = 0; i < lines.size(); ++i) {
+      lines[i].x.push_back(extra);
+      lines[i].y.push_back(weights[i]);
+    }
+  }
+  return {
+      .claims = {{"A3", "人类会选择性地关注所有信息的一部分,同时忽略其他可见的信息。",
+                  "People attend to a chosen part of all there is, and ignore the rest that "
+                  "they could see."},
+                 {"A4",
+                  "注意力机制主要有两个方面:决定需要关注输入的哪部分;分配有限的信息处理资源给"
+                  "重要的部分。",
+                  "Attention has two sides: to decide which part of the input to heed, and to "
+                  "give limited means to the important part."}},
+      .formula = "dp_i / ds_0 = -p_i p_0,   Σ_i dp_i = 0",
+      .prediction =
+          "The weights are a budget of 1: a higher score of one token takes from every other "
+          "in proportion to what that has, and they lose what it gains.",
+      .findings = {exact("sum of the weights", 1, sum(weights_of(lab, raised(scores, 1))).item()),
+                   exact("what token 0 gains, and the others lose", after[0] - before[0], lost),
+                   exact("tokens that lose", static_cast<double>(n - 1),
+                         static_cast<double>(losers), 0),
+                   same("dp_i / ds_0 and -p_i p_0", law)},
+      .figures = {LineChart{.title = "Weights, as the score of token 0 is raised",
+                            .x_label = "added to the score",
+                            .y_label = "weight",
+                            .series = lines}}};
+}
+
+// One query's y = Σ p_j v_j, and the gradients of a random loss.
+struct Learned {
+  double weight = 0;    // of token 0
+  double of_value = 0;  // |dv_0|
+  double of_score = 0;  // |ds_0|
+  double of_all = 0;    // |dO|
+  Tensor result;        // [1, d]
+};
+
+Learned learn(const LabContext& lab, const Tensor& numbers, const Tensor& value_numbers,
+              const Tensor& pushed) {
+  const Tensor scores = as_parameter(numbers), values = as_parameter(value_numbers);
+  const Tensor weights = weights_of(lab, scores);
+  const Tensor result = matmul(weights, values);
+  const Gradients gradients = backward(result, {.cotangent = pushed});
+  return {.weight = weights.to_vector()[0],
+          .of_value = size_of(slice(gradients[values], 0, 0, 1)),
+          .of_score = size_of(number_at(gradients[scores], 0)),
+          .of_all = size_of(pushed),
+          .result = result.detached()};
+}
+
+Section forgotten_section(const LabContext& lab, const Tensor& scores, const Tensor& values,
+                          const Tensor& pushed) {
+  Series of_value = {.name = "|dv_0|", .x = {}, .y = {}};
+  Series of_score = {.name = "|ds_0|", .x = {}, .y = {}};
+  double law = 0;
+  for (double extra = -2; extra >= -12; extra -= 1) {
+    const Learned learned = learn(lab, raised(scores, extra), values, pushed);
+    law = std::max(law, std::abs(learned.of_value - learned.weight * learned.of_all));
+    of_value.x.push_back(learned.weight);
+    of_value.y.push_back(learned.of_value);
+    of_score.x.push_back(learned.weight);
+    of_score.y.push_back(learned.of_score);
+  }
+  const Tensor hidden = raised(scores, -std::numeric_limits<double>::infinity());
+  const Learned none = learn(lab, hidden, values, pushed);
+  const Tensor another =
+      concat({slice(values, 0, 0, 1) + 100.0, slice(values, 0, 1, values.dim(0) - 1)}, 0);
+  const double exponent = fitted_exponent(of_score.x, of_score.y);
+  return {
+      .claims = {{"B5",
+                  "我们往往会下意识关注一些重点，而会选择性地忽略掉一些无关紧要的细节或者背景",
+                  "We tend to heed what matters, and to ignore details and background that "
+                  "do not."},
+                 {"B7",
+                  "对于重要的数据，我们要使用；对于不重要的数据，我们要选择性地忽略或者起码要"
+                  "降低权重。",
+                  "Important data are to be used, unimportant ones to be ignored, or at "
+                  "least to be given less weight."},
+                 {"B19", "注意力机制就是我们会把我们的焦点聚焦在比较重要的事物上",
+                  "Attention: we focus on what is more important."}},
+      .formula = "dv_0 = p_0 dO,   ds_0 = p_0 (dp_0 - Σ_k p_k dp_k)",
+      .prediction =
+          "What is ignored does not count, and is not taught: with weight 0 a token changes "
+          "nothing and gets no gradient, and near 0 as little as its weight.",
+      .findings = {exact("weight of a token with the score -∞", 0, none.weight, 0),
+                   exact("its |dv|", 0, none.of_value, 0), exact("its |ds|", 0, none.of_score, 0),
+                   same("result, with another value there",
+                        largest_difference(none.result, learn(lab, hidden, another, pushed).result),
+                        0),
+                   same("|dv_0| and p_0 |dO|", law),
+                   found("power of the weight by which |ds_0| falls", "0.95 … 1.05",
+                         format_number(exponent), std::abs(exponent - 1) < 0.05)},
+      .figures = {LineChart{.title = "What token 0 is taught",
+                            .x_label = "weight",
+                            .y_label = "gradient",
+                            .log_x = true,
+                            .log_y = true,
+                            .series = {of_value, of_score}}}};
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  const int64_t n = lab.integer("n"), d = lab.integer("d");
+  const RandomStream random(lab.integer("seed"));
+  const Tensor scores = random_normal(random.derive("scores"), {1, n});
+  const Tensor values = random_normal(random.derive("values"), {n, d});
+  const Tensor pushed = random_normal(random.derive("dO"), {1, d});
+  return {budget_section(lab, scores), forgotten_section(lab, scores, values, pushed)};
+}
+
+}  // namespace
+
+Lab budget_lab() {
+  return {.name = "budget",
+          .question = "Does attention share out a limited resource?",
+          .control = "each weight is by itself, between 0.1 and 1",
+          .duration = "1 s",
+          .options = {{"n", "6", "tokens"},
+                      {"d", "4", "numbers of a value"},
+                      {"seed", "1", "of scores and values"}},
+          .run = run};
+}
+
+}  // namespace qkv

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "framework/core/random.h"
+#include "lessons/report/report.h"
+
+namespace qkv {
+
+// Numbers that a lab takes: one, or several with commas between.
+struct LabOption {
+  std::string name;        // of `--name`
+  std::string if_missing;  // "16,64,256"
+  std::string help;
+};
+
+// What a lab is given.
+class LabContext {
+ public:
+  using Progress = std::function<void(const std::string& what)>;
+
+  // Values by the names of options, as texts. Throws Error on what is no number.
+  LabContext(std::map<std::string, std::string> values, bool is_control, std::string runs,
+             Progress progress);
+
+  std::vector<double> numbers(const std::string& option) const;
+  std::vector<int64_t> integers(const std::string& option) const;
+  int64_t integer(const std::string& option) const;  // the first
+  // One for each of `--seeds`: 1 … n.
+  std::vector<uint64_t> seeds() const;
+
+  // What the lab is about is to be taken out of it: it must then come to another verdict.
+  bool is_control() const { return is_control_; }
+
+  // The folder of trained runs.
+  const std::string& runs() const { return runs_; }
+  // Tells a person what goes on.
+  void say(const std::string& what) const { progress_(what); }
+
+ private:
+  std::map<std::string, std::string> values_;
+  bool is_control_;
+  std::string runs_;
+  Progress progress_;
+};
+
+// One question to which the lecture notes have an answer, and how it is measured. A file of its
+// own, lessons/labs/NAME.cc, and a line in lessons/labs/labs.h.
+struct Lab {
+  std::string name;            // "scaling"
+  std::string question;        // in a line
+  std::string control;         // what is_control() takes out of it: "no scale anywhere"
+  std::string duration;        // on two cores: "1 s", "2 min"
+  bool measures_time = false;  // its figures differ each time; its findings do not
+  std::vector<LabOption> options;
+  std::vector<Section> (*run)(const LabContext&);
+};
+
+// Options by their names; what is missing has its default. An error names an option that the lab
+// does not take, or a value that is none.
+absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::string>& options,
+                               bool is_control, const std::string& runs,
+                               const LabContext::Progress& progress);
+
+}  // namespace qkv

@@ -1,0 +1,127 @@
+// A model that is trained without a mask reads the answer that it is asked for.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "lessons/labs/labs.h"
+#include "lessons/labs/trained.h"
+#include "lessons/report/statistics.h"
+#include "train/run/generate.h"
+
+namespace qkv {
+namespace {
+
+constexpr const char* kConfig = R"(
+name = "leak"
+[data]
+task = "reverse"
+alphabet = 8
+length = 8
+validation_examples = 100
+[model]
+num_layers = 2
+d_model = 32
+num_heads = 2
+d_ff = 64
+[optimizer]
+learning_rate = 5e-3
+betas = [0.9, 0.99]
+schedule = "cosine"
+warmup_steps = 20
+[train]
+batch_size = 64
+)";
+
+struct Form {
+  std::string name;
+  bool is_causal;
+  std::vector<double> losses = {};     // of what it has not seen, answers in sight
+  std::vector<double> generated = {};  // share of answers that it writes right by itself
+  std::vector<double> curve = {};      // loss of each step, first seed
+  std::string written = {};            // "01234567= 7654…, written 3333…"
+};
+
+void generate_answers(const LabContext& lab, const Trained& trained, Form& form) {
+  const int64_t count = trained.config.data.validation_examples;
+  std::vector<Tokens> prompts, answers;
+  for (int64_t i = 0; i < count; ++i) {
+    const Example example = trained.data->validation_example(i);
+    prompts.push_back(example.prompt);
+    answers.push_back(example.answer);
+  }
+  lab.say(absl::StrCat("leak: ", form.name, " writes"));
+  const std::vector<Tokens> written =
+      generate_all(trained.model, prompts, std::ssize(answers[0]), {.temperature = 0});
+  double right = 0;
+  for (size_t i = 0; i < written.size(); ++i) right += written[i] == answers[i] ? 1 : 0;
+  form.generated.push_back(right / static_cast<double>(count));
+  const Vocabulary& vocabulary = trained.data->vocabulary();
+  if (form.written.empty()) {
+    form.written = absl::StrCat(vocabulary.decode(prompts[0]), vocabulary.decode(written[0]));
+  }
+}
+
+void train(const LabContext& lab, Form& form) {
+  for (const uint64_t seed : lab.seeds()) {
+    const Trained trained = train_or_reuse(
+        lab,
+        lab_config(kConfig,
+                   {absl::StrCat("seed=", seed), absl::StrCat("train.steps=", lab.integer("steps")),
+                    absl::StrCat("attention.causal=", form.is_causal ? "true" : "false")}));
+    form.losses.push_back(trained.validation.loss);
+    if (form.curve.empty()) form.curve = trained.losses;
+    generate_answers(lab, trained, form);
+  }
+}
+
+LineChart chart_of(const std::vector<Form>& forms) {
+  LineChart chart = {.title = "Loss of the training batches, first seed",
+                     .x_label = "step",
+                     .y_label = "loss",
+                     .log_y = true};
+  for (const Form& form : forms) {
+    Series series = {.name = form.name, .x = {}, .y = form.curve};
+    for (size_t i = 0; i < form.curve.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  std::vector<Form> forms = {{"with the mask", true}, {"without", lab.is_control()}};
+  for (Form& form : forms) train(lab, form);
+  const Form &masked = forms[0], &open = forms[1];
+  const double written = mean_of(open.generated);
+  return {
+      {.claims = {{"B124", "所以为了适应生成任务的需要，掩码自注意力机制应运而生",
+                   "So, to suit the task of generating, attention with a mask came to be."}},
+       .formula = "loss = -Σ_t log p(x_t+1 | x_1 … x_t),   without a mask p(x_t+1 | x_1 … x_T)",
+       .prediction =
+           "Without a mask the token that is to be told stands in the input, one place on: the "
+           "loss "
+           "falls to 0 by copying it. Where a text is to be written it is not there, and what is "
+           "written is not the answer.",
+       .findings = {larger("loss with the mask, and without", masked.losses, open.losses),
+                    larger("share of answers written right, with and without", masked.generated,
+                           open.generated),
+                    found("loss without, all answers in sight", "below 0.01",
+                          format_samples(open.losses), mean_of(open.losses) < 0.01),
+                    found("share of answers written right without", "below 0.05",
+                          format_samples(open.generated), written < 0.05)},
+       .figures = {chart_of(forms),
+                   Table{.title = "An answer that each wrote",
+                         .header = {"", ""},
+                         .rows = {{masked.name, masked.written}, {open.name, open.written}}}}}};
+}
+
+}  // namespace
+
+Lab leak_lab() {
+  return {.name = "leak",
+          .question = "What does a model learn that is trained without a mask?",
+          .control = "both models have the mask",
+          .duration = "30 s",
+          .options = {{"steps", "300", "of training"}, {"seeds", "5", "trainings of each"}},
+          .run = run};
+}
+
+}  // namespace qkv

@@ -1,0 +1,273 @@
+// Attention over an image: what a Vision Transformer looks at, and what it leaves out.
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "framework/autograd/backward.h"
+#include "framework/ops/ops.h"
+#include "framework/ops/scaled_dot_product_attention.h"
+#include "lessons/labs/labs.h"
+#include "lessons/labs/numbers.h"
+#include "lessons/labs/trained.h"
+#include "lessons/report/statistics.h"
+#include "train/run/experiment.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kSize = 16, kPatch = 4, kAcross = kSize / kPatch, kPatches = kAcross * kAcross;
+
+// A circle, a square, a triangle or a cross: which?
+constexpr const char* kConfig = R"(
+name = "patches"
+[data]
+task = "shapes"
+image_size = 16
+validation_examples = 200
+[model]
+kind = "classifier"
+num_layers = 1
+d_model = 64
+num_heads = 2
+d_ff = 64
+patch_size = 4
+[optimizer]
+learning_rate = 5e-3
+warmup_steps = 20
+[train]
+batch_size = 32
+)";
+
+// Images, and what a model makes of them.
+struct Look {
+  std::vector<double> ink;       // of each patch, the share of its pixels that are bright   [B, P]
+  std::vector<double> weights;   // of the class token, for each patch; their sum is 1   [B, P]
+  std::vector<double> gradient;  // |dL/dx| of each pixel   [B, size, size]
+  double loss = 0;
+};
+
+size_t patch_of(int64_t image, int64_t y, int64_t x) {
+  return static_cast<size_t>(image * kPatches + y / kPatch * kAcross + x / kPatch);
+}
+
+// Calls `what` with the number of each pixel of so many images, and of the patch that it is in.
+template <class What>
+void for_each_pixel(int64_t images, const What& what) {
+  for (int64_t b = 0; b < images; ++b) {
+    for (int64_t y = 0; y < kSize; ++y) {
+      for (int64_t x = 0; x < kSize; ++x) {
+        what(static_cast<size_t>((b * kSize + y) * kSize + x), patch_of(b, y, x));
+      }
+    }
+  }
+}
+
+Look look_at(const Model& model, const Batch& batch) {
+  const int64_t images = batch.rows();
+  const Tensor pixels = parameter(batch.inputs[0]);  // [B, 1, size, size]
+  Trace trace;
+  ForwardContext context{.trace = &trace};
+  const std::vector<Tensor> inputs = {pixels};
+  const Tensor loss = cross_entropy(model(inputs, context), Tensor(batch.targets));
+  Look look = {.ink = std::vector<double>(static_cast<size_t>(images * kPatches)),
+               .weights = std::vector<double>(static_cast<size_t>(images * kPatches)),
+               .gradient = backward(loss)[pixels].to_vector(),
+               .loss = loss.item()};
+  for (double& x : look.gradient) x = std::abs(x);
+  constexpr double kBright = 0.5;  // figures are 0.6 and more, what is behind them 0.4 and less
+  const std::vector<double> values = pixels.to_vector();
+  for_each_pixel(images, [&](size_t pixel, size_t patch) {
+    look.ink[patch] += values[pixel] > kBright ? 1.0 / (kPatch * kPatch) : 0;
+  });
+  for (const std::string& path : trace.paths()) {
+    if (!absl::EndsWith(path, "attention.weights")) continue;
+    // [B, H, 1 + P, 1 + P] -> of the class token, the mean over the heads [B, P]
+    const Tensor row = mean(slice(slice(trace[path], 2, 0, 1), 3, 1, kPatches), 1);
+    const std::vector<double> numbers = row.to_vector();
+    for (size_t i = 0; i < numbers.size(); ++i) look.weights[i] += numbers[i];
+  }
+  for (int64_t b = 0; b < images; ++b) {
+    const auto begin = look.weights.begin() + b * kPatches;
+    const double total = std::accumulate(begin, begin + kPatches, 0.0);
+    std::for_each(begin, begin + kPatches, [&](double& weight) { weight /= total; });
+  }
+  return look;
+}
+
+bool has_figure(double ink) { return ink > 0; }
+
+// The weight of the patches with some of the figure, beside their share of all patches.
+double weight_of_figure(const Look& look) {
+  double weight = 0, share = 0;
+  for (size_t i = 0; i < look.ink.size(); ++i) {
+    if (!has_figure(look.ink[i])) continue;
+    weight += look.weights[i];
+    share += 1.0 / kPatches;
+  }
+  return weight / share;
+}
+
+// |dL/dx| at pixels of such patches, beside the mean over all pixels.
+double gradient_of_figure(const Look& look, int64_t images) {
+  double in_figure = 0, all = 0, count = 0;
+  for_each_pixel(images, [&](size_t pixel, size_t patch) {
+    all += look.gradient[pixel];
+    if (!has_figure(look.ink[patch])) return;
+    in_figure += look.gradient[pixel];
+    ++count;
+  });
+  return in_figure / count / (all / static_cast<double>(look.gradient.size()));
+}
+
+// The loss where of each image some patches are empty: those of the largest weight, or the least.
+double loss_without(const Model& model, Batch batch, const Look& look, bool largest) {
+  constexpr int64_t kErased = 4;
+  std::vector<bool> erased(look.weights.size());
+  for (int64_t b = 0; b < batch.rows(); ++b) {
+    std::vector<size_t> order(kPatches);
+    std::iota(order.begin(), order.end(), static_cast<size_t>(b * kPatches));
+    std::ranges::stable_sort(order, [&](size_t i, size_t j) {
+      return largest ? look.weights[i] > look.weights[j] : look.weights[i] < look.weights[j];
+    });
+    for (int64_t i = 0; i < kErased; ++i) erased[order[static_cast<size_t>(i)]] = true;
+  }
+  std::vector<double> pixels = batch.inputs[0].to_vector();
+  for_each_pixel(batch.rows(), [&](size_t pixel, size_t patch) {
+    if (erased[patch]) pixels[pixel] = 0;
+  });
+  batch.inputs[0] = Array::of(batch.inputs[0].shape(), DType::f32, pixels);
+  return look_at(model, batch).loss;
+}
+
+// The first `size` x `size` numbers, times `factor`.
+HeatMap square_map(const std::string& title, std::vector<double> numbers, int64_t size,
+                   double factor = 1) {
+  numbers.resize(static_cast<size_t>(size * size));
+  for (double& x : numbers) x *= factor;
+  return {.title = title, .rows = size, .columns = size, .numbers = std::move(numbers)};
+}
+
+struct Measured {
+  std::vector<double> right, weight_before, weight, gradient, most, least;
+  std::vector<Figure> figures;
+};
+
+Measured measure(const LabContext& lab) {
+  constexpr int64_t kImages = 100;
+  Measured m;
+  for (const uint64_t seed : lab.seeds()) {
+    Config config = lab_config(
+        kConfig, {absl::StrCat("seed=", seed), absl::StrCat("train.steps=", lab.integer("steps"))});
+    if (lab.is_control()) config.model.attention.scale = 1e-9;
+    const Trained trained = train_or_reuse(lab, config);
+    const Batch batch = trained.data->validation_batch(0, kImages);
+    const Look before = look_at(make_model(config, trained.data->shape()), batch);
+    const Look after = look_at(trained.model, batch);
+    m.right.push_back(trained.validation.sequence_accuracy);
+    m.weight_before.push_back(weight_of_figure(before));
+    m.weight.push_back(weight_of_figure(after));
+    m.gradient.push_back(gradient_of_figure(after, kImages));
+    m.most.push_back(loss_without(trained.model, batch, after, true));
+    m.least.push_back(loss_without(trained.model, batch, after, false));
+    if (!m.figures.empty()) continue;
+    m.figures = {
+        square_map("An image", batch.inputs[0].to_vector(), kSize),
+        square_map("Weights of the class token, 1 the even share", after.weights, kAcross,
+                   kPatches),
+        square_map("|dL/dx| beside the mean", after.gradient, kSize, 1 / mean_of(after.gradient))};
+  }
+  return m;
+}
+
+Section focus_section(const Measured& m) {
+  return {
+      .claims = {{"A1", "Vision Transform学习笔记2|Self-Attention",
+                  "Vision Transformer, notes 2: self-attention."},
+                 {"B5",
+                  "我们人在关注一个事物的时候，我们往往会下意识关注一些重点，而会选择性地忽略掉一些"
+                  "无关紧要的细节或者背景",
+                  "When we look at something we attend to some points, and leave out "
+                  "details that do not matter, or the background."}},
+      .formula = "x_cls = Σ_j p_j v_j over 16 patches; 1 is the even share",
+      .prediction =
+          "Before training the class token looks at all patches alike; after it more at "
+          "those with some of the figure than at the background.",
+      .findings = {near("weight of patches with the figure, before training", 1, m.weight_before,
+                        0.05),
+                   larger("weight of these, after and before", m.weight, m.weight_before),
+                   found("images that are right, of four kinds", "at least 0.8",
+                         format_samples(m.right), mean_of(m.right) >= 0.8)},
+      .figures = m.figures};
+}
+
+Section importance_section(const Measured& m) {
+  const std::vector<double> even(m.gradient.size(), 1.0);
+  return {.claims = {{"B7",
+                      "对于重要的数据，我们要使用；对于不重要的数据，我们要选择性地忽略或者起码要"
+                      "降低权重。",
+                      "What matters we must use; what does not we must leave out, or at least "
+                      "give less weight."}},
+          .formula = "|dL/dx|, and L without the 4 patches of the largest and the smallest p_j",
+          .prediction =
+              "What has the weight is what counts: to empty the patches that are looked at most "
+              "harms more than to empty those looked at least, and the gradient is larger where "
+              "the figure is.",
+          .findings = {larger("loss without the most and without the least", m.most, m.least),
+                       larger("|dL/dx| at the figure, and 1, the mean", m.gradient, even)}};
+}
+
+// Attention over words, patches or the nodes of a graph: only what they see differs.
+Section graph_section(const LabContext& lab) {
+  const int64_t n = kPatches, d = 4;
+  const RandomStream random(1);
+  const auto make = [&](const char* name) {
+    return random_normal(random.derive(name), {1, 1, n, d});
+  };
+  // Of the grid of patches as a graph: neighbours above, below, left and right, and itself.
+  std::vector<double> hidden;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t steps =
+          std::abs(i / kAcross - j / kAcross) + std::abs(i % kAcross - j % kAcross);
+      hidden.push_back(steps > 1 ? 1 : 0);
+    }
+  }
+  const Tensor no_edge = constant_f64({n, n}, hidden);
+  const AttentionOptions edges = {.mask = {.bias = reshape(no_edge * -1e9, {1, n, n})},
+                                  .scale = lab.is_control() ? 0 : 0.5};
+  const Tensor values = as_parameter(make("v"));
+  const Tensor weights = attention_weights(make("q"), make("k"), edges);
+  const Tensor y = matmul(weights, values);
+  const Tensor of_first = backward(sum(slice(y, 2, 0, 1)))[values];  // [1, 1, n, d]
+  const Tensor far = reshape(slice(no_edge, 0, 0, 1), {1, 1, n, 1});
+  return {
+      .claims = {{"B7", "这不仅在NLP是这样，CV、图等等所有的一切都可以套用这个道理。",
+                  "That is so not only of language: of images, graphs, of everything."}},
+      .formula = "S_ij = -∞ where i and j have no edge",
+      .prediction =
+          "To attention a word, a patch and a node are rows of a matrix. On a graph, what "
+          "has no edge gets the weight 0, and no gradient.",
+      .findings = {exact("largest weight without an edge", 0, largest_of(weights * no_edge), 0),
+                   same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
+                   exact("largest |dy_0/dv_j| without an edge", 0, largest_of(of_first * far), 0)},
+      .figures = {heat_map_of("Weights on a grid of 4 × 4 nodes", reshape(weights, {n, n}))}};
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  const Measured measured = measure(lab);
+  return {focus_section(measured), importance_section(measured), graph_section(lab)};
+}
+
+}  // namespace
+
+Lab patches_lab() {
+  return {.name = "patches",
+          .question = "What does a Vision Transformer look at in a picture?",
+          .control = "all scores are 0: every patch gets the same weight",
+          .duration = "15 s",
+          .options = {{"steps", "1000", "of training"}, {"seeds", "5", "trainings"}},
+          .run = run};
+}
+
+}  // namespace qkv

@@ -1,0 +1,184 @@
+// How the gradient fares in a deep stack: with residuals and norms, and without.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/autograd/backward.h"
+#include "framework/nn/block.h"
+#include "lessons/labs/labs.h"
+#include "lessons/labs/numbers.h"
+#include "lessons/report/statistics.h"
+
+namespace qkv {
+namespace {
+
+// What stands around the layers of a stack.
+struct Form {
+  std::string name;
+  bool has_residuals, has_norms, is_post, is_scaled;
+};
+
+std::vector<Form> forms_of(const LabContext& lab) {
+  const bool has = !lab.is_control();
+  return {{"pre-norm", has, has, false, true},
+          {"post-norm", has, has, true, true},
+          {"pre-norm, S not divided", has, has, false, false},
+          {"norms, no residuals", false, has, false, true},
+          {"neither", false, false, false, true}};
+}
+
+// Maps that keep the size of what they read.
+std::vector<Block> make_blocks(const LabContext& lab, uint64_t seed, const Form& form,
+                               int64_t depth) {
+  const int64_t d = lab.integer("d");
+  Initializer init(RandomStream(seed).derive("blocks"), DType::f64);
+  const double deviation = 1 / std::sqrt(static_cast<double>(d));
+  const auto map = [&] { return Linear(init, d, d, false, deviation); };
+  std::vector<Block> blocks;
+  for (int64_t i = 0; i < depth; ++i) {
+    MultiHeadAttention attention;
+    attention.query = map();
+    attention.key = map();
+    attention.value = map();
+    attention.output = map();
+    attention.scale_scores = form.is_scaled;
+    Block block;
+    block.mixer_norm.kind = block.feed_forward_norm.kind = LayerNorm(init, d, false);
+    block.mixer.kind = Child<"attention", MultiHeadAttention>(attention);
+    block.feed_forward =
+        FeedForward{.up = map(), .down = map(), .activation = Activation::kGelu, .dropout = {}};
+    block.pre_norm = !form.is_post;
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+Tensor run_block(const Block& block, const Form& form, const Tensor& x, ForwardContext& context) {
+  if (form.has_residuals) return block(x, {}, context);
+  const auto norm = [&](const Norm& layer, const Tensor& h) {
+    return form.has_norms ? layer(h) : h;
+  };
+  const Tensor mixed = block.mixer(norm(block.mixer_norm, x), {}, context);
+  return block.feed_forward(norm(block.feed_forward_norm, mixed), context);
+}
+
+// |dL / dx| of what each block reads, and of what the last one makes, of a random loss.
+std::vector<double> gradients_of(const LabContext& lab, uint64_t seed, const Form& form,
+                                 int64_t depth) {
+  const RandomStream random(seed);
+  const Shape shape = {1, lab.integer("n"), lab.integer("d")};
+  ForwardContext context;
+  std::vector<Tensor> stream = {as_parameter(random_normal(random.derive("x"), shape))};
+  for (const Block& block : make_blocks(lab, seed, form, depth)) {
+    stream.push_back(run_block(block, form, stream.back(), context));
+  }
+  const Tensor pushed = random_normal(random.derive("dy"), shape);
+  const Gradients gradients = backward(sum(stream.back() * pushed), {.keep = stream});
+  std::vector<double> norms;
+  for (const Tensor& x : stream) norms.push_back(size_of(gradients[x]));
+  return norms;
+}
+
+// |dL / dx| at the input over that at the output: by depth and seed.
+struct Shares {
+  std::string name;
+  std::vector<std::vector<double>> by_depth = {};
+  std::vector<double> by_layer = {};  // over that at the output, of the deepest, first seed
+
+  std::vector<double> means() const {
+    std::vector<double> means;
+    for (const auto& samples : by_depth) means.push_back(mean_of(samples));
+    return means;
+  }
+};
+
+Shares measure(const LabContext& lab, const Form& form) {
+  Shares shares = {.name = form.name};
+  for (const int64_t depth : lab.integers("depth")) {
+    std::vector<double> samples;
+    for (const uint64_t seed : lab.seeds()) {
+      std::vector<double> norms = gradients_of(lab, seed, form, depth);
+      for (double& norm : norms) norm /= norms.back();
+      samples.push_back(norms.front());
+      if (seed == lab.seeds().front()) shares.by_layer = norms;
+    }
+    shares.by_depth.push_back(samples);
+  }
+  return shares;
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  const std::vector<double> depths = lab.numbers("depth");
+  std::vector<Shares> all;
+  for (const Form& form : forms_of(lab)) all.push_back(measure(lab, form));
+  const Shares &pre = all[0], &post = all[1], &undivided = all[2], &norms = all[3],
+               &neither = all[4];
+
+  Table table = {
+      .title = "|dL/dx| at the input, over that at the output", .header = {"layers"}, .rows = {}};
+  for (const double depth : depths) table.header.push_back(absl::StrCat(depth));
+  LineChart chart = {.title = "|dL/dx| on the way, over that at the output, first seed",
+                     .x_label = "layers below",
+                     .y_label = "gradient",
+                     .log_y = true};
+  for (const Shares& shares : all) {
+    std::vector<std::string> row = {shares.name};
+    for (const auto& samples : shares.by_depth) {
+      row.push_back(absl::StrFormat("%.2g ± %.1g", mean_of(samples), deviation_of(samples)));
+    }
+    table.rows.push_back(row);
+    Series series = {.name = shares.name, .x = {}, .y = shares.by_layer};
+    for (size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i));
+    chart.series.push_back(std::move(series));
+  }
+
+  const auto keeps = [&](const Shares& shares) {
+    const double share = shares.means().back();
+    return found(absl::StrCat(shares.name, ": what arrives through ", depths.back(), " layers"),
+                 "0.1 … 30", format_samples(shares.by_depth.back()), share >= 0.1 && share <= 30);
+  };
+  const double power = fitted_exponent(depths, pre.means());
+  Section section = {
+      .claims = {{"A38",
+                  "因此A中每一个元素除以√d_k后,方差又变为1。这使得Softmax(A)的分布陡峭程度与d解耦,"
+                  "从而使得训练过程中梯度保持稳定。",
+                  "Divided by √d_k the elements of A have variance 1 again, and so gradients stay "
+                  "stable in training."},
+                 {"B56", "避免出现极端情况，也就是梯度爆炸、梯度弥散这些",
+                  "It avoids extremes: gradients that explode or vanish."}},
+      .formula = "x' = x + f(norm(x)),   x' = norm(x + f(x)),   x' = f(norm(x)),   x' = f(x)",
+      .prediction =
+          "Through a deep stack of layers with divided scores the gradient arrives about "
+          "as large as it set out, and larger where they are not divided. Of pre-norm "
+          "the stream grows with the root of the depth, and so does the gradient's "
+          "share at the input.",
+      .findings = {keeps(pre), keeps(post), keeps(norms),
+                   larger("pre-norm: S not divided, and divided", undivided.by_depth.back(),
+                          pre.by_depth.back()),
+                   found("pre-norm: power of the depth", "0.3 … 0.7", format_number(power),
+                         std::abs(power - 0.5) <= 0.2),
+                   beyond(keeps(neither))},
+      .figures = {table, chart},
+      .condition = "there are norms or residuals around the layers",
+      .correction =
+          "Dividing by √d_k is not enough: of the same layers, one on the other, each "
+          "takes its part, and after some dozens nothing is left. What carries the "
+          "gradient through depth are norms and residuals."};
+  return {section};
+}
+
+}  // namespace
+
+Lab vanish_lab() {
+  return {.name = "vanish",
+          .question = "What keeps gradients from vanishing in a deep stack?",
+          .control = "norms and residuals are left out everywhere",
+          .duration = "2 s",
+          .options = {{"depth", "4,16,32", "layers"},
+                      {"n", "8", "tokens"},
+                      {"d", "32", "numbers of a token"},
+                      {"seeds", "5", "stacks and inputs"}},
+          .run = run};
+}
+
+}  // namespace qkv

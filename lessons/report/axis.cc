@@ -1,0 +1,81 @@
+#include "lessons/report/axis.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv {
+namespace {
+
+constexpr int kTicks = 5;
+
+// The smallest of 1, 2 and 5 times a power of ten that is at least `x`.
+double round_step(double x) {
+  const double power = std::pow(10, std::floor(std::log10(x)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= x) return factor * power;
+  }
+  return 10 * power;
+}
+
+}  // namespace
+
+Axis::Axis(const std::vector<double>& numbers, bool is_logarithmic)
+    : is_logarithmic_(is_logarithmic) {
+  bool first = true;
+  for (const double x : numbers) {
+    if (!shows(x)) continue;
+    low_ = first ? x : std::min(low_, x);
+    high_ = first ? x : std::max(high_, x);
+    first = false;
+  }
+  if (low_ < high_) return;
+  low_ = is_logarithmic_ ? low_ / 2 : low_ - 1;
+  high_ = is_logarithmic_ ? high_ * 2 : high_ + 1;
+}
+
+bool Axis::shows(double number) const {
+  return std::isfinite(number) && (!is_logarithmic_ || number > 0);
+}
+
+double Axis::place(double number) const {
+  if (is_logarithmic_) return std::log(number / low_) / std::log(high_ / low_);
+  return (number - low_) / (high_ - low_);
+}
+
+std::vector<double> Axis::ticks() const {
+  std::vector<double> ticks;
+  if (is_logarithmic_) {
+    const int first = static_cast<int>(std::ceil(std::log10(low_) - 1e-9));
+    const int last = static_cast<int>(std::floor(std::log10(high_) + 1e-9));
+    const int step = std::max(1, (last - first + kTicks) / kTicks);
+    for (int i = first; i <= last; i += step) ticks.push_back(std::pow(10, i));
+    if (ticks.size() > 1) return ticks;
+    return {low_, high_};
+  }
+  const double step = round_step((high_ - low_) / kTicks);
+  for (double i = std::ceil(low_ / step - 1e-9); i * step <= high_ + 1e-9 * step; ++i) {
+    ticks.push_back(i * step);
+  }
+  return ticks;
+}
+
+Axis x_axis(const LineChart& chart) {
+  std::vector<double> numbers;
+  for (const Series& series : chart.series) {
+    numbers.insert(numbers.end(), series.x.begin(), series.x.end());
+  }
+  return {numbers, chart.log_x};
+}
+
+Axis y_axis(const LineChart& chart) {
+  std::vector<double> numbers;
+  for (const Series& series : chart.series) {
+    for (size_t i = 0; i < series.y.size(); ++i) {
+      const double spread = series.spread.empty() ? 0 : series.spread[i];
+      numbers.insert(numbers.end(), {series.y[i] - spread, series.y[i] + spread});
+    }
+  }
+  return {numbers, chart.log_y};
+}
+
+}  // namespace qkv

@@ -1,0 +1,74 @@
+#include "lessons/report/lines.h"
+
+#include <algorithm>
+
+#include "framework/core/utf8.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view kFirstWide = "\u2e80", kLastWide = "\uffef";
+
+// UTF-8 sorts as its code points do.
+bool is_wide(std::string_view character) {
+  return character.size() > 2 && character >= kFirstWide && character <= kLastWide;
+}
+
+std::string_view first_character(std::string_view text) {
+  return text.substr(0, std::max<size_t>(1, code_point_length(text)));
+}
+
+// What no line break parts: a word with the space after it, or one wide character.
+std::string_view first_piece(std::string_view text) {
+  size_t end = 0;
+  while (end < text.size()) {
+    const std::string_view character = first_character(text.substr(end));
+    if (is_wide(character)) return text.substr(0, end > 0 ? end : character.size());
+    end += character.size();
+    if (character == " ") break;
+  }
+  return text.substr(0, end);
+}
+
+std::string_view without_space(std::string_view text) {
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+int64_t text_width(std::string_view text) {
+  int64_t width = 0;
+  while (!text.empty()) {
+    const std::string_view character = first_character(text);
+    width += is_wide(character) ? 2 : 1;
+    text.remove_prefix(character.size());
+  }
+  return width;
+}
+
+std::string wrapped(std::string_view text, int64_t columns, std::string_view indent) {
+  std::string lines;
+  std::string line(indent);
+  const auto end_line = [&] {
+    lines.append(without_space(line)).append("\n");
+    line = indent;
+  };
+  while (!text.empty()) {
+    const std::string_view piece = first_piece(text);
+    const bool fits = text_width(line) + text_width(without_space(piece)) <= columns;
+    if (!fits && line.size() > indent.size()) end_line();
+    line.append(piece);
+    text.remove_prefix(piece.size());
+  }
+  end_line();
+  return lines;
+}
+
+std::string padded(std::string text, int64_t columns) {
+  const int64_t missing = columns - text_width(text);
+  if (missing > 0) text.append(static_cast<size_t>(missing), ' ');
+  return text;
+}
+
+}  // namespace qkv

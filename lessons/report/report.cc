@@ -1,0 +1,101 @@
+#include "lessons/report/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "lessons/report/lines.h"
+#include "lessons/report/statistics.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kColumns = 80;
+
+Agreement agreement_if(bool agrees) { return agrees ? Agreement::kAgrees : Agreement::kDisagrees; }
+
+}  // namespace
+
+Finding exact(std::string what, double predicted, double measured, double tolerance) {
+  const double difference = std::abs(measured - predicted);
+  return {.what = std::move(what),
+          .predicted = format_number(predicted),
+          .measured = absl::StrCat(format_number(measured), " (differs by ",
+                                   format_number(difference), ")"),
+          .agreement = agreement_if(difference <= tolerance)};
+}
+
+Finding same(std::string what, double difference, double tolerance) {
+  return {.what = std::move(what),
+          .predicted = "the same",
+          .measured = absl::StrCat("differs by ", format_number(difference)),
+          .agreement = agreement_if(std::abs(difference) <= tolerance)};
+}
+
+Finding near(std::string what, double predicted, std::span<const double> samples,
+             double tolerance) {
+  const double difference = std::abs(mean_of(samples) - predicted);
+  const double allowed = std::max(3 * error_of_mean(samples), tolerance * std::abs(predicted));
+  return {.what = std::move(what),
+          .predicted = format_number(predicted),
+          .measured = format_samples(samples),
+          .agreement = agreement_if(difference <= allowed)};
+}
+
+Finding larger(std::string what, std::span<const double> a, std::span<const double> b) {
+  std::vector<double> differences;
+  for (size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
+  const double mean = mean_of(differences), error = error_of_mean(differences);
+  const bool decided = std::abs(mean) > 2 * error;
+  return {.what = std::move(what),
+          .predicted = "the first is larger",
+          .measured = absl::StrCat(format_samples(a), " and ", format_samples(b)),
+          .agreement = decided ? agreement_if(mean > 0) : Agreement::kUndecided};
+}
+
+Finding found(std::string what, std::string predicted, std::string measured, bool agrees) {
+  return {.what = std::move(what),
+          .predicted = std::move(predicted),
+          .measured = std::move(measured),
+          .agreement = agreement_if(agrees)};
+}
+
+Finding beyond(Finding finding) {
+  finding.in_condition = false;
+  return finding;
+}
+
+Verdict Section::verdict() const {
+  const auto any = [this](Agreement agreement, bool in_condition) {
+    return std::ranges::any_of(findings, [&](const Finding& finding) {
+      return finding.agreement == agreement && finding.in_condition == in_condition;
+    });
+  };
+  if (any(Agreement::kDisagrees, true)) return Verdict::kDoesNotHold;
+  if (any(Agreement::kUndecided, true)) return Verdict::kNotSupported;
+  return any(Agreement::kDisagrees, false) ? Verdict::kHoldsIf : Verdict::kHolds;
+}
+
+std::string Section::verdict_text() const {
+  const Verdict verdict = this->verdict();
+  const std::string name = name_of(verdict);
+  return verdict == Verdict::kHoldsIf ? absl::StrCat(name, " ", condition) : name;
+}
+
+std::string Section::places() const {
+  std::vector<std::string> places;
+  for (const Claim& claim : claims) places.push_back(claim.place);
+  return absl::StrJoin(places, ", ");
+}
+
+std::string report_verdicts(const Report& report) {
+  std::string lines;
+  for (const Section& section : report.sections) {
+    const std::string line = absl::StrCat(report.name, "  ", section.places(), ": ");
+    lines += wrapped(line + section.verdict_text(), kColumns);
+  }
+  return lines;
+}
+
+}  // namespace qkv

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/core/names.h"
+#include "lessons/report/figure.h"
+
+namespace qkv {
+
+// A sentence of the lecture notes on self-attention.
+struct Claim {
+  std::string place;    // the note and the line in it: "A37"
+  std::string chinese;  // as it stands there
+  std::string english;
+};
+
+enum class Agreement { kAgrees, kDisagrees, kUndecided };
+template <>
+inline constexpr Named<Agreement> kNames<Agreement>[] = {{"agrees", Agreement::kAgrees},
+                                                         {"disagrees", Agreement::kDisagrees},
+                                                         {"undecided", Agreement::kUndecided}};
+
+// What follows from a claim, beside what was measured.
+struct Finding {
+  std::string what;       // "variance of q·k, d = 64"
+  std::string predicted;  // "64"
+  std::string measured;   // "63.8 ± 1.2"
+  Agreement agreement = Agreement::kAgrees;
+  bool in_condition = true;  // whether the section's condition is met here
+};
+
+// Equal to `predicted` but for rounding: |difference| at most `tolerance`.
+Finding exact(std::string what, double predicted, double measured, double tolerance = 1e-12);
+// The largest difference of two ways to the same numbers: at most `tolerance`.
+Finding same(std::string what, double difference, double tolerance = 1e-12);
+// The mean over the samples is `predicted`, within three errors of the mean or so large a share of
+// it as `tolerance`.
+Finding near(std::string what, double predicted, std::span<const double> samples,
+             double tolerance = 0.05);
+// Sample by sample, with the same seeds, `a` is larger than `b`. Undecided where the mean of the
+// differences is within two errors of zero.
+Finding larger(std::string what, std::span<const double> a, std::span<const double> b);
+// Whatever else.
+Finding found(std::string what, std::string predicted, std::string measured, bool agrees);
+
+// The same finding where the condition of its section is not met.
+Finding beyond(Finding finding);
+
+enum class Verdict { kHolds, kHoldsIf, kDoesNotHold, kNotSupported };
+template <>
+inline constexpr Named<Verdict> kNames<Verdict>[] = {{"holds", Verdict::kHolds},
+                                                     {"holds if", Verdict::kHoldsIf},
+                                                     {"does not hold", Verdict::kDoesNotHold},
+                                                     {"not supported", Verdict::kNotSupported}};
+
+// Claims that one measurement judges.
+struct Section {
+  std::vector<Claim> claims;
+  std::string formula = {};  // S = Q Kᵀ / √d_k
+  std::string prediction;    // in a sentence: what follows from the claims
+  std::vector<Finding> findings = {};
+  std::vector<Figure> figures = {};
+  std::string condition = {};   // of "holds if": "their mean is 0"
+  std::string correction = {};  // how the sentence should read, where it is a slip
+
+  // Of the findings where the condition is met, one that disagrees: does not hold; else one that is
+  // undecided: not supported. Else the claim holds; "if", where a finding beyond the condition
+  // disagrees.
+  Verdict verdict() const;
+  std::string places() const;        // "A37, C121"
+  std::string verdict_text() const;  // with the condition, where it matters
+};
+
+struct Report {
+  std::string name, question;
+  std::string control = {};  // what was taken out of it; "": nothing
+  std::vector<std::pair<std::string, std::string>> options = {};  // name and value
+  std::vector<Section> sections = {};
+};
+
+std::string report_text(const Report& report);  // for a terminal of 80 columns
+std::string report_json(const Report& report);
+std::string report_page(const Report& report);  // HTML that needs nothing else
+
+// A line for each section: its claims and its verdict.
+std::string report_verdicts(const Report& report);
+// HTML with the verdicts of all, and links to NAME.html of each.
+std::string index_page(const std::vector<Report>& reports);
+// Markdown: the notes in their order, claim by claim, with the slips set right.
+std::string lecture_notes(const std::vector<Report>& reports);
+
+}  // namespace qkv

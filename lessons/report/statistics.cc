@@ -1,0 +1,58 @@
+#include "lessons/report/statistics.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace qkv {
+namespace {
+
+double count_of(std::span<const double> samples) { return static_cast<double>(samples.size()); }
+
+}  // namespace
+
+double mean_of(std::span<const double> samples) {
+  return std::accumulate(samples.begin(), samples.end(), 0.0) / count_of(samples);
+}
+
+double deviation_of(std::span<const double> samples) {
+  if (samples.size() < 2) return 0;
+  const double mean = mean_of(samples);
+  double squares = 0;
+  for (const double x : samples) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / (count_of(samples) - 1));
+}
+
+double error_of_mean(std::span<const double> samples) {
+  return deviation_of(samples) / std::sqrt(count_of(samples));
+}
+
+double fitted_exponent(std::span<const double> x, std::span<const double> y) {
+  double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double u = std::log(x[i]), v = std::log(y[i]);
+    sum_x += u;
+    sum_y += v;
+    sum_xx += u * u;
+    sum_xy += u * v;
+  }
+  const double n = count_of(x);
+  return (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x);
+}
+
+std::string format_number(double x) {
+  const double size = std::abs(x);
+  if (x == 0) return "0";
+  if (std::isfinite(x) && (size < 1e-3 || size >= 1e7)) return absl::StrFormat("%.1e", x);
+  return absl::StrFormat("%.4g", x);
+}
+
+std::string format_samples(std::span<const double> samples) {
+  if (samples.size() == 1) return format_number(samples[0]);
+  return absl::StrCat(format_number(mean_of(samples)), " ± ",
+                      absl::StrFormat("%.2g", deviation_of(samples)));
+}
+
+}  // namespace qkv

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace qkv {
+
+// Of measurements that were made again and again, each with another seed.
+double mean_of(std::span<const double> samples);
+double deviation_of(std::span<const double> samples);  // of one; with n - 1; 0 of a single one
+double error_of_mean(std::span<const double> samples);
+
+// The slope of the line through (log x, log y) that is nearest to all: y grows as x to this power.
+double fitted_exponent(std::span<const double> x, std::span<const double> y);
+
+std::string format_number(double x);                          // four digits: "0.3183", "1.2e-15"
+std::string format_samples(std::span<const double> samples);  // "0.3183 ± 0.0021"
+
+}  // namespace qkv

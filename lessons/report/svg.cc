@@ -1,0 +1,160 @@
+#include "lessons/report/svg.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "lessons/report/axis.h"
+#include "lessons/report/lines.h"
+#include "lessons/report/statistics.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kWidth = 640, kHeight = 300;
+constexpr double kLeft = 76, kRight = 150, kTop = 12, kBottom = 44;
+constexpr size_t kColours = 8;
+constexpr double kLineHeight = 15;
+constexpr double kMostCell = 34, kMapWidth = 480;
+constexpr double kNumbersFrom = 30;  // pixels of a cell that has its number in it
+
+std::string text_at(double x, double y, const char* anchor, const std::string& text,
+                    const std::string& more = "") {
+  return absl::StrFormat("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>%s</text>\n", x, y,
+                         anchor, more, escaped(text));
+}
+
+class Chart {
+ public:
+  explicit Chart(const LineChart& chart) : chart_(chart), x_(x_axis(chart)), y_(y_axis(chart)) {}
+
+  std::string svg() const {
+    std::string svg =
+        absl::StrFormat("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n", kWidth,
+                        kHeight, escaped(chart_.title));
+    svg += axes();
+    for (size_t i = 0; i < chart_.series.size(); ++i) svg += line(i);
+    return svg + "</svg>\n";
+  }
+
+ private:
+  double left_of(double x) const { return kLeft + x_.place(x) * (kWidth - kLeft - kRight); }
+  double top_of(double y) const { return kTop + (1 - y_.place(y)) * (kHeight - kTop - kBottom); }
+
+  std::string axes() const {
+    const double right = kWidth - kRight, bottom = kHeight - kBottom;
+    std::string svg;
+    for (const double tick : y_.ticks()) {
+      absl::StrAppendFormat(&svg,
+                            "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" "
+                            "y2=\"%.1f\"/>\n",
+                            kLeft, right, top_of(tick), top_of(tick));
+      svg += text_at(kLeft - 6, top_of(tick) + 4, "end", format_number(tick));
+    }
+    for (const double tick : x_.ticks()) {
+      svg += text_at(left_of(tick), bottom + 16, "middle", format_number(tick));
+    }
+    absl::StrAppendFormat(&svg, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", kLeft, kTop,
+                          bottom, right);
+    svg += text_at((kLeft + right) / 2, kHeight - 8, "middle", chart_.x_label);
+    const double middle = (kTop + bottom) / 2;
+    return svg + text_at(14, middle, "middle", chart_.y_label,
+                         absl::StrFormat(" transform=\"rotate(-90 14 %.1f)\"", middle));
+  }
+
+  std::string line(size_t index) const {
+    const Series& series = chart_.series[index];
+    std::string points, marks;
+    for (size_t i = 0; i < series.x.size(); ++i) {
+      if (!x_.shows(series.x[i]) || !y_.shows(series.y[i])) continue;
+      const double x = left_of(series.x[i]), y = top_of(series.y[i]);
+      absl::StrAppendFormat(&points, "%.1f,%.1f ", x, y);
+      absl::StrAppendFormat(&marks, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", x, y);
+      if (series.spread.empty()) continue;
+      const double low = series.y[i] - series.spread[i], high = series.y[i] + series.spread[i];
+      if (!y_.shows(low)) continue;
+      absl::StrAppendFormat(&marks, "<path d=\"M%.1f %.1fV%.1f\"/>\n", x, top_of(low),
+                            top_of(high));
+    }
+    std::string svg = absl::StrFormat("<g class=\"series\" style=\"--colour: var(--series-%d)\">\n",
+                                      index % kColours);
+    absl::StrAppend(&svg, "<polyline points=\"", points, "\"/>\n", marks);
+    const double top = kTop + 8 + kLineHeight * static_cast<double>(index);
+    absl::StrAppendFormat(&svg, "<path d=\"M%.1f %.1fh14\"/>\n", kWidth - kRight + 10, top - 4);
+    return svg + text_at(kWidth - kRight + 28, top, "start", series.name) + "</g>\n";
+  }
+
+  const LineChart& chart_;
+  Axis x_, y_;
+};
+
+std::string name_in(const std::vector<std::string>& names, int64_t i) {
+  return names.empty() ? absl::StrCat(i) : names[static_cast<size_t>(i)];
+}
+
+double widest(const std::vector<std::string>& names, int64_t count) {
+  int64_t width = 0;
+  for (int64_t i = 0; i < count; ++i) width = std::max(width, text_width(name_in(names, i)));
+  return 8 + 7.0 * static_cast<double>(width);
+}
+
+}  // namespace
+
+std::string escaped(const std::string& text) {
+  return absl::StrReplaceAll(text,
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+}
+
+std::string svg_of(const LineChart& chart) { return Chart(chart).svg(); }
+
+std::string svg_of(const HeatMap& map) {
+  const double left = widest(map.row_names, map.rows), top = 20;
+  const double cell = std::min(kMostCell, kMapWidth / static_cast<double>(map.columns));
+  const double wide = widest(map.column_names, map.columns);
+  double largest = 0;
+  for (const double x : map.numbers) {
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  }
+  const double width = left + cell * static_cast<double>(map.columns) + 4;
+  const double height = top + cell * static_cast<double>(map.rows) + 4;
+  std::string svg = absl::StrFormat(
+      "<svg class=\"map\" viewBox=\"0 0 %.0f %.0f\" style=\"max-width: %.0fpx\" role=\"img\" "
+      "aria-label=\"%s\">\n",
+      width, height, width, escaped(map.title));
+  const auto column_step = static_cast<int64_t>(std::ceil(wide / cell));
+  for (int64_t column = 0; column < map.columns; column += column_step) {
+    svg += text_at(left + cell * (static_cast<double>(column) + 0.5), top - 6, "middle",
+                   name_in(map.column_names, column));
+  }
+  const auto row_step = static_cast<int64_t>(std::ceil(kLineHeight / cell));
+  for (int64_t row = 0; row < map.rows; ++row) {
+    const double y = top + cell * static_cast<double>(row);
+    if (row % row_step == 0) {
+      svg += text_at(left - 6, y + cell / 2 + 4, "end", name_in(map.row_names, row));
+    }
+    for (int64_t column = 0; column < map.columns; ++column) {
+      const double number = map.numbers[static_cast<size_t>(row * map.columns + column)];
+      const double x = left + cell * static_cast<double>(column);
+      const double share = largest > 0 ? 100 * std::abs(number) / largest : 0;
+      const std::string fill =
+          std::isfinite(number)
+              ? absl::StrFormat("color-mix(in oklab, var(--%s) %.1f%%, var(--paper))",
+                                number < 0 ? "negative" : "positive", share)
+              : "var(--line)";
+      absl::StrAppendFormat(&svg,
+                            "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+                            "style=\"fill: %s\"><title>%s, %s: %s</title></rect>\n",
+                            x, y, cell, cell, fill, escaped(name_in(map.row_names, row)),
+                            escaped(name_in(map.column_names, column)),
+                            std::isnan(number) ? "–" : format_number(number));
+      if (cell < kNumbersFrom || !std::isfinite(number)) continue;
+      svg += text_at(x + cell / 2, y + cell / 2 + 4, "middle", absl::StrFormat("%.2g", number),
+                     share > 60 ? " class=\"deep\"" : "");
+    }
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace qkv

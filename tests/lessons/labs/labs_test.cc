@@ -1,0 +1,138 @@
+#include "lessons/labs/labs.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/lessons/labs/lecture_notes_check.h"
+#include "tests/temporary_folder.h"
+
+namespace qkv {
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+void say_nothing(const std::string& /*what*/) {}
+
+std::vector<Lab> all_labs() {
+  std::vector<Lab> labs;
+  for (const auto& make : kLabs) labs.push_back(make());
+  return labs;
+}
+
+// With these a lab that takes long takes less, and still tells its effect from its absence.
+const Options& quick_options_of(const Lab& lab) {
+  static const std::map<std::string, Options> kQuickOptions = {
+      {"leak", {{"steps", "200"}, {"seeds", "3"}}},
+      {"scaling-train", {{"steps", "40"}, {"seeds", "3"}}},
+      {"mixers", {{"seeds", "3"}, {"steps", "200"}}},
+      {"trajectory", {{"seeds", "3"}, {"steps", "100"}}},
+      {"vanish", {{"depth", "2,8,24"}, {"seeds", "3"}}},
+      {"key-value", {{"steps", "60"}, {"seeds", "3"}}},
+      {"more", {{"steps", "100"}, {"seeds", "2"}}},
+      {"distance", {{"distance", "4"}, {"steps", "200"}, {"seeds", "1"}}},
+      {"heads-count", {{"heads", "1,8,32"}, {"steps", "60"}, {"seeds", "2"}}},
+      {"narrow-wide", {{"d", "64"}, {"steps", "20"}, {"seeds", "2"}}},
+      {"positions", {{"steps", "60"}, {"seeds", "2"}}},
+      {"cross", {{"steps", "20"}, {"seeds", "2"}}},
+      {"patches", {{"steps", "200"}, {"seeds", "2"}}},
+  };
+  static const Options kDefaults;
+  const auto found = kQuickOptions.find(lab.name);
+  return found == kQuickOptions.end() ? kDefaults : found->second;
+}
+
+Report report_of(const Lab& lab, const std::string& runs, bool is_control = false) {
+  absl::StatusOr<Report> report =
+      run_lab(lab, quick_options_of(lab), is_control, runs, say_nothing);
+  EXPECT_TRUE(report.ok()) << report.status();
+  return *std::move(report);
+}
+
+std::vector<Verdict> verdicts_of(const Report& report) {
+  std::vector<Verdict> verdicts;
+  for (const Section& section : report.sections) verdicts.push_back(section.verdict());
+  return verdicts;
+}
+
+std::string name_of_test(const testing::TestParamInfo<Lab>& info) {
+  std::string name;
+  for (const char c : info.param.name) {
+    if (c != '-') name += c;
+  }
+  return name;
+}
+
+class LabTest : public testing::TestWithParam<Lab> {};
+INSTANTIATE_TEST_SUITE_P(All, LabTest, testing::ValuesIn(all_labs()), name_of_test);
+
+void expect_complete(const Report& report) {
+  EXPECT_FALSE(report.question.empty());
+  ASSERT_FALSE(report.sections.empty());
+  for (const Section& section : report.sections) {
+    ASSERT_FALSE(section.claims.empty());
+    EXPECT_FALSE(section.prediction.empty());
+    EXPECT_FALSE(section.findings.empty());
+    for (const Claim& claim : section.claims) {
+      EXPECT_NE(std::string("ABCD").find(claim.place[0]), std::string::npos) << claim.place;
+      EXPECT_FALSE(claim.chinese.empty() || claim.english.empty()) << claim.place;
+    }
+    const bool has_condition = section.verdict() == Verdict::kHoldsIf;
+    EXPECT_TRUE(!has_condition || !section.condition.empty());
+  }
+}
+
+TEST_P(LabTest, IsCompleteAndTheSameAgainAndOtherWhereItsEffectIsTakenOut) {
+  const TemporaryFolder folder;
+  const Report report = report_of(GetParam(), folder.path());
+  expect_complete(report);
+  expect_told_in_lecture_notes(
+      report, quick_options_of(GetParam()).empty() ? Told::kAllButMeasured : Told::kClaims);
+  const Report again = report_of(GetParam(), folder.path());
+  EXPECT_EQ(lecture_notes({report}), lecture_notes({again}));
+  if (!GetParam().measures_time) EXPECT_EQ(report_page(report), report_page(again));
+  const Report control = report_of(GetParam(), folder.path(), /*is_control=*/true);
+  EXPECT_EQ(control.control, GetParam().control);
+  EXPECT_NE(verdicts_of(report), verdicts_of(control));
+}
+
+TEST(LabsTest, HaveDifferentNames) {
+  std::set<std::string> names;
+  for (const Lab& lab : all_labs()) EXPECT_TRUE(names.insert(lab.name).second) << lab.name;
+}
+
+Lab echo_lab() {
+  return {.name = "echo",
+          .question = "What was asked?",
+          .control = "nothing",
+          .duration = "0 s",
+          .options = {{"d", "4,8", "sizes"}},
+          .run = [](const LabContext& lab) {
+            Section section = {.claims = {}, .prediction = ""};
+            for (const int64_t d : lab.integers("d")) {
+              section.findings.push_back(found("d", "", std::to_string(d), true));
+            }
+            return std::vector<Section>{section};
+          }};
+}
+
+absl::StatusOr<Report> echo(const Options& options) {
+  return run_lab(echo_lab(), options, false, "", say_nothing);
+}
+
+TEST(RunLabTest, TakesOptionsOrTheirDefaults) {
+  EXPECT_EQ(echo({})->sections[0].findings.size(), 2);
+  EXPECT_EQ(echo({{"d", "3"}})->sections[0].findings[0].measured, "3");
+  EXPECT_EQ(echo({{"d", "3"}})->options[0].second, "3");
+}
+
+TEST(RunLabTest, RefusesWhatItCannotRead) {
+  for (const char* const text : {"", "x", "1,,2", "-1", "0", "nan", "inf", "1e300", "1;2"}) {
+    EXPECT_EQ(echo({{"d", text}}).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_EQ(echo({{"seeds", "1"}}).status().message(),
+            "the lab echo does not take --seeds; it takes --d");
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,147 @@
+#include "lessons/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "lessons/report/axis.h"
+#include "lessons/report/lines.h"
+#include "lessons/report/statistics.h"
+
+namespace qkv {
+namespace {
+
+using Samples = std::vector<double>;
+
+Section section_of(std::vector<Finding> findings) {
+  return {.claims = {}, .formula = "", .prediction = "", .findings = std::move(findings)};
+}
+
+const Finding kAgrees = found("a", "1", "1", true);
+const Finding kDisagrees = found("a", "1", "2", false);
+const Finding kUndecided = larger("a", Samples{1, 2}, Samples{2, 1});
+
+TEST(VerdictTest, HoldsWhereAllFindingsAgree) {
+  EXPECT_EQ(section_of({kAgrees, kAgrees}).verdict(), Verdict::kHolds);
+}
+
+TEST(VerdictTest, DoesNotHoldWhereOneDisagrees) {
+  EXPECT_EQ(section_of({kAgrees, kUndecided, kDisagrees}).verdict(), Verdict::kDoesNotHold);
+}
+
+TEST(VerdictTest, IsNotSupportedWhereOneIsUndecided) {
+  EXPECT_EQ(section_of({kAgrees, kUndecided}).verdict(), Verdict::kNotSupported);
+}
+
+TEST(VerdictTest, HoldsOnACondition) {
+  Section section = section_of({kAgrees, beyond(kDisagrees)});
+  section.condition = "it rains";
+  EXPECT_EQ(section.verdict(), Verdict::kHoldsIf);
+  EXPECT_EQ(section.verdict_text(), "holds if it rains");
+  EXPECT_EQ(section_of({kAgrees, beyond(kAgrees)}).verdict(), Verdict::kHolds);
+  EXPECT_EQ(section_of({kDisagrees, beyond(kDisagrees)}).verdict(), Verdict::kDoesNotHold);
+}
+
+TEST(FindingTest, ExactNumbersAgreeWithinTheirTolerance) {
+  EXPECT_EQ(exact("a", 1, 1 + 1e-13).agreement, Agreement::kAgrees);
+  EXPECT_EQ(exact("a", 1, 1 + 1e-11).agreement, Agreement::kDisagrees);
+  EXPECT_EQ(exact("a", 1, std::nan("")).agreement, Agreement::kDisagrees);
+  EXPECT_EQ(same("a", 1e-13).agreement, Agreement::kAgrees);
+  EXPECT_EQ(same("a", -1e-3).agreement, Agreement::kDisagrees);
+}
+
+TEST(FindingTest, AMeanAgreesWithinThreeOfItsErrors) {
+  const Samples samples = {0.8, 1.0, 1.2};  // mean 1, error 0.115
+  EXPECT_EQ(near("a", 1.3, samples, 0).agreement, Agreement::kAgrees);
+  EXPECT_EQ(near("a", 1.4, samples, 0).agreement, Agreement::kDisagrees);
+  EXPECT_EQ(near("a", 1.4, samples, 0.5).agreement, Agreement::kAgrees);
+}
+
+TEST(FindingTest, LargerIsDecidedByPairs) {
+  const Samples low = {1, 5, 9}, high = {2, 6.1, 10};
+  EXPECT_EQ(larger("a", high, low).agreement, Agreement::kAgrees);
+  EXPECT_EQ(larger("a", low, high).agreement, Agreement::kDisagrees);
+  EXPECT_EQ(larger("a", low, low).agreement, Agreement::kUndecided);
+  EXPECT_EQ(larger("a", Samples{1, 9}, Samples{2, 7}).agreement, Agreement::kUndecided);
+}
+
+TEST(StatisticsTest, DeviationAndErrorAreOfASample) {
+  const Samples samples = {1, 2, 3, 4};
+  EXPECT_DOUBLE_EQ(mean_of(samples), 2.5);
+  EXPECT_DOUBLE_EQ(deviation_of(samples), std::sqrt(5.0 / 3));
+  EXPECT_DOUBLE_EQ(error_of_mean(samples), std::sqrt(5.0 / 12));
+  EXPECT_EQ(deviation_of(Samples{7}), 0);
+}
+
+TEST(StatisticsTest, FindsTheExponentOfAPower) {
+  EXPECT_NEAR(fitted_exponent(Samples{1, 2, 4, 8}, Samples{3, 12, 48, 192}), 2, 1e-12);
+}
+
+TEST(LinesTest, ChineseTakesTwoColumnsAndBreaksAnywhere) {
+  EXPECT_EQ(text_width("a注意b"), 6);
+  EXPECT_EQ(wrapped("注意力 abc", 4), "注意\n力\nabc\n");
+  EXPECT_EQ(wrapped("one two three", 8, "  "), "  one\n  two\n  three\n");
+}
+
+TEST(AxisTest, LeavesOutWhatHasNoPlace) {
+  const Axis axis({1, 100, 0, std::nan("")}, /*is_logarithmic=*/true);
+  EXPECT_FALSE(axis.shows(0));
+  EXPECT_FALSE(axis.shows(std::nan("")));
+  EXPECT_DOUBLE_EQ(axis.place(10), 0.5);
+  EXPECT_EQ(axis.ticks(), (std::vector<double>{1, 10, 100}));
+}
+
+Report example() {
+  Section section = section_of({kAgrees, beyond(kDisagrees)});
+  section.claims = {{"A1", "注意<力>", "attention & \"more\""}};
+  section.condition = "a < b";
+  section.figures = {
+      LineChart{.title = "lines", .series = {{"one", {1, 2}, {3, std::nan("")}, {0.5, 0.5}}}},
+      HeatMap{.title = "map", .rows = 1, .columns = 2, .numbers = {-1, std::nan("")}},
+      Table{.title = "table", .header = {"a", "b"}, .rows = {{"注意", "2"}}}};
+  return {.name = "example", .question = "Is it so?", .sections = {section}};
+}
+
+TEST(ReportTest, APageHoldsNoMarkupOfItsTextsAndAsksForNothing) {
+  const std::string page = report_page(example());
+  EXPECT_NE(page.find("注意&lt;力&gt;"), std::string::npos);
+  EXPECT_NE(page.find("attention &amp; &quot;more&quot;"), std::string::npos);
+  EXPECT_NE(page.find("holds if a &lt; b"), std::string::npos);
+  EXPECT_EQ(page.find("http:"), std::string::npos);
+  EXPECT_EQ(page.find("https:"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST(ReportTest, AnIndexLinksEachPage) {
+  const std::string page = index_page({example()});
+  EXPECT_NE(page.find("<a href=\"example.html\">"), std::string::npos);
+  EXPECT_NE(page.find("<td>A1</td>"), std::string::npos);
+}
+
+TEST(ReportTest, JsonHasWhatTheTextSays) {
+  const nlohmann::json json = nlohmann::json::parse(report_json(example()));
+  const auto& section = json["sections"][0];
+  EXPECT_EQ(section["claims"][0]["chinese"], "注意<力>");
+  EXPECT_EQ(section["verdict"], "holds if");
+  EXPECT_EQ(section["condition"], "a < b");
+  EXPECT_EQ(section["findings"][1]["agreement"], "disagrees");
+  EXPECT_EQ(section["findings"][1]["in_condition"], false);
+  EXPECT_EQ(section["figures"][0]["series"][0]["y"][0], 3);
+  EXPECT_TRUE(section["figures"][0]["series"][0]["y"][1].is_null());
+}
+
+TEST(ReportTest, TextKeepsToEightyColumns) {
+  Report report = example();
+  report.sections[0].prediction = std::string(30, 'a') + " " + std::string(60, 'b') + " c";
+  const std::string text = report_text(report);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    EXPECT_LE(text_width(text.substr(at, end - at)), 80) << text.substr(at, end - at);
+    at = end + 1;
+  }
+  EXPECT_NE(text.find("Verdict: holds if a < b"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace qkv
