@@ -76,7 +76,9 @@ Section two_ways_section(const LabContext& lab, const Tensor& x, const MultiHead
       random_normal(RandomStream(lab.integer("seed")).derive("again"), {sizes.width, sizes.head()});
   const Tensor twice = matmul(matmul(x, weight), again), once = matmul(x, matmul(weight, again));
   return {
-      .claims = {{"A49", "q^i乘上一个W^{q,1}得到 q^{i,1},乘上 W^{q,2}得到q^{i,2}",
+      .claims = {{"A47", "所谓head也就是指一个a衍生出几个q,k,v。",
+                  "A head: of one a, several q, k and v are derived."},
+                 {"A49", "q^i乘上一个W^{q,1}得到 q^{i,1},乘上 W^{q,2}得到q^{i,2}",
                   "q times W^{q,1} gives the query of head 1, times W^{q,2} that of head 2."},
                  {"A50", "q^i直接从通道维,平均拆分成两个,得到 q^{i,1},q^{i,2};",
                   "Or q is cut along its channels into two of equal length."},

@@ -13,7 +13,6 @@ namespace {
 constexpr const char* kConfig = R"(
 name = "leak"
 [data]
-task = "reverse"
 alphabet = 8
 length = 8
 validation_examples = 100
@@ -32,7 +31,7 @@ batch_size = 64
 )";
 
 struct Form {
-  std::string name;
+  std::string name, task;
   bool is_causal;
   std::vector<double> losses = {};     // of what it has not seen, answers in sight
   std::vector<double> generated = {};  // share of answers that it writes right by itself
@@ -63,10 +62,10 @@ void generate_answers(const LabContext& lab, const Trained& trained, Form& form)
 void train(const LabContext& lab, Form& form) {
   for (const uint64_t seed : lab.seeds()) {
     const Trained trained = train_or_reuse(
-        lab,
-        lab_config(kConfig,
-                   {absl::StrCat("seed=", seed), absl::StrCat("train.steps=", lab.integer("steps")),
-                    absl::StrCat("attention.causal=", form.is_causal ? "true" : "false")}));
+        lab, lab_config(kConfig,
+                        {absl::StrCat("data.task=", form.task), absl::StrCat("seed=", seed),
+                         absl::StrCat("train.steps=", lab.integer("steps")),
+                         absl::StrCat("attention.causal=", form.is_causal ? "true" : "false")}));
     form.losses.push_back(trained.validation.loss);
     if (form.curve.empty()) form.curve = trained.losses;
     generate_answers(lab, trained, form);
@@ -87,30 +86,37 @@ LineChart chart_of(const std::vector<Form>& forms) {
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  std::vector<Form> forms = {{"with the mask", true}, {"without", lab.is_control()}};
-  for (Form& form : forms) train(lab, form);
-  const Form &masked = forms[0], &open = forms[1];
-  const double written = mean_of(open.generated);
+  const bool is_masked = lab.is_control();
+  Form masked = {"with the mask", "sort", true}, open = {"without", "sort", is_masked},
+       easy = {"without, digits copied", "copy", is_masked};
+  for (Form* form : {&masked, &open, &easy}) train(lab, *form);
   return {
       {.claims = {{"B124", "所以为了适应生成任务的需要，掩码自注意力机制应运而生",
                    "So, to suit the task of generating, attention with a mask came to be."}},
        .formula = "loss = -Σ_t log p(x_t+1 | x_1 … x_t),   without a mask p(x_t+1 | x_1 … x_T)",
        .prediction =
            "Without a mask the token that is to be told stands in the input, one place on: the "
-           "loss "
-           "falls to 0 by copying it. Where a text is to be written it is not there, and what is "
-           "written is not the answer.",
+           "loss falls to 0 by copying it. Where an answer is to be written it is not there, and "
+           "what is written is not the answer.",
        .findings = {larger("loss with the mask, and without", masked.losses, open.losses),
-                    larger("share of answers written right, with and without", masked.generated,
+                    larger("share of digits sorted right, with and without", masked.generated,
                            open.generated),
                     found("loss without, all answers in sight", "below 0.01",
                           format_samples(open.losses), mean_of(open.losses) < 0.01),
-                    found("share of answers written right without", "below 0.05",
-                          format_samples(open.generated), written < 0.05)},
-       .figures = {chart_of(forms),
-                   Table{.title = "An answer that each wrote",
-                         .header = {"", ""},
-                         .rows = {{masked.name, masked.written}, {open.name, open.written}}}}}};
+                    found("share of digits sorted right without", "below 0.05",
+                          format_samples(open.generated), mean_of(open.generated) < 0.05),
+                    beyond(found("the same of digits to be copied, not sorted", "below 0.05",
+                                 format_samples(easy.generated), mean_of(easy.generated) < 0.05))},
+       .figures = {chart_of({masked, open}), Table{.title = "An answer that each wrote",
+                                                   .header = {"", ""},
+                                                   .rows = {{masked.name, masked.written},
+                                                            {open.name, open.written},
+                                                            {easy.name, easy.written}}}},
+       .condition = "the answer is harder to compute than to copy from one place on",
+       .correction =
+           "To copy a digit of the question is as easy as to copy it of the answer: there a model "
+           "without a mask learns the task too. What comes next in a text is hard to compute, and "
+           "there the mask is needed."}};
 }
 
 }  // namespace
@@ -119,7 +125,7 @@ Lab leak_lab() {
   return {.name = "leak",
           .question = "What does a model learn that is trained without a mask?",
           .control = "both models have the mask",
-          .duration = "30 s",
+          .duration = "20 s",
           .options = {{"steps", "300", "of training"}, {"seeds", "5", "trainings of each"}},
           .run = run};
 }

@@ -111,11 +111,15 @@ std::vector<Tensor> paths_of(const LabContext& lab, const Sets& sets, const Mode
 
 Section paths_section(const LabContext& lab, const Sets& sets) {
   Section section = {
-      .claims = {{"D6", "三种模式",
-                  "Three modes: three sets (QKV), keys that are the values (QVV), one "
-                  "set for all (VVV)."},
-                 {"B64", "Self-Attention 的关键点再于， K≈≈V≈≈Q 来源于同一个矩阵X，这三者是同源的",
-                  "The point of self-attention is that K, V and Q come from one matrix X."}},
+      .claims =
+          {{"D6", "三种模式",
+            "Three modes: three sets (QKV), keys that are the values (QVV), one "
+            "set for all (VVV)."},
+           {"C12",
+            "自注意力(Self-Attention)机制也称为内部注意力(Intra-Attention)，是一种特殊的注意力机制",
+            "Self-attention, also called intra-attention, is a special attention."},
+           {"B64", "Self-Attention 的关键点再于， K≈≈V≈≈Q 来源于同一个矩阵X，这三者是同源的",
+            "The point of self-attention is that K, V and Q come from one matrix X."}},
       .formula = "dL/dV = Pᵀ dO  (+ dSᵀ Q, where K = V)  (+ dS K, where Q = V)",
       .prediction =
           "The gradient comes back to the set of values by one path, by two, by three, and is "

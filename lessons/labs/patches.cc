@@ -188,7 +188,12 @@ Section focus_section(const Measured& m) {
                   "我们人在关注一个事物的时候，我们往往会下意识关注一些重点，而会选择性地忽略掉一些"
                   "无关紧要的细节或者背景",
                   "When we look at something we attend to some points, and leave out "
-                  "details that do not matter, or the background."}},
+                  "details that do not matter, or the background."},
+                 {"B15", "红色的是科学家们发现，如果给你一张这个图，你眼睛的重点会聚焦在红色区域。",
+                  "Red is where, as scientists found, your eyes will rest when you are given this "
+                  "picture."},
+                 {"B17", "这些红色区域可能包含更多的信息，更重要的信息",
+                  "These red places may hold more, and more important, information."}},
       .formula = "x_cls = Σ_j p_j v_j over 16 patches; 1 is the even share",
       .prediction =
           "Before training the class token looks at all patches alike; after it more at "

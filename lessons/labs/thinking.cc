@@ -95,6 +95,9 @@ HeatMap map_of_words(const std::string& title, const Tensor& matrix, bool column
   return map;
 }
 
+// Nothing is hidden here: the masked scores are the scores.
+constexpr const char* kSteps = "scores masked_scores weights heads";
+
 Section steps_section(const LabContext& lab, const Sentence& s) {
   const Result result = attend(lab, s);
   const int64_t c = s.x.dim(1);
@@ -108,9 +111,8 @@ Section steps_section(const LabContext& lab, const Sentence& s) {
           "q_i = x_i W_q,   s_ij = q_i · k_j / √d,   a_i = softmax(s_i),   z_i = Σ_j a_ij v_j",
       .prediction =
           "Two words, one after the other, in numbers alone, give what the matrices give at once.",
-      .findings = {found("steps, in their order", "scores weights heads",
-                         absl::StrJoin(result.steps, " "),
-                         absl::StrJoin(result.steps, " ") == "scores weights heads")},
+      .findings = {found("steps, in their order", kSteps, absl::StrJoin(result.steps, " "),
+                         absl::StrJoin(result.steps, " ") == kSteps)},
       .figures = {map_of_words("X", s.x, false), map_of_words("Q", s.query, false),
                   map_of_words("K", s.key, false), map_of_words("V", s.value, false),
                   map_of_words("Weights A", result.weights, true),

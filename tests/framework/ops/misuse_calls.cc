@@ -230,6 +230,14 @@ std::vector<Call> listed_calls() {
          const Tensor y = reshape(d.tensor(), {a, b});
          return Made{y, {a == -1 ? y.dim(0) : a, b == -1 ? y.dim(1) : b}};
        }},
+      {"reshape",
+       [](Draw& d) {
+         const Tensor x = d.tensor();
+         Dims sizes = {x.size()};
+         if (d.with_probability(0.5)) sizes = {std::abs(d.size() % 8), std::abs(d.size() % 8)};
+         const Shape shape(sizes);
+         return Made{reshape(x, shape), {shape.begin(), shape.end()}};
+       }},
       {"permute",
        [](Draw& d) {
          const Tensor x = d.tensor();

@@ -8,6 +8,9 @@
 #include "tests/temporary_folder.h"
 
 namespace qkv {
+
+void PrintTo(const Lab& lab, std::ostream* out) { *out << lab.name; }
+
 namespace {
 
 using Options = std::map<std::string, std::string>;
@@ -90,7 +93,9 @@ TEST_P(LabTest, IsCompleteAndTheSameAgainAndOtherWhereItsEffectIsTakenOut) {
       report, quick_options_of(GetParam()).empty() ? Told::kAllButMeasured : Told::kClaims);
   const Report again = report_of(GetParam(), folder.path());
   EXPECT_EQ(lecture_notes({report}), lecture_notes({again}));
-  if (!GetParam().measures_time) EXPECT_EQ(report_page(report), report_page(again));
+  if (!GetParam().measures_time) {
+    EXPECT_EQ(report_page(report), report_page(again));
+  }
   const Report control = report_of(GetParam(), folder.path(), /*is_control=*/true);
   EXPECT_EQ(control.control, GetParam().control);
   EXPECT_NE(verdicts_of(report), verdicts_of(control));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -37,9 +39,16 @@ std::vector<std::string> told_of(const std::string& lab, const std::string& mark
 void expect_told_in_lecture_notes(const Report& report, Told told) {
   static const std::string kNotes =
       read_file(QKV_SOURCE_DIR "/docs/lecture-notes.md", 1 << 22).value();
-  EXPECT_EQ(absl::StrJoin(told_of(report.name, kNotes, told), "\n"),
-            absl::StrJoin(told_of(report.name, lecture_notes({report}), told), "\n"))
-      << "./qkv lab --all --notes docs/lecture-notes.md";
+  const std::vector<std::string> written = told_of(report.name, kNotes, told);
+  const std::vector<std::string> measured = told_of(report.name, lecture_notes({report}), told);
+  const auto [of_written, of_measured] = std::ranges::mismatch(written, measured);
+  const auto line = [](const auto& at, const auto& lines) {
+    return at == lines.end() ? std::string("nothing") : *at;
+  };
+  EXPECT_TRUE(of_written == written.end() && of_measured == measured.end())
+      << "docs/lecture-notes.md: " << line(of_written, written)
+      << "\nmeasured now: " << line(of_measured, measured)
+      << "\nmade by ./qkv lab --all --notes docs/lecture-notes.md";
 }
 
 }  // namespace qkv
