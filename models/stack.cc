@@ -97,7 +97,7 @@ Tensor Stack::positions(int64_t first, int64_t length, DType dtype) const {
     case Position::kRelative:
       return Tensor();
     case Position::kSinusoidal: {
-      const Tensor places =
+      Tensor places =
           slice(beyond ? sinusoids(first + length, dtype) : sinusoids_, 0, first, length);
       if (!position_gain_.defined()) return places;
       return places * exp(scale(position_gain_, kGainRate));

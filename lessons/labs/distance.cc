@@ -27,7 +27,6 @@ num_heads = 1
 d_ff = 64
 [optimizer]
 learning_rate = 5e-3
-warmup_steps = 10
 [train]
 batch_size = 16
 )";

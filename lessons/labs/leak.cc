@@ -25,7 +25,6 @@ d_ff = 64
 learning_rate = 5e-3
 betas = [0.9, 0.99]
 schedule = "cosine"
-warmup_steps = 20
 [train]
 batch_size = 64
 )";

@@ -26,7 +26,6 @@ d_model = 32
 d_ff = 64
 [optimizer]
 learning_rate = 3e-3
-warmup_steps = 20
 [train]
 batch_size = 32
 )";

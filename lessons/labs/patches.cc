@@ -34,7 +34,6 @@ d_ff = 64
 patch_size = 4
 [optimizer]
 learning_rate = 5e-3
-warmup_steps = 20
 [train]
 batch_size = 32
 )";

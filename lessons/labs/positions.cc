@@ -25,7 +25,6 @@ num_heads = 2
 d_ff = 64
 [optimizer]
 learning_rate = 5e-3
-warmup_steps = 20
 [train]
 batch_size = 32
 )";

@@ -25,7 +25,6 @@ d_ff = 128
 learning_rate = 1e-3
 betas = [0.9, 0.99]
 schedule = "cosine"
-warmup_steps = 20
 [train]
 batch_size = 64
 )";

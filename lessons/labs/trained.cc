@@ -1,5 +1,6 @@
 #include "lessons/labs/trained.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -73,7 +74,10 @@ absl::StatusOr<Model> trained_model(const std::string& run) {
 }  // namespace
 
 Config lab_config(const std::string& toml, const std::vector<std::string>& settings) {
-  return required(parse_config(toml, "lab", settings)).config;
+  constexpr int64_t kWarmup = 20;
+  Config config = required(parse_config(toml, "lab", settings)).config;
+  config.optimizer.warmup_steps = std::min(kWarmup, config.train.steps);
+  return config;
 }
 
 Trained train_or_reuse(const LabContext& lab, const Config& config) {

@@ -23,7 +23,8 @@ struct Trained {
   Evaluation validation;           // at the end
 };
 
-// A config as TOML, with settings: "model.num_heads=2". Throws Error on a mistake in it.
+// A config as TOML, with settings: "model.num_heads=2"; the learning rate warms up in 20 steps, or
+// in all where they are fewer. Throws Error on a mistake in it.
 Config lab_config(const std::string& toml, const std::vector<std::string>& settings);
 
 // Trains it, or takes what the same config came to before from the folder of runs.

@@ -27,7 +27,6 @@ d_ff = 64
 learning_rate = 3e-3
 betas = [0.9, 0.99]
 schedule = "cosine"
-warmup_steps = 20
 [train]
 batch_size = 64
 )";
