@@ -29,7 +29,10 @@ double size_of(const Tensor& x) {
 
 double largest_of(const Tensor& x) {
   double largest = 0;
-  for (const double number : x.to_vector()) largest = std::max(largest, std::abs(number));
+  for (const double number : x.to_vector()) {
+    if (std::isnan(number)) return number;
+    largest = std::max(largest, std::abs(number));
+  }
   return largest;
 }
 

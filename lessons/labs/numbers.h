@@ -15,7 +15,7 @@ Tensor random_normal(RandomStream random, const Shape& shape);  // mean 0, varia
 Tensor as_parameter(const Tensor& x);                           // the same numbers, with a gradient
 
 double size_of(const Tensor& x);     // the root of the sum of squares
-double largest_of(const Tensor& x);  // of the magnitudes
+double largest_of(const Tensor& x);  // of the magnitudes; a NaN, where there is one
 double count_not_zero(const Tensor& x);
 double largest_difference(const Tensor& a, const Tensor& b);  // of the magnitudes
 

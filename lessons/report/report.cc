@@ -47,7 +47,8 @@ Finding larger(std::string what, std::span<const double> a, std::span<const doub
   std::vector<double> differences;
   for (size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
   const double mean = mean_of(differences), error = error_of_mean(differences);
-  const bool decided = std::abs(mean) > 2 * error;
+  const bool decided =
+      differences.size() > 1 && std::abs(mean) > errors_of_95_percent(differences.size()) * error;
   return {.what = std::move(what),
           .predicted = "the first is larger",
           .measured = absl::StrCat(format_samples(a), " and ", format_samples(b)),

@@ -42,7 +42,7 @@ Finding same(std::string what, double difference, double tolerance = 1e-12);
 Finding near(std::string what, double predicted, std::span<const double> samples,
              double tolerance = 0.05);
 // Sample by sample, with the same seeds, `a` is larger than `b`. Undecided where the mean of the
-// differences is within two errors of zero.
+// differences could be zero with 95 % confidence, and of a single pair.
 Finding larger(std::string what, std::span<const double> a, std::span<const double> b);
 // Whatever else.
 Finding found(std::string what, std::string predicted, std::string measured, bool agrees);

@@ -1,6 +1,8 @@
 #include "lessons/report/statistics.h"
 
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +29,18 @@ double deviation_of(std::span<const double> samples) {
 
 double error_of_mean(std::span<const double> samples) {
   return deviation_of(samples) / std::sqrt(count_of(samples));
+}
+
+double errors_of_95_percent(size_t samples) {
+  // Of 1, 2, … degrees of freedom. Student, "The probable error of a mean", 1908.
+  static constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571,
+                                          2.447,  2.365, 2.306, 2.262, 2.228};
+  if (samples < 2) return std::numeric_limits<double>::infinity();
+  if (samples - 2 < kStudent.size()) return kStudent[samples - 2];
+  // Cornish and Fisher's expansion around the normal distribution: three digits right from here on.
+  constexpr double z = 1.95996, z3 = z * z * z, z5 = z3 * z * z;
+  const double freedom = static_cast<double>(samples - 1);
+  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
 }
 
 double fitted_exponent(std::span<const double> x, std::span<const double> y) {

@@ -9,6 +9,9 @@ namespace qkv {
 double mean_of(std::span<const double> samples);
 double deviation_of(std::span<const double> samples);  // of one; with n - 1; 0 of a single one
 double error_of_mean(std::span<const double> samples);
+// Within so many errors of the mean the true one lies, with 95 % confidence: Student's t with n - 1
+// degrees of freedom. Infinite for a single sample, which tells nothing of its spread.
+double errors_of_95_percent(size_t samples);
 
 // The slope of the line through (log x, log y) that is nearest to all: y grows as x to this power.
 double fitted_exponent(std::span<const double> x, std::span<const double> y);

@@ -27,7 +27,7 @@ std::vector<Lab> all_labs() {
 const Options& quick_options_of(const Lab& lab) {
   static const std::map<std::string, Options> kQuickOptions = {
       {"leak", {{"steps", "200"}, {"seeds", "3"}}},
-      {"scaling-train", {{"steps", "40"}, {"seeds", "3"}}},
+      {"scaling-train", {{"steps", "40"}, {"seeds", "5"}}},
       {"mixers", {{"seeds", "3"}, {"steps", "200"}}},
       {"trajectory", {{"seeds", "3"}, {"steps", "100"}}},
       {"vanish", {{"depth", "2,8,24"}, {"seeds", "3"}}},
@@ -38,7 +38,7 @@ const Options& quick_options_of(const Lab& lab) {
       {"narrow-wide", {{"d", "64"}, {"steps", "20"}, {"seeds", "2"}}},
       {"positions", {{"steps", "60"}, {"seeds", "2"}}},
       {"cross", {{"steps", "20"}, {"seeds", "2"}}},
-      {"patches", {{"steps", "200"}, {"seeds", "2"}}},
+      {"patches", {{"steps", "200"}, {"seeds", "4"}}},
   };
   static const Options kDefaults;
   const auto found = kQuickOptions.find(lab.name);

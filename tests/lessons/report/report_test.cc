@@ -64,6 +64,23 @@ TEST(FindingTest, LargerIsDecidedByPairs) {
   EXPECT_EQ(larger("a", low, high).agreement, Agreement::kDisagrees);
   EXPECT_EQ(larger("a", low, low).agreement, Agreement::kUndecided);
   EXPECT_EQ(larger("a", Samples{1, 9}, Samples{2, 7}).agreement, Agreement::kUndecided);
+  EXPECT_EQ(larger("a", Samples{2}, Samples{1}).agreement, Agreement::kUndecided);
+  // Five differences whose mean is 2.7 of its errors from zero, then 2.8 of them: Student's t
+  // is 2.776.
+  const Samples zeros(5, 0.0);
+  const auto spread = [](double mean) {
+    return Samples{mean - 2, mean - 1, mean, mean + 1, mean + 2};
+  };
+  EXPECT_EQ(larger("a", spread(2.7 * std::sqrt(0.5)), zeros).agreement, Agreement::kUndecided);
+  EXPECT_EQ(larger("a", spread(2.8 * std::sqrt(0.5)), zeros).agreement, Agreement::kAgrees);
+}
+
+TEST(StatisticsTest, ConfidenceIsStudents) {
+  EXPECT_TRUE(std::isinf(errors_of_95_percent(1)));
+  EXPECT_DOUBLE_EQ(errors_of_95_percent(2), 12.706);
+  EXPECT_DOUBLE_EQ(errors_of_95_percent(11), 2.228);
+  EXPECT_NEAR(errors_of_95_percent(12), 2.201, 0.003);
+  EXPECT_NEAR(errors_of_95_percent(1000), 1.962, 0.001);
 }
 
 TEST(StatisticsTest, DeviationAndErrorAreOfASample) {
