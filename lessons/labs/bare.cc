@@ -128,7 +128,7 @@ Section gram_section(const Words& words) {
                              format_number(of_gram.back()), of_gram.back() >= -1e-12),
                        found("Q Kᵀ and its transpose", "differ", format_number(asymmetry),
                              asymmetry > 1),
-                       found("smallest eigenvalue of Q Kᵀ", "below 0",
+                       found("smallest eigenvalue of (Q Kᵀ + K Qᵀ) / 2", "below 0",
                              format_number(of_product.back()), of_product.back() < 0)},
           .figures = {
               heat_map_of("Q Kᵀ", words.product),

@@ -78,6 +78,59 @@ Section mixing_section(const LabContext& lab, const Sets& sets) {
       .figures = {heat_map_of("Shares: samples × bottles", shares)}};
 }
 
+Tensor reversed(const Set& set) {
+  std::vector<Tensor> vectors;
+  for (int64_t i = set.dim(1) - 1; i >= 0; --i) vectors.push_back(slice(set, 1, i, 1));
+  return concat(vectors, 1);
+}
+
+// Numbers of y that lie outside of those of the values, place by place.
+double count_outside(const Set& values, const Tensor& y) {
+  const Tensor highest = max(values, 1, true), lowest = neg(max(neg(values), 1, true));
+  return count_not_zero(relu(y - highest - 1e-12) + relu(lowest - y - 1e-12));
+}
+
+Section function_section(const LabContext& lab, const Sets& sets) {
+  const int64_t n = lab.integer("n");
+  const Set query = slice(sets.samples, 1, 0, 1);
+  Section section = {
+      .claims =
+          {{"D6",
+            "该函数将一个查询(query,简写为 )和一个具有 个元素的键-值(key-value,分别简写为 和 "
+            ")集合(这个键-值集合也称之为“source”,即“源”)映射为一个值(value)。",
+            "The function maps a query, and a set of pairs of a key and a value (the "
+            "\"source\"), to a value."},
+           {"D6",
+            "模式代表着如何用一个特征集合表示另一个集合,而 模式代表了如何用一个特征集合表示自己"
+            "。",
+            "The one mode (QVV) is how one set of features expresses another, the other (VVV) "
+            "how a set expresses itself."}},
+      .formula = "att(q, {(k_1, v_1) … (k_m, v_m)}) = Σ_j p_j v_j",
+      .prediction =
+          "One query gives one value, of however many pairs. They are a set: in another order they "
+          "give the same. And what is given is made of the values alone, whatever the query.",
+      .findings = {},
+      .figures = {}};
+  for (const int64_t m : {int64_t{1}, n}) {
+    const Tensor y =
+        attend(lab, {query, slice(sets.labels, 1, 0, m), slice(sets.bottles, 1, 0, m)});
+    section.findings.push_back(
+        exact(absl::StrCat("values of one query and ", m, m == 1 ? " pair" : " pairs"), 1,
+              static_cast<double>(y.dim(1)), 0));
+  }
+  const Tensor y = attend(lab, {query, sets.labels, sets.bottles});
+  section.findings.push_back(same(
+      "the value, and that of the pairs in reverse",
+      largest_difference(y, attend(lab, {query, reversed(sets.labels), reversed(sets.bottles)}))));
+  section.findings.push_back(exact(
+      "numbers of a set by another outside of those of its values", 0,
+      count_outside(sets.bottles, attend(lab, {sets.samples, sets.bottles, sets.bottles})), 0));
+  section.findings.push_back(exact(
+      "numbers of a set by itself outside of its own", 0,
+      count_outside(sets.bottles, attend(lab, {sets.bottles, sets.bottles, sets.bottles})), 0));
+  return section;
+}
+
 // A mode: which of the three roles the set of values plays.
 struct Mode {
   const char* name;
@@ -208,7 +261,8 @@ Section self_section(const LabContext& lab, const Sets& sets) {
 
 std::vector<Section> run(const LabContext& lab) {
   const Sets sets = make_sets(lab);
-  return {mixing_section(lab, sets), paths_section(lab, sets), self_section(lab, sets)};
+  return {function_section(lab, sets), mixing_section(lab, sets), paths_section(lab, sets),
+          self_section(lab, sets)};
 }
 
 }  // namespace

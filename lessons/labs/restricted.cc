@@ -61,7 +61,10 @@ Section pairs_section(const LabContext& lab) {
   const int64_t r = lab.integer("r");
   Section section = {
       .claims =
-          {{"C138",
+          {{"C138", "自注意力模型可以看作在一个线性投影空间中建立X中不同向量之间的交互关系。",
+            "Self-attention relates the vectors of X to each other in a space to which they are "
+            "mapped linearly."},
+           {"C138",
             "上述自注意力运算的计算复杂度为O(N^2)。实践中有些问题并不需要捕捉全局结构，只依赖于"
             "局部信息，此时可以使用restricted自注意力机制，即假设当前词只与前后r个词发生联系"
             "(类似于卷积中的滑动窗口)，此时计算复杂度为O(rN)。",

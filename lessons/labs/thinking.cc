@@ -125,6 +125,38 @@ Section steps_section(const LabContext& lab, const Sentence& s) {
   return section;
 }
 
+// Words as columns, as in C, and as rows: the same numbers, transposed.
+Section shapes_section(const LabContext& lab, const Sentence& s) {
+  const int64_t d = lab.integer("d"), c = lab.integer("c");
+  const auto turned = [](const Tensor& x) { return transpose(x, 0, 1); };
+  const Tensor words = turned(s.x);  // A, [D_a, N]
+  const Tensor query = matmul(turned(s.w_q), words), key = matmul(turned(s.w_k), words);
+  const Tensor value = matmul(turned(s.w_v), words);
+  const Tensor scores = matmul(s.query, s.key, {.transpose_b = true});  // [N, N], row i of query i
+  return {
+      .claims = {{"C91", "将词嵌入矩阵线性映射到三个不同的空间，得到",
+                  "The matrix of embeddings is mapped linearly to three spaces, which gives"},
+                 {"C100", "Q = W^qA,  W^q ∈ R^{D_k×D_a}", "the queries, of D_k numbers,"},
+                 {"C102", "K = W^kA,  W^k ∈ R^{D_k×D_a}", "the keys, of as many,"},
+                 {"C104", "V = W^vA,  W^v ∈ R^{D_v×D_a}", "and the values, of D_v."}},
+      .formula = "Q [N, D_k] = X W_q,   of columns: Q [D_k, N] = W^q A,   A = Xᵀ, W^q = W_qᵀ",
+      .prediction =
+          "Queries and keys are of one length, as they are multiplied; values may be of another. "
+          "It makes no difference whether words are rows or columns.",
+      .findings = {exact("numbers of a query", static_cast<double>(d),
+                         static_cast<double>(query.dim(0)), 0),
+                   exact("numbers of a value", static_cast<double>(c),
+                         static_cast<double>(value.dim(0)), 0),
+                   same("W^q A, and (X W_q)ᵀ", largest_difference(query, turned(s.query))),
+                   same("Kᵀ Q of columns, and (Q Kᵀ)ᵀ of rows",
+                        largest_difference(matmul(key, query, {.transpose_a = true}),
+                                           turned(scores)))},
+      .figures = {heat_map_of("W_q", s.w_q), heat_map_of("W_v", s.w_v)},
+      .correction =
+          "A and C write words as columns, B as rows: Aᵀ = Qᵀ K (A37) and Kᵀ Q (C115) are the "
+          "scores of rows, Q Kᵀ, transposed. Softmax then goes along columns."};
+}
+
 double cosine(const Tensor& a, const Tensor& b) {
   return sum(a * b).item() / (size_of(a) * size_of(b));
 }
@@ -210,7 +242,9 @@ Section words_section(const LabContext& lab) {
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  return {words_section(lab), steps_section(lab, make_sentence(lab, 1)), meaning_section(lab)};
+  const Sentence sentence = make_sentence(lab, 1);
+  return {words_section(lab), shapes_section(lab, sentence), steps_section(lab, sentence),
+          meaning_section(lab)};
 }
 
 }  // namespace
