@@ -249,21 +249,30 @@ Section old_section(const LabContext& lab) {
     const Tensor of_a = taught(mixer, a, pushed);
     return largest_difference(of_a, taught(mixer, b, pushed)) / largest_of(of_a);
   };
-  return {.claims = {{"B9", "但是，对于一个模型而言（CNN、LSTM），很难决定什么重要，什么不重要",
-                      "For a model such as a CNN or an LSTM it is hard to decide what matters and "
-                      "what does not."}},
-          .formula = "dy/dx at input a, and at input b",
-          .prediction =
-              "A layer that cannot decide passes each token on with the same factor, "
-              "whatever the input.",
-          .findings = {exact("convolution: change of dy/dx with the input", 0,
-                             change(MixerKind::kConvolution), 0),
-                       beyond(exact("lstm: change of dy/dx with the input", 0,
-                                    change(MixerKind::kRecurrence), 0.01))},
-          .condition = "the model is a convolution without gates",
-          .correction =
-              "An LSTM does decide: its gates are computed from the input. But they "
-              "decide what to keep before they know what it will be needed for."};
+  const auto behind_relu = [&](const Tensor& words) {
+    const Mixer mixer = make(lab, MixerKind::kConvolution, 1);
+    const Tensor x = as_parameter(words);
+    const Tensor back = backward(relu(run_mixer(mixer, x)), {.cotangent = pushed})[x];
+    return back / largest_of(back);
+  };
+  return {
+      .claims = {{"B9", "但是，对于一个模型而言（CNN、LSTM），很难决定什么重要，什么不重要",
+                  "For a model such as a CNN or an LSTM it is hard to decide what matters and "
+                  "what does not."}},
+      .formula = "dy/dx at input a, and at input b",
+      .prediction =
+          "A layer that cannot decide passes each token on with the same factor, "
+          "whatever the input.",
+      .findings = {exact("convolution: change of dy/dx with the input", 0,
+                         change(MixerKind::kConvolution), 0),
+                   beyond(exact("convolution and ReLU: change of dy/dx with the input", 0,
+                                largest_difference(behind_relu(a), behind_relu(b)), 0.01)),
+                   beyond(exact("lstm: change of dy/dx with the input", 0,
+                                change(MixerKind::kRecurrence), 0.01))},
+      .condition = "the model is a convolution and nothing else",
+      .correction =
+          "A ReLU behind a convolution does decide, number by number, and so do the gates of an "
+          "LSTM. But they decide what to keep before they know what it will be needed for."};
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -107,24 +107,25 @@ Table table_of(const std::vector<Kind>& kinds) {
 
 Section source_section(const std::vector<Kind>& kinds) {
   const Kind &none = of(kinds, Position::kNone), &learned = of(kinds, Position::kLearned);
-  return {.claims =
-              {{"C163",
-                "位置编码$e$是自注意力机制中获取序列**位置**信息的唯一来源，是模型重要的组成部分。",
-                "The encoding e is the only source from which self-attention knows "
-                "positions, and an important part of the model."}},
-          .formula = "reverse: y_t = x_(n - t),   echo: y_t = x_(t - 4)",
-          .prediction = "Without positions neither task is learned; with them both are.",
-          .findings = {larger("reverse, learned positions and none", learned.reverse, none.reverse),
-                       larger("echo, learned positions and none", learned.echo, none.echo),
-                       found("reverse, learned positions, the worst seed", "at least 0.95",
-                             format_number(*std::ranges::min_element(learned.reverse)),
-                             std::ranges::min(learned.reverse) >= 0.95),
-                       beyond(near("echo without positions, as by guessing", 1.0 / 8, none.echo))},
-          .figures = {table_of(kinds)},
-          .condition = "there is no causal mask",
-          .correction =
-              "Not the only source: a causal mask tells the first token from the second. With no "
-              "positions more is right than by guessing."};
+  return {
+      .claims =
+          {{"C163",
+            "位置编码$e$是自注意力机制中获取序列**位置**信息的唯一来源，是模型重要的组成部分。",
+            "The encoding e is the only source from which self-attention knows "
+            "positions, and an important part of the model."}},
+      .formula = "reverse: y_t = x_(n - t),   echo: y_t = x_(t - 4)",
+      .prediction = "Without positions neither task is learned; with them both are.",
+      .findings = {larger("reverse, learned positions and none", learned.reverse, none.reverse),
+                   larger("echo, learned positions and none", learned.echo, none.echo),
+                   found("reverse, learned positions, the worst seed", "at least 0.95",
+                         format_number(*std::ranges::min_element(learned.reverse)),
+                         std::ranges::min(learned.reverse) >= 0.95),
+                   beyond(near("echo without positions, as by guessing", 1.0 / 8, none.echo))},
+      .figures = {table_of(kinds)},
+      .condition = "every place counts",
+      .correction =
+          "Not the only source: a causal mask tells the first token from the second (order). It "
+          "is not enough for the task, but more is right than by guessing."};
 }
 
 // Their difference is small beside what positions are worth.

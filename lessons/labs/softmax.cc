@@ -103,31 +103,40 @@ Section gradient_section(const Rule& rule, const Tensor& numbers, const Tensor& 
                       heat_map_of("dS", back)}};
 }
 
+// |dS| / |dP| of the row in the middle: a row whose two largest scores are about the same passes on
+// more than others however large they are.
 double passed_on(const Rule& rule, const Tensor& numbers, const Tensor& pushed) {
   const Tensor scores = as_parameter(numbers);
-  return size_of(backward(rule(scores), {.cotangent = pushed})[scores]) / size_of(pushed);
+  const Tensor back = backward(rule(scores), {.cotangent = pushed})[scores];
+  std::vector<double> ratios = sqrt(sum(back * back, -1) / sum(pushed * pushed, -1)).to_vector();
+  const auto middle = ratios.begin() + std::ssize(ratios) / 2;
+  std::ranges::nth_element(ratios, middle);
+  return *middle;
 }
 
-Section saturation_section(const Rule& rule, const Tensor& scores, const Tensor& pushed) {
+Section saturation_section(const Rule& rule, const RandomStream& random, int64_t n) {
+  constexpr int64_t kRows = 200;
+  const Tensor scores = random_normal(random.derive("S of many"), {kRows, n});
+  const Tensor pushed = random_normal(random.derive("dP of many"), {kRows, n});
   Series series = {.name = "|dS| / |dP|", .x = {}, .y = {}};
   for (const double factor : {1.0, 4.0, 16.0, 64.0, 256.0}) {
     series.x.push_back(factor);
     series.y.push_back(passed_on(rule, scores * factor, pushed));
   }
-  return {
-      .claims = {{"C121", "后续的Softmax函数对较大或较小的输入非常敏感(容易映射到1或0)",
-                  "Softmax is sensitive to large or small inputs: it easily maps them to 1 "
-                  "or 0."}},
-      .formula = "p → 0 or 1 makes diag(p) - p pᵀ → 0",
-      .prediction = "Scores that are far apart pass no gradient back.",
-      .findings = {found("|dS| / |dP|, scores times 1 and times 256", "falls to a hundredth",
-                         format_number(series.y.front()) + " and " + format_number(series.y.back()),
-                         series.y.back() < series.y.front() / 100)},
-      .figures = {LineChart{.title = "What softmax passes back",
-                            .x_label = "scores times",
-                            .y_label = "|dS| / |dP|",
-                            .log_x = true,
-                            .series = {series}}}};
+  return {.claims = {{"C121", "后续的Softmax函数对较大或较小的输入非常敏感(容易映射到1或0)",
+                      "Softmax is sensitive to large or small inputs: it easily maps them to 1 "
+                      "or 0."}},
+          .formula = "p → 0 or 1 makes diag(p) - p pᵀ → 0",
+          .prediction = "Scores that are far apart pass no gradient back.",
+          .findings = {found(
+              "|dS| / |dP| of most rows, scores times 1 and times 256", "falls to a hundredth",
+              format_number(series.y.front()) + " and " + format_number(series.y.back()),
+              series.y.back() < series.y.front() / 100)},
+          .figures = {LineChart{.title = "What softmax passes back",
+                                .x_label = "scores times",
+                                .y_label = "|dS| / |dP|",
+                                .log_x = true,
+                                .series = {series}}}};
 }
 
 // C writes words as columns: A = Kᵀ Q / √D_k, softmax by column, B = V Â.
@@ -162,7 +171,7 @@ std::vector<Section> run(const LabContext& lab) {
   const Tensor scores = random_normal(random.derive("S"), {n, n});
   const Tensor pushed = random_normal(random.derive("dP"), {n, n});
   return {sums_section(rule, scores), shift_section(rule, scores),
-          gradient_section(rule, scores, pushed), saturation_section(rule, scores, pushed),
+          gradient_section(rule, scores, pushed), saturation_section(rule, random, n),
           columns_section(lab)};
 }
 

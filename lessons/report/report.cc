@@ -75,7 +75,9 @@ Verdict Section::verdict() const {
   };
   if (any(Agreement::kDisagrees, true)) return Verdict::kDoesNotHold;
   if (any(Agreement::kUndecided, true)) return Verdict::kNotSupported;
-  return any(Agreement::kDisagrees, false) ? Verdict::kHoldsIf : Verdict::kHolds;
+  const bool holds_beyond =
+      !any(Agreement::kDisagrees, false) && !any(Agreement::kUndecided, false);
+  return holds_beyond ? Verdict::kHolds : Verdict::kHoldsIf;
 }
 
 std::string Section::verdict_text() const {

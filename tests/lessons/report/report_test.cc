@@ -40,6 +40,7 @@ TEST(VerdictTest, HoldsOnACondition) {
   EXPECT_EQ(section.verdict(), Verdict::kHoldsIf);
   EXPECT_EQ(section.verdict_text(), "holds if it rains");
   EXPECT_EQ(section_of({kAgrees, beyond(kAgrees)}).verdict(), Verdict::kHolds);
+  EXPECT_EQ(section_of({kAgrees, beyond(kUndecided)}).verdict(), Verdict::kHoldsIf);
   EXPECT_EQ(section_of({kDisagrees, beyond(kDisagrees)}).verdict(), Verdict::kDoesNotHold);
 }
 
