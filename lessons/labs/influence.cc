@@ -149,18 +149,28 @@ std::vector<double> by_distance(const Network& network, const Tensor& x) {
   return row;
 }
 
-// What is left of the first token beside the last, where the matrix of the state is the identity
-// and tanh is a line.
-double share_kept_by_identity(const LabContext& lab) {
+// What is left of the first token beside the last where the matrix of the state is the identity, of
+// words so many times as large: where they are tiny tanh is a line. By seed.
+std::vector<double> shares_kept_by_identity(const LabContext& lab, double times) {
   const int64_t d = lab.integer("d");
-  Mixer mixer = make_mixer(lab, 1, options_of(lab, MixerKind::kRecurrence, Cell::kRnn), true);
   std::vector<double> identity(static_cast<size_t>(d * d));
   for (int64_t i = 0; i < d; ++i) identity[static_cast<size_t>(i * (d + 1))] = 1;
-  std::get<Child<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
-      constant_f64({d, d}, identity);
-  const std::vector<double> row =
-      by_distance(mixer_of(lab, mixer, true), make_words(lab, 1) * 1e-6);
-  return row.back() / row.front();
+  std::vector<double> shares;
+  for (const uint64_t seed : lab.seeds()) {
+    Mixer mixer = make_mixer(lab, seed, options_of(lab, MixerKind::kRecurrence, Cell::kRnn), true);
+    std::get<Child<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
+        constant_f64({d, d}, identity);
+    const auto row = by_distance(mixer_of(lab, mixer, true), make_words(lab, seed) * times);
+    shares.push_back(row.back() / row.front());
+  }
+  return shares;
+}
+
+// Less is left of the first token than of the last, though the matrix is the identity.
+Finding forgets_with_identity(const LabContext& lab, const char* words, double times) {
+  const std::vector<double> kept = shares_kept_by_identity(lab, times);
+  return beyond(found(absl::StrCat("rnn with W = 1, ", words, ": first over last"), "below 0.9",
+                      format_samples(kept), mean_of(kept) < 0.9));
 }
 
 Section decay_section(const LabContext& lab) {
@@ -190,7 +200,6 @@ Section decay_section(const LabContext& lab) {
     chart.series.push_back(std::move(series));
   }
   const Kind &rnn = kinds[0], &lstm = kinds[1], &attention = kinds[2];
-  const double kept = share_kept_by_identity(lab);
   return {.claims = {{"A41",
                       "前面的变量在经过多次RNN计算后,已经失去了原有的特征。越到后面,最前面的变量"
                       "占比就越小",
@@ -198,20 +207,23 @@ Section decay_section(const LabContext& lab) {
                       "were: the further on, the smaller their share."}},
           .formula = "dh_T / dh_t = Π diag(1 - h²) W",
           .prediction =
-              "Each step multiplies by one more factor, so that the first token counts "
-              "for less than the last; of attention it counts for as much.",
+              "What is decided here is the recurrence. Each step multiplies by one more factor, so "
+              "that "
+              "the first token counts for less than the last; of attention it counts for as much.",
           .findings = {larger("rnn: influence of the last token, and of the first", rnn.nearest,
                               rnn.farthest),
                        larger("lstm: the same", lstm.nearest, lstm.farthest),
                        larger("of the first token: attention, and lstm", attention.farthest,
                               lstm.farthest),
                        near("attention: influence of the first", 1, attention.farthest, 0.1),
-                       beyond(found("rnn with W = 1: first over last", "below 0.9",
-                                    format_number(kept), kept < 0.9))},
+                       forgets_with_identity(lab, "x", 1), forgets_with_identity(lab, "0.1 x", 0.1),
+                       forgets_with_identity(lab, "x / 10^6, so that tanh is a line", 1e-6)},
           .figures = {chart},
-          .condition = "the matrix of the state makes it smaller",
+          .condition = "the matrix of the state makes it smaller, or tanh is saturated",
           .correction =
-              "It is the matrix that forgets, not the recurrence: with W = 1 nothing is lost."};
+              "It is the matrix and tanh that forget, not the recurrence: with W = 1 and no "
+              "saturation nothing is lost. Of words of size 1 tanh is saturated, and then the "
+              "first is lost with W = 1, too."};
 }
 
 // What n keys get, times n, where all maps have the deviation `sigma`.
@@ -233,8 +245,10 @@ Section share_section(const LabContext& lab) {
                   "It can make sure that each variable has the same share at the start."}},
       .formula = "s = σ² d,   n p_ij = 1 ± √(exp(s²) - 1)",
       .prediction =
-          "Scores of maps with the deviation σ have the deviation s = σ² d, and shares "
-          "are as equal as that is small: equal only where all scores are.",
+          "What is decided here is attention, before any training. Scores of maps with the "
+          "deviation σ have the deviation s = σ² d, and shares are as equal as that is small: "
+          "equal "
+          "only where all scores are.",
       .findings = {},
       .condition = "the maps are small to begin with (0.02, as of GPT-2), and d is not large",
       .correction =
