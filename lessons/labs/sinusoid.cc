@@ -117,8 +117,9 @@ Section distance_section(const Tensor& table) {
                   "of β."}},
       .formula = "e_t · e_{t+k} = Σ_i cos ω_i k",
       .prediction =
-          "A product of two encodings knows how far apart they are, and nothing else: not "
-          "where, and not which of them comes first.",
+          "The rotation is in a section of its own; what is decided here is what comes of it. A "
+          "product of two encodings knows how far apart they are, and nothing else: not where, and "
+          "not which of them comes first.",
       .findings = {same("e_t · e_{t+k} at every t, at one k", spread),
                    found("e_t · e_t and e_t · e_{t+1}", "the first is larger",
                          absl::StrCat(format_number(here), " and ", format_number(next)),

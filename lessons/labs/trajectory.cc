@@ -164,7 +164,7 @@ double share_within(const Tensor& points, const std::vector<int64_t>& tokens, in
 
 std::vector<double> at_layer(const std::vector<Paths>& all, size_t layer) {
   std::vector<double> losses;
-  for (const Paths& paths : all) losses.push_back(paths.losses[layer]);
+  for (const Paths& paths : all) losses.push_back(std::log10(paths.losses[layer]));
   return losses;
 }
 
@@ -212,8 +212,9 @@ Section places_section(const std::vector<Paths>& trained, const std::vector<Path
   section.figures.push_back(downhill_table(trained, fresh));
   const size_t layers = trained.front().points.size() - 1;
   for (size_t l = 0; l < layers; ++l) {
-    section.findings.push_back(larger(absl::StrCat("loss before layer ", l + 1, ", and after it"),
-                                      at_layer(trained, l), at_layer(trained, l + 1)));
+    section.findings.push_back(
+        larger(absl::StrCat("log10 of the loss before layer ", l + 1, ", and after it"),
+               at_layer(trained, l), at_layer(trained, l + 1)));
   }
   return section;
 }
