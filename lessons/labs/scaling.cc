@@ -220,13 +220,13 @@ Section gradient_section(const std::vector<Row>& plain, const std::vector<Row>& 
           "d is large (64 or more), and the row in the middle counts, not all rows together",
       .correction =
           "Not divided, the gradient does not vanish as a whole: up to d = 64 softmax passes back "
-          "more of it than divided, at d = 256 no less. But from d = 64 on it goes to the rows "
-          "that "
-          "are undecided; the row in the middle has chosen a key and gets next to nothing, of "
-          "d = 1,024 less than a hundredth. Divided, all rows get about the same, at every d."};
+          "more of it than divided, at d = 256 no less. But it goes to the rows that are "
+          "undecided: "
+          "the row in the middle gets about half at d = 64, and at d = 1,024, where it has chosen "
+          "one key, less than a hundredth. Divided, all rows get about the same, at every d."};
   for (size_t i = 0; i < plain.size(); ++i) {
     const double d = plain[i].d;
-    if (d == 1) continue;  // there is nothing to divide by
+    if (d == 1 && plain.size() > 1) continue;  // there is nothing to divide by
     const auto more = [&](const char* what, Samples Row::*samples) {
       return larger(absl::StrCat(what, ", |dS| / |dP| at d = ", d, ", divided and not"),
                     scaled[i].*samples, plain[i].*samples);
