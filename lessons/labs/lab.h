@@ -41,12 +41,15 @@ class LabContext {
   const std::string& runs() const { return runs_; }
   // Tells a person what goes on.
   void say(const std::string& what) const { progress_(what); }
+  // How many models it has begun to train, with this one.
+  int64_t count_training() const { return ++trainings_; }
 
  private:
   std::map<std::string, std::string> values_;
   bool is_control_;
   std::string runs_;
   Progress progress_;
+  mutable int64_t trainings_ = 0;
 };
 
 // One question to which the lecture notes have an answer, and how it is measured. A file of its

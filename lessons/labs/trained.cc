@@ -1,11 +1,18 @@
 #include "lessons/labs/trained.h"
 
-#include <algorithm>
-#include <filesystem>
+#include <fcntl.h>
+#include <sys/file.h>
 
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <random>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
+#include "framework/io/file_descriptor.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/run/checkpoint.h"
@@ -16,6 +23,10 @@
 
 namespace qkv {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kUnfinished = ".unfinished-";  // in the names of folders
 
 void require(const absl::Status& status) {
   if (!status.ok()) fail(std::string(status.message()));
@@ -33,19 +44,59 @@ std::string folder_of(const LabContext& lab, const Config& config) {
                       absl::StrFormat("%016x", stable_hash(to_toml(config))));
 }
 
-Evaluation evaluation_of(const Model& model, const Dataset& data, const Config& config) {
-  return required(evaluate(model, data, Split::kValidation, config.train.batch_size));
+// A name beside the folder of a run that nobody else has, and what is put there: it goes unless it
+// was renamed before.
+class UnfinishedFolder {
+ public:
+  explicit UnfinishedFolder(const std::string& run)
+      : path_(absl::StrFormat("%s%s%08x", run, kUnfinished, std::random_device()())) {}
+  ~UnfinishedFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  UnfinishedFolder(const UnfinishedFolder&) = delete;
+  UnfinishedFolder& operator=(const UnfinishedFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Whoever trains into a folder holds its lock from before its config.toml stands there.
+bool is_abandoned(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / "config.toml", ignored)) return false;
+  const FileDescriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return lock.is_open() && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
-void train_into(const std::string& path, const LabContext& lab, const Config& config,
+// What trainings left behind that were killed.
+void remove_abandoned(const std::string& runs) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(runs, ignored)) {
+    const bool unfinished = absl::StrContains(entry.path().filename().string(), kUnfinished);
+    if (unfinished && is_abandoned(entry.path())) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+StepResult next_step(Trainer& trainer) { return required(trainer.step()); }
+
+// "reverse, training 7, seed 2 of 5"
+std::string name_of_training(const LabContext& lab, const Config& config) {
+  return absl::StrCat(config.name, ", training ", lab.count_training(), ", seed ", config.seed,
+                      " of ", lab.seeds().size());
+}
+
+void train_into(const RunFolder& folder, const LabContext& lab, const Config& config,
                 const Dataset& data) {
-  const RunFolder folder = required(RunFolder::create(path, config));
+  const std::string name = name_of_training(lab, config);
   RunFiles files;
   require(files.open(folder));
   Trainer trainer(config, data);
   const int64_t steps = config.train.steps;
   for (int64_t step = 1; step <= steps; ++step) {
-    const StepResult result = required(trainer.step());
+    const StepResult result = next_step(trainer);
     StepReport report;
     report.logged = true;
     report.metrics.step = step;
@@ -53,8 +104,7 @@ void train_into(const std::string& path, const LabContext& lab, const Config& co
     report.metrics.grad_norm = result.grad_norm;
     require(files.report(report));
     if (step % config.train.log_interval == 0) {
-      lab.say(
-          absl::StrFormat("%s: step %d of %d, loss %.4f", config.name, step, steps, result.loss));
+      lab.say(absl::StrFormat("%s: step %d of %d, loss %.4f", name, step, steps, result.loss));
     }
   }
   require(files.before_checkpoint());
@@ -64,11 +114,81 @@ void train_into(const std::string& path, const LabContext& lab, const Config& co
                           trainer.optimizer(), state));
 }
 
-absl::StatusOr<Model> trained_model(const std::string& run) {
-  const std::string last = run + "/checkpoints/last.safetensors";
+absl::Status not_of_it(const std::string& path) {
+  return absl::FailedPreconditionError(absl::StrCat(path, " is not of this training"));
+}
+
+// The losses and norms of every step.
+absl::Status read_steps(const std::string& path, Trained& trained) {
+  const absl::StatusOr<std::vector<Metrics>> lines = read_metrics(path);
+  if (!lines.ok()) return lines.status();
+  if (std::ssize(*lines) != trained.config.train.steps) return not_of_it(path);
+  for (const Metrics& metrics : *lines) {
+    trained.losses.push_back(metrics.loss.value_or(NAN));
+    trained.grad_norms.push_back(metrics.grad_norm.value_or(NAN));
+  }
+  return absl::OkStatus();
+}
+
+// Whether training begins today as it did then: with another program, or on a processor that rounds
+// otherwise, it would come to another model. The second step shows what the first one changed.
+bool begins_alike(const Trained& trained) {
+  Trainer trainer(trained.config, *trained.data);
+  for (size_t i = 0; i < std::min<size_t>(2, trained.losses.size()); ++i) {
+    const StepResult result = next_step(trainer);
+    if (result.loss != trained.losses[i] || result.grad_norm != trained.grad_norms[i]) return false;
+  }
+  return true;
+}
+
+// What a training of this config came to. An error where a part of the folder is missing, cannot be
+// read, or is of another training.
+absl::StatusOr<Trained> read_trained(const std::string& path, const Config& config) {
+  const std::string last = path + "/checkpoints/last.safetensors", toml = path + "/config.toml";
+  const absl::StatusOr<std::string> stored = read_regular_file(toml);
+  if (!stored.ok()) return stored.status();
+  if (*stored != to_toml(config)) return not_of_it(toml);
   const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(last);
   if (!checkpoint.ok()) return checkpoint.status();
-  return restore_model(last, *checkpoint);
+  std::unique_ptr<Dataset> data = required(make_dataset(config));
+  if (to_toml(checkpoint->config) != to_toml(config) || !other_data(*checkpoint, *data).empty()) {
+    return not_of_it(last);
+  }
+  absl::StatusOr<Model> model = restore_model(last, *checkpoint);
+  if (!model.ok()) return model.status();
+  Trained trained = {.config = config,
+                     .data = std::move(data),
+                     .model = *std::move(model),
+                     .losses = {},
+                     .grad_norms = {},
+                     .validation = {}};
+  if (absl::Status s = read_steps(path + "/metrics.jsonl", trained); !s.ok()) return s;
+  if (!begins_alike(trained)) return not_of_it(path);
+  return trained;
+}
+
+// Another process may train the same at the same time: each has its model in a folder of its own,
+// and whichever is first stays. What stands there and cannot be used makes room.
+void put_in_place(const std::string& finished, const std::string& path, const Config& config) {
+  std::error_code error;
+  fs::rename(finished, path, error);
+  if (!error || read_trained(path, config).ok()) return;
+  const UnfinishedFolder unusable(path);
+  fs::rename(path, unusable.path(), error);
+  fs::rename(finished, path, error);
+  if (error && !fs::exists(path)) {
+    fail(absl::StrCat("cannot rename ", finished, " to ", path, ": ", error.message()));
+  }
+}
+
+Trained train(const std::string& path, const LabContext& lab, const Config& config) {
+  remove_abandoned(lab.runs());
+  const UnfinishedFolder unfinished(path);
+  const RunFolder folder = required(RunFolder::create(unfinished.path(), config));
+  train_into(folder, lab, config, *required(make_dataset(config)));
+  Trained trained = required(read_trained(folder.path(), config));
+  put_in_place(folder.path(), path, config);
+  return trained;
 }
 
 }  // namespace
@@ -81,26 +201,11 @@ Config lab_config(const std::string& toml, const std::vector<std::string>& setti
 }
 
 Trained train_or_reuse(const LabContext& lab, const Config& config) {
-  std::unique_ptr<Dataset> data = required(make_dataset(config));
   const std::string path = folder_of(lab, config);
-  absl::StatusOr<Model> reused = trained_model(path);
-  if (!reused.ok()) {
-    std::filesystem::remove_all(path);  // stopped on its way, or of another version
-    train_into(path, lab, config, *data);
-    reused = trained_model(path);
-  }
-  Model model = required(std::move(reused));
-  Trained trained = {.config = config,
-                     .data = std::move(data),
-                     .model = std::move(model),
-                     .losses = {},
-                     .grad_norms = {},
-                     .validation = {}};
-  for (const Metrics& metrics : required(read_metrics(path + "/metrics.jsonl"))) {
-    trained.losses.push_back(metrics.loss.value_or(0));
-    trained.grad_norms.push_back(metrics.grad_norm.value_or(0));
-  }
-  trained.validation = evaluation_of(trained.model, *trained.data, config);
+  absl::StatusOr<Trained> reused = read_trained(path, config);
+  Trained trained = reused.ok() ? *std::move(reused) : train(path, lab, config);
+  trained.validation =
+      required(evaluate(trained.model, *trained.data, Split::kValidation, config.train.batch_size));
   return trained;
 }
 

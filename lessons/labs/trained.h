@@ -27,7 +27,9 @@ struct Trained {
 // in all where they are fewer. Throws Error on a mistake in it.
 Config lab_config(const std::string& toml, const std::vector<std::string>& settings);
 
-// Trains it, or takes what the same config came to before from the folder of runs.
+// Trains it, or takes what the same config came to before from the folder of runs. What of that
+// cannot be read, or would come out otherwise today, is trained again. Several processes may share
+// the folder.
 Trained train_or_reuse(const LabContext& lab, const Config& config);
 
 }  // namespace qkv

@@ -1,7 +1,13 @@
 // ./qkv lab: the list, one of them, all of them, and what it refuses.
 
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -9,7 +15,30 @@ namespace {
 
 using nlohmann::json;
 
-class LabVerbTest : public CommandLineFixture {};
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class LabVerbTest : public CommandLineFixture {
+ protected:
+  // The folders of two quick trainings, in `runs` of the temporary folder.
+  std::vector<std::string> train_two() {
+    expect_success(qkv(kTraining));
+    return folders();
+  }
+
+  std::vector<std::string> folders() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_ / "runs")) {
+      names.push_back(entry.path().filename());
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  const std::vector<std::string> kTraining = {"lab", "scaling-train", "--steps", "3", "--seeds",
+                                              "1",   "--runs",        "runs"};
+};
 
 TEST_F(LabVerbTest, AloneItListsThem) {
   const ProcessResult result = qkv({"lab"});
@@ -44,6 +73,80 @@ TEST_F(LabVerbTest, WhatIsWrittenWrongIsSaid) {
             "error: --out goes with --all; --html FILE\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors, "error: --all runs every lab: name none\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--html", "none/page.html"}).exit_status, 2);
+}
+
+TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {
+  const ProcessResult both = run_process(
+      {"/bin/sh", "-c", "\"$@\" > other.txt & \"$@\" > one.txt; one=$?; wait $! && exit $one", "sh",
+       QKV_BINARY, "lab", "scaling-train", "--steps", "60", "--seeds", "2", "--runs", "runs"},
+      {.folder = folder_.path()});
+  expect_success(both);
+  EXPECT_NE(in("one.txt"), "");
+  EXPECT_EQ(in("one.txt"), in("other.txt"));
+  for (const std::string& name : folders()) EXPECT_THAT(name, Not(HasSubstr("unfinished")));
+}
+
+TEST_F(LabVerbTest, WhatIsUnreadableIsTrainedAgain) {
+  const std::vector<std::string> names = train_two();
+  ASSERT_FALSE(names.empty());
+  const std::string run = folder_ / ("runs/" + names[0]);
+  for (const char* const part :
+       {"/metrics.jsonl", "/config.toml", "/checkpoints/last.safetensors"}) {
+    const std::string whole = contents_of(run + part);
+    for (const std::string& damaged : {std::string(), std::string("x\n"), whole + whole}) {
+      write_bytes(run + part, damaged);
+      expect_success(qkv(kTraining));
+      EXPECT_EQ(contents_of(run + part), whole) << part << ": " << damaged.substr(0, 100);
+    }
+    fs::remove(run + part);
+    expect_success(qkv(kTraining));
+    EXPECT_EQ(contents_of(run + part), whole) << part;
+  }
+  fs::remove_all(run);
+  write_bytes(run, "no folder");
+  expect_success(qkv(kTraining));
+  EXPECT_TRUE(fs::is_directory(run));
+  EXPECT_EQ(folders(), names);
+}
+
+// As an older program leaves it, whose training came to other numbers.
+TEST_F(LabVerbTest, WhatWouldComeOutOtherwiseTodayIsTrainedAgain) {
+  const std::string metrics = folder_ / ("runs/" + train_two()[0] + "/metrics.jsonl");
+  const std::string whole = contents_of(metrics);
+  std::string other = whole;
+  const size_t second = other.find("\"loss\":", other.find('\n'));
+  ASSERT_NE(second, std::string::npos);
+  other[second + 7] = other[second + 7] == '9' ? '8' : '9';
+  write_bytes(metrics, other);
+  expect_success(qkv(kTraining));
+  EXPECT_EQ(contents_of(metrics), whole);
+}
+
+TEST_F(LabVerbTest, AStopKeepsTheModelsThatAreFinished) {
+  const std::vector<std::string> longer = {"lab", "scaling-train", "--steps", "40", "--seeds",
+                                           "2",   "--runs",        "runs"};
+  std::vector<std::string> command = {"/bin/sh", "-c",
+                                      "\"$@\" & until ls runs | grep -qv unfinished; do "
+                                      "sleep 0.01; done 2> errors.txt; kill $!; wait $!; exit 0",
+                                      "sh", QKV_BINARY};
+  command.insert(command.end(), longer.begin(), longer.end());
+  EXPECT_EQ(run_process(command, {.folder = folder_.path()}).exit_status, 0);
+  const auto finished = [this] {
+    std::map<std::string, fs::file_time_type> times;
+    for (const std::string& name : folders()) {
+      if (absl::StrContains(name, "unfinished")) continue;
+      times[name] = fs::last_write_time(folder_ / ("runs/" + name));
+    }
+    return times;
+  };
+  const auto before = finished();
+  EXPECT_GT(before.size(), 0);
+  EXPECT_LT(before.size(), 8);
+  expect_success(qkv(longer));
+  auto after = finished();
+  EXPECT_EQ(after.size(), 8);
+  for (const auto& [name, time] : before) EXPECT_EQ(after[name], time) << name;
+  EXPECT_EQ(folders().size(), 8) << "what was not finished is gone";
 }
 
 }  // namespace
