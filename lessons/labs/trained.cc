@@ -63,21 +63,28 @@ class UnfinishedFolder {
   std::string path_;
 };
 
-// Whoever trains into a folder holds its lock from before its config.toml stands there.
-bool is_abandoned(const fs::path& folder) {
-  std::error_code ignored;
-  if (!fs::exists(folder / "config.toml", ignored)) return false;
-  const FileDescriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return lock.is_open() && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+FileDescriptor opened_folder(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// What trainings left behind that were killed.
+// What trainings left behind that were killed: whoever trains into a folder holds its lock.
 void remove_abandoned(const std::string& runs) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(runs, ignored)) {
-    const bool unfinished = absl::StrContains(entry.path().filename().string(), kUnfinished);
-    if (unfinished && is_abandoned(entry.path())) fs::remove_all(entry.path(), ignored);
+    if (!absl::StrContains(entry.path().filename().string(), kUnfinished)) continue;
+    const FileDescriptor folder = opened_folder(entry.path());
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), ignored);
   }
+}
+
+// One process at a time: so that none takes a folder for abandoned that has no lock yet.
+RunFolder create_unfinished(const std::string& runs, const std::string& path,
+                            const Config& config) {
+  require(make_folder(runs));
+  const FileDescriptor lock = opened_folder(runs);
+  ::flock(lock.get(), LOCK_EX);
+  remove_abandoned(runs);
+  return required(RunFolder::create(path, config));
 }
 
 StepResult next_step(Trainer& trainer) { return required(trainer.step()); }
@@ -182,9 +189,8 @@ void put_in_place(const std::string& finished, const std::string& path, const Co
 }
 
 Trained train(const std::string& path, const LabContext& lab, const Config& config) {
-  remove_abandoned(lab.runs());
   const UnfinishedFolder unfinished(path);
-  const RunFolder folder = required(RunFolder::create(unfinished.path(), config));
+  const RunFolder folder = create_unfinished(lab.runs(), unfinished.path(), config);
   train_into(folder, lab, config, *required(make_dataset(config)));
   Trained trained = required(read_trained(folder.path(), config));
   put_in_place(folder.path(), path, config);
