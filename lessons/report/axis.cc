@@ -7,6 +7,8 @@ namespace qkv {
 namespace {
 
 constexpr int kTicks = 5;
+constexpr double kMost = 1e300;            // beyond it differences are not finite
+constexpr double kLeastDifference = 1e-9;  // beside the numbers: less is rounding
 
 // The smallest of 1, 2 and 5 times a power of ten that is at least `x`.
 double round_step(double x) {
@@ -28,17 +30,22 @@ Axis::Axis(const std::vector<double>& numbers, bool is_logarithmic)
     high_ = first ? x : std::max(high_, x);
     first = false;
   }
-  if (low_ < high_) return;
-  low_ = is_logarithmic_ ? low_ / 2 : low_ - 1;
-  high_ = is_logarithmic_ ? high_ * 2 : high_ + 1;
+  if (first && is_logarithmic_) low_ = high_ = 1;  // there is nothing to show
+  const double size = std::max(std::abs(low_), std::abs(high_));
+  if (high_ - low_ > kLeastDifference * size) return;
+  const double margin = std::max(1.0, size / 1000);
+  low_ = is_logarithmic_ ? low_ / 2 : low_ - margin;
+  high_ = is_logarithmic_ ? high_ * 2 : high_ + margin;
 }
 
 bool Axis::shows(double number) const {
-  return std::isfinite(number) && (!is_logarithmic_ || number > 0);
+  return std::abs(number) <= kMost && (!is_logarithmic_ || number >= 1 / kMost);
 }
 
 double Axis::place(double number) const {
-  if (is_logarithmic_) return std::log(number / low_) / std::log(high_ / low_);
+  if (is_logarithmic_) {
+    return (std::log(number) - std::log(low_)) / (std::log(high_) - std::log(low_));
+  }
   return (number - low_) / (high_ - low_);
 }
 

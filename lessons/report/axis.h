@@ -23,7 +23,7 @@ class Axis {
 
  private:
   bool is_logarithmic_;
-  double low_ = 0, high_ = 1;
+  double low_ = 0, high_ = 0;
 };
 
 Axis x_axis(const LineChart& chart);

@@ -4,19 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "lessons/report/notes.h"
 #include "lessons/report/report.h"
 
 namespace qkv {
 namespace {
-
-struct Note {
-  char letter;
-  const char* title;
-};
-constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Self-Attention"},
-                                  {'B', "第六节 attention注意力机制"},
-                                  {'C', "自注意力机制(Self-Attention Mechanism)"},
-                                  {'D', "我认为attention和CNN是“形似而神不似”"}};
 
 // What a section says of one note.
 struct Entry {
@@ -60,9 +52,7 @@ std::string capitalized(std::string text) {
 
 std::string judged(const Section& section) {
   std::string text = absl::StrCat("**", capitalized(escaped(section.verdict_text())), ".**");
-  if (!section.correction.empty()) {
-    absl::StrAppend(&text, " Set right: ", escaped(section.correction));
-  }
+  if (!section.correction.empty()) absl::StrAppend(&text, " ", escaped(section.set_right()));
   return text;
 }
 

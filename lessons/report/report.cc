@@ -23,14 +23,18 @@ Finding exact(std::string what, double predicted, double measured, double tolera
           .predicted = format_number(predicted),
           .measured = absl::StrCat(format_number(measured), " (differs by ",
                                    format_number(difference), ")"),
-          .agreement = agreement_if(difference <= tolerance)};
+          .agreement = agreement_if(difference <= tolerance),
+          .predicted_number = predicted,
+          .samples = {{measured}}};
 }
 
 Finding same(std::string what, double difference, double tolerance) {
   return {.what = std::move(what),
           .predicted = "the same",
           .measured = absl::StrCat("differs by ", format_number(difference)),
-          .agreement = agreement_if(std::abs(difference) <= tolerance)};
+          .agreement = agreement_if(std::abs(difference) <= tolerance),
+          .predicted_number = 0,
+          .samples = {{difference}}};
 }
 
 Finding near(std::string what, double predicted, std::span<const double> samples,
@@ -40,7 +44,9 @@ Finding near(std::string what, double predicted, std::span<const double> samples
   return {.what = std::move(what),
           .predicted = format_number(predicted),
           .measured = format_samples(samples),
-          .agreement = agreement_if(difference <= allowed)};
+          .agreement = agreement_if(difference <= allowed),
+          .predicted_number = predicted,
+          .samples = {{samples.begin(), samples.end()}}};
 }
 
 Finding larger(std::string what, std::span<const double> a, std::span<const double> b) {
@@ -52,7 +58,8 @@ Finding larger(std::string what, std::span<const double> a, std::span<const doub
   return {.what = std::move(what),
           .predicted = "the first is larger",
           .measured = absl::StrCat(format_samples(a), " and ", format_samples(b)),
-          .agreement = decided ? agreement_if(mean > 0) : Agreement::kUndecided};
+          .agreement = decided ? agreement_if(mean > 0) : Agreement::kUndecided,
+          .samples = {{a.begin(), a.end()}, {b.begin(), b.end()}}};
 }
 
 Finding found(std::string what, std::string predicted, std::string measured, bool agrees) {
@@ -84,6 +91,10 @@ std::string Section::verdict_text() const {
   const Verdict verdict = this->verdict();
   const std::string name = name_of(verdict);
   return verdict == Verdict::kHoldsIf ? absl::StrCat(name, " ", condition) : name;
+}
+
+std::string Section::set_right() const {
+  return correction.empty() ? "" : absl::StrCat("Set right: ", correction);
 }
 
 std::string Section::places() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,6 +32,10 @@ struct Finding {
   std::string measured;   // "63.8 ± 1.2"
   Agreement agreement = Agreement::kAgrees;
   bool in_condition = true;  // whether the section's condition is met here
+  // For programs, where there are any: the number that was predicted, and what was measured with
+  // each seed; of two things that are compared, both.
+  std::optional<double> predicted_number = {};
+  std::vector<std::vector<double>> samples = {};
 };
 
 // Equal to `predicted` but for rounding: |difference| at most `tolerance`.
@@ -73,18 +78,21 @@ struct Section {
   Verdict verdict() const;
   std::string places() const;        // "A37, C121"
   std::string verdict_text() const;  // with the condition, where it matters
+  std::string set_right() const;     // "Set right: …"; "" where nothing is
 };
 
 struct Report {
   std::string name, question;
-  std::string control = {};  // what was taken out of it; "": nothing
+  std::string control = {};    // what was taken out of it; "": nothing
+  bool measures_time = false;  // its figures of time differ each run
   std::vector<std::pair<std::string, std::string>> options = {};  // name and value
   std::vector<Section> sections = {};
 };
 
 std::string report_text(const Report& report);  // for a terminal of 80 columns
 std::string report_json(const Report& report);
-std::string report_page(const Report& report);  // HTML that needs nothing else
+// HTML that needs nothing else; `beside_index`: it has a link to the index.html in its folder.
+std::string report_page(const Report& report, bool beside_index = false);
 
 // A line for each section: its claims and its verdict.
 std::string report_verdicts(const Report& report);

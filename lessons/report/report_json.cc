@@ -32,6 +32,8 @@ Json json_of(const Table& table) {
       {"kind", "table"}, {"title", table.title}, {"header", table.header}, {"rows", table.rows}};
 }
 
+Json json_of(std::optional<double> number) { return number ? Json(*number) : Json(); }
+
 Json json_of(const Section& section) {
   Json claims = Json::array(), findings = Json::array(), figures = Json::array();
   for (const Claim& claim : section.claims) {
@@ -43,7 +45,9 @@ Json json_of(const Section& section) {
                         {"predicted", finding.predicted},
                         {"measured", finding.measured},
                         {"agreement", name_of(finding.agreement)},
-                        {"in_condition", finding.in_condition}});
+                        {"in_condition", finding.in_condition},
+                        {"predicted_number", json_of(finding.predicted_number)},
+                        {"samples", finding.samples}});
   }
   for (const Figure& figure : section.figures) {
     figures.push_back(std::visit([](const auto& each) { return json_of(each); }, figure));
@@ -64,11 +68,9 @@ std::string report_json(const Report& report) {
   Json options = Json::object(), sections = Json::array();
   for (const auto& [name, value] : report.options) options[name] = value;
   for (const Section& section : report.sections) sections.push_back(json_of(section));
-  const Json json = {{"lab", report.name},
-                     {"question", report.question},
-                     {"control", report.control},
-                     {"options", options},
-                     {"sections", sections}};
+  const Json json = {{"lab", report.name},        {"question", report.question},
+                     {"control", report.control}, {"measures_time", report.measures_time},
+                     {"options", options},        {"sections", sections}};
   return json.dump(2) + "\n";  // numbers that are not finite are null
 }
 

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "lessons/report/notes.h"
 #include "lessons/report/report.h"
 #include "lessons/report/svg.h"
 
@@ -16,14 +17,14 @@ constexpr const char* kHead = R"(<!doctype html>
 constexpr const char* kStyle = R"(<style>
 :root {
   color-scheme: light dark;
-  --paper: #fbfaf8; --ink: #1d2126; --soft: #59616b; --line: #d9d6cf; --on-deep: #ffffff;
+  --paper: #fbfaf8; --ink: #1d2126; --soft: #59616b; --line: #d9d6cf;
   --positive: #c2560a; --negative: #1f5fb4; --good: #186a3b; --wrong: #b3261e;
   --series-0: #1f5fb4; --series-1: #c2560a; --series-2: #186a3b; --series-3: #8a3fa8;
   --series-4: #8a6d1f; --series-5: #0d7c8a; --series-6: #b0416b; --series-7: #4b4f56;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --paper: #15171a; --ink: #e8e6e1; --soft: #a9b0b8; --line: #363b41; --on-deep: #101214;
+    --paper: #15171a; --ink: #e8e6e1; --soft: #a9b0b8; --line: #363b41;
     --positive: #f08a3c; --negative: #6aa5f0; --good: #6fcf97; --wrong: #ff8a80;
     --series-0: #6aa5f0; --series-1: #f08a3c; --series-2: #6fcf97; --series-3: #cf9bff;
     --series-4: #cbb26a; --series-5: #5fd0e2; --series-6: #ea85aa; --series-7: #a9b0b8;
@@ -49,13 +50,13 @@ tbody tr { border-top: 1px solid var(--line); }
 .agrees { color: var(--good); } .disagrees { color: var(--wrong); } .undecided { color: var(--soft); }
 .verdict { font-weight: 600; }
 figure { margin: 1rem 0; } figcaption { color: var(--soft); }
-svg { width: 100%; height: auto; display: block; }
+svg { height: auto; display: block; }
+svg.lines { width: 100%; min-width: 600px; }
 svg text { font-size: 11px; fill: var(--soft); }
-svg text.deep { fill: var(--on-deep); }
 svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); fill: none; }
 svg .series text { fill: var(--colour); } svg .series circle { fill: var(--colour); }
 svg .series polyline, svg .series path { stroke: var(--colour); fill: none; stroke-width: 1.6; }
-svg .map text { fill: var(--ink); }
+svg.map text { fill: var(--ink); }
 </style>
 )";
 
@@ -81,8 +82,12 @@ std::string html_of(const Table& table) {
   for (const auto& cells : table.rows) html += row(cells, "td");
   return html + "</tbody></table></div>\n";
 }
-std::string html_of(const LineChart& chart) { return svg_of(chart); }
-std::string html_of(const HeatMap& map) { return svg_of(map); }
+// On a narrow screen they can be pushed to the side, and stay legible.
+std::string in_box(const std::string& svg) {
+  return absl::StrCat("<div class=\"wide\">\n", svg, "</div>\n");
+}
+std::string html_of(const LineChart& chart) { return in_box(svg_of(chart)); }
+std::string html_of(const HeatMap& map) { return in_box(svg_of(map)); }
 
 std::string figure_of(const Figure& figure) {
   return std::visit(
@@ -120,23 +125,31 @@ std::string html_of(const Section& section) {
   html += findings_of(section);
   for (const Figure& figure : section.figures) html += figure_of(figure);
   html += element("p", absl::StrCat("Verdict: ", section.verdict_text()), "verdict");
-  if (!section.correction.empty()) html += element("p", section.correction);
+  if (!section.correction.empty()) html += element("p", section.set_right());
   return html + "</section>\n";
+}
+
+std::string command_of(const Report& report) {
+  std::string command = absl::StrCat("./qkv lab ", report.name);
+  if (!report.control.empty()) command += " --control";
+  for (const auto& [name, value] : report.options) {
+    absl::StrAppend(&command, " --", name, " ", value);
+  }
+  return command;
 }
 
 }  // namespace
 
-std::string report_page(const Report& report) {
-  std::string body = absl::StrCat(element("h1", report.name), element("p", report.question));
+std::string report_page(const Report& report, bool beside_index) {
+  std::string body = beside_index ? "<p><a href=\"index.html\">All labs</a></p>\n" : "";
+  absl::StrAppend(&body, element("h1", report.name), element("p", report.question));
   if (!report.control.empty()) {
     body += element("p", absl::StrCat("Control: ", report.control), "disagrees");
   }
   for (const Section& section : report.sections) body += html_of(section);
-  std::string options;
-  for (const auto& [name, value] : report.options) {
-    absl::StrAppend(&options, " --", name, " ", value);
-  }
-  body += element("p", absl::StrCat("./qkv lab ", report.name, options), "soft");
+  body += element("p", legend_of(report), "soft");
+  if (report.measures_time) body += element("p", "Figures of time differ each run.", "soft");
+  body += element("p", command_of(report), "soft");
   return page_of(report.name, body);
 }
 

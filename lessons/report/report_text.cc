@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "lessons/report/axis.h"
 #include "lessons/report/lines.h"
+#include "lessons/report/notes.h"
 #include "lessons/report/report.h"
 #include "lessons/report/statistics.h"
 
@@ -150,9 +151,7 @@ std::string text_of(const Section& section) {
   }
   absl::StrAppend(&text, "\n",
                   wrapped(absl::StrCat("Verdict: ", section.verdict_text()), kColumns));
-  if (!section.correction.empty()) {
-    text += wrapped(absl::StrCat("Set right: ", section.correction), kColumns);
-  }
+  if (!section.correction.empty()) text += wrapped(section.set_right(), kColumns);
   return text;
 }
 
@@ -166,6 +165,8 @@ std::string report_text(const Report& report) {
   for (const Section& section : report.sections) {
     absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section));
   }
+  absl::StrAppend(&text, "\n", wrapped(legend_of(report), kColumns));
+  if (report.measures_time) text += "Figures of time differ each run.\n";
   return text;
 }
 

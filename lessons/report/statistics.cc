@@ -60,13 +60,15 @@ std::string format_number(double x) {
   const double size = std::abs(x);
   if (x == 0) return "0";
   if (std::isfinite(x) && (size < 1e-3 || size >= 1e7)) return absl::StrFormat("%.1e", x);
-  return absl::StrFormat("%.4g", x);
+  return size < 1e4 ? absl::StrFormat("%.4g", x) : absl::StrFormat("%.0f", x);
 }
 
 std::string format_samples(std::span<const double> samples) {
   if (samples.size() == 1) return format_number(samples[0]);
+  const double deviation = deviation_of(samples);
+  const bool has_places = deviation < 99.5 || deviation >= 1e7;
   return absl::StrCat(format_number(mean_of(samples)), " ± ",
-                      absl::StrFormat("%.2g", deviation_of(samples)));
+                      has_places ? absl::StrFormat("%.2g", deviation) : format_number(deviation));
 }
 
 }  // namespace qkv

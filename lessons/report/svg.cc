@@ -17,8 +17,9 @@ constexpr double kWidth = 640, kHeight = 300;
 constexpr double kLeft = 76, kRight = 150, kTop = 12, kBottom = 44;
 constexpr size_t kColours = 8;
 constexpr double kLineHeight = 15;
-constexpr double kMostCell = 34, kMapWidth = 480;
-constexpr double kNumbersFrom = 30;  // pixels of a cell that has its number in it
+constexpr double kCell = 34, kMapWidth = 480;
+// Of the colour in the deepest cell: so that numbers in it can be read, in ink, 4.5 to 1.
+constexpr double kDeepest = 60;
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text,
                     const std::string& more = "") {
@@ -31,9 +32,9 @@ class Chart {
   explicit Chart(const LineChart& chart) : chart_(chart), x_(x_axis(chart)), y_(y_axis(chart)) {}
 
   std::string svg() const {
-    std::string svg =
-        absl::StrFormat("<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n", kWidth,
-                        kHeight, escaped(chart_.title));
+    std::string svg = absl::StrFormat(
+        "<svg class=\"lines\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n", kWidth,
+        kHeight, escaped(chart_.title));
     svg += axes();
     for (size_t i = 0; i < chart_.series.size(); ++i) svg += line(i);
     return svg + "</svg>\n";
@@ -100,6 +101,17 @@ double widest(const std::vector<std::string>& names, int64_t count) {
   return 8 + 7.0 * static_cast<double>(width);
 }
 
+std::string number_in_cell(double number) {
+  return std::isfinite(number) ? absl::StrFormat("%.2g", number) : "";
+}
+
+// The pixels of a cell that has room for each of the numbers.
+double room_for_numbers(const HeatMap& map) {
+  size_t longest = 0;
+  for (const double x : map.numbers) longest = std::max(longest, number_in_cell(x).size());
+  return 6 + 6.4 * static_cast<double>(longest);
+}
+
 }  // namespace
 
 std::string escaped(const std::string& text) {
@@ -111,7 +123,10 @@ std::string svg_of(const LineChart& chart) { return Chart(chart).svg(); }
 
 std::string svg_of(const HeatMap& map) {
   const double left = widest(map.row_names, map.rows), top = 20;
-  const double cell = std::min(kMostCell, kMapWidth / static_cast<double>(map.columns));
+  const double room = room_for_numbers(map);
+  const double most = kMapWidth / static_cast<double>(map.columns);
+  const bool has_numbers = room <= most;
+  const double cell = has_numbers ? std::max(kCell, room) : std::min(kCell, most);
   const double wide = widest(map.column_names, map.columns);
   double largest = 0;
   for (const double x : map.numbers) {
@@ -120,7 +135,7 @@ std::string svg_of(const HeatMap& map) {
   const double width = left + cell * static_cast<double>(map.columns) + 4;
   const double height = top + cell * static_cast<double>(map.rows) + 4;
   std::string svg = absl::StrFormat(
-      "<svg class=\"map\" viewBox=\"0 0 %.0f %.0f\" style=\"max-width: %.0fpx\" role=\"img\" "
+      "<svg class=\"map\" viewBox=\"0 0 %.0f %.0f\" style=\"width: %.0fpx\" role=\"img\" "
       "aria-label=\"%s\">\n",
       width, height, width, escaped(map.title));
   const auto column_step = static_cast<int64_t>(std::ceil(wide / cell));
@@ -137,7 +152,7 @@ std::string svg_of(const HeatMap& map) {
     for (int64_t column = 0; column < map.columns; ++column) {
       const double number = map.numbers[static_cast<size_t>(row * map.columns + column)];
       const double x = left + cell * static_cast<double>(column);
-      const double share = largest > 0 ? 100 * std::abs(number) / largest : 0;
+      const double share = largest > 0 ? kDeepest * std::abs(number) / largest : 0;
       const std::string fill =
           std::isfinite(number)
               ? absl::StrFormat("color-mix(in oklab, var(--%s) %.1f%%, var(--paper))",
@@ -149,9 +164,8 @@ std::string svg_of(const HeatMap& map) {
                             x, y, cell, cell, fill, escaped(name_in(map.row_names, row)),
                             escaped(name_in(map.column_names, column)),
                             std::isnan(number) ? "–" : format_number(number));
-      if (cell < kNumbersFrom || !std::isfinite(number)) continue;
-      svg += text_at(x + cell / 2, y + cell / 2 + 4, "middle", absl::StrFormat("%.2g", number),
-                     share > 60 ? " class=\"deep\"" : "");
+      if (!has_numbers || !std::isfinite(number)) continue;
+      svg += text_at(x + cell / 2, y + cell / 2 + 4, "middle", number_in_cell(number));
     }
   }
   return svg + "</svg>\n";

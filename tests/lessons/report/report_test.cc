@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "lessons/report/axis.h"
 #include "lessons/report/lines.h"
 #include "lessons/report/statistics.h"
+#include "lessons/report/svg.h"
 
 namespace qkv {
 namespace {
@@ -110,6 +113,46 @@ TEST(AxisTest, LeavesOutWhatHasNoPlace) {
   EXPECT_EQ(axis.ticks(), (std::vector<double>{1, 10, 100}));
 }
 
+// All numbers stand between its ends, and there are a few ticks.
+void expect_sound(const Axis& axis, const std::vector<double>& numbers) {
+  for (const double number : numbers) {
+    if (!axis.shows(number)) continue;
+    EXPECT_GE(axis.place(number), 0) << number;
+    EXPECT_LE(axis.place(number), 1) << number;
+  }
+  EXPECT_LE(axis.ticks().size(), 12);
+  for (const double tick : axis.ticks()) EXPECT_TRUE(std::isfinite(tick)) << tick;
+}
+
+TEST(AxisTest, IsSoundWhateverItIsGiven) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const Samples kinds[] = {{},
+                           {nan},
+                           {infinity, -infinity},
+                           {0},
+                           {7},
+                           {-1e308, 1e308},
+                           {1e17, 1e17 + 16},
+                           {1e-320, 1},
+                           {1e-12, 2e-12},
+                           {1, 1 + 1e-15}};
+  for (const Samples& numbers : kinds) {
+    for (const bool is_logarithmic : {false, true}) {
+      expect_sound(Axis(numbers, is_logarithmic), numbers);
+    }
+  }
+}
+
+TEST(StatisticsTest, NumbersAreWrittenAsPeopleWriteThem) {
+  EXPECT_EQ(format_number(114688), "114688");
+  EXPECT_EQ(format_number(12345.6), "12346");
+  EXPECT_EQ(format_number(0.31831), "0.3183");
+  EXPECT_EQ(format_number(1.2e-15), "1.2e-15");
+  EXPECT_EQ(format_number(3.8e7), "3.8e+07");
+  EXPECT_EQ(format_samples(Samples{21, 257.2}), "139.1 ± 167");
+  EXPECT_EQ(format_samples(Samples{7.69, 8}), "7.845 ± 0.22");
+}
+
 Report example() {
   Section section = section_of({kAgrees, beyond(kDisagrees)});
   section.claims = {{"A1", "注意<力>", "attention & \"more\""}};
@@ -147,6 +190,53 @@ TEST(ReportTest, JsonHasWhatTheTextSays) {
   EXPECT_EQ(section["findings"][1]["in_condition"], false);
   EXPECT_EQ(section["figures"][0]["series"][0]["y"][0], 3);
   EXPECT_TRUE(section["figures"][0]["series"][0]["y"][1].is_null());
+}
+
+TEST(ReportTest, JsonHasTheNumbersBehindAFinding) {
+  Report report = example();
+  report.sections[0].findings = {near("a", 1.5, Samples{1, 2}),
+                                 larger("b", Samples{1, 2}, Samples{3, 4}), kAgrees};
+  const nlohmann::json json = nlohmann::json::parse(report_json(report));
+  const auto& findings = json["sections"][0]["findings"];
+  EXPECT_EQ(findings[0]["predicted_number"], 1.5);
+  EXPECT_EQ(findings[0]["samples"], nlohmann::json({{1, 2}}));
+  EXPECT_TRUE(findings[1]["predicted_number"].is_null());
+  EXPECT_EQ(findings[1]["samples"], nlohmann::json({{1, 2}, {3, 4}}));
+  EXPECT_EQ(findings[2]["samples"], nlohmann::json::array());
+}
+
+TEST(ReportTest, SaysHowItWasMadeAndWhatItsPlacesMean) {
+  Report report = example();
+  EXPECT_EQ(report_page(report).find("differ each run"), std::string::npos);
+  EXPECT_EQ(report_page(report).find("index.html"), std::string::npos);
+  report.control = "nothing";
+  report.measures_time = true;
+  report.options = {{"d", "4"}};
+  report.sections[0].correction = "It is.";
+  const std::string page = report_page(report, /*beside_index=*/true), text = report_text(report);
+  for (const char* const part :
+       {"./qkv lab example --control --d 4", "<a href=\"index.html\">", "Set right: It is.",
+        "A1: line 1 of the note A, ", "Figures of time differ each run."}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+  EXPECT_NE(text.find("A1: line 1 of the note A, "), std::string::npos);
+  EXPECT_NE(text.find("Figures of time differ each run."), std::string::npos);
+}
+
+TEST(SvgTest, CellsHaveTheirNumbersWhereThereIsRoom) {
+  const auto texts_of = [](double number, int64_t columns) {
+    const HeatMap map = {.title = "",
+                         .rows = 1,
+                         .columns = columns,
+                         .numbers = std::vector<double>(static_cast<size_t>(columns), number)};
+    const std::string svg = svg_of(map), text = absl::StrCat(">", number, "</text>");
+    int64_t count = 0;
+    for (size_t at = svg.find(text); at != std::string::npos; at = svg.find(text, at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(texts_of(0.5, 16), 16);
+  EXPECT_EQ(texts_of(-0.034, 8), 8);
+  EXPECT_EQ(texts_of(-0.034, 16), 0);
 }
 
 TEST(ReportTest, TextKeepsToEightyColumns) {
