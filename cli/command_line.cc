@@ -73,6 +73,14 @@ Strings with_short_names(int argc, char** argv) {
   return words;
 }
 
+int show_help(const Verb& verb, const std::string& argument, const cxxopts::Options& options) {
+  const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument) : "";
+  if (!more.ok()) return complain(lines_to_show(more.status()), exit_status(more.status()));
+  std::printf("%s%s", options.help({""}).c_str(), more->c_str());
+  if (absl::StrContains(verb.argument, "CONFIG")) std::printf("\n%s", config_help().c_str());
+  return 0;
+}
+
 int run_verb(const Verb& verb, int argc, char** argv) {
   cxxopts::Options options(absl::StrCat("qkv ", verb.name), absl::StrCat(verb.summary, "\n"));
   options.positional_help(verb.argument);
@@ -87,10 +95,10 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   for (const std::string& word : words) pointers.push_back(word.c_str());
   const cxxopts::ParseResult parsed =
       options.parse(static_cast<int>(pointers.size()), pointers.data());
+  const Strings arguments =
+      parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
   if (parsed.count("help") > 0) {
-    std::printf("%s", options.help({""}).c_str());
-    if (absl::StrContains(verb.argument, "CONFIG")) std::printf("\n%s", config_help().c_str());
-    return 0;
+    return show_help(verb, arguments.empty() ? "" : arguments[0], options);
   }
   for (const cxxopts::KeyValue& given : parsed.arguments()) {
     if (!given.value().empty() || given.key() == "argument") continue;
@@ -98,8 +106,6 @@ int run_verb(const Verb& verb, int argc, char** argv) {
         absl::StrCat("--", given.key(), " needs a value; see qkv ", verb.name, " --help"),
         kWrittenWrong);
   }
-  const Strings arguments =
-      parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
   const size_t most = verb.argument.empty() ? 0 : 1,
                least = verb.argument.starts_with('[') ? 0 : most;
   if (arguments.size() < least || arguments.size() > most) {

@@ -1,18 +1,23 @@
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/verbs.h"
 #include "framework/io/files.h"
 #include "lessons/labs/labs.h"
+#include "lessons/report/lines.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
 namespace {
+
+constexpr int64_t kColumns = 80;
 
 std::vector<Lab> all_labs() {
   std::vector<Lab> labs;
@@ -20,13 +25,12 @@ std::vector<Lab> all_labs() {
   return labs;
 }
 
-// By the name of each option of any lab: the labs that take it.
-std::map<std::string, std::vector<std::string>> readers_of_options() {
-  std::map<std::string, std::vector<std::string>> readers;
+std::set<std::string> names_of_options() {
+  std::set<std::string> names;
   for (const Lab& lab : all_labs()) {
-    for (const LabOption& option : lab.options) readers[option.name].push_back(lab.name);
+    for (const LabOption& option : lab.options) names.insert(option.name);
   }
-  return readers;
+  return names;
 }
 
 void add_options(OptionList& options) {
@@ -37,14 +41,19 @@ void add_options(OptionList& options) {
   options.text("out", "DIR", "With --all: a page of each, and an index of them");
   options.text("notes", "FILE", "With --all: the notes, claim by claim, as Markdown");
   options.text("runs", "DIR", "Where trained models are kept, and found again", "runs/lab");
-  for (const auto& [name, labs] : readers_of_options()) {
-    options.text(name, "N,…", absl::StrCat("Of ", absl::StrJoin(labs, ", ")));
-  }
+  for (const std::string& name : names_of_options()) options.unlisted_text(name);
+}
+
+// The text beside the head, in as many lines as it takes.
+std::string entry(const std::string& head, const std::string& text) {
+  constexpr int64_t kIndent = 18;
+  const std::string lines = wrapped(text, kColumns, std::string(kIndent, ' '));
+  return padded("  " + head, kIndent) + lines.substr(kIndent);
 }
 
 void list_labs() {
   for (const Lab& lab : all_labs()) {
-    print(absl::StrFormat("  %-16s %s (%s)\n", lab.name, lab.question, lab.duration));
+    print(entry(lab.name, absl::StrCat(lab.question, " (", lab.duration, ")")));
   }
   print("\n./qkv lab NAME runs one, ./qkv lab --all every one\n");
 }
@@ -61,25 +70,76 @@ absl::StatusOr<Lab> find_lab(const std::string& name) {
       meant.empty() ? "; ./qkv lab lists them" : absl::StrCat("; did you mean \"", meant, "\"?")));
 }
 
+std::string help_on_labs() {
+  std::vector<std::string> measure_time;
+  for (const Lab& lab : all_labs()) {
+    if (lab.measures_time) measure_time.push_back(lab.name);
+  }
+  const std::string help = absl::StrCat(
+      "./qkv lab lists the labs, ./qkv lab NAME --help says what one of them takes besides. "
+      "Figures of time differ each run: ",
+      absl::StrJoin(measure_time, ", "), ".");
+  return "\n" + wrapped(help, kColumns);
+}
+
+absl::StatusOr<std::string> more_help(const std::string& name) {
+  if (name.empty()) return help_on_labs();
+  const absl::StatusOr<Lab> lab = find_lab(name);
+  if (!lab.ok()) return lab.status();
+  std::string help = wrapped(absl::StrCat(lab->name, ": ", lab->question), kColumns);
+  for (const LabOption& option : lab->options) {
+    help += entry(
+        absl::StrCat("--", option.name, option.longest > 1 ? " N,…" : " N"),
+        absl::StrCat(option.help, ": ", wanted_by(option), " (default: ", option.if_missing, ")"));
+  }
+  help += entry("--control", lab->control);
+  if (lab->measures_time) help += "Figures of time differ each run.\n";
+  return "\n" + help;
+}
+
 // On a terminal one line, written over again and again.
 void show_progress(const std::string& what) {
   if (isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\x1b[K%s", what.c_str());
 }
 
-bool takes(const Lab& lab, const std::string& option) {
-  return std::ranges::find(lab.options, option, &LabOption::name) != lab.options.end();
+using Options = std::map<std::string, std::string>;
+
+Options options_of_labs(const GivenOptions& given) {
+  Options options;
+  for (const std::string& name : names_of_options()) {
+    if (given.has(name)) options[name] = given.text(name);
+  }
+  return options;
 }
 
-// chosen: it was named, so that each option has to be one of its own.
-absl::StatusOr<Report> report_of(const Lab& lab, bool chosen, const GivenOptions& given) {
-  std::map<std::string, std::string> options;
-  for (const auto& [name, labs] : readers_of_options()) {
-    if (given.has(name) && (chosen || takes(lab, name))) options[name] = given.text(name);
+Options taken_by(const Lab& lab, const Options& options) {
+  Options taken;
+  for (const LabOption& option : lab.options) {
+    const auto found = options.find(option.name);
+    if (found != options.end()) taken.insert(*found);
   }
+  return taken;
+}
+
+absl::StatusOr<Report> report_of(const Lab& lab, const Options& options,
+                                 const GivenOptions& given) {
   absl::StatusOr<Report> report =
       run_lab(lab, options, given.has("control"), given.text("runs"), show_progress);
   show_progress("");
   return report;
+}
+
+// Before the labs run, which may take long. What is no file is written to as it is.
+absl::Status check_can_write(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const std::string folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": it is a folder"));
+  }
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  if (::access(path.c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
 }
 
 absl::Status write_if_asked(const std::string& path, const std::string& text) {
@@ -91,11 +151,24 @@ absl::Status run_one(const std::string& name, const GivenOptions& given) {
   if (given.has("notes")) return absl::InvalidArgumentError("--notes goes with --all");
   const absl::StatusOr<Lab> lab = find_lab(name);
   if (!lab.ok()) return lab.status();
-  const absl::StatusOr<Report> report = report_of(*lab, /*chosen=*/true, given);
+  for (const char* const option : {"html", "json"}) {
+    if (absl::Status s = check_can_write(given.text(option)); !s.ok()) return s;
+  }
+  const absl::StatusOr<Report> report = report_of(*lab, options_of_labs(given), given);
   if (!report.ok()) return report.status();
   print(report_text(*report));
   if (absl::Status s = write_if_asked(given.text("html"), report_page(*report)); !s.ok()) return s;
   return write_if_asked(given.text("json"), report_json(*report));
+}
+
+// Each option as every lab that takes it wants it.
+absl::Status check_for_all(const Options& options) {
+  for (const Lab& lab : all_labs()) {
+    const absl::Status status = read_options(lab, taken_by(lab, options)).status();
+    if (status.ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("the lab ", lab.name, ": ", status.message()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status run_all(const GivenOptions& given) {
@@ -104,17 +177,21 @@ absl::Status run_all(const GivenOptions& given) {
     return absl::InvalidArgumentError(absl::StrCat("--", option, " goes with one lab; --out DIR"));
   }
   const std::string folder = given.text("out");
+  const Options options = options_of_labs(given);
+  if (absl::Status s = check_for_all(options); !s.ok()) return s;
+  if (absl::Status s = check_can_write(given.text("notes")); !s.ok()) return s;
   if (!folder.empty()) {
     if (absl::Status s = make_folder(folder); !s.ok()) return s;
   }
   std::vector<Report> reports;
   for (const Lab& lab : all_labs()) {
-    absl::StatusOr<Report> report = report_of(lab, /*chosen=*/false, given);
+    absl::StatusOr<Report> report = report_of(lab, taken_by(lab, options), given);
     if (!report.ok()) return report.status();
     print(report_verdicts(*report));
     if (!folder.empty()) {
       const std::string path = absl::StrCat(folder, "/", lab.name);
-      absl::Status s = write_file_atomically(path + ".html", report_page(*report));
+      absl::Status s =
+          write_file_atomically(path + ".html", report_page(*report, /*beside_index=*/true));
       if (s.ok()) s = write_file_atomically(path + ".json", report_json(*report));
       if (!s.ok()) return s;
     }
@@ -127,11 +204,24 @@ absl::Status run_all(const GivenOptions& given) {
   return write_if_asked(given.text("notes"), lecture_notes(reports));
 }
 
+// Alone it lists the labs: nothing is asked of one.
+absl::Status check_nothing_given(const GivenOptions& given) {
+  std::set<std::string> names = names_of_options();
+  names.insert({"control", "html", "json", "out", "notes", "runs"});
+  for (const std::string& name : names) {
+    if (!given.has(name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", name, " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status run(const std::string& name, const GivenOptions& given) {
   const bool all = given.has("all");
   if (all && !name.empty()) return absl::InvalidArgumentError("--all runs every lab: name none");
   if (all) return run_all(given);
   if (!name.empty()) return run_one(name, given);
+  if (absl::Status s = check_nothing_given(given); !s.ok()) return s;
   list_labs();
   return absl::OkStatus();
 }
@@ -139,8 +229,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb lab_verb() {
-  return {"lab", "[NAME]", "measures what the lecture notes claim; alone: the list", add_options,
-          run};
+  return {"lab",       "[NAME]", "measures what the lecture notes claim; alone: the list",
+          add_options, run,      more_help};
 }
 
 }  // namespace qkv

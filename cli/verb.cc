@@ -96,6 +96,10 @@ void OptionList::texts(const std::string& name, const std::string& value_name,
   options_.add_options()(name, help, cxxopts::value<Strings>(), value_name);
 }
 
+void OptionList::unlisted_text(const std::string& name) {
+  options_.add_options("unlisted")(name, "", cxxopts::value<std::string>(), "");
+}
+
 void OptionList::integer(const std::string& name, const std::string& value_name,
                          const std::string& help, std::optional<int64_t> if_missing) {
   const auto value = std::make_shared<NumberText<int64_t>>(name);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "data/split.h"
 
 namespace cxxopts {
@@ -24,6 +25,7 @@ class OptionList {
   void text(const std::string& name, const std::string& value_name, const std::string& help,
             const std::string& if_missing = "");
   void texts(const std::string& name, const std::string& value_name, const std::string& help);
+  void unlisted_text(const std::string& name);  // --help leaves it to the verb's more_help
   // Without `if_missing` they may be missing.
   void integer(const std::string& name, const std::string& value_name, const std::string& help,
                std::optional<int64_t> if_missing = std::nullopt);
@@ -70,6 +72,8 @@ struct Verb {
   std::string summary;
   void (*add_options)(OptionList&);
   absl::Status (*run)(const std::string& argument, const GivenOptions&);
+  // What --help says after the options; an error is said instead of all.
+  absl::StatusOr<std::string> (*more_help)(const std::string& argument) = nullptr;
 };
 
 void print(const std::string& text);  // on standard output

@@ -121,10 +121,10 @@ Lab add_concat_lab() {
           .question = "Why add positions, and not concatenate them?",
           .control = "a tanh stands behind each map",
           .duration = "1 s",
-          .options = {{"n", "6", "positions"},
-                      {"words", "4", "different tokens"},
-                      {"d", "4", "numbers of an embedding, even"},
-                      {"seed", "1", "of tokens and maps"}},
+          .options = {{"n", "6", "positions", 2, 64},
+                      {"words", "4", "different tokens", 1, 64},
+                      {"d", "4", "numbers of an embedding", 2, 64, Numbers::kMultiples},
+                      seed_option("of tokens and maps")},
           .run = run};
 }
 

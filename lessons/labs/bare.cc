@@ -209,7 +209,9 @@ Lab bare_lab() {
           .question = "What is softmax(X Xᵀ) X?",
           .control = "Q Kᵀ stands where X Xᵀ is said to be",
           .duration = "1 s",
-          .options = {{"n", "6", "words"}, {"d", "4", "numbers of a word"}, {"seed", "1", "of X"}},
+          .options = {{"n", "6", "words", 2, 32},
+                      {"d", "4", "numbers of a word", 2, 64},
+                      seed_option("of X")},
           .run = run};
 }
 

@@ -172,9 +172,9 @@ Lab budget_lab() {
           .question = "Does attention share out a limited resource?",
           .control = "each weight is by itself, between 0.1 and 1",
           .duration = "1 s",
-          .options = {{"n", "6", "tokens"},
-                      {"d", "4", "numbers of a value"},
-                      {"seed", "1", "of scores and values"}},
+          .options = {{"n", "6", "tokens", 2, 64},
+                      {"d", "4", "numbers of a value", 1, 64},
+                      seed_option("of scores and values")},
           .run = run};
 }
 

@@ -325,10 +325,10 @@ Lab conv_attention_lab() {
           .question = "Attention and convolution: alike in form, not in spirit?",
           .control = "the scores of attention are all 0",
           .duration = "1 s",
-          .options = {{"n", "6", "tokens"},
-                      {"d", "4", "numbers of a token"},
-                      {"kernel", "3", "taps of the convolution, odd"},
-                      {"seed", "1", "of tokens and layers"}},
+          .options = {{"n", "6", "tokens", 2, 64},
+                      {"d", "4", "numbers of a token", 2, 64},
+                      {"kernel", "3", "taps of the convolution", 3, 15, Numbers::kOdd},
+                      seed_option("of tokens and layers")},
           .run = run};
 }
 

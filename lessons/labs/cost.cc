@@ -303,7 +303,8 @@ Lab cost_lab() {
           .control = "attention is counted with all its maps",
           .duration = "1 s",
           .measures_time = true,
-          .options = {{"n", "32,128,512,2048", "tokens"}, {"d", "64", "numbers of a token"}},
+          .options = {{"n", "32,128,512,2048", "tokens", 1, 4096, Numbers::kWhole, 2, kLongestList},
+                      {"d", "64", "numbers of a token", 2, 256, Numbers::kMultiples}},
           .run = run};
 }
 

@@ -228,11 +228,12 @@ Lab cross_lab() {
           .question = "Attention between two sequences, and within one: what is the difference?",
           .control = "what is attended to is the sequence itself",
           .duration = "8 s",
-          .options = {{"queries", "3", "tokens that ask"},
-                      {"keys", "1,3,7", "tokens of the source"},
-                      {"layers", "2", "of the encoder, and of the decoder"},
-                      {"steps", "600", "of training"},
-                      {"seeds", "5", "trainings of each"}},
+          .options = {{"queries", "3", "tokens that ask", 1, 64},
+                      {"keys", "1,3,7", "tokens of the source", 1, 64, Numbers::kWhole, 1,
+                       kLongestList},
+                      {"layers", "2", "of the encoder, and of the decoder", 1, 8},
+                      steps_option("600"),
+                      seeds_option("5", "trainings of each")},
           .run = run};
 }
 

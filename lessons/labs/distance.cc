@@ -202,9 +202,10 @@ Lab distance_lab() {
           .question = "How far does attention reach, beside a convolution and a recurrence?",
           .control = "attention sees the token before and no further",
           .duration = "60 s",
-          .options = {{"distance", "2,4,16,64", "between a letter and where it comes again"},
-                      {"steps", "300", "of training"},
-                      {"seeds", "5", "trainings of each"}},
+          .options = {{"distance", "2,4,16,64", "between a letter and where it comes again", 2, 127,
+                       Numbers::kWhole, 2, kLongestList},
+                      steps_option("300"),
+                      seeds_option("5", "trainings of each")},
           .run = run};
 }
 

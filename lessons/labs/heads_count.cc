@@ -369,9 +369,9 @@ Lab heads_count_lab() {
           .question = "Are more heads better, and 8 the right number?",
           .control = "every model has one head, whatever is said of it",
           .duration = "35 s",
-          .options = {{"heads", "1,2,4,8,16,32", "that divide 32, 1 among them"},
-                      {"steps", "300", "of training"},
-                      {"seeds", "5", "trainings of each"}},
+          .options = {{"heads", "1,2,4,8,16,32", "of the models", 1, 32, Numbers::kDivisors, 3, 6},
+                      steps_option("300"),
+                      seeds_option("5", "trainings of each")},
           .run = run};
 }
 

@@ -217,10 +217,10 @@ Lab heads_split_lab() {
           .question = "Two ways to make heads: are they the same?",
           .control = "heads are cut from x and not from q, and crossing is sought after W_o",
           .duration = "1 s",
-          .options = {{"n", "6", "tokens"},
-                      {"heads", "4", "heads"},
-                      {"d", "3", "numbers of a head"},
-                      {"seed", "1", "of x and of the layer"}},
+          .options = {{"n", "6", "tokens", 2, 64},
+                      {"heads", "4", "heads", 2, 16},
+                      {"d", "3", "numbers of a head", 1, 32},
+                      seed_option("of x and of the layer")},
           .run = run};
 }
 

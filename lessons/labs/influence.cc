@@ -337,13 +337,14 @@ Lab influence_lab() {
           .question = "Who sees whom, after one layer and after more?",
           .control = "attention sees one token to each side",
           .duration = "1 s",
-          .options = {{"n", "16", "tokens of a network"},
-                      {"d", "8", "numbers of a token"},
-                      {"kernel", "3", "taps of the convolution, odd"},
-                      {"layers", "4", "at most"},
-                      {"tokens", "64", "that share the attention at the start"},
-                      {"widths", "64,256", "numbers of a token there"},
-                      {"seeds", "5", "networks and words"}},
+          .options = {{"n", "16", "tokens of a network", 2, 64},
+                      {"d", "8", "numbers of a token", 4, 32},
+                      {"kernel", "3", "taps of the convolution", 3, 5, Numbers::kOdd},
+                      {"layers", "4", "at most", 1, 16},
+                      {"tokens", "64", "that share the attention at the start", 2, 512},
+                      {"widths", "64,256", "numbers of a token there", 2, 512, Numbers::kWhole, 1,
+                       kLongestList},
+                      seeds_option("5", "networks and words")},
           .run = run};
 }
 

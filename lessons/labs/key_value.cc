@@ -307,10 +307,10 @@ Lab key_value_lab() {
           .question = "Must keys and values be related, or even equal?",
           .control = "keys are shuffled against their values in every training",
           .duration = "4 s",
-          .options = {{"n", "8", "items"},
-                      {"d", "8", "numbers of a label, and of what it says"},
-                      {"steps", "300", "of training"},
-                      {"seeds", "5", "trainings of each"}},
+          .options = {{"n", "8", "items", 2, 32},
+                      {"d", "8", "numbers of a label, and of what it says", 2, 32},
+                      steps_option("300"),
+                      seeds_option("5", "trainings of each")},
           .run = run};
 }
 

@@ -1,64 +1,42 @@
 #include "lessons/labs/lab.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "framework/core/error.h"
 
 namespace qkv {
 namespace {
 
-constexpr double kMostInteger = 1e9;
-
-const LabOption* find_option(const Lab& lab, const std::string& name) {
-  const auto found = std::ranges::find(lab.options, name, &LabOption::name);
-  return found == lab.options.end() ? nullptr : &*found;
+absl::Status check_name(const Lab& lab, const std::string& name) {
+  std::vector<std::string> names;
+  for (const LabOption& each : lab.options) {
+    if (each.name == name) return absl::OkStatus();
+    names.push_back(absl::StrCat("--", each.name));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("the lab ", lab.name, " does not take --", name,
+                   names.empty() ? "" : absl::StrCat("; it takes ", absl::StrJoin(names, ", "))));
 }
 
-absl::Status check_option(const Lab& lab, const std::string& name, const std::string& value) {
-  const LabOption* const option = find_option(lab, name);
-  if (option == nullptr) {
-    std::vector<std::string> names;
-    for (const LabOption& each : lab.options) names.push_back(absl::StrCat("--", each.name));
-    return absl::InvalidArgumentError(
-        absl::StrCat("the lab ", lab.name, " does not take --", name,
-                     names.empty() ? "" : absl::StrCat("; it takes ", absl::StrJoin(names, ", "))));
-  }
-  for (const std::string& text : std::vector<std::string>(absl::StrSplit(value, ','))) {
-    double number = 0;
-    if (absl::SimpleAtod(text, &number) && std::isfinite(number) && number > 0 &&
-        number <= kMostInteger) {
-      continue;
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--", name, ": expected positive numbers with commas between, found \"", value, "\""));
-  }
-  return absl::OkStatus();
+std::string text_of(const LabOption& option, const std::map<std::string, std::string>& options) {
+  const auto given = options.find(option.name);
+  return given == options.end() ? option.if_missing : given->second;
 }
 
 }  // namespace
 
-LabContext::LabContext(std::map<std::string, std::string> values, bool is_control, std::string runs,
-                       Progress progress)
+LabContext::LabContext(Values values, bool is_control, std::string runs, Progress progress)
     : values_(std::move(values)),
       is_control_(is_control),
       runs_(std::move(runs)),
       progress_(std::move(progress)) {}
 
-std::vector<double> LabContext::numbers(const std::string& option) const {
+const std::vector<double>& LabContext::numbers(const std::string& option) const {
   const auto found = values_.find(option);
   if (found == values_.end()) fail(absl::StrCat("lab: there is no option ", option));
-  std::vector<double> numbers;
-  for (const std::string& text : std::vector<std::string>(absl::StrSplit(found->second, ','))) {
-    double number = 0;
-    if (!absl::SimpleAtod(text, &number)) fail(absl::StrCat("lab: ", text, " is no number"));
-    numbers.push_back(number);
-  }
-  return numbers;
+  return found->second;
 }
 
 std::vector<int64_t> LabContext::integers(const std::string& option) const {
@@ -75,23 +53,33 @@ std::vector<uint64_t> LabContext::seeds() const {
   return seeds;
 }
 
+absl::StatusOr<LabContext::Values> read_options(const Lab& lab,
+                                                const std::map<std::string, std::string>& options) {
+  for (const auto& [name, text] : options) {
+    if (absl::Status s = check_name(lab, name); !s.ok()) return s;
+  }
+  LabContext::Values values;
+  for (const LabOption& option : lab.options) {
+    absl::StatusOr<std::vector<double>> numbers = read_option(option, text_of(option, options));
+    if (!numbers.ok()) return numbers.status();
+    values[option.name] = *std::move(numbers);
+  }
+  return values;
+}
+
 absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::string>& options,
                                bool is_control, const std::string& runs,
                                const LabContext::Progress& progress) {
-  for (const auto& [name, value] : options) {
-    if (absl::Status s = check_option(lab, name, value); !s.ok()) return s;
-  }
-  std::map<std::string, std::string> values = options;
+  absl::StatusOr<LabContext::Values> values = read_options(lab, options);
+  if (!values.ok()) return values.status();
   Report report = {.name = lab.name,
                    .question = lab.question,
                    .control = is_control ? lab.control : "",
-                   .options = {},
-                   .sections = {}};
+                   .measures_time = lab.measures_time};
   for (const LabOption& option : lab.options) {
-    values.try_emplace(option.name, option.if_missing);
-    report.options.emplace_back(option.name, values[option.name]);
+    report.options.emplace_back(option.name, text_of(option, options));
   }
-  report.sections = lab.run(LabContext(std::move(values), is_control, runs, progress));
+  report.sections = lab.run(LabContext(*std::move(values), is_control, runs, progress));
   return report;
 }
 

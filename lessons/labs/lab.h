@@ -8,27 +8,22 @@
 
 #include "absl/status/statusor.h"
 #include "framework/core/random.h"
+#include "lessons/labs/lab_option.h"
 #include "lessons/report/report.h"
 
 namespace qkv {
-
-// Numbers that a lab takes: one, or several with commas between.
-struct LabOption {
-  std::string name;        // of `--name`
-  std::string if_missing;  // "16,64,256"
-  std::string help;
-};
 
 // What a lab is given.
 class LabContext {
  public:
   using Progress = std::function<void(const std::string& what)>;
 
-  // Values by the names of options, as texts. Throws Error on what is no number.
-  LabContext(std::map<std::string, std::string> values, bool is_control, std::string runs,
-             Progress progress);
+  // By the names of options.
+  using Values = std::map<std::string, std::vector<double>>;
 
-  std::vector<double> numbers(const std::string& option) const;
+  LabContext(Values values, bool is_control, std::string runs, Progress progress);
+
+  const std::vector<double>& numbers(const std::string& option) const;
   std::vector<int64_t> integers(const std::string& option) const;
   int64_t integer(const std::string& option) const;  // the first
   // One for each of `--seeds`: 1 … n.
@@ -45,7 +40,7 @@ class LabContext {
   int64_t count_training() const { return ++trainings_; }
 
  private:
-  std::map<std::string, std::string> values_;
+  Values values_;
   bool is_control_;
   std::string runs_;
   Progress progress_;
@@ -64,8 +59,12 @@ struct Lab {
   std::vector<Section> (*run)(const LabContext&);
 };
 
-// Options by their names; what is missing has its default. An error names an option that the lab
-// does not take, or a value that is none.
+// Options by their names, as texts. An error names one that the lab does not take, or says what it
+// may be.
+absl::StatusOr<LabContext::Values> read_options(const Lab& lab,
+                                                const std::map<std::string, std::string>& options);
+
+// What is missing has its default.
 absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::string>& options,
                                bool is_control, const std::string& runs,
                                const LabContext::Progress& progress);

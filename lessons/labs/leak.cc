@@ -125,7 +125,7 @@ Lab leak_lab() {
           .question = "What does a model learn that is trained without a mask?",
           .control = "both models have the mask",
           .duration = "20 s",
-          .options = {{"steps", "300", "of training"}, {"seeds", "5", "trainings of each"}},
+          .options = {steps_option("300"), seeds_option("5", "trainings of each")},
           .run = run};
 }
 

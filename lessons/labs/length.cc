@@ -201,8 +201,9 @@ Lab length_lab() {
           .question = "Can self-attention read only one length? Which part forbids others?",
           .control = "all models of attention have a table of learned positions",
           .duration = "1 s",
-          .options = {{"trained", "16", "tokens that the model is made for"},
-                      {"lengths", "4,16,32,64", "of what it is asked to read"}},
+          .options = {{"trained", "16", "tokens that the model is made for", 2, 256},
+                      {"lengths", "4,16,32,64", "of what it is asked to read", 1, 256,
+                       Numbers::kWhole, 1, kLongestList}},
           .run = run};
 }
 

@@ -188,7 +188,7 @@ Lab mask_lab() {
           .question = "\"I have a dream <eos>\": what does the mask hide?",
           .control = "there is no mask",
           .duration = "1 s",
-          .options = {{"d", "8", "numbers of a query"}, {"seed", "1", "of the words"}},
+          .options = {{"d", "8", "numbers of a query", 1, 256}, seed_option("of the words")},
           .run = run};
 }
 

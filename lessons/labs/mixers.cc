@@ -286,11 +286,11 @@ Lab mixers_lab() {
           .question = "Weights that are set, learned, computed: which depend on the input?",
           .control = "the scores of attention are all 0",
           .duration = "2 s",
-          .options = {{"n", "6", "tokens"},
-                      {"d", "8", "numbers of a token"},
-                      {"seed", "1", "of what is exact"},
-                      {"steps", "300", "of training"},
-                      {"seeds", "5", "trainings of each"}},
+          .options = {{"n", "6", "tokens", 2, 32},
+                      {"d", "8", "numbers of a token", 2, 64, Numbers::kMultiples},
+                      seed_option("of what is exact"),
+                      steps_option("300"),
+                      seeds_option("5", "trainings of each")},
           .run = run};
 }
 

@@ -272,9 +272,9 @@ Lab modes_lab() {
           .question = "QKV, QVV, VVV: by how many paths does the gradient come back?",
           .control = "all scores are 0: every value gets the same share",
           .duration = "1 s",
-          .options = {{"n", "5", "vectors of a set"},
-                      {"d", "4", "numbers of a vector"},
-                      {"seed", "1", "of the sets"}},
+          .options = {{"n", "5", "vectors of a set", 2, 64},
+                      {"d", "4", "numbers of a vector", 1, 64},
+                      seed_option("of the sets")},
           .run = run};
 }
 

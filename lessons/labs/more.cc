@@ -334,7 +334,7 @@ Lab more_lab() {
           .question = "更, its: does a model learn which word a sentence turns on?",
           .control = "a token sees no other but the one before it",
           .duration = "15 s",
-          .options = {{"steps", "600", "of training"}, {"seeds", "5", "trainings of each"}},
+          .options = {steps_option("600"), seeds_option("5", "trainings of each")},
           .run = run};
 }
 

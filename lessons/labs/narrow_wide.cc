@@ -194,11 +194,12 @@ Lab narrow_wide_lab() {
           .control = "narrow and wide heads are both made as the usual ones",
           .duration = "5 s",
           .measures_time = true,
-          .options = {{"heads", "4", "heads"},
-                      {"d", "256", "width of the layer whose cost is counted"},
-                      {"n", "64", "tokens that it reads"},
-                      {"steps", "150", "of training, with d = 32"},
-                      {"seeds", "5", "trainings of each"}},
+          .options = {{"heads", "4", "heads", 1, 32, Numbers::kDivisors},
+                      {"d", "256", "width of the layer whose cost is counted", 32, 512,
+                       Numbers::kMultiples},
+                      {"n", "64", "tokens that it reads", 1, 512},
+                      steps_option("150", "of training, with d = 32"),
+                      seeds_option("5", "trainings of each")},
           .run = run};
 }
 

@@ -229,10 +229,11 @@ Lab optimizer_step_lab() {
           .question = "Does a step against the gradient keep what it promises?",
           .control = "the step goes in a random direction, as long as the gradient",
           .duration = "1 s",
-          .options = {{"rates", "0.0001,0.001,0.01,0.1,1,10", "learning rates η, at least 3"},
-                      {"layers", "1", "of the decoder"},
-                      {"d", "8", "numbers of a token"},
-                      {"seeds", "5", "models and batches"}},
+          .options = {{"rates", "0.0001,0.001,0.01,0.1,1,10", "learning rates η", 1e-06, 1000,
+                       Numbers::kReal, 3, kLongestList},
+                      {"layers", "1", "of the decoder", 1, 4},
+                      {"d", "8", "numbers of a token", 2, 32, Numbers::kMultiples},
+                      seeds_option("5", "models and batches")},
           .run = run};
 }
 

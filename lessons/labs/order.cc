@@ -147,9 +147,9 @@ Lab order_lab() {
           .question = "Does attention know the order of its tokens?",
           .control = "every layer has a causal mask",
           .duration = "1 s",
-          .options = {{"n", "8", "tokens"},
-                      {"d", "8", "numbers of a token, even"},
-                      {"seeds", "5", "tokens, layers and shuffles"}},
+          .options = {{"n", "8", "tokens", 2, 128},
+                      {"d", "8", "numbers of a token", 2, 128, Numbers::kMultiples},
+                      seeds_option("5", "tokens, layers and shuffles")},
           .run = run};
 }
 

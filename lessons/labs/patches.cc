@@ -270,7 +270,7 @@ Lab patches_lab() {
           .question = "What does a Vision Transformer look at in a picture?",
           .control = "all scores are 0: every patch gets the same weight",
           .duration = "15 s",
-          .options = {{"steps", "1000", "of training"}, {"seeds", "5", "trainings"}},
+          .options = {steps_option("1000"), seeds_option("5", "trainings")},
           .run = run};
 }
 

@@ -197,7 +197,7 @@ Lab positions_lab() {
           .question = "Learned positions or fixed ones: do they come to the same?",
           .control = "no model has positions",
           .duration = "20 s",
-          .options = {{"steps", "300", "of training"}, {"seeds", "5", "trainings of each"}},
+          .options = {steps_option("300"), seeds_option("5", "trainings of each")},
           .run = run};
 }
 

@@ -195,12 +195,14 @@ Lab restricted_lab() {
           .control = "every token sees all",
           .duration = "1 s",
           .measures_time = true,
-          .options = {{"n", "16,64,256,512", "tokens, of counts"},
-                      {"long", "256,1024,4096", "tokens, of times"},
-                      {"r", "4", "tokens that are seen on each side"},
-                      {"d", "8", "numbers of a token"},
-                      {"layers", "4", "at most"},
-                      {"seed", "1", "of tokens and layers"}},
+          .options = {{"n", "16,64,256,512", "tokens, of counts", 16, 1024, Numbers::kWhole, 2,
+                       kLongestList},
+                      {"long", "256,1024,4096", "tokens, of times", 16, 8192, Numbers::kWhole, 1,
+                       kLongestList},
+                      {"r", "4", "tokens that are seen on each side", 1, 15},
+                      {"d", "8", "numbers of a token", 1, 64},
+                      {"layers", "4", "at most", 1, 8},
+                      seed_option("of tokens and layers")},
           .run = run};
 }
 

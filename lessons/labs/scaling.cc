@@ -259,9 +259,10 @@ Lab scaling_lab() {
           .question = "Why are the scores divided by the root of d_k?",
           .control = "the scores are not divided where they are said to be",
           .duration = "1 s",
-          .options = {{"d", "1,4,16,64,256,1024", "numbers of a query"},
-                      {"n", "64", "queries, and keys"},
-                      {"seeds", "10", "how often it is measured"}},
+          .options = {{"d", "1,4,16,64,256,1024", "numbers of a query", 1, 4096, Numbers::kWhole, 1,
+                       kLongestList},
+                      {"n", "64", "queries, and keys", 2, 128},
+                      seeds_option("10", "how often it is measured")},
           .run = run};
 }
 

@@ -203,7 +203,7 @@ Lab scaling_train_lab() {
           .question = "Does a training need the scores to be divided by the root of d_k?",
           .control = "no model divides",
           .duration = "40 s",
-          .options = {{"steps", "100", "of training"}, {"seeds", "5", "trainings of each"}},
+          .options = {steps_option("100"), seeds_option("5", "trainings of each")},
           .run = run};
 }
 

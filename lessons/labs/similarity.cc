@@ -260,9 +260,9 @@ Lab similarity_lab() {
           .question = "Is an inner product an angle?",
           .control = "the cosine stands where the inner product is said to be",
           .duration = "1 s",
-          .options = {{"n", "8", "words"},
-                      {"d", "4", "numbers of a word"},
-                      {"seeds", "5", "sets of words"}},
+          .options = {{"n", "8", "words", 2, 64},
+                      {"d", "4", "numbers of a word", 2, 64},
+                      seeds_option("5", "sets of words")},
           .run = run};
 }
 

@@ -142,7 +142,8 @@ Lab sinusoid_lab() {
           .question = "Why sines and cosines: what is a shift?",
           .control = "position t is encoded by t², which no rotation shifts",
           .duration = "1 s",
-          .options = {{"n", "16", "positions"}, {"d", "8", "numbers of an encoding, even"}},
+          .options = {{"n", "16", "positions", 4, 128},
+                      {"d", "8", "numbers of an encoding", 2, 64, Numbers::kMultiples}},
           .run = run};
 }
 

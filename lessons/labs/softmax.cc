@@ -182,7 +182,7 @@ Lab softmax_lab() {
           .question = "Why softmax, and what does it do?",
           .control = "e^z is not divided by its sum, and what goes by columns goes by rows",
           .duration = "1 s",
-          .options = {{"n", "6", "scores of a row"}, {"seed", "1", "of the scores"}},
+          .options = {{"n", "6", "scores of a row", 2, 64}, seed_option("of the scores")},
           .run = run};
 }
 

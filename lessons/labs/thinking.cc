@@ -251,9 +251,9 @@ Lab thinking_lab() {
           .question = "\"Thinking Machines\": what is z1, in four steps?",
           .control = "the scores are not divided where the formula divides them",
           .duration = "1 s",
-          .options = {{"c", "4", "numbers of a word"},
-                      {"d", "3", "numbers of a query"},
-                      {"seeds", "10", "sentences"}},
+          .options = {{"c", "4", "numbers of a word", 2, 64},
+                      {"d", "3", "numbers of a query", 1, 64},
+                      seeds_option("10", "sentences")},
           .run = run};
 }
 

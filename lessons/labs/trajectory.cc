@@ -314,7 +314,7 @@ Lab trajectory_lab() {
           .question = "Do layers move points to better places?",
           .control = "nothing is trained, and no layer bends",
           .duration = "8 s",
-          .options = {{"steps", "300", "of training"}, {"seeds", "5", "trainings"}},
+          .options = {steps_option("300"), seeds_option("5", "trainings")},
           .run = run};
 }
 

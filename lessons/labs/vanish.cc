@@ -205,10 +205,10 @@ Lab vanish_lab() {
           .question = "What keeps gradients from vanishing in a deep stack?",
           .control = "norms and residuals are left out everywhere",
           .duration = "2 s",
-          .options = {{"depth", "4,16,32", "layers"},
-                      {"n", "8", "tokens"},
-                      {"d", "32", "numbers of a token"},
-                      {"seeds", "5", "stacks and inputs"}},
+          .options = {{"depth", "4,16,32", "layers", 1, 64, Numbers::kWhole, 2, kLongestList},
+                      {"n", "8", "tokens", 1, 64},
+                      {"d", "32", "numbers of a token", 4, 128},
+                      seeds_option("5", "stacks and inputs")},
           .run = run};
 }
 

@@ -85,7 +85,7 @@ Lab why_w_lab() {
           .question = "Why not attend with X itself: what are W_q and W_k for?",
           .control = "both models go without maps",
           .duration = "20 s",
-          .options = {{"steps", "300", "of training"}, {"seeds", "5", "trainings of each"}},
+          .options = {steps_option("300"), seeds_option("5", "trainings of each")},
           .run = run};
 }
 

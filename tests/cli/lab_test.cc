@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "lessons/report/lines.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -68,11 +70,47 @@ TEST_F(LabVerbTest, WhatIsWrittenWrongIsSaid) {
   EXPECT_EQ(qkv({"lab", "scaling", "--steps", "3"}).errors,
             "error: the lab scaling does not take --steps; it takes --d, --n, --seeds\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--d=x"}).errors,
-            "error: --d: expected positive numbers with commas between, found \"x\"\n");
+            "error: --d takes 1 to 12 whole numbers from 1 to 4096, smaller ones first, commas "
+            "between, not \"x\"\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--out", "lab"}).errors,
             "error: --out goes with --all; --html FILE\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors, "error: --all runs every lab: name none\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--html", "none/page.html"}).exit_status, 2);
+}
+
+TEST_F(LabVerbTest, WithoutANameNothingIsAskedOfIt) {
+  for (const char* const option :
+       {"--control", "--html=x", "--json=x", "--out=x", "--notes=x", "--runs=x", "--d=3"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    expect_error(qkv({"lab", option}), 2,
+                 name + " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs");
+  }
+}
+
+TEST_F(LabVerbTest, WhatCannotBeWrittenIsSaidBeforeItRuns) {
+  const std::string missing = "cannot write none/x: No such file or directory";
+  expect_error(qkv({"lab", "--all", "--notes", "none/x"}), 2, missing);
+  expect_error(qkv({"lab", "scaling", "--html", "none/x"}), 2, missing);
+  expect_error(qkv({"lab", "scaling", "--json", "none/x"}), 2, missing);
+  expect_error(qkv({"lab", "scaling", "--json", "."}), 2, "cannot write .: it is a folder");
+  expect_error(qkv({"lab", "--all", "--seeds", "0.2"}), 2,
+               "the lab similarity: --seeds takes one whole number from 1 to 100, not \"0.2\"");
+}
+
+TEST_F(LabVerbTest, HelpKeepsToEightyColumnsAndSaysWhatEachOptionMayBe) {
+  const ProcessResult help = qkv({"lab", "scaling", "--help"});
+  expect_success(help);
+  EXPECT_THAT(help.output, HasSubstr("--d N,…  "));
+  EXPECT_THAT(help.output, HasSubstr("1 to 12 whole numbers from 1 to 4096"));
+  EXPECT_THAT(help.output, HasSubstr("1,4,16,64,256,1024"));
+  EXPECT_THAT(qkv({"lab", "cost", "--help"}).output, HasSubstr("differ each run"));
+  EXPECT_EQ(qkv({"lab", "scalng", "--help"}).exit_status, 2);
+  for (const std::string& text :
+       {help.output, qkv({"lab"}).output, qkv({"lab", "--help"}).output}) {
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+      EXPECT_LE(text_width(line), 80) << line;
+    }
+  }
 }
 
 TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {

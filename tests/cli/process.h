@@ -17,13 +17,13 @@ struct ProcessResult {
 
 struct ProcessOptions {
   std::string folder = ".";        // where it runs
-  std::string output_file;         // instead of collecting standard output
-  std::vector<int> closed;         // descriptors that it is started without; 1: standard output
+  std::string output_file = {};    // instead of collecting standard output
+  std::vector<int> closed = {};    // descriptors that it is started without; 1: standard output
   int64_t largest_file_bytes = 0;  // 0: no limit; stands for a disk that fills up
   int64_t memory_bytes = 0;        // 0: no limit; of addresses
   int64_t stack_bytes = 0;         // 0: the usual; what each thread asks for
   // Called with all output so far, whenever there is more, until it returns true.
-  std::function<bool(pid_t program, const std::string& output)> on_output;
+  std::function<bool(pid_t program, const std::string& output)> on_output = {};
 };
 
 ProcessResult run_process(const std::vector<std::string>& command,

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/lessons/labs/lecture_notes_check.h"
 #include "tests/temporary_folder.h"
 
@@ -126,12 +129,49 @@ TEST(LabsTest, HaveDifferentNames) {
   for (const Lab& lab : all_labs()) EXPECT_TRUE(names.insert(lab.name).second) << lab.name;
 }
 
+// The fewest and smallest numbers that it takes.
+std::string least_of(const LabOption& option) {
+  std::vector<std::string> texts;
+  const double apart = option.numbers == Numbers::kOdd ? 2 : 1;
+  for (double number = option.least; texts.size() < option.fewest;) {
+    texts.push_back(absl::StrCat(number));
+    const bool doubles = option.numbers == Numbers::kMultiples ||
+                         option.numbers == Numbers::kDivisors || option.numbers == Numbers::kReal;
+    number = doubles ? 2 * number : number + apart;
+  }
+  return absl::StrJoin(texts, ",");
+}
+
+// The trainings of it are as short as can be.
+Options shortest_trainings_of(const Lab& lab) {
+  Options options;
+  const bool trains = std::ranges::count(lab.options, "steps", &LabOption::name) > 0;
+  if (trains) options = {{"steps", "1"}, {"seeds", "1"}};
+  return options;
+}
+
+TEST_P(LabTest, TakesTheLeastOfEachOption) {
+  const TemporaryFolder folder;
+  Options all = shortest_trainings_of(GetParam());
+  for (const LabOption& option : GetParam().options) {
+    Options one = shortest_trainings_of(GetParam());
+    one[option.name] = all[option.name] = least_of(option);
+    const Report report = report_of(GetParam(), one, folder.path());
+    EXPECT_EQ(report_text(report).find("nan"), std::string::npos) << option.name;
+  }
+  report_of(GetParam(), all, folder.path());
+}
+
+TEST(LabsTest, TakeWhatTheyHaveByDefault) {
+  for (const Lab& lab : all_labs()) EXPECT_TRUE(read_options(lab, {}).ok()) << lab.name;
+}
+
 Lab echo_lab() {
   return {.name = "echo",
           .question = "What was asked?",
           .control = "nothing",
           .duration = "0 s",
-          .options = {{"d", "4,8", "sizes"}},
+          .options = {{"d", "4,8", "sizes", 1, 64, Numbers::kWhole, 1, 3}},
           .run = [](const LabContext& lab) {
             Section section = {.claims = {}, .prediction = ""};
             for (const int64_t d : lab.integers("d")) {
@@ -152,11 +192,53 @@ TEST(RunLabTest, TakesOptionsOrTheirDefaults) {
 }
 
 TEST(RunLabTest, RefusesWhatItCannotRead) {
-  for (const char* const text : {"", "x", "1,,2", "-1", "0", "nan", "inf", "1e300", "1;2"}) {
+  for (const char* const text : {"", "x", "1,,2", "-1", "0", "nan", "inf", "1e300", "1;2", "0.4",
+                                 "1.5", "65", "4,2", "2,2", "1,2,3,4"}) {
     EXPECT_EQ(echo({{"d", text}}).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
+  EXPECT_EQ(echo({{"d", "4,2"}}).status().message(),
+            "--d takes 1 to 3 whole numbers from 1 to 64, smaller ones first, commas between, "
+            "not \"4,2\"");
   EXPECT_EQ(echo({{"seeds", "1"}}).status().message(),
             "the lab echo does not take --seeds; it takes --d");
+}
+
+struct KindOfNumbers {
+  LabOption option;
+  std::vector<std::string> taken, refused;
+  std::string wanted;
+};
+
+TEST(LabOptionTest, TakesItsKindOfNumbers) {
+  const KindOfNumbers kinds[] = {
+      {{"n", "6", "", 2, 64},
+       {"2", "64"},
+       {"1", "65", "2.5", "2,3"},
+       "one whole number from 2 to 64"},
+      {{"k", "3", "", 3, 7, Numbers::kOdd}, {"3", "7"}, {"4", "1"}, "one odd number from 3 to 7"},
+      {{"d", "4", "", 2, 8, Numbers::kMultiples},
+       {"2", "8"},
+       {"3", "0"},
+       "one multiple of 2 up to 8"},
+      {{"h", "4", "", 1, 32, Numbers::kDivisors}, {"2", "32"}, {"3", "64"}, "one divisor of 32"},
+      {{"h", "1,2", "", 1, 32, Numbers::kDivisors, 2, 3},
+       {"1,4", "1,2,32"},
+       {"1", "2,4", "1,3", "1,2,4,8"},
+       "2 to 3 divisors of 32, 1 among them, smaller ones first, commas between"},
+      {{"r", "0.1", "", 0.01, 10, Numbers::kReal},
+       {"0.01", "1e-1"},
+       {"0.001", "x"},
+       "one number from 0.01 to 10"}};
+  for (const KindOfNumbers& kind : kinds) {
+    EXPECT_EQ(wanted_by(kind.option), kind.wanted);
+    for (const std::string& text : kind.taken)
+      EXPECT_TRUE(read_option(kind.option, text).ok()) << text;
+    for (const std::string& text : kind.refused) {
+      EXPECT_EQ(
+          read_option(kind.option, text).status().message(),
+          absl::StrCat("--", kind.option.name, " takes ", kind.wanted, ", not \"", text, "\""));
+    }
+  }
 }
 
 }  // namespace
