@@ -47,8 +47,8 @@ void add_options(OptionList& options) {
 // The text beside the head, in as many lines as it takes.
 std::string entry(const std::string& head, const std::string& text) {
   constexpr int64_t kIndent = 18;
-  const std::string lines = wrapped(text, kColumns, std::string(kIndent, ' '));
-  return padded("  " + head, kIndent) + lines.substr(kIndent);
+  std::string lines = wrapped(text, kColumns, std::string(kIndent, ' '));
+  return lines.replace(0, kIndent, padded("  " + head, kIndent));
 }
 
 void list_labs() {

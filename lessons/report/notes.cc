@@ -1,8 +1,7 @@
 #include "lessons/report/notes.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace qkv {
 namespace {
@@ -18,6 +17,11 @@ std::string place_in(const Report& report, const Note& note) {
 }
 
 }  // namespace
+
+std::string quote_of(const Claim& claim) {
+  return absl::StrReplaceAll(claim.chinese,
+                             {{"**", ""}, {"$", ""}, {"\\alpha", "α"}, {"\\beta", "β"}});
+}
 
 std::string legend_of(const Report& report) {
   std::string legend;

@@ -16,6 +16,9 @@ inline constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Se
                                          {'C', "自注意力机制(Self-Attention Mechanism)"},
                                          {'D', "我认为attention和CNN是“形似而神不似”"}};
 
+// A claim without the signs of Markdown and TeX in it.
+std::string quote_of(const Claim& claim);
+
 // What the places of a report mean: "A37 is line 37 of the note A, …". Of each note that it has.
 std::string legend_of(const Report& report);
 

@@ -137,7 +137,7 @@ std::string text_of(const Finding& finding) {
 std::string text_of(const Section& section) {
   std::string text;
   for (const Claim& claim : section.claims) {
-    text += wrapped(absl::StrCat(claim.place, "  ", claim.chinese), kColumns);
+    text += wrapped(absl::StrCat(claim.place, "  ", quote_of(claim)), kColumns);
     text += wrapped(claim.english, kColumns, "     ");
   }
   if (!section.formula.empty())
