@@ -79,7 +79,7 @@ std::string help_on_labs() {
       "./qkv lab lists the labs, ./qkv lab NAME --help says what one of them takes besides. "
       "Figures of time differ each run: ",
       absl::StrJoin(measure_time, ", "), ".");
-  return "\n" + wrapped(help, kColumns);
+  return absl::StrCat("\n", wrapped(help, kColumns));
 }
 
 absl::StatusOr<std::string> more_help(const std::string& name) {
@@ -94,7 +94,7 @@ absl::StatusOr<std::string> more_help(const std::string& name) {
   }
   help += entry("--control", lab->control);
   if (lab->measures_time) help += "Figures of time differ each run.\n";
-  return "\n" + help;
+  return absl::StrCat("\n", help);
 }
 
 // On a terminal one line, written over again and again.

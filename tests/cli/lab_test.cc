@@ -25,7 +25,7 @@ class LabVerbTest : public CommandLineFixture {
  protected:
   // The folders of two quick trainings, in `runs` of the temporary folder.
   std::vector<std::string> train_two() {
-    expect_success(qkv(kTraining));
+    expect_success(qkv(training_));
     return folders();
   }
 
@@ -38,7 +38,7 @@ class LabVerbTest : public CommandLineFixture {
     return names;
   }
 
-  const std::vector<std::string> kTraining = {"lab", "scaling-train", "--steps", "3", "--seeds",
+  const std::vector<std::string> training_ = {"lab", "scaling-train", "--steps", "3", "--seeds",
                                               "1",   "--runs",        "runs"};
 };
 
@@ -133,16 +133,16 @@ TEST_F(LabVerbTest, WhatIsUnreadableIsTrainedAgain) {
     const std::string whole = contents_of(run + part);
     for (const std::string& damaged : {std::string(), std::string("x\n"), whole + whole}) {
       write_bytes(run + part, damaged);
-      expect_success(qkv(kTraining));
+      expect_success(qkv(training_));
       EXPECT_EQ(contents_of(run + part), whole) << part << ": " << damaged.substr(0, 100);
     }
     fs::remove(run + part);
-    expect_success(qkv(kTraining));
+    expect_success(qkv(training_));
     EXPECT_EQ(contents_of(run + part), whole) << part;
   }
   fs::remove_all(run);
   write_bytes(run, "no folder");
-  expect_success(qkv(kTraining));
+  expect_success(qkv(training_));
   EXPECT_TRUE(fs::is_directory(run));
   EXPECT_EQ(folders(), names);
 }
@@ -156,17 +156,18 @@ TEST_F(LabVerbTest, WhatWouldComeOutOtherwiseTodayIsTrainedAgain) {
   ASSERT_NE(second, std::string::npos);
   other[second + 7] = other[second + 7] == '9' ? '8' : '9';
   write_bytes(metrics, other);
-  expect_success(qkv(kTraining));
+  expect_success(qkv(training_));
   EXPECT_EQ(contents_of(metrics), whole);
 }
 
 TEST_F(LabVerbTest, AStopKeepsTheModelsThatAreFinished) {
   const std::vector<std::string> longer = {"lab", "scaling-train", "--steps", "40", "--seeds",
                                            "2",   "--runs",        "runs"};
-  std::vector<std::string> command = {"/bin/sh", "-c",
-                                      "\"$@\" & until ls runs | grep -qv unfinished; do "
-                                      "sleep 0.01; done 2> errors.txt; kill $!; wait $!; exit 0",
-                                      "sh", QKV_BINARY};
+  // Until a model is finished.
+  constexpr char kScript[] = R"(
+    "$@" & until ls runs | grep -qv unfinished; do sleep 0.01; done 2> errors.txt
+    kill $!; wait $!; exit 0)";
+  std::vector<std::string> command = {"/bin/sh", "-c", kScript, "sh", QKV_BINARY};
   command.insert(command.end(), longer.begin(), longer.end());
   EXPECT_EQ(run_process(command, {.folder = folder_.path()}).exit_status, 0);
   const auto finished = [this] {
