@@ -171,29 +171,38 @@ absl::Status check_for_all(const Options& options) {
   return absl::OkStatus();
 }
 
-absl::Status run_all(const GivenOptions& given) {
+// Makes the folder of the pages.
+absl::Status prepare_targets(const GivenOptions& given) {
   for (const char* const option : {"html", "json"}) {
     if (!given.has(option)) continue;
     return absl::InvalidArgumentError(absl::StrCat("--", option, " goes with one lab; --out DIR"));
   }
-  const std::string folder = given.text("out");
+  if (const std::string folder = given.text("out"); !folder.empty()) {
+    if (absl::Status s = make_folder(folder); !s.ok()) return s;
+    if (absl::Status s = check_can_write(folder + "/index.html"); !s.ok()) return s;
+  }
+  return check_can_write(given.text("notes"));
+}
+
+absl::Status write_pages(const std::string& folder, const Report& report) {
+  const std::string path = absl::StrCat(folder, "/", report.name);
+  const std::string page = report_page(report, /*beside_index=*/true);
+  if (absl::Status s = write_file_atomically(path + ".html", page); !s.ok()) return s;
+  return write_file_atomically(path + ".json", report_json(report));
+}
+
+absl::Status run_all(const GivenOptions& given) {
   const Options options = options_of_labs(given);
   if (absl::Status s = check_for_all(options); !s.ok()) return s;
-  if (absl::Status s = check_can_write(given.text("notes")); !s.ok()) return s;
-  if (!folder.empty()) {
-    if (absl::Status s = make_folder(folder); !s.ok()) return s;
-  }
+  if (absl::Status s = prepare_targets(given); !s.ok()) return s;
+  const std::string folder = given.text("out");
   std::vector<Report> reports;
   for (const Lab& lab : all_labs()) {
     absl::StatusOr<Report> report = report_of(lab, taken_by(lab, options), given);
     if (!report.ok()) return report.status();
     print(report_verdicts(*report));
     if (!folder.empty()) {
-      const std::string path = absl::StrCat(folder, "/", lab.name);
-      absl::Status s =
-          write_file_atomically(path + ".html", report_page(*report, /*beside_index=*/true));
-      if (s.ok()) s = write_file_atomically(path + ".json", report_json(*report));
-      if (!s.ok()) return s;
+      if (absl::Status s = write_pages(folder, *report); !s.ok()) return s;
     }
     reports.push_back(*std::move(report));
   }

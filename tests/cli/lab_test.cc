@@ -23,8 +23,8 @@ using testing::Not;
 
 class LabVerbTest : public CommandLineFixture {
  protected:
-  // The folders of two quick trainings, in `runs` of the temporary folder.
-  std::vector<std::string> train_two() {
+  // The names of the folders of a few quick trainings, in `runs` of the temporary folder.
+  std::vector<std::string> train_quickly() {
     expect_success(qkv(training_));
     return folders();
   }
@@ -125,7 +125,7 @@ TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {
 }
 
 TEST_F(LabVerbTest, WhatIsUnreadableIsTrainedAgain) {
-  const std::vector<std::string> names = train_two();
+  const std::vector<std::string> names = train_quickly();
   ASSERT_FALSE(names.empty());
   const std::string run = folder_ / ("runs/" + names[0]);
   for (const char* const part :
@@ -149,7 +149,7 @@ TEST_F(LabVerbTest, WhatIsUnreadableIsTrainedAgain) {
 
 // As an older program leaves it, whose training came to other numbers.
 TEST_F(LabVerbTest, WhatWouldComeOutOtherwiseTodayIsTrainedAgain) {
-  const std::string metrics = folder_ / ("runs/" + train_two()[0] + "/metrics.jsonl");
+  const std::string metrics = folder_ / ("runs/" + train_quickly()[0] + "/metrics.jsonl");
   const std::string whole = contents_of(metrics);
   std::string other = whole;
   const size_t second = other.find("\"loss\":", other.find('\n'));
