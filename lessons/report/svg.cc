@@ -126,7 +126,7 @@ std::string svg_of(const HeatMap& map) {
   const double room = room_for_numbers(map);
   const double most = kMapWidth / static_cast<double>(map.columns);
   const bool has_numbers = room <= most;
-  const double cell = has_numbers ? std::max(kCell, room) : std::min(kCell, most);
+  const double cell = std::max(has_numbers ? room : 0, std::min(kCell, most));
   const double wide = widest(map.column_names, map.columns);
   double largest = 0;
   for (const double x : map.numbers) {
