@@ -6,11 +6,13 @@
 namespace qkv {
 namespace {
 
-// The first of its places that is in the note; "": there is none.
-std::string place_in(const Report& report, const Note& note) {
-  for (const Section& section : report.sections) {
-    for (const Claim& claim : section.claims) {
-      if (claim.place[0] == note.letter) return claim.place;
+// The first of the places that is in the note; "": there is none.
+std::string place_in(std::span<const Report> reports, const Note& note) {
+  for (const Report& report : reports) {
+    for (const Section& section : report.sections) {
+      for (const Claim& claim : section.claims) {
+        if (claim.place[0] == note.letter) return claim.place;
+      }
     }
   }
   return "";
@@ -23,10 +25,10 @@ std::string quote_of(const Claim& claim) {
                              {{"**", ""}, {"$", ""}, {"\\alpha", "α"}, {"\\beta", "β"}});
 }
 
-std::string legend_of(const Report& report) {
+std::string legend_of(std::span<const Report> reports) {
   std::string legend;
   for (const Note& note : kLectureNotes) {
-    const std::string place = place_in(report, note);
+    const std::string place = place_in(reports, note);
     if (place.empty()) continue;
     const std::string letter(1, note.letter);
     absl::StrAppend(&legend, legend.empty() ? "" : "; ", place, ": line ", place.substr(1),

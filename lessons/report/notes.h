@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "lessons/report/report.h"
@@ -19,7 +20,7 @@ inline constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Se
 // A claim without the signs of Markdown and TeX in it.
 std::string quote_of(const Claim& claim);
 
-// What the places of a report mean: "A37 is line 37 of the note A, …". Of each note that it has.
-std::string legend_of(const Report& report);
+// What the places of reports mean: "A37: line 37 of the note A, …". One of each note.
+std::string legend_of(std::span<const Report> reports);
 
 }  // namespace qkv

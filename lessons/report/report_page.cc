@@ -147,7 +147,7 @@ std::string report_page(const Report& report, bool beside_index) {
     body += element("p", absl::StrCat("Control: ", report.control), "disagrees");
   }
   for (const Section& section : report.sections) body += html_of(section);
-  body += element("p", legend_of(report), "soft");
+  body += element("p", legend_of({&report, 1}), "soft");
   if (report.measures_time) body += element("p", "Figures of time differ each run.", "soft");
   body += element("p", command_of(report), "soft");
   return page_of(report.name, body);
@@ -166,7 +166,8 @@ std::string index_page(const std::vector<Report>& reports) {
   }
   return page_of("Labs", absl::StrCat(element("h1", "Labs"), "<div class=\"wide\"><table><thead>",
                                       row({"lab", "question", "claims", "verdict"}, "th"),
-                                      "</thead><tbody>\n", rows, "</tbody></table></div>\n"));
+                                      "</thead><tbody>\n", rows, "</tbody></table></div>\n",
+                                      element("p", legend_of(reports), "soft")));
 }
 
 }  // namespace qkv

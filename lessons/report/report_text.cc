@@ -165,7 +165,7 @@ std::string report_text(const Report& report) {
   for (const Section& section : report.sections) {
     absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section));
   }
-  absl::StrAppend(&text, "\n", wrapped(legend_of(report), kColumns));
+  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}), kColumns));
   if (report.measures_time) text += "Figures of time differ each run.\n";
   return text;
 }

@@ -178,6 +178,7 @@ TEST(ReportTest, AnIndexLinksEachPage) {
   const std::string page = index_page({example()});
   EXPECT_NE(page.find("<a href=\"example.html\">"), std::string::npos);
   EXPECT_NE(page.find("<td>A1</td>"), std::string::npos);
+  EXPECT_NE(page.find("A1: line 1 of the note A, "), std::string::npos);
 }
 
 TEST(ReportTest, JsonHasWhatTheTextSays) {
