@@ -15,8 +15,8 @@ enum class Numbers {
   kReal
 };
 
-// Numbers that a lab takes. The limits keep to what it can do: no sizes that take all the memory
-// or hours, none of which it makes nonsense.
+// Numbers that a lab takes. Within its limits nothing takes all the memory, or lacks what the lab
+// measures: one token has no order.
 struct LabOption {
   std::string name;        // of `--name`
   std::string if_missing;  // "16,64,256"

@@ -4,7 +4,6 @@
 #include <sys/file.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <random>
 
@@ -131,8 +130,9 @@ absl::Status read_steps(const std::string& path, Trained& trained) {
   if (!lines.ok()) return lines.status();
   if (std::ssize(*lines) != trained.config.train.steps) return not_of_it(path);
   for (const Metrics& metrics : *lines) {
-    trained.losses.push_back(metrics.loss.value_or(NAN));
-    trained.grad_norms.push_back(metrics.grad_norm.value_or(NAN));
+    if (!metrics.loss || !metrics.grad_norm) return not_of_it(path);
+    trained.losses.push_back(*metrics.loss);
+    trained.grad_norms.push_back(*metrics.grad_norm);
   }
   return absl::OkStatus();
 }

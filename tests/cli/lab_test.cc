@@ -147,6 +147,13 @@ TEST_F(LabVerbTest, WhatIsUnreadableIsTrainedAgain) {
   EXPECT_EQ(folders(), names);
 }
 
+TEST_F(LabVerbTest, ATrainingThatFailsLeavesNothingBehind) {
+  const ProcessResult result = qkv(training_, {.largest_file_bytes = 10000});  // as on a full disk
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.errors, HasSubstr("File too large"));
+  EXPECT_THAT(folders(), testing::IsEmpty());
+}
+
 // As an older program leaves it, whose training came to other numbers.
 TEST_F(LabVerbTest, WhatWouldComeOutOtherwiseTodayIsTrainedAgain) {
   const std::string metrics = folder_ / ("runs/" + train_quickly()[0] + "/metrics.jsonl");
