@@ -231,7 +231,7 @@ Lab cross_lab() {
           .options = {{"queries", "3", "tokens that ask", 1, 64},
                       {"keys", "1,3,7", "tokens of the source", 1, 64, Numbers::kWhole, 1,
                        kLongestList},
-                      {"layers", "2", "of the encoder, and of the decoder", 1, 8},
+                      {"layers", "2", "of the encoder, and of the decoder", 2, 8},
                       steps_option("600"),
                       seeds_option("5", "trainings of each")},
           .run = run};

@@ -92,10 +92,6 @@ Section reach_section(const LabContext& lab) {
            {"C48", "每一个卷积核只能感受局部的信息，要获得更大的receptive field需要加深层数。",
             "A kernel feels but what is near; a larger receptive field takes more layers."},
            {"C54", "y_i = f(h_{i-1},x_{i})", "Recurrence."},
-           {"C58",
-            "循环神经网络无法很好的学习到全局结构信息(尽管上图的双向结构一定程度上缓解了"
-            "这个问题)",
-            "Recurrence does not learn what is global well (two directions mend it in part)."},
            {"C63", "y_i = f(x_{1},x_{2},...,x_{n})", "Self-attention."},
            {"C70",
             "卷积神经网络事实上只能获得局部信息，需要通过堆叠更多层数来增大感受野；循环神经网络"
@@ -204,7 +200,12 @@ Section decay_section(const LabContext& lab) {
                       "前面的变量在经过多次RNN计算后,已经失去了原有的特征。越到后面,最前面的变量"
                       "占比就越小",
                       "After many steps of an RNN the variables at the front have lost what they "
-                      "were: the further on, the smaller their share."}},
+                      "were: the further on, the smaller their share."},
+                     {"C58",
+                      "循环神经网络无法很好的学习到全局结构信息(尽管上图的双向结构一定程度上缓解了"
+                      "这个问题)",
+                      "Recurrence does not learn what is global well (two directions mend it in "
+                      "part)."}},
           .formula = "dh_T / dh_t = Π diag(1 - h²) W",
           .prediction =
               "What is decided here is the recurrence. Each step multiplies by one more factor, so "

@@ -202,8 +202,9 @@ Lab scaling_train_lab() {
   return {.name = "scaling-train",
           .question = "Does a training need the scores to be divided by the root of d_k?",
           .control = "no model divides",
-          .duration = "40 s",
-          .options = {steps_option("100"), seeds_option("5", "trainings of each")},
+          .duration = "12 s",
+          .options = {{"steps", "100", "of training", 3, 100000},
+                      seeds_option("5", "trainings of each")},
           .run = run};
 }
 

@@ -66,7 +66,7 @@ std::string row_of(const Finding& finding) {
 }
 
 std::string text_of(const Claim& claim) {
-  return absl::StrCat("> ", claim.place, "　", escaped(claim.chinese), "\n>\n> ",
+  return absl::StrCat("> ", claim.place, "　", escaped(quote_of(claim)), "\n>\n> ",
                       escaped(claim.english), "\n");
 }
 
@@ -127,7 +127,9 @@ std::string lecture_notes(const std::vector<Report>& reports) {
   std::string text = absl::StrCat(
       "# The lecture notes, claim by claim\n\nWhat four lecture notes on self-attention say, what "
       "follows from it, and what was measured. Made by `./qkv lab --all --notes "
-      "docs/lecture-notes.md`; the command of each heading shows its pictures too.\n\n",
+      "docs/lecture-notes.md`; the command of each heading shows its pictures too. A37 is line 37 "
+      "of "
+      "the note A; the four follow in their order.\n\n",
       table_of_verdicts(reports), "\n## Slips, set right\n\n", list_of_slips(reports));
   for (const Note& note : kLectureNotes) {
     const std::vector<Entry> entries = entries_of(reports, note.letter);

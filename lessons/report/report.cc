@@ -99,7 +99,9 @@ std::string Section::set_right() const {
 
 std::string Section::places() const {
   std::vector<std::string> places;
-  for (const Claim& claim : claims) places.push_back(claim.place);
+  for (const Claim& claim : claims) {
+    if (std::ranges::find(places, claim.place) == places.end()) places.push_back(claim.place);
+  }
   return absl::StrJoin(places, ", ");
 }
 

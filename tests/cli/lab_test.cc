@@ -187,12 +187,12 @@ TEST_F(LabVerbTest, AStopKeepsTheModelsThatAreFinished) {
   };
   const auto before = finished();
   EXPECT_GT(before.size(), 0);
-  EXPECT_LT(before.size(), 8);
+  EXPECT_LT(before.size(), 16);
   expect_success(qkv(longer));
   auto after = finished();
-  EXPECT_EQ(after.size(), 8);
+  EXPECT_EQ(after.size(), 16);
   for (const auto& [name, time] : before) EXPECT_EQ(after[name], time) << name;
-  EXPECT_EQ(folders().size(), 8) << "what was not finished is gone";
+  EXPECT_EQ(folders().size(), 16) << "what was not finished is gone";
 }
 
 }  // namespace

@@ -144,10 +144,9 @@ std::string least_of(const LabOption& option) {
 
 // The trainings of it are as short as can be.
 Options shortest_trainings_of(const Lab& lab) {
-  Options options;
-  const bool trains = std::ranges::count(lab.options, "steps", &LabOption::name) > 0;
-  if (trains) options = {{"steps", "1"}, {"seeds", "1"}};
-  return options;
+  const auto steps = std::ranges::find(lab.options, "steps", &LabOption::name);
+  if (steps == lab.options.end()) return {};
+  return {{"steps", least_of(*steps)}, {"seeds", "1"}};
 }
 
 TEST_P(LabTest, TakesTheLeastOfEachOption) {
