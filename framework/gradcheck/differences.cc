@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "framework/gradcheck/extrapolation.h"
 
 namespace qkv {
 namespace {
@@ -17,71 +18,15 @@ constexpr double kWideStep = 0x1p-8;
 // What the extrapolation cancels is c h²; what it leaves is c' h⁴. That it is at least so much less
 // holds for every function that has its next singularity a few steps away.
 constexpr double kNextTerm = 1.0 / 256.0;
+// Rounding makes errors of so many noises; once in millions of as many as the second.
+constexpr double kLikelyNoise = 8.0, kRareNoise = 32.0;
+// What f computes on the way may be larger than what comes out of it, but not by more than this.
+constexpr double kLargestInside = 0x1p20;
 // A slope whose error is within so many tolerances counts as settled.
 constexpr double kLoose = 1e3;
 
-// Where kStep does not do: 2⁻⁴, 2⁻⁵, … 2⁻²⁰
-constexpr int kSteps = 17;
-constexpr double step_of(int k) { return 0x1p-4 / static_cast<double>(int64_t{1} << k); }
-using Sequence = std::array<double, kSteps>;  // quotients for these steps
-
-struct Estimate {
-  double value = std::numeric_limits<double>::quiet_NaN();
-  double error = std::numeric_limits<double>::infinity();
-  double step = 0.0;  // the smallest that it is made of
-};
-
-double allowed(const Tolerance& tolerance, double a, double b) {
-  return tolerance.absolute + tolerance.relative * std::max(std::abs(a), std::abs(b));
-}
-
-// lim D(h) for h -> 0, from D(h), D(h / 2), D(h / 4). Central quotients are D + c2 h² + c4 h⁴ + …
-// (base 4), one-sided ones D + c1 h + c2 h² + … (base 2); each column cancels one more power.
-// Richardson, "The deferred approach to the limit", 1927.
-Estimate extrapolate(const double* d, double base) {
-  const double a = d[1] + (d[1] - d[0]) / (base - 1.0);
-  const double b = d[2] + (d[2] - d[1]) / (base - 1.0);
-  const double c = b + (b - a) / (base * base - 1.0);
-  return {c, std::max(std::abs(c - b), std::abs(b - a))};
-}
-
-constexpr int kWindows = kSteps - 2;
-using Windows = std::array<Estimate, kWindows>;  // the estimates of all scales
-
-Windows extrapolate_all(const Sequence& quotients, double base, double noise) {
-  Windows windows;
-  for (int k = 0; k < kWindows; ++k) {
-    windows[k] = extrapolate(&quotients[k], base);
-    windows[k].step = step_of(k + 2);
-    windows[k].error += 4.0 * noise / windows[k].step;
-  }
-  return windows;
-}
-
-// The estimate of the scale that settles best, and as its error what the scales that settle nearly
-// as well make of it.
-Estimate best_of(const Windows& windows) {
-  Estimate best;
-  for (const Estimate& window : windows) {
-    if (window.error < best.error) best = window;
-  }
-  double error = best.error;
-  for (const Estimate& window : windows) {
-    if (window.error <= 4.0 * best.error) {
-      error = std::max(error, std::abs(window.value - best.value));
-    }
-  }
-  return {best.value, error, best.step};
-}
-
-// Where nothing settles, the smallest of the errors is luck, and the middle one is not.
-double middle_error(const Windows& windows) {
-  std::vector<double> errors;
-  for (const Estimate& window : windows) {
-    if (std::isfinite(window.error)) errors.push_back(window.error);
-  }
-  std::ranges::sort(errors);
-  return errors[errors.size() / 2];
+double allowed_of(const Tolerance& tolerance, double a, double b, double beside) {
+  return tolerance.absolute * beside + tolerance.relative * std::max(std::abs(a), std::abs(b));
 }
 
 // Whether a kink stands between two steps, negative ones on the left.
@@ -89,43 +34,94 @@ using KinkBetween = absl::FunctionRef<bool(double near, double far)>;
 
 // Where f leaves its tangent as it does nowhere nearer, a kink may stand: |f(x ± h) - f(x) ∓ h
 // slope| is about c h² on the near side of a kink, and much more beyond it.
-bool has_kink_aside(const Sequence& quotients, double side, double slope, double noise,
-                    KinkBetween kink_between) {
-  for (int k = 0; k + 1 < kSteps; ++k) {
-    const double far = std::abs(quotients[k] - slope) * step_of(k);
-    const double near = std::abs(quotients[k + 1] - slope) * step_of(k + 1);
+bool has_kink_aside(const Sequence& quotients, double first, double side, double slope,
+                    double noise, KinkBetween kink_between) {
+  double step = first;
+  for (size_t k = 0; k + 1 < quotients.size(); ++k, step /= 2.0) {
+    const double far = std::abs(quotients[k] - slope) * step;
+    const double near = std::abs(quotients[k + 1] - slope) * step / 2.0;
     const bool leaves = far > 64.0 * std::max(near, 16.0 * noise);
-    if (leaves && kink_between(side * 0.75 * step_of(k + 1), side * step_of(k))) return true;
+    if (leaves && kink_between(side * 0.375 * step, side * step)) return true;
   }
   return false;
 }
 
-Slope slope_of(const Sequence& left, const Sequence& right, double noise, double analytic,
-               const Tolerance& tolerance, KinkBetween kink_between) {
-  Sequence central;
-  for (int k = 0; k < kSteps; ++k) central[k] = 0.5 * (left[k] + right[k]);
-  const Windows windows = extrapolate_all(central, 4.0, noise);
-  const Estimate two_sided = best_of(windows);
-  Slope slope = {.value = two_sided.value, .error = two_sided.error};
+// A derivative's quotients on both sides, and what they are held against.
+struct Sides {
+  const Sequence &left, &right;
+  double first;  // step
+  double noise;  // of the function, in units of the steps
+  double analytic, beside;
+  Tolerance tolerance;
+  double inside;    // of whatever f computes on the way, in units of the steps
+  double rounding;  // of a derivative that is zero
+
+  double allowed(double value) const { return allowed_of(tolerance, analytic, value, beside); }
+};
+
+// Both sides; or one, where the function ends at the point.
+Estimate estimate_of(const Sides& sides, Windows& windows) {
+  Sequence central(sides.left.size());
+  for (size_t k = 0; k < central.size(); ++k) {
+    central[k] = 0.5 * (sides.left[k] + sides.right[k]);
+  }
+  windows = extrapolate_all(central, sides.first, 4.0, sides.noise);
+  const auto finite = [](const Sequence& quotients) {
+    return std::ranges::any_of(quotients, [](double q) { return std::isfinite(q); });
+  };
+  if (finite(central) || finite(sides.left) == finite(sides.right)) return best_of(windows);
+  const Sequence& defined = finite(sides.left) ? sides.left : sides.right;
+  windows = extrapolate_all(defined, sides.first, 2.0, sides.noise);
+  return best_of(windows);
+}
+
+// Whether differences can tell the derivative as closely as it is asked for, or as closely as the
+// rounding of f lets any.
+bool is_settled(const Sides& sides, const Estimate& estimate) {
+  return estimate.error <=
+             kLoose * allowed_of(sides.tolerance, estimate.value, 0.0, sides.beside) ||
+         estimate.error <= 32.0 * sides.noise / estimate.step;
+}
+
+// A derivative that changes f by no more than its rounding, over the whole size of x, is a zero
+// with what rounding left of it: differences must not contradict it, and need not tell it closely.
+bool is_zero(const Sides& sides, const Estimate& estimate) {
+  return std::abs(sides.analytic) <= 16.0 * sides.rounding &&
+         std::abs(sides.analytic - estimate.value) <= estimate.error + 16.0 * sides.rounding;
+}
+
+Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between) {
+  Windows windows;
+  const Estimate best = estimate_of(sides, windows);
+  Slope slope = {.value = best.value,
+                 .error = best.error + kRareNoise * sides.inside / best.step,
+                 .step = best.step};
+  if (!near_only && is_zero(sides, best)) {
+    slope.error += 16.0 * sides.rounding;
+    return slope;
+  }
   if (!std::isfinite(slope.value)) {
     slope.kind = Slope::Kind::kNotFinite;
     return slope;
   }
-  const bool settled = slope.error <= kLoose * allowed(tolerance, slope.value, 0.0);
+  const bool settled = is_settled(sides, best);
   if (settled &&
-      std::abs(analytic - slope.value) <= allowed(tolerance, analytic, slope.value) + slope.error) {
-    if (has_kink_aside(left, -1.0, slope.value, noise, kink_between) ||
-        has_kink_aside(right, 1.0, slope.value, noise, kink_between)) {
+      std::abs(sides.analytic - slope.value) <= sides.allowed(slope.value) + slope.error) {
+    const auto kink_on = [&](const Sequence& quotients, double side) {
+      return has_kink_aside(quotients, sides.first, side, slope.value, sides.noise, kink_between);
+    };
+    if (kink_on(sides.left, -1.0) || kink_on(sides.right, 1.0)) {
       slope.kind = Slope::Kind::kKinkAside;
-    } else if (two_sided.step < 0.5 * kStep) {
+    } else if (best.step < 0.5 * kStep) {
       slope.kind = Slope::Kind::kSmallerSteps;
     }
     return slope;
   }
-  const Estimate l = best_of(extrapolate_all(left, 2.0, noise));
-  const Estimate r = best_of(extrapolate_all(right, 2.0, noise));
+  const Estimate l = best_of(extrapolate_all(sides.left, sides.first, 2.0, sides.noise));
+  const Estimate r = best_of(extrapolate_all(sides.right, sides.first, 2.0, sides.noise));
   const double jump = std::abs(l.value - r.value);
-  if (jump > 10.0 * (l.error + r.error) && jump > allowed(tolerance, l.value, r.value)) {
+  if (jump > 10.0 * (l.error + r.error) &&
+      jump > allowed_of(sides.tolerance, l.value, r.value, sides.beside)) {
     const double reach = 4.0 * std::max(l.step, r.step);
     const bool kink = kink_between(-reach, reach);
     slope.kind = kink ? Slope::Kind::kKinkHere : Slope::Kind::kUnsettled;
@@ -141,12 +137,13 @@ Slope slope_of(const Sequence& left, const Sequence& right, double noise, double
 
 }  // namespace
 
-Agreement compare(double analytic, const Slope& slope, const Tolerance& tolerance) {
-  Agreement result = {.analytic = analytic,
-                      .numeric = slope.value,
-                      .error = std::abs(analytic - slope.value),
-                      .estimated_error = slope.error,
-                      .tolerance = allowed(tolerance, analytic, slope.value) + slope.error};
+Agreement compare(double analytic, const Slope& slope, const Tolerance& tolerance, double beside) {
+  Agreement result = {
+      .analytic = analytic,
+      .numeric = slope.value,
+      .error = std::abs(analytic - slope.value),
+      .estimated_error = slope.error,
+      .tolerance = allowed_of(tolerance, analytic, slope.value, beside) + slope.error};
   const auto conclude = [&](Verdict verdict, std::string note) {
     result.verdict = verdict;
     result.note = std::move(note);
@@ -188,52 +185,83 @@ void Rows::quotients(const double* high, const double* low, double step, double*
   *out = sum * inverse;
 }
 
-std::vector<double> Rows::noise(const double* y) const {
+void Rows::noise(const double* y, const double* high, const double* low, double* out) const {
   const size_t outputs = cotangent_.size();
-  std::vector<double> noise(size());
-  double mean = 0.0, squares = 0.0;
+  double sum = 0.0, squares = 0.0, all_sum = 0.0, all_squares = 0.0;
+  size_t moved = 0;
   for (size_t k = 0; k < outputs; ++k) {
-    mean += std::abs(y[k]) / static_cast<double>(outputs);
-    squares += cotangent_[k] * cotangent_[k] * y[k] * y[k];
+    const double size = std::abs(y[k]), weighted = cotangent_[k] * cotangent_[k] * size * size;
+    all_sum += size, all_squares += weighted;
+    if (!(std::abs(high[k] - low[k]) > 8.0 * kEpsilon * size)) continue;
+    ++moved, sum += size, squares += weighted;
   }
+  if (moved == 0) moved = outputs, sum = all_sum, squares = all_squares;
+  const double mean = sum / static_cast<double>(moved);
   if (each_output_) {
-    for (size_t k = 0; k < outputs; ++k) noise[k] = kEpsilon * (std::abs(y[k]) + mean);
+    for (size_t k = 0; k < outputs; ++k) out[k] = kEpsilon * (std::abs(y[k]) + mean);
+    out += outputs;
   }
-  noise.back() = kEpsilon * std::sqrt(squares);
-  return noise;
+  *out = kEpsilon * std::sqrt(squares);
 }
 
 Differences::Differences(const Rows& rows, const Array& y0, const Tolerance& tolerance)
     : rows_(rows),
       y0_(y0),
-      noise_(rows.noise(y0.data<double>())),
+      noise_(rows.size()),
+      rounding_(rows.size()),
       tolerance_(tolerance),
       coarse_(rows.size()),
-      fine_(rows.size()) {}
+      fine_(rows.size()) {
+  const double* y = y0_.data<double>();
+  rows_.noise(y, y, y, rounding_.data());
+}
+
+// The steps by which settle() looks: 2^first, a half of it, … in units of the scale.
+struct Differences::Rungs {
+  double first;
+  int count;
+  bool near;  // around the scale; else everywhere
+};
+
+double Differences::allowed(size_t row, double a, double b) const {
+  return allowed_of(tolerance_, a, b, beside_[row]);
+}
+
+double Differences::rare_noise(size_t row) const {
+  return kRareNoise * std::min(rounding_[row] + noise_of_line_, kLargestInside * noise_[row]);
+}
 
 Array Differences::at(Line line, double& t) {
   ++evaluations_;
   return line(t);
 }
 
-void Differences::slopes(Line line, double scale, std::span<const double> analytic,
-                         std::span<Slope> slopes) {
+void Differences::slopes(Line line, double scale, double least, std::span<const double> analytic,
+                         std::span<const double> beside, std::span<Slope> slopes) {
+  // Where the function is smooth at its scale, or bends there; and wherever else it may be.
+  static constexpr Rungs kNear = {.first = 0x1p-4, .count = 17, .near = true};
+  static constexpr Rungs kEverywhere = {.first = 0x1p3, .count = 66, .near = false};
+  beside_ = beside;
+  least_ = least;
   double t1 = kStep * scale, t2 = -t1, t3 = 0.5 * t1, t4 = -t3;
   const Array far_right = at(line, t1), far_left = at(line, t2);
   const Array right = at(line, t3), left = at(line, t4);
   rows_.quotients(far_right.data<double>(), far_left.data<double>(), t1 - t2, coarse_.data());
   rows_.quotients(right.data<double>(), left.data<double>(), t3 - t4, fine_.data());
+  rows_.noise(y0_.data<double>(), far_right.data<double>(), far_left.data<double>(), noise_.data());
+  for (double& noise : noise_) noise += noise_of_line_;
 
   unsettled_.clear();
   for (size_t row = 0; row < slopes.size(); ++row) {
     const double cancelled = fine_[row] - coarse_[row];
     const double value = fine_[row] + cancelled / 3.0;
-    const double error = kNextTerm * std::abs(cancelled) + 8.0 * noise_[row] / t1;
-    const double limit = tolerance_.absolute + tolerance_.relative * std::abs(value);
-    slopes[row].value = value;
-    slopes[row].error = error;
-    slopes[row].kind = Slope::Kind::kSmooth;
-    const bool settled = error <= limit && std::abs(analytic[row] - value) <= limit + error;
+    // The same bits at four places: y does not know x.
+    const bool is_constant = fine_[row] == 0.0 && coarse_[row] == 0.0 && analytic[row] == 0.0;
+    const double error = kNextTerm * std::abs(cancelled) + kLikelyNoise * noise_[row] / t1;
+    const double limit = allowed(row, value, value);
+    slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};
+    const bool settled = is_constant || (error <= limit && std::abs(analytic[row] - value) <=
+                                                               limit + slopes[row].error);
     if (!settled) unsettled_.push_back(row);  // and where a NaN is
   }
   if (unsettled_.empty()) return;
@@ -250,12 +278,13 @@ void Differences::slopes(Line line, double scale, std::span<const double> analyt
   const std::vector<double> wide = jumps(far_right, far_left, t1), narrow = jumps(right, left, t3);
   std::erase_if(unsettled_, [&](size_t row) {
     const double value = slopes[row].value;
-    if (!(slopes[row].error <= allowed(tolerance_, value, value))) return false;
+    if (!(slopes[row].error <= tolerance_.relative * std::abs(value))) return false;
     if (!std::isfinite(analytic[row])) return true;
     return std::abs(2.0 * narrow[row] - wide[row]) <= 0.01 * std::abs(analytic[row] - value);
   });
   if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
-  if (!unsettled_.empty()) settle(line, scale, analytic, slopes);
+  if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
+  if (!unsettled_.empty()) settle(line, scale, kEverywhere, analytic, slopes);
 }
 
 // Where rounding kept a smooth function from settling, larger steps with one more level do.
@@ -274,38 +303,53 @@ void Differences::widen(Line line, double scale, std::span<const double> analyti
     const double d[] = {quotients[0][row], quotients[1][row], quotients[2][row]};
     const Estimate estimate = extrapolate(d, 4.0);
     const double error = estimate.error + 2.0 * noise_[row] / h;
-    const double limit = allowed(tolerance_, estimate.value, estimate.value);
+    const double limit = allowed(row, estimate.value, estimate.value);
     if (!(error <= limit && std::abs(analytic[row] - estimate.value) <= limit + error))
       return false;
-    slopes[row].value = estimate.value;
-    slopes[row].error = error;
+    slopes[row] = {.value = estimate.value, .error = error + rare_noise(row) / h, .step = h};
     return true;
   });
 }
 
-void Differences::settle(Line line, double scale, std::span<const double> analytic,
-                         std::span<Slope> slopes) {
+void Differences::settle(Line line, double scale, const Rungs& rungs,
+                         std::span<const double> analytic, std::span<Slope> slopes) {
   std::vector<Sequence> left(unsettled_.size()), right(unsettled_.size());
   std::vector<double> below(rows_.size()), above(rows_.size());
   const double* y0 = y0_.data<double>();
-  for (int k = 0; k < kSteps; ++k) {
-    double up = step_of(k) * scale, down = -up;
+  double step = rungs.first * scale;
+  for (int k = 0; k < rungs.count; ++k, step /= 2.0) {
+    double up = step, down = -up;
     const Array high = at(line, up), low = at(line, down);
+    if (up == 0.0 || down == 0.0 || (k >= 3 && step < least_)) break;  // x has few numbers so near
     rows_.quotients(high.data<double>(), y0, up, above.data());
     rows_.quotients(y0, low.data<double>(), -down, below.data());
     for (size_t i = 0; i < unsettled_.size(); ++i) {
-      right[i][k] = above[unsettled_[i]];
-      left[i][k] = below[unsettled_[i]];
+      right[i].push_back(above[unsettled_[i]]);
+      left[i].push_back(below[unsettled_[i]]);
     }
   }
+  std::vector<size_t> still_unsettled;
   for (size_t i = 0; i < unsettled_.size(); ++i) {
     const size_t row = unsettled_[i];
     const auto kink_between = [&](double near, double far) {
       return has_kink_between(line, scale, row, near, far);
     };
-    slopes[row] =
-        slope_of(left[i], right[i], noise_[row] / scale, analytic[row], tolerance_, kink_between);
+    const Sides sides = {.left = left[i],
+                         .right = right[i],
+                         .first = rungs.first,
+                         .noise = noise_[row] / scale,
+                         .analytic = analytic[row],
+                         .beside = beside_[row],
+                         .tolerance = tolerance_,
+                         .inside = rare_noise(row) / kRareNoise / scale,
+                         .rounding = (rows_.each_output() ? noise_ : rounding_)[row] / scale};
+    slopes[row] = slope_of(sides, rungs.near, kink_between);
+    slopes[row].step *= scale;
+    if (compare(analytic[row], slopes[row], tolerance_, beside_[row]).verdict != Verdict::kPass) {
+      still_unsettled.push_back(row);
+    }
   }
+  unsettled_ = std::move(still_unsettled);
 }
 
 // Looks ever closer at the place that bends most. The second difference of steps h, divided by h,

@@ -28,10 +28,13 @@ struct Slope {
   double error = std::numeric_limits<double>::infinity();  // an estimate of it
   Kind kind = Kind::kSmooth;
   double left = 0.0, right = 0.0;
+  double step = 0.0;  // the smallest that `value` is made of
 };
 
-// |analytic - slope| against what the tolerance and the slope's own error allow.
-Agreement compare(double analytic, const Slope& slope, const Tolerance& tolerance);
+// |analytic - slope| against what the tolerance and the slope's own error allow. `beside` is the
+// size of the derivatives beside this one, of which the tolerance is: what is far smaller than
+// these may be what rounding left of a zero.
+Agreement compare(double analytic, const Slope& slope, const Tolerance& tolerance, double beside);
 
 // What is differentiated: each output y[k], and then the dot product of all with the cotangent; or
 // the latter alone.
@@ -45,8 +48,10 @@ class Rows {
   // out[row] = (row of high - row of low) / step: differences before the dot product, so that less
   // is cancelled
   void quotients(const double* high, const double* low, double step, double* out) const;
-  // What rounding may do to each row of y.
-  std::vector<double> noise(const double* y) const;
+  // What rounding may do to each row of y, out of the outputs that differ between `high` and `low`
+  // by more: one that the input has no part in is rounded the same way each time. Where none does,
+  // of all.
+  void noise(const double* y, const double* high, const double* low, double* out) const;
 
  private:
   bool each_output_;
@@ -62,21 +67,33 @@ class Differences {
  public:
   Differences(const Rows& rows, const Array& y0, const Tolerance& tolerance);
 
-  // slopes[row], for steps in units of `scale`
-  void slopes(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
+  void add_noise(double noise) { noise_of_line_ = noise; }  // by the rounding of points on a line
+
+  // slopes[row], for steps in units of `scale` first, and none below `least`; beside[row] as in
+  // compare().
+  void slopes(Line line, double scale, double least, std::span<const double> analytic,
+              std::span<const double> beside, std::span<Slope> slopes);
   int64_t evaluations() const { return evaluations_; }
 
  private:
+  struct Rungs;
   void widen(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
-  void settle(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
+  void settle(Line line, double scale, const Rungs& rungs, std::span<const double> analytic,
+              std::span<Slope> slopes);
+  double rare_noise(size_t row) const;
+  double allowed(size_t row, double a, double b) const;
   bool has_kink_between(Line line, double scale, size_t row, double near, double far);
   Array at(Line line, double& t);
 
   Rows rows_;
   Array y0_;
-  std::vector<double> noise_;
+  std::vector<double> noise_;     // of what moves
+  std::vector<double> rounding_;  // of all
   Tolerance tolerance_;
+  double noise_of_line_ = 0.0;
   int64_t evaluations_ = 0;
+  double least_ = 0.0;                 // step
+  std::span<const double> beside_;     // of the rows
   std::vector<size_t> unsettled_;      // rows
   std::vector<double> coarse_, fine_;  // quotients for two steps
 };

@@ -32,9 +32,23 @@ Dot dot(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-// Both from backward, so that nothing but rounding keeps them apart.
+// Both from backward, so that nothing but rounding keeps them apart. `size` is that of their terms,
+// or of what these are made of.
 Agreement compare_exact(double analytic, double other, double size, const Tolerance& tolerance) {
-  return compare(analytic, {.value = other, .error = kRounding * size}, tolerance);
+  return compare(analytic, {.value = other, .error = kRounding * size}, tolerance, size);
+}
+
+// What may be left of a derivative that is zero, over kRounding: of one that would change f by f
+// over the size of its input, a rounding.
+double rounding_of_derivatives(const Directional& at, size_t input) {
+  double largest_x = 1.0, largest_y = 0.0;
+  for (const double x : at.probe.input(input).to_vector()) {
+    largest_x = std::max(largest_x, std::abs(x));
+  }
+  const Array value = at.probe.value();
+  const double* y = value.data<double>();
+  for (int64_t k = 0; k < value.size(); ++k) largest_y = std::max(largest_y, std::abs(y[k]));
+  return kEpsilon / kRounding * largest_y / largest_x;
 }
 
 // The slope of the line through the points (log step, log remainder), by least squares.
@@ -88,34 +102,39 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   constexpr int kSteps = 16;  // 2⁻², … 2⁻¹⁷
   const std::vector<double> direction = u.to_vector(), v = at.cotangent.to_vector();
   const Tensor& g = at.gradients[input];
-  const double analytic = dot(g, u).value;
+  const auto [analytic, beside] = dot(g, u);
   const Rows rows(false, v);
   ProbeLine probe(at.probe, input);
   const auto line = [&](double& t) { return probe.along(direction, t); };
 
   const Array y0 = at.probe.value();
-  Differences differences(rows, y0, options.tolerance);
-  Slope slope;
-  differences.slopes(line, 1.0, {&analytic, 1}, {&slope, 1});
-  report.direction = compare(analytic, slope, options.tolerance);
-  if (slope.kind == Slope::Kind::kKinkHere) {
-    // Kinks of many elements at once: the gradient need not lie between the slopes of both sides.
-    report.direction.verdict = Verdict::kUndecided;
-    report.direction.note = "a kink at the point";
-  }
-
   double moved = 0.0;  // what rounding x + hu does to f: sqrt(sum (g x)²) times epsilon
   if (g.defined()) {
     const double *gradient = g.array().data<double>(),
                  *x = at.probe.input(input).array().data<double>();
     for (int64_t i = 0; i < g.size(); ++i) moved += gradient[i] * gradient[i] * x[i] * x[i];
   }
-  const double floor = 100.0 * (rows.noise(y0.data<double>())[0] + kEpsilon * std::sqrt(moved));
-  double h = 0.25;
+  Differences differences(rows, y0, options.tolerance);
+  differences.add_noise(kEpsilon * std::sqrt(moved));
+  Slope slope;
+  differences.slopes(line, 1.0, 0.0, {&analytic, 1}, {&beside, 1}, {&slope, 1});
+  report.direction = compare(analytic, slope, options.tolerance, beside);
+  if (slope.kind == Slope::Kind::kKinkHere) {
+    // Kinks of many elements at once: the gradient need not lie between the slopes of both sides.
+    report.direction.verdict = Verdict::kUndecided;
+    report.direction.note = "a kink at the point";
+  }
+
+  const double* y = y0.data<double>();
+  double noise = 0.0;
+  rows.noise(y, y, y, &noise);
+  const double floor = 100.0 * (noise + kEpsilon * std::sqrt(moved));
+  // Where only small steps settle, the length over which f bends is small.
+  double h = slope.step < 0x1p-14 ? std::min(0.25, 64.0 * slope.step) : 0.25;
   for (int k = 0; k < kSteps; ++k, h /= 2.0) {
-    const Array y = probe.along(direction, h);
+    const Array moved_value = probe.along(direction, h);
     double difference = 0.0;
-    rows.quotients(y.data<double>(), y0.data<double>(), 1.0, &difference);
+    rows.quotients(moved_value.data<double>(), y, 1.0, &difference);
     report.taylor.steps.push_back(h);
     report.taylor.remainders.push_back(std::abs(difference - h * analytic));
   }
@@ -132,22 +151,23 @@ void check_dot_product(const Directional& at, size_t input, const Tensor& u,
     return;
   }
   const Dot forward_side = dot(ju, at.other_cotangent);
-  report.dot_product = compare_exact(backward_side.value, forward_side.value,
-                                     backward_side.size + forward_side.size, options.tolerance);
+  const double size = backward_side.size + forward_side.size + rounding_of_derivatives(at, input);
+  report.dot_product =
+      compare_exact(backward_side.value, forward_side.value, size, options.tolerance);
   if (report.dot_product.verdict == Verdict::kFail && report.dot_product.note.empty()) {
     report.dot_product.note = "backward and its own transpose differ";
   }
 }
 
 // Where the gradients differ most, for their tolerance.
-void check_composed(const Tensor& fused, const Tensor& composed, const GradcheckOptions& options,
-                    ElementReport& report) {
+void check_composed(const Tensor& fused, const Tensor& composed, double rounding,
+                    const GradcheckOptions& options, ElementReport& report) {
   if (!fused.defined() && !composed.defined()) return;
   const Tensor& shape = fused.defined() ? fused : composed;
   const auto value = [](const Tensor& x, int64_t i) {
     return x.defined() ? x.array().data<double>()[i] : 0.0;
   };
-  double largest = 0.0;
+  double largest = rounding;
   for (int64_t i = 0; i < shape.size(); ++i) {
     if (std::isfinite(value(fused, i))) largest = std::max(largest, std::abs(value(fused, i)));
   }
@@ -173,8 +193,10 @@ int64_t check_direction(const Directional& at, size_t input, const Tensor& u,
                         const GradcheckOptions& options, InputReport& report) {
   const int64_t evaluations = check_by_differences(at, input, u, options, report);
   check_dot_product(at, input, u, options, report);
-  check_composed(at.gradients[input], at.forward.gradients()[input], options, report.composed);
-  check_composed(at.gradients[input], at.composed_only[input], options, report.composed);
+  const double rounding = rounding_of_derivatives(at, input);
+  check_composed(at.gradients[input], at.forward.gradients()[input], rounding, options,
+                 report.composed);
+  check_composed(at.gradients[input], at.composed_only[input], rounding, options, report.composed);
   for (const Verdict verdict : {report.direction.verdict, report.taylor.verdict,
                                 report.dot_product.verdict, report.composed.verdict}) {
     report.verdict = worse(report.verdict, verdict);

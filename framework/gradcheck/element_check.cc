@@ -11,8 +11,9 @@ namespace qkv {
 namespace {
 
 struct Ranked {
-  int rank;        // of the verdict
-  double badness;  // error / tolerance
+  int rank;  // of the verdict
+  double
+      badness;  // error / tolerance; of failures the error, as a common factor gives all one ratio
   ElementReport report;
 };
 
@@ -32,10 +33,11 @@ class Tally {
     if (each_output_) right_.resize(rows_ - 1), missing_.resize(rows_ - 1);
   }
 
-  void add(int64_t element, std::span<const double> analytic, std::span<const Slope> slopes) {
+  void add(int64_t element, std::span<const double> analytic, std::span<const double> beside,
+           std::span<const Slope> slopes) {
     bool stepped_around = false, smaller_steps = false;
     for (size_t row = 0; row < rows_; ++row) {
-      add(element, row, analytic[row], slopes[row]);
+      add(element, row, analytic[row], beside[row], slopes[row]);
       stepped_around |= slopes[row].kind == Slope::Kind::kKinkAside;
       smaller_steps |= slopes[row].kind == Slope::Kind::kSmallerSteps;
     }
@@ -70,21 +72,23 @@ class Tally {
   }
 
  private:
-  void add(int64_t element, size_t row, double analytic, const Slope& slope) {
+  void add(int64_t element, size_t row, double analytic, double beside, const Slope& slope) {
     const Tolerance& t = options_.tolerance;
     const double error = std::abs(analytic - slope.value);
     const double largest = std::max(std::abs(analytic), std::abs(slope.value));
-    const double tolerance = t.absolute + t.relative * largest + slope.error;
-    const bool zero_analytic = std::abs(analytic) <= t.absolute;
+    const double of_zero = t.absolute * beside;
+    const double tolerance = of_zero + t.relative * largest + slope.error;
+    const bool zero_analytic = std::abs(analytic) <= of_zero + slope.error;
     int rank = 0;
     double badness = error / tolerance;
     if (!std::isfinite(error) || error > tolerance || slope.kind > Slope::Kind::kKinkAside) {
-      const Verdict verdict = compare(analytic, slope, t).verdict;
+      const Verdict verdict = compare(analytic, slope, t, beside).verdict;
       rank = rank_of(verdict);
       failed_ += verdict == Verdict::kFail;
       undecided_ += verdict == Verdict::kUndecided;
+      if (verdict == Verdict::kFail) badness = error;
       if (!std::isfinite(badness)) badness = std::numeric_limits<double>::infinity();
-    } else if (zero_analytic && std::abs(slope.value) <= t.absolute + slope.error) {
+    } else if (zero_analytic && std::abs(slope.value) <= of_zero + slope.error) {
       ++zeros_;
     }
     note_pattern(row, rank, zero_analytic);
@@ -92,7 +96,7 @@ class Tally {
     if (worst_.size() < limit || rank > worst_.back().rank ||
         (rank == worst_.back().rank && badness > worst_.back().badness)) {
       ElementReport report;
-      static_cast<Agreement&>(report) = compare(analytic, slope, t);
+      static_cast<Agreement&>(report) = compare(analytic, slope, t, beside);
       report.element = element;
       report.output = each_output_ && row + 1 < rows_ ? static_cast<int64_t>(row) : -1;
       keep({rank, badness, report});
@@ -120,6 +124,16 @@ class Tally {
   bool only_missing_ = true;
 };
 
+// The largest derivative of the same output by another element, or of another output by this one.
+void fill_beside(std::span<const double> analytic, const std::vector<double>& largest,
+                 std::vector<double>& beside) {
+  double column = 0.0;
+  for (const double derivative : analytic) {
+    if (std::isfinite(derivative)) column = std::max(column, std::abs(derivative));
+  }
+  for (size_t row = 0; row < beside.size(); ++row) beside[row] = std::max(column, largest[row]);
+}
+
 }  // namespace
 
 int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
@@ -138,12 +152,15 @@ int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
     ProbeLine line(probe, input);
     Differences differences(rows, probe.value(), options.tolerance);
     std::vector<Slope> slopes(rows.size());
+    std::vector<double> beside(rows.size());
     for (int64_t i = begin; i < end; ++i) {
       const int64_t element = elements[i];
       const std::span<const double> analytic = gradient.of(element);
+      fill_beside(analytic, gradient.largest, beside);
       differences.slopes([&](double& t) { return line.along_element(element, t); },
-                         line.scale_of(element), analytic, slopes);
-      tallies[piece].add(element, analytic, slopes);
+                         line.scale_of(element), line.least_step_of(element), analytic, beside,
+                         slopes);
+      tallies[piece].add(element, analytic, beside, slopes);
       numeric.analytic[i] = analytic.back();
       numeric.numeric[i] = slopes.back().value;
     }

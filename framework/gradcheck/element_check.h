@@ -20,6 +20,7 @@ struct InputGradient {
     return {rows.data() + static_cast<size_t>(element) * count, count};
   }
   size_t rows_each = 1;
+  std::vector<double> largest;  // of each row, over all elements
 };
 
 // What differences say, for the diagnosis of a wrong gradient.

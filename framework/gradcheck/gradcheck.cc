@@ -158,14 +158,18 @@ class Check {
       if (!is_floating(probe_.input(i).dtype())) continue;
       rows_of_[i].rows_each = count;
       rows_of_[i].depends = gradients_[i].defined();
+      rows_of_[i].largest.resize(count);
       rows_of_[i].rows.resize(static_cast<size_t>(probe_.input(i).size()) * count);
     }
     const auto store = [&](const std::vector<Tensor>& gradients, size_t row, double divisor) {
       for (size_t i = 0; i < gradients.size(); ++i) {
         if (!gradients[i].defined()) continue;
         const double* g = gradients[i].array().data<double>();
-        double* out = rows_of_[i].rows.data() + row;
-        for (int64_t e = 0; e < gradients[i].size(); ++e) out[e * count] = g[e] / divisor;
+        double *out = rows_of_[i].rows.data() + row, &largest = rows_of_[i].largest[row];
+        for (int64_t e = 0; e < gradients[i].size(); ++e) {
+          out[e * count] = g[e] / divisor;
+          if (std::isfinite(g[e])) largest = std::max(largest, std::abs(g[e] / divisor));
+        }
       }
     };
     RandomStream sizes = stream_.derive("rows");

@@ -17,6 +17,7 @@ struct GradcheckOptions {
   // and of the cotangent, and the symmetry of the Hessian.
   int order = 1;
   uint64_t seed = 1;  // of the random cotangents and directions
+  // Its absolute part is of the largest derivative of the same output, or by the same element.
   Tolerance tolerance = tolerance_of(DType::f64);
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
   // The full Jacobian is compared where it has at most so many entries (outputs x inputs), and at
@@ -37,7 +38,9 @@ struct GradcheckOptions {
 // Compares backward with numeric derivatives of f at `inputs`, by three methods that must agree:
 //
 //   1. central differences, extrapolated to a step of 0 (Richardson), with an estimate of their own
-//      error: every output by every input element, or fewer (see the options);
+//      error: every output by every input element, or fewer (see the options). Their steps are of
+//      the size of the element, or of 1; where these do not settle it they go down to where f is
+//      smooth, or x has no more digits, and up to where rounding is small beside f's change;
 //   2. the Taylor remainder along a random direction, which falls as h²;
 //   3. the dot-product test <Ju, v> = <u, Jᵀv>, with Ju from the backward of backward.
 //

@@ -53,6 +53,10 @@ double ProbeLine::scale_of(int64_t element) const {
   return std::isfinite(x) && x > 1.0 ? std::exp2(std::ceil(std::log2(x))) : 1.0;
 }
 
+double ProbeLine::least_step_of(int64_t element) const {
+  return 0x1p-42 * std::abs(original_.data<double>()[element]);
+}
+
 Array ProbeLine::along_element(int64_t element, double& t) {
   double& x = moved_.mutable_data<double>()[element];
   const double at = x;

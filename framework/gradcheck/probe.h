@@ -36,7 +36,9 @@ class ProbeLine {
  public:
   ProbeLine(const Probe& probe, size_t input);
 
-  double scale_of(int64_t element) const;                    // the power of two above |x| and 1
+  double scale_of(int64_t element) const;  // the power of two above |x| and 1
+  // Below it x has too few numbers for a function of it to look smooth.
+  double least_step_of(int64_t element) const;
   Array along_element(int64_t element, double& t);           // f(x + t e), and t as it was rounded
   Array along(std::span<const double> direction, double t);  // f(x + t u)
 

@@ -1,0 +1,78 @@
+#include "framework/gradcheck/extrapolation.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv {
+namespace {
+
+// A derivative is a limit: what large steps make of it must agree with what all smaller ones do, as
+// far as these can tell. Where the errors of many are estimated some are estimated too small.
+bool agrees_with_smaller_steps(const Windows& windows, size_t k) {
+  size_t smaller = 0, others = 0;
+  for (size_t j = k + 1; j < windows.size(); ++j) {
+    const Estimate &large = windows[k], &small = windows[j];
+    if (!std::isfinite(small.value)) continue;
+    ++smaller;
+    others += std::abs(large.value - small.value) > 4.0 * (large.error + small.error) ? 1 : 0;
+  }
+  return 6 * others <= smaller;
+}
+
+}  // namespace
+
+Estimate extrapolate(const double* d, double base) {
+  const double a = d[1] + (d[1] - d[0]) / (base - 1.0);
+  const double b = d[2] + (d[2] - d[1]) / (base - 1.0);
+  const double c = b + (b - a) / (base * base - 1.0);
+  return {c, std::max(std::abs(c - b), std::abs(b - a))};
+}
+
+Windows extrapolate_all(const Sequence& quotients, double first, double base, double noise) {
+  if (quotients.size() < 3) return {};
+  Windows windows(quotients.size() - 2);
+  double step = first / 4.0;
+  for (size_t k = 0; k < windows.size(); ++k, step /= 2.0) {
+    windows[k] = extrapolate(&quotients[k], base);
+    windows[k].step = step;
+    windows[k].error += 4.0 * noise / step;
+  }
+  // An error that is much smaller than those of the scales beside it is luck.
+  std::vector<double> errors;
+  for (const Estimate& window : windows) errors.push_back(window.error);
+  for (size_t k = 0; k < windows.size(); ++k) {
+    for (const size_t beside : {k - 1, k + 1}) {
+      if (beside >= errors.size() || !std::isfinite(errors[beside])) continue;
+      windows[k].error = std::max(windows[k].error, 0.5 * errors[beside]);
+    }
+  }
+  return windows;
+}
+
+Estimate best_of(const Windows& windows) {
+  Estimate best;
+  std::vector<size_t> possible;
+  for (size_t k = 0; k < windows.size(); ++k) {
+    if (!std::isfinite(windows[k].value) || !agrees_with_smaller_steps(windows, k)) continue;
+    possible.push_back(k);
+    if (windows[k].error < best.error) best = windows[k];
+  }
+  double error = best.error;
+  for (const size_t k : possible) {
+    if (windows[k].error <= 4.0 * best.error) {
+      error = std::max(error, std::abs(windows[k].value - best.value));
+    }
+  }
+  return {best.value, error, best.step};
+}
+
+double middle_error(const Windows& windows) {
+  std::vector<double> errors;
+  for (const Estimate& window : windows) {
+    if (std::isfinite(window.error)) errors.push_back(window.error);
+  }
+  std::ranges::sort(errors);
+  return errors[errors.size() / 2];
+}
+
+}  // namespace qkv

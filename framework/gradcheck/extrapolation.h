@@ -1,0 +1,34 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+// Derivatives from difference quotients for steps that are halved again and again.
+namespace qkv {
+
+using Sequence = std::vector<double>;  // quotients, those of the largest steps first
+
+struct Estimate {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  double error = std::numeric_limits<double>::infinity();
+  double step = 0.0;  // the smallest that it is made of
+};
+
+// lim D(h) for h -> 0, from D(h), D(h / 2), D(h / 4). Central quotients are D + c2 h² + c4 h⁴ + …
+// (base 4), one-sided ones D + c1 h + c2 h² + … (base 2); each column cancels one more power.
+// Richardson, "The deferred approach to the limit", 1927.
+Estimate extrapolate(const double* d, double base);
+
+using Windows = std::vector<Estimate>;  // the estimates of all scales, the largest steps first
+
+// From quotients for steps of `first`, first / 2, first / 4, … of a function with that noise.
+Windows extrapolate_all(const Sequence& quotients, double first, double base, double noise);
+
+// The estimate of the scale that settles best, and as its error what the scales that settle nearly
+// as well make of it.
+Estimate best_of(const Windows& windows);
+
+// Where nothing settles, the smallest of the errors is luck, and the middle one is not.
+double middle_error(const Windows& windows);
+
+}  // namespace qkv
