@@ -22,6 +22,8 @@ constexpr double kNextTerm = 1.0 / 256.0;
 constexpr double kLikelyNoise = 8.0, kRareNoise = 32.0;
 // What f computes on the way may be larger than what comes out of it, but not by more than this.
 constexpr double kLargestInside = 0x1p20;
+// What differs by so many tolerances is no error of the differences.
+constexpr double kFar = 100.0;
 // A slope whose error is within so many tolerances counts as settled.
 constexpr double kLoose = 1e3;
 
@@ -280,7 +282,9 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     const double value = slopes[row].value;
     if (!(slopes[row].error <= tolerance_.relative * std::abs(value))) return false;
     if (!std::isfinite(analytic[row])) return true;
-    return std::abs(2.0 * narrow[row] - wide[row]) <= 0.01 * std::abs(analytic[row] - value);
+    const bool is_far = std::abs(analytic[row] - value) > kFar * allowed(row, analytic[row], value);
+    return is_far &&
+           std::abs(2.0 * narrow[row] - wide[row]) <= 0.01 * std::abs(analytic[row] - value);
   });
   if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
   if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
