@@ -20,6 +20,8 @@ constexpr double kWideStep = 0x1p-8;
 constexpr double kNextTerm = 1.0 / 256.0;
 // Rounding makes errors of so many noises; once in millions of as many as the second.
 constexpr double kLikelyNoise = 8.0, kRareNoise = 32.0;
+// What a derivative that is zero may have left, of the rounding of f over the size of x.
+constexpr double kZeroRounding = 16.0;
 // What f computes on the way may be larger than what comes out of it, but not by more than this.
 constexpr double kLargestInside = 0x1p20;
 // What differs by so many tolerances is no error of the differences.
@@ -82,14 +84,15 @@ Estimate estimate_of(const Sides& sides, Windows& windows) {
 bool is_settled(const Sides& sides, const Estimate& estimate) {
   return estimate.error <=
              kLoose * allowed_of(sides.tolerance, estimate.value, 0.0, sides.beside) ||
-         estimate.error <= 32.0 * sides.noise / estimate.step;
+         estimate.error <= kRareNoise * sides.noise / estimate.step;
 }
 
 // A derivative that changes f by no more than its rounding, over the whole size of x, is a zero
 // with what rounding left of it: differences must not contradict it, and need not tell it closely.
 bool is_zero(const Sides& sides, const Estimate& estimate) {
-  return std::abs(sides.analytic) <= 16.0 * sides.rounding &&
-         std::abs(sides.analytic - estimate.value) <= estimate.error + 16.0 * sides.rounding;
+  return std::abs(sides.analytic) <= kZeroRounding * sides.rounding &&
+         std::abs(sides.analytic - estimate.value) <=
+             estimate.error + kZeroRounding * sides.rounding;
 }
 
 Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between) {
@@ -99,7 +102,7 @@ Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between) {
                  .error = best.error + kRareNoise * sides.inside / best.step,
                  .step = best.step};
   if (!near_only && is_zero(sides, best)) {
-    slope.error += 16.0 * sides.rounding;
+    slope.error += kZeroRounding * sides.rounding;
     return slope;
   }
   if (!std::isfinite(slope.value)) {
@@ -218,7 +221,7 @@ Differences::Differences(const Rows& rows, const Array& y0, const Tolerance& tol
   rows_.noise(y, y, y, rounding_.data());
 }
 
-// The steps by which settle() looks: 2^first, a half of it, … in units of the scale.
+// The steps by which settle() looks: `first`, a half of it, … in units of the scale.
 struct Differences::Rungs {
   double first;
   int count;

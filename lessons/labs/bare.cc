@@ -105,12 +105,6 @@ LineChart chart_of_eigenvalues(const std::vector<Series>& series) {
           .series = series};
 }
 
-Series series_of(const std::string& name, const std::vector<double>& numbers) {
-  Series series = {.name = name, .x = {}, .y = numbers};
-  for (size_t i = 0; i < numbers.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
-  return series;
-}
-
 Section gram_section(const Words& words) {
   const auto of_gram = eigenvalues_of(symmetric_part(words.gram));
   const auto of_product = eigenvalues_of(symmetric_part(words.product));
@@ -130,9 +124,9 @@ Section gram_section(const Words& words) {
                              asymmetry > 1),
                        found("smallest eigenvalue of (Q Kᵀ + K Qᵀ) / 2", "below 0",
                              format_number(of_product.back()), of_product.back() < 0)},
-          .figures = {
-              heat_map_of("Q Kᵀ", words.product),
-              chart_of_eigenvalues({series_of("X Xᵀ", of_gram), series_of("Q Kᵀ", of_product)})}};
+          .figures = {heat_map_of("Q Kᵀ", words.product),
+                      chart_of_eigenvalues({numbered_series("X Xᵀ", of_gram),
+                                            numbered_series("Q Kᵀ", of_product)})}};
 }
 
 // One head of one sequence.

@@ -191,9 +191,7 @@ Section decay_section(const LabContext& lab) {
       kind.farthest.push_back(row.back());
       if (kind.first_seed.empty()) kind.first_seed = row;
     }
-    Series series = {.name = kind.name, .x = {}, .y = kind.first_seed};
-    for (size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i));
-    chart.series.push_back(std::move(series));
+    chart.series.push_back(numbered_series(kind.name, kind.first_seed, 0));
   }
   const Kind &rnn = kinds[0], &lstm = kinds[1], &attention = kinds[2];
   return {.claims = {{"A41",

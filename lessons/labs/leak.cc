@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lessons/labs/labs.h"
+#include "lessons/labs/numbers.h"
 #include "lessons/labs/trained.h"
 #include "lessons/report/statistics.h"
 #include "train/run/generate.h"
@@ -77,9 +78,7 @@ LineChart chart_of(const std::vector<Form>& forms) {
                      .y_label = "loss",
                      .log_y = true};
   for (const Form& form : forms) {
-    Series series = {.name = form.name, .x = {}, .y = form.curve};
-    for (size_t i = 0; i < form.curve.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
-    chart.series.push_back(std::move(series));
+    chart.series.push_back(numbered_series(form.name, form.curve));
   }
   return chart;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 
 #include "framework/graph/node.h"
@@ -58,6 +59,12 @@ double longest_chain(const Tensor& y) {
     length[node.get()] = node->is_leaf() ? 0 : longest + 1;
   }
   return static_cast<double>(length[y.node().get()]);
+}
+
+Series numbered_series(std::string name, std::vector<double> y, int64_t first) {
+  std::vector<double> x(y.size());
+  std::iota(x.begin(), x.end(), static_cast<double>(first));
+  return {.name = std::move(name), .x = std::move(x), .y = std::move(y)};
 }
 
 HeatMap heat_map_of(const std::string& title, const Tensor& matrix) {

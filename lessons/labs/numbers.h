@@ -23,6 +23,8 @@ double largest_difference(const Tensor& a, const Tensor& b);  // of the magnitud
 // made: how many steps have to be taken one after the other.
 double longest_chain(const Tensor& y);
 
+// y over first, first + 1, …: losses by step, gradients by layer.
+Series numbered_series(std::string name, std::vector<double> y, int64_t first = 1);
 HeatMap heat_map_of(const std::string& title, const Tensor& matrix);  // [rows, columns]
 
 }  // namespace qkv

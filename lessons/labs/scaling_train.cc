@@ -111,9 +111,7 @@ LineChart gradient_chart(const std::vector<Form>& forms) {
                      .y_label = "|g|",
                      .log_y = true};
   for (const Form& form : forms) {
-    Series series = {.name = form.name, .x = {}, .y = form.curve};
-    for (size_t i = 0; i < form.curve.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
-    chart.series.push_back(std::move(series));
+    chart.series.push_back(numbered_series(form.name, form.curve));
   }
   return chart;
 }

@@ -145,9 +145,7 @@ LineChart chart_of(const std::vector<Shares>& all) {
                      .y_label = "gradient",
                      .log_y = true};
   for (const Shares& shares : all) {
-    Series series = {.name = shares.name, .x = {}, .y = shares.by_layer};
-    for (size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i));
-    chart.series.push_back(std::move(series));
+    chart.series.push_back(numbered_series(shares.name, shares.by_layer, 0));
   }
   return chart;
 }

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lessons/labs/labs.h"
+#include "lessons/labs/numbers.h"
 #include "lessons/labs/trained.h"
 #include "lessons/report/statistics.h"
 
@@ -70,9 +71,7 @@ std::vector<Section> run(const LabContext& lab) {
                      .y_label = "loss",
                      .log_y = true};
   for (const Form& form : {maps, bare}) {
-    Series series = {.name = form.name, .x = {}, .y = form.losses};
-    for (size_t i = 0; i < form.losses.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
-    chart.series.push_back(std::move(series));
+    chart.series.push_back(numbered_series(form.name, form.losses));
   }
   section.figures.push_back(std::move(chart));
   return {section};
