@@ -1,7 +1,7 @@
 #include "framework/gradcheck/analytic.h"
 
+#include <cmath>
 #include <memory>
-#include <unordered_map>
 
 #include "framework/autograd/backward.h"
 #include "framework/graph/node.h"
@@ -10,6 +10,39 @@
 
 namespace qkv {
 namespace {
+
+using Values = std::unordered_map<const Op*, Array>;
+
+class ValueRecorder final : public Observer {
+ public:
+  explicit ValueRecorder(Values& values) : values_(values) {}
+  void after_forward(const Op& op, const Inputs&, const Array& y) override { values_[&op] = y; }
+
+ private:
+  Values& values_;
+};
+
+class RoundingSum final : public Observer {
+ public:
+  explicit RoundingSum(const Values& values) : values_(values) {}
+
+  void before_backward(const Op& op, const Tensor& dy) override {
+    const auto found = values_.find(&op);
+    if (found == values_.end() || !found->second.defined()) return;
+    if (dy.dtype() != DType::f64 || found->second.dtype() != DType::f64) return;
+    const double *z = found->second.data<double>(), *dz = dy.array().data<double>();
+    for (int64_t i = 0; i < dy.size(); ++i) {
+      const double moved = std::abs(dz[i] * z[i]);
+      if (std::isfinite(moved)) sum_ += moved;  // a masked score is -inf
+    }
+  }
+
+  double sum() const { return sum_; }
+
+ private:
+  const Values& values_;
+  double sum_ = 0.0;
+};
 
 // Keeps what each op that uses `leaf` adds to its gradient.
 class Contributions final : public Observer {
@@ -46,7 +79,13 @@ Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
   for (const Tensor& x : inputs) {
     leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
   }
+  Values all;
+  const ValueRecorder recorder(all);
   y_ = f(leaves_);
+  if (!y_.requires_grad()) return;
+  for (const std::shared_ptr<Node>& node : nodes_behind(y_.node())) {
+    if (!node->is_leaf()) values_[&node->op()] = all[&node->op()];
+  }
 }
 
 std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, bool create_graph) const {
@@ -57,6 +96,14 @@ std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, bool create_gra
   for (size_t i = 0; i < leaves_.size(); ++i) {
     if (gradients.contains(leaves_[i])) result[i] = gradients[leaves_[i]];
   }
+  return result;
+}
+
+std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, double& rounding) const {
+  constexpr double kEpsilon = 0x1p-53;  // the relative error of one rounding
+  const RoundingSum roundings(values_);
+  std::vector<Tensor> result = gradients(cotangent);
+  rounding = kEpsilon * roundings.sum();
   return result;
 }
 

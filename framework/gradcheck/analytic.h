@@ -1,12 +1,16 @@
 #pragma once
 
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "framework/autograd/tensor_function.h"
+#include "framework/core/array.h"
 
 // What backward says, for gradcheck.
 namespace qkv {
+
+class Op;
 
 // f recorded at its inputs, every floating one of which is a leaf.
 class Recorded {
@@ -17,12 +21,18 @@ class Recorded {
   const Tensor& leaf(size_t i) const { return leaves_[i]; }
   // For each input Jᵀ cotangent; undefined where f does not depend on it. The graph stays.
   std::vector<Tensor> gradients(const Tensor& cotangent, bool create_graph = false) const;
+  // The same, and what roundings may do to cotangent · y: each z that f computes on the way is
+  // rounded once, which moves z by epsilon |z|, and the product by the gradient of z times that:
+  //   rounding = epsilon sum |dz| |z|
+  // Linnainmaa, "Taylor expansion of the accumulated rounding error", 1976.
+  std::vector<Tensor> gradients(const Tensor& cotangent, double& rounding) const;
   // What each use of input i adds to its gradient.
   std::vector<std::vector<double>> contributions(size_t i, const Tensor& cotangent) const;
 
  private:
   std::vector<Tensor> leaves_;
   Tensor y_;
+  std::unordered_map<const Op*, Array> values_;  // what each op gave
 };
 
 // J u for a direction u of one input: Jᵀv is linear in v, and the gradient of <Jᵀv, u> by v is J u.

@@ -1,40 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "framework/core/array.h"
-#include "framework/gradcheck/gradcheck_report.h"
+#include "framework/gradcheck/slope.h"
 #include "framework/gradcheck/tolerance.h"
 
 // Derivatives by differences, for gradcheck.
 namespace qkv {
-
-// A derivative, and what is known of it.
-struct Slope {
-  enum class Kind {
-    kSmooth,
-    kSmallerSteps,  // strongly bent, but smooth
-    kKinkAside,     // smaller steps stayed on one side of a kink
-    kKinkHere,      // `left` and `right` differ
-    kUnsettled,     // no step settles it
-    kNotFinite,
-  };
-  double value = std::numeric_limits<double>::quiet_NaN();
-  double error = std::numeric_limits<double>::infinity();  // an estimate of it
-  Kind kind = Kind::kSmooth;
-  double left = 0.0, right = 0.0;
-  double step = 0.0;  // the smallest that `value` is made of
-};
-
-// |analytic - slope| against what the tolerance and the slope's own error allow. `beside` is the
-// size of the derivatives beside this one, of which the tolerance is: what is far smaller than
-// these may be what rounding left of a zero.
-Agreement compare(double analytic, const Slope& slope, const Tolerance& tolerance, double beside);
 
 // What is differentiated: each output y[k], and then the dot product of all with the cotangent; or
 // the latter alone.
@@ -65,7 +41,9 @@ using Line = absl::FunctionRef<Array(double& t)>;
 // the function is smooth at that scale and the analytic derivatives agree.
 class Differences {
  public:
-  Differences(const Rows& rows, const Array& y0, const Tolerance& tolerance);
+  // `rounding` is what roundings may do to each row (see Recorded); of none: not known.
+  Differences(const Rows& rows, const Array& y0, std::span<const double> rounding,
+              const Tolerance& tolerance);
 
   void add_noise(double noise) { noise_of_line_ = noise; }  // by the rounding of points on a line
 
@@ -81,6 +59,7 @@ class Differences {
   void settle(Line line, double scale, const Rungs& rungs, std::span<const double> analytic,
               std::span<Slope> slopes);
   double rare_noise(size_t row) const;
+  double rounding_of_zero(size_t row) const;
   double allowed(size_t row, double a, double b) const;
   bool has_kink_between(Line line, double scale, size_t row, double near, double far);
   Array at(Line line, double& t);
@@ -89,6 +68,7 @@ class Differences {
   Array y0_;
   std::vector<double> noise_;     // of what moves
   std::vector<double> rounding_;  // of all
+  std::span<const double> rounding_on_the_way_;
   Tolerance tolerance_;
   double noise_of_line_ = 0.0;
   int64_t evaluations_ = 0;

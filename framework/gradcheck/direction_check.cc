@@ -114,7 +114,7 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
                  *x = at.probe.input(input).array().data<double>();
     for (int64_t i = 0; i < g.size(); ++i) moved += gradient[i] * gradient[i] * x[i] * x[i];
   }
-  Differences differences(rows, y0, options.tolerance);
+  Differences differences(rows, y0, {}, options.tolerance);
   differences.add_noise(kEpsilon * std::sqrt(moved));
   Slope slope;
   differences.slopes(line, 1.0, 0.0, {&analytic, 1}, {&beside, 1}, {&slope, 1});

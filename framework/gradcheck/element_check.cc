@@ -137,9 +137,9 @@ void fill_beside(std::span<const double> analytic, const std::vector<double>& la
 }  // namespace
 
 int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
-                       const InputGradient& gradient, std::span<const int64_t> elements,
-                       const GradcheckOptions& options, InputReport& report,
-                       NumericGradient& numeric) {
+                       std::span<const double> rounding, const InputGradient& gradient,
+                       std::span<const int64_t> elements, const GradcheckOptions& options,
+                       InputReport& report, NumericGradient& numeric) {
   const auto count = static_cast<int64_t>(elements.size());
   numeric.elements.assign(elements.begin(), elements.end());
   numeric.analytic.resize(elements.size());
@@ -150,7 +150,7 @@ int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
   const auto check_piece = [&](int64_t piece, int64_t begin, int64_t end) {
     const ThreadMemory memory;
     ProbeLine line(probe, input);
-    Differences differences(rows, probe.value(), options.tolerance);
+    Differences differences(rows, probe.value(), rounding, options.tolerance);
     std::vector<Slope> slopes(rows.size());
     std::vector<double> beside(rows.size());
     for (int64_t i = begin; i < end; ++i) {

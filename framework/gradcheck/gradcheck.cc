@@ -92,7 +92,8 @@ class Check {
         rows_(!sampled_ && cotangent_.size() <= kMostOutputs &&
                   total_ * cotangent_.size() <= options.max_jacobian,
               weights_),
-        gradients_(recorded_.gradients(cotangent_)) {
+        rounding_(rows_.size()),
+        gradients_(recorded_.gradients(cotangent_, rounding_.back())) {
     if (!value_is_finite()) return;
     take_rows();
     const ComposedOnly composed_only;
@@ -120,8 +121,8 @@ class Check {
       return 0;
     }
     NumericGradient numeric;
-    int64_t evaluations = check_elements(probe_, i, rows_, rows_of_[i], chosen_elements(i),
-                                         options_, report, numeric);
+    int64_t evaluations = check_elements(probe_, i, rows_, rounding_, rows_of_[i],
+                                         chosen_elements(i), options_, report, numeric);
     evaluations += check_directions(i, report);
     if (report.ignored && report.passed()) {
       report.note = "the function does not depend on this input: zero gradient";
@@ -177,7 +178,8 @@ class Check {
       const double size = (sizes.below(2) == 0 ? 1.0 : -1.0) * (0.5 + sizes.uniform());
       Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
       one.mutable_data<double>()[row] = size;
-      store(recorded_.gradients(Tensor(one)), row, size);
+      store(recorded_.gradients(Tensor(one), rounding_[row]), row, size);
+      rounding_[row] /= std::abs(size);
     }
     store(gradients_, count - 1, 1.0);
   }
@@ -229,6 +231,7 @@ class Check {
   int64_t total_;                // elements of all floating inputs
   bool sampled_;
   Rows rows_;
+  std::vector<double> rounding_;       // of each row of y
   std::vector<Tensor> gradients_;      // for the cotangent
   std::vector<Tensor> composed_only_;  // the same, by composed formulas alone
   std::vector<InputGradient> rows_of_;
