@@ -43,6 +43,12 @@ Json element(const ElementReport& e) {
   return object;
 }
 
+Json blocks(const BlockReport& b) {
+  if (b.count == 0) return nullptr;
+  return {{"count", b.count},       {"rounds", b.rounds},         {"wrong", b.wrong},
+          {"seen", number(b.seen)}, {"missed", number(b.missed)}, {"worst", agreement(b.worst)}};
+}
+
 Json taylor(const TaylorReport& t) {
   return {{"verdict", verdict_name(t.verdict)},
           {"measured", t.measured},
@@ -62,7 +68,7 @@ Json input_json(const InputReport& input) {
           {"shape", sizes(input.shape)},
           {"output_shape", sizes(input.output_shape)},
           {"full_jacobian", input.full_jacobian},
-          {"sampled", input.sampled},
+          {"blocks", blocks(input.blocks)},
           {"ignored", input.ignored},
           {"elements", input.elements},
           {"derivatives", input.derivatives},

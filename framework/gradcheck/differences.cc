@@ -61,6 +61,7 @@ Differences::Differences(const Rows& rows, const Array& y0, std::span<const doub
       rounding_(rows.size()),
       rounding_on_the_way_(rounding),
       tolerance_(tolerance),
+      acceptable_(rows.size()),
       coarse_(rows.size()),
       fine_(rows.size()) {
   const double* y = y0_.data<double>();
@@ -118,7 +119,9 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};
     const bool settled = is_constant || (error <= limit && std::abs(analytic[row] - value) <=
                                                                limit + slopes[row].error);
-    if (!settled) unsettled_.push_back(row);  // and where a NaN is
+    // and where a NaN is
+    if (!settled || (best_of_few_ && !(slopes[row].error <= limit))) unsettled_.push_back(row);
+    acceptable_[row] = settled;
   }
   if (unsettled_.empty()) return;
   // Where the differences settle, there is no kink, and the gradient is something else, no further
@@ -131,41 +134,69 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     for (size_t row = 0; row < jump.size(); ++row) jump[row] -= below[row];
     return jump;
   };
-  const std::vector<double> wide = jumps(far_right, far_left, t1), narrow = jumps(right, left, t3);
+  const std::vector<double> far_jump = jumps(far_right, far_left, t1),
+                            near_jump = jumps(right, left, t3);
   std::erase_if(unsettled_, [&](size_t row) {
     const double value = slopes[row].value;
     if (!(slopes[row].error <= tolerance_.relative * std::abs(value))) return false;
     if (!std::isfinite(analytic[row])) return true;
     const bool is_far = std::abs(analytic[row] - value) > kFar * allowed(row, analytic[row], value);
     return is_far &&
-           std::abs(2.0 * narrow[row] - wide[row]) <= 0.01 * std::abs(analytic[row] - value);
+           std::abs(2.0 * near_jump[row] - far_jump[row]) <= 0.01 * std::abs(analytic[row] - value);
   });
+  if (!unsettled_.empty()) narrow(line, scale, analytic, slopes);
   if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
+  std::erase_if(unsettled_, [&](size_t row) { return acceptable_[row]; });
   if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
   if (!unsettled_.empty()) settle(line, scale, kEverywhere, analytic, slopes);
+}
+
+// Where a smooth function bends too much for two steps, a third and one more level do.
+void Differences::narrow(Line line, double scale, std::span<const double> analytic,
+                         std::span<Slope> slopes) {
+  const double first = kUsualStep * scale;
+  const bool bends = std::ranges::any_of(unsettled_, [&](size_t row) {
+    return kNextTerm * std::abs(fine_[row] - coarse_[row]) > kLikelyNoise * noise_[row] / first;
+  });
+  if (bends)
+    extrapolate_rows({coarse_, fine_, quotients_at(line, first / 4.0)}, first, analytic, slopes);
 }
 
 // Where rounding kept a smooth function from settling, larger steps with one more level do.
 void Differences::widen(Line line, double scale, std::span<const double> analytic,
                         std::span<Slope> slopes) {
-  std::array<std::vector<double>, 3> quotients;
-  double h = kWideStep * scale;
-  for (std::vector<double>& quotient : quotients) {
-    double up = h, down = -h;
-    const Array high = at(line, up), low = at(line, down);
-    quotient.resize(rows_.size());
-    rows_.quotients(high.data<double>(), low.data<double>(), up - down, quotient.data());
-    h /= 2.0;
-  }
+  const double first = kWideStep * scale;
+  extrapolate_rows(
+      {quotients_at(line, first), quotients_at(line, first / 2.0), quotients_at(line, first / 4.0)},
+      first, analytic, slopes);
+}
+
+std::vector<double> Differences::quotients_at(Line line, double step) {
+  double up = step, down = -step;
+  const Array high = at(line, up), low = at(line, down);
+  std::vector<double> quotients(rows_.size());
+  rows_.quotients(high.data<double>(), low.data<double>(), up - down, quotients.data());
+  return quotients;
+}
+
+// `quotients` are those for `first`, first / 2 and first / 4.
+void Differences::extrapolate_rows(const std::array<std::vector<double>, 3>& quotients,
+                                   double first, std::span<const double> analytic,
+                                   std::span<Slope> slopes) {
+  const double h = first / 4.0;
   std::erase_if(unsettled_, [&](size_t row) {
     const double d[] = {quotients[0][row], quotients[1][row], quotients[2][row]};
     const Estimate estimate = extrapolate(d, 4.0);
-    const double error = estimate.error + 2.0 * noise_[row] / h;
+    const double of_rounding = 4.0 * noise_[row] / h, error = estimate.error + of_rounding;
     const double limit = allowed(row, estimate.value, estimate.value);
-    if (!(error <= limit && std::abs(analytic[row] - estimate.value) <= limit + error))
-      return false;
-    slopes[row] = {.value = estimate.value, .error = error + rare_noise(row) / h, .step = h};
-    return true;
+    const bool settled =
+        error <= limit || (best_of_few_ && estimate.error <= kLikelyNoise * of_rounding);
+    const double rare = error + rare_noise(row) / h;
+    if (!(settled && std::abs(analytic[row] - estimate.value) <= limit + error)) return false;
+    if (acceptable_[row] && slopes[row].error <= rare) return false;
+    slopes[row] = {.value = estimate.value, .error = rare, .step = h};
+    acceptable_[row] = true;
+    return !best_of_few_ || rare <= limit;
   });
 }
 

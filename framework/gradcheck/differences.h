@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -46,6 +47,8 @@ class Differences {
               const Tolerance& tolerance);
 
   void add_noise(double noise) { noise_of_line_ = noise; }  // by the rounding of points on a line
+  // The best of ten evaluations suffices, where only rounding keeps them from telling more.
+  void take_best_of_few() { best_of_few_ = true; }
 
   // slopes[row], for steps in units of `scale` first, and none below `least`; beside[row] as in
   // compare().
@@ -55,7 +58,11 @@ class Differences {
 
  private:
   struct Rungs;
+  void narrow(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
   void widen(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
+  std::vector<double> quotients_at(Line line, double step);  // central
+  void extrapolate_rows(const std::array<std::vector<double>, 3>& quotients, double first,
+                        std::span<const double> analytic, std::span<Slope> slopes);
   void settle(Line line, double scale, const Rungs& rungs, std::span<const double> analytic,
               std::span<Slope> slopes);
   double rare_noise(size_t row) const;
@@ -71,10 +78,12 @@ class Differences {
   std::span<const double> rounding_on_the_way_;
   Tolerance tolerance_;
   double noise_of_line_ = 0.0;
+  bool best_of_few_ = false;
   int64_t evaluations_ = 0;
   double least_ = 0.0;                 // step
   std::span<const double> beside_;     // of the rows
   std::vector<size_t> unsettled_;      // rows
+  std::vector<char> acceptable_;  // of the rows: settled, but perhaps not as well as it can be
   std::vector<double> coarse_, fine_;  // quotients for two steps
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/analytic.h"
+#include "framework/gradcheck/block_check.h"
 #include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/direction_check.h"
 #include "framework/gradcheck/element_check.h"
@@ -88,8 +89,8 @@ class Check {
         cotangent_(random_like(Tensor(probe_.value()), stream.derive("cotangent"))),
         weights_(cotangent_.to_vector()),
         total_(floating_elements(inputs)),
-        sampled_(total_ > options.max_elements),
-        rows_(!sampled_ && cotangent_.size() <= kMostOutputs &&
+        in_blocks_(total_ > options.max_elements),
+        rows_(!in_blocks_ && cotangent_.size() <= kMostOutputs &&
                   total_ * cotangent_.size() <= options.max_jacobian,
               weights_),
         rounding_(rows_.size()),
@@ -110,7 +111,6 @@ class Check {
     report.shape = probe_.input(i).shape();
     report.output_shape = probe_.value().shape();
     report.full_jacobian = rows_.each_output();
-    report.sampled = sampled_;
     report.ignored = !gradients_[i].defined();
     if (report.shape.size() == 0) {
       report.note = "empty: there is nothing to check";
@@ -121,8 +121,17 @@ class Check {
       return 0;
     }
     NumericGradient numeric;
-    int64_t evaluations = check_elements(probe_, i, rows_, rounding_, rows_of_[i],
-                                         chosen_elements(i), options_, report, numeric);
+    BlockResult blocks;
+    const BlockPlan plan = in_blocks_ ? plan_blocks(report.shape.size()) : BlockPlan{};
+    if (plan.blocks > 0) {
+      blocks = check_blocks(probe_, i, rows_, rounding_, rows_of_[i], plan,
+                            stream_.derive("blocks").derive(i), options_, report);
+    }
+    const std::vector<int64_t> elements =
+        plan.blocks > 0 ? chosen_elements(i, std::move(blocks.suspects)) : all_elements(i);
+    int64_t evaluations =
+        blocks.evaluations + check_elements(probe_, i, rows_, rounding_, rows_of_[i], elements,
+                                            options_, report, numeric);
     evaluations += check_directions(i, report);
     if (report.ignored && report.passed()) {
       report.note = "the function does not depend on this input: zero gradient";
@@ -184,23 +193,29 @@ class Check {
     store(gradients_, count - 1, 1.0);
   }
 
-  std::vector<int64_t> chosen_elements(size_t i) const {
-    const int64_t size = probe_.input(i).size();
-    std::vector<int64_t> all(static_cast<size_t>(size));
+  std::vector<int64_t> all_elements(size_t i) const {
+    std::vector<int64_t> all(static_cast<size_t>(probe_.input(i).size()));
     std::iota(all.begin(), all.end(), 0);
-    if (!sampled_ || size <= options_.sampled_elements) return all;
-    // The largest gradients first, then a random choice of the others.
+    return all;
+  }
+
+  // The suspects, the largest gradients, and a random choice of the others.
+  std::vector<int64_t> chosen_elements(size_t i, std::vector<int64_t> chosen) const {
+    std::vector<int64_t> all = all_elements(i);
     const auto wanted = static_cast<size_t>(std::max<int64_t>(2, options_.sampled_elements));
-    const size_t largest = wanted / 2;
+    const size_t largest = std::min(wanted / 2, all.size());
     const std::vector<double>& g = rows_of_[i].rows;
     std::ranges::partial_sort(all, all.begin() + static_cast<int64_t>(largest), std::greater(),
                               [&](int64_t e) { return std::abs(g[e]); });
     RandomStream stream = stream_.derive("elements").derive(i);
-    for (size_t k = largest; k < wanted; ++k)
+    for (size_t k = largest; k < std::min(wanted, all.size()); ++k)
       std::swap(all[k], all[k + stream.below(all.size() - k)]);
-    all.resize(wanted);
-    std::ranges::sort(all);
-    return all;
+    all.resize(std::min(wanted, all.size()));
+    chosen.insert(chosen.end(), all.begin(), all.end());
+    std::ranges::sort(chosen);
+    const auto rest = std::ranges::unique(chosen);
+    chosen.erase(rest.begin(), rest.end());
+    return chosen;
   }
 
   int64_t check_directions(size_t i, InputReport& report) {
@@ -229,7 +244,7 @@ class Check {
   Tensor cotangent_;
   std::vector<double> weights_;  // the cotangent's
   int64_t total_;                // elements of all floating inputs
-  bool sampled_;
+  bool in_blocks_;               // those of large inputs
   Rows rows_;
   std::vector<double> rounding_;       // of each row of y
   std::vector<Tensor> gradients_;      // for the cotangent

@@ -36,9 +36,7 @@ std::string line_of(const InputReport& input, const ElementReport& entry) {
 
 std::string counts_of(const InputReport& input) {
   std::string text = counted(input.derivatives, "derivative", "derivatives");
-  absl::StrAppend(&text, input.sampled         ? " (sampled)"
-                         : input.full_jacobian ? " (full Jacobian)"
-                                               : " (random cotangent)");
+  absl::StrAppend(&text, input.full_jacobian ? " (full Jacobian)" : " (random cotangent)");
   const auto append = [&](int64_t count, const char* one, const char* many) {
     if (count > 0) absl::StrAppend(&text, ", ", counted(count, one, many));
   };
@@ -48,6 +46,15 @@ std::string counts_of(const InputReport& input) {
   append(input.kinks_stepped_around, "kink stepped around", "kinks stepped around");
   append(input.smaller_steps, "element by smaller steps", "elements by smaller steps");
   return text;
+}
+
+std::string blocks_of(const BlockReport& blocks) {
+  return absl::StrFormat(
+      "every element, in %d rounds of %s%s: an error above %.1e is missed with a "
+      "probability of %.0e at most",
+      blocks.rounds, counted(blocks.count, "block", "blocks"),
+      blocks.wrong == 0 ? "" : absl::StrCat(", ", blocks.wrong, " of them wrong"), blocks.seen,
+      blocks.missed);
 }
 
 std::string methods_of(const InputReport& input) {
@@ -109,6 +116,7 @@ std::string InputReport::to_text() const {
   for (size_t i = 0; i < worst.size(); ++i) {  // of what passes, one is enough
     if (i == 0 || worst[i].verdict != Verdict::kPass) append_line(text, line_of(*this, worst[i]));
   }
+  if (blocks.count > 0) append_line(text, blocks_of(blocks));
   append_line(text, methods_of(*this));
   const auto append = [&](std::string_view name_of_check, Verdict its_verdict,
                           const std::string& details) {
@@ -119,6 +127,7 @@ std::string InputReport::to_text() const {
   const auto details = [](const Agreement& a) {
     return a.note.empty() ? numbers(a) : absl::StrCat(a.note, ": ", numbers(a));
   };
+  append("along a block", blocks.worst.verdict, details(blocks.worst));
   append("along a random direction", direction.verdict, details(direction));
   append("Taylor remainder", taylor.verdict,
          absl::StrFormat("slope %.2f, %s", taylor.slope, taylor.note));

@@ -41,6 +41,16 @@ struct TaylorReport {
   std::string note = "";
 };
 
+// The elements of a large input, moved many at once: see block_check.h.
+struct BlockReport {
+  int64_t count = 0;     // of blocks; 0: every element was moved by itself
+  int64_t rounds = 0;    // each with other blocks of all elements
+  int64_t wrong = 0;     // blocks, or undecided
+  double seen = 0.0;     // an error of an element's derivative, times its scale, above this …
+  double missed = 0.0;   // … is missed with this probability at most, whatever the others are
+  Agreement worst = {};  // of the wrong blocks
+};
+
 // The check of one input.
 struct InputReport {
   Verdict verdict = Verdict::kPass;  // the worst of all below
@@ -51,11 +61,11 @@ struct InputReport {
   Shape output_shape = {};     // of the function's value
   bool full_jacobian = false;  // every output by every element; else their dot product with a
                                // random cotangent by each element
-  bool sampled = false;        // a few elements only; the directions below cover the rest
+  BlockReport blocks = {};     // of all elements; only a few are compared by themselves then
   bool ignored = false;        // the function's graph does not hold this input: zero gradient
 
   // Method 1: differences, element by element.
-  int64_t elements = 0;                   // of the input, that were moved
+  int64_t elements = 0;                   // of the input, that were moved by themselves
   int64_t derivatives = 0;                // that were compared
   int64_t failed = 0;                     // of them
   int64_t undecided = 0;                  // of them

@@ -192,29 +192,32 @@ TEST(GradcheckTest, ComparesTheFullJacobianWhereItIsSmall) {
   EXPECT_GE(full.evaluations, 4 * 6);
 }
 
-TEST(GradcheckTest, ChecksAFewElementsAndADirectionOfWhatIsLarge) {
+TEST(GradcheckTest, ChecksEveryElementOfWhatIsLargeAndAFewByThemselves) {
   const Tensor x = normal_like(zeros({1000}, DType::f64), 3);
   const TensorFunction f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
   const GradcheckOptions few = {.max_elements = 100, .sampled_elements = 6};
   const GradcheckReport right = check_planted(f, right_cube, x, few);
   EXPECT_TRUE(right.passed()) << right.to_text();
-  EXPECT_TRUE(right.inputs[0].sampled);
   EXPECT_EQ(right.elements, 6);
-  // Wrong where no element is looked at: the direction sees it, by differences and by the slope.
+  const BlockReport& blocks = right.inputs[0].blocks;
+  EXPECT_GT(blocks.count * blocks.rounds, 0);
+  EXPECT_LE(blocks.missed, 1e-6);
+  EXPECT_EQ(blocks.wrong, 0);
+  EXPECT_NE(right.to_text().find("every element, in 20 rounds of 1 block:"), std::string::npos)
+      << right.to_text();
+
   std::vector<double> factors(1000, 1.0);
-  int64_t hidden = 0;
-  for (int64_t i = 0; i < 1000; ++i) {
-    const double size = std::abs(x.array().data<double>()[i]);
-    if (size > 0.5 && size < 0.6) hidden = i;
-  }
-  factors[static_cast<size_t>(hidden)] = 1.5;
+  const int64_t hidden = 321;  // not among the few
+  factors[hidden] = 1.5;
   const Tensor wrong = Tensor(Array::of({1000}, DType::f64, factors));
   const GradcheckReport report = check_planted(
       f, [&](auto& in, auto& dy) { return right_cube(in, dy) * wrong; }, x, few);
-  EXPECT_EQ(report.inputs[0].failed, 0);
+  EXPECT_FALSE(report.passed());
+  EXPECT_EQ(report.inputs[0].failed, 1);
+  EXPECT_EQ(report.inputs[0].worst[0].element, hidden);
+  EXPECT_GT(report.inputs[0].blocks.wrong, 0);
   EXPECT_EQ(report.inputs[0].direction.verdict, Verdict::kFail);
   EXPECT_EQ(report.inputs[0].taylor.verdict, Verdict::kFail);
-  EXPECT_FALSE(report.passed());
 }
 
 TEST(GradcheckTest, SeveralThreadsGiveTheNumbersOfOne) {

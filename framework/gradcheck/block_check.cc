@@ -1,0 +1,216 @@
+#include "framework/gradcheck/block_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "framework/core/storage.h"
+#include "framework/gradcheck/differences.h"
+#include "framework/kernels/parallel.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kEpsilon = 0x1p-53;
+constexpr double kMissed = 1e-6;
+constexpr size_t kMostHalved = 16;   // blocks that are not right
+constexpr size_t kMostSuspects = 8;  // elements
+// A block tells an error of any of its elements, however small its derivative is: its tolerance is
+// of the differences alone. The first is where further evaluations would be in vain.
+constexpr Tolerance kGoal = {.relative = 1e-12, .absolute = 1e-8};
+constexpr Tolerance kTight = {.relative = 1e-12, .absolute = 1e-10};
+
+struct Block {
+  std::vector<int64_t> elements;
+  std::vector<double> steps;  // of each: its scale, up or down
+};
+
+using Blocks = std::vector<Block>;
+
+class BlockCheck {
+ public:
+  BlockCheck(const Probe& probe, size_t input, const Rows& rows, std::span<const double> rounding,
+             const InputGradient& gradient, const RandomStream& stream)
+      : probe_(probe),
+        input_(input),
+        rows_(rows),
+        rounding_(rounding),
+        gradient_(gradient),
+        stream_(stream) {
+    const ProbeLine line(probe, input);
+    for (int64_t e = 0; e < size(); ++e) {
+      scales_.push_back(line.scale_of(e));
+      largest_ = std::max(largest_, std::abs(gradient.of(e)[0]) * scales_.back());
+    }
+    if (!std::isfinite(largest_)) largest_ = gradient.largest[0];
+  }
+
+  Blocks random_blocks(const BlockPlan& plan) const {
+    Blocks blocks;
+    for (int64_t round = 0; round < plan.rounds; ++round) {
+      RandomStream random = stream_.derive(static_cast<uint64_t>(round));
+      std::vector<int64_t> all(static_cast<size_t>(size()));
+      std::iota(all.begin(), all.end(), 0);
+      for (size_t k = all.size(); k > 1; --k) std::swap(all[k - 1], all[random.below(k)]);
+      for (int64_t b = 0; b < plan.blocks; ++b) {
+        Block block;
+        block.elements.assign(all.begin() + size() * b / plan.blocks,
+                              all.begin() + size() * (b + 1) / plan.blocks);
+        for (const int64_t e : block.elements) {
+          block.steps.push_back(random.below(2) == 0 ? scales_[e] : -scales_[e]);
+        }
+        blocks.push_back(std::move(block));
+      }
+    }
+    return blocks;
+  }
+
+  std::vector<Agreement> judge(const Blocks& blocks, bool concurrent) {
+    const auto count = static_cast<int64_t>(blocks.size());
+    std::vector<Agreement> agreements(blocks.size());
+    std::vector<int64_t> evaluations(concurrent ? kernels::num_pieces(count, 1) : 1);
+    const auto judge_piece = [&](int64_t piece, int64_t begin, int64_t end) {
+      const ThreadMemory memory;
+      ProbeLine line(probe_, input_);
+      Differences differences(rows_, probe_.value(), rounding_, kGoal);
+      differences.take_best_of_few();
+      for (int64_t b = begin; b < end; ++b) agreements[b] = judge(blocks[b], line, differences);
+      evaluations[piece] = differences.evaluations();
+    };
+    if (concurrent) {
+      kernels::parallel_pieces(count, 1, judge_piece);
+    } else {
+      judge_piece(0, 0, count);
+    }
+    evaluations_ += std::accumulate(evaluations.begin(), evaluations.end(), int64_t{0});
+    return agreements;
+  }
+
+  // The elements of a block that is not right that are not right by themselves.
+  void halve(const Block& block, std::vector<int64_t>& suspects) {
+    if (suspects.size() >= kMostSuspects) return;
+    if (block.elements.size() == 1) {
+      suspects.push_back(block.elements[0]);
+      return;
+    }
+    const auto middle = static_cast<std::ptrdiff_t>(block.elements.size() / 2);
+    const Blocks halves = {
+        {{block.elements.begin(), block.elements.begin() + middle},
+         {block.steps.begin(), block.steps.begin() + middle}},
+        {{block.elements.begin() + middle, block.elements.end()},
+         {block.steps.begin() + middle, block.steps.end()}},
+    };
+    const std::vector<Agreement> agreements = judge(halves, false);
+    for (size_t i = 0; i < halves.size(); ++i) {
+      if (agreements[i].verdict != Verdict::kPass) halve(halves[i], suspects);
+    }
+  }
+
+  int64_t evaluations() const { return evaluations_; }
+
+ private:
+  int64_t size() const { return probe_.input(input_).size(); }
+
+  Agreement judge(const Block& block, ProbeLine& line, Differences& differences) const {
+    std::vector<double> direction(static_cast<size_t>(size()), 0.0);
+    const double* x = probe_.input(input_).array().data<double>();
+    double analytic = 0.0, moved = 0.0;
+    for (size_t i = 0; i < block.elements.size(); ++i) {
+      const int64_t e = block.elements[i];
+      const double g = gradient_.of(e)[0];
+      direction[e] = block.steps[i];
+      analytic += g * block.steps[i];
+      if (std::isfinite(g)) moved += g * g * x[e] * x[e];
+    }
+    differences.add_noise(kEpsilon * std::sqrt(moved));
+    Slope slope;
+    differences.slopes([&](double& t) { return line.along(direction, t); }, 1.0, 0.0,
+                       {&analytic, 1}, {&largest_, 1}, {&slope, 1});
+    return compare(analytic, slope, kTight, largest_);
+  }
+
+  const Probe& probe_;
+  size_t input_;
+  const Rows& rows_;
+  std::span<const double> rounding_;
+  const InputGradient& gradient_;
+  RandomStream stream_;
+  std::vector<double> scales_;  // of each element
+  double largest_ = 0.0;        // derivative by an element, times its scale
+  int64_t evaluations_ = 0;
+};
+
+double badness(const Agreement& a) {
+  const double badness = a.error / a.tolerance;
+  return std::isfinite(badness) ? badness : std::numeric_limits<double>::infinity();
+}
+
+// Wrong for the tolerance of a single derivative, too.
+bool is_far(const Agreement& block, const Tolerance& tolerance) {
+  const double allowed =
+      tolerance.relative * std::max(std::abs(block.analytic), std::abs(block.numeric));
+  return !(block.error <= block.tolerance + allowed);
+}
+
+// The round of the block that is most wrong: those of other rounds hold the same elements.
+size_t worst_round(const std::vector<Agreement>& blocks, const BlockPlan& plan) {
+  size_t worst = 0;
+  double most = -1.0;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b].verdict != Verdict::kFail || badness(blocks[b]) <= most) continue;
+    worst = b, most = badness(blocks[b]);
+  }
+  return worst / static_cast<size_t>(plan.blocks);
+}
+
+}  // namespace
+
+BlockPlan plan_blocks(int64_t elements) {
+  constexpr int64_t kBlock = 2048, kMost = 64;
+  BlockPlan plan = {.blocks = std::clamp((elements + kBlock - 1) / kBlock, int64_t{1}, kMost),
+                    .missed = 1.0};
+  for (; plan.missed > kMissed; ++plan.rounds)
+    plan.missed /= 2.0 * static_cast<double>(plan.blocks);
+  return plan.blocks * plan.rounds >= elements ? BlockPlan{} : plan;
+}
+
+BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
+                         std::span<const double> rounding, const InputGradient& gradient,
+                         const BlockPlan& plan, const RandomStream& stream,
+                         const GradcheckOptions& options, InputReport& report) {
+  BlockCheck check(probe, input, rows, rounding, gradient, stream);
+  const Blocks blocks = check.random_blocks(plan);
+  const std::vector<Agreement> agreements = check.judge(blocks, options.concurrent);
+  BlockResult result;
+  report.blocks = {.count = plan.blocks, .rounds = plan.rounds, .missed = plan.missed};
+  const size_t round = worst_round(agreements, plan);
+  size_t halved = 0;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    Agreement a = agreements[b];
+    if (a.verdict != Verdict::kPass) {
+      // Elements nearer to the point may settle, and a wrong one is found among them.
+      const bool undecided = a.verdict == Verdict::kUndecided;
+      const bool looked =
+          (undecided || b / static_cast<size_t>(plan.blocks) == round) && halved++ < kMostHalved;
+      if (looked) check.halve(blocks[b], result.suspects);
+      if (undecided ? looked : !is_far(a, options.tolerance)) a.verdict = Verdict::kPass;
+    }
+    if (a.verdict == Verdict::kPass) {
+      report.blocks.seen = std::max({report.blocks.seen, a.tolerance, a.error});
+      continue;
+    }
+    ++report.blocks.wrong;
+    Agreement& worst = report.blocks.worst;
+    if (worse(worst.verdict, a.verdict) != worst.verdict) worst = a;
+  }
+  report.verdict = worse(report.verdict, report.blocks.worst.verdict);
+  std::ranges::sort(result.suspects);
+  const auto rest = std::ranges::unique(result.suspects);
+  result.suspects.erase(rest.begin(), rest.end());
+  result.evaluations = check.evaluations();
+  return result;
+}
+
+}  // namespace qkv

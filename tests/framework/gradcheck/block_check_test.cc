@@ -1,0 +1,95 @@
+// Of inputs with many elements, every one is checked. QKV_GRADCHECK_SEEDS=12 in the environment
+// looks at more of them.
+
+#include "framework/gradcheck/block_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kElements = 20000;
+
+Tensor many() { return normal_like(zeros({kElements}, DType::f64), 3); }
+
+uint64_t seeds() {
+  const char* text = std::getenv("QKV_GRADCHECK_SEEDS");
+  return text ? std::strtoull(text, nullptr, 10) : 1;
+}
+
+using Function = Tensor (*)(const Tensor& x);
+
+struct Subject {
+  const char* name;
+  Function f;
+};
+
+const Subject kSubjects[] = {
+    {"tanh x", [](const Tensor& x) { return tanh(x); }},
+    {"x^3", [](const Tensor& x) { return x * x * x; }},
+    {"sum(x^2)", [](const Tensor& x) { return sum(x * x); }},
+    {"log_softmax",
+     [](const Tensor& x) {
+       return log_softmax(reshape(x, {200, 100}));
+     }},
+    {"gelu(x) W",
+     [](const Tensor& x) {
+       return matmul(gelu(reshape(x, {200, 100})), normal_like(zeros({100, 8}, DType::f64), 4));
+     }},
+};
+
+// The gradient of f, with that of some elements multiplied.
+GradcheckReport check_with_factors(Function f, const std::vector<std::pair<int64_t, double>>& wrong,
+                                   const GradcheckOptions& options) {
+  std::vector<double> factors(kElements, 1.0);
+  for (const auto& [element, factor] : wrong) factors[static_cast<size_t>(element)] = factor;
+  const Tensor of_all = Tensor(Array::of({kElements}, DType::f64, factors));
+  const TensorFunction identity = [](std::span<const Tensor> x) { return scale(x[0], 1.0); };
+  const PlantedBackward multiplied = [&](const Tensor&, const Tensor& dy) { return dy * of_all; };
+  const Tensor x = many();
+  return gradcheck(
+      [&](std::span<const Tensor> in) { return f(apply<Planted>({in[0]}, identity, multiplied)); },
+      {&x, 1}, options);
+}
+
+TEST(BlockCheckTest, WhatIsRightPassesWithEverySeed) {
+  for (const Subject& subject : kSubjects) {
+    for (uint64_t seed = 1; seed <= seeds(); ++seed) {
+      const Tensor x = many();
+      const GradcheckReport report = gradcheck(
+          [&](std::span<const Tensor> in) { return subject.f(in[0]); }, {&x, 1}, {.seed = seed});
+      EXPECT_TRUE(report.passed()) << subject.name << "\n" << report.to_text();
+      EXPECT_LE(report.inputs[0].blocks.missed, 1e-6);
+    }
+  }
+}
+
+TEST(BlockCheckTest, FindsTheOneElementThatIsALittleOff) {
+  int64_t element = 77;
+  for (const Subject& subject : kSubjects) {
+    for (const double off : {1e-4, 1e-6}) {
+      for (uint64_t seed = 1; seed <= seeds(); ++seed) {
+        element = (element * 48271 + 11) % kElements;
+        const GradcheckReport report =
+            check_with_factors(subject.f, {{element, 1.0 + off}}, {.seed = seed});
+        const auto& g = report.inputs[0].worst[0];
+        EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << ", " << off << "\n"
+                                                    << report.to_text();
+        EXPECT_EQ(g.element, element) << subject.name << ", " << off << "\n" << report.to_text();
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qkv
