@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,14 +14,15 @@
 #include "absl/strings/str_join.h"
 #include "cli/gradcheck_json.h"
 #include "cli/gradcheck_subjects.h"
-#include "cli/gradcheck_table.h"
 #include "cli/verbs.h"
+#include "framework/core/error.h"
 #include "framework/core/utf8.h"
 #include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/coverage.h"
 #include "framework/gradcheck/sweep.h"
 #include "framework/io/files.h"
 #include "framework/mutation/mutation.h"
+#include "lessons/gradcheck/gradcheck_page.h"
 
 namespace qkv {
 namespace {
@@ -32,28 +34,35 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Text for people, and JSON for programs. Where the JSON goes to standard output, the text does
-// not.
+// Text and a page for people, and JSON for programs. Where the JSON or the page goes to standard
+// output, the text does not.
 class Output {
  public:
-  explicit Output(std::string json_file) : json_file_(std::move(json_file)) {}
+  Output(std::string json_file, std::string html_file)
+      : json_file_(std::move(json_file)), html_file_(std::move(html_file)) {}
 
   void print(const std::string& text) const {
-    if (json_file_ == "-") return;
+    if (json_file_ == "-" || html_file_ == "-") return;
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   }
 
   absl::Status write(const Json& json) const {
-    if (json_file_.empty()) return absl::OkStatus();
-    const std::string text = json.dump(1) + "\n";
-    if (json_file_ != "-") return write_file_atomically(json_file_, text);
+    return json_file_.empty() ? absl::OkStatus() : write_to(json_file_, json.dump(1) + "\n");
+  }
+
+  absl::Status write(const GradcheckFindings& findings) const {
+    return html_file_.empty() ? absl::OkStatus() : write_to(html_file_, gradcheck_page(findings));
+  }
+
+ private:
+  static absl::Status write_to(const std::string& file, const std::string& text) {
+    if (file != "-") return write_file_atomically(file, text);
     std::fwrite(text.data(), 1, text.size(), stdout);
     return absl::OkStatus();
   }
 
- private:
-  std::string json_file_;
+  std::string json_file_, html_file_;
 };
 
 struct GradcheckCommandOptions {
@@ -67,6 +76,7 @@ struct GradcheckCommandOptions {
   bool mutate = false;                      // plants mistakes in the backward formulas instead
   std::string sweep = "";                   // a CSV file for the error against the step instead
   std::string json = "";  // a file for the whole report; "-": standard output, in place of text
+  std::string html = "";  // a file for the page of all that was found; "-" as with json
   bool verbose = false;   // prints the reports of those that pass, too
 };
 
@@ -80,6 +90,8 @@ void add_options(OptionList& options) {
   options.integer("seed", "S", "Another seed, another point", 1);
   options.integer("seeds", "N", "How many points, from --seed on", 1);
   options.text("json", "FILE", "Writes the whole report; - is standard output");
+  options.text("html", "FILE",
+               "Writes a page of it all; with --mutate, of the check and of the mistakes");
   options.flag("verbose", "The reports of those that pass, too");
   options.set();
 }
@@ -108,6 +120,12 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if ((!o.sweep.empty() || o.coverage) && !o.json.empty()) {
     return wrong("--json goes with a check or with --mutate");
   }
+  if ((!o.sweep.empty() || o.coverage) && !o.html.empty()) {
+    return wrong("--html goes with a check or with --mutate");
+  }
+  if (!o.html.empty() && o.html == o.json) {
+    return wrong("--json and --html cannot both go to the same file or to standard output");
+  }
   return absl::OkStatus();
 }
 
@@ -117,6 +135,16 @@ absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const GradcheckCommand
   absl::StatusOr<GradcheckSubject> subject = config_subject(options.config, options.overrides);
   if (!subject.ok()) return subject.status();
   return std::vector<GradcheckSubject>{*std::move(subject)};
+}
+
+StepCurve step_curve_of(const GradcheckSubject& subject, uint64_t seed) {
+  StepCurve curve{.example = subject.example};
+  try {
+    curve.points = step_sweep(subject.f, subject.inputs, seed);
+  } catch (const Error& error) {
+    curve.why_none = error.what();
+  }
+  return curve;
 }
 
 // Which op of a layer or a model is it?
@@ -130,15 +158,79 @@ std::string wrong_op_of(const GradcheckSubject& subject) {
 class Checker {
  public:
   Checker(const GradcheckCommandOptions& options, const Output& output)
-      : options_(options), output_(output) {}
+      : options_(options), output_(output) {
+    findings_.order = options.order;
+    findings_.seed = options.seed;
+    findings_.seeds = options.seeds;
+  }
 
+  // Fails where there is nothing to check; of what did not pass verdict() tells.
+  absl::Status check_all() {
+    const Clock::time_point start = Clock::now();
+    for (int64_t i = 0; i < options_.seeds; ++i) {
+      const auto seed = static_cast<uint64_t>(options_.seed + i);
+      const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options_, seed);
+      if (!subjects.ok()) return subjects.status();
+      for (const GradcheckSubject& subject : *subjects) check(subject, seed);
+    }
+    findings_.seconds = seconds_since(start);
+    return absl::OkStatus();
+  }
+
+  // The table, the reports and the verdict.
+  void print() const {
+    output_.print(gradcheck_table_head());
+    for (const CheckedFunction& function : findings_.functions) {
+      output_.print(function.row.to_text());
+    }
+    output_.print(reports_);
+    const GradcheckRow all = findings_.total();
+    output_.print(absl::StrFormat("%d derivatives of %d examples, order %d, in %.1f s: %s\n",
+                                  all.derivatives, all.examples, options_.order, findings_.seconds,
+                                  verdict().ok() ? "PASS" : "not passed"));
+  }
+
+  absl::Status verdict() const {
+    std::vector<std::string> wrong;
+    for (const CheckedFunction& function : findings_.functions) {
+      if (function.row.verdict != Verdict::kPass) wrong.push_back(function.row.name);
+    }
+    if (wrong.empty()) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat("gradcheck: did not pass: ", absl::StrJoin(wrong, ", ")));
+  }
+
+  Json json() const {
+    return {{"passed", verdict().ok()},
+            {"order", options_.order},
+            {"derivatives", findings_.total().derivatives},
+            {"seconds", findings_.seconds},
+            {"checks", checks_}};
+  }
+
+  // Writes the page, with a V curve of each function and the mistakes that were planted, if any.
+  absl::Status write_page(std::optional<MutationReport> mutations) {
+    if (options_.html.empty()) return absl::OkStatus();
+    const auto seed = static_cast<uint64_t>(options_.seed);
+    const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options_, seed);
+    if (!subjects.ok()) return subjects.status();
+    for (const GradcheckSubject& subject : *subjects) {
+      CheckedFunction& function = findings_.function(subject.kind, subject.name);
+      if (function.curve.points.empty()) function.curve = step_curve_of(subject, seed);
+    }
+    findings_.mutations = std::move(mutations);
+    return output_.write(findings_);
+  }
+
+ private:
   void check(const GradcheckSubject& subject, uint64_t seed) {
     const GradcheckReport report = gradcheck(subject.f, subject.inputs,
                                              {.order = static_cast<int>(options_.order),
                                               .seed = seed,
                                               .names = subject.input_names,
                                               .concurrent = true});
-    row_of(subject).add(report);
+    CheckedFunction& function = findings_.function(subject.kind, subject.name);
+    function.row.add(report);
     if (!options_.json.empty()) {
       checks_.push_back({{"kind", subject.kind},
                          {"name", subject.name},
@@ -146,72 +238,47 @@ class Checker {
                          {"seed", seed},
                          {"report", to_json(report)}});
     }
+    const bool has_wrong_op = !report.passed() && subject.kind != "op";
+    const std::string wrong_op = has_wrong_op ? wrong_op_of(subject) : "";
+    const bool is_first_point = seed == static_cast<uint64_t>(options_.seed);
+    if (!options_.html.empty() && (is_first_point || !report.passed())) {
+      function.examples.push_back(
+          {.name = subject.example, .seed = seed, .report = report, .wrong_op = wrong_op});
+    }
     if (report.passed() && !options_.verbose) return;
     absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, ", seed ", seed, "\n",
-                    report.to_text());
-    if (!report.passed() && subject.kind != "op") reports_ += wrong_op_of(subject);
-  }
-
-  // Prints the table, the reports and the verdict.
-  absl::Status end(double seconds) const {
-    GradcheckRow all;
-    std::vector<std::string> wrong;
-    output_.print(gradcheck_table_head());
-    for (const GradcheckRow& row : rows_) {
-      output_.print(row.to_text());
-      all.derivatives += row.derivatives;
-      all.examples += row.examples;
-      if (row.verdict != Verdict::kPass) wrong.push_back(row.name);
-    }
-    output_.print(reports_);
-    const absl::Status verdict =
-        wrong.empty() ? absl::OkStatus()
-                      : absl::InternalError(
-                            absl::StrCat("gradcheck: did not pass: ", absl::StrJoin(wrong, ", ")));
-    output_.print(absl::StrFormat("%d derivatives of %d examples, order %d, in %.1f s: %s\n",
-                                  all.derivatives, all.examples, options_.order, seconds,
-                                  verdict.ok() ? "PASS" : "not passed"));
-    const absl::Status written = output_.write({{"passed", verdict.ok()},
-                                                {"order", options_.order},
-                                                {"derivatives", all.derivatives},
-                                                {"seconds", seconds},
-                                                {"checks", checks_}});
-    return written.ok() ? verdict : written;
-  }
-
- private:
-  GradcheckRow& row_of(const GradcheckSubject& subject) {
-    const auto found = std::ranges::find_if(rows_, [&](const GradcheckRow& row) {
-      return row.kind == subject.kind && row.name == subject.name;
-    });
-    if (found != rows_.end()) return *found;
-    rows_.push_back({.kind = subject.kind, .name = subject.name});
-    return rows_.back();
+                    report.to_text(), wrong_op);
   }
 
   const GradcheckCommandOptions& options_;
   const Output& output_;
-  std::vector<GradcheckRow> rows_;
+  GradcheckFindings findings_;
   std::string reports_;
   Json checks_ = Json::array();
 };
 
 absl::Status check(const GradcheckCommandOptions& options, const Output& output) {
-  const Clock::time_point start = Clock::now();
   Checker checker(options, output);
-  for (int64_t i = 0; i < options.seeds; ++i) {
-    const auto seed = static_cast<uint64_t>(options.seed + i);
-    const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);
-    if (!subjects.ok()) return subjects.status();
-    for (const GradcheckSubject& subject : *subjects) checker.check(subject, seed);
-  }
-  return checker.end(seconds_since(start));
+  if (absl::Status status = checker.check_all(); !status.ok()) return status;
+  checker.print();
+  if (absl::Status status = output.write(checker.json()); !status.ok()) return status;
+  if (absl::Status status = checker.write_page({}); !status.ok()) return status;
+  return checker.verdict();
 }
 
 absl::Status mutate(const GradcheckCommandOptions& options, const Output& output) {
   const absl::StatusOr<std::vector<OpExamples>> functions =
       examples_named(options.names, /*layers_too=*/true);
   if (!functions.ok()) return functions.status();
+  Checker checker(options, output);
+  if (!options.html.empty()) {  // the page has the check, too
+    if (absl::Status status = checker.check_all(); !status.ok()) return status;
+    checker.print();
+    if (absl::Status verdict = checker.verdict(); !verdict.ok()) {
+      const absl::Status written = checker.write_page({});
+      return written.ok() ? verdict : written;
+    }
+  }
   const Clock::time_point start = Clock::now();
   const MutationReport report =
       run_mutations(*functions, {.seed = static_cast<uint64_t>(options.seed)});
@@ -219,6 +286,7 @@ absl::Status mutate(const GradcheckCommandOptions& options, const Output& output
   output.print(
       absl::StrFormat("%d mutants in %.1f s\n", report.results.size(), seconds_since(start)));
   if (absl::Status status = output.write(to_json(report)); !status.ok()) return status;
+  if (absl::Status status = checker.write_page(report); !status.ok()) return status;
   const size_t survivors = report.survivors().size();
   if (survivors == 0) return absl::OkStatus();
   return absl::InternalError(
@@ -260,9 +328,10 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
                                            .mutate = given.has("mutate"),
                                            .sweep = given.text("sweep"),
                                            .json = given.text("json"),
+                                           .html = given.text("html"),
                                            .verbose = given.has("verbose")};
   if (absl::Status status = check_options(options); !status.ok()) return status;
-  const Output output(options.json);
+  const Output output(options.json, options.html);
   if (options.coverage) return cover(options, output);
   if (options.mutate) return mutate(options, output);
   if (!options.sweep.empty()) return sweep(options, output);

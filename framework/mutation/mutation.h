@@ -37,6 +37,15 @@ struct MutationResult {
   std::string equivalent_because;  // not empty: no check can catch it, for this reason
 };
 
+// How many mistakes of a kind were planted, without those that no check can catch.
+struct MutationCount {
+  int64_t killed = 0, planted = 0;
+};
+struct MutationRow {
+  std::string function;
+  std::array<MutationCount, kMistakeKinds + 1> counts;  // of each kind, and of all
+};
+
 struct MutationReport {
   std::vector<MutationResult> results;
   int64_t not_runnable = 0;  // mutants that are no functions: shapes clash
@@ -44,7 +53,8 @@ struct MutationReport {
   int64_t killed() const;
   int64_t equivalent() const;  // and not killed
   std::vector<Mutant> survivors() const;
-  double score() const;  // killed / (all that are not equivalent), in percent
+  std::vector<MutationRow> rows() const;  // of the functions in their order, and of "all"
+  double score() const;                   // killed / (all that are not equivalent), in percent
   // A table of functions and kinds, "killed/planted" in each cell; the equivalents with their
   // reasons; the survivors; the score.
   std::string to_text() const;

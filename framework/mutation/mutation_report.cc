@@ -10,19 +10,14 @@
 namespace qkv {
 namespace {
 
-struct Count {
-  int64_t killed = 0, planted = 0;
-};
-
 // How many were planted, and how many of them were killed where some were not.
-std::string to_text(const Count& count) {
+std::string to_text(const MutationCount& count) {
   if (count.planted == 0) return "-";
   if (count.killed == count.planted) return absl::StrCat(count.planted);
   return absl::StrCat(count.killed, "/", count.planted);
 }
 
 constexpr size_t kAll = kMistakeKinds;  // the last column: of all kinds
-using Row = std::array<Count, kMistakeKinds + 1>;
 
 std::string column_name(size_t column) {
   return column == kAll ? "all" : std::string(mistake_name(static_cast<MistakeKind>(column)));
@@ -55,10 +50,10 @@ class Table {
     return text;
   }
 
-  std::string row(const std::string& name, const Row& counts) const {
-    std::string text = padded(name, name_width_);
+  std::string row(const MutationRow& row) const {
+    std::string text = padded(row.function, name_width_);
     for (size_t column = 0; column <= kAll; ++column) {
-      append_cell(&text, column, to_text(counts[column]));
+      append_cell(&text, column, to_text(row.counts[column]));
     }
     return absl::StrCat(text, "\n");
   }
@@ -107,36 +102,47 @@ double MutationReport::score() const {
                       : 100.0 * static_cast<double>(killed()) / static_cast<double>(planted);
 }
 
-std::string MutationReport::to_text() const {
-  std::vector<std::pair<std::string, Row>> rows;  // of functions, in their order
-  Row total;
-  std::string equivalents, survived;
-  size_t name_width = 4;
+std::vector<MutationRow> MutationReport::rows() const {
+  std::vector<MutationRow> rows;
+  MutationRow all{.function = "all", .counts = {}};
   for (const MutationResult& r : results) {
-    if (!r.killed && !r.equivalent_because.empty()) {
-      absl::StrAppend(&equivalents, "equivalent: ", r.mutant.to_text(), ": ", r.equivalent_because,
-                      "\n");
-      continue;
-    }
-    if (!r.killed) absl::StrAppend(&survived, "SURVIVED: ", r.mutant.to_text(), "\n");
+    if (!r.killed && !r.equivalent_because.empty()) continue;
     const std::string& name = r.mutant.function;
-    name_width = std::max(name_width, name.size());
-    if (rows.empty() || rows.back().first != name) rows.push_back({name, Row()});
-    for (Row* row : {&rows.back().second, &total}) {
+    if (rows.empty() || rows.back().function != name) {
+      rows.push_back({.function = name, .counts = {}});
+    }
+    for (MutationRow* row : {&rows.back(), &all}) {
       for (const size_t column : {static_cast<size_t>(r.mutant.kind), kAll}) {
-        ++(*row)[column].planted;
-        (*row)[column].killed += r.killed ? 1 : 0;
+        ++row->counts[column].planted;
+        row->counts[column].killed += r.killed ? 1 : 0;
       }
     }
   }
+  rows.push_back(all);
+  return rows;
+}
+
+std::string MutationReport::to_text() const {
+  std::string below;
+  for (const MutationResult& r : results) {
+    if (r.killed || r.equivalent_because.empty()) continue;
+    absl::StrAppend(&below, "equivalent: ", r.mutant.to_text(), ": ", r.equivalent_because, "\n");
+  }
+  for (const Mutant& mutant : survivors()) {
+    absl::StrAppend(&below, "SURVIVED: ", mutant.to_text(), "\n");
+  }
+  const std::vector<MutationRow> table_rows = rows();
+  size_t name_width = 4;
+  for (const MutationRow& row : table_rows) name_width = std::max(name_width, row.function.size());
   const Table table(name_width);
   std::string text = table.head();
-  for (const auto& [name, row] : rows) absl::StrAppend(&text, table.row(name, row));
-  absl::StrAppend(&text, table.row("all", total), equivalents, survived);
+  for (const MutationRow& row : table_rows) absl::StrAppend(&text, table.row(row));
+  absl::StrAppend(&text, below);
   absl::StrAppendFormat(&text,
                         "mutation score %.2f %%: %d of %d mutants caught; %d equivalent, %d that "
                         "cannot run\n",
-                        score(), killed(), total[kAll].planted, equivalent(), not_runnable);
+                        score(), killed(), table_rows.back().counts[kAll].planted, equivalent(),
+                        not_runnable);
   return text;
 }
 

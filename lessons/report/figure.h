@@ -13,6 +13,7 @@ struct Series {
   std::string name;
   std::vector<double> x = {}, y = {};
   std::vector<double> spread = {};  // y ± so much; empty: none is drawn
+  bool has_marks = true;            // a dot at each point
 };
 // What is no number, or has no logarithm where an axis is one, is left out.
 struct LineChart {

@@ -72,7 +72,8 @@ class Chart {
       if (!x_.shows(series.x[i]) || !y_.shows(series.y[i])) continue;
       const double x = left_of(series.x[i]), y = top_of(series.y[i]);
       absl::StrAppendFormat(&points, "%.1f,%.1f ", x, y);
-      absl::StrAppendFormat(&marks, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", x, y);
+      if (series.has_marks)
+        absl::StrAppendFormat(&marks, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n", x, y);
       if (series.spread.empty()) continue;
       const double low = series.y[i] - series.spread[i], high = series.y[i] + series.spread[i];
       if (!y_.shows(low)) continue;

@@ -28,7 +28,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/run"},                              //
     {"train/bench"},                            //
     {"lessons/report"},                         //
-    {"lessons/labs", "lessons/explain"},        //
+    {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
     {"cli"},
 };
 

@@ -1,4 +1,4 @@
-#include "cli/gradcheck_table.h"
+#include "lessons/gradcheck/gradcheck_table.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,12 +12,12 @@ namespace {
 
 constexpr char kFormat[] = "%-6s %-20s %8s %11s %6s %6s %10s  %s\n";
 
+}  // namespace
+
 double share_of_tolerance(const Agreement& a) {
   if (!std::isfinite(a.error)) return std::numeric_limits<double>::infinity();
   return a.tolerance > 0.0 ? a.error / a.tolerance : 0.0;
 }
-
-}  // namespace
 
 void GradcheckRow::add(const GradcheckReport& report) {
   ++examples;

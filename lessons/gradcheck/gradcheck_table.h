@@ -7,6 +7,9 @@
 
 namespace qkv {
 
+// error / tolerance; infinite where the error is no number.
+double share_of_tolerance(const Agreement& a);
+
 // The checks of one op, layer or model, on all of its examples: a row of the table.
 struct GradcheckRow {
   std::string kind = "", name = "";

@@ -1,0 +1,138 @@
+#include "lessons/gradcheck/checked_example.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/gradcheck/position.h"
+#include "lessons/gradcheck/html_table.h"
+#include "lessons/report/page_frame.h"
+#include "lessons/report/svg.h"
+
+namespace qkv {
+namespace {
+
+std::string head_of(const InputReport& input) {
+  return escaped(absl::StrCat(input.name, " f64", input.shape.to_string()));
+}
+
+// `text`, and the verdict before it where it is no pass.
+std::string judged(Verdict verdict, const std::string& text) {
+  return verdict == Verdict::kPass ? text : absl::StrCat(html_of(verdict), " ", text);
+}
+
+std::string error_of(const Agreement& a) {
+  return judged(a.verdict, absl::StrFormat("%.0e", a.error));
+}
+
+std::string derivatives_of(const InputReport& input) {
+  return absl::StrCat(input.derivatives, input.sampled         ? ", sampled"
+                                         : input.full_jacobian ? ", full Jacobian"
+                                                               : ", random cotangent");
+}
+
+std::string differences_of(const InputReport& input) {
+  if (input.failed + input.undecided == 0) return "agree";
+  const bool some_are_wrong = input.failed > 0;
+  std::string text = some_are_wrong ? absl::StrCat(input.failed, " wrong") : "";
+  if (input.undecided > 0) {
+    absl::StrAppend(&text, some_are_wrong ? ", " : "", input.undecided, " undecided");
+  }
+  return judged(some_are_wrong ? Verdict::kFail : Verdict::kUndecided, text);
+}
+
+std::string taylor_of(const TaylorReport& taylor) {
+  return judged(taylor.verdict,
+                taylor.measured ? absl::StrFormat("slope %.2f", taylor.slope) : "linear");
+}
+
+std::string methods_of(const GradcheckReport& report) {
+  std::string html =
+      table_head("What each method says",
+                 {"input", "order", "derivatives", "zeros", "kinks", "differences", "along u",
+                  "Taylor remainder", "<Ju, v> - <u, JTv>", "fused - composed", "verdict"});
+  for (const InputReport& input : report.inputs) {
+    if (input.elements == 0) {
+      html += table_row(head_of(input), {absl::StrCat(input.order), "0", "0", "0", "–", "–", "–",
+                                         "–", "–", html_of(input.verdict)});
+      continue;
+    }
+    html +=
+        table_row(head_of(input),
+                  {absl::StrCat(input.order), derivatives_of(input),
+                   absl::StrCat(input.structural_zeros), absl::StrCat(input.kinks_stepped_around),
+                   differences_of(input), error_of(input.direction), taylor_of(input.taylor),
+                   error_of(input.dot_product), error_of(input.composed), html_of(input.verdict)});
+  }
+  return html + kTableEnd;
+}
+
+std::string output_of(const InputReport& input, const ElementReport& cell) {
+  if (cell.output < 0) return "random cotangent";
+  if (input.output_shape.rank() == 0) return "the value";
+  return position(input.output_shape, cell.output);
+}
+
+std::string row_of(const InputReport& input, const ElementReport& cell) {
+  const std::string note = cell.note.empty() ? "" : absl::StrCat("; ", escaped(cell.note));
+  return table_row(
+      escaped(absl::StrCat(input.name, input.order == 2 ? ", order 2" : "")),
+      {position(input.shape, cell.element), output_of(input, cell),
+       absl::StrFormat("%.10g", cell.analytic),
+       absl::StrFormat("%.10g ± %.1e", cell.numeric, cell.estimated_error),
+       absl::StrFormat("%.1e", cell.error), absl::StrFormat("%.1e", cell.tolerance),
+       absl::StrFormat("%.1e", share_of_tolerance(cell)), html_of(cell.verdict) + note});
+}
+
+std::string worst_cells_of(const GradcheckReport& report) {
+  std::string rows;
+  for (const InputReport& input : report.inputs) {
+    for (const ElementReport& cell : input.worst) rows += row_of(input, cell);
+  }
+  if (rows.empty()) return "";
+  return table_head("The worst cells of the Jacobian",
+                    {"input", "element", "of output", "analytic", "numeric ± its estimated error",
+                     "error", "tolerance", "error/tol.", "verdict"}) +
+         rows + kTableEnd;
+}
+
+// What is said in words, a list item each.
+std::string notes_of(const GradcheckReport& report) {
+  std::string items;
+  const auto add = [&](const std::string& name, const std::string& note) {
+    if (!note.empty()) items += element("li", absl::StrCat(name, ": ", note));
+  };
+  for (const InputReport& input : report.inputs) {
+    add(input.name, input.note);
+    if (!input.diagnosis.empty()) {
+      items += element("li", absl::StrCat(input.name, ": diagnosis: ", input.diagnosis), "verdict");
+    }
+    if (input.smaller_steps > 0) {
+      add(input.name,
+          absl::StrCat("elements that only smaller steps settled: ", input.smaller_steps));
+    }
+    add(absl::StrCat(input.name, ", along u"), input.direction.note);
+    if (input.taylor.verdict != Verdict::kPass) {
+      add(absl::StrCat(input.name, ", Taylor remainder"), input.taylor.note);
+    }
+    add(absl::StrCat(input.name, ", dot product"), input.dot_product.note);
+    add(absl::StrCat(input.name, ", fused - composed"), input.composed.note);
+  }
+  if (report.hessian_symmetry.verdict != Verdict::kPass) {
+    add("symmetry of the Hessian",
+        absl::StrFormat("%s, <u, Hv> %.10g, <v, Hu> %.10g",
+                        std::string(verdict_name(report.hessian_symmetry.verdict)),
+                        report.hessian_symmetry.analytic, report.hessian_symmetry.numeric));
+  }
+  for (const std::string& note : report.notes) add("note", note);
+  return items.empty() ? "" : absl::StrCat("<ul>\n", items, "</ul>\n");
+}
+
+}  // namespace
+
+std::string html_of(const CheckedExample& example, const std::string& heading) {
+  std::string html = absl::StrCat(element("h3", heading), notes_of(example.report),
+                                  methods_of(example.report), worst_cells_of(example.report));
+  if (!example.wrong_op.empty()) html += element("pre", example.wrong_op);
+  return html;
+}
+
+}  // namespace qkv

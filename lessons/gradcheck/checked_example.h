@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "lessons/gradcheck/findings.h"
+
+namespace qkv {
+
+// HTML: what each method says of each input, the worst cells, and all notes. `heading`: above it.
+std::string html_of(const CheckedExample& example, const std::string& heading);
+
+}  // namespace qkv

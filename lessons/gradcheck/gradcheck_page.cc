@@ -1,0 +1,172 @@
+#include "lessons/gradcheck/gradcheck_page.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/core/utf8.h"
+#include "lessons/gradcheck/checked_example.h"
+#include "lessons/gradcheck/html_table.h"
+#include "lessons/gradcheck/mutation_section.h"
+#include "lessons/gradcheck/step_charts.h"
+#include "lessons/report/page_frame.h"
+#include "lessons/report/svg.h"
+
+namespace qkv {
+namespace {
+
+constexpr int kMostShownFirst = 20;  // examples that did not pass, above all else
+
+// Beside that of every page: wide tables, two charts beside each other where there is room, and
+// lines that dashes tell apart, not colours alone.
+constexpr char kStyle[] = R"(body { max-width: 84rem; }
+p, ul { max-width: 50rem; }
+.wide { max-width: 100%; }
+caption { text-align: left; color: var(--soft); padding-bottom: 0.2rem; }
+th { white-space: nowrap; } tbody th { color: var(--ink); }
+td { min-width: 3rem; }
+h3 { margin: 1.2rem 0 0; font-size: 1em; }
+pre { overflow-x: auto; font-size: 0.9em; }
+details { border-top: 1px solid var(--line); }
+details > :not(summary) { margin-left: 1rem; }
+summary { padding: 0.3rem 0; cursor: pointer; }
+summary b { font-weight: 600; }
+.first { border-left: 3px solid var(--wrong); padding-left: 1rem; }
+.charts { display: grid; gap: 0 2rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 36rem), 1fr)); }
+.charts figure { min-width: 0; max-width: 46rem; }
+svg.lines .series:nth-of-type(2) :is(polyline, path) { stroke-dasharray: 7 3; }
+svg.lines .series:nth-of-type(3) :is(polyline, path) { stroke-dasharray: 2 3; }
+@media print { details, figure, tr { break-inside: avoid; } .wide { overflow: visible; } }
+)";
+
+std::string plural(const std::string& kind) { return absl::StrCat(kind, "s"); }
+
+// Where the details of a function stand. No name: it may hold anything.
+std::string id_of(size_t index) { return absl::StrCat("function-", index); }
+
+std::string heading_of(const CheckedExample& example) {
+  return absl::StrCat(printable(example.name), ", seed ", example.seed);
+}
+
+std::string verdict_of(const GradcheckFindings& findings) {
+  const GradcheckRow all = findings.total();
+  const auto not_passed = std::ranges::count_if(
+      findings.functions,
+      [](const CheckedFunction& function) { return function.row.verdict != Verdict::kPass; });
+  const size_t count = findings.functions.size();
+  const std::string passed =
+      not_passed == 0 ? "PASS: every derivative agrees"
+                      : absl::StrFormat("Not passed: %d of %d functions", not_passed, count);
+  const std::string seeds = findings.seeds == 1 ? absl::StrCat("seed ", findings.seed)
+                                                : absl::StrCat("seeds ", findings.seed, " to ",
+                                                               findings.seed + findings.seeds - 1);
+  return element("p",
+                 absl::StrFormat("%s. %d derivatives of %d examples of %d functions (ops, layers, "
+                                 "models), order %d, %s, in %.1f s.",
+                                 passed, all.derivatives, all.examples, count, findings.order,
+                                 seeds, findings.seconds),
+                 not_passed == 0 ? "agrees verdict" : "disagrees verdict");
+}
+
+// What no reader may miss: all that did not pass, open.
+std::string what_did_not_pass(const GradcheckFindings& findings) {
+  std::string html;
+  int count = 0;
+  for (const CheckedFunction& function : findings.functions) {
+    for (const CheckedExample& example : function.examples) {
+      if (example.report.passed() || ++count > kMostShownFirst) continue;
+      html += html_of(example, absl::StrCat(function.row.kind, " ", printable(function.row.name),
+                                            ", ", heading_of(example)));
+    }
+  }
+  if (count > kMostShownFirst) {
+    html += element("p", absl::StrCat("And ", count - kMostShownFirst,
+                                      " more examples that did not pass, below."));
+  }
+  if (findings.mutations) html += survivors_of(*findings.mutations);
+  if (html.empty()) return "";
+  return absl::StrCat("<section class=\"first\">\n", element("h2", "What did not pass"), html,
+                      "</section>\n");
+}
+
+constexpr char kHowToRead[] = R"(<section>
+<h2>How to read this page</h2>
+<p>J is the Jacobian of a function f; u and v are random. Three methods must agree on what backward says:</p>
+<ul>
+<li>Central differences with their own estimated error: |analytic − numeric| must stay within the tolerance. <em>Zeros</em> are derivatives that are 0 by structure, <em>kinks</em> those that smaller steps went around.</li>
+<li>The Taylor remainder R(h) = |f(x + hu) − f(x) − h⟨g, u⟩| falls as h² (slope 2) where g is the gradient, as h (slope 1) where it is not.</li>
+<li>The dot-product test ⟨Ju, v⟩ = ⟨u, Jᵀv⟩, without any differences. Beside it, the fused and the composed backward must be the same.</li>
+</ul>
+<p>The V curve: a large step is off by the terms that the formula leaves out, a small one by rounding. Where backward is wrong there is no V: the error stays.</p>
+</section>
+)";
+
+std::string overview_of(const GradcheckFindings& findings) {
+  std::string html = table_head(
+      "Every function that was checked; its name leads to its examples",
+      {"name", "kind", "examples", "derivatives", "zeros", "kinks", "error/tol.", "verdict"});
+  for (size_t i = 0; i < findings.functions.size(); ++i) {
+    const GradcheckRow& row = findings.functions[i].row;
+    html += table_row(
+        absl::StrCat("<a href=\"#", id_of(i), "\">", escaped(printable(row.name)), "</a>"),
+        {row.kind, absl::StrCat(row.examples), absl::StrCat(row.derivatives),
+         absl::StrCat(row.structural_zeros), absl::StrCat(row.kinks),
+         absl::StrFormat("%.1e", row.worst), html_of(row.verdict)});
+  }
+  return absl::StrCat("<section>\n", element("h2", "Overview"), html, kTableEnd, "</section>\n");
+}
+
+// A part that opens. A link to what is in it opens it, too.
+std::string details_of(const CheckedFunction& function, const std::string& id) {
+  const GradcheckRow& row = function.row;
+  std::string html = absl::StrFormat(
+      "<details><summary><b>%s</b>: %d derivatives of %d examples, error/tolerance at most %.1e, "
+      "%s</summary>\n<div id=\"%s\">\n",
+      escaped(printable(row.name)), row.derivatives, row.examples, row.worst, html_of(row.verdict),
+      id);
+  html += charts_of(function);
+  for (const CheckedExample& example : function.examples) {
+    html += html_of(example, heading_of(example));
+  }
+  return html + "</div>\n</details>\n";
+}
+
+std::string functions_of(const GradcheckFindings& findings) {
+  std::string html;
+  const std::vector<CheckedFunction>& functions = findings.functions;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const std::string& kind = functions[i].row.kind;
+    if (i == 0 || functions[i - 1].row.kind != kind) {
+      absl::StrAppend(&html, i == 0 ? "" : "</section>\n", "<section>\n",
+                      element("h2", absl::StrCat("The ", plural(kind), ", one by one")));
+    }
+    html += details_of(functions[i], id_of(i));
+  }
+  return html.empty() ? "" : html + "</section>\n";
+}
+
+std::string mutations_of(const GradcheckFindings& findings) {
+  return absl::StrCat(
+      "<section>\n", element("h2", "Planted mistakes"),
+      findings.mutations
+          ? mutation_section(*findings.mutations)
+          : element("p",
+                    "No mistakes were planted in this run. ./qkv gradcheck --mutate --html "
+                    "FILE plants them in the backward formulas, and shows here which were "
+                    "caught, and how."),
+      "</section>\n");
+}
+
+}  // namespace
+
+std::string gradcheck_page(const GradcheckFindings& findings) {
+  return page_of("Gradient check",
+                 absl::StrCat(element("h1", "Gradient check"), verdict_of(findings),
+                              what_did_not_pass(findings), kHowToRead, overview_of(findings),
+                              functions_of(findings), mutations_of(findings)),
+                 kStyle);
+}
+
+}  // namespace qkv
