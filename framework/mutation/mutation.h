@@ -23,8 +23,8 @@ struct Mutant {
   std::string function;  // whose examples must catch it: "softmax"
   std::string op;        // whose backward is wrong: "softmax"
   MistakeKind kind = MistakeKind::kSign;
-  std::string where;   // "mul(y, sub(dy, sum(…)))", "dx[0] = mul(y, dy)", "saved y"
-  std::string change;  // "is negated"
+  std::string where = "";   // "mul(y, sub(dy, sum(…)))", "dx[0] = mul(y, dy)", "saved y"
+  std::string change = "";  // "is negated"
 
   std::string to_text() const;  // "softmax: mul(y, dy) is negated", "mean: sum: dx[0] …"
 };
@@ -32,9 +32,9 @@ struct Mutant {
 struct MutationResult {
   Mutant mutant;
   bool killed = false;
-  std::string example;  // the one that caught it
-  std::string how;      // what its report says: "order 1, input 0: FAIL at [0, 2]: analytic …"
-  std::string equivalent_because;  // not empty: no check can catch it, for this reason
+  std::string example = "";  // the one that caught it
+  std::string how = "";  // what its report says: "order 1, input 0: FAIL at [0, 2]: analytic …"
+  std::string equivalent_because = "";  // not empty: no check can catch it, for this reason
 };
 
 // How many mistakes of a kind were planted, without those that no check can catch.
@@ -47,7 +47,7 @@ struct MutationRow {
 };
 
 struct MutationReport {
-  std::vector<MutationResult> results;
+  std::vector<MutationResult> results = {};
   int64_t not_runnable = 0;  // mutants that are no functions: shapes clash
 
   int64_t killed() const;

@@ -45,6 +45,7 @@ std::string taylor_of(const TaylorReport& taylor) {
 }
 
 std::string methods_of(const GradcheckReport& report) {
+  if (report.inputs.empty()) return "";
   std::string html =
       table_head("What each method says",
                  {"input", "order", "derivatives", "zeros", "kinks", "differences", "along u",

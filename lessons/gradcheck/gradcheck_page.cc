@@ -24,12 +24,18 @@ constexpr char kStyle[] = R"(body { max-width: 84rem; }
 p, ul { max-width: 50rem; }
 .wide { max-width: 100%; }
 caption { text-align: left; color: var(--soft); padding-bottom: 0.2rem; }
-th { white-space: nowrap; } tbody th { color: var(--ink); }
-td { min-width: 3rem; }
+thead th { vertical-align: bottom; }
+tbody th { color: var(--ink); white-space: nowrap; }
+tr > :first-child { position: sticky; left: 0; background: var(--paper); }
+td { min-width: 3rem; white-space: nowrap; }
+td:last-child { white-space: normal; }
+.words th { white-space: normal; min-width: 9rem; }
+.words td:last-child { min-width: 20rem; }
 h3 { margin: 1.2rem 0 0; font-size: 1em; }
 pre { overflow-x: auto; font-size: 0.9em; }
 details { border-top: 1px solid var(--line); }
 details > :not(summary) { margin-left: 1rem; }
+details > div { scroll-margin-top: 3rem; }
 summary { padding: 0.3rem 0; cursor: pointer; }
 summary b { font-weight: 600; }
 .first { border-left: 3px solid var(--wrong); padding-left: 1rem; }
@@ -62,12 +68,26 @@ std::string verdict_of(const GradcheckFindings& findings) {
   const std::string seeds = findings.seeds == 1 ? absl::StrCat("seed ", findings.seed)
                                                 : absl::StrCat("seeds ", findings.seed, " to ",
                                                                findings.seed + findings.seeds - 1);
-  return element("p",
-                 absl::StrFormat("%s. %d derivatives of %d examples of %d functions (ops, layers, "
-                                 "models), order %d, %s, in %.1f s.",
-                                 passed, all.derivatives, all.examples, count, findings.order,
-                                 seeds, findings.seconds),
-                 not_passed == 0 ? "agrees verdict" : "disagrees verdict");
+  std::string html =
+      element("p",
+              absl::StrFormat("%s. %d derivatives of %d examples of %d functions (ops, layers, "
+                              "models), order %d, %s, in %.1f s.",
+                              passed, all.derivatives, all.examples, count, findings.order, seeds,
+                              findings.seconds),
+              not_passed == 0 ? "agrees verdict" : "disagrees verdict");
+  if (!findings.mutations) return html;
+  const MutationCount planted = findings.mutations->rows().back().counts.back();
+  return html + element("p",
+                        absl::StrFormat("Of %d planted mistakes that change a derivative, %d were "
+                                        "caught.",
+                                        planted.planted, planted.killed),
+                        planted.killed == planted.planted ? "agrees verdict" : "disagrees verdict");
+}
+
+// The inputs that did not pass, if there are any: the Hessian's symmetry has none.
+CheckedExample without_passed_inputs(CheckedExample example) {
+  std::erase_if(example.report.inputs, [](const InputReport& input) { return input.passed(); });
+  return example;
 }
 
 // What no reader may miss: all that did not pass, open.
@@ -77,8 +97,9 @@ std::string what_did_not_pass(const GradcheckFindings& findings) {
   for (const CheckedFunction& function : findings.functions) {
     for (const CheckedExample& example : function.examples) {
       if (example.report.passed() || ++count > kMostShownFirst) continue;
-      html += html_of(example, absl::StrCat(function.row.kind, " ", printable(function.row.name),
-                                            ", ", heading_of(example)));
+      html += html_of(without_passed_inputs(example),
+                      absl::StrCat(function.row.kind, " ", printable(function.row.name), ", ",
+                                   heading_of(example)));
     }
   }
   if (count > kMostShownFirst) {
@@ -105,17 +126,21 @@ constexpr char kHowToRead[] = R"(<section>
 
 std::string overview_of(const GradcheckFindings& findings) {
   std::string html = table_head(
-      "Every function that was checked; its name leads to its examples",
-      {"name", "kind", "examples", "derivatives", "zeros", "kinks", "error/tol.", "verdict"});
+      "Every function that was checked",
+      {"name", "verdict", "kind", "examples", "derivatives", "zeros", "kinks", "error/tol."});
   for (size_t i = 0; i < findings.functions.size(); ++i) {
     const GradcheckRow& row = findings.functions[i].row;
     html += table_row(
         absl::StrCat("<a href=\"#", id_of(i), "\">", escaped(printable(row.name)), "</a>"),
-        {row.kind, absl::StrCat(row.examples), absl::StrCat(row.derivatives),
+        {html_of(row.verdict), row.kind, absl::StrCat(row.examples), absl::StrCat(row.derivatives),
          absl::StrCat(row.structural_zeros), absl::StrCat(row.kinks),
-         absl::StrFormat("%.1e", row.worst), html_of(row.verdict)});
+         absl::StrFormat("%.1e", row.worst)});
   }
-  return absl::StrCat("<section>\n", element("h2", "Overview"), html, kTableEnd, "</section>\n");
+  return absl::StrCat("<section>\n", element("h2", "Overview"),
+                      element("p",
+                              "A name leads to the examples of its function, their worst "
+                              "cells and pictures."),
+                      html, kTableEnd, "</section>\n");
 }
 
 // A part that opens. A link to what is in it opens it, too.

@@ -12,9 +12,11 @@ std::string html_of(Verdict verdict) {
   return absl::StrCat("<span class=\"", kind, "\">", std::string(verdict_name(verdict)), "</span>");
 }
 
-std::string table_head(const std::string& caption, const std::vector<std::string>& columns) {
-  std::string html = absl::StrCat("<div class=\"wide\"><table><caption>", escaped(caption),
-                                  "</caption>\n<thead><tr>");
+std::string table_head(const std::string& caption, const std::vector<std::string>& columns,
+                       const std::string& kind) {
+  std::string html = absl::StrCat("<div class=\"wide\"><table",
+                                  kind.empty() ? "" : absl::StrCat(" class=\"", kind, "\""),
+                                  "><caption>", escaped(caption), "</caption>\n<thead><tr>");
   for (const std::string& column : columns) {
     absl::StrAppend(&html, "<th scope=\"col\">", escaped(column), "</th>");
   }

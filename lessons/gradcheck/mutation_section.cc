@@ -40,8 +40,8 @@ std::string equivalents_of(const MutationReport& report) {
     rows += table_row(escaped(r.mutant.to_text()), {escaped(r.equivalent_because)});
   }
   if (rows.empty()) return "";
-  return table_head("Mistakes that change nothing, and why", {"mistake", "because"}) + rows +
-         kTableEnd;
+  return table_head("Mistakes that change nothing, and why", {"mistake", "because"}, "words") +
+         rows + kTableEnd;
 }
 
 // Of each function a part that opens: its mistakes, and what caught them.
@@ -60,7 +60,7 @@ std::string catches_of(const MutationReport& report) {
     if ((!is_last && report.results[i + 1].mutant.function == name) || rows.empty()) continue;
     absl::StrAppend(&html, "<details><summary>", escaped(name), ": ", caught, " caught</summary>\n",
                     table_head("How each mistake was caught",
-                               {"mistake", "kind", "example", "what its check says"}),
+                               {"mistake", "kind", "example", "what its check says"}, "words"),
                     rows, kTableEnd, "</details>\n");
     rows.clear();
     caught = 0;

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/ops/examples.h"
 #include "tests/cli/process.h"
+#include "tests/html_check.h"
 #include "tests/temporary_folder.h"
 
 namespace qkv {
@@ -117,6 +119,61 @@ TEST_F(GradcheckCommandTest, DrawsTheErrorAgainstTheStep) {
   EXPECT_THAT(contents_of(folder_ / "out.csv"), HasSubstr("\n1.000000e-01,"));
 }
 
+TEST_F(GradcheckCommandTest, WritesAPageOfEveryOpLayerAndModel) {
+  const ProcessResult result = gradcheck({"--html", "page.html"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr(" s: PASS\n"));
+  const std::string page = contents_of(folder_ / "page.html");
+  EXPECT_EQ(first_wrong_tag(page), "");
+  EXPECT_EQ(outside_reference(page), "");
+  for (const OpExamples& op : op_examples()) {
+    EXPECT_THAT(page, HasSubstr("\">" + op.op + "</a>")) << op.op;
+    EXPECT_THAT(page, HasSubstr("<summary><b>" + op.op + "</b>")) << op.op;
+  }
+  for (const char* name : {">MultiHeadAttention</a>", ">Decoder</a>"}) {
+    EXPECT_THAT(page, HasSubstr(name));
+  }
+  EXPECT_LT(page.size(), 3'000'000U);
+}
+
+TEST_F(GradcheckCommandTest, WritesAPageOfTheCheckAndOfTheMistakes) {
+  EXPECT_EQ(gradcheck({"--mutate", "--op", "exp", "--html", "page.html"}).exit_status, 0);
+  const std::string page = contents_of(folder_ / "page.html");
+  EXPECT_EQ(first_wrong_tag(page), "");
+  EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees"));
+  EXPECT_THAT(page, HasSubstr("a mutation score of 100.00 %"));
+  EXPECT_THAT(page, HasSubstr("order 1, input 0: FAIL at "));
+}
+
+TEST_F(GradcheckCommandTest, APageGoesToStandardOutputInPlaceOfTheText) {
+  const ProcessResult result = gradcheck({"--op", "exp", "--html", "-"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_TRUE(result.output.starts_with("<!doctype html>"));
+  EXPECT_TRUE(result.output.ends_with("</html>\n"));
+}
+
+TEST_F(GradcheckCommandTest, APageOfACheckThatDidNotPassIsWrittenAndTheCheckStillFails) {
+  // Dropout takes everything: the biases of the hidden layer are 0, the kink of relu.
+  write_bytes(folder_ / "tiny.toml",
+              "name = \"<script>a&b\"\n[data]\ntask = \"copy\"\nalphabet = 3\nlength = 2\n"
+              "[model]\nnum_layers = 1\nd_model = 4\nnum_heads = 2\nd_ff = 4\n"
+              "activation = \"relu\"\ndropout = 0.99\n");
+  const ProcessResult result = gradcheck({"--config", "tiny.toml", "--html", "page.html"});
+  EXPECT_EQ(result.exit_status, 1) << result.output;
+  const std::string page = contents_of(folder_ / "page.html");
+  EXPECT_EQ(first_wrong_tag(page), "");
+  EXPECT_EQ(outside_reference(page), "");
+  EXPECT_THAT(page, HasSubstr("Not passed: 1 of 1 functions"));
+  EXPECT_THAT(page, HasSubstr("<h3>model &lt;script&gt;a&amp;b, tiny.toml, seed 1</h3>"));
+  EXPECT_LT(page.find("blocks.0.feed_forward.up.bias"), page.find("How to read this page"));
+}
+
+TEST_F(GradcheckCommandTest, SaysWhyAPageWasNotWritten) {
+  const ProcessResult result = gradcheck({"--op", "exp", "--html", "none/page.html"});
+  EXPECT_EQ(result.exit_status, 2);
+  EXPECT_EQ(result.errors, "error: cannot write none/page.html: No such file or directory\n");
+}
+
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--op", "sofmax"},
                "--op: there is no op, layer or model \"sofmax\"; did you mean \"softmax\"?");
@@ -133,6 +190,9 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"--mutate", "--order", "2"},
                "--mutate plants its mistakes once, at first order: no --order, no --seeds");
+  expect_error({"--html", "a", "--coverage"}, "--html goes with a check or with --mutate");
+  expect_error({"--html", "-", "--json", "-"},
+               "--json and --html cannot both go to the same file or to standard output");
   expect_error({"softmax"}, "qkv gradcheck takes no argument; see qkv gradcheck --help");
 }
 
