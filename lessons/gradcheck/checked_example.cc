@@ -1,5 +1,7 @@
 #include "lessons/gradcheck/checked_example.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/gradcheck/position.h"
@@ -36,7 +38,8 @@ std::string differences_of(const InputReport& input) {
   if (input.undecided > 0) {
     absl::StrAppend(&text, some_are_wrong ? ", " : "", input.undecided, " undecided");
   }
-  return judged(some_are_wrong ? Verdict::kFail : Verdict::kUndecided, text);
+  return absl::StrCat("<span class=\"", some_are_wrong ? "disagrees" : "undecided", " verdict\">",
+                      text, "</span>");
 }
 
 std::string taylor_of(const TaylorReport& taylor) {
@@ -48,20 +51,19 @@ std::string methods_of(const GradcheckReport& report) {
   if (report.inputs.empty()) return "";
   std::string html =
       table_head("What each method says",
-                 {"input", "order", "derivatives", "zeros", "kinks", "differences", "along u",
-                  "Taylor remainder", "<Ju, v> - <u, JTv>", "fused - composed", "verdict"});
+                 {"input", "verdict", "order", "derivatives", "zeros", "kinks", "differences",
+                  "along u", "Taylor remainder", "dot product", "fused - composed"});
   for (const InputReport& input : report.inputs) {
+    std::vector<std::string> cells = {html_of(input.verdict), absl::StrCat(input.order)};
     if (input.elements == 0) {
-      html += table_row(head_of(input), {absl::StrCat(input.order), "0", "0", "0", "–", "–", "–",
-                                         "–", "–", html_of(input.verdict)});
-      continue;
+      cells.insert(cells.end(), {"0", "0", "0", "–", "–", "–", "–", "–"});
+    } else {
+      cells.insert(cells.end(), {derivatives_of(input), absl::StrCat(input.structural_zeros),
+                                 absl::StrCat(input.kinks_stepped_around), differences_of(input),
+                                 error_of(input.direction), taylor_of(input.taylor),
+                                 error_of(input.dot_product), error_of(input.composed)});
     }
-    html +=
-        table_row(head_of(input),
-                  {absl::StrCat(input.order), derivatives_of(input),
-                   absl::StrCat(input.structural_zeros), absl::StrCat(input.kinks_stepped_around),
-                   differences_of(input), error_of(input.direction), taylor_of(input.taylor),
-                   error_of(input.dot_product), error_of(input.composed), html_of(input.verdict)});
+    html += table_row(head_of(input), cells);
   }
   return html + kTableEnd;
 }
@@ -85,13 +87,18 @@ std::string row_of(const InputReport& input, const ElementReport& cell) {
 
 std::string worst_cells_of(const GradcheckReport& report) {
   std::string rows;
+  bool has_notes = false;
   for (const InputReport& input : report.inputs) {
-    for (const ElementReport& cell : input.worst) rows += row_of(input, cell);
+    for (const ElementReport& cell : input.worst) {
+      rows += row_of(input, cell);
+      has_notes |= !cell.note.empty();
+    }
   }
   if (rows.empty()) return "";
   return table_head("The worst cells of the Jacobian",
                     {"input", "element", "of output", "analytic", "numeric ± its estimated error",
-                     "error", "tolerance", "error/tol.", "verdict"}) +
+                     "error", "tolerance", "error/tol.", "verdict"},
+                    has_notes ? "words" : "") +
          rows + kTableEnd;
 }
 

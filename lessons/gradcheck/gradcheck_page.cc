@@ -32,7 +32,7 @@ td:last-child { white-space: normal; }
 .words th { white-space: normal; min-width: 9rem; }
 .words td:last-child { min-width: 20rem; }
 h3 { margin: 1.2rem 0 0; font-size: 1em; }
-pre { overflow-x: auto; font-size: 0.9em; }
+pre { white-space: pre-wrap; font-size: 0.9em; }
 details { border-top: 1px solid var(--line); }
 details > :not(summary) { margin-left: 1rem; }
 details > div { scroll-margin-top: 3rem; }
@@ -44,6 +44,9 @@ summary b { font-weight: 600; }
 .charts figure { min-width: 0; max-width: 46rem; }
 svg.lines .series:nth-of-type(2) :is(polyline, path) { stroke-dasharray: 7 3; }
 svg.lines .series:nth-of-type(3) :is(polyline, path) { stroke-dasharray: 2 3; }
+@media (max-width: 40rem) {
+  tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 6rem; max-width: 9rem; }
+}
 @media print { details, figure, tr { break-inside: avoid; } .wide { overflow: visible; } }
 )";
 
