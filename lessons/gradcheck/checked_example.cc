@@ -124,11 +124,11 @@ std::string notes_of(const GradcheckReport& report) {
     add(absl::StrCat(input.name, ", dot product"), input.dot_product.note);
     add(absl::StrCat(input.name, ", fused - composed"), input.composed.note);
   }
-  if (report.hessian_symmetry.verdict != Verdict::kPass) {
-    add("symmetry of the Hessian",
-        absl::StrFormat("%s, <u, Hv> %.10g, <v, Hu> %.10g",
-                        std::string(verdict_name(report.hessian_symmetry.verdict)),
-                        report.hessian_symmetry.analytic, report.hessian_symmetry.numeric));
+  const Agreement& symmetry = report.hessian_symmetry;
+  if (symmetry.tolerance > 0.0 || symmetry.verdict != Verdict::kPass) {  // it was tested
+    add(absl::StrCat("symmetry of the Hessian, ", std::string(verdict_name(symmetry.verdict))),
+        absl::StrFormat("<u, Hv> %.10g, <v, Hu> %.10g, error %.1e, tolerance %.1e",
+                        symmetry.analytic, symmetry.numeric, symmetry.error, symmetry.tolerance));
   }
   for (const std::string& note : report.notes) add("note", note);
   return items.empty() ? "" : absl::StrCat("<ul>\n", items, "</ul>\n");

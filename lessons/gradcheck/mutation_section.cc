@@ -13,7 +13,7 @@ namespace {
 
 std::string cell_of(const MutationCount& count) {
   if (count.planted == 0) return "–";
-  const std::string text = absl::StrCat(count.killed, "/", count.planted);
+  std::string text = absl::StrCat(count.killed, "/", count.planted);
   if (count.killed == count.planted) return text;
   return absl::StrCat("<span class=\"disagrees verdict\">", text, " missed</span>");
 }
