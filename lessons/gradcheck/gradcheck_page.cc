@@ -47,7 +47,13 @@ svg.lines .series:nth-of-type(3) :is(polyline, path) { stroke-dasharray: 2 3; }
 @media (max-width: 40rem) {
   tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 6rem; max-width: 9rem; }
 }
-@media print { details, figure, tr { break-inside: avoid; } .wide { overflow: visible; } }
+@media print {
+  details, figure, tr { break-inside: avoid; }
+  details[open] { break-inside: auto; }
+  .wide { overflow: visible; }
+  table { font-size: 0.7rem; }
+  tbody th, td, td:last-child, .words td:last-child { white-space: normal; min-width: 0; }
+}
 )";
 
 std::string plural(const std::string& kind) { return absl::StrCat(kind, "s"); }

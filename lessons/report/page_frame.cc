@@ -22,7 +22,7 @@ constexpr const char* kStyle = R"(<style>
   --series-0: #1f5fb4; --series-1: #c2560a; --series-2: #186a3b; --series-3: #8a3fa8;
   --series-4: #8a6d1f; --series-5: #0d7c8a; --series-6: #b0416b; --series-7: #4b4f56;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #15171a; --ink: #e8e6e1; --soft: #a9b0b8; --line: #363b41;
     --positive: #f08a3c; --negative: #6aa5f0; --good: #6fcf97; --wrong: #ff8a80;
