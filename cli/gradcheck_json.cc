@@ -46,7 +46,7 @@ Json element(const ElementReport& e) {
 Json blocks(const BlockReport& b) {
   if (b.count == 0) return nullptr;
   return {{"count", b.count},       {"rounds", b.rounds},         {"wrong", b.wrong},
-          {"seen", number(b.seen)}, {"missed", number(b.missed)}, {"worst", agreement(b.worst)}};
+          {"seen", number(b.seen)}, {"missed", number(b.missed)}, {"worst", element(b.worst)}};
 }
 
 Json taylor(const TaylorReport& t) {

@@ -17,6 +17,11 @@ constexpr double kEpsilon = 0x1p-53;
 constexpr double kMissed = 1e-6;
 constexpr size_t kMostHalved = 16;   // blocks that are not right
 constexpr size_t kMostSuspects = 8;  // elements
+// Elements whose derivative is so many times smaller than what their blocks see are looked at
+// again.
+constexpr double kUnseen = 1e6;
+// That is worth while where a first block of them sees so much more.
+constexpr double kWorthWhile = 1.0 / 8.0;
 // A block tells an error of any of its elements, however small its derivative is: its tolerance is
 // of the differences alone. The first is where further evaluations would be in vain.
 constexpr Tolerance kGoal = {.relative = 1e-12, .absolute = 1e-8};
@@ -32,32 +37,25 @@ using Blocks = std::vector<Block>;
 class BlockCheck {
  public:
   BlockCheck(const Probe& probe, size_t input, const Rows& rows, std::span<const double> rounding,
-             const InputGradient& gradient, const RandomStream& stream)
-      : probe_(probe),
-        input_(input),
-        rows_(rows),
-        rounding_(rounding),
-        gradient_(gradient),
-        stream_(stream) {
+             const InputGradient& gradient)
+      : probe_(probe), input_(input), rows_(rows), rounding_(rounding), gradient_(gradient) {
     const ProbeLine line(probe, input);
-    for (int64_t e = 0; e < size(); ++e) {
-      scales_.push_back(line.scale_of(e));
-      largest_ = std::max(largest_, std::abs(gradient.of(e)[0]) * scales_.back());
-    }
-    if (!std::isfinite(largest_)) largest_ = gradient.largest[0];
+    for (int64_t e = 0; e < size(); ++e) scales_.push_back(line.scale_of(e));
   }
 
-  Blocks random_blocks(const BlockPlan& plan) const {
+  // With `elements` divided at random in each round.
+  Blocks random_blocks(const BlockPlan& plan, std::span<const int64_t> elements,
+                       const RandomStream& stream) const {
     Blocks blocks;
+    std::vector<int64_t> all(elements.begin(), elements.end());
+    const auto count = static_cast<int64_t>(all.size());
     for (int64_t round = 0; round < plan.rounds; ++round) {
-      RandomStream random = stream_.derive(static_cast<uint64_t>(round));
-      std::vector<int64_t> all(static_cast<size_t>(size()));
-      std::iota(all.begin(), all.end(), 0);
+      RandomStream random = stream.derive(static_cast<uint64_t>(round));
       for (size_t k = all.size(); k > 1; --k) std::swap(all[k - 1], all[random.below(k)]);
       for (int64_t b = 0; b < plan.blocks; ++b) {
         Block block;
-        block.elements.assign(all.begin() + size() * b / plan.blocks,
-                              all.begin() + size() * (b + 1) / plan.blocks);
+        block.elements.assign(all.begin() + count * b / plan.blocks,
+                              all.begin() + count * (b + 1) / plan.blocks);
         for (const int64_t e : block.elements) {
           block.steps.push_back(random.below(2) == 0 ? scales_[e] : -scales_[e]);
         }
@@ -65,6 +63,19 @@ class BlockCheck {
       }
     }
     return blocks;
+  }
+
+  // What moving the element by its scale does, as its derivative says.
+  double effect_of(int64_t element) const {
+    return std::abs(gradient_.of(element)[0]) * scales_[element];
+  }
+
+  // Tolerances are of the largest effect of these.
+  void look_at(std::span<const int64_t> elements) {
+    largest_ = 0.0;
+    for (const int64_t e : elements) {
+      if (std::isfinite(effect_of(e))) largest_ = std::max(largest_, effect_of(e));
+    }
   }
 
   std::vector<Agreement> judge(const Blocks& blocks, bool concurrent) {
@@ -88,8 +99,9 @@ class BlockCheck {
     return agreements;
   }
 
-  // The elements of a block that is not right that are not right by themselves.
-  void halve(const Block& block, std::vector<int64_t>& suspects) {
+  // The elements of a block that is not right that are not right by themselves: half of its error,
+  // or more, is in one of its halves.
+  void halve(const Block& block, const Agreement& its_agreement, std::vector<int64_t>& suspects) {
     if (suspects.size() >= kMostSuspects) return;
     if (block.elements.size() == 1) {
       suspects.push_back(block.elements[0]);
@@ -104,7 +116,11 @@ class BlockCheck {
     };
     const std::vector<Agreement> agreements = judge(halves, false);
     for (size_t i = 0; i < halves.size(); ++i) {
-      if (agreements[i].verdict != Verdict::kPass) halve(halves[i], suspects);
+      const bool has_error = its_agreement.verdict != Verdict::kUndecided &&
+                             agreements[i].error >= 0.5 * its_agreement.error;
+      if (has_error || agreements[i].verdict != Verdict::kPass) {
+        halve(halves[i], agreements[i], suspects);
+      }
     }
   }
 
@@ -136,9 +152,8 @@ class BlockCheck {
   const Rows& rows_;
   std::span<const double> rounding_;
   const InputGradient& gradient_;
-  RandomStream stream_;
   std::vector<double> scales_;  // of each element
-  double largest_ = 0.0;        // derivative by an element, times its scale
+  double largest_ = 0.0;
   int64_t evaluations_ = 0;
 };
 
@@ -165,6 +180,37 @@ size_t worst_round(const std::vector<Agreement>& blocks, const BlockPlan& plan) 
   return worst / static_cast<size_t>(plan.blocks);
 }
 
+// Judges the blocks of some elements, halves those that are not right, and says above what an error
+// of an element is seen.
+double check_stage(BlockCheck& check, const BlockPlan& plan, const Blocks& blocks,
+                   const GradcheckOptions& options, BlockReport& report,
+                   std::vector<int64_t>& suspects) {
+  const std::vector<Agreement> agreements = check.judge(blocks, options.concurrent);
+  const size_t round = worst_round(agreements, plan);
+  size_t halved = 0;
+  double seen = 0.0;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    Agreement a = agreements[b];
+    if (a.verdict != Verdict::kPass) {
+      // Elements nearer to the point may settle, and a wrong one is found among them.
+      const bool undecided = a.verdict == Verdict::kUndecided;
+      const bool looked =
+          (undecided || b / static_cast<size_t>(plan.blocks) == round) && halved++ < kMostHalved;
+      if (looked) check.halve(blocks[b], a, suspects);
+      if (undecided ? looked : !is_far(a, options.tolerance)) a.verdict = Verdict::kPass;
+    }
+    if (a.verdict == Verdict::kPass) {
+      seen = std::max({seen, a.tolerance, a.error});
+      continue;
+    }
+    ++report.wrong;
+    if (worse(report.worst.verdict, a.verdict) == report.worst.verdict) continue;
+    static_cast<Agreement&>(report.worst) = a;
+  }
+  report.worst.element = suspects.empty() ? -1 : suspects.front();
+  return seen;
+}
+
 }  // namespace
 
 BlockPlan plan_blocks(int64_t elements) {
@@ -178,37 +224,37 @@ BlockPlan plan_blocks(int64_t elements) {
 
 BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
                          std::span<const double> rounding, const InputGradient& gradient,
-                         const BlockPlan& plan, const RandomStream& stream,
-                         const GradcheckOptions& options, InputReport& report) {
-  BlockCheck check(probe, input, rows, rounding, gradient, stream);
-  const Blocks blocks = check.random_blocks(plan);
-  const std::vector<Agreement> agreements = check.judge(blocks, options.concurrent);
+                         const RandomStream& stream, const GradcheckOptions& options,
+                         InputReport& report) {
+  BlockCheck check(probe, input, rows, rounding, gradient);
   BlockResult result;
-  report.blocks = {.count = plan.blocks, .rounds = plan.rounds, .missed = plan.missed};
-  const size_t round = worst_round(agreements, plan);
-  size_t halved = 0;
-  for (size_t b = 0; b < blocks.size(); ++b) {
-    Agreement a = agreements[b];
-    if (a.verdict != Verdict::kPass) {
-      // Elements nearer to the point may settle, and a wrong one is found among them.
-      const bool undecided = a.verdict == Verdict::kUndecided;
-      const bool looked =
-          (undecided || b / static_cast<size_t>(plan.blocks) == round) && halved++ < kMostHalved;
-      if (looked) check.halve(blocks[b], result.suspects);
-      if (undecided ? looked : !is_far(a, options.tolerance)) a.verdict = Verdict::kPass;
+  std::vector<int64_t> elements(static_cast<size_t>(probe.input(input).size()));
+  std::iota(elements.begin(), elements.end(), 0);
+  double seen = std::numeric_limits<double>::infinity();
+  for (uint64_t stage = 0;; ++stage) {
+    const BlockPlan plan = plan_blocks(static_cast<int64_t>(elements.size()));
+    if (plan.blocks == 0) {
+      result.by_themselves.insert(result.by_themselves.end(), elements.begin(), elements.end());
+      break;
     }
-    if (a.verdict == Verdict::kPass) {
-      report.blocks.seen = std::max({report.blocks.seen, a.tolerance, a.error});
-      continue;
+    check.look_at(elements);
+    const Blocks blocks = check.random_blocks(plan, elements, stream.derive(stage));
+    if (stage > 0 && check.judge({blocks.front()}, false)[0].tolerance > kWorthWhile * seen) break;
+    seen = check_stage(check, plan, blocks, options, report.blocks, result.by_themselves);
+    if (stage == 0) {
+      report.blocks.count = plan.blocks;
+      report.blocks.rounds = plan.rounds;
+      report.blocks.missed = plan.missed;
+      report.blocks.seen = seen;
     }
-    ++report.blocks.wrong;
-    Agreement& worst = report.blocks.worst;
-    if (worse(worst.verdict, a.verdict) != worst.verdict) worst = a;
+    const size_t before = elements.size();
+    std::erase_if(elements, [&](int64_t e) { return !(check.effect_of(e) < kUnseen * seen); });
+    if (elements.empty() || elements.size() == before) break;
   }
   report.verdict = worse(report.verdict, report.blocks.worst.verdict);
-  std::ranges::sort(result.suspects);
-  const auto rest = std::ranges::unique(result.suspects);
-  result.suspects.erase(rest.begin(), rest.end());
+  std::ranges::sort(result.by_themselves);
+  const auto rest = std::ranges::unique(result.by_themselves);
+  result.by_themselves.erase(rest.begin(), rest.end());
   result.evaluations = check.evaluations();
   return result;
 }

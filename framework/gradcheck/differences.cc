@@ -144,11 +144,33 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     return is_far &&
            std::abs(2.0 * near_jump[row] - far_jump[row]) <= 0.01 * std::abs(analytic[row] - value);
   });
+  if (!unsettled_.empty()) settle_zeros(line, scale, analytic, slopes);
   if (!unsettled_.empty()) narrow(line, scale, analytic, slopes);
   if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
   std::erase_if(unsettled_, [&](size_t row) { return acceptable_[row]; });
   if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
   if (!unsettled_.empty()) settle(line, scale, kEverywhere, analytic, slopes);
+}
+
+// A derivative that is zero but for rounding: f stays where it is for the largest steps, too.
+void Differences::settle_zeros(Line line, double scale, std::span<const double> analytic,
+                               std::span<Slope> slopes) {
+  const auto may_be_zero = [&](size_t row) {
+    return std::abs(analytic[row]) <= kZeroRounding * rounding_of_zero(row) / scale;
+  };
+  if (!std::ranges::any_of(unsettled_, may_be_zero)) return;
+  const std::array quotients = {quotients_at(line, scale), quotients_at(line, scale / 2.0),
+                                quotients_at(line, scale / 4.0)};
+  std::erase_if(unsettled_, [&](size_t row) {
+    const double d[] = {quotients[0][row], quotients[1][row], quotients[2][row]};
+    const Estimate estimate = extrapolate(d, 4.0);
+    const double of_rounding = kZeroRounding * rounding_of_zero(row) / scale;
+    const bool stays = std::abs(estimate.value) + estimate.error <= kLikelyNoise * of_rounding;
+    if (!may_be_zero(row) || !stays) return false;
+    slopes[row] = {
+        .value = estimate.value, .error = estimate.error + of_rounding, .step = scale / 4.0};
+    return true;
+  });
 }
 
 // Where a smooth function bends too much for two steps, a third and one more level do.

@@ -58,6 +58,8 @@ class Differences {
 
  private:
   struct Rungs;
+  void settle_zeros(Line line, double scale, std::span<const double> analytic,
+                    std::span<Slope> slopes);
   void narrow(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
   void widen(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
   std::vector<double> quotients_at(Line line, double step);  // central
@@ -83,7 +85,7 @@ class Differences {
   double least_ = 0.0;                 // step
   std::span<const double> beside_;     // of the rows
   std::vector<size_t> unsettled_;      // rows
-  std::vector<char> acceptable_;  // of the rows: settled, but perhaps not as well as it can be
+  std::vector<char> acceptable_;       // of the rows: settled, but perhaps not as well as it can be
   std::vector<double> coarse_, fine_;  // quotients for two steps
 };
 

@@ -122,16 +122,16 @@ class Check {
     }
     NumericGradient numeric;
     BlockResult blocks;
-    const BlockPlan plan = in_blocks_ ? plan_blocks(report.shape.size()) : BlockPlan{};
-    if (plan.blocks > 0) {
-      blocks = check_blocks(probe_, i, rows_, rounding_, rows_of_[i], plan,
+    const bool in_blocks = in_blocks_ && plan_blocks(report.shape.size()).blocks > 0;
+    if (in_blocks) {
+      blocks = check_blocks(probe_, i, rows_, rounding_, rows_of_[i],
                             stream_.derive("blocks").derive(i), options_, report);
     }
     const std::vector<int64_t> elements =
-        plan.blocks > 0 ? chosen_elements(i, std::move(blocks.suspects)) : all_elements(i);
-    int64_t evaluations =
-        blocks.evaluations + check_elements(probe_, i, rows_, rounding_, rows_of_[i], elements,
-                                            options_, report, numeric);
+        in_blocks ? chosen_elements(i, std::move(blocks.by_themselves)) : all_elements(i);
+    int64_t evaluations = blocks.evaluations;
+    evaluations += check_elements(probe_, i, rows_, rounding_, rows_of_[i], elements, options_,
+                                  report, numeric);
     evaluations += check_directions(i, report);
     if (report.ignored && report.passed()) {
       report.note = "the function does not depend on this input: zero gradient";
@@ -199,7 +199,7 @@ class Check {
     return all;
   }
 
-  // The suspects, the largest gradients, and a random choice of the others.
+  // These, the largest gradients, and a random choice of the others.
   std::vector<int64_t> chosen_elements(size_t i, std::vector<int64_t> chosen) const {
     std::vector<int64_t> all = all_elements(i);
     const auto wanted = static_cast<size_t>(std::max<int64_t>(2, options_.sampled_elements));

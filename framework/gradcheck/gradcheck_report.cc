@@ -127,7 +127,10 @@ std::string InputReport::to_text() const {
   const auto details = [](const Agreement& a) {
     return a.note.empty() ? numbers(a) : absl::StrCat(a.note, ": ", numbers(a));
   };
-  append("along a block", blocks.worst.verdict, details(blocks.worst));
+  append(blocks.worst.element < 0
+             ? "along a block"
+             : absl::StrCat("along a block that holds ", position(shape, blocks.worst.element)),
+         blocks.worst.verdict, details(blocks.worst));
   append("along a random direction", direction.verdict, details(direction));
   append("Taylor remainder", taylor.verdict,
          absl::StrFormat("slope %.2f, %s", taylor.slope, taylor.note));

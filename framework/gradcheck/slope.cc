@@ -9,8 +9,6 @@
 namespace qkv {
 namespace {
 
-// What a derivative that is zero may have left, of the rounding of f over the size of x.
-constexpr double kZeroRounding = 16.0;
 // A slope whose error is within so many tolerances counts as settled.
 constexpr double kLoose = 1e3;
 

@@ -18,6 +18,8 @@ namespace qkv {
 inline constexpr double kUsualStep = 0x1p-13;
 // Rounding makes an error of so many noises once in millions.
 inline constexpr double kRareNoise = 32.0;
+// What a derivative that is zero may have left, of the rounding of f over the size of x.
+inline constexpr double kZeroRounding = 16.0;
 
 // A derivative, and what is known of it.
 struct Slope {

@@ -26,9 +26,9 @@ std::string error_of(const Agreement& a) {
 }
 
 std::string derivatives_of(const InputReport& input) {
-  return absl::StrCat(input.derivatives, input.sampled         ? ", sampled"
-                                         : input.full_jacobian ? ", full Jacobian"
-                                                               : ", random cotangent");
+  return absl::StrCat(input.derivatives, input.blocks.count > 0 ? ", every element in blocks"
+                                         : input.full_jacobian  ? ", full Jacobian"
+                                                                : ", random cotangent");
 }
 
 std::string differences_of(const InputReport& input) {
