@@ -11,6 +11,7 @@
 #include "framework/core/utf8.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/examples.h"
+#include "framework/optim/examples.h"
 #include "models/examples.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
@@ -28,13 +29,16 @@ struct Group {
 };
 
 std::vector<Group> all_groups() {
-  return {{"op", op_examples()}, {"layer", layer_examples()}, {"model", model_examples()}};
+  return {{"op", op_examples()},
+          {"layer", layer_examples()},
+          {"model", model_examples()},
+          {"step", step_examples()}};
 }
 
 absl::Status no_such_name(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = nearest(name, known);
   return absl::InvalidArgumentError(
-      absl::StrCat("--op: there is no op, layer or model \"", name, "\"; ",
+      absl::StrCat("--op: there is no op, layer, model or training step \"", name, "\"; ",
                    near.empty() ? absl::StrCat("there are ", quoted_list(known))
                                 : absl::StrCat("did you mean \"", near, "\"?")));
 }
@@ -65,7 +69,7 @@ absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::st
   for (const Group& group : groups) {
     for (const OpExamples& member : group.members) {
       if (!holds(names, member.op)) continue;
-      if (group.kind == "model" || (group.kind == "layer" && !layers_too)) {
+      if (group.kind != "op" && !(group.kind == "layer" && layers_too)) {
         return absl::InvalidArgumentError(absl::StrCat("--op: ", member.op, " is a ", group.kind,
                                                        "; --coverage looks at ops, ",
                                                        "and --mutate at ops and layers"));

@@ -12,7 +12,7 @@ namespace qkv {
 
 // What `qkv gradcheck` checks: a function at a point.
 struct GradcheckSubject {
-  std::string kind;     // "op", "layer", "model"
+  std::string kind;     // "op", "layer", "model", "step"
   std::string name;     // "softmax"
   std::string example;  // "rows of 5"
   TensorFunction f;

@@ -1,0 +1,159 @@
+#include "framework/optim/training_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "framework/autograd/backward.h"
+#include "framework/core/error.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+#include "framework/optim/optimizer.h"
+
+namespace qkv {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+// The inputs of a step by what they are.
+struct StepInputs {
+  Tensors data, weights, state;  // state: as in the optimizer, zero at the first step
+  Tensor learning_rate;
+};
+
+StepInputs sort_inputs(const TrainingStep& step, std::span<const Tensor> inputs) {
+  const size_t each = step.optimizer.kind == OptimizerKind::kSgd ? 1 : 2;
+  const size_t read = step.number == 1 ? 0 : each;  // numbers of state for each weight
+  if (step.number < 1) fail(absl::StrCat("training_step: there is no step ", step.number));
+  if (inputs.size() < step.data + 1 || (inputs.size() - step.data - 1) % (1 + read) != 0) {
+    fail(absl::StrCat("training_step: ", inputs.size(), " inputs are not ", step.data,
+                      " of data, weights, ", read, " times as many of state, and a learning rate"));
+  }
+  const size_t count = (inputs.size() - step.data - 1) / (1 + read);
+  const auto take = [&](size_t first, size_t size) {
+    const std::span<const Tensor> part = inputs.subspan(first, size);
+    return Tensors(part.begin(), part.end());
+  };
+  StepInputs sorted = {.data = take(0, step.data),
+                       .weights = take(step.data, count),
+                       .state = take(step.data + count, read * count),
+                       .learning_rate = inputs.back()};
+  while (sorted.state.size() < each * count) {
+    const Tensor& weight = sorted.weights[sorted.state.size() % count];
+    sorted.state.push_back(zeros(weight.shape(), weight.dtype()));
+  }
+  return sorted;
+}
+
+Tensor loss_of(const TrainingStep& step, const Tensors& data, const Tensors& weights) {
+  Tensors inputs = data;
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  return step.loss(inputs);
+}
+
+Tensor one_after_the_other(const Tensors& weights) {
+  Tensors pieces;
+  for (const Tensor& w : weights) pieces.push_back(reshape(w, {w.size()}));
+  return concat(pieces, 0);
+}
+
+void copy_numbers(const Tensor& from, Array to) {
+  std::copy_n(from.array().data<double>(), from.size(), to.mutable_data<double>());
+}
+
+Tensors clipped(const Tensors& gradients, double max_norm) {
+  if (max_norm == 0.0) return gradients;
+  Tensor squares;
+  for (const Tensor& g : gradients) {
+    squares = squares.defined() ? squares + sum(g * g) : sum(g * g);
+  }
+  const Tensor limit = full({}, max_norm, squares.dtype());
+  const Tensor factor = limit / maximum(limit, sqrt(squares) + 1e-6);
+  Tensors result;
+  for (const Tensor& g : gradients) result.push_back(g * factor);
+  return result;
+}
+
+Tensor sgd_step(const OptimizerOptions& options, const Tensor& w, const Tensor& gradient,
+                const Tensor& velocity, const Tensor& learning_rate) {
+  const Tensor g = gradient + options.weight_decay * w;
+  return w - learning_rate * (options.momentum * velocity + g);
+}
+
+struct Moments {
+  Tensor first, second;
+};
+
+Tensor adam_step(const OptimizerOptions& options, int64_t number, const Tensor& w,
+                 const Tensor& gradient, const Moments& moments, const Tensor& learning_rate) {
+  const auto [beta1, beta2] = options.betas;
+  const auto t = static_cast<double>(number);
+  const bool decoupled = options.kind == OptimizerKind::kAdamW;
+  const Tensor g = decoupled ? gradient : gradient + options.weight_decay * w;
+  const Tensor m = beta1 * moments.first + (1.0 - beta1) * g;
+  const Tensor v = beta2 * moments.second + (1.0 - beta2) * (g * g);
+  const Tensor corrected_m = m / (1.0 - std::pow(beta1, t));
+  const Tensor corrected_v = v / (1.0 - std::pow(beta2, t));
+  const Tensor update = corrected_m / (sqrt(corrected_v) + options.epsilon);
+  const bool decays = decoupled && w.rank() >= 2;
+  return w - learning_rate * (decays ? update + options.weight_decay * w : update);
+}
+
+}  // namespace
+
+Tensor TrainingStep::trained(std::span<const Tensor> inputs) const {
+  StepInputs at = sort_inputs(*this, inputs);
+  std::vector<NamedParameter> parameters;
+  for (Tensor& w : at.weights) {
+    w = parameter(w.array().copy());  // the optimizer changes it in place
+    parameters.push_back({absl::StrCat(parameters.size()), w});
+  }
+  for (Tensor& x : at.data) x = x.detached();
+  const std::unique_ptr<Optimizer> real = make_optimizer(optimizer, parameters);
+  const std::vector<NamedState> state = real->state();
+  for (size_t i = 0; i < state.size(); ++i) copy_numbers(at.state[i], state[i].array);
+  real->set_steps(number - 1);
+
+  Tensors gradients;
+  {
+    const RecordGradients record(true);
+    const Gradients all = backward(loss_of(*this, at.data, at.weights));
+    for (const Tensor& w : at.weights) gradients.push_back(all[w]);
+  }
+  real->step(gradients, at.learning_rate.item(),
+             clip_scale(global_norm(gradients), optimizer.grad_clip));
+  const NoGrad no_grad;
+  return one_after_the_other(at.weights);
+}
+
+Tensor TrainingStep::composed(std::span<const Tensor> inputs) const {
+  const RecordGradients record(true);
+  StepInputs at = sort_inputs(*this, inputs);
+  for (Tensor& w : at.weights) {
+    if (!w.requires_grad()) w = parameter(w.array());
+  }
+  const Gradients all =
+      backward(loss_of(*this, at.data, at.weights), {.create_graph = true, .keep = at.weights});
+  Tensors gradients;
+  for (const Tensor& w : at.weights) gradients.push_back(all[w]);
+  gradients = clipped(gradients, optimizer.grad_clip);
+
+  const size_t count = at.weights.size();
+  Tensors updated;
+  for (size_t i = 0; i < count; ++i) {
+    const Tensor &w = at.weights[i], &g = gradients[i];
+    updated.push_back(optimizer.kind == OptimizerKind::kSgd
+                          ? sgd_step(optimizer, w, g, at.state[i], at.learning_rate)
+                          : adam_step(optimizer, number, w, g, {at.state[i], at.state[count + i]},
+                                      at.learning_rate));
+  }
+  return one_after_the_other(updated);
+}
+
+Tensor TrainingStep::operator()(std::span<const Tensor> inputs) const {
+  return records(inputs) ? composed(inputs) : trained(inputs);
+}
+
+}  // namespace qkv
