@@ -1,0 +1,179 @@
+// The step that training makes, and its derivative by the weights, the state and the learning rate.
+
+#include "framework/optim/training_step.h"
+
+#include <gtest/gtest.h>
+
+#include "framework/autograd/backward.h"
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+#include "framework/optim/examples.h"
+#include "framework/optim/optimizer.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+constexpr Tolerance kRounding = {.relative = 1e-14, .absolute = 1e-17};
+
+TEST(TrainingStepTest, GradientsOfEveryExampleAreRight) {
+  for (const OpExample& example : step_examples().at(0).examples) {
+    const auto inputs = make_inputs(example, DType::f64, RandomStream(7));
+    const GradcheckReport report = gradcheck(example.f, inputs);
+    EXPECT_TRUE(report.passed()) << example.name << "\n" << report.to_text();
+    EXPECT_GT(report.derivatives, 0) << example.name;
+  }
+}
+
+TEST(TrainingStepTest, TheFormulasGiveWhatTrainingGives) {
+  for (const OpExample& example : step_examples().at(0).examples) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const auto inputs = make_inputs(example, DType::f64, RandomStream(seed));
+      const Tensor composed = example.f(inputs);
+      const NoGrad no_grad;
+      const Tensor trained = example.f(inputs);
+      EXPECT_TRUE(composed.requires_grad());
+      EXPECT_FALSE(trained.requires_grad());
+      SCOPED_TRACE(example.name);
+      expect_close(composed, trained, kRounding);
+    }
+  }
+}
+
+// A small step: tanh(x w1) w2 shall be y.
+struct SmallStep {
+  TrainingStep step;
+  std::vector<Tensor> inputs;
+};
+
+Tensor squared_error(std::span<const Tensor> x) {
+  const Tensor error = matmul(tanh(matmul(x[0], x[2])), x[3]) - x[1];
+  return sum(error * error);
+}
+
+OptimizerOptions small_options() { return {.weight_decay = 0.1, .grad_clip = 0.5}; }
+
+SmallStep small_step() {
+  const auto positive = [](const Tensor& x) { return parameter((x * x + 0.5).array()); };
+  std::vector<Tensor> inputs = {leaf({3, 2}, {0.5, -1.0, 1.5, 0.3, -0.7, 0.9}),
+                                leaf({3, 1}, {1.0, -2.0, 0.5}), leaf({2, 2}, {0.4, -0.6, 0.8, 0.2}),
+                                leaf({2, 1}, {0.7, -0.3})};
+  for (const size_t weight : {2u, 3u}) inputs.push_back(normal_like(inputs[weight], weight));
+  for (const size_t weight : {2u, 3u}) inputs.push_back(positive(normal_like(inputs[weight], 9)));
+  inputs.push_back(leaf({}, {0.3}));
+  return {{.loss = squared_error, .data = 2, .optimizer = small_options(), .number = 2}, inputs};
+}
+
+// Differences of what training does, against the derivative of something else.
+GradcheckReport check_against(const TensorFunction& formula) {
+  const SmallStep small = small_step();
+  const TensorFunction f = [&](std::span<const Tensor> x) {
+    return records(x) ? formula(x) : small.step.trained(x);
+  };
+  return gradcheck(f, small.inputs);
+}
+
+GradcheckReport check_options(const std::function<void(TrainingStep&)>& change) {
+  TrainingStep other = small_step().step;
+  change(other);
+  return check_against([&](std::span<const Tensor> x) { return other.composed(x); });
+}
+
+TEST(TrainingStepTest, TheSmallStepIsClippedAndRight) {
+  const GradcheckReport report = check_options([](TrainingStep&) {});
+  EXPECT_TRUE(report.passed()) << report.to_text();
+  const SmallStep small = small_step();
+  const Gradients g = backward(squared_error(small.inputs));
+  const std::vector<Tensor> gradients = {g[small.inputs[2]], g[small.inputs[3]]};
+  EXPECT_LT(clip_scale(global_norm(gradients), small_options().grad_clip), 0.9);
+}
+
+TEST(TrainingStepTest, AMistakeInTheOptimizerFails) {
+  const auto expect_failure = [](const char* mistake, const GradcheckReport& report) {
+    EXPECT_EQ(report.verdict(), Verdict::kFail) << mistake;
+  };
+  expect_failure("moments that are not corrected for their bias",
+                 check_options([](auto& step) { step.number = 1000000; }));
+  expect_failure("the correction of the step before",
+                 check_options([](auto& step) { step.number = 3; }));
+  expect_failure("a decay that is coupled",
+                 check_options([](auto& step) { step.optimizer.kind = OptimizerKind::kAdam; }));
+  expect_failure("no decay", check_options([](auto& step) { step.optimizer.weight_decay = 0.0; }));
+  expect_failure("no clipping", check_options([](auto& step) { step.optimizer.grad_clip = 0.0; }));
+  expect_failure("betas in the wrong order", check_options([](auto& step) {
+                   std::swap(step.optimizer.betas[0], step.optimizer.betas[1]);
+                 }));
+}
+
+// A gradient that is multiplied by a number is the gradient of the loss times that number.
+TEST(TrainingStepTest, ClippingTakenForAConstantFactorFails) {
+  const GradcheckReport report = check_against([](std::span<const Tensor> x) {
+    const Gradients g = backward(squared_error(x));
+    const std::vector<Tensor> gradients = {g[x[2]], g[x[3]]};
+    const double factor = clip_scale(global_norm(gradients), small_options().grad_clip);
+    TrainingStep constant = small_step().step;
+    constant.optimizer.grad_clip = 0.0;
+    constant.loss = [factor](std::span<const Tensor> all) { return factor * squared_error(all); };
+    return constant.composed(x);
+  });
+  EXPECT_EQ(report.verdict(), Verdict::kFail);
+  for (const InputReport& input : report.inputs) {  // the learning rate and the state do not see it
+    EXPECT_EQ(input.passed(), input.input >= 4) << input.to_text();
+  }
+}
+
+TEST(TrainingStepTest, ALearningRateWithAWrongDerivativeFails) {
+  const TensorFunction identity = [](std::span<const Tensor> x) { return scale(x[0], 1.0); };
+  const PlantedBackward twice = [](const Tensor&, const Tensor& dy) { return 2.0 * dy; };
+  const GradcheckReport report = check_against([&](std::span<const Tensor> x) {
+    std::vector<Tensor> inputs(x.begin(), x.end());
+    inputs.back() = apply<Planted>({x.back()}, identity, twice);
+    return small_step().step.composed(inputs);
+  });
+  EXPECT_EQ(report.verdict(), Verdict::kFail);
+  for (const InputReport& input : report.inputs) {
+    EXPECT_EQ(input.passed(), input.input + 1 < small_step().inputs.size()) << input.to_text();
+  }
+}
+
+// Its gradient is right, and the derivative of its gradient is not: only the step sees that.
+TEST(TrainingStepTest, ABackwardWithAWrongBackwardFails) {
+  const TensorFunction square = [](std::span<const Tensor> x) { return x[0] * x[0]; };
+  const PlantedBackward of_a_constant = [](const Tensor& x, const Tensor& dy) {
+    return 2.0 * x.detached() * dy;
+  };
+  const TensorFunction loss = [&](std::span<const Tensor> x) {
+    const Tensor error = matmul(tanh(matmul(x[0], x[2])), x[3]) - x[1];
+    return sum(apply<Planted>({error}, square, of_a_constant));
+  };
+  const SmallStep small = small_step();
+  EXPECT_TRUE(gradcheck(loss, {small.inputs.data(), 4}).passed());
+  TrainingStep step = small.step;
+  step.loss = loss;
+  EXPECT_EQ(gradcheck(step, small.inputs).verdict(), Verdict::kFail);
+}
+
+TEST(TrainingStepTest, ChangesNoneOfItsInputs) {
+  const SmallStep small = small_step();
+  std::vector<std::string> before;
+  for (const Tensor& x : small.inputs) before.push_back(bits(x));
+  small.step.trained(small.inputs);
+  small.step.composed(small.inputs);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(bits(small.inputs[i]), before[i]) << i;
+}
+
+TEST(TrainingStepTest, InputsThatDoNotFitAreErrors) {
+  SmallStep small = small_step();
+  EXPECT_EQ(error_of([&] {
+              small.step({small.inputs.data(), 8});
+            }),
+            "training_step: 8 inputs are not 2 of data, weights, 2 times as many of state, and a "
+            "learning rate");
+  small.step.number = 0;
+  EXPECT_EQ(error_of([&] { small.step(small.inputs); }), "training_step: there is no step 0");
+}
+
+}  // namespace
+}  // namespace qkv
