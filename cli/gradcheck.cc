@@ -66,7 +66,7 @@ class Output {
 };
 
 struct GradcheckCommandOptions {
-  std::vector<std::string> names = {};      // of ops, layers and models; none: all of them
+  std::vector<std::string> names = {};      // of ops, layers, models, steps; none: all
   std::string config = "";                  // checks the model of a config and its loss instead
   std::vector<std::string> overrides = {};  // of the config
   int64_t order = 1;                        // 2: the derivatives of the derivatives, too
@@ -81,7 +81,7 @@ struct GradcheckCommandOptions {
 };
 
 void add_options(OptionList& options) {
-  options.texts("op", "NAME", "An op, layer or model by its name; may be repeated");
+  options.texts("op", "NAME", "An op, layer, model or step by its name; may be repeated");
   options.text("config", "CONFIG", "Checks the model of a config and its loss, every parameter");
   options.integer("order", "N", "2: the derivatives of the derivatives, too", 1);
   options.flag("mutate", "Plants mistakes in the backward formulas: each must be caught");
@@ -341,7 +341,8 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
 }  // namespace
 
 Verb gradcheck_verb() {
-  return {"gradcheck", "", "checks the gradients of ops, layers and models", add_options, run};
+  return {"gradcheck", "", "checks the gradients of ops, layers, models and a training step",
+          add_options, run};
 }
 
 }  // namespace qkv

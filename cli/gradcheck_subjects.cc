@@ -38,7 +38,7 @@ std::vector<Group> all_groups() {
 absl::Status no_such_name(const std::string& name, const std::vector<std::string>& known) {
   const std::string near = nearest(name, known);
   return absl::InvalidArgumentError(
-      absl::StrCat("--op: there is no op, layer, model or training step \"", name, "\"; ",
+      absl::StrCat("--op: there is no op, layer, model or step \"", name, "\"; ",
                    near.empty() ? absl::StrCat("there are ", quoted_list(known))
                                 : absl::StrCat("did you mean \"", near, "\"?")));
 }

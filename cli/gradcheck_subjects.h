@@ -24,8 +24,8 @@ struct GradcheckSubject {
 absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
                                                        bool layers_too);
 
-// The examples of the ops, layers and models of these names, at the points of that seed; of all of
-// them when there are no names.
+// The examples of the ops, layers, models and training steps of these names, at the points of that
+// seed; of all of them when there are no names.
 absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
     const std::vector<std::string>& names, uint64_t seed);
 

@@ -10,7 +10,7 @@ namespace qkv {
 // error / tolerance; infinite where the error is no number.
 double share_of_tolerance(const Agreement& a);
 
-// The checks of one op, layer or model, on all of its examples: a row of the table.
+// The checks of one op, layer, model or step, on all of its examples: a row of the table.
 struct GradcheckRow {
   std::string kind = "", name = "";
   int64_t examples = 0, derivatives = 0, structural_zeros = 0, kinks = 0;

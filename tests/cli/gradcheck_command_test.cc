@@ -37,11 +37,11 @@ class GradcheckCommandTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(GradcheckCommandTest, ChecksEveryOpLayerAndModelAndWritesAPageOfThem) {
+TEST_F(GradcheckCommandTest, ChecksEveryOpLayerModelAndStepAndWritesAPageOfThem) {
   const ProcessResult result = gradcheck({"--html", "page.html"});
   EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
   for (const char* row : {"\nop     softmax ", "\nop     matmul ", "\nlayer  MultiHeadAttention ",
-                          "\nmodel  Decoder "}) {
+                          "\nmodel  Decoder ", "\nstep   TrainingStep "}) {
     EXPECT_THAT(result.output, HasSubstr(row));
   }
   EXPECT_THAT(result.output, Not(HasSubstr("FAIL")));
@@ -171,7 +171,7 @@ TEST_F(GradcheckCommandTest, SaysWhyAPageWasNotWritten) {
 
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--op", "sofmax"},
-               "--op: there is no op, layer or model \"sofmax\"; did you mean \"softmax\"?");
+               "--op: there is no op, layer, model or step \"sofmax\"; did you mean \"softmax\"?");
   expect_error({"--config", "none.toml"}, "cannot read none.toml: No such file or directory");
   expect_error({"--order", "3"}, "--order must be 1 or 2");
   expect_error({"--seeds", "0"}, "--seeds must be 1 or more");
