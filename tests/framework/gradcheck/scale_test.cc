@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "framework/autograd/backward.h"
 #include "framework/gradcheck/gradcheck.h"
@@ -125,6 +126,8 @@ const std::vector<Mistake>& mistakes() {
   return kMistakes;
 }
 
+const Mistake& mistake_of(size_t subject) { return mistakes()[subject % mistakes().size()]; }
+
 // The mistake is made on the way back from f to x.
 GradcheckReport check_mistake(const Subject& subject, const Mistake& mistake) {
   const TensorFunction identity = [](std::span<const Tensor> x) { return scale(x[0], 1.0); };
@@ -149,6 +152,11 @@ struct Count {
     (verdict == Verdict::kUndecided ? undecided : wrong)
         .push_back(absl::StrCat(name, "\n", report));
   }
+
+  void print(const char* what) const {
+    const size_t misses = wrong.size() + undecided.size();
+    absl::PrintF("%d of %d %s\n", static_cast<size_t>(all) - misses, all, what);
+  }
 };
 
 TEST(ScaleTest, WhatIsRightPasses) {
@@ -157,6 +165,7 @@ TEST(ScaleTest, WhatIsRightPasses) {
     const GradcheckReport report = gradcheck(subject.f, {&subject.at, 1});
     count.add(subject.name, report.verdict(), Verdict::kPass, report.to_text());
   }
+  count.print("right functions pass");
   EXPECT_GE(count.all, 200);
   EXPECT_TRUE(count.wrong.empty()) << count.wrong.size() << absl::StrJoin(count.wrong, "\n");
   EXPECT_TRUE(count.undecided.empty())
@@ -167,15 +176,37 @@ TEST(ScaleTest, WhatIsWrongFails) {
   Count count;
   size_t next = 0;
   for (const Subject& subject : all_subjects()) {
-    const Mistake& mistake = mistakes()[next++ % mistakes().size()];
+    const Mistake& mistake = mistake_of(next++);
     const GradcheckReport report = check_mistake(subject, mistake);
     count.add(absl::StrCat(subject.name, ", ", mistake.name), report.verdict(), Verdict::kFail,
               report.to_text());
   }
+  count.print("wrong gradients fail");
   EXPECT_GE(count.all, 200);
   EXPECT_TRUE(count.wrong.empty()) << count.wrong.size() << absl::StrJoin(count.wrong, "\n");
   EXPECT_TRUE(count.undecided.empty())
       << count.undecided.size() << absl::StrJoin(count.undecided, "\n");
+}
+
+std::string json_of(const Tensor& x) {
+  const auto number = [](std::string* out, double v) { absl::StrAppendFormat(out, "%.17g", v); };
+  return absl::StrCat("[", absl::StrJoin(x.to_vector(), ", ", number), "]");
+}
+
+// For tools/gradcheck-verdicts.py, which sets the verdicts of other checkers beside these: each
+// subject with its point and its value there, one JSON object a line.
+TEST(ScaleTest, DISABLED_PrintsItsVerdicts) {
+  size_t next = 0;
+  for (const Subject& subject : all_subjects()) {
+    const Mistake& mistake = mistake_of(next++);
+    const Verdict right = gradcheck(subject.f, {&subject.at, 1}).verdict();
+    const Verdict wrong = check_mistake(subject, mistake).verdict();
+    absl::PrintF(
+        "{\"name\": \"%s\", \"at\": %s, \"value\": %s, \"mistake\": \"%s\", \"right\": \"%s\", "
+        "\"wrong\": \"%s\"}\n",
+        subject.name, json_of(subject.at), json_of(subject.f({&subject.at, 1})), mistake.name,
+        verdict_name(right), verdict_name(wrong));
+  }
 }
 
 }  // namespace
