@@ -6,7 +6,8 @@ tests/framework/gradcheck/scale_test.cc: each right as it is, and each with a wr
         > verdicts.txt
     python3 tools/gradcheck-verdicts.py verdicts.txt [--misses]
 
-Prints two tables in Markdown: all verdicts, and those of each scale s. --misses lists the verdicts that are not what they should be.
+Prints two tables in Markdown: all verdicts, and those of each scale s. --misses lists the verdicts
+that are not what they should be.
 
 qkv       what the test printed.
 PyTorch   torch.autograd.gradcheck with its defaults: central differences with a step of 1e-6, every
@@ -150,25 +151,26 @@ class Row:
             self.missed[name] = mistake
 
     def counts(self, names):
-        """Of these functions: how many pass as they are, how many fail with a mistake."""
-        return (sum(name not in self.stopped for name in names),
-                sum(name not in self.missed for name in names))
+        """Of these functions: how many pass as they are, how many fail with a mistake, how many do both."""
+        passing = {name for name in names if name not in self.stopped}
+        failing = {name for name in names if name not in self.missed}
+        return len(passing), len(failing), len(passing & failing)
 
 
 def print_tables(rows, names):
-    print(f"| checker | right functions that pass, of {len(names)} | wrong gradients that fail, of {len(names)} |")
-    print("| --- | ---: | ---: |")
+    print(f"| checker, of {len(names)} | right functions that pass | wrong gradients that fail | both |")
+    print("| --- | ---: | ---: | ---: |")
     for checker, row in rows.items():
-        print("| {} | {} | {} |".format(checker, *row.counts(names)))
+        print("| {} | {} | {} | {} |".format(checker, *row.counts(names)))
     scales = {}
     for name in names:
         _, at, scale = name.rpartition(" at ")
         if at:
             scales.setdefault(scale, []).append(name)
-    print("\n| right that pass / wrong that fail | " + " | ".join(scales) + " |")
+    print("\n| both, by the scale s | " + " | ".join(scales) + " |")
     print("| --- |" + " ---: |" * len(scales))
     for checker, row in rows.items():
-        print(f"| {checker} | " + " | ".join("{} / {}".format(*row.counts(of)) for of in scales.values()) + " |")
+        print(f"| {checker} | " + " | ".join(str(row.counts(of)[2]) for of in scales.values()) + " |")
 
 
 def main():
