@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/nn/attention.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"
@@ -162,6 +163,31 @@ TEST(VerdictTest, StructuralZerosPassAndAreCounted) {
   EXPECT_EQ(report.inputs[1].structural_zeros, report.inputs[1].derivatives);
   EXPECT_LT(report.inputs[0].structural_zeros, report.inputs[0].derivatives);
   EXPECT_THAT(report.inputs[1].to_text(), HasSubstr("14 structural zeros"));
+}
+
+TEST(VerdictTest, TheKeyBiasOfAttentionIsAZeroAmongTheRoundingOfManyOutputs) {
+  constexpr int64_t kWidth = 16;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    Initializer init(RandomStream(seed), DType::f64);
+    const auto map = [&] { return Projection(Linear(init, kWidth, kWidth, true, 0.25)); };
+    MultiHeadAttention attention;
+    attention.query = map();
+    Linear key(init, kWidth, kWidth, true, 0.25);
+    attention.value = map();
+    attention.output = map();
+    attention.num_heads = 4;
+    const Tensor x = init.normal({2, 8, kWidth}, 1.0).detached();
+    const auto f = [&](std::span<const Tensor> bias) {
+      ForwardContext context;
+      key.bias = bias[0];
+      attention.key = Projection(key);
+      return attention(x, {}, context);
+    };
+    const Tensor bias = init.normal({kWidth}, 0.25);
+    const GradcheckReport report = gradcheck(f, {&bias, 1});
+    EXPECT_TRUE(report.passed()) << report.to_text();
+    EXPECT_EQ(report.inputs[0].structural_zeros, report.inputs[0].derivatives);
+  }
 }
 
 TEST(VerdictTest, AnInputThatIsIgnoredPassesAndSaysSo) {
