@@ -31,8 +31,8 @@ OpExample loss_of(const Network& network, Call call) {
       });
 }
 
-Linear map(Initializer& init, int64_t in, int64_t out, bool with_bias = true) {
-  return {init, in, out, with_bias, /*standard_deviation=*/1.0};
+Linear map(Initializer& init, int64_t in, int64_t out) {
+  return {init, in, out, /*with_bias=*/true, /*standard_deviation=*/1.0};
 }
 
 OpExample perceptron_loss() {
@@ -47,13 +47,11 @@ OpExample perceptron_loss() {
   });
 }
 
-// The keys have no bias: its gradient would be rounding alone (softmax does not see it), and adam
-// would divide that by its own size.
 OpExample attention_loss() {
   Initializer init(RandomStream(1), DType::f64);
   MultiHeadAttention network;
   network.query = Projection(map(init, kWidth, kWidth));
-  network.key = Projection(map(init, kWidth, kWidth, /*with_bias=*/false));
+  network.key = Projection(map(init, kWidth, kWidth));
   network.value = Projection(map(init, kWidth, kWidth));
   network.output = Projection(map(init, kWidth, kWidth));
   network.num_heads = 2;
