@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/gradcheck_json.h"
+#include "cli/gradcheck_precision.h"
 #include "cli/gradcheck_subjects.h"
 #include "cli/verbs.h"
 #include "framework/core/error.h"
@@ -70,6 +71,7 @@ struct GradcheckCommandOptions {
   std::string config = "";                  // checks the model of a config and its loss instead
   std::vector<std::string> overrides = {};  // of the config
   int64_t order = 1;                        // 2: the derivatives of the derivatives, too
+  Precision precision = Precision::kF64;    // others: against f64, with bounds of rounding
   int64_t seed = 1;                         // of the first point
   int64_t seeds = 1;                        // how many points
   bool coverage = false;                    // shows what each op is checked for instead
@@ -84,6 +86,8 @@ void add_options(OptionList& options) {
   options.texts("op", "NAME", "An op, layer, model or step by its name; may be repeated");
   options.text("config", "CONFIG", "Checks the model of a config and its loss, every parameter");
   options.integer("order", "N", "2: the derivatives of the derivatives, too", 1);
+  options.text("precision", "TYPE",
+               "f32, bf16: results and gradients against f64, within what rounding can do", "f64");
   options.flag("mutate", "Plants mistakes in the backward formulas: each must be caught");
   options.flag("coverage", "What each op is checked for");
   options.text("sweep", "FILE.csv", "Writes the error against the step, and shows its picture");
@@ -114,6 +118,10 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (o.config.empty() && !o.overrides.empty()) {
     return wrong("--set changes a config: give --config CONFIG with it");
   }
+  if (o.precision != Precision::kF64 &&
+      (o.mutate || o.coverage || !o.sweep.empty() || o.order != 1)) {
+    return wrong("--precision is a check of its own: no --order, --mutate, --coverage or --sweep");
+  }
   if (!o.sweep.empty() && o.config.empty() && o.names.size() != 1) {
     return wrong("--sweep needs one --op NAME, or --config CONFIG");
   }
@@ -131,8 +139,9 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
 
 absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const GradcheckCommandOptions& options,
                                                           uint64_t seed) {
-  if (options.config.empty()) return example_subjects(options.names, seed);
-  absl::StatusOr<GradcheckSubject> subject = config_subject(options.config, options.overrides);
+  if (options.config.empty()) return example_subjects(options.names, seed, options.precision);
+  absl::StatusOr<GradcheckSubject> subject =
+      config_subject(options.config, options.overrides, options.precision);
   if (!subject.ok()) return subject.status();
   return std::vector<GradcheckSubject>{*std::move(subject)};
 }
@@ -266,6 +275,21 @@ absl::Status check(const GradcheckCommandOptions& options, const Output& output)
   return checker.verdict();
 }
 
+absl::Status check_precision(const GradcheckCommandOptions& options, const Output& output) {
+  const Clock::time_point start = Clock::now();
+  PrecisionChecker checker(options.precision, options.verbose);
+  for (int64_t i = 0; i < options.seeds; ++i) {
+    const auto seed = static_cast<uint64_t>(options.seed + i);
+    const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);
+    if (!subjects.ok()) return subjects.status();
+    for (const GradcheckSubject& subject : *subjects) checker.check(subject, seed);
+  }
+  const double seconds = seconds_since(start);
+  output.print(checker.text(seconds));
+  if (absl::Status status = output.write(checker.json(seconds)); !status.ok()) return status;
+  return checker.status();
+}
+
 absl::Status mutate(const GradcheckCommandOptions& options, const Output& output) {
   const absl::StatusOr<std::vector<OpExamples>> functions =
       examples_named(options.names, /*layers_too=*/true);
@@ -318,10 +342,13 @@ absl::Status sweep(const GradcheckCommandOptions& options, const Output& output)
 }
 
 absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
+  const absl::StatusOr<Precision> precision = gradcheck_precision(given.text("precision"));
+  if (!precision.ok()) return precision.status();
   const GradcheckCommandOptions options = {.names = given.texts("op"),
                                            .config = given.text("config"),
                                            .overrides = given.set(),
                                            .order = given.integer("order"),
+                                           .precision = *precision,
                                            .seed = given.integer("seed"),
                                            .seeds = given.integer("seeds"),
                                            .coverage = given.has("coverage"),
@@ -335,6 +362,7 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
   if (options.coverage) return cover(options, output);
   if (options.mutate) return mutate(options, output);
   if (!options.sweep.empty()) return sweep(options, output);
+  if (options.precision != Precision::kF64) return check_precision(options, output);
   return check(options, output);
 }
 

@@ -120,4 +120,30 @@ Json to_json(const MutationReport& report) {
           {"mutants", mutants}};
 }
 
+Json to_json(const PrecisionReport& report) {
+  Json results = Json::array();
+  for (const ResultPrecision& result : report.results) {
+    Json elements = Json::array();
+    for (const ElementPrecision& e : result.elements) {
+      elements.push_back({{"verdict", verdict_name(e.verdict)},
+                          {"element", e.element},
+                          {"narrow", number(e.narrow)},
+                          {"exact", number(e.exact)},
+                          {"error", number(e.error)},
+                          {"bound", number(e.bound)},
+                          {"ulp", e.ulp},
+                          {"largest", e.largest}});
+    }
+    results.push_back({{"verdict", verdict_name(result.verdict())},
+                       {"name", result.name},
+                       {"dtype", dtype_name(result.dtype)},
+                       {"shape", sizes(result.shape)},
+                       {"elements", elements}});
+  }
+  return {{"verdict", verdict_name(report.verdict())},
+          {"kinks", report.kinks},
+          {"roundings", number(report.roundings)},
+          {"results", results}};
+}
+
 }  // namespace qkv

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "framework/gradcheck/gradcheck_report.h"
+#include "framework/gradcheck/precision_check.h"
 #include "framework/mutation/mutation.h"
 
 namespace qkv {
@@ -12,5 +13,6 @@ namespace qkv {
 // which JSON has no numbers for.
 nlohmann::ordered_json to_json(const GradcheckReport& report);
 nlohmann::ordered_json to_json(const MutationReport& report);
+nlohmann::ordered_json to_json(const PrecisionReport& report);
 
 }  // namespace qkv

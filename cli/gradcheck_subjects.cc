@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -9,6 +10,7 @@
 #include "data/dataset.h"
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"
+#include "framework/gradcheck/precision_check.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/examples.h"
 #include "framework/optim/examples.h"
@@ -28,11 +30,19 @@ struct Group {
   std::vector<OpExamples> members;
 };
 
-std::vector<Group> all_groups() {
+std::vector<Group> all_groups(bool bf16_products = false) {
   return {{"op", op_examples()},
-          {"layer", layer_examples()},
-          {"model", model_examples()},
+          {"layer", layer_examples(bf16_products)},
+          {"model", model_examples(bf16_products)},
           {"step", step_examples()}};
+}
+
+// Nothing where the example takes none in that precision.
+std::optional<std::vector<Tensor>> inputs_of(const OpExample& example, bool of_op,
+                                             Precision precision, uint64_t seed) {
+  if (precision == Precision::kBf16 && of_op) return inputs_in(DType::bf16, example, seed);
+  const DType dtype = precision == Precision::kF64 ? DType::f64 : DType::f32;
+  return make_inputs(example, dtype, RandomStream(seed));
 }
 
 absl::Status no_such_name(const std::string& name, const std::vector<std::string>& known) {
@@ -81,20 +91,22 @@ absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::st
 }
 
 absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
-    const std::vector<std::string>& names, uint64_t seed) {
-  const std::vector<Group> groups = all_groups();
+    const std::vector<std::string>& names, uint64_t seed, Precision precision) {
+  const std::vector<Group> groups = all_groups(precision == Precision::kBf16);
   if (absl::Status status = check_names(names, groups); !status.ok()) return status;
   std::vector<GradcheckSubject> subjects;
   for (const Group& group : groups) {
     for (const OpExamples& member : group.members) {
       if (!names.empty() && !holds(names, member.op)) continue;
       for (const OpExample& example : member.examples) {
+        auto inputs = inputs_of(example, group.kind == "op", precision, seed);
+        if (!inputs) continue;
         subjects.push_back({.kind = group.kind,
                             .name = member.op,
                             .example = example.name,
                             .f = example.f,
                             .input_names = example.input_names,
-                            .inputs = make_inputs(example, DType::f64, RandomStream(seed))});
+                            .inputs = *std::move(inputs)});
       }
     }
   }
@@ -102,10 +114,11 @@ absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
 }
 
 absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
-                                                const std::vector<std::string>& overrides) {
+                                                const std::vector<std::string>& overrides,
+                                                Precision precision) {
   absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
   if (!loaded.ok()) return loaded.status();
-  loaded->config.train.precision = Precision::kF64;
+  loaded->config.train.precision = precision;
   const Config& c = loaded->config;
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c);
   if (!dataset.ok()) return dataset.status();

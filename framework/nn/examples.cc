@@ -14,8 +14,6 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-Initializer initializer() { return {RandomStream(1), DType::f64}; }
-
 // A layer that is called with x alone.
 const auto kOfX = [](const auto& layer, Inputs x) { return layer(x[0]); };
 const auto kOfXInContext = [](const auto& layer, Inputs x) {
@@ -25,8 +23,7 @@ const auto kOfXInContext = [](const auto& layer, Inputs x) {
 
 ExampleInput normal(const Shape& shape) { return {Fill::kNormal, shape}; }
 
-OpExamples linear_layer() {
-  Initializer init = initializer();
+OpExamples linear_layer(Initializer init) {
   return {.op = "Linear",
           .examples = {module_example("with bias", Linear(init, 3, 4, true, 1.0),
                                       {normal({2, 2, 3})}, {"x"}, kOfX),
@@ -34,15 +31,13 @@ OpExamples linear_layer() {
                                       {normal({2, 3})}, {"x"}, kOfX)}};
 }
 
-OpExamples embedding_layer() {
-  Initializer init = initializer();
+OpExamples embedding_layer(Initializer init) {
   return {.op = "Embedding",
           .examples = {module_example("tokens that repeat", Embedding(init, 4, 3, 1.0),
                                       {{Fill::kIndices, {2, 5}, 4}}, {"tokens"}, kOfX)}};
 }
 
-OpExamples layer_norm_layer() {
-  Initializer init = initializer();
+OpExamples layer_norm_layer(Initializer init) {
   return {.op = "LayerNorm",
           .examples = {module_example("with bias", LayerNorm(init, 5, true), {normal({2, 3, 5})},
                                       {"x"}, kOfX),
@@ -50,8 +45,7 @@ OpExamples layer_norm_layer() {
                                       {"x"}, kOfX)}};
 }
 
-OpExamples rms_norm_layer() {
-  Initializer init = initializer();
+OpExamples rms_norm_layer(Initializer init) {
   return {.op = "RmsNorm",
           .examples = {
               module_example("rows of 5", RmsNorm(init, 5), {normal({2, 3, 5})}, {"x"}, kOfX)}};
@@ -77,8 +71,7 @@ OpExamples dropout_layer() {
                         .input_names = {"x"}}}};
 }
 
-OpExamples feed_forward_layer() {
-  Initializer init = initializer();
+OpExamples feed_forward_layer(Initializer init) {
   const auto example = [&](const char* name, Activation activation) {
     const FeedForward layer = {.up = Linear(init, 3, 6, true, 1.0),
                                .down = Linear(init, 6, 3, true, 1.0),
@@ -95,27 +88,26 @@ OpExamples feed_forward_layer() {
 constexpr int64_t kWidth = 4;  // of what attention reads
 
 // A map from `in` to `out` numbers.
-Projection map(Initializer& init, int64_t in, int64_t out) {
-  return Linear(init, in, out, /*with_bias=*/true, /*standard_deviation=*/1.0);
+Projection map(Initializer& init, int64_t in, int64_t out, bool rounds) {
+  return Linear(init, in, out, /*with_bias=*/true, /*standard_deviation=*/1.0, rounds);
 }
 
 // With a map of its own for each of queries, keys and values, which are `width` wide together.
-MultiHeadAttention make_attention(int64_t num_heads, int64_t width = kWidth,
+MultiHeadAttention make_attention(Initializer init, int64_t num_heads, int64_t width = kWidth,
                                   int64_t num_key_value_heads = 0) {
-  Initializer init = initializer();
   const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
   MultiHeadAttention attention;
-  attention.query = map(init, kWidth, width);
-  attention.key = map(init, kWidth, width / num_heads * key_heads);
-  attention.value = map(init, kWidth, width / num_heads * key_heads);
-  attention.output = map(init, width, kWidth);
+  attention.query = map(init, kWidth, width, /*rounds=*/true);
+  attention.key = map(init, kWidth, width / num_heads * key_heads, true);
+  attention.value = map(init, kWidth, width / num_heads * key_heads, true);
+  attention.output = map(init, width, kWidth, false);
   attention.num_heads = num_heads;
   attention.num_key_value_heads = key_heads;
   return attention;
 }
 
-MultiHeadAttention with_projections(Projections projections) {
-  MultiHeadAttention attention = make_attention(2);
+MultiHeadAttention with_projections(const Initializer& init, Projections projections) {
+  MultiHeadAttention attention = make_attention(init, 2);
   attention.projections = projections;
   if (projections == Projections::kNone) {
     attention.value = Identity();
@@ -124,9 +116,8 @@ MultiHeadAttention with_projections(Projections projections) {
   return attention;
 }
 
-MultiHeadAttention with_narrow_heads() {
-  MultiHeadAttention attention = make_attention(2);
-  Initializer init = initializer();
+MultiHeadAttention with_narrow_heads(Initializer init) {
+  MultiHeadAttention attention = make_attention(init, 2);
   for (Projection* p :
        std::initializer_list<Projection*>{&attention.query, &attention.key, &attention.value}) {
     p->kind = PartsLinear(init, 2, kWidth, /*with_bias=*/true, /*standard_deviation=*/1.0);
@@ -134,14 +125,13 @@ MultiHeadAttention with_narrow_heads() {
   return attention;
 }
 
-MultiHeadAttention with_position(Position position, bool both_sides = false) {
-  MultiHeadAttention attention = make_attention(2);
-  Initializer init = initializer();
+MultiHeadAttention with_position(Initializer init, Position position, bool both_sides = false) {
+  MultiHeadAttention attention = make_attention(init, 2);
   attention.position = AttentionPosition(init, position, 2, /*max_length=*/2, both_sides);
   return attention;
 }
 
-OpExamples attention_layer() {
+OpExamples attention_layer(const Initializer& init) {
   const auto self = [](bool causal) {
     return [causal](const MultiHeadAttention& attention, Inputs x) {
       ForwardContext context;
@@ -154,7 +144,7 @@ OpExamples attention_layer() {
     return attention(x[0], x[1], AttentionMask(), context);
   };
   const ExampleInput x = normal({2, 3, kWidth}), padding = {Fill::kMask, {2, 3}};
-  const MultiHeadAttention two_heads = make_attention(2);
+  const MultiHeadAttention two_heads = make_attention(init, 2);
   MultiHeadAttention not_scaled = two_heads, scaled = two_heads;
   not_scaled.scale_scores = false;
   scaled.scale = 0.3;
@@ -175,18 +165,18 @@ OpExamples attention_layer() {
                            return attention(all[0], {.causal = true, .window = 2}, context);
                          }),
           causal("scores that are not scaled", not_scaled),
-          causal("scores scaled by a number", scaled), causal("one head", make_attention(1)),
-          causal("wide heads", make_attention(2, 2 * kWidth)),
-          causal("narrow heads", with_narrow_heads()),
-          causal("two heads of queries, one of keys and values", make_attention(2, kWidth, 1)),
-          causal("keys that are values", with_projections(Projections::kSharedKeyValue)),
-          causal("queries, keys and values from one map", with_projections(Projections::kShared)),
-          causal("no maps at all", with_projections(Projections::kNone)),
-          causal("rotary positions", with_position(Position::kRotary)),
-          causal("ALiBi", with_position(Position::kAlibi)),
-          causal("a learned bias for each distance back", with_position(Position::kRelative)),
+          causal("scores scaled by a number", scaled), causal("one head", make_attention(init, 1)),
+          causal("wide heads", make_attention(init, 2, 2 * kWidth)),
+          causal("narrow heads", with_narrow_heads(init)),
+          causal("two heads of queries, one of keys and values", make_attention(init, 2, kWidth, 1)),
+          causal("keys that are values", with_projections(init, Projections::kSharedKeyValue)),
+          causal("queries, keys and values from one map", with_projections(init, Projections::kShared)),
+          causal("no maps at all", with_projections(init, Projections::kNone)),
+          causal("rotary positions", with_position(init, Position::kRotary)),
+          causal("ALiBi", with_position(init, Position::kAlibi)),
+          causal("a learned bias for each distance back", with_position(init, Position::kRelative)),
           module_example("a learned bias for each distance both ways",
-                         with_position(Position::kRelative, /*both_sides=*/true), {x}, {"x"},
+                         with_position(init, Position::kRelative, /*both_sides=*/true), {x}, {"x"},
                          self(false)),
           module_example("to another sequence", two_heads, {x, normal({2, 5, 4})}, {"x", "source"},
                          cross)}};
@@ -196,17 +186,19 @@ OpExamples position_layer() {
   return {.op = "SinusoidalPosition",
           .examples = {{.name = "added to the embedding",
                         .inputs = {normal({2, 3, 4})},
-                        .f = [](Inputs x) { return x[0] + sinusoidal_positions(3, 4, DType::f64); },
+                        .f = [](Inputs x) { return x[0] + sinusoidal_positions(3, 4, x[0].dtype()); },
                         .input_names = {"x"}}}};
 }
 
 }  // namespace
 
-std::vector<OpExamples> layer_examples() {
-  std::vector<OpExamples> all = {linear_layer(),   embedding_layer(), layer_norm_layer(),
-                                 rms_norm_layer(), dropout_layer(),   feed_forward_layer(),
-                                 attention_layer()};
-  for (OpExamples& mixer : mixer_examples()) all.push_back(std::move(mixer));
+std::vector<OpExamples> layer_examples(bool bf16_products) {
+  const Initializer init(RandomStream(1), bf16_products ? DType::f32 : DType::f64, bf16_products);
+  std::vector<OpExamples> all = {linear_layer(init),   embedding_layer(init),
+                                 layer_norm_layer(init), rms_norm_layer(init),
+                                 dropout_layer(),      feed_forward_layer(init),
+                                 attention_layer(init)};
+  for (OpExamples& mixer : mixer_examples(init)) all.push_back(std::move(mixer));
   all.push_back(position_layer());
   return all;
 }

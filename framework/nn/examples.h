@@ -10,9 +10,10 @@
 namespace qkv {
 
 // Every layer, as a function of its inputs and its parameters, in the form of ops' examples, so
-// that what checks ops checks layers.
-std::vector<OpExamples> layer_examples();
-std::vector<OpExamples> mixer_examples();  // those of mixer.h beside attention
+// that what checks ops checks layers. Those with bf16_products take f32 inputs.
+std::vector<OpExamples> layer_examples(bool bf16_products = false);
+// Those of mixer.h beside attention.
+std::vector<OpExamples> mixer_examples(const Initializer& init);
 
 // `call(module, inputs)` as a function of the inputs and of every parameter of the module.
 template <class Module, class Call>

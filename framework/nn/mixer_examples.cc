@@ -8,8 +8,6 @@ using Inputs = std::span<const Tensor>;
 
 constexpr int64_t kWidth = 3, kLength = 4;
 
-Initializer initializer() { return {RandomStream(1), DType::f64}; }
-
 ExampleInput sequences() { return {Fill::kNormal, {2, kLength, kWidth}}; }
 
 // Of x, and of the padding where there is one.
@@ -29,9 +27,9 @@ OpExample example(const char* name, const Layer& layer, bool causal, bool padded
                         });
 }
 
-OpExamples convolution_layer() {
-  const auto layer = [](int64_t kernel, bool depthwise, bool with_bias) {
-    Initializer init = initializer();
+OpExamples convolution_layer(const Initializer& initializer) {
+  const auto layer = [&](int64_t kernel, bool depthwise, bool with_bias) {
+    Initializer init = initializer;
     return Convolution(init, kWidth, kernel, depthwise, with_bias, 1.0);
   };
   return {
@@ -43,9 +41,9 @@ OpExamples convolution_layer() {
                    example("depthwise, centred, no bias", layer(3, true, false), false)}};
 }
 
-OpExamples recurrence_layer() {
-  const auto layer = [](Cell cell, bool both_directions, bool with_bias) {
-    Initializer init = initializer();
+OpExamples recurrence_layer(const Initializer& initializer) {
+  const auto layer = [&](Cell cell, bool both_directions, bool with_bias) {
+    Initializer init = initializer;
     return Recurrence(init, kWidth, cell, both_directions, with_bias, 1.0);
   };
   return {.op = "Recurrence",
@@ -57,8 +55,7 @@ OpExamples recurrence_layer() {
                                layer(Cell::kLstm, true, true), false, true)}};
 }
 
-OpExamples learned_layer() {
-  Initializer init = initializer();
+OpExamples learned_layer(Initializer init) {
   const LearnedMixing layer(init, kLength + 1);
   return {.op = "LearnedMixing",
           .examples = {example("of both sides", layer, false), example("causal", layer, true),
@@ -75,8 +72,8 @@ OpExamples uniform_layer() {
 
 }  // namespace
 
-std::vector<OpExamples> mixer_examples() {
-  return {convolution_layer(), recurrence_layer(), learned_layer(), uniform_layer()};
+std::vector<OpExamples> mixer_examples(const Initializer& init) {
+  return {convolution_layer(init), recurrence_layer(init), learned_layer(init), uniform_layer()};
 }
 
 }  // namespace qkv

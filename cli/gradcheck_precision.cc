@@ -1,0 +1,125 @@
+#include "cli/gradcheck_precision.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/gradcheck_json.h"
+
+namespace qkv {
+namespace {
+
+constexpr char kFormat[] = "%-6s %-21s %8s %9s %6s %9s %9s %10s %10s  %s\n";
+
+std::string head() {
+  return absl::StrFormat(kFormat, "", "", "", "", "", "error/", "bound:", "worst", "its", "") +
+         absl::StrFormat(kFormat, "", "", "examples", "compared", "kinks", "median", "largest",
+                         "error ulp", "bound ulp", "verdict");
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0.0;
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+std::string short_number(double value) { return absl::StrFormat("%.2g", value); }
+
+std::string_view name_of(Precision precision) {
+  return precision == Precision::kBf16 ? "bf16" : precision == Precision::kF32 ? "f32" : "f64";
+}
+
+}  // namespace
+
+absl::StatusOr<Precision> gradcheck_precision(const std::string& name) {
+  for (const Precision precision : {Precision::kF64, Precision::kF32, Precision::kBf16}) {
+    if (name == name_of(precision)) return precision;
+  }
+  return absl::InvalidArgumentError("--precision must be f64, f32 or bf16");
+}
+
+void PrecisionRow::add(const PrecisionReport& report) {
+  const double worst_before = ratios.empty() ? -1.0 : *std::ranges::max_element(ratios);
+  ++examples;
+  compared += report.compared();
+  kinks += report.kinks;
+  verdict = worse(verdict, report.verdict());
+  for (const ResultPrecision& result : report.results) {
+    for (const ElementPrecision& e : result.elements) {
+      const bool largest = e.ratio() > std::max(worst_before, 0.0) &&
+                           std::ranges::all_of(ratios, [&](double r) { return e.ratio() > r; });
+      ratios.push_back(e.ratio());
+      if (!largest || e.ulp == 0.0) continue;
+      error_ulps = e.error / e.ulp;
+      bound_ulps = e.bound / e.ulp;
+    }
+  }
+}
+
+std::string PrecisionRow::to_text() const {
+  const double largest = ratios.empty() ? 0.0 : *std::ranges::max_element(ratios);
+  return absl::StrFormat(kFormat, kind, name, absl::StrCat(examples), absl::StrCat(compared),
+                         absl::StrCat(kinks), short_number(median(ratios)), short_number(largest),
+                         short_number(error_ulps), short_number(bound_ulps),
+                         std::string(verdict_name(verdict)));
+}
+
+void PrecisionChecker::check(const GradcheckSubject& subject, uint64_t seed) {
+  const PrecisionReport report =
+      precision_check(subject.f, subject.inputs, {.seed = seed, .names = subject.input_names});
+  row_of(subject).add(report);
+  checks_.push_back({{"kind", subject.kind},
+                     {"name", subject.name},
+                     {"example", subject.example},
+                     {"seed", seed},
+                     {"report", to_json(report)}});
+  if (report.passed() && !verbose_) return;
+  absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, ", seed ", seed, "\n",
+                  report.to_text());
+}
+
+std::string PrecisionChecker::text(double seconds) const {
+  std::string text = head();
+  int64_t compared = 0, examples = 0;
+  for (const PrecisionRow& row : rows_) {
+    text += row.to_text();
+    compared += row.compared;
+    examples += row.examples;
+  }
+  return absl::StrCat(
+      text, reports_,
+      absl::StrFormat("%d numbers of %d examples in %s against f64, in %.1f s: %s\n", compared,
+                      examples, std::string(name_of(precision_)), seconds,
+                      status().ok() ? "PASS" : "not passed"));
+}
+
+nlohmann::ordered_json PrecisionChecker::json(double seconds) const {
+  return {{"passed", status().ok()},
+          {"precision", name_of(precision_)},
+          {"seconds", seconds},
+          {"checks", checks_}};
+}
+
+absl::Status PrecisionChecker::status() const {
+  std::vector<std::string> wrong;
+  for (const PrecisionRow& row : rows_) {
+    if (row.verdict != Verdict::kPass) wrong.push_back(row.name);
+  }
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("gradcheck: did not pass: ", absl::StrJoin(wrong, ", ")));
+}
+
+PrecisionRow& PrecisionChecker::row_of(const GradcheckSubject& subject) {
+  const auto found = std::ranges::find_if(rows_, [&](const PrecisionRow& row) {
+    return row.kind == subject.kind && row.name == subject.name;
+  });
+  if (found != rows_.end()) return *found;
+  rows_.push_back({.kind = subject.kind, .name = subject.name});
+  return rows_.back();
+}
+
+}  // namespace qkv

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/gradcheck_subjects.h"
+#include "framework/gradcheck/precision_check.h"
+#include "train/config/options.h"
+
+// `qkv gradcheck --precision f32` and `bf16`.
+namespace qkv {
+
+// "f64", "f32" or "bf16".
+absl::StatusOr<Precision> gradcheck_precision(const std::string& name);
+
+// The checks of one op, layer or model, on all of its examples: a row of the table.
+struct PrecisionRow {
+  std::string kind = "", name = "";
+  int64_t examples = 0, compared = 0, kinks = 0;
+  std::vector<double> ratios = {};        // error / bound, of all that were compared
+  double error_ulps = 0.0, bound_ulps = 0.0;  // where error / bound is largest
+  Verdict verdict = Verdict::kPass;
+
+  void add(const PrecisionReport& report);
+  std::string to_text() const;  // a line
+};
+
+// Checks subjects, and tells of all of them.
+class PrecisionChecker {
+ public:
+  PrecisionChecker(Precision precision, bool verbose) : precision_(precision), verbose_(verbose) {}
+
+  void check(const GradcheckSubject& subject, uint64_t seed);
+  std::string text(double seconds) const;           // the table, reports, and the verdict
+  nlohmann::ordered_json json(double seconds) const;
+  absl::Status status() const;  // which rows did not pass
+
+ private:
+  PrecisionRow& row_of(const GradcheckSubject& subject);
+
+  Precision precision_;
+  bool verbose_;  // the reports of those that pass, too
+  std::vector<PrecisionRow> rows_;
+  std::string reports_;
+  nlohmann::ordered_json checks_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace qkv

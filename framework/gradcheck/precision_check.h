@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/autograd/tensor_function.h"
+#include "framework/gradcheck/gradcheck_report.h"
+#include "framework/ops/examples.h"
+
+namespace qkv {
+
+struct PrecisionOptions {
+  uint64_t seed = 1;                    // of the random cotangent, and of elements taken at random
+  std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
+  // A result with more elements is compared at `sampled` of them: a quarter with the largest
+  // errors, a quarter with the largest values, half at random.
+  int64_t all_elements = 64;
+  int64_t sampled = 8;
+  int worst = 3;  // elements listed for each result
+};
+
+// One number of the narrow run beside the exact one. In f32 and bf16 an ulp is the distance to the
+// next number at the size of the exact one, or where that is 0 of the result's largest.
+struct ElementPrecision {
+  Verdict verdict = Verdict::kPass;  // whether error <= bound
+  int64_t element = 0;               // in row-major order
+  double narrow = 0.0, exact = 0.0;
+  double error = 0.0, bound = 0.0;
+  double ulp = 0.0;
+  std::string largest = "";  // the op whose rounding may do most of it
+
+  double ratio() const;  // error / bound; 0 where both are
+};
+
+struct ResultPrecision {
+  std::string name = "";  // "the result", "the gradient of x"
+  Shape shape = {};
+  DType dtype = DType::f32;
+  std::vector<ElementPrecision> elements = {};  // that were compared, the largest ratio first
+
+  Verdict verdict() const;
+};
+
+struct PrecisionReport {
+  std::vector<ResultPrecision> results = {};
+  int64_t kinks = 0;       // see RoundedRun::kinks
+  double roundings = 0.0;  // n u of the longest chain
+  int worst = 3;           // elements listed in the text for each result
+
+  Verdict verdict() const;
+  bool passed() const { return verdict() == Verdict::kPass; }
+  int64_t compared() const;
+  std::vector<double> ratios() const;  // error / bound of each element that was compared, sorted
+  std::string to_text() const;
+};
+
+// Compares f and its gradients as training computes them in f32 or bf16, with everything fused,
+// with the same in f64 on the same inputs. Each error must be within what rounding can do
+// (rounding_bound.h). An error above it is a failure; where an element stands at a kink, or so many
+// roundings follow each other that there is no bound (n u >= 1), it is undecided.
+//
+// Throws Error where an op has no rule of rounding.
+PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor> inputs,
+                                const PrecisionOptions& options = {});
+
+// Inputs of an example in that type. For bf16: the first k of the floating ones, for the largest k
+// that the function takes, and the others f32; nothing where it takes none.
+std::optional<std::vector<Tensor>> inputs_in(DType dtype, const OpExample& example, uint64_t seed);
+
+}  // namespace qkv
