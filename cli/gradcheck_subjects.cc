@@ -30,10 +30,16 @@ struct Group {
   std::vector<OpExamples> members;
 };
 
-std::vector<Group> all_groups(bool bf16_products = false) {
+DType dtype_of_inputs(Precision precision) {
+  return precision == Precision::kF64 ? DType::f64 : DType::f32;
+}
+
+std::vector<Group> all_groups(Precision precision = Precision::kF64) {
+  const Initializer init(RandomStream(1), dtype_of_inputs(precision),
+                         /*bf16_products=*/precision == Precision::kBf16);
   return {{"op", op_examples()},
-          {"layer", layer_examples(bf16_products)},
-          {"model", model_examples(bf16_products)},
+          {"layer", layer_examples(init)},
+          {"model", model_examples(init)},
           {"step", step_examples()}};
 }
 
@@ -41,8 +47,7 @@ std::vector<Group> all_groups(bool bf16_products = false) {
 std::optional<std::vector<Tensor>> inputs_of(const OpExample& example, bool of_op,
                                              Precision precision, uint64_t seed) {
   if (precision == Precision::kBf16 && of_op) return inputs_in(DType::bf16, example, seed);
-  const DType dtype = precision == Precision::kF64 ? DType::f64 : DType::f32;
-  return make_inputs(example, dtype, RandomStream(seed));
+  return make_inputs(example, dtype_of_inputs(precision), RandomStream(seed));
 }
 
 absl::Status no_such_name(const std::string& name, const std::vector<std::string>& known) {
@@ -92,7 +97,7 @@ absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::st
 
 absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
     const std::vector<std::string>& names, uint64_t seed, Precision precision) {
-  const std::vector<Group> groups = all_groups(precision == Precision::kBf16);
+  const std::vector<Group> groups = all_groups(precision);
   if (absl::Status status = check_names(names, groups); !status.ok()) return status;
   std::vector<GradcheckSubject> subjects;
   for (const Group& group : groups) {

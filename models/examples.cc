@@ -158,14 +158,13 @@ BatchInputs inputs_of(const Row& row) {
   return batch;
 }
 
-OpExample example_of(const Row& row, bool bf16_products) {
+OpExample example_of(const Row& row, const Initializer& init) {
   DataShape data = {.vocabulary_size = kVocabulary,
                     .max_length = kLength,
                     .source_length = kSource,
                     .classes = kVocabulary};
   if (row.of_images) data.channels = 1, data.height = kHeight, data.width = kWidth;
-  const DType dtype = bf16_products ? DType::f32 : DType::f64;
-  const Model model(row.options, data, Initializer(RandomStream(1), dtype, bf16_products));
+  const Model model(row.options, data, init);
   BatchInputs batch = inputs_of(row);
   const size_t read = batch.inputs.size();
   const auto loss = [read](const Model& of_kind, std::span<const Tensor> x) {
@@ -181,11 +180,11 @@ OpExample example_of(const Row& row, bool bf16_products) {
 
 }  // namespace
 
-std::vector<OpExamples> model_examples(bool bf16_products) {
+std::vector<OpExamples> model_examples(const Initializer& init) {
   std::vector<OpExamples> all;
   for (const KindOfRows& kind : all_rows()) {
     OpExamples examples = {.op = kind.op, .examples = {}};
-    for (const Row& row : kind.rows) examples.examples.push_back(example_of(row, bf16_products));
+    for (const Row& row : kind.rows) examples.examples.push_back(example_of(row, init));
     all.push_back(std::move(examples));
   }
   return all;

@@ -192,8 +192,7 @@ OpExamples position_layer() {
 
 }  // namespace
 
-std::vector<OpExamples> layer_examples(bool bf16_products) {
-  const Initializer init(RandomStream(1), bf16_products ? DType::f32 : DType::f64, bf16_products);
+std::vector<OpExamples> layer_examples(const Initializer& init) {
   std::vector<OpExamples> all = {linear_layer(init),   embedding_layer(init),
                                  layer_norm_layer(init), rms_norm_layer(init),
                                  dropout_layer(),      feed_forward_layer(init),

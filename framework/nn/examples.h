@@ -10,8 +10,9 @@
 namespace qkv {
 
 // Every layer, as a function of its inputs and its parameters, in the form of ops' examples, so
-// that what checks ops checks layers. Those with bf16_products take f32 inputs.
-std::vector<OpExamples> layer_examples(bool bf16_products = false);
+// that what checks ops checks layers. Inputs and parameters are of
+// the dtype of `init`.
+std::vector<OpExamples> layer_examples(const Initializer& init = {RandomStream(1), DType::f64});
 // Those of mixer.h beside attention.
 std::vector<OpExamples> mixer_examples(const Initializer& init);
 
