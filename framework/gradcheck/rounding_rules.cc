@@ -163,6 +163,7 @@ constexpr RoundingRule kRules[] = {
     {"mul", "|y|", rounded<1>},
     {"div", "|y|", rounded<1>},
     {"sqrt", "|y|", rounded<1>},
+    {"attention_output", "|y|", rounded<1>},
     // Twice: a root and a quotient; a number that is rounded itself, and a product with it.
     {"rsqrt", "2 |y|", rounded<2>},
     {"scale", "2 |y|", rounded<2>},

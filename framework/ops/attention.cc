@@ -15,12 +15,14 @@
 #include "framework/kernels/attention.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/ops/attention_output.h"
 #include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
@@ -30,11 +32,27 @@
 namespace qkv {
 namespace {
 
+constexpr double kLowest = std::numeric_limits<float>::lowest();
+
 Tensor turned(const Tensor& x) { return transpose(x, 1, 2); }  // [B, T, H, D] <-> [B, H, T, D]
 
 Tensor attention_composed(const Tensor& query, const Tensor& key, const Tensor& value,
                           const AttentionOptions& options) {
   return turned(scaled_dot_product_attention(turned(query), turned(key), turned(value), options));
+}
+
+// As the kernel has it in bf16, which rounds the output before backward reads it:
+//   O = (M exp(S - m)) V / sum(exp(S - m)), m = max(S) over the keys, or any other number
+Tensor attention_composed_in_bf16(const Tensor& query, const Tensor& key, const Tensor& value,
+                                  const AttentionOptions& options) {
+  const Tensor scores =
+      masked_scores(turned(widened(query)), turned(widened(key)), options);  // [B, H, Tq, Tk]
+  const Tensor largest = max(scores.detached(), -1, /*keep_axis=*/true);     // -inf: all hidden
+  const Tensor e = exp(scores - maximum(largest, full(largest.shape(), kLowest)));
+  const Tensor dropped =
+      options.dropout > 0 ? dropout(e, options.dropout, options.stream) : e;  // M exp(S - m)
+  return turned(attention_output(matmul(dropped, turned(widened(value))),
+                                 sum(e, -1, /*keep_axis=*/true)));
 }
 
 std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -168,8 +186,8 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options) {
   check_attention(query, key, value, options);
   if (composed_only()) {
-    const Tensor output = attention_composed(widened(query), widened(key), widened(value), options);
-    return cast(output, query.dtype());
+    return query.dtype() == DType::bf16 ? attention_composed_in_bf16(query, key, value, options)
+                                        : attention_composed(query, key, value, options);
   }
   std::vector<Tensor> inputs = {query, key, value};
   if (options.mask.bias.defined()) inputs.push_back(options.mask.bias);

@@ -8,8 +8,8 @@
 
 namespace qkv {
 
-Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options,
-                         const NoteStep& note) {
+Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options,
+                     const NoteStep& note) {
   const AttentionMask& mask = options.mask;
   Tensor scores = scale(matmul(query, key, {.transpose_b = true}), options.scale);
   if (mask.bias.defined()) scores = scores + mask.bias;
@@ -20,7 +20,12 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Attention
     masked = masked_fill(scores, hidden, -std::numeric_limits<double>::infinity());
   }
   if (note) note("masked_scores", masked);
-  Tensor weights = softmax(masked);
+  return masked;
+}
+
+Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options,
+                         const NoteStep& note) {
+  Tensor weights = softmax(masked_scores(query, key, options, note));
   if (note) note("weights", weights);
   return weights;
 }

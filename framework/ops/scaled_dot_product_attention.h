@@ -13,10 +13,15 @@ namespace qkv {
 // Is told what a step made, and its name.
 using NoteStep = std::function<void(std::string_view name, const Tensor& x)>;
 
+// scale Q Kᵀ + bias, -inf where a key is hidden
+//   query [B, H, Tq, D], key [B, H, Tk, D] -> [B, H, Tq, Tk]
+// Notes "scores", before anything is hidden, and "masked_scores".
+Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options,
+                     const NoteStep& note = nullptr);
+
 // The weights that each query gives the keys; rows sum to 1, or are zeros where no key is seen.
 //   query [B, H, Tq, D], key [B, H, Tk, D] -> [B, H, Tq, Tk]
-// Notes "scores" (scale Q Kᵀ + bias), "masked_scores" (-inf where hidden), "weights" (their
-// softmax).
+// Notes those of masked_scores, and "weights" (their softmax).
 Tensor attention_weights(const Tensor& query, const Tensor& key, const AttentionOptions& options,
                          const NoteStep& note = nullptr);
 
