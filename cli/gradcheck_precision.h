@@ -20,8 +20,8 @@ absl::StatusOr<Precision> gradcheck_precision(const std::string& name);
 struct PrecisionRow {
   std::string kind = "", name = "";
   int64_t examples = 0, compared = 0, kinks = 0;
-  std::vector<double> ratios = {};        // error / bound, of all that were compared
-  double error_ulps = 0.0, bound_ulps = 0.0;  // where error / bound is largest
+  std::vector<double> ratios = {};            // error / bound, of all that were compared
+  double error_ulps = 0.0, bound_ulps = 0.0;  // where the error has the most ulps, of sure digits
   Verdict verdict = Verdict::kPass;
 
   void add(const PrecisionReport& report);
@@ -34,7 +34,7 @@ class PrecisionChecker {
   PrecisionChecker(Precision precision, bool verbose) : precision_(precision), verbose_(verbose) {}
 
   void check(const GradcheckSubject& subject, uint64_t seed);
-  std::string text(double seconds) const;           // the table, reports, and the verdict
+  std::string text(double seconds) const;  // the table, reports, and the verdict
   nlohmann::ordered_json json(double seconds) const;
   absl::Status status() const;  // which rows did not pass
 

@@ -54,9 +54,9 @@ std::vector<int64_t> elements_to_compare(const std::vector<double>& narrow,
   return {chosen.begin(), chosen.end()};
 }
 
-double ulp_of(double value, DType dtype) {
+double ulp_of(double value, double roundoff) {
   if (value == 0.0 || !std::isfinite(value)) return 0.0;
-  return 2 * unit_roundoff(dtype) * std::exp2(std::floor(std::log2(std::abs(value))));
+  return 2 * roundoff * std::exp2(std::floor(std::log2(std::abs(value))));
 }
 
 Verdict verdict_of(const ElementPrecision& e, bool kinks) {
@@ -79,9 +79,8 @@ class Comparison {
     for (const double y : exact) {
       if (std::isfinite(y)) largest = std::max(largest, std::abs(y));
     }
-    ResultPrecision report = {.name = std::move(name),
-                              .shape = exact_tensor.shape(),
-                              .dtype = narrow_tensor.dtype()};
+    ResultPrecision report = {
+        .name = std::move(name), .shape = exact_tensor.shape(), .dtype = narrow_tensor.dtype()};
     const RandomStream stream = RandomStream(options_.seed).derive("elements").derive(result);
     for (const int64_t i : elements_to_compare(narrow, exact, options_, stream)) {
       const double y = exact[static_cast<size_t>(i)], given = narrow[static_cast<size_t>(i)];
@@ -91,7 +90,7 @@ class Comparison {
                             .exact = y,
                             .error = std::abs(given - y),
                             .bound = bound.bound,
-                            .ulp = ulp_of(y == 0.0 ? largest : y, report.dtype),
+                            .ulp = ulp_of(y == 0.0 ? largest : y, run_.narrowest_roundoff()),
                             .largest = bound.largest};
       e.verdict = verdict_of(e, run_.kinks() > 0);
       roundings_ = std::max(roundings_, bound.roundings);
@@ -109,8 +108,9 @@ class Comparison {
   double roundings_ = 0.0;
 };
 
-std::string in_ulps(double error, double ulp) {
-  return ulp > 0.0 ? absl::StrFormat("%.3g ulp", error / ulp) : absl::StrFormat("%.3g", error);
+std::string in_ulps(double error, const ElementPrecision& e) {
+  return e.has_sure_digits() ? absl::StrFormat("%.3g ulp", error / e.ulp)
+                             : absl::StrFormat("%.3g", error);
 }
 
 std::string text_of(const ResultPrecision& result, const ElementPrecision& e) {
@@ -118,8 +118,8 @@ std::string text_of(const ResultPrecision& result, const ElementPrecision& e) {
                          e.verdict == Verdict::kPass
                              ? "worst "
                              : absl::StrCat(std::string(verdict_name(e.verdict)), " "),
-                         position(result.shape, e.element), e.narrow, e.exact,
-                         in_ulps(e.error, e.ulp), in_ulps(e.bound, e.ulp), e.ratio(),
+                         position(result.shape, e.element), e.narrow, e.exact, in_ulps(e.error, e),
+                         in_ulps(e.bound, e), e.ratio(),
                          e.largest.empty() ? "" : absl::StrCat(", most by ", e.largest));
 }
 
@@ -130,6 +130,8 @@ double ElementPrecision::ratio() const {
   const double quotient = error / bound;
   return std::isnan(quotient) ? kInfinity : quotient;
 }
+
+bool ElementPrecision::has_sure_digits() const { return bound < std::abs(exact); }
 
 Verdict ResultPrecision::verdict() const {
   Verdict all = Verdict::kPass;
@@ -196,10 +198,10 @@ PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor>
     }
     if (!narrow[i].defined() || !is_floating(narrow[i].dtype())) continue;
     const std::string name =
-        i == 0 ? "the result"
-               : absl::StrCat("the gradient of ", options.names.empty()
-                                                      ? absl::StrCat("input ", i - 1)
-                                                      : options.names[i - 1]);
+        i == 0
+            ? "the result"
+            : absl::StrCat("the gradient of ", options.names.empty() ? absl::StrCat("input ", i - 1)
+                                                                     : options.names[i - 1]);
     report.results.push_back(comparison.compare(i, narrow[i], name));
   }
   report.roundings = comparison.roundings();
@@ -207,8 +209,7 @@ PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor>
 }
 
 std::optional<std::vector<Tensor>> inputs_in(DType dtype, const OpExample& example, uint64_t seed) {
-  const std::vector<Tensor> wide =
-      make_inputs(example, computed_dtype(dtype), RandomStream(seed));
+  const std::vector<Tensor> wide = make_inputs(example, computed_dtype(dtype), RandomStream(seed));
   if (dtype != DType::bf16) return wide;
   const std::vector<Tensor> rounded = make_inputs(example, dtype, RandomStream(seed));
   for (size_t k = wide.size(); k > 0; --k) {

@@ -22,8 +22,9 @@ struct PrecisionOptions {
   int worst = 3;  // elements listed for each result
 };
 
-// One number of the narrow run beside the exact one. In f32 and bf16 an ulp is the distance to the
-// next number at the size of the exact one, or where that is 0 of the result's largest.
+// One number of the narrow run beside the exact one. An ulp is the distance to the next number of
+// the narrowest type of the run (bf16, where that is in use), at the size of the exact number, or
+// of the result's largest where that is 0.
 struct ElementPrecision {
   Verdict verdict = Verdict::kPass;  // whether error <= bound
   int64_t element = 0;               // in row-major order
@@ -33,6 +34,9 @@ struct ElementPrecision {
   std::string largest = "";  // the op whose rounding may do most of it
 
   double ratio() const;  // error / bound; 0 where both are
+  // Whether the bound is below the number itself. Where it is not, as where large terms cancel to
+  // a zero, a count of ulps says nothing.
+  bool has_sure_digits() const;
 };
 
 struct ResultPrecision {

@@ -98,8 +98,7 @@ std::vector<Tensor> results_of(const TensorFunction& f, std::span<const Tensor> 
   const Tensor y = results[0];
   results.resize(1 + inputs.size());
   if (!y.requires_grad()) return results;
-  const Gradients gradients =
-      backward(y, {.cotangent = cotangent, .create_graph = create_graph});
+  const Gradients gradients = backward(y, {.cotangent = cotangent, .create_graph = create_graph});
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (gradients.contains(inputs[i])) results[i + 1] = gradients[inputs[i]];
   }
@@ -135,9 +134,8 @@ class RoundedRun::Twins {
     std::vector<Tensor> exact_inputs;
     for (const Tensor& x : inputs) exact_inputs.push_back(exact(x));
     const bool casts = shared->name() == "cast";
-    const Tensor exact_y =
-        casts ? run_directly(std::make_unique<Identity>(), exact_inputs)
-              : run_directly(std::make_unique<SharedOp>(shared), exact_inputs);
+    const Tensor exact_y = casts ? run_directly(std::make_unique<Identity>(), exact_inputs)
+                                 : run_directly(std::make_unique<SharedOp>(shared), exact_inputs);
     const DType dtype = inputs[0].dtype();
     note_rounding(*shared, dtype, exact_inputs, exact_y);
     kinks_ += kinks_of(shared->name(), inputs, exact_inputs);
@@ -157,6 +155,7 @@ class RoundedRun::Twins {
     return found == chains_.end() ? 0.0 : found->second;
   }
   int64_t kinks() const { return kinks_; }
+  double narrowest_roundoff() const { return narrowest_; }
 
  private:
   struct Twin {
@@ -164,6 +163,7 @@ class RoundedRun::Twins {
   };
 
   void remember(const Tensor& narrow, const Tensor& exact) {
+    narrowest_ = std::max(narrowest_, unit_roundoff(narrow.dtype()));
     twins_[narrow.node().get()] = {narrow, exact};
   }
 
@@ -198,10 +198,11 @@ class RoundedRun::Twins {
     chains_[y.node().get()] += unit_roundoff(dtype);
   }
 
-  std::unordered_map<const Node*, Twin> twins_;           // by the narrow node
-  std::unordered_map<const Op*, Rounded> roundings_;      // by the exact node's op
-  std::unordered_map<const Node*, double> chains_ = {};   // n u up to the exact node
+  std::unordered_map<const Node*, Twin> twins_;          // by the narrow node
+  std::unordered_map<const Op*, Rounded> roundings_;     // by the exact node's op
+  std::unordered_map<const Node*, double> chains_ = {};  // n u up to the exact node
   int64_t kinks_ = 0;
+  double narrowest_ = 0.0;  // its u
 };
 
 namespace {
@@ -277,6 +278,7 @@ RoundedRun::~RoundedRun() = default;
 
 const std::vector<Tensor>& RoundedRun::exact() const { return exact_; }
 int64_t RoundedRun::kinks() const { return twins_->kinks(); }
+double RoundedRun::narrowest_roundoff() const { return twins_->narrowest_roundoff(); }
 
 RoundingBound RoundedRun::bound(size_t result, int64_t element) const {
   const Tensor& y = exact_[result];

@@ -22,8 +22,8 @@ std::vector<Tensor> results_of(const TensorFunction& f, std::span<const Tensor> 
 
 // A bound of what rounding does to one number.
 struct RoundingBound {
-  double bound = 0.0;       // of |narrow - exact|
-  double roundings = 0.0;   // n u: the longest chain of roundings before it, of all number types
+  double bound = 0.0;        // of |narrow - exact|
+  double roundings = 0.0;    // n u: the longest chain of roundings before it, of all number types
   std::string largest = "";  // the op whose roundings are the largest part of the bound
 };
 
@@ -32,7 +32,8 @@ struct RoundingBound {
 // first is not rounded in the second, so that the exact graph is that of f without rounding, and
 // every place where the narrow run rounds has its node there.
 //
-// With the error e_i of each element i of each node z (rounding_rules.h), the error of a result y is
+// With the error e_i of each element i of each node z (rounding_rules.h), the error of a result y
+// is
 //   |narrow - exact| <= sum over z and i of |dy / dz_i| e_i / (1 - n u)
 // where the derivatives come from backward of the exact graph: rounding errors travel as gradients
 // do, the other way. The sum is the error to first order (Linnainmaa, "Taylor expansion of the
@@ -55,6 +56,8 @@ class RoundedRun {
   // Elements of relu, max and maximum that chose another branch in the narrow run, or stand so near
   // to the kink that rounding may choose: there is no derivative to compare there.
   int64_t kinks() const;
+  // u of the narrowest type that the narrow run has.
+  double narrowest_roundoff() const;
 
  private:
   class Twins;

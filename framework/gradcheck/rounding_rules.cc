@@ -52,9 +52,8 @@ Rounding sum_of_terms(const ExactCall& call, double more) {
   const std::vector<double> n = op_of(call, [](double) { return 1.0; });
   const std::vector<double> of_absolutes = op_of(call, [](double x) { return std::abs(x); });
   const double most = n.empty() ? 0.0 : *std::ranges::max_element(n);
-  return each(call, std::max(0.0, most - 1 + more), [&](size_t i, double) {
-    return std::max(0.0, n[i] - 1 + more) * of_absolutes[i];
-  });
+  return each(call, std::max(0.0, most - 1 + more),
+              [&](size_t i, double) { return std::max(0.0, n[i] - 1 + more) * of_absolutes[i]; });
 }
 Rounding as_sum(const ExactCall& call) { return sum_of_terms(call, 0.0); }
 Rounding as_product(const ExactCall& call) { return sum_of_terms(call, 1.0); }

@@ -168,9 +168,11 @@ OpExamples attention_layer(const Initializer& init) {
           causal("scores scaled by a number", scaled), causal("one head", make_attention(init, 1)),
           causal("wide heads", make_attention(init, 2, 2 * kWidth)),
           causal("narrow heads", with_narrow_heads(init)),
-          causal("two heads of queries, one of keys and values", make_attention(init, 2, kWidth, 1)),
+          causal("two heads of queries, one of keys and values",
+                 make_attention(init, 2, kWidth, 1)),
           causal("keys that are values", with_projections(init, Projections::kSharedKeyValue)),
-          causal("queries, keys and values from one map", with_projections(init, Projections::kShared)),
+          causal("queries, keys and values from one map",
+                 with_projections(init, Projections::kShared)),
           causal("no maps at all", with_projections(init, Projections::kNone)),
           causal("rotary positions", with_position(init, Position::kRotary)),
           causal("ALiBi", with_position(init, Position::kAlibi)),
@@ -183,20 +185,20 @@ OpExamples attention_layer(const Initializer& init) {
 }
 
 OpExamples position_layer() {
-  return {.op = "SinusoidalPosition",
-          .examples = {{.name = "added to the embedding",
-                        .inputs = {normal({2, 3, 4})},
-                        .f = [](Inputs x) { return x[0] + sinusoidal_positions(3, 4, x[0].dtype()); },
-                        .input_names = {"x"}}}};
+  return {
+      .op = "SinusoidalPosition",
+      .examples = {{.name = "added to the embedding",
+                    .inputs = {normal({2, 3, 4})},
+                    .f = [](Inputs x) { return x[0] + sinusoidal_positions(3, 4, x[0].dtype()); },
+                    .input_names = {"x"}}}};
 }
 
 }  // namespace
 
 std::vector<OpExamples> layer_examples(const Initializer& init) {
-  std::vector<OpExamples> all = {linear_layer(init),   embedding_layer(init),
-                                 layer_norm_layer(init), rms_norm_layer(init),
-                                 dropout_layer(),      feed_forward_layer(init),
-                                 attention_layer(init)};
+  std::vector<OpExamples> all = {
+      linear_layer(init), embedding_layer(init),    layer_norm_layer(init), rms_norm_layer(init),
+      dropout_layer(),    feed_forward_layer(init), attention_layer(init)};
   for (OpExamples& mixer : mixer_examples(init)) all.push_back(std::move(mixer));
   all.push_back(position_layer());
   return all;

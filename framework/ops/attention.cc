@@ -51,8 +51,8 @@ Tensor attention_composed_in_bf16(const Tensor& query, const Tensor& key, const 
   const Tensor e = exp(scores - maximum(largest, full(largest.shape(), kLowest)));
   const Tensor dropped =
       options.dropout > 0 ? dropout(e, options.dropout, options.stream) : e;  // M exp(S - m)
-  return turned(attention_output(matmul(dropped, turned(widened(value))),
-                                 sum(e, -1, /*keep_axis=*/true)));
+  return turned(
+      attention_output(matmul(dropped, turned(widened(value))), sum(e, -1, /*keep_axis=*/true)));
 }
 
 std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, const Tensor& value,

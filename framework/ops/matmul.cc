@@ -30,8 +30,7 @@ class Matmul final : public Op {
     const int64_t batch = a.shape()[0] == 1 ? b.shape()[0] : a.shape()[0];  // may be 0
     Array c(
         {batch, a.shape()[options_.transpose_a ? 2 : 1], b.shape()[options_.transpose_b ? 1 : 2]},
-        options_.bf16_result && a.dtype() == DType::bf16 ? DType::bf16
-                                                         : computed_dtype(a.dtype()));
+        options_.bf16_result && a.dtype() == DType::bf16 ? DType::bf16 : computed_dtype(a.dtype()));
     kernels::matmul(a, b, options_.transpose_a, options_.transpose_b, nullptr, c);
     return c;
   }
