@@ -284,6 +284,7 @@ absl::Status check_precision(const GradcheckCommandOptions& options, const Outpu
     if (!subjects.ok()) return subjects.status();
     for (const GradcheckSubject& subject : *subjects) checker.check(subject, seed);
   }
+  if (checker.empty()) return checker.status();
   const double seconds = seconds_since(start);
   output.print(checker.text(seconds));
   if (absl::Status status = output.write(checker.json(seconds)); !status.ok()) return status;

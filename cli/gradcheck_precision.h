@@ -36,14 +36,18 @@ class PrecisionChecker {
   void check(const GradcheckSubject& subject, uint64_t seed);
   std::string text(double seconds) const;  // the table, reports, and the verdict
   nlohmann::ordered_json json(double seconds) const;
-  absl::Status status() const;  // which rows did not pass
+  bool empty() const { return rows_.empty(); }
+  absl::Status status() const;  // which rows did not pass, or that there are none
 
  private:
   PrecisionRow& row_of(const GradcheckSubject& subject);
+  std::string without_bf16() const;  // a line, or nothing
+  bool holds_row(const std::string& name) const;
 
   Precision precision_;
   bool verbose_;  // the reports of those that pass, too
   std::vector<PrecisionRow> rows_;
+  std::vector<std::string> without_bf16_;  // what has nothing in bf16, and is left out
   std::string reports_;
   nlohmann::ordered_json checks_ = nlohmann::ordered_json::array();
 };

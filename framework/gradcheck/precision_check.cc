@@ -190,7 +190,8 @@ PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor>
   const std::vector<Tensor> narrow = results_of(f, leaves, cotangent);
   const RoundedRun run(f, inputs, cotangent);
 
-  PrecisionReport report = {.kinks = run.kinks(), .worst = options.worst};
+  PrecisionReport report = {
+      .kinks = run.kinks(), .roundoff = run.narrowest_roundoff(), .worst = options.worst};
   Comparison comparison(run, options);
   for (size_t i = 0; i < narrow.size(); ++i) {
     if (narrow[i].defined() != run.exact()[i].defined()) {

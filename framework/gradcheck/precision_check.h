@@ -51,6 +51,7 @@ struct ResultPrecision {
 struct PrecisionReport {
   std::vector<ResultPrecision> results = {};
   int64_t kinks = 0;       // see RoundedRun::kinks
+  double roundoff = 0.0;   // u of the narrowest type in use: bf16 is, or is not
   double roundings = 0.0;  // n u of the longest chain
   int worst = 3;           // elements listed in the text for each result
 

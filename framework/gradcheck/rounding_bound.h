@@ -38,9 +38,13 @@ struct RoundingBound {
 // where the derivatives come from backward of the exact graph: rounding errors travel as gradients
 // do, the other way. The sum is the error to first order (Linnainmaa, "Taylor expansion of the
 // accumulated rounding error", 1976; Bauer, "Computational graphs and rounding error", 1974). The
-// divisor stands for the terms in u²: n factors (1 + delta) differ from 1 by n u / (1 - n u) at
-// most (Higham, 2002, lemma 3.1). That covers products, quotients and sums of terms of one sign
-// strictly; elsewhere it is the same allowance, and not a theorem.
+// divisor stands for the terms in u², where n roundings follow each other on the longest path to y:
+// n factors (1 + delta) differ from 1 by n u / (1 - n u) at most (Higham, 2002, lemma 3.1). That is
+// strict for the sums and roundings along a path. Where paths meet in a product, or a function is
+// bent, it is an allowance of the right size and no theorem.
+//
+// A fused kernel may round less than its composed formula, and in another order. What it rounds
+// more, as attention in bf16 does, its composed formula has to have, too.
 class RoundedRun {
  public:
   // Inputs f32 or bf16. Throws Error where f has an op that there is no rule for.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -16,6 +18,7 @@
 namespace qkv {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 class GradcheckCommandTest : public testing::Test {
@@ -169,7 +172,49 @@ TEST_F(GradcheckCommandTest, SaysWhyAPageWasNotWritten) {
   EXPECT_EQ(result.errors, "error: cannot write none/page.html: No such file or directory\n");
 }
 
+TEST_F(GradcheckCommandTest, ComparesF32AndBf16WithF64) {
+  const ProcessResult f32 = gradcheck({"--precision", "f32", "--op", "softmax", "--seeds", "2"});
+  EXPECT_EQ(f32.exit_status, 0) << f32.output << f32.errors;
+  EXPECT_THAT(f32.output, ContainsRegex("\nop     softmax +6 +[0-9]+ .* PASS\n"));
+  EXPECT_THAT(f32.output, ContainsRegex("[0-9]+ numbers of 6 examples in f32 against f64, in "));
+
+  const ProcessResult bf16 =
+      gradcheck({"--precision", "bf16", "--op", "linear", "--op", "exp", "--verbose"});
+  EXPECT_EQ(bf16.exit_status, 0) << bf16.output << bf16.errors;
+  EXPECT_THAT(bf16.output, HasSubstr("PASS  the gradient of input 0 bf16[2, 3, 4]: 24 compared"));
+  EXPECT_THAT(bf16.output, HasSubstr("\nnothing in bf16: exp\n"));
+  EXPECT_THAT(bf16.output, Not(HasSubstr("\nop     exp")));
+}
+
+TEST_F(GradcheckCommandTest, ComparesTheModelOfAConfigAsItIsTrained) {
+  write_bytes(folder_ / "tiny.toml",
+              "name = \"tiny\"\n[data]\ntask = \"copy\"\nalphabet = 3\nlength = 2\n"
+              "[model]\nnum_layers = 1\nd_model = 4\nnum_heads = 2\nd_ff = 4\n");
+  const ProcessResult result = gradcheck(
+      {"--config", "tiny.toml", "--precision", "bf16", "--verbose", "--json", "out.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output,
+              HasSubstr("PASS  the gradient of blocks.0.attention.key.bias f32[4]: 4 compared"));
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "out.json"));
+  EXPECT_TRUE(report["passed"]);
+  EXPECT_EQ(report["precision"], "bf16");
+  double largest = 0.0;
+  for (const auto& compared : report["checks"][0]["report"]["results"]) {
+    for (const auto& e : compared["elements"]) {
+      EXPECT_LE(double(e["error"]), double(e["bound"]));
+      largest =
+          std::max(largest, double(e["error"]) / std::max(1e-9, std::abs(double(e["exact"]))));
+    }
+  }
+  EXPECT_GT(largest, 0x1p-10);  // it is bf16 that was compared
+}
+
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
+  expect_error({"--precision", "f16"}, "--precision must be f64, f32 or bf16");
+  expect_error({"--precision", "f32", "--order", "2"},
+               "--precision is a check of its own: no --order, --mutate, --coverage or --sweep");
+  expect_error({"--precision", "bf16", "--op", "exp"},
+               "--precision bf16: there is nothing in bf16 in exp");
   expect_error({"--op", "sofmax"},
                "--op: there is no op, layer, model or step \"sofmax\"; did you mean \"softmax\"?");
   expect_error({"--config", "none.toml"}, "cannot read none.toml: No such file or directory");
