@@ -59,6 +59,11 @@ const RoundingRule& rule_of(const Op& op) {
   return *rule;
 }
 
+bool is_sum(const Op& op) {
+  return op.name() == "sum" || op.name() == "sum_to" || op.name() == "matmul" ||
+         op.name() == "fold";
+}
+
 // How many elements of relu, max and maximum are as near to a kink as the two runs to each other.
 int64_t kinks_of(std::string_view op, std::span<const Tensor> narrow,
                  std::span<const Tensor> exact) {
@@ -167,11 +172,23 @@ class RoundedRun::Twins {
     twins_[narrow.node().get()] = {narrow, exact};
   }
 
+  double roundings_of_sum(const Tensor& exact) const {
+    const auto found = sums_.find(exact.node().get());
+    return found == sums_.end() ? 0.0 : found->second;
+  }
+
   void note_rounding(Op& op, DType dtype, std::span<const Tensor> x, const Tensor& y) {
     double& chain_of_y = chains_[y.node().get()];
     for (const Tensor& input : x) chain_of_y = std::max(chain_of_y, chain(input.node().get()));
     if (op.name() == "cast") return;
-    Rounding rounding = rule_of(op).rounding({.op = op, .x = x, .y = y.array()});
+    std::vector<double> of_sums;
+    for (const Tensor& input : x) of_sums.push_back(roundings_of_sum(input));
+    Rounding rounding =
+        rule_of(op).rounding({.op = op, .x = x, .roundings = of_sums, .y = y.array()});
+    if (is_sum(op)) sums_[y.node().get()] = rounding.roundings;
+    if (op.name() == "reshape" || op.name() == "permute") {
+      sums_[y.node().get()] = of_sums[0];
+    }
     if (rounding.errors.empty()) return;
     // The exact run is rounded, too, if only to f64.
     const double u = unit_roundoff(computed_dtype(dtype)) + unit_roundoff(DType::f64);
@@ -198,9 +215,10 @@ class RoundedRun::Twins {
     chains_[y.node().get()] += unit_roundoff(dtype);
   }
 
-  std::unordered_map<const Node*, Twin> twins_;          // by the narrow node
-  std::unordered_map<const Op*, Rounded> roundings_;     // by the exact node's op
-  std::unordered_map<const Node*, double> chains_ = {};  // n u up to the exact node
+  std::unordered_map<const Node*, Twin> twins_;       // by the narrow node
+  std::unordered_map<const Op*, Rounded> roundings_;  // by the exact node's op
+  std::unordered_map<const Node*, double> sums_;  // the roundings of the exact nodes that are sums
+  std::unordered_map<const Node*, double> chains_;  // n u up to the exact node
   int64_t kinks_ = 0;
   double narrowest_ = 0.0;  // its u
 };

@@ -58,6 +58,16 @@ Rounding sum_of_terms(const ExactCall& call, double more) {
 Rounding as_sum(const ExactCall& call) { return sum_of_terms(call, 0.0); }
 Rounding as_product(const ExactCall& call) { return sum_of_terms(call, 1.0); }
 
+// What is added to a sum of n terms may as well be its first term: the bias of a product, a
+// gradient that a kernel adds to. It is then rounded as often as they.
+Rounding as_add(const ExactCall& call) {
+  const std::vector<double> a = call.x[0].to_vector(), b = call.x[1].to_vector();
+  const double of_a = call.roundings[0], of_b = call.roundings[1];
+  return each(call, 1, [&](size_t i, double y) {
+    return std::abs(y) + of_a * std::abs(b[i]) + of_b * std::abs(a[i]);
+  });
+}
+
 // The number is rounded as well: y - x where the op does not say.
 Rounding as_add_scalar(const ExactCall& call) {
   const std::vector<double> x = call.x[0].to_vector();
@@ -133,10 +143,12 @@ Rounding as_softmax(const ExactCall& call) {
   });
 }
 
-// y = t - log(s); std::log has less than 1 ulp = 2 u.
+// y = t - log(s); std::log has less than 1 ulp = 2 u. For backward, kernels may keep
+// lse = max(x) + log(s), which is rounded once more.
 Rounding as_log_softmax(const ExactCall& call) {
   return each_of_rows(call, [](const SoftmaxRow& row, double x, double y) {
-    return std::abs(x - row.max) + row.sum_error + 2 * row.log_sum + std::abs(y);
+    return std::abs(x - row.max) + row.sum_error + 2 * row.log_sum + std::abs(y) +
+           std::abs(row.max + row.log_sum);
   });
 }
 
@@ -157,7 +169,6 @@ constexpr RoundingRule kRules[] = {
     {"unfold", "0", exact},
     {"where", "0", exact},
     // Rounded once: IEEE 754.
-    {"add", "|y|", rounded<1>},
     {"sub", "|y|", rounded<1>},
     {"mul", "|y|", rounded<1>},
     {"div", "|y|", rounded<1>},
@@ -168,6 +179,7 @@ constexpr RoundingRule kRules[] = {
     {"scale", "2 |y|", rounded<2>},
     {"dropout", "2 |y|", rounded<2>},
     {"dropout_backward", "2 |y|", rounded<2>},
+    {"add", "|y|, and n |b| where a is a sum of n terms", as_add},
     {"add_scalar", "|term| + |y|", as_add_scalar},
     {"masked_fill", "|value| where it is filled in", as_masked_fill},
     {"rotary", "3 sqrt(a² + b²) of each pair", as_rotary},
@@ -188,7 +200,7 @@ constexpr RoundingRule kRules[] = {
     {"matmul", "n |A| |B|", as_product},
     {"softmax", "y (|t| + 5.03 + r + 2), r = sum(y (|t| + 5.03)) + n - 1, t = x - max(x)",
      as_softmax},
-    {"log_softmax", "|t| + r + 2 log(sum(exp(t))) + |y|", as_log_softmax},
+    {"log_softmax", "|t| + r + 2 log(sum(exp(t))) + |y| + |lse|", as_log_softmax},
 };
 
 }  // namespace

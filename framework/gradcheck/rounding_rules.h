@@ -13,7 +13,8 @@ namespace qkv {
 struct ExactCall {
   Op& op;
   std::span<const Tensor> x;
-  const Array& y;  // op of x
+  std::span<const double> roundings;  // of x[i], where it is a sum of products or numbers, else 0
+  const Array& y;                     // op of x
 };
 
 // |fl(y) - y| <= u errors[i] + O(u²) for element i of y, where u is the unit roundoff of the type

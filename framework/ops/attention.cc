@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
 #include "framework/ops/attention_output.h"
 #include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
@@ -41,18 +42,30 @@ Tensor attention_composed(const Tensor& query, const Tensor& key, const Tensor& 
   return turned(scaled_dot_product_attention(turned(query), turned(key), turned(value), options));
 }
 
-// As the kernel has it in bf16, which rounds the output before backward reads it:
-//   O = (M exp(S - m)) V / sum(exp(S - m)), m = max(S) over the keys, or any other number
-Tensor attention_composed_in_bf16(const Tensor& query, const Tensor& key, const Tensor& value,
-                                  const AttentionOptions& options) {
+Tensor is_lowest(const Tensor& x) {
+  Array mask(x.shape(), DType::boolean);
+  kernels::compare(kernels::Comparison::less_equal, x.array(),
+                   Array::full(x.shape(), x.dtype(), kLowest), mask);
+  return Tensor(mask);
+}
+
+// With every rounding that the kernels have in f32 and bf16:
+//   lse = m + log(sum(exp(S - m))), m = max(S) over the keys
+//   O = (M exp(S - m)) V / exp(lse - m)
+Tensor attention_as_kernels_have_it(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionOptions& options) {
   const Tensor scores =
       masked_scores(turned(widened(query)), turned(widened(key)), options);  // [B, H, Tq, Tk]
-  const Tensor largest = max(scores.detached(), -1, /*keep_axis=*/true);     // -inf: all hidden
-  const Tensor e = exp(scores - maximum(largest, full(largest.shape(), kLowest)));
+  const Tensor largest = max(scores.detached(), -1, /*keep_axis=*/true);
+  const Tensor hidden = is_lowest(largest);  // the whole row: zeros
+  const Tensor m = masked_fill(largest, hidden, 0.0);
+  const Tensor e = exp(scores - m);
+  const Tensor log_sum_exp =
+      m + log(masked_fill(sum(e, -1, /*keep_axis=*/true), hidden, 1.0));  // [B, H, Tq, 1]
   const Tensor dropped =
       options.dropout > 0 ? dropout(e, options.dropout, options.stream) : e;  // M exp(S - m)
-  return turned(
-      attention_output(matmul(dropped, turned(widened(value))), sum(e, -1, /*keep_axis=*/true)));
+  return turned(attention_output(matmul(dropped, turned(widened(value))), exp(log_sum_exp - m),
+                                 query.dtype()));
 }
 
 std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -186,8 +199,11 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options) {
   check_attention(query, key, value, options);
   if (composed_only()) {
-    return query.dtype() == DType::bf16 ? attention_composed_in_bf16(query, key, value, options)
-                                        : attention_composed(query, key, value, options);
+    if (query.dtype() != DType::f64 && key.dim(1) > 0) {
+      return attention_as_kernels_have_it(query, key, value, options);
+    }
+    const Tensor output = attention_composed(widened(query), widened(key), widened(value), options);
+    return cast(output, query.dtype());
   }
   std::vector<Tensor> inputs = {query, key, value};
   if (options.mask.bias.defined()) inputs.push_back(options.mask.bias);
