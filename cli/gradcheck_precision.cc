@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/gradcheck_json.h"
 #include "framework/gradcheck/rounding_bound.h"
+#include "framework/gradcheck/rounding_rules.h"
 
 namespace qkv {
 namespace {
@@ -31,6 +32,14 @@ std::string short_number(double value) { return absl::StrFormat("%.2g", value); 
 
 bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
+}
+
+std::string rules() {
+  std::string text = "\nHow far each op may be off, in units of u (2^-24 in f32):\n";
+  for (const RoundingRule& rule : rounding_rules()) {
+    absl::StrAppendFormat(&text, "%-18s %s\n", rule.op, rule.errors);
+  }
+  return text + "What is stored in bf16 is rounded once more, by 2^-8 |y|, unless it was exact.\n";
 }
 
 std::string_view name_of(Precision precision) {
@@ -96,7 +105,7 @@ std::string PrecisionChecker::text(double seconds) const {
     examples += row.examples;
   }
   return absl::StrCat(
-      text, reports_, without_bf16(),
+      text, reports_, verbose_ ? rules() : "", without_bf16(),
       absl::StrFormat("%d numbers of %d examples in %s against f64, in %.1f s: %s\n", compared,
                       examples, std::string(name_of(precision_)), seconds,
                       status().ok() ? "PASS" : "not passed"));

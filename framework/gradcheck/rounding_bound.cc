@@ -64,7 +64,7 @@ bool is_sum(const Op& op) {
          op.name() == "fold";
 }
 
-// How many elements of relu, max and maximum are as near to a kink as the two runs to each other.
+// How many elements of relu and maximum are as near to a kink as the two runs to each other.
 int64_t kinks_of(std::string_view op, std::span<const Tensor> narrow,
                  std::span<const Tensor> exact) {
   if (op != "relu" && op != "maximum") return 0;
@@ -78,6 +78,17 @@ int64_t kinks_of(std::string_view op, std::span<const Tensor> narrow,
     const double apart = std::abs(near_a[i] - a[i]) + std::abs(near_b[i] - b[i]);
     count += apart > 0.0 && std::abs(a[i] - b[i]) <= 2 * apart;
   }
+  return count;
+}
+
+// Where the largest element of each row stood when max ran last.
+std::vector<double> places_of_max(Op& op) {
+  return op.name() == "max" ? op.kept()[0].array->to_vector() : std::vector<double>();
+}
+
+int64_t differences(const std::vector<double>& a, const std::vector<double>& b) {
+  int64_t count = 0;
+  for (size_t i = 0; i < a.size(); ++i) count += a[i] != b[i];
   return count;
 }
 
@@ -144,7 +155,9 @@ class RoundedRun::Twins {
     const DType dtype = inputs[0].dtype();
     note_rounding(*shared, dtype, exact_inputs, exact_y);
     kinks_ += kinks_of(shared->name(), inputs, exact_inputs);
+    const std::vector<double> places = places_of_max(*shared);
     const Tensor y = run_directly(std::make_unique<SharedOp>(shared), std::move(inputs));
+    kinks_ += differences(places, places_of_max(*shared));
     const bool narrows = unit_roundoff(y.dtype()) > unit_roundoff(dtype);
     if (casts ? narrows : y.dtype() == DType::bf16) note_storing(y.dtype(), exact_y);
     remember(y, exact_y);

@@ -57,8 +57,8 @@ class RoundedRun {
   const std::vector<Tensor>& exact() const;
   // Of one element of a result. One backward of the exact graph.
   RoundingBound bound(size_t result, int64_t element) const;
-  // Elements of relu, max and maximum that chose another branch in the narrow run, or stand so near
-  // to the kink that rounding may choose: there is no derivative to compare there.
+  // Elements of relu and maximum so near to the kink that rounding may choose the branch, and of
+  // max where the two runs chose another: there is no derivative to compare there.
   int64_t kinks() const;
   // u of the narrowest type that the narrow run has.
   double narrowest_roundoff() const;

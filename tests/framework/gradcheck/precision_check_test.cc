@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/core/dtype.h"
+#include "framework/gradcheck/rounding_bound.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
@@ -238,6 +239,21 @@ TEST(PrecisionCheckTest, AtAKinkItIsUndecided) {
   const auto [left, right] = check(0.1);
   EXPECT_EQ(worse(left, right), Verdict::kUndecided);  // one of the two agrees
   EXPECT_EQ(check(0.2), std::pair(Verdict::kFail, Verdict::kPass));
+}
+
+// 0.3 times 0.3 is rounded down in f32. Beside that number it is the second of two equal ones, or exactly
+// the larger.
+TEST(PrecisionCheckTest, AMaxThatChoosesAnotherElementIsCounted) {
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    return max(concat({x[1], x[0] * x[0]}, 0), 0);
+  };
+  const float x = 0.3F, square = x * x;
+  ASSERT_LT(static_cast<double>(square), static_cast<double>(x) * static_cast<double>(x));
+  for (const float other : {square, 0.5F}) {
+    const std::vector<Tensor> inputs = {constant({1}, {x}), constant({1}, {other})};
+    const RoundedRun run(f, inputs, constant({}, {1.0}));
+    EXPECT_EQ(run.kinks(), other == square ? 1 : 0);
+  }
 }
 
 TEST(PrecisionCheckTest, WhereRoundingsLeaveNothingItIsUndecided) {
