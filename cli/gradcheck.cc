@@ -277,7 +277,7 @@ absl::Status check(const GradcheckCommandOptions& options, const Output& output)
 
 absl::Status check_precision(const GradcheckCommandOptions& options, const Output& output) {
   const Clock::time_point start = Clock::now();
-  PrecisionChecker checker(options.precision, options.verbose);
+  PrecisionChecker checker(options.precision, options.verbose, !options.json.empty());
   for (int64_t i = 0; i < options.seeds; ++i) {
     const auto seed = static_cast<uint64_t>(options.seed + i);
     const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);

@@ -86,11 +86,13 @@ void PrecisionChecker::check(const GradcheckSubject& subject, uint64_t seed) {
     return;  // it is the same as in f32
   }
   row_of(subject).add(report);
-  checks_.push_back({{"kind", subject.kind},
-                     {"name", subject.name},
-                     {"example", subject.example},
-                     {"seed", seed},
-                     {"report", to_json(report)}});
+  if (keeps_json_) {
+    checks_.push_back({{"kind", subject.kind},
+                       {"name", subject.name},
+                       {"example", subject.example},
+                       {"seed", seed},
+                       {"report", to_json(report)}});
+  }
   if (report.passed() && !verbose_) return;
   absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, ", seed ", seed, "\n",
                   report.to_text());

@@ -31,7 +31,8 @@ struct PrecisionRow {
 // Checks subjects, and tells of all of them.
 class PrecisionChecker {
  public:
-  PrecisionChecker(Precision precision, bool verbose) : precision_(precision), verbose_(verbose) {}
+  PrecisionChecker(Precision precision, bool verbose, bool keeps_json)
+      : precision_(precision), verbose_(verbose), keeps_json_(keeps_json) {}
 
   void check(const GradcheckSubject& subject, uint64_t seed);
   std::string text(double seconds) const;  // the table, reports, and the verdict
@@ -46,6 +47,7 @@ class PrecisionChecker {
 
   Precision precision_;
   bool verbose_;  // the reports of those that pass, too
+  bool keeps_json_;
   std::vector<PrecisionRow> rows_;
   std::vector<std::string> without_bf16_;  // what has nothing in bf16, and is left out
   std::string reports_;

@@ -156,7 +156,7 @@ class RoundedRun::Twins {
     note_rounding(*shared, dtype, exact_inputs, exact_y);
     kinks_ += kinks_of(shared->name(), inputs, exact_inputs);
     const std::vector<double> places = places_of_max(*shared);
-    const Tensor y = run_directly(std::make_unique<SharedOp>(shared), std::move(inputs));
+    Tensor y = run_directly(std::make_unique<SharedOp>(shared), std::move(inputs));
     kinks_ += differences(places, places_of_max(*shared));
     const bool narrows = unit_roundoff(y.dtype()) > unit_roundoff(dtype);
     if (casts ? narrows : y.dtype() == DType::bf16) note_storing(y.dtype(), exact_y);

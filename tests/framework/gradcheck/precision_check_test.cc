@@ -81,7 +81,7 @@ class OffByAPart final : public Op {
   std::string_view name() const override { return op_->name(); }
   Saves saves() const override { return op_->saves(); }
   Array forward(const Inputs& x) override {
-    const Array y = op_->forward(x);
+    Array y = op_->forward(x);
     if (y.dtype() != DType::f32) return y;
     std::vector<double> values = y.to_vector();
     size_t largest = values.size();
