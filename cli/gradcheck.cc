@@ -277,12 +277,15 @@ absl::Status check(const GradcheckCommandOptions& options, const Output& output)
 
 absl::Status check_precision(const GradcheckCommandOptions& options, const Output& output) {
   const Clock::time_point start = Clock::now();
+  PrecisionOptions elements;
+  if (!options.config.empty()) elements.all_elements = elements.sampled;  // it is large
   PrecisionChecker checker(options.precision, options.verbose, !options.json.empty());
   for (int64_t i = 0; i < options.seeds; ++i) {
     const auto seed = static_cast<uint64_t>(options.seed + i);
     const absl::StatusOr<std::vector<GradcheckSubject>> subjects = subjects_of(options, seed);
     if (!subjects.ok()) return subjects.status();
-    for (const GradcheckSubject& subject : *subjects) checker.check(subject, seed);
+    elements.seed = seed;
+    for (const GradcheckSubject& subject : *subjects) checker.check(subject, elements);
   }
   if (checker.empty()) return checker.status();
   const double seconds = seconds_since(start);

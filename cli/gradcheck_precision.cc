@@ -78,9 +78,9 @@ std::string PrecisionRow::to_text() const {
                          std::string(verdict_name(verdict)));
 }
 
-void PrecisionChecker::check(const GradcheckSubject& subject, uint64_t seed) {
-  const PrecisionReport report =
-      precision_check(subject.f, subject.inputs, {.seed = seed, .names = subject.input_names});
+void PrecisionChecker::check(const GradcheckSubject& subject, PrecisionOptions options) {
+  options.names = subject.input_names;
+  const PrecisionReport report = precision_check(subject.f, subject.inputs, options);
   if (precision_ == Precision::kBf16 && report.roundoff < unit_roundoff(DType::bf16)) {
     if (!holds(without_bf16_, subject.name)) without_bf16_.push_back(subject.name);
     return;  // it is the same as in f32
@@ -90,12 +90,12 @@ void PrecisionChecker::check(const GradcheckSubject& subject, uint64_t seed) {
     checks_.push_back({{"kind", subject.kind},
                        {"name", subject.name},
                        {"example", subject.example},
-                       {"seed", seed},
+                       {"seed", options.seed},
                        {"report", to_json(report)}});
   }
   if (report.passed() && !verbose_) return;
-  absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, ", seed ", seed, "\n",
-                  report.to_text());
+  absl::StrAppend(&reports_, "\n", subject.name, ", ", subject.example, ", seed ", options.seed,
+                  "\n", report.to_text());
 }
 
 std::string PrecisionChecker::text(double seconds) const {

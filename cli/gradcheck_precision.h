@@ -34,7 +34,8 @@ class PrecisionChecker {
   PrecisionChecker(Precision precision, bool verbose, bool keeps_json)
       : precision_(precision), verbose_(verbose), keeps_json_(keeps_json) {}
 
-  void check(const GradcheckSubject& subject, uint64_t seed);
+  // The options need no names.
+  void check(const GradcheckSubject& subject, PrecisionOptions options);
   std::string text(double seconds) const;  // the table, reports, and the verdict
   nlohmann::ordered_json json(double seconds) const;
   bool empty() const { return rows_.empty(); }

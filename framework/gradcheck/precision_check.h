@@ -67,6 +67,9 @@ struct PrecisionReport {
 // (rounding_bound.h). An error above it is a failure; where an element stands at a kink, or so many
 // roundings follow each other that there is no bound (n u >= 1), it is undecided.
 //
+// It compares kernels with the composed formulas, of which the exact run has each constant and each
+// branch on a number type as the narrow run has it.
+//
 // Throws Error where an op has no rule of rounding.
 PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor> inputs,
                                 const PrecisionOptions& options = {});

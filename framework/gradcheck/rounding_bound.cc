@@ -262,10 +262,12 @@ class ErrorSum final : public Observer {
     const auto* rounding = twins_.rounding(op);
     if (!rounding) return;
     const double* dz = adjoint.array().template data<double>();
-    double& sum = of_op_[rounding->op];
+    double sum = 0.0;
     for (size_t i = 0; i < rounding->errors.size(); ++i) {
-      if (dz[i] != 0.0 && rounding->errors[i] != 0.0) sum += std::abs(dz[i]) * rounding->errors[i];
+      const double e = rounding->errors[i];
+      sum += e == 0.0 ? 0.0 : std::abs(dz[i]) * e;
     }
+    of_op_[rounding->op] += sum;
   }
 
   RoundingBound sum() const {
