@@ -119,8 +119,9 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
     return wrong("--set changes a config: give --config CONFIG with it");
   }
   if (o.precision != Precision::kF64 &&
-      (o.mutate || o.coverage || !o.sweep.empty() || o.order != 1)) {
-    return wrong("--precision is a check of its own: no --order, --mutate, --coverage or --sweep");
+      (o.mutate || o.coverage || !o.sweep.empty() || !o.html.empty() || o.order != 1)) {
+    return wrong(
+        "--precision is a check of its own: no --order, --mutate, --coverage, --sweep or --html");
   }
   if (!o.sweep.empty() && o.config.empty() && o.names.size() != 1) {
     return wrong("--sweep needs one --op NAME, or --config CONFIG");

@@ -38,13 +38,17 @@ Agreement compare_exact(double analytic, double other, double size, const Tolera
   return compare(analytic, {.value = other, .error = kRounding * size}, tolerance, size);
 }
 
+double largest_of(const Tensor& x) {
+  double largest = 0.0;
+  for (const double number : x.to_vector()) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
 // What may be left of a derivative that is zero, over kRounding: of one that would change f by f
 // over the size of its input, a rounding.
 double rounding_of_derivatives(const Directional& at, size_t input) {
-  double largest_x = 1.0, largest_y = 0.0;
-  for (const double x : at.probe.input(input).to_vector()) {
-    largest_x = std::max(largest_x, std::abs(x));
-  }
+  const double largest_x = std::max(1.0, largest_of(at.probe.input(input)));
+  double largest_y = 0.0;
   const Array value = at.probe.value();
   const double* y = value.data<double>();
   for (int64_t k = 0; k < value.size(); ++k) largest_y = std::max(largest_y, std::abs(y[k]));
@@ -68,7 +72,7 @@ void judge(double floor, const Agreement& direction, TaylorReport& taylor) {
   size_t smallest = r.size();  // the smallest step whose remainder stands above rounding
   while (smallest > 0 && r[smallest - 1] <= 8.0 * floor) --smallest;
   if (smallest < 2) {
-    taylor.note = "the remainder is rounding: linear along u";
+    taylor.note = "the remainder is rounding";
     return;
   }
   const size_t last = smallest - 1;
@@ -77,6 +81,7 @@ void judge(double floor, const Agreement& direction, TaylorReport& taylor) {
     --first;
   if (first == last || !std::isfinite(r[last])) {
     taylor.note = "the function is not finite along u";
+    taylor.is_finite = false;
     if (direction.verdict != Verdict::kPass) taylor.verdict = direction.verdict;
     return;
   }
@@ -125,21 +130,30 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
     report.direction.note = "a kink at the point";
   }
 
-  const double* y = y0.data<double>();
   double noise = 0.0;
-  rows.noise(y, y, y, &noise);
+  rows.noise(y0.data<double>(), y0.data<double>(), y0.data<double>(), &noise);
   const double floor = 100.0 * (noise + kEpsilon * std::sqrt(moved));
-  // Where only small steps settle, the length over which f bends is small.
-  double h = slope.step < 0x1p-14 ? std::min(0.25, 64.0 * slope.step) : 0.25;
-  for (int k = 0; k < kSteps; ++k, h /= 2.0) {
-    const Array moved_value = probe.along(direction, h);
-    double difference = 0.0;
-    rows.quotients(moved_value.data<double>(), y, 1.0, &difference);
-    report.taylor.steps.push_back(h);
-    report.taylor.remainders.push_back(std::abs(difference - h * analytic));
+  const auto look_from = [&](double first_step) {
+    report.taylor = {};
+    for (int k = 0; k < kSteps; ++k) {
+      const double h = std::ldexp(first_step, -k);
+      double difference = 0.0;
+      rows.quotients(probe.along(direction, h).data<double>(), y0.data<double>(), 1.0, &difference);
+      report.taylor.steps.push_back(h);
+      report.taylor.remainders.push_back(std::abs(difference - h * analytic));
+    }
+    judge(floor, report.direction, report.taylor);
+    return int64_t{kSteps};
+  };
+  // Where only small steps settle, the length over which f bends is small; where a large x hides
+  // that f bends at all, it is that of x.
+  const bool is_short = slope.step < 0x1p-14;
+  int64_t evaluations = look_from(is_short ? std::min(0.25, 64.0 * slope.step) : 0.25);
+  const double size = largest_of(at.probe.input(input));
+  if (!report.taylor.measured && report.taylor.is_finite && size > 1.0) {
+    evaluations += look_from(0.25 * size);
   }
-  judge(floor, report.direction, report.taylor);
-  return differences.evaluations() + kSteps;
+  return differences.evaluations() + evaluations;
 }
 
 void check_dot_product(const Directional& at, size_t input, const Tensor& u,

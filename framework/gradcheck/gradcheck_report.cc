@@ -58,9 +58,7 @@ std::string blocks_of(const BlockReport& blocks) {
 }
 
 std::string methods_of(const InputReport& input) {
-  std::string text = input.taylor.measured
-                         ? absl::StrFormat("Taylor slope %.2f", input.taylor.slope)
-                         : "Taylor: linear";
+  std::string text = absl::StrCat("Taylor ", input.taylor.to_text());
   absl::StrAppend(&text, absl::StrFormat(", <Ju, v> - <u, JTv> %.0e, fused - composed %.0e",
                                          input.dot_product.error, input.composed.error));
   return text;
@@ -100,6 +98,11 @@ std::vector<int64_t> index_of(const Shape& shape, int64_t element) {
 
 std::string position(const Shape& shape, int64_t element) {
   return absl::StrCat("[", absl::StrJoin(index_of(shape, element), ", "), "]");
+}
+
+std::string TaylorReport::to_text() const {
+  if (measured) return absl::StrFormat("slope %.2f", slope);
+  return is_finite ? "all rounding" : "not finite";
 }
 
 std::string InputReport::to_text() const {

@@ -37,8 +37,11 @@ struct TaylorReport {
   std::vector<double> steps = {};       // h, from large to small
   std::vector<double> remainders = {};  // R(h)
   double slope = 0.0;     // d log R / d log h, at the smallest steps that stand above rounding
-  bool measured = false;  // false: no step does: f is linear along u
+  bool measured = false;  // false: no step does, or f is not finite there
+  bool is_finite = true;
   std::string note = "";
+
+  std::string to_text() const;  // "slope 2.00", "all rounding" (as where f is linear along u)
 };
 
 // The elements of a large input, moved many at once: see block_check.h.

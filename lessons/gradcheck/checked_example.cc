@@ -43,8 +43,7 @@ std::string differences_of(const InputReport& input) {
 }
 
 std::string taylor_of(const TaylorReport& taylor) {
-  return judged(taylor.verdict,
-                taylor.measured ? absl::StrFormat("slope %.2f", taylor.slope) : "linear");
+  return judged(taylor.verdict, taylor.to_text());
 }
 
 std::string methods_of(const GradcheckReport& report) {

@@ -212,7 +212,8 @@ TEST_F(GradcheckCommandTest, ComparesTheModelOfAConfigAsItIsTrained) {
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--precision", "f16"}, "--precision must be f64, f32 or bf16");
   expect_error({"--precision", "f32", "--order", "2"},
-               "--precision is a check of its own: no --order, --mutate, --coverage or --sweep");
+               "--precision is a check of its own: no --order, --mutate, --coverage, --sweep or "
+               "--html");
   expect_error({"--precision", "bf16", "--op", "exp"},
                "--precision bf16: there is nothing in bf16 in exp");
   expect_error({"--op", "sofmax"},

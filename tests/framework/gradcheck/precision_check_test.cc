@@ -241,8 +241,8 @@ TEST(PrecisionCheckTest, AtAKinkItIsUndecided) {
   EXPECT_EQ(check(0.2), std::pair(Verdict::kFail, Verdict::kPass));
 }
 
-// 0.3 times 0.3 is rounded down in f32. Beside that number it is the second of two equal ones, or exactly
-// the larger.
+// 0.3 times 0.3 is rounded down in f32. Beside that number it is the second of two equal ones, or
+// exactly the larger.
 TEST(PrecisionCheckTest, AMaxThatChoosesAnotherElementIsCounted) {
   const TensorFunction f = [](std::span<const Tensor> x) {
     return max(concat({x[1], x[0] * x[0]}, 0), 0);
