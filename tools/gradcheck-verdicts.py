@@ -2,8 +2,7 @@
 """Sets the verdicts of three gradient checkers beside each other, on the functions of
 tests/framework/gradcheck/scale_test.cc: each right as it is, and each with a wrong gradient.
 
-    framework_test --gtest_also_run_disabled_tests --gtest_filter=ScaleTest.DISABLED_PrintsItsVerdicts \\
-        > verdicts.txt
+    QKV_PRINT_VERDICTS=1 framework_test --gtest_filter=ScaleTest.WhatIsWrongFails > verdicts.txt
     python3 tools/gradcheck-verdicts.py verdicts.txt [--misses]
 
 Prints two tables in Markdown: all verdicts, and those of each scale s. --misses lists the verdicts
