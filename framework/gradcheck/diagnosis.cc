@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/gradcheck/missing_term.h"
 #include "framework/gradcheck/position.h"
 
 namespace qkv {
@@ -15,6 +16,8 @@ namespace {
 using Values = std::vector<double>;
 
 constexpr double kClose = 1e-6;  // of the largest element
+// A pattern leaves no more than this of the difference that it explains.
+constexpr double kUnexplained = 0.01;
 
 double largest_of(const Values& values) {
   double largest = 0.0;
@@ -22,13 +25,12 @@ double largest_of(const Values& values) {
   return largest;
 }
 
-bool close(const Values& a, const Values& b) {
-  const double limit = kClose * std::max(largest_of(a), largest_of(b));
+bool close(const Values& a, const Values& b, double limit) {
   return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x - y) <= limit; });
 }
 
 // c with a = c n, if there is one.
-std::optional<double> factor_between(const Values& a, const Values& n) {
+std::optional<double> factor_between(const Values& a, const Values& n, double limit) {
   double an = 0.0, nn = 0.0;
   for (size_t i = 0; i < a.size(); ++i) an += a[i] * n[i], nn += n[i] * n[i];
   if (nn == 0.0) return std::nullopt;
@@ -37,7 +39,8 @@ std::optional<double> factor_between(const Values& a, const Values& n) {
   // One element, or one that is not zero, shows no pattern unless the number is a known one.
   const auto nonzero =
       std::ranges::count_if(n, [&](double x) { return std::abs(x) > kClose * largest_of(n); });
-  if (!close(a, scaled) || (nonzero < 2 && recognizable(an / nn).empty())) return std::nullopt;
+  if (!close(a, scaled, limit) || (nonzero < 2 && recognizable(an / nn).empty()))
+    return std::nullopt;
   return an / nn;
 }
 
@@ -52,9 +55,12 @@ std::string axes_of_size(const InputReport& report, int64_t size) {
 }
 
 std::string explain_factor(const InputReport& report, double c) {
-  const std::string name = recognizable(c);
-  const std::string number = name.empty() ? absl::StrFormat("%.6g", c) : name;
+  const bool is_nearly_one = std::abs(std::abs(c) - 1.0) < 1e-4 && c > 0.0;
+  const std::string name = is_nearly_one ? "" : recognizable(c);
+  const std::string number =
+      name.empty() ? absl::StrFormat(is_nearly_one ? "%.9g" : "%.6g", c) : name;
   const std::string head = absl::StrCat("analytic = ", number, " x numeric everywhere");
+  if (is_nearly_one) return head + ": a factor";
   if (c < 0.0 && std::abs(c + 1.0) < kClose) return head + ": the sign is wrong";
   const double size = std::abs(c), inverse = 1.0 / size;
   const auto whole = [](double x) { return std::abs(x - std::round(x)) < kClose * x; };
@@ -101,14 +107,16 @@ Values transposed(const Values& x, const Shape& shape) {
   return y;
 }
 
-std::string explain_transposed(const Shape& shape, const Values& analytic, const Values& numeric) {
+std::string explain_transposed(const Shape& shape, const Values& analytic, const Values& numeric,
+                               double limit) {
   if (shape.rank() < 2 || shape[-1] < 2 || shape[-2] < 2) return "";
-  if (!close(analytic, transposed(numeric, shape))) return "";
+  if (!close(analytic, transposed(numeric, shape), limit)) return "";
   return "transposed: analytic[i, j] is numeric[j, i] in the last two axes";
 }
 
 // numeric is the same along an axis, and the sum of analytic over it.
-std::string explain_unsummed(const Shape& shape, const Values& analytic, const Values& numeric) {
+std::string explain_unsummed(const Shape& shape, const Values& analytic, const Values& numeric,
+                             double limit) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] < 2) continue;
     Values sums(analytic.size());
@@ -117,7 +125,7 @@ std::string explain_unsummed(const Shape& shape, const Values& analytic, const V
       for (int64_t i = 0; i < shape[axis]; ++i) sum += analytic[start + i * stride];
       for (int64_t i = 0; i < shape[axis]; ++i) sums[start + i * stride] = sum;
     });
-    if (close(sums, numeric)) {
+    if (close(sums, numeric, limit)) {
       return absl::StrCat("not summed over axis ", axis,
                           ": numeric is the sum of analytic over it, the same at every index");
     }
@@ -126,15 +134,15 @@ std::string explain_unsummed(const Shape& shape, const Values& analytic, const V
 }
 
 std::string explain_contributions(const Values& analytic, const Values& numeric,
-                                  const std::vector<Values>& contributions) {
+                                  const std::vector<Values>& contributions, double limit) {
   if (contributions.size() < 2) return "";
   Values sum(analytic.size());
   for (const Values& term : contributions) {
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
   }
-  if (!close(sum, numeric)) return "";
+  if (!close(sum, numeric, limit)) return "";
   for (size_t k = 0; k < contributions.size(); ++k) {
-    if (!close(contributions[k], analytic)) continue;
+    if (!close(contributions[k], analytic, limit)) continue;
     return absl::StrCat("the input is used ", contributions.size(),
                         " times and one use is counted: gradients are overwritten, not added");
   }
@@ -174,14 +182,21 @@ std::string explain_missing(const NumericGradient& gradient) {
          "right";
 }
 
-std::string explain_place(const InputReport& report, const Values& analytic,
-                          const Values& numeric) {
-  const double limit = kClose * largest_of(numeric);
+std::string explain_place(const InputReport& report, const Values& analytic, const Values& numeric,
+                          double limit) {
   const auto wrong = [&](int64_t i) {
     return !(std::abs(analytic[static_cast<size_t>(i)] - numeric[static_cast<size_t>(i)]) <= limit);
   };
   const std::string index = common_index(report.shape, wrong);
   return index.empty() ? "" : absl::StrCat("only elements at ", index, " are wrong");
+}
+
+// Wrong for outputs that are too small to be seen among all.
+std::string explain_outputs(const InputReport& report, const NumericGradient& gradient) {
+  if (gradient.wrong.empty()) return "";
+  const auto wrong = [&](int64_t k) { return gradient.wrong[static_cast<size_t>(k)] != 0; };
+  const std::string index = common_index(report.output_shape, wrong);
+  return index.empty() ? "" : absl::StrCat("only outputs at ", index, " have wrong derivatives");
 }
 
 }  // namespace
@@ -204,38 +219,48 @@ std::string recognizable(double number) {
   return "";
 }
 
-std::string diagnose(const InputReport& report, const NumericGradient& gradient,
-                     const std::vector<Values>& contributions) {
-  const Values &analytic = gradient.analytic, &numeric = gradient.numeric;
+std::string diagnose(const DiagnosisCase& c) {
+  const InputReport& report = c.report;
+  const Values &analytic = c.gradient.analytic, &numeric = c.gradient.numeric;
   const auto finite = [](double x) { return std::isfinite(x); };
   const auto bad = std::ranges::find_if_not(analytic, finite);
   if (bad != analytic.end()) {
     return absl::StrCat("the gradient is ", std::isnan(*bad) ? "NaN" : "infinite", " at ",
                         analytic.size() - std::ranges::count_if(analytic, finite), " of ",
                         analytic.size(), " elements, first at ",
-                        position(report.shape, gradient.elements[bad - analytic.begin()]));
+                        position(report.shape, c.gradient.elements[bad - analytic.begin()]));
   }
   if (!std::ranges::all_of(numeric, finite)) return "";  // the function, not its gradient
-  if (close(analytic, numeric)) {
-    return report.full_jacobian && report.failed > 0 ? "right for a random cotangent and wrong for "
-                                                       "single outputs: backward is not linear "
-                                                       "in its cotangent"
-                                                     : "";
+  if (c.gradient.cotangent_is_right) {
+    if (!c.is_linear) {
+      return "right for a random cotangent and wrong for single outputs: backward is not linear in "
+             "its cotangent";
+    }
+    return explain_outputs(report, c.gradient);
   }
   if (largest_of(analytic) == 0.0) {
     return "all zero: the gradient is left out, or the input detached";
   }
+  Values difference = numeric;
+  for (size_t i = 0; i < difference.size(); ++i) difference[i] -= analytic[i];
+  const double limit = std::min(kClose * std::max(largest_of(analytic), largest_of(numeric)),
+                                kUnexplained * largest_of(difference));
   const bool whole = static_cast<int64_t>(analytic.size()) == report.shape.size();
   std::string text;
-  if (whole) text = explain_contributions(analytic, numeric, contributions);
-  if (text.empty() && whole) text = explain_broadcast(report, gradient);
+  if (whole) text = explain_contributions(analytic, numeric, c.contributions, limit);
+  if (text.empty() && whole) text = explain_broadcast(report, c.gradient);
   if (!text.empty()) return text;
-  if (const auto c = factor_between(analytic, numeric)) return explain_factor(report, *c);
+  if (const auto factor = factor_between(analytic, numeric, limit)) {
+    return explain_factor(report, *factor);
+  }
   if (!whole) return "";
-  text = explain_transposed(report.shape, analytic, numeric);
-  if (text.empty()) text = explain_unsummed(report.shape, analytic, numeric);
-  if (text.empty()) text = explain_place(report, analytic, numeric);
-  if (text.empty()) text = explain_missing(gradient);
+  text = explain_transposed(report.shape, analytic, numeric, limit);
+  if (text.empty()) text = explain_unsummed(report.shape, analytic, numeric, limit);
+  if (text.empty()) text = explain_place(report, analytic, numeric, limit);
+  if (text.empty()) text = explain_missing(c.gradient);
+  if (text.empty()) {
+    text = explain_missing_term(report.shape, difference, c.x, c.y, c.dy, limit);
+  }
   return text;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,10 +9,18 @@
 
 namespace qkv {
 
-// What is wrong with a gradient that failed, as a sentence, if its pattern is known; else "".
-// `contributions` is what each use of the input adds to the gradient (see Recorded).
-std::string diagnose(const InputReport& report, const NumericGradient& gradient,
-                     const std::vector<std::vector<double>>& contributions);
+// What a gradient that failed is of: numbers of the input x, of y = f(x) and of the cotangent dy.
+struct DiagnosisCase {
+  const InputReport& report;
+  const NumericGradient& gradient;
+  std::vector<double> x, y, dy;
+  std::vector<std::vector<double>> contributions;  // of each use of the input (see Recorded)
+  bool is_linear = true;  // the gradient for dy is the sum of those of the outputs, times dy
+};
+
+// What is wrong with the gradient, as a sentence, if its pattern is known; else "". A pattern must
+// explain the difference between analytic and numeric to a hundredth, at every element.
+std::string diagnose(const DiagnosisCase& c);
 
 // "2", "1/3", "sqrt(5)", "-1/sqrt(8)", with what a perfect square may stand for: "2 = sqrt(4)";
 // "" for a number that is none of these to one in a million.

@@ -30,7 +30,7 @@ class Tally {
  public:
   Tally(const Rows& rows, const GradcheckOptions& options)
       : options_(options), each_output_(rows.each_output()), rows_(rows.size()) {
-    if (each_output_) right_.resize(rows_ - 1), missing_.resize(rows_ - 1);
+    if (each_output_) right_.resize(rows_ - 1), wrong_ = missing_ = right_;
   }
 
   void add(int64_t element, std::span<const double> analytic, std::span<const double> beside,
@@ -52,8 +52,10 @@ class Tally {
     kinks_ += later.kinks_;
     smaller_steps_ += later.smaller_steps_;
     only_missing_ &= later.only_missing_;
+    cotangent_is_right_ &= later.cotangent_is_right_;
     for (size_t k = 0; k < right_.size(); ++k) {
       right_[k] |= later.right_[k];
+      wrong_[k] |= later.wrong_[k];
       missing_[k] |= later.missing_[k];
     }
     for (const Ranked& entry : later.worst_) keep(entry);
@@ -67,8 +69,10 @@ class Tally {
     report.smaller_steps = smaller_steps_;
     for (const Ranked& entry : worst_) report.worst.push_back(entry.report);
     numeric.right = right_;
+    numeric.wrong = wrong_;
     numeric.missing = missing_;
     numeric.only_missing = only_missing_;
+    numeric.cotangent_is_right = cotangent_is_right_;
   }
 
  private:
@@ -91,6 +95,7 @@ class Tally {
     } else if (zero_analytic && std::abs(slope.value) <= of_zero + slope.error) {
       ++zeros_;
     }
+    if (row + 1 == rows_) cotangent_is_right_ &= rank == 0;
     note_pattern(row, rank, zero_analytic);
     const auto limit = static_cast<size_t>(std::max(1, options_.worst));
     if (worst_.size() < limit || rank > worst_.back().rank ||
@@ -106,6 +111,7 @@ class Tally {
   void note_pattern(size_t row, int rank, bool zero_analytic) {
     if (!each_output_ || row + 1 == rows_) return;
     right_[row] |= rank == 0 && !zero_analytic;
+    wrong_[row] |= rank != 0;
     missing_[row] |= rank != 0 && zero_analytic;
     only_missing_ &= rank == 0 || zero_analytic;
   }
@@ -120,8 +126,8 @@ class Tally {
   size_t rows_;
   int64_t failed_ = 0, undecided_ = 0, zeros_ = 0, kinks_ = 0, smaller_steps_ = 0;
   std::vector<Ranked> worst_;  // the worst first
-  std::vector<char> right_, missing_;
-  bool only_missing_ = true;
+  std::vector<char> right_, wrong_, missing_;
+  bool only_missing_ = true, cotangent_is_right_ = true;
 };
 
 // The largest derivative of the same output by another element, or of another output by this one.

@@ -28,10 +28,11 @@ struct NumericGradient {
   std::vector<int64_t> elements = {};  // that were moved
   std::vector<double> analytic = {},
                       numeric = {};  // of the dot product with the cotangent, by these
-  // With a full Jacobian, for each output: whether some entry is right and not zero, and whether
-  // some is zero that should not be.
-  std::vector<char> right = {}, missing = {};
-  bool only_missing = true;  // no entry is wrong in another way
+  // With a full Jacobian, for each output: whether some entry is right and not zero, whether some
+  // is wrong, and whether some is zero that should not be.
+  std::vector<char> right = {}, wrong = {}, missing = {};
+  bool only_missing = true;         // no entry is wrong in another way
+  bool cotangent_is_right = false;  // `analytic` is, of all elements; single outputs are not
 };
 
 // Method 1: compares the rows' derivatives by some elements of one input with differences, and

@@ -137,7 +137,13 @@ class Check {
       report.note = "the function does not depend on this input: zero gradient";
     }
     if (report.verdict == Verdict::kFail) {
-      report.diagnosis = diagnose(report, numeric, recorded_.contributions(i, cotangent_));
+      report.diagnosis = diagnose({.report = report,
+                                   .gradient = numeric,
+                                   .x = probe_.input(i).to_vector(),
+                                   .y = Tensor(probe_.value()).to_vector(),
+                                   .dy = cotangent_.to_vector(),
+                                   .contributions = recorded_.contributions(i, cotangent_),
+                                   .is_linear = is_linear(rows_of_[i])});
     }
     return evaluations;
   }
@@ -191,6 +197,21 @@ class Check {
       rounding_[row] /= std::abs(size);
     }
     store(gradients_, count - 1, 1.0);
+  }
+
+  // Whether the last row is the sum of the others, times the cotangent.
+  bool is_linear(const InputGradient& gradient) const {
+    constexpr double kRounding = 1e-12;
+    if (!rows_.each_output()) return true;
+    for (size_t e = 0; e * gradient.rows_each < gradient.rows.size(); ++e) {
+      const std::span<const double> rows = gradient.of(static_cast<int64_t>(e));
+      double sum = 0.0, size = std::abs(rows.back());
+      for (size_t k = 0; k < weights_.size(); ++k) {
+        sum += weights_[k] * rows[k], size += std::abs(weights_[k] * rows[k]);
+      }
+      if (std::abs(sum - rows.back()) > kRounding * size) return false;
+    }
+    return true;
   }
 
   std::vector<int64_t> all_elements(size_t i) const {

@@ -42,7 +42,8 @@ const Subject kSubjects[] = {
     {"log_softmax",
      [](const Tensor& x) {
        return log_softmax(reshape(x, {200, 100}));
-     }},
+     },
+     1e-5},
     {"gelu(x) W",
      [](const Tensor& x) {
        return matmul(gelu(reshape(x, {200, 100})), normal_like(zeros({100, 8}, DType::f64), 4));

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"
@@ -73,10 +74,74 @@ TEST(DiagnosisTest, GradientsOverwrittenAndNotAdded) {
   const InputReport report = {.shape = {3}, .output_shape = {3}};
   const NumericGradient gradient = {
       .elements = {0, 1, 2}, .analytic = {1.0, 2.0, -3.0}, .numeric = {5.0, 1.0, 4.0}};
-  EXPECT_EQ(diagnose(report, gradient, {{4.0, -1.0, 7.0}, {1.0, 2.0, -3.0}}),
+  const auto diagnosis_with = [&](const std::vector<std::vector<double>>& contributions) {
+    return diagnose({.report = report,
+                     .gradient = gradient,
+                     .x = {},
+                     .y = {},
+                     .dy = {},
+                     .contributions = contributions});
+  };
+  EXPECT_EQ(diagnosis_with({{4.0, -1.0, 7.0}, {1.0, 2.0, -3.0}}),
             "the input is used 2 times and one use is counted: gradients are overwritten, not "
             "added");
-  EXPECT_EQ(diagnose(report, gradient, {{4.0, -1.0, 6.0}, {1.0, 2.0, -3.0}}), "");
+  EXPECT_EQ(diagnosis_with({{4.0, -1.0, 6.0}, {1.0, 2.0, -3.0}}), "");
+}
+
+TEST(DiagnosisTest, AFactorThatIsNearlyOne) {
+  for (const double factor : {1.000001, 0.99999}) {
+    EXPECT_EQ(diagnosis_of([=](auto& x, auto& dy) { return factor * right_cube(x, dy); }),
+              absl::StrCat("analytic = ", absl::StrFormat("%.9g", factor),
+                           " x numeric everywhere: a factor"));
+  }
+}
+
+TEST(DiagnosisTest, ATermOfASumThatIsLeftOut) {
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    return x[0] * x[0] * x[0] + scale(x[0], 2.0);
+  };
+  EXPECT_EQ(check_planted(f, right_cube, square()).inputs[0].diagnosis,
+            "a term is wrong or left out: numeric - analytic = 2 dy everywhere");
+}
+
+TEST(DiagnosisTest, ATermOfSoftmaxThatIsLeftOut) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return softmax(x[0]); };
+  const PlantedBackward forgets = [](const Tensor& x, const Tensor& dy) { return softmax(x) * dy; };
+  EXPECT_EQ(check_planted(f, forgets, square()).inputs[0].diagnosis,
+            "a term is wrong or left out: numeric - analytic is one number for each row along axis "
+            "1 times y: a sum or a mean over it?");
+}
+
+TEST(DiagnosisTest, AMeanThatIsLeftOut) {
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    return x[0] - broadcast_to(mean(x[0], {0}, true), {3, 3});
+  };
+  const PlantedBackward forgets = [](const Tensor&, const Tensor& dy) { return scale(dy, 1.0); };
+  EXPECT_EQ(check_planted(f, forgets, square()).inputs[0].diagnosis,
+            "a term is wrong or left out: numeric - analytic is one number for each row along axis "
+            "0: a sum or a mean over it?");
+}
+
+TEST(DiagnosisTest, NoneWhereNoPatternFits) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return x[0] * exp(x[0]); };
+  const PlantedBackward forgets = [](const Tensor& x, const Tensor& dy) { return exp(x) * dy; };
+  EXPECT_EQ(check_planted(f, forgets, square()).inputs[0].diagnosis,
+            "a term is wrong or left out: numeric - analytic = 1 y dy everywhere");
+  const PlantedBackward odd = [](const Tensor& x, const Tensor& dy) { return tanh(x) * dy; };
+  EXPECT_EQ(check_planted(f, odd, square()).inputs[0].diagnosis, "");
+}
+
+// Of an output that is too small to be seen in the dot product with the cotangent.
+TEST(DiagnosisTest, SmallOutputsThatAreWrong) {
+  const Tensor sizes = leaf({3}, {1e-12, 1.0, 1.0});
+  const TensorFunction f = [&](std::span<const Tensor> x) { return sizes * exp(x[0]); };
+  const PlantedBackward wrong = [&](const Tensor& x, const Tensor& dy) {
+    return sizes * exp(x) * dy * leaf({3}, {2.0, 1.0, 1.0});
+  };
+  const Tensor x = leaf({3}, {0.5, -1.0, 2.0});
+  const GradcheckReport report = check_planted(f, wrong, x);
+  EXPECT_FALSE(report.passed());
+  EXPECT_THAT(report.inputs[0].diagnosis, testing::Not(HasSubstr("not linear")));
 }
 
 TEST(DiagnosisTest, Transposed) {
@@ -156,7 +221,7 @@ TEST(DiagnosisTest, NotLinearInTheCotangent) {
 
 TEST(DiagnosisTest, AnUnknownPatternHasNoName) {
   EXPECT_EQ(
-      diagnosis_of([](auto& x, auto& dy) { return right_cube(x, dy) + 0.1 * x * x * x * dy; }), "");
+      diagnosis_of([](auto& x, auto& dy) { return right_cube(x, dy) + 0.1 * tanh(x) * dy; }), "");
 }
 
 TEST(RecognizableTest, KnowsTheNumbersThatComeUp) {
