@@ -80,7 +80,7 @@ std::string verdict_of(const GradcheckFindings& findings) {
   std::string html =
       element("p",
               absl::StrFormat("%s. %d derivatives of %d examples of %d functions (ops, layers, "
-                              "models), order %d, %s, in %.1f s.",
+                              "models, steps), order %d, %s, in %.1f s.",
                               passed, all.derivatives, all.examples, count, findings.order, seeds,
                               findings.seconds),
               not_passed == 0 ? "agrees verdict" : "disagrees verdict");

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 #include <vector>
@@ -94,6 +95,34 @@ TEST(BlockCheckTest, FindsTheOneElementThatIsALittleOff) {
       }
     }
   }
+}
+
+// In one block they cancel for half of the signs.
+TEST(BlockCheckTest, FindsTwoErrorsThatMayCancel) {
+  const Function f = [](const Tensor& x) { return sum(x); };
+  for (uint64_t seed = 1; seed <= 5 * seeds(); ++seed) {
+    const GradcheckReport report =
+        check_with_factors(f, {{12, 1.0 + 1e-5}, {kElements - 5, 1.0 - 1e-5}}, {.seed = seed});
+    EXPECT_EQ(report.verdict(), Verdict::kFail) << report.to_text();
+  }
+}
+
+TEST(BlockCheckTest, ThePlanHoldsItsPromise) {
+  for (const int64_t elements : {30, 4096, 4097, 20000, 1000000, 100000000}) {
+    const BlockPlan plan = plan_blocks(elements);
+    EXPECT_LE(plan.blocks * plan.rounds, 192) << elements;
+    EXPECT_LE(plan.missed, 1e-6) << elements;
+    EXPECT_DOUBLE_EQ(plan.missed, std::pow(2.0 * double(plan.blocks), -double(plan.rounds)));
+  }
+  EXPECT_EQ(plan_blocks(20).blocks, 0);  // as many as the differences of one block
+}
+
+// Every element has its kink, but not here.
+TEST(BlockCheckTest, KinksBesideThePointAreSteppedAround) {
+  const Tensor x = many();
+  const GradcheckReport report =
+      gradcheck([](std::span<const Tensor> in) { return relu(in[0]); }, {&x, 1});
+  EXPECT_TRUE(report.passed()) << report.to_text();
 }
 
 }  // namespace

@@ -220,8 +220,8 @@ TEST(DiagnosisTest, NotLinearInTheCotangent) {
 }
 
 TEST(DiagnosisTest, AnUnknownPatternHasNoName) {
-  EXPECT_EQ(
-      diagnosis_of([](auto& x, auto& dy) { return right_cube(x, dy) + 0.1 * tanh(x) * dy; }), "");
+  EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) { return right_cube(x, dy) + 0.1 * tanh(x) * dy; }),
+            "");
 }
 
 TEST(RecognizableTest, KnowsTheNumbersThatComeUp) {
