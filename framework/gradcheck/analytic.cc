@@ -33,15 +33,18 @@ class RoundingSum final : public Observer {
     const double *z = found->second.data<double>(), *dz = dy.array().data<double>();
     for (int64_t i = 0; i < dy.size(); ++i) {
       const double moved = std::abs(dz[i] * z[i]);
-      if (std::isfinite(moved)) sum_ += moved;  // a masked score is -inf
+      if (std::isfinite(moved)) sum_ += moved, squares_ += moved * moved;  // masked scores are -inf
     }
   }
 
-  double sum() const { return sum_; }
+  GraphRounding rounding() const {
+    constexpr double kEpsilon = 0x1p-53;  // the relative error of one rounding
+    return {.most = kEpsilon * sum_, .usual = kEpsilon * std::sqrt(squares_)};
+  }
 
  private:
   const Values& values_;
-  double sum_ = 0.0;
+  double sum_ = 0.0, squares_ = 0.0;
 };
 
 // Keeps what each op that uses `leaf` adds to its gradient.
@@ -99,11 +102,10 @@ std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, bool create_gra
   return result;
 }
 
-std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, double& rounding) const {
-  constexpr double kEpsilon = 0x1p-53;  // the relative error of one rounding
+std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, GraphRounding& rounding) const {
   const RoundingSum roundings(values_);
   std::vector<Tensor> result = gradients(cotangent);
-  rounding = kEpsilon * roundings.sum();
+  rounding = roundings.rounding();
   return result;
 }
 

@@ -12,6 +12,14 @@ namespace qkv {
 
 class Op;
 
+// What roundings do to a number: each z that is computed on the way is rounded once, which moves z
+// by epsilon |z|, and the number by its derivative by z times that.
+// Linnainmaa, "Taylor expansion of the accumulated rounding error", 1976.
+struct GraphRounding {
+  double most = 0.0;   // epsilon sum |dz z|: all in one direction
+  double usual = 0.0;  // epsilon sqrt(sum (dz z)²): independent of each other
+};
+
 // f recorded at its inputs, every floating one of which is a leaf.
 class Recorded {
  public:
@@ -21,11 +29,8 @@ class Recorded {
   const Tensor& leaf(size_t i) const { return leaves_[i]; }
   // For each input Jᵀ cotangent; undefined where f does not depend on it. The graph stays.
   std::vector<Tensor> gradients(const Tensor& cotangent, bool create_graph = false) const;
-  // The same, and what roundings may do to cotangent · y: each z that f computes on the way is
-  // rounded once, which moves z by epsilon |z|, and the product by the gradient of z times that:
-  //   rounding = epsilon sum |dz| |z|
-  // Linnainmaa, "Taylor expansion of the accumulated rounding error", 1976.
-  std::vector<Tensor> gradients(const Tensor& cotangent, double& rounding) const;
+  // The same, and what roundings do to cotangent · y.
+  std::vector<Tensor> gradients(const Tensor& cotangent, GraphRounding& rounding) const;
   // What each use of input i adds to its gradient.
   std::vector<std::vector<double>> contributions(size_t i, const Tensor& cotangent) const;
 

@@ -36,8 +36,8 @@ using Blocks = std::vector<Block>;
 
 class BlockCheck {
  public:
-  BlockCheck(const Probe& probe, size_t input, const Rows& rows, std::span<const double> rounding,
-             const InputGradient& gradient)
+  BlockCheck(const Probe& probe, size_t input, const Rows& rows,
+             std::span<const GraphRounding> rounding, const InputGradient& gradient)
       : probe_(probe), input_(input), rows_(rows), rounding_(rounding), gradient_(gradient) {
     const ProbeLine line(probe, input);
     for (int64_t e = 0; e < size(); ++e) scales_.push_back(line.scale_of(e));
@@ -150,7 +150,7 @@ class BlockCheck {
   const Probe& probe_;
   size_t input_;
   const Rows& rows_;
-  std::span<const double> rounding_;
+  std::span<const GraphRounding> rounding_;
   const InputGradient& gradient_;
   std::vector<double> scales_;  // of each element
   double largest_ = 0.0;
@@ -223,7 +223,7 @@ BlockPlan plan_blocks(int64_t elements) {
 }
 
 BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
-                         std::span<const double> rounding, const InputGradient& gradient,
+                         std::span<const GraphRounding> rounding, const InputGradient& gradient,
                          const RandomStream& stream, const GradcheckOptions& options,
                          InputReport& report) {
   BlockCheck check(probe, input, rows, rounding, gradient);

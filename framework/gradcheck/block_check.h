@@ -44,7 +44,7 @@ struct BlockResult {
 // alone. `gradient` is of one row, the dot product with the cotangent; `rounding` is what roundings
 // may do to it.
 BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
-                         std::span<const double> rounding, const InputGradient& gradient,
+                         std::span<const GraphRounding> rounding, const InputGradient& gradient,
                          const RandomStream& stream, const GradcheckOptions& options,
                          InputReport& report);
 

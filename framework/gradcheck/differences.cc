@@ -53,7 +53,7 @@ void Rows::noise(const double* y, const double* high, const double* low, double*
   *out = kEpsilon * std::sqrt(squares);
 }
 
-Differences::Differences(const Rows& rows, const Array& y0, std::span<const double> rounding,
+Differences::Differences(const Rows& rows, const Array& y0, std::span<const GraphRounding> rounding,
                          const Tolerance& tolerance)
     : rows_(rows),
       y0_(y0),
@@ -81,11 +81,13 @@ double Differences::allowed(size_t row, double a, double b) const {
 
 double Differences::rounding_of_zero(size_t row) const {
   const double of_value = (rows_.each_output() ? noise_ : rounding_)[row];
-  return rounding_on_the_way_.empty() ? of_value : std::max(of_value, rounding_on_the_way_[row]);
+  return rounding_on_the_way_.empty() ? of_value
+                                      : std::max(of_value, rounding_on_the_way_[row].most);
 }
 
 double Differences::rare_noise(size_t row) const {
-  return kRareNoise * std::min(rounding_[row] + noise_of_line_, kLargestInside * noise_[row]);
+  const double inside = std::min(rounding_[row] + noise_of_line_, kLargestInside * noise_[row]);
+  return kRareNoise * std::max(inside, noise_[row]);
 }
 
 Array Differences::at(Line line, double& t) {
@@ -106,7 +108,12 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
   rows_.quotients(far_right.data<double>(), far_left.data<double>(), t1 - t2, coarse_.data());
   rows_.quotients(right.data<double>(), left.data<double>(), t3 - t4, fine_.data());
   rows_.noise(y0_.data<double>(), far_right.data<double>(), far_left.data<double>(), noise_.data());
-  for (double& noise : noise_) noise += noise_of_line_;
+  for (size_t row = 0; row < noise_.size(); ++row) {
+    if (!rounding_on_the_way_.empty()) {
+      noise_[row] = std::max(noise_[row], rounding_on_the_way_[row].usual);
+    }
+    noise_[row] += noise_of_line_;
+  }
 
   unsettled_.clear();
   for (size_t row = 0; row < slopes.size(); ++row) {

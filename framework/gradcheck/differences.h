@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "framework/core/array.h"
+#include "framework/gradcheck/analytic.h"
 #include "framework/gradcheck/slope.h"
 #include "framework/gradcheck/tolerance.h"
 
@@ -43,7 +44,7 @@ using Line = absl::FunctionRef<Array(double& t)>;
 class Differences {
  public:
   // `rounding` is what roundings may do to each row (see Recorded); of none: not known.
-  Differences(const Rows& rows, const Array& y0, std::span<const double> rounding,
+  Differences(const Rows& rows, const Array& y0, std::span<const GraphRounding> rounding,
               const Tolerance& tolerance);
 
   void add_noise(double noise) { noise_of_line_ = noise; }  // by the rounding of points on a line
@@ -77,7 +78,7 @@ class Differences {
   Array y0_;
   std::vector<double> noise_;     // of what moves
   std::vector<double> rounding_;  // of all
-  std::span<const double> rounding_on_the_way_;
+  std::span<const GraphRounding> rounding_on_the_way_;
   Tolerance tolerance_;
   double noise_of_line_ = 0.0;
   bool best_of_few_ = false;

@@ -143,7 +143,7 @@ void fill_beside(std::span<const double> analytic, const std::vector<double>& la
 }  // namespace
 
 int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
-                       std::span<const double> rounding, const InputGradient& gradient,
+                       std::span<const GraphRounding> rounding, const InputGradient& gradient,
                        std::span<const int64_t> elements, const GradcheckOptions& options,
                        InputReport& report, NumericGradient& numeric) {
   const auto count = static_cast<int64_t>(elements.size());

@@ -38,7 +38,7 @@ struct NumericGradient {
 // Method 1: compares the rows' derivatives by some elements of one input with differences, and
 // fills in the report's counts and worst elements. Gives the number of evaluations.
 int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
-                       std::span<const double> rounding, const InputGradient& gradient,
+                       std::span<const GraphRounding> rounding, const InputGradient& gradient,
                        std::span<const int64_t> elements, const GradcheckOptions& options,
                        InputReport& report, NumericGradient& numeric);
 

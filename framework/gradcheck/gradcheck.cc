@@ -194,7 +194,8 @@ class Check {
       Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
       one.mutable_data<double>()[row] = size;
       store(recorded_.gradients(Tensor(one), rounding_[row]), row, size);
-      rounding_[row] /= std::abs(size);
+      rounding_[row].most /= std::abs(size);
+      rounding_[row].usual /= std::abs(size);
     }
     store(gradients_, count - 1, 1.0);
   }
@@ -267,9 +268,9 @@ class Check {
   int64_t total_;                // elements of all floating inputs
   bool in_blocks_;               // those of large inputs
   Rows rows_;
-  std::vector<double> rounding_;       // of each row of y
-  std::vector<Tensor> gradients_;      // for the cotangent
-  std::vector<Tensor> composed_only_;  // the same, by composed formulas alone
+  std::vector<GraphRounding> rounding_;  // of each row of y
+  std::vector<Tensor> gradients_;        // for the cotangent
+  std::vector<Tensor> composed_only_;    // the same, by composed formulas alone
   std::vector<InputGradient> rows_of_;
   std::optional<ForwardProducts> forward_;
   Tensor other_cotangent_;
