@@ -33,18 +33,19 @@ class RoundingSum final : public Observer {
     const double *z = found->second.data<double>(), *dz = dy.array().data<double>();
     for (int64_t i = 0; i < dy.size(); ++i) {
       const double moved = std::abs(dz[i] * z[i]);
-      if (std::isfinite(moved)) sum_ += moved, squares_ += moved * moved;  // masked scores are -inf
+      if (!std::isfinite(moved)) continue;  // a masked score is -inf
+      sum_ += moved, squares_ += moved * moved, ++count_;
     }
   }
 
   GraphRounding rounding() const {
     constexpr double kEpsilon = 0x1p-53;  // the relative error of one rounding
-    return {.most = kEpsilon * sum_, .usual = kEpsilon * std::sqrt(squares_)};
+    return {.most = kEpsilon * sum_, .usual = kEpsilon * norm_of(sum_, squares_, count_)};
   }
 
  private:
   const Values& values_;
-  double sum_ = 0.0, squares_ = 0.0;
+  double sum_ = 0.0, squares_ = 0.0, count_ = 0.0;
 };
 
 // Keeps what each op that uses `leaf` adds to its gradient.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +21,13 @@ struct GraphRounding {
   double most = 0.0;   // epsilon sum |dz z|: all in one direction
   double usual = 0.0;  // epsilon sqrt(sum (dz z)²): independent of each other
 };
+
+// sqrt(sum z²), also where the squares are too large or too small for a double: between
+// sum |z| / sqrt(count) and sum |z|.
+inline double norm_of(double sum, double squares, double count) {
+  if (!std::isfinite(squares)) return sum;
+  return count == 0.0 ? 0.0 : std::max(std::sqrt(squares), sum / std::sqrt(count));
+}
 
 // f recorded at its inputs, every floating one of which is a leaf.
 class Recorded {

@@ -36,21 +36,25 @@ void Rows::quotients(const double* high, const double* low, double step, double*
 
 void Rows::noise(const double* y, const double* high, const double* low, double* out) const {
   const size_t outputs = cotangent_.size();
-  double sum = 0.0, squares = 0.0, all_sum = 0.0, all_squares = 0.0;
-  size_t moved = 0;
+  struct Sums {
+    double sizes = 0.0, weighted = 0.0, squares = 0.0, count = 0.0;
+    void add(double size, double weight) {
+      const double w = std::abs(weight) * size;
+      sizes += size, weighted += w, squares += w * w, ++count;
+    }
+  } moved, all;
   for (size_t k = 0; k < outputs; ++k) {
-    const double size = std::abs(y[k]), weighted = cotangent_[k] * cotangent_[k] * size * size;
-    all_sum += size, all_squares += weighted;
-    if (!(std::abs(high[k] - low[k]) > 8.0 * kEpsilon * size)) continue;
-    ++moved, sum += size, squares += weighted;
+    const double size = std::abs(y[k]);
+    all.add(size, cotangent_[k]);
+    if (std::abs(high[k] - low[k]) > 8.0 * kEpsilon * size) moved.add(size, cotangent_[k]);
   }
-  if (moved == 0) moved = outputs, sum = all_sum, squares = all_squares;
-  const double mean = sum / static_cast<double>(moved);
+  const Sums& of = moved.count > 0.0 ? moved : all;
   if (each_output_) {
+    const double mean = of.sizes / of.count;
     for (size_t k = 0; k < outputs; ++k) out[k] = kEpsilon * (std::abs(y[k]) + mean);
     out += outputs;
   }
-  *out = kEpsilon * std::sqrt(squares);
+  *out = kEpsilon * norm_of(of.weighted, of.squares, of.count);
 }
 
 Differences::Differences(const Rows& rows, const Array& y0, std::span<const GraphRounding> rounding,

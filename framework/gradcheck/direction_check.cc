@@ -52,7 +52,7 @@ double rounding_of_derivatives(const Directional& at, size_t input) {
   const Array value = at.probe.value();
   const double* y = value.data<double>();
   for (int64_t k = 0; k < value.size(); ++k) largest_y = std::max(largest_y, std::abs(y[k]));
-  return kEpsilon / kRounding * largest_y / largest_x;
+  return std::max(kEpsilon * largest_y, at.rounding.most) / kRounding / largest_x;
 }
 
 // The slope of the line through the points (log step, log remainder), by least squares.
@@ -119,7 +119,7 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
                  *x = at.probe.input(input).array().data<double>();
     for (int64_t i = 0; i < g.size(); ++i) moved += gradient[i] * gradient[i] * x[i] * x[i];
   }
-  Differences differences(rows, y0, {}, options.tolerance);
+  Differences differences(rows, y0, {&at.rounding, 1}, options.tolerance);
   differences.add_noise(kEpsilon * std::sqrt(moved));
   Slope slope;
   differences.slopes(line, 1.0, 0.0, {&analytic, 1}, {&beside, 1}, {&slope, 1});
@@ -132,7 +132,7 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
 
   double noise = 0.0;
   rows.noise(y0.data<double>(), y0.data<double>(), y0.data<double>(), &noise);
-  const double floor = 100.0 * (noise + kEpsilon * std::sqrt(moved));
+  const double floor = 100.0 * (std::max(noise, at.rounding.usual) + kEpsilon * std::sqrt(moved));
   const auto look_from = [&](double first_step) {
     report.taylor = {};
     for (int k = 0; k < kSteps; ++k) {

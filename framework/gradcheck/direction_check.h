@@ -19,6 +19,7 @@ struct Directional {
   std::span<const Tensor> composed_only;  // under ComposedOnly, for the same v
   Tensor other_cotangent;                 // of the dot-product test
   std::span<const Tensor> other_gradients;
+  GraphRounding rounding;  // of v · y
 };
 
 // Fills in the report's direction, taylor, dot_product and composed for one input, along the random

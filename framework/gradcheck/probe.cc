@@ -54,7 +54,7 @@ double ProbeLine::scale_of(int64_t element) const {
 }
 
 double ProbeLine::least_step_of(int64_t element) const {
-  return 0x1p-42 * std::abs(original_.data<double>()[element]);
+  return 0x1p-48 * std::abs(original_.data<double>()[element]);
 }
 
 Array ProbeLine::along_element(int64_t element, double& t) {
