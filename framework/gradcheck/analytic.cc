@@ -11,28 +11,41 @@
 namespace qkv {
 namespace {
 
-using Values = std::unordered_map<const Op*, Array>;
+using AllComputed = std::unordered_map<const Op*, Computed>;
 
-class ValueRecorder final : public Observer {
+// What y is the difference of: log(sum(exp(x))) and a score, in these.
+double size_inside(const Op& op, const Inputs& x) {
+  if (op.name() != "log_softmax" && op.name() != "cross_entropy") return 0.0;
+  double largest = 0.0;
+  for (const double score : Tensor(x[0]).to_vector()) {
+    if (std::isfinite(score)) largest = std::max(largest, std::abs(score));
+  }
+  return largest;
+}
+
+class ComputedRecorder final : public Observer {
  public:
-  explicit ValueRecorder(Values& values) : values_(values) {}
-  void after_forward(const Op& op, const Inputs&, const Array& y) override { values_[&op] = y; }
+  explicit ComputedRecorder(AllComputed& computed) : computed_(computed) {}
+  void after_forward(const Op& op, const Inputs& x, const Array& y) override {
+    computed_[&op] = {y, size_inside(op, x)};
+  }
 
  private:
-  Values& values_;
+  AllComputed& computed_;
 };
 
 class RoundingSum final : public Observer {
  public:
-  explicit RoundingSum(const Values& values) : values_(values) {}
+  explicit RoundingSum(const AllComputed& computed) : computed_(computed) {}
 
   void before_backward(const Op& op, const Tensor& dy) override {
-    const auto found = values_.find(&op);
-    if (found == values_.end() || !found->second.defined()) return;
-    if (dy.dtype() != DType::f64 || found->second.dtype() != DType::f64) return;
-    const double *z = found->second.data<double>(), *dz = dy.array().data<double>();
+    const auto found = computed_.find(&op);
+    if (found == computed_.end()) return;
+    const auto& [array, inside] = found->second;
+    if (dy.dtype() != DType::f64 || array.dtype() != DType::f64) return;
+    const double *z = array.data<double>(), *dz = dy.array().data<double>();
     for (int64_t i = 0; i < dy.size(); ++i) {
-      const double moved = std::abs(dz[i] * z[i]);
+      const double moved = std::abs(dz[i]) * std::max(std::abs(z[i]), inside);
       if (!std::isfinite(moved)) continue;  // a masked score is -inf
       sum_ += moved, squares_ += moved * moved, ++count_;
     }
@@ -44,7 +57,7 @@ class RoundingSum final : public Observer {
   }
 
  private:
-  const Values& values_;
+  const AllComputed& computed_;
   double sum_ = 0.0, squares_ = 0.0, count_ = 0.0;
 };
 
@@ -83,12 +96,12 @@ Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
   for (const Tensor& x : inputs) {
     leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
   }
-  Values all;
-  const ValueRecorder recorder(all);
+  AllComputed all;
+  const ComputedRecorder recorder(all);
   y_ = f(leaves_);
   if (!y_.requires_grad()) return;
   for (const std::shared_ptr<Node>& node : nodes_behind(y_.node())) {
-    if (!node->is_leaf()) values_[&node->op()] = all[&node->op()];
+    if (!node->is_leaf()) computed_[&node->op()] = all[&node->op()];
   }
 }
 
@@ -104,7 +117,7 @@ std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, bool create_gra
 }
 
 std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, GraphRounding& rounding) const {
-  const RoundingSum roundings(values_);
+  const RoundingSum roundings(computed_);
   std::vector<Tensor> result = gradients(cotangent);
   rounding = roundings.rounding();
   return result;

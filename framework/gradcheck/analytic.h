@@ -29,6 +29,12 @@ inline double norm_of(double sum, double squares, double count) {
   return count == 0.0 ? 0.0 : std::max(std::sqrt(squares), sum / std::sqrt(count));
 }
 
+// What an op gave, and how large the numbers were that it came from, where that is known.
+struct Computed {
+  Array z;
+  double inside = 0.0;
+};
+
 // f recorded at its inputs, every floating one of which is a leaf.
 class Recorded {
  public:
@@ -46,7 +52,7 @@ class Recorded {
  private:
   std::vector<Tensor> leaves_;
   Tensor y_;
-  std::unordered_map<const Op*, Array> values_;  // what each op gave
+  std::unordered_map<const Op*, Computed> computed_;  // by each op
 };
 
 // J u for a direction u of one input: Jᵀv is linear in v, and the gradient of <Jᵀv, u> by v is J u.

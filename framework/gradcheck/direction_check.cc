@@ -16,6 +16,8 @@ constexpr double kEpsilon = 0x1p-53;
 // What the sums behind two numbers that agree may have lost, of the sum of their terms' sizes.
 constexpr double kRounding = 1e-12;
 
+constexpr double kOfOne = 8.0;  // roundings
+
 struct Dot {
   double value = 0.0, size = 0.0;  // the sum of the terms, and of their absolute values
 };
@@ -48,11 +50,10 @@ double largest_of(const Tensor& x) {
 // over the size of its input, a rounding.
 double rounding_of_derivatives(const Directional& at, size_t input) {
   const double largest_x = std::max(1.0, largest_of(at.probe.input(input)));
-  double largest_y = 0.0;
-  const Array value = at.probe.value();
-  const double* y = value.data<double>();
-  for (int64_t k = 0; k < value.size(); ++k) largest_y = std::max(largest_y, std::abs(y[k]));
-  return std::max(kEpsilon * largest_y, at.rounding.most) / kRounding / largest_x;
+  const double of_y = kEpsilon * largest_of(Tensor(at.probe.value()));
+  // Of a part of the derivative that is 1, as in p - 1 with a probability p near 1.
+  const double of_one = kOfOne * kEpsilon * largest_of(at.cotangent);
+  return std::max({of_y, of_one, at.rounding.most}) / kRounding / largest_x;
 }
 
 // The slope of the line through the points (log step, log remainder), by least squares.
@@ -113,14 +114,18 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   const auto line = [&](double& t) { return probe.along(direction, t); };
 
   const Array y0 = at.probe.value();
-  double moved = 0.0;  // what rounding x + hu does to f: sqrt(sum (g x)²) times epsilon
+  double sum = 0.0, squares = 0.0;  // of g x: rounding x + hu moves f by epsilon times that
   if (g.defined()) {
     const double *gradient = g.array().data<double>(),
                  *x = at.probe.input(input).array().data<double>();
-    for (int64_t i = 0; i < g.size(); ++i) moved += gradient[i] * gradient[i] * x[i] * x[i];
+    for (int64_t i = 0; i < g.size(); ++i) {
+      const double product = std::abs(gradient[i] * x[i]);
+      sum += product, squares += product * product;
+    }
   }
+  const double rounding_of_x = kEpsilon * norm_of(sum, squares, static_cast<double>(u.size()));
   Differences differences(rows, y0, {&at.rounding, 1}, options.tolerance);
-  differences.add_noise(kEpsilon * std::sqrt(moved));
+  differences.add_noise(rounding_of_x);
   Slope slope;
   differences.slopes(line, 1.0, 0.0, {&analytic, 1}, {&beside, 1}, {&slope, 1});
   report.direction = compare(analytic, slope, options.tolerance, beside);
@@ -132,7 +137,7 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
 
   double noise = 0.0;
   rows.noise(y0.data<double>(), y0.data<double>(), y0.data<double>(), &noise);
-  const double floor = 100.0 * (std::max(noise, at.rounding.usual) + kEpsilon * std::sqrt(moved));
+  const double floor = 100.0 * (std::max(noise, at.rounding.usual) + rounding_of_x);
   const auto look_from = [&](double first_step) {
     report.taylor = {};
     for (int k = 0; k < kSteps; ++k) {
@@ -151,7 +156,9 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   int64_t evaluations = look_from(is_short ? std::min(0.25, 64.0 * slope.step) : 0.25);
   const double size = largest_of(at.probe.input(input));
   if (!report.taylor.measured && report.taylor.is_finite && size > 1.0) {
+    const TaylorReport near = report.taylor;
     evaluations += look_from(0.25 * size);
+    if (report.taylor.verdict != Verdict::kPass) report.taylor = near;  // f is no power that far
   }
   return differences.evaluations() + evaluations;
 }

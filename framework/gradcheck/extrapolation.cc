@@ -9,14 +9,19 @@ namespace {
 // A derivative is a limit: what large steps make of it must agree with what all smaller ones do, as
 // far as these can tell. Where the errors of many are estimated some are estimated too small.
 bool agrees_with_smaller_steps(const Windows& windows, size_t k) {
-  size_t smaller = 0, others = 0;
+  constexpr double kGross = 256.0;  // no estimate of an error is so much too small …
+  constexpr size_t kMostGross = 3;  // … more than a few times
+  size_t smaller = 0, others = 0, gross = 0;
   for (size_t j = k + 1; j < windows.size(); ++j) {
     const Estimate &large = windows[k], &small = windows[j];
     if (!std::isfinite(small.value)) continue;
     ++smaller;
-    others += std::abs(large.value - small.value) > 4.0 * (large.error + small.error) ? 1 : 0;
+    const double difference = std::abs(large.value - small.value);
+    const double error = large.error + small.error;
+    others += difference > 4.0 * error ? 1 : 0;
+    gross += difference > kGross * error ? 1 : 0;
   }
-  return 6 * others <= smaller;
+  return 6 * others <= smaller && gross <= kMostGross;
 }
 
 }  // namespace
