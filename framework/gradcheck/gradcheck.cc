@@ -23,7 +23,6 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMostOutputs = 4096;  // each costs a backward of its own
-constexpr double kMuchMore = 4.0;       // rounding than fused ops let see
 
 void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& options) {
   if (options.order != 1 && options.order != 2) {
@@ -99,10 +98,7 @@ class Check {
     if (!value_is_finite()) return;
     take_rows();
     const ComposedOnly composed_only;
-    const Recorded composed(f, inputs);
-    GraphRounding rounding;
-    composed_only_ = composed.gradients(cotangent_, rounding);
-    if (rounding.usual > kMuchMore * rounding_.back().usual) take_rounding_of(composed);
+    composed_only_ = Recorded(f, inputs).gradients(cotangent_);
   }
 
   const Tensor& cotangent() const { return cotangent_; }
@@ -217,17 +213,6 @@ class Check {
       if (std::abs(sum - rows.back()) > kRounding * size) return false;
     }
     return true;
-  }
-
-  // What a fused op rounds inside, its composed formula shows.
-  void take_rounding_of(const Recorded& composed) {
-    Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
-    for (size_t row = 0; row + 1 < rounding_.size(); ++row) {
-      one.mutable_data<double>()[row] = 1.0;
-      composed.gradients(Tensor(one), rounding_[row]);
-      one.mutable_data<double>()[row] = 0.0;
-    }
-    composed.gradients(cotangent_, rounding_.back());
   }
 
   std::vector<int64_t> all_elements(size_t i) const {
