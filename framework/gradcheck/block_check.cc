@@ -15,13 +15,13 @@ namespace {
 
 constexpr double kEpsilon = 0x1p-53;
 constexpr double kMissed = 1e-6;
-constexpr size_t kMostHalved = 16;   // blocks that are not right
+constexpr size_t kMostHalved = 4;    // blocks that are not right
 constexpr size_t kMostSuspects = 8;  // elements
 // Elements whose derivative is so many times smaller than what their blocks see are looked at
 // again.
 constexpr double kUnseen = 1e6;
 // That is worth while where a first block of them sees so much more.
-constexpr double kWorthWhile = 1.0 / 8.0;
+constexpr double kWorthWhile = 0.5;
 // A block tells an error of any of its elements, however small its derivative is: its tolerance is
 // of the differences alone. The first is where further evaluations would be in vain.
 constexpr Tolerance kGoal = {.relative = 1e-12, .absolute = 1e-8};

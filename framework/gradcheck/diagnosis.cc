@@ -167,7 +167,7 @@ std::string common_index(const Shape& shape, const std::function<bool(int64_t)>&
 
 // Entries of the Jacobian that are zero and should not be, all at outputs other than one index.
 std::string explain_broadcast(const InputReport& report, const NumericGradient& gradient) {
-  if (!gradient.only_missing) return "";
+  if (!gradient.only_missing || report.shape.size() >= report.output_shape.size()) return "";
   const auto right = [&](int64_t k) { return gradient.right[static_cast<size_t>(k)] != 0; };
   if (gradient.right.empty()) return "";
   const std::string index = common_index(report.output_shape, right);

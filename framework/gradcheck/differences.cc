@@ -166,20 +166,22 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
 // A derivative that is zero but for rounding: f stays where it is for the largest steps, too.
 void Differences::settle_zeros(Line line, double scale, std::span<const double> analytic,
                                std::span<Slope> slopes) {
-  const auto may_be_zero = [&](size_t row) {
-    return std::abs(analytic[row]) <= kZeroRounding * rounding_of_zero(row) / scale;
-  };
+  const auto limit = [&](size_t row) { return kZeroRounding * rounding_of_zero(row) / scale; };
+  const auto may_be_zero = [&](size_t row) { return std::abs(analytic[row]) <= limit(row); };
   if (!std::ranges::any_of(unsettled_, may_be_zero)) return;
-  const std::array quotients = {quotients_at(line, scale), quotients_at(line, scale / 2.0),
-                                quotients_at(line, scale / 4.0)};
+  std::vector<double> most(rows_.size()), moved(rows_.size());
+  for (const double step : {1.0, -1.0, 0.5, -0.5, 0.25, -0.25}) {
+    double t = step * scale;
+    const Array y = at(line, t);
+    rows_.quotients(y.data<double>(), y0_.data<double>(), scale, moved.data());
+    for (size_t row = 0; row < moved.size(); ++row) {
+      const double by = std::abs(moved[row]);  // a NaN stays
+      most[row] = by <= most[row] ? most[row] : by;
+    }
+  }
   std::erase_if(unsettled_, [&](size_t row) {
-    const double d[] = {quotients[0][row], quotients[1][row], quotients[2][row]};
-    const Estimate estimate = extrapolate(d, 4.0);
-    const double of_rounding = kZeroRounding * rounding_of_zero(row) / scale;
-    const bool stays = std::abs(estimate.value) + estimate.error <= kLikelyNoise * of_rounding;
-    if (!may_be_zero(row) || !stays) return false;
-    slopes[row] = {
-        .value = estimate.value, .error = estimate.error + of_rounding, .step = scale / 4.0};
+    if (!may_be_zero(row) || !(most[row] <= kLikelyNoise * limit(row))) return false;
+    slopes[row] = {.value = 0.0, .error = most[row] + limit(row), .step = 0.25 * scale};
     return true;
   });
 }

@@ -130,14 +130,11 @@ class Tally {
   bool only_missing_ = true, cotangent_is_right_ = true;
 };
 
-// The largest derivative of the same output by another element, or of another output by this one.
-void fill_beside(std::span<const double> analytic, const std::vector<double>& largest,
+// The largest derivative of the same output by another element, as large as it were by this one:
+// what an element does to an output is its derivative times its scale.
+void fill_beside(const std::vector<double>& largest_effect, double scale,
                  std::vector<double>& beside) {
-  double column = 0.0;
-  for (const double derivative : analytic) {
-    if (std::isfinite(derivative)) column = std::max(column, std::abs(derivative));
-  }
-  for (size_t row = 0; row < beside.size(); ++row) beside[row] = std::max(column, largest[row]);
+  for (size_t row = 0; row < beside.size(); ++row) beside[row] = largest_effect[row] / scale;
 }
 
 }  // namespace
@@ -162,7 +159,7 @@ int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
     for (int64_t i = begin; i < end; ++i) {
       const int64_t element = elements[i];
       const std::span<const double> analytic = gradient.of(element);
-      fill_beside(analytic, gradient.largest, beside);
+      fill_beside(gradient.largest_effect, line.scale_of(element), beside);
       differences.slopes([&](double& t) { return line.along_element(element, t); },
                          line.scale_of(element), line.least_step_of(element), analytic, beside,
                          slopes);

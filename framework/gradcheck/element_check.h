@@ -20,7 +20,7 @@ struct InputGradient {
     return {rows.data() + static_cast<size_t>(element) * count, count};
   }
   size_t rows_each = 1;
-  std::vector<double> largest;  // of each row, over all elements
+  std::vector<double> largest_effect;  // of each row: |derivative| x scale, over all elements
 };
 
 // What differences say, for the diagnosis of a wrong gradient.

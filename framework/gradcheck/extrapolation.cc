@@ -33,14 +33,17 @@ Estimate extrapolate(const double* d, double base) {
   return {c, std::max(std::abs(c - b), std::abs(b - a))};
 }
 
-Windows extrapolate_all(const Sequence& quotients, double first, double base, double noise) {
+Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double first, double base,
+                        double noise) {
+  constexpr double kEpsilon = 0x1p-53;
   if (quotients.size() < 3) return {};
   Windows windows(quotients.size() - 2);
   double step = first / 4.0;
   for (size_t k = 0; k < windows.size(); ++k, step /= 2.0) {
     windows[k] = extrapolate(&quotients[k], base);
     windows[k].step = step;
-    windows[k].error += 4.0 * noise / step;
+    const double of_moved = std::isfinite(moved[k]) ? kEpsilon * moved[k] : 0.0;
+    windows[k].error += 4.0 * (noise + of_moved) / step;
   }
   // An error that is much smaller than those of the scales beside it is luck.
   std::vector<double> errors;

@@ -21,8 +21,10 @@ Estimate extrapolate(const double* d, double base);
 
 using Windows = std::vector<Estimate>;  // the estimates of all scales, the largest steps first
 
-// From quotients for steps of `first`, first / 2, first / 4, … of a function with that noise.
-Windows extrapolate_all(const Sequence& quotients, double first, double base, double noise);
+// From quotients for steps of `first`, first / 2, first / 4, … of a function with that noise at the
+// point; `moved` is how far it moves with each step, which is rounded, too.
+Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double first, double base,
+                        double noise);
 
 // The estimate of the scale that settles best, and as its error what the scales that settle nearly
 // as well make of it.

@@ -174,17 +174,24 @@ class Check {
       if (!is_floating(probe_.input(i).dtype())) continue;
       rows_of_[i].rows_each = count;
       rows_of_[i].depends = gradients_[i].defined();
-      rows_of_[i].largest.resize(count);
+      rows_of_[i].largest_effect.resize(count);
       rows_of_[i].rows.resize(static_cast<size_t>(probe_.input(i).size()) * count);
+    }
+    std::vector<std::vector<double>> scales(probe_.size());
+    for (size_t i = 0; i < probe_.size(); ++i) {
+      if (!is_floating(probe_.input(i).dtype())) continue;
+      const ProbeLine line(probe_, i);
+      for (int64_t e = 0; e < probe_.input(i).size(); ++e) scales[i].push_back(line.scale_of(e));
     }
     const auto store = [&](const std::vector<Tensor>& gradients, size_t row, double divisor) {
       for (size_t i = 0; i < gradients.size(); ++i) {
         if (!gradients[i].defined()) continue;
         const double* g = gradients[i].array().data<double>();
-        double *out = rows_of_[i].rows.data() + row, &largest = rows_of_[i].largest[row];
+        double *out = rows_of_[i].rows.data() + row, &largest = rows_of_[i].largest_effect[row];
         for (int64_t e = 0; e < gradients[i].size(); ++e) {
           out[e * count] = g[e] / divisor;
-          if (std::isfinite(g[e])) largest = std::max(largest, std::abs(g[e] / divisor));
+          const double effect = std::abs(g[e] / divisor) * scales[i][e];
+          if (std::isfinite(effect)) largest = std::max(largest, effect);
         }
       }
     };

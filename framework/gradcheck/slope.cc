@@ -26,19 +26,30 @@ bool has_kink_aside(const Sequence& quotients, double first, double side, double
   return false;
 }
 
+// How far f moves with each step, on the side where it moves more.
+Sequence moved_by(const Sides& sides) {
+  Sequence moved(sides.left.size());
+  double step = sides.first;
+  for (size_t k = 0; k < moved.size(); ++k, step /= 2.0) {
+    moved[k] = step * std::max(std::abs(sides.left[k]), std::abs(sides.right[k]));
+  }
+  return moved;
+}
+
 // Both sides; or one, where the function ends at the point.
 Estimate estimate_of(const Sides& sides, Windows& windows) {
   Sequence central(sides.left.size());
   for (size_t k = 0; k < central.size(); ++k) {
     central[k] = 0.5 * (sides.left[k] + sides.right[k]);
   }
-  windows = extrapolate_all(central, sides.first, 4.0, sides.noise);
+  const Sequence moved = moved_by(sides);
+  windows = extrapolate_all(central, moved, sides.first, 4.0, sides.noise);
   const auto finite = [](const Sequence& quotients) {
     return std::ranges::any_of(quotients, [](double q) { return std::isfinite(q); });
   };
   if (finite(central) || finite(sides.left) == finite(sides.right)) return best_of(windows);
   const Sequence& defined = finite(sides.left) ? sides.left : sides.right;
-  windows = extrapolate_all(defined, sides.first, 2.0, sides.noise);
+  windows = extrapolate_all(defined, moved, sides.first, 2.0, sides.noise);
   return best_of(windows);
 }
 
@@ -87,8 +98,9 @@ Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between) {
     }
     return slope;
   }
-  const Estimate l = best_of(extrapolate_all(sides.left, sides.first, 2.0, sides.noise));
-  const Estimate r = best_of(extrapolate_all(sides.right, sides.first, 2.0, sides.noise));
+  const Sequence moved = moved_by(sides);
+  const Estimate l = best_of(extrapolate_all(sides.left, moved, sides.first, 2.0, sides.noise));
+  const Estimate r = best_of(extrapolate_all(sides.right, moved, sides.first, 2.0, sides.noise));
   const double jump = std::abs(l.value - r.value);
   if (jump > 10.0 * (l.error + r.error) &&
       jump > allowed_of(sides.tolerance, l.value, r.value, sides.beside)) {
