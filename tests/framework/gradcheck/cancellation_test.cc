@@ -1,0 +1,103 @@
+// Functions that compute with larger numbers than they give, or end near the point: what rounding
+// does to them is no mistake of their gradients. And mistakes that larger numbers beside them hide.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+struct Subject {
+  const char* name;
+  std::function<Tensor(const Tensor& x)> f;
+  std::vector<double> at;
+};
+
+const std::vector<double> kUsual = {0.7, -1.2, 2.3};
+
+Tensor targets(std::vector<int64_t> numbers) {
+  return Tensor(Array::of({static_cast<int64_t>(numbers.size())}, numbers));
+}
+
+Tensor negative_log_likelihood(const Tensor& x) {
+  return cross_entropy(reshape(x, {1, 3}), targets({0}));
+}
+
+const Subject kSubjects[] = {
+    {"cross_entropy of a likely class", negative_log_likelihood, {14.0, 0.0, 0.4}},
+    {"cross_entropy of a certain class", negative_log_likelihood, {40.0, 0.0, 0.4}},
+    {"log(1 + exp(-x))",
+     [](const Tensor& x) { return log(exp(neg(x)) + 1.0); },
+     {14.0, 18.0, 25.0}},
+    {"1 - tanh²", [](const Tensor& x) { return 1.0 - tanh(x) * tanh(x); }, {10.0, 12.0, 14.0}},
+    {"sum(tanh x + 1e6) - 3e6", [](const Tensor& x) { return sum(tanh(x) + 1e6) - 3e6; }, kUsual},
+    {"(x² + 1e9) - 1e9", [](const Tensor& x) { return (x * x + 1e9) - 1e9; }, kUsual},
+    {"exp(1e-10 x) - 1", [](const Tensor& x) { return exp(scale(x, 1e-10)) - 1.0; }, kUsual},
+    {"log(1 + 1e-8 x²)", [](const Tensor& x) { return log(1e-8 * (x * x) + 1.0); }, kUsual},
+    {"softmax of a certain class", [](const Tensor& x) { return softmax(x); }, {30.0, 0.0, 0.4}},
+    {"exp of large x", [](const Tensor& x) { return exp(x); }, {500.0, 499.5, 250.0}},
+    {"tanh(x - 1e12)", [](const Tensor& x) { return tanh(x - 1e12); }, {1e12 + 0.25, 1e12 - 1.0}},
+    {"log(x - 1)", [](const Tensor& x) { return log(x - 1.0); }, {1.0 + 1e-11, 1.0 + 3e-11}},
+    {"sqrt(x - 1)", [](const Tensor& x) { return sqrt(x - 1.0); }, {1.0 + 1e-11, 1.0 + 3e-11}},
+};
+
+GradcheckReport check(const Subject& subject, uint64_t seed) {
+  const Tensor x = leaf({static_cast<int64_t>(subject.at.size())}, subject.at);
+  return gradcheck([&](std::span<const Tensor> in) { return subject.f(in[0]); }, {&x, 1},
+                   {.seed = seed});
+}
+
+TEST(CancellationTest, WhatIsRightPasses) {
+  for (const Subject& subject : kSubjects) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const GradcheckReport report = check(subject, seed);
+      EXPECT_TRUE(report.passed()) << subject.name << ", seed " << seed << "\n" << report.to_text();
+    }
+  }
+}
+
+// f with a gradient that is multiplied, element by element.
+void expect_failure(const Subject& subject, const std::vector<double>& factors) {
+  const auto size = static_cast<int64_t>(subject.at.size());
+  const Tensor x = leaf({size}, subject.at), wrong = leaf({size}, factors);
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const GradcheckReport report = gradcheck(
+        [&](std::span<const Tensor> in) {
+          return subject.f(apply<Planted>(
+              {in[0]}, [](std::span<const Tensor> y) { return scale(y[0], 1.0); },
+              [&](const Tensor&, const Tensor& dy) { return dy * wrong; }));
+        },
+        {&x, 1}, {.seed = seed});
+    EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << "\n" << report.to_text();
+  }
+}
+
+TEST(CancellationTest, AZeroInPlaceOfANarrowSlopeFails) {
+  const auto bump = [](const Tensor& x) { return exp(-1000.0 * ((x - 0.3) * (x - 0.3))); };
+  expect_failure({"exp(-1000 (x - 0.3)²)", bump, {0.3 + 0.0316, 0.35}}, {0.0, 0.0});
+  const auto narrow = [](const Tensor& x) { return x * exp(-1e6 * (x * x)); };
+  expect_failure({"x exp(-x² / s²)", narrow, {0.7e-3, -1.2e-3, 2.3e-3}}, {0.0, 0.0, 0.0});
+}
+
+TEST(CancellationTest, MistakesOfElementsOfAnotherSizeFail) {
+  const auto product_of_two = [](const Tensor& x) { return slice(x, 0, 0, 1) * slice(x, 0, 1, 1); };
+  expect_failure({"x0 x1", product_of_two, {0.7e6, 1.3e-6}}, {2.0, 1.0});
+  const auto sum_of_roots = [](const Tensor& x) { return sum(sqrt(x)); };
+  expect_failure({"sum(sqrt x)", sum_of_roots, {0.7e-6, 1.1, 1.9e6}}, {1.0, 1.001, 1.0});
+}
+
+TEST(CancellationTest, AMistakeOfATermThatIsSeenFails) {
+  const auto with_offset = [](const Tensor& x) { return (x * x + 1e6) - 1e6; };
+  expect_failure({"(x² + 1e6) - 1e6", with_offset, kUsual}, {1.0, 1.001, 1.0});
+}
+
+}  // namespace
+}  // namespace qkv
