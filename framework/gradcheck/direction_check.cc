@@ -20,6 +20,8 @@ constexpr double kOfOne = 8.0;  // roundings
 
 struct Dot {
   double value = 0.0, size = 0.0;  // the sum of the terms, and of their absolute values
+
+  void add(double term) { value += term, size += std::abs(term); }
 };
 
 // An undefined tensor is zero.
@@ -28,8 +30,7 @@ Dot dot(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return result;
   const double *p = a.array().data<double>(), *q = b.array().data<double>();
   for (int64_t i = 0; i < a.size(); ++i) {
-    result.value += p[i] * q[i];
-    result.size += std::abs(p[i] * q[i]);
+    result.add(p[i] * q[i]);
   }
   return result;
 }
@@ -180,6 +181,53 @@ void check_dot_product(const Directional& at, size_t input, const Tensor& u,
   }
 }
 
+// How far beyond rounding; more than 1 is too far.
+double share_of(const Agreement& agreement) {
+  const double share = agreement.error / agreement.tolerance;
+  return std::isfinite(share) ? share : std::numeric_limits<double>::infinity();
+}
+
+// Each row of J that backward gave, times u, against the tangent that the rules of forward mode
+// give.
+void check_forward_mode(const Directional& at, size_t input, const Tensor& u,
+                        const GradcheckOptions& options, InputReport& report) {
+  std::vector<Tensor> tangents(at.probe.size());
+  tangents[input] = u;
+  Tensor ju;
+  try {
+    ju = at.forward_mode.derivative(tangents);
+  } catch (const NoForwardRule& error) {
+    report.no_forward_rule = error.op();
+    return;
+  }
+  const size_t rows = at.rows[input].rows_each;
+  std::vector<Dot> backward(rows), forward(rows);
+  for (int64_t e = 0; e < u.size(); ++e) {
+    const std::span<const double> row = at.rows[input].of(e);
+    const double along = u.array().data<double>()[e];
+    for (size_t k = 0; k < rows; ++k) backward[k].add(row[k] * along);
+  }
+  if (ju.defined()) {
+    const double* dy = ju.array().data<double>();
+    for (size_t k = 0; k + 1 < rows; ++k) forward[k].add(dy[k]);
+    forward.back() = dot(ju, at.cotangent);
+  }
+  const double rounding = rounding_of_derivatives(at, input);
+  double worst = -1.0;
+  for (size_t k = 0; k < rows; ++k) {
+    const Agreement agreement =
+        compare_exact(backward[k].value, forward[k].value,
+                      backward[k].size + forward[k].size + rounding, options.tolerance);
+    if (!(share_of(agreement) > worst)) continue;
+    worst = share_of(agreement);
+    static_cast<Agreement&>(report.forward) = agreement;
+    report.forward.output = k + 1 < rows ? static_cast<int64_t>(k) : -1;
+  }
+  if (report.forward.verdict == Verdict::kFail && report.forward.note.empty()) {
+    report.forward.note = "forward mode and backward differ";
+  }
+}
+
 // Where the gradients differ most, for their tolerance.
 void check_composed(const Tensor& fused, const Tensor& composed, double rounding,
                     const GradcheckOptions& options, ElementReport& report) {
@@ -196,10 +244,8 @@ void check_composed(const Tensor& fused, const Tensor& composed, double rounding
   for (int64_t i = 0; i < shape.size(); ++i) {
     const Agreement agreement =
         compare_exact(value(fused, i), value(composed, i), largest, options.tolerance);
-    double badness = agreement.error / agreement.tolerance;
-    if (!std::isfinite(badness)) badness = std::numeric_limits<double>::infinity();
-    if (!(badness > worst)) continue;
-    worst = badness;
+    if (!(share_of(agreement) > worst)) continue;
+    worst = share_of(agreement);
     static_cast<Agreement&>(report) = agreement;
     report.element = i;
     if (agreement.verdict == Verdict::kFail && agreement.note.empty()) {
@@ -214,12 +260,14 @@ int64_t check_direction(const Directional& at, size_t input, const Tensor& u,
                         const GradcheckOptions& options, InputReport& report) {
   const int64_t evaluations = check_by_differences(at, input, u, options, report);
   check_dot_product(at, input, u, options, report);
+  check_forward_mode(at, input, u, options, report);
   const double rounding = rounding_of_derivatives(at, input);
   check_composed(at.gradients[input], at.forward.gradients()[input], rounding, options,
                  report.composed);
   check_composed(at.gradients[input], at.composed_only[input], rounding, options, report.composed);
-  for (const Verdict verdict : {report.direction.verdict, report.taylor.verdict,
-                                report.dot_product.verdict, report.composed.verdict}) {
+  for (const Verdict verdict :
+       {report.direction.verdict, report.taylor.verdict, report.dot_product.verdict,
+        report.composed.verdict, report.forward.verdict}) {
     report.verdict = worse(report.verdict, verdict);
   }
   return evaluations;

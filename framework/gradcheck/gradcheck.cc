@@ -76,12 +76,21 @@ Tensor random_direction(const Tensor& x, const RandomStream& stream) {
   return u;
 }
 
+// Once, for all inputs.
+void note_missing_rule(const InputReport& input, GradcheckReport& report) {
+  if (input.no_forward_rule.empty()) return;
+  const std::string note = absl::StrCat("forward mode: no rule for ", input.no_forward_rule);
+  if (!std::ranges::count(report.notes, note)) report.notes.push_back(note);
+}
+
 // One function at one point.
 class Check {
  public:
   Check(const TensorFunction& f, std::span<const Tensor> inputs, int order,
         const GradcheckOptions& options, const RandomStream& stream)
-      : options_(options),
+      : f_(f),
+        inputs_(inputs),
+        options_(options),
         order_(order),
         stream_(stream),
         probe_(f, inputs),
@@ -250,6 +259,7 @@ class Check {
   int64_t check_directions(size_t i, InputReport& report) {
     if (!forward_) {
       forward_.emplace(recorded_, cotangent_);
+      forward_mode_.emplace(f_, inputs_);
       other_cotangent_ = random_like(cotangent_, stream_.derive("other cotangent"));
       other_gradients_ = recorded_.gradients(other_cotangent_);
     }
@@ -261,11 +271,15 @@ class Check {
                             .composed_only = composed_only_,
                             .other_cotangent = other_cotangent_,
                             .other_gradients = other_gradients_,
-                            .rounding = rounding_.back()};
+                            .rounding = rounding_.back(),
+                            .forward_mode = *forward_mode_,
+                            .rows = rows_of_};
     const Tensor u = random_direction(probe_.input(i), stream_.derive("direction").derive(i));
     return check_direction(at, i, u, options_, report);
   }
 
+  const TensorFunction& f_;
+  std::span<const Tensor> inputs_;
   const GradcheckOptions& options_;
   int order_;
   RandomStream stream_;
@@ -281,6 +295,7 @@ class Check {
   std::vector<Tensor> composed_only_;    // the same, by composed formulas alone
   std::vector<InputGradient> rows_of_;
   std::optional<ForwardProducts> forward_;
+  std::optional<ForwardMode> forward_mode_;
   Tensor other_cotangent_;
   std::vector<Tensor> other_gradients_;
 };
@@ -310,6 +325,7 @@ GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> input
       report.evaluations += check.check(i, input);
       report.elements += input.elements;
       report.derivatives += input.derivatives;
+      note_missing_rule(input, report);
       report.inputs.push_back(std::move(input));
     }
     return check.cotangent();

@@ -37,14 +37,16 @@ struct GradcheckOptions {
   bool concurrent = false;
 };
 
-// Compares backward with numeric derivatives of f at `inputs`, by three methods that must agree:
+// Compares backward with numeric derivatives of f at `inputs`, by four methods that must agree:
 //
 //   1. central differences, extrapolated to a step of 0 (Richardson), with an estimate of their own
 //      error: every output by every input element, or fewer (see the options). Their steps are of
 //      the size of the element, or of 1; where these do not settle it they go down to where f is
 //      smooth, or x has no more digits, and up to where rounding is small beside f's change;
 //   2. the Taylor remainder along a random direction, which falls as h²;
-//   3. the dot-product test <Ju, v> = <u, Jᵀv>, with Ju from the backward of backward.
+//   3. the dot-product test <Ju, v> = <u, Jᵀv>, with Ju from the backward of backward;
+//   4. forward mode: Ju by a rule for each op that is not made from its backward, against J as
+//      backward gives it. Where f has an op without a rule, a note says so, and it is no failure.
 //
 // Cotangents are random and never all ones, which are blind to every function whose outputs sum to
 // a constant. What is checked against differences is the backward that training runs, fused where

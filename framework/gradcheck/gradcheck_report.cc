@@ -61,6 +61,9 @@ std::string methods_of(const InputReport& input) {
   std::string text = absl::StrCat("Taylor ", input.taylor.to_text());
   absl::StrAppend(&text, absl::StrFormat(", <Ju, v> - <u, JTv> %.0e, fused - composed %.0e",
                                          input.dot_product.error, input.composed.error));
+  if (input.no_forward_rule.empty()) {
+    absl::StrAppend(&text, absl::StrFormat(", forward - backward %.0e", input.forward.error));
+  }
   return text;
 }
 
@@ -140,6 +143,10 @@ std::string InputReport::to_text() const {
   append("dot product", dot_product.verdict, details(dot_product));
   append("composed", composed.verdict,
          absl::StrCat("at ", position(shape, composed.element), ": ", details(composed)));
+  append("forward mode", forward.verdict,
+         forward.output < 0 ? details(forward)
+                            : absl::StrCat("output ", position(output_shape, forward.output), ": ",
+                                           details(forward)));
   if (!dot_product.note.empty() && dot_product.verdict == Verdict::kPass) {
     append_line(text, "dot product: " + dot_product.note);
   }

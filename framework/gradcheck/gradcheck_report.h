@@ -84,6 +84,10 @@ struct InputReport {
   // The gradient as backward gives it (with what is fused), and the same with create_graph; the
   // element where they differ most.
   ElementReport composed = {};
+  // Method 4, along u: analytic from backward, numeric from forward mode, of the output (-1: of
+  // <v, Ju>) where they differ most. No element.
+  ElementReport forward = {};
+  std::string no_forward_rule = "";  // the op that has none, so that there is no method 4
 
   std::string diagnosis = "";  // what went wrong, where the pattern is known
   std::string note = "";

@@ -10,6 +10,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/rounding_rules.h"
+#include "framework/gradcheck/shared_op.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
@@ -20,21 +21,6 @@ namespace {
 
 // Below the smallest normal number of f32 and bf16 results may be flushed to zero.
 constexpr double kUnderflow = 0x1p-126;
-
-// One op object in two nodes. What it kept for backward is of the run that came last.
-class SharedOp final : public Op {
- public:
-  explicit SharedOp(std::shared_ptr<Op> op) : op_(std::move(op)) {}
-  std::string_view name() const override { return op_->name(); }
-  Array forward(const Inputs& x) override { return op_->forward(x); }
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return op_->backward(saved, dy);
-  }
-  Saves saves() const override { return op_->saves(); }
-
- private:
-  std::shared_ptr<Op> op_;
-};
 
 // What a cast between floating types is without rounding.
 class Identity final : public Op {
