@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/autograd/hessian.h"
 #include "framework/gradcheck/differences.h"
+#include "framework/gradcheck/slope.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -183,14 +184,14 @@ void check_dot_product(const Directional& at, size_t input, const Tensor& u,
 
 // How far beyond rounding; more than 1 is too far.
 double share_of(const Agreement& agreement) {
+  if (agreement.error == 0.0) return 0.0;  // of a tolerance that may be 0, too
   const double share = agreement.error / agreement.tolerance;
   return std::isfinite(share) ? share : std::numeric_limits<double>::infinity();
 }
 
 // Each row of J that backward gave, times u, against the tangent that the rules of forward mode
-// give.
-void check_forward_mode(const Directional& at, size_t input, const Tensor& u,
-                        const GradcheckOptions& options, InputReport& report) {
+// give. Neither is a difference, so that nothing is allowed but rounding.
+void check_forward_mode(const Directional& at, size_t input, const Tensor& u, InputReport& report) {
   std::vector<Tensor> tangents(at.probe.size());
   tangents[input] = u;
   Tensor ju;
@@ -212,16 +213,21 @@ void check_forward_mode(const Directional& at, size_t input, const Tensor& u,
     for (size_t k = 0; k + 1 < rows; ++k) forward[k].add(dy[k]);
     forward.back() = dot(ju, at.cotangent);
   }
-  const double rounding = rounding_of_derivatives(at, input);
+  constexpr Tolerance kNone = {.relative = 0.0, .absolute = 0.0};
+  // What may be left of a derivative that is zero, in <v, Ju> of all outputs.
+  const double rounding = kZeroRounding * rounding_of_derivatives(at, input);
+  double weights = 0.0;
+  for (const double weight : at.cotangent.to_vector()) weights += std::abs(weight);
   double worst = -1.0;
   for (size_t k = 0; k < rows; ++k) {
-    const Agreement agreement =
-        compare_exact(backward[k].value, forward[k].value,
-                      backward[k].size + forward[k].size + rounding, options.tolerance);
+    const bool is_dot_product = k + 1 == rows;
+    const double size = backward[k].size + forward[k].size +
+                        rounding * (is_dot_product ? std::max(1.0, weights) : 1.0);
+    const Agreement agreement = compare_exact(backward[k].value, forward[k].value, size, kNone);
     if (!(share_of(agreement) > worst)) continue;
     worst = share_of(agreement);
     static_cast<Agreement&>(report.forward) = agreement;
-    report.forward.output = k + 1 < rows ? static_cast<int64_t>(k) : -1;
+    report.forward.output = is_dot_product ? -1 : static_cast<int64_t>(k);
   }
   if (report.forward.verdict == Verdict::kFail && report.forward.note.empty()) {
     report.forward.note = "forward mode and backward differ";
@@ -260,7 +266,7 @@ int64_t check_direction(const Directional& at, size_t input, const Tensor& u,
                         const GradcheckOptions& options, InputReport& report) {
   const int64_t evaluations = check_by_differences(at, input, u, options, report);
   check_dot_product(at, input, u, options, report);
-  check_forward_mode(at, input, u, options, report);
+  check_forward_mode(at, input, u, report);
   const double rounding = rounding_of_derivatives(at, input);
   check_composed(at.gradients[input], at.forward.gradients()[input], rounding, options,
                  report.composed);

@@ -75,6 +75,10 @@ Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
       moves.emplace_back();
       continue;
     }
+    if (step.y.dtype() != DType::f64) {
+      throw NoForwardRule(absl::StrCat(std::string(step.op->name()), " in ",
+                                       std::string(dtype_name(step.y.dtype()))));
+    }
     const ForwardRule* rule = forward_rule_of(step.op->name());
     if (!rule) throw NoForwardRule(step.op->name());
     moves.push_back(rule->tangent({.op = *step.op, .x = step.x, .y = step.y, .dx = dx}));

@@ -1,0 +1,202 @@
+// Forward mode against what is derived by hand, against backward, and against wrong backwards.
+
+#include "framework/gradcheck/forward_mode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numbers>
+#include <set>
+
+#include "framework/autograd/backward.h"
+#include "framework/gradcheck/forward_rules.h"
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/interceptor.h"
+#include "framework/graph/node.h"
+#include "framework/nn/examples.h"
+#include "framework/ops/examples.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/forward_agreement.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Tensor numbers(std::initializer_list<double> values) {
+  return constant({static_cast<int64_t>(values.size())}, values, DType::f64);
+}
+
+TEST(ForwardModeTest, HandsATangentFromOpToOp) {
+  // dy = exp(a) (b da + db)
+  const auto f = [](std::span<const Tensor> x) { return exp(x[0]) * x[1]; };
+  const Tensor a = numbers({0.0, 1.0}), b = numbers({3.0, 5.0});
+  const Tensor dy = forward_derivative(f, {{a, b}}, {{numbers({2.0, 1.0}), numbers({7.0, 0.5})}});
+  EXPECT_DOUBLE_EQ(dy.to_vector()[0], 3.0 * 2.0 + 7.0);
+  EXPECT_DOUBLE_EQ(dy.to_vector()[1], std::numbers::e * (5.0 * 1.0 + 0.5));
+}
+
+TEST(ForwardModeTest, WhatDoesNotMoveHasNoTangent) {
+  const auto f = [](std::span<const Tensor> x) { return exp(x[0]) + x[1].detached(); };
+  const Tensor x = numbers({1.0}), u = numbers({1.0});
+  const ForwardMode forward(f, {{x, x}});
+  EXPECT_DOUBLE_EQ(forward.value().item(), std::numbers::e + 1.0);
+  EXPECT_DOUBLE_EQ(forward.derivative({{u, Tensor()}}).item(), std::numbers::e);
+  EXPECT_FALSE(forward.derivative({{Tensor(), u}}).defined());
+}
+
+TEST(ForwardModeTest, AFunctionMayBeItsInput) {
+  const auto f = [](std::span<const Tensor> x) { return x[0]; };
+  EXPECT_THAT(forward_derivative(f, {{numbers({1.0, 2.0})}}, {{numbers({3.0, 4.0})}}).to_vector(),
+              ElementsAre(3.0, 4.0));
+}
+
+// sqrt is infinitely steep at 0, and 0 has no tangent: masked_fill took it.
+TEST(ForwardModeTest, WhatIsSteepWithoutMovingStaysPut) {
+  const Tensor mask(Array::of({2}, DType::boolean, std::vector<double>{1.0, 0.0}));
+  const auto f = [&](std::span<const Tensor> x) { return sqrt(masked_fill(x[0], mask, 0.0)); };
+  const Tensor dy = forward_derivative(f, {{numbers({5.0, 4.0})}}, {{numbers({1.0, 1.0})}});
+  EXPECT_THAT(dy.to_vector(), ElementsAre(0.0, 0.25));
+}
+
+TEST(ForwardModeTest, OfTwoEqualsInMaximumEachMovesItByHalf) {
+  const auto f = [](std::span<const Tensor> x) { return maximum(x[0], x[1]); };
+  const Tensor a = numbers({1.0, 2.0, 3.0}), b = numbers({2.0, 2.0, 2.0});
+  const Tensor dy =
+      forward_derivative(f, {{a, b}}, {{numbers({1.0, 1.0, 1.0}), numbers({3.0, 3.0, 3.0})}});
+  EXPECT_THAT(dy.to_vector(), ElementsAre(3.0, 2.0, 1.0));
+}
+
+TEST(ForwardModeTest, OfEqualsInMaxTheFirstMovesIt) {
+  const auto f = [](std::span<const Tensor> x) { return max(x[0], 0); };
+  const Tensor x = constant({3, 2}, {1.0, 7.0, 4.0, 7.0, 4.0, 5.0}, DType::f64);
+  const Tensor u = constant({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, DType::f64);
+  EXPECT_THAT(forward_derivative(f, {{x}}, {{u}}).to_vector(), ElementsAre(3.0, 2.0));
+}
+
+TEST(ForwardModeTest, NoOpHasTwoRules) {
+  std::set<std::string_view> ops;
+  for (const ForwardRule& rule : forward_rules()) EXPECT_TRUE(ops.insert(rule.op).second);
+}
+
+TEST(ForwardModeTest, AnOpWithoutARuleIsAnError) {
+  const auto f = [](std::span<const Tensor> x) {
+    const auto same = [](std::span<const Tensor> inputs) { return inputs[0]; };
+    return apply<Planted>({x[0]}, same, [](const Tensor&, const Tensor& dy) { return dy; });
+  };
+  EXPECT_EQ(error_of([&] { forward_derivative(f, {{numbers({1.0})}}, {{numbers({1.0})}}); }),
+            "gradcheck: forward mode: no rule for planted: give it one in "
+            "gradcheck/forward_rules.cc");
+}
+
+// Of first and second derivatives.
+void expect_agreement(const std::vector<OpExamples>& functions) {
+  constexpr double kRounding = 1e-14;
+  for (const OpExamples& function : functions) {
+    for (const OpExample& example : function.examples) {
+      const std::string what = absl::StrCat(function.op, ", ", example.name);
+      const std::vector<Tensor> x = make_inputs(example, DType::f64, RandomStream(1));
+      EXPECT_LE(forward_disagreement(example.f, x), kRounding) << what;
+      EXPECT_LE(forward_disagreement_of_gradients(example.f, x), kRounding) << what;
+    }
+  }
+}
+
+TEST(ForwardModeTest, AgreesWithTheBackwardOfEveryOp) { expect_agreement(op_examples()); }
+TEST(ForwardModeTest, AgreesWithTheBackwardOfEveryLayer) { expect_agreement(layer_examples()); }
+
+// A backward of every op that is off by a millionth.
+class SpoiltBackward final : public Interceptor {
+ public:
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    std::vector<Tensor> gradients = Interceptor::backward(op, saved, dy);
+    for (Tensor& g : gradients) {
+      if (g.defined()) g = scale(g, 1.0 + 1e-6);
+    }
+    return gradients;
+  }
+};
+
+// In one of its examples at least: some run no op at all.
+TEST(ForwardModeTest, SeesAMistakeInTheBackwardOfEveryOp) {
+  for (const OpExamples& op : op_examples()) {
+    double largest = 0.0;
+    for (const OpExample& example : op.examples) {
+      const std::vector<Tensor> x = make_inputs(example, DType::f64, RandomStream(1));
+      const SpoiltBackward spoilt;
+      largest = std::max(largest, forward_disagreement(example.f, x));
+    }
+    EXPECT_GT(largest, 1e-9) << op.op;
+  }
+}
+
+// exp under its own name, so that its rule is found, with another backward.
+class WrongExp final : public Op {
+ public:
+  explicit WrongExp(double factor) : factor_(factor) {}
+  std::string_view name() const override { return "exp"; }
+  Array forward(const Inputs& x) override { return exp(Tensor(x[0])).array(); }
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {scale(exp(saved.input(0)) * dy, factor_)};
+  }
+
+ private:
+  double factor_;
+};
+
+GradcheckReport check_exp(double factor, const GradcheckOptions& options = {}) {
+  const auto f = [=](std::span<const Tensor> x) { return apply<WrongExp>({x[0]}, factor); };
+  return gradcheck(f, {{numbers({0.5, -1.0, 2.0})}}, options);
+}
+
+TEST(ForwardModeTest, SeesWhatTheDotProductTestAndDifferencesDoNot) {
+  EXPECT_TRUE(check_exp(1.0).passed());
+  // Within the tolerance of differences, and its own transpose.
+  for (const int64_t max_jacobian : {100, 0}) {
+    const GradcheckReport report = check_exp(1.0 + 1e-10, {.max_jacobian = max_jacobian});
+    const InputReport& input = report.inputs[0];
+    EXPECT_EQ(input.failed, 0);
+    EXPECT_EQ(input.taylor.verdict, Verdict::kPass);
+    EXPECT_EQ(input.dot_product.verdict, Verdict::kPass);
+    EXPECT_EQ(input.forward.verdict, Verdict::kFail);
+    EXPECT_FALSE(report.passed());
+    EXPECT_THAT(report.to_text(), HasSubstr("FAIL forward mode: "));
+  }
+}
+
+// Within the tolerance of differences or not, at an output that stands beside zeros.
+TEST(ForwardModeTest, ZerosHideNoWrongOutput) {
+  const auto f = [](std::span<const Tensor> x) {
+    return concat({scale(x[0], 0.0), apply<WrongExp>({x[0]}, 1.0 + 1e-10)}, 0);
+  };
+  const GradcheckReport report = gradcheck(f, {{numbers({0.5, -1.0})}});
+  EXPECT_EQ(report.inputs[0].forward.verdict, Verdict::kFail);
+  EXPECT_GE(report.inputs[0].forward.output, -1);
+}
+
+TEST(ForwardModeTest, WhatIsComputedInF32HasANote) {
+  const auto f = [](std::span<const Tensor> x) {
+    return cast(cast(x[0], DType::f32), DType::f64) * 0.0 + x[0];
+  };
+  const GradcheckReport report = gradcheck(f, {{numbers({1.5})}});
+  EXPECT_TRUE(report.passed());
+  EXPECT_THAT(report.notes, ElementsAre("forward mode: no rule for cast in f32"));
+}
+
+TEST(ForwardModeTest, AnOpOfOnesOwnHasANoteAndPasses) {
+  const auto f = [](std::span<const Tensor> x) {
+    const auto same = [](std::span<const Tensor> inputs) { return inputs[0]; };
+    return apply<Planted>({x[0] * x[1]}, same, [](const Tensor&, const Tensor& dy) { return dy; });
+  };
+  const GradcheckReport report = gradcheck(f, {{numbers({1.0}), numbers({2.0})}});
+  EXPECT_TRUE(report.passed());
+  EXPECT_THAT(report.notes, ElementsAre("forward mode: no rule for planted"));
+  EXPECT_THAT(report.to_text(), Not(HasSubstr("forward - backward")));
+}
+
+}  // namespace
+}  // namespace qkv
