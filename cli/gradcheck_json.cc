@@ -82,6 +82,8 @@ Json input_json(const InputReport& input) {
           {"taylor", taylor(input.taylor)},
           {"dot_product", agreement(input.dot_product)},
           {"composed", element(input.composed)},
+          {"forward", input.no_forward_rule.empty() ? element(input.forward) : Json()},
+          {"no_forward_rule", input.no_forward_rule},
           {"diagnosis", input.diagnosis},
           {"note", input.note}};
 }

@@ -46,21 +46,26 @@ std::string taylor_of(const TaylorReport& taylor) {
   return judged(taylor.verdict, taylor.to_text());
 }
 
+std::string forward_of(const InputReport& input) {
+  return input.no_forward_rule.empty() ? error_of(input.forward) : "no rule";
+}
+
 std::string methods_of(const GradcheckReport& report) {
   if (report.inputs.empty()) return "";
-  std::string html =
-      table_head("What each method says",
-                 {"input", "verdict", "order", "derivatives", "zeros", "kinks", "differences",
-                  "along u", "Taylor remainder", "dot product", "fused - composed"});
+  std::string html = table_head(
+      "What each method says",
+      {"input", "verdict", "order", "derivatives", "zeros", "kinks", "differences", "along u",
+       "Taylor remainder", "dot product", "fused - composed", "forward - backward"});
   for (const InputReport& input : report.inputs) {
     std::vector<std::string> cells = {html_of(input.verdict), absl::StrCat(input.order)};
     if (input.elements == 0) {
-      cells.insert(cells.end(), {"0", "0", "0", "–", "–", "–", "–", "–"});
+      cells.insert(cells.end(), {"0", "0", "0", "–", "–", "–", "–", "–", "–"});
     } else {
-      cells.insert(cells.end(), {derivatives_of(input), absl::StrCat(input.structural_zeros),
-                                 absl::StrCat(input.kinks_stepped_around), differences_of(input),
-                                 error_of(input.direction), taylor_of(input.taylor),
-                                 error_of(input.dot_product), error_of(input.composed)});
+      cells.insert(cells.end(),
+                   {derivatives_of(input), absl::StrCat(input.structural_zeros),
+                    absl::StrCat(input.kinks_stepped_around), differences_of(input),
+                    error_of(input.direction), taylor_of(input.taylor), error_of(input.dot_product),
+                    error_of(input.composed), forward_of(input)});
     }
     html += table_row(head_of(input), cells);
   }
@@ -122,6 +127,7 @@ std::string notes_of(const GradcheckReport& report) {
     }
     add(absl::StrCat(input.name, ", dot product"), input.dot_product.note);
     add(absl::StrCat(input.name, ", fused - composed"), input.composed.note);
+    add(absl::StrCat(input.name, ", forward mode"), input.forward.note);
   }
   const Agreement& symmetry = report.hessian_symmetry;
   if (symmetry.tolerance > 0.0 || symmetry.verdict != Verdict::kPass) {  // it was tested

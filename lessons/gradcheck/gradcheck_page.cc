@@ -123,11 +123,12 @@ std::string what_did_not_pass(const GradcheckFindings& findings) {
 
 constexpr char kHowToRead[] = R"(<section>
 <h2>How to read this page</h2>
-<p>J is the Jacobian of a function f; u and v are random. Three methods must agree on what backward says:</p>
+<p>J is the Jacobian of a function f; u and v are random. Four methods must agree on what backward says:</p>
 <ul>
 <li>Central differences with their own estimated error: |analytic − numeric| must stay within the tolerance. <em>Zeros</em> are derivatives that are 0 by structure, <em>kinks</em> those that smaller steps went around.</li>
 <li>The Taylor remainder R(h) = |f(x + hu) − f(x) − h⟨g, u⟩| falls as h² (slope 2) where g is the gradient, as h (slope 1) where it is not.</li>
 <li>The dot-product test ⟨Ju, v⟩ = ⟨u, Jᵀv⟩, without any differences. Beside it, the fused and the composed backward must be the same.</li>
+<li>Forward mode: Ju once more, from the inputs to the value, by a rule for each op that no backward is part of. Nothing but rounding may stand between it and backward.</li>
 </ul>
 <p>The V curve: a large step is off by the terms that the formula leaves out, a small one by rounding. Where backward is wrong there is no V: the error stays.</p>
 </section>

@@ -92,6 +92,8 @@ TEST_F(GradcheckCommandTest, WritesTheWholeReportAsJson) {
   EXPECT_NEAR(double(input["taylor"]["slope"]), 2.0, 0.2);
   EXPECT_LE(double(input["worst"][0]["error"]), double(input["worst"][0]["tolerance"]));
   EXPECT_EQ(input["dot_product"]["verdict"], "PASS");
+  EXPECT_EQ(input["forward"]["verdict"], "PASS");
+  EXPECT_EQ(input["no_forward_rule"], "");
 
   const ProcessResult alone = gradcheck({"--op", "exp", "--json", "-"});
   EXPECT_TRUE(nlohmann::json::parse(alone.output)["passed"]);
