@@ -110,7 +110,8 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   constexpr int kSteps = 16;  // 2⁻², … 2⁻¹⁷
   const std::vector<double> direction = u.to_vector(), v = at.cotangent.to_vector();
   const Tensor& g = at.gradients[input];
-  const auto [analytic, beside] = dot(g, u);
+  const Dot along_u = dot(g, u);
+  const double analytic = along_u.value, beside = along_u.size;
   const Rows rows(false, v);
   ProbeLine probe(at.probe, input);
   const auto line = [&](double& t) { return probe.along(direction, t); };

@@ -259,8 +259,7 @@ class Check {
     all.resize(std::min(wanted, all.size()));
     chosen.insert(chosen.end(), all.begin(), all.end());
     std::ranges::sort(chosen);
-    const auto rest = std::ranges::unique(chosen);
-    chosen.erase(rest.begin(), rest.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
     return chosen;
   }
 
