@@ -168,14 +168,13 @@ TEST(ForwardModeTest, SeesWhatTheDotProductTestAndDifferencesDoNot) {
   }
 }
 
-// Within the tolerance of differences or not, at an output that stands beside zeros.
+// The first outputs do not depend on x, and no number of the function has a size.
 TEST(ForwardModeTest, ZerosHideNoWrongOutput) {
   const auto f = [](std::span<const Tensor> x) {
-    return concat({scale(x[0], 0.0), apply<WrongExp>({x[0]}, 1.0 + 1e-10)}, 0);
+    return concat({scale(x[0], 0.0), apply<WrongExp>({x[0]}, 1.0 + 1e-10) - exp(x[0])}, 0);
   };
   const GradcheckReport report = gradcheck(f, {{numbers({0.5, -1.0})}});
   EXPECT_EQ(report.inputs[0].forward.verdict, Verdict::kFail);
-  EXPECT_GE(report.inputs[0].forward.output, -1);
 }
 
 TEST(ForwardModeTest, WhatIsComputedInF32HasANote) {
