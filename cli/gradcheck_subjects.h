@@ -26,9 +26,9 @@ absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::st
                                                        bool layers_too);
 
 // The examples of the ops, layers, models and training steps of these names, at the points of that
-// seed; of all of them when there are no names. In f32 and bf16 inputs and parameters are as training has them: of
-// bf16 those of ops, as far as they take it; layers and models multiply in bf16 and have f32
-// parameters.
+// seed; of all of them when there are no names. In f32 and bf16 inputs and parameters are as
+// training has them: of bf16 those of ops, as far as they take it; layers and models multiply in
+// bf16 and have f32 parameters.
 absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
     const std::vector<std::string>& names, uint64_t seed, Precision precision = Precision::kF64);
 
