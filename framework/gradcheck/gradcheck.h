@@ -17,7 +17,8 @@ struct GradcheckOptions {
   // and of the cotangent, and the symmetry of the Hessian.
   int order = 1;
   uint64_t seed = 1;  // of the random cotangents and directions
-  // Its absolute part is of the largest derivative of the same output, or by the same element.
+  // Its absolute part is of the largest derivative of the same output, times the size of its
+  // element over that of the one compared.
   Tolerance tolerance = tolerance_of(DType::f64);
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
   // The full Jacobian is compared where it has at most so many entries (outputs x inputs), and at
