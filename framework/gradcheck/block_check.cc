@@ -253,8 +253,8 @@ BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
   }
   report.verdict = worse(report.verdict, report.blocks.worst.verdict);
   std::ranges::sort(result.by_themselves);
-  const auto rest = std::ranges::unique(result.by_themselves);
-  result.by_themselves.erase(rest.begin(), rest.end());
+  const auto end = std::unique(result.by_themselves.begin(), result.by_themselves.end());
+  result.by_themselves.erase(end, result.by_themselves.end());
   result.evaluations = check.evaluations();
   return result;
 }

@@ -57,8 +57,9 @@ std::string axes_of_size(const InputReport& report, int64_t size) {
 std::string explain_factor(const InputReport& report, double c) {
   const bool is_nearly_one = std::abs(std::abs(c) - 1.0) < 1e-4 && c > 0.0;
   const std::string name = is_nearly_one ? "" : recognizable(c);
-  const std::string number =
-      name.empty() ? absl::StrFormat(is_nearly_one ? "%.9g" : "%.6g", c) : name;
+  const std::string number = !name.empty()   ? name
+                             : is_nearly_one ? absl::StrFormat("%.9g", c)
+                                             : absl::StrFormat("%.6g", c);
   const std::string head = absl::StrCat("analytic = ", number, " x numeric everywhere");
   if (is_nearly_one) return head + ": a factor";
   if (c < 0.0 && std::abs(c + 1.0) < kClose) return head + ": the sign is wrong";
