@@ -42,6 +42,7 @@ class Replay final : public Op {
   explicit Replay(Op& op) : op_(op) {}
   std::string_view name() const override { return op_.name(); }
   Saves saves() const override { return Saves::kInputsAndOutput; }
+  std::vector<Attribute> attributes() const override { return op_.attributes(); }
 
   Array forward(const Inputs& x) override { return op_.forward(x); }
 

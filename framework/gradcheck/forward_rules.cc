@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/ops/ops.h"
 
@@ -21,7 +23,9 @@ T attribute(const ForwardCall& call, std::string_view name) {
   for (const Attribute& each : call.op.attributes()) {
     if (each.name == name) return std::get<T>(each.value);
   }
-  fail("gradcheck: an op does not say what it was given");
+  fail(absl::StrCat("gradcheck: ", std::string(call.op.name()), " has no attribute \"",
+                    std::string(name),
+                    "\", which forward mode needs: an op of your own needs a name of its own"));
 }
 
 // Ops that are linear in all of their inputs together: op(x + dx) = op(x) + op(dx).
