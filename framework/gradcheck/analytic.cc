@@ -44,7 +44,7 @@ class RoundingSum final : public Observer {
     const auto& [array, inside] = found->second;
     if (dy.dtype() != DType::f64 || array.dtype() != DType::f64) return;
     const double *z = array.data<double>(), *dz = dy.array().data<double>();
-    for (int64_t i = 0; i < dy.size(); ++i) {
+    for (int64_t i = 0, size = dy.size(); i < size; ++i) {
       const double moved = std::abs(dz[i]) * std::max(std::abs(z[i]), inside);
       if (!std::isfinite(moved)) continue;  // a masked score is -inf
       sum_ += moved, squares_ += moved * moved, ++count_;

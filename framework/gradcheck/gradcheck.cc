@@ -205,7 +205,7 @@ class Check {
         if (!gradients[i].defined()) continue;
         const double* g = gradients[i].array().data<double>();
         double *out = rows_of_[i].rows.data() + row, &largest = rows_of_[i].largest_effect[row];
-        for (int64_t e = 0; e < gradients[i].size(); ++e) {
+        for (int64_t e = 0, size = gradients[i].size(); e < size; ++e) {
           out[e * count] = g[e] / divisor;
           const double effect = std::abs(g[e] / divisor) * scales[i][e];
           if (std::isfinite(effect)) largest = std::max(largest, effect);
