@@ -166,4 +166,12 @@ TensorFunction gradients_of(const TensorFunction& f) {
   };
 }
 
+std::vector<int64_t> sizes_of_gradients(std::span<const Tensor> inputs) {
+  std::vector<int64_t> sizes;
+  for (const Tensor& x : inputs) {
+    if (is_floating(x.dtype())) sizes.push_back(x.size());
+  }
+  return sizes;
+}
+
 }  // namespace qkv

@@ -73,5 +73,7 @@ class ForwardProducts {
 
 // (inputs, cotangent) -> every gradient of f, one after the other.
 TensorFunction gradients_of(const TensorFunction& f);
+// How many elements each of them has.
+std::vector<int64_t> sizes_of_gradients(std::span<const Tensor> inputs);
 
 }  // namespace qkv

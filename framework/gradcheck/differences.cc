@@ -35,26 +35,35 @@ void Rows::quotients(const double* high, const double* low, double step, double*
 }
 
 void Rows::noise(const double* y, const double* high, const double* low, double* out) const {
-  const size_t outputs = cotangent_.size();
   struct Sums {
-    double sizes = 0.0, weighted = 0.0, squares = 0.0, count = 0.0;
+    double sizes = 0.0, count = 0.0;
+    void add(double size) { sizes += size, ++count; }
+    double mean() const { return sizes / count; }
+  };
+  struct Weighted {
+    double sum = 0.0, squares = 0.0, count = 0.0;
     void add(double size, double weight) {
       const double w = std::abs(weight) * size;
-      sizes += size, weighted += w, squares += w * w, ++count;
+      sum += w, squares += w * w, ++count;
     }
-  } moved, all;
-  for (size_t k = 0; k < outputs; ++k) {
-    const double size = std::abs(y[k]);
-    all.add(size, cotangent_[k]);
-    if (std::abs(high[k] - low[k]) > 8.0 * kEpsilon * size) moved.add(size, cotangent_[k]);
+  } weighted_moved, weighted_all;
+  size_t k = 0;
+  for (const int64_t piece : pieces_) {
+    Sums moved, all;
+    const size_t begin = k, end = begin + static_cast<size_t>(piece);
+    for (; k < end; ++k) {
+      const double size = std::abs(y[k]);
+      all.add(size), weighted_all.add(size, cotangent_[k]);
+      if (std::abs(high[k] - low[k]) > 8.0 * kEpsilon * size) {
+        moved.add(size), weighted_moved.add(size, cotangent_[k]);
+      }
+    }
+    if (!each_output_) continue;
+    const double mean = (moved.count > 0.0 ? moved : all).mean();
+    for (size_t i = begin; i < end; ++i) *out++ = kEpsilon * (std::abs(y[i]) + mean);
   }
-  const Sums& of = moved.count > 0.0 ? moved : all;
-  if (each_output_) {
-    const double mean = of.sizes / of.count;
-    for (size_t k = 0; k < outputs; ++k) out[k] = kEpsilon * (std::abs(y[k]) + mean);
-    out += outputs;
-  }
-  *out = kEpsilon * norm_of(of.weighted, of.squares, of.count);
+  const Weighted& of = weighted_moved.count > 0.0 ? weighted_moved : weighted_all;
+  *out = kEpsilon * norm_of(of.sum, of.squares, of.count);
 }
 
 Differences::Differences(const Rows& rows, const Array& y0, std::span<const GraphRounding> rounding,

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "framework/autograd/hessian.h"
+#include "framework/gradcheck/conditioning.h"
 #include "framework/gradcheck/differences.h"
 #include "framework/gradcheck/slope.h"
 #include "framework/ops/ops.h"
@@ -23,6 +26,7 @@ struct Dot {
   double value = 0.0, size = 0.0;  // the sum of the terms, and of their absolute values
 
   void add(double term) { value += term, size += std::abs(term); }
+  void add(const Dot& part) { value += part.value, size += part.size; }
 };
 
 // An undefined tensor is zero.
@@ -37,9 +41,11 @@ Dot dot(const Tensor& a, const Tensor& b) {
 }
 
 // Both from backward, so that nothing but rounding keeps them apart. `size` is that of their terms,
-// or of what these are made of.
-Agreement compare_exact(double analytic, double other, double size, const Tolerance& tolerance) {
-  return compare(analytic, {.value = other, .error = kRounding * size}, tolerance, size);
+// or of what these are made of; `spread` how far the rounding of x moves them.
+Agreement compare_exact(double analytic, double other, double size, double spread,
+                        const Tolerance& tolerance) {
+  const double error = kRounding * size + kOfSpread * spread;
+  return compare(analytic, {.value = other, .error = error}, tolerance, size);
 }
 
 double largest_of(const Tensor& x) {
@@ -56,6 +62,16 @@ double rounding_of_derivatives(const Directional& at, size_t input) {
   // Of a part of the derivative that is 1, as in p - 1 with a probability p near 1.
   const double of_one = kOfOne * kEpsilon * largest_of(at.cotangent);
   return std::max({of_y, of_one, at.rounding.most}) / kRounding / largest_x;
+}
+
+// How far rounding moves <Jᵀv, u>; 0 where that is not known.
+double spread_along(const Tensor& u, const InputGradient& gradient) {
+  double spread = 0.0;
+  if (gradient.spread.empty()) return spread;
+  for (int64_t e = 0, size = u.size(); e < size; ++e) {
+    spread += std::abs(u.array().data<double>()[e]) * gradient.spread_of(e).back();
+  }
+  return spread;
 }
 
 // The slope of the line through the points (log step, log remainder), by least squares.
@@ -131,6 +147,7 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   differences.add_noise(rounding_of_x);
   Slope slope;
   differences.slopes(line, 1.0, 0.0, {&analytic, 1}, {&beside, 1}, {&slope, 1});
+  slope.error += kOfSpread * spread_along(u, at.rows[input]);
   report.direction = compare(analytic, slope, options.tolerance, beside);
   if (slope.kind == Slope::Kind::kKinkHere) {
     // Kinks of many elements at once: the gradient need not lie between the slopes of both sides.
@@ -177,7 +194,7 @@ void check_dot_product(const Directional& at, size_t input, const Tensor& u,
   const Dot forward_side = dot(ju, at.other_cotangent);
   const double size = backward_side.size + forward_side.size + rounding_of_derivatives(at, input);
   report.dot_product =
-      compare_exact(backward_side.value, forward_side.value, size, options.tolerance);
+      compare_exact(backward_side.value, forward_side.value, size, 0.0, options.tolerance);
   if (report.dot_product.verdict == Verdict::kFail && report.dot_product.note.empty()) {
     report.dot_product.note = "backward and its own transpose differ";
   }
@@ -190,8 +207,40 @@ double share_of(const Agreement& agreement) {
   return std::isfinite(share) ? share : std::numeric_limits<double>::infinity();
 }
 
-// Each row of J that backward gave, times u, against the tangent that the rules of forward mode
-// give. Neither is a difference, so that nothing is allowed but rounding.
+// Ju, and <v, Ju>, from the tangent that the rules of forward mode give.
+std::vector<Dot> rows_of(const Tensor& ju, const Directional& at, size_t rows) {
+  std::vector<Dot> result(rows);
+  if (!ju.defined()) return result;
+  const double* dy = ju.array().data<double>();
+  for (size_t k = 0; k + 1 < rows; ++k) result[k].add(dy[k]);
+  result.back() = dot(ju, at.cotangent);
+  return result;
+}
+
+// Where the rows of J that backward gave, times u, differ most from the tangent. Neither is a
+// difference, so that nothing is allowed but rounding.
+ElementReport compare_rows(std::span<const Dot> backward, std::span<const Dot> forward,
+                           std::span<const double> spread, double rounding, double weights) {
+  constexpr Tolerance kNone = {.relative = 0.0, .absolute = 0.0};
+  ElementReport report;
+  double worst = -1.0;
+  for (size_t k = 0; k < backward.size(); ++k) {
+    const bool is_dot_product = k + 1 == backward.size();
+    const double size = backward[k].size + forward[k].size +
+                        rounding * (is_dot_product ? std::max(1.0, weights) : 1.0);
+    const Agreement agreement = compare_exact(backward[k].value, forward[k].value, size,
+                                              spread.empty() ? 0.0 : spread[k], kNone);
+    if (!(share_of(agreement) > worst)) continue;
+    worst = share_of(agreement);
+    static_cast<Agreement&>(report) = agreement;
+    report.output = is_dot_product ? -1 : static_cast<int64_t>(k);
+  }
+  if (report.verdict == Verdict::kFail && report.note.empty()) {
+    report.note = "forward mode and backward differ";
+  }
+  return report;
+}
+
 void check_forward_mode(const Directional& at, size_t input, const Tensor& u, InputReport& report) {
   std::vector<Tensor> tangents(at.probe.size());
   tangents[input] = u;
@@ -203,42 +252,35 @@ void check_forward_mode(const Directional& at, size_t input, const Tensor& u, In
     return;
   }
   const size_t rows = at.rows[input].rows_each;
-  std::vector<Dot> backward(rows), forward(rows);
+  std::vector<Dot> backward(rows);
   for (int64_t e = 0; e < u.size(); ++e) {
     const std::span<const double> row = at.rows[input].of(e);
     const double along = u.array().data<double>()[e];
     for (size_t k = 0; k < rows; ++k) backward[k].add(row[k] * along);
   }
-  if (ju.defined()) {
-    const double* dy = ju.array().data<double>();
-    for (size_t k = 0; k + 1 < rows; ++k) forward[k].add(dy[k]);
-    forward.back() = dot(ju, at.cotangent);
-  }
-  constexpr Tolerance kNone = {.relative = 0.0, .absolute = 0.0};
+  const std::vector<Dot> forward = rows_of(ju, at, rows);
   // What may be left of a derivative that is zero, in <v, Ju> of all outputs.
   const double rounding = kZeroRounding * rounding_of_derivatives(at, input);
   double weights = 0.0;
   for (const double weight : at.cotangent.to_vector()) weights += std::abs(weight);
-  double worst = -1.0;
-  for (size_t k = 0; k < rows; ++k) {
-    const bool is_dot_product = k + 1 == rows;
-    const double size = backward[k].size + forward[k].size +
-                        rounding * (is_dot_product ? std::max(1.0, weights) : 1.0);
-    const Agreement agreement = compare_exact(backward[k].value, forward[k].value, size, kNone);
-    if (!(share_of(agreement) > worst)) continue;
-    worst = share_of(agreement);
-    static_cast<Agreement&>(report.forward) = agreement;
-    report.forward.output = is_dot_product ? -1 : static_cast<int64_t>(k);
-  }
-  if (report.forward.verdict == Verdict::kFail && report.forward.note.empty()) {
-    report.forward.note = "forward mode and backward differ";
-  }
+  report.forward = compare_rows(backward, forward, {}, rounding, weights);
+  if (report.forward.verdict != Verdict::kFail) return;
+  const auto by_forward_mode = [&](std::span<const Tensor> x) {
+    std::vector<double> values;
+    for (const Dot& row : rows_of(forward_derivative(at.probe.function(), x, tangents), at, rows)) {
+      values.push_back(row.value);
+    }
+    return values;
+  };
+  const std::vector<double> spread = spread_of(by_forward_mode, at.probe.inputs(), at.neighbours);
+  report.forward = compare_rows(backward, forward, spread, rounding, weights);
 }
 
 // Where the gradients differ most, for their tolerance.
-void check_composed(const Tensor& fused, const Tensor& composed, double rounding,
-                    const GradcheckOptions& options, ElementReport& report) {
-  if (!fused.defined() && !composed.defined()) return;
+ElementReport compare_elements(const Tensor& fused, const Tensor& composed, double rounding,
+                               std::span<const double> spread, const Tolerance& tolerance) {
+  ElementReport report;
+  if (!fused.defined() && !composed.defined()) return report;
   const Tensor& shape = fused.defined() ? fused : composed;
   const auto value = [](const Tensor& x, int64_t i) {
     return x.defined() ? x.array().data<double>()[i] : 0.0;
@@ -247,16 +289,40 @@ void check_composed(const Tensor& fused, const Tensor& composed, double rounding
   for (int64_t i = 0; i < shape.size(); ++i) {
     if (std::isfinite(value(fused, i))) largest = std::max(largest, std::abs(value(fused, i)));
   }
-  double worst = report.tolerance > 0.0 ? report.error / report.tolerance : -1.0;
+  double worst = -1.0;
   for (int64_t i = 0; i < shape.size(); ++i) {
-    const Agreement agreement =
-        compare_exact(value(fused, i), value(composed, i), largest, options.tolerance);
+    const Agreement agreement = compare_exact(value(fused, i), value(composed, i), largest,
+                                              spread.empty() ? 0.0 : spread[i], tolerance);
     if (!(share_of(agreement) > worst)) continue;
     worst = share_of(agreement);
     static_cast<Agreement&>(report) = agreement;
     report.element = i;
     if (agreement.verdict == Verdict::kFail && agreement.note.empty()) {
       report.note = "the fused and the composed backward differ";
+    }
+  }
+  return report;
+}
+
+void check_composed(const Directional& at, size_t input, const Tolerance& tolerance,
+                    InputReport& report) {
+  const Tensor& fused = at.gradients[input];
+  const double rounding = rounding_of_derivatives(at, input);
+  const auto by_composed_formulas = [&](std::span<const Tensor> x) {
+    const ComposedOnly composed_only;
+    const Tensor g = Recorded(at.probe.function(), x).gradients(at.cotangent)[input];
+    return g.defined() ? g.to_vector()
+                       : std::vector<double>(static_cast<size_t>(at.probe.input(input).size()));
+  };
+  for (const Tensor& composed : {at.forward.gradients()[input], at.composed_only[input]}) {
+    ElementReport found = compare_elements(fused, composed, rounding, {}, tolerance);
+    if (found.verdict == Verdict::kFail) {
+      const std::vector<double> spread =
+          spread_of(by_composed_formulas, at.probe.inputs(), at.neighbours);
+      found = compare_elements(fused, composed, rounding, spread, tolerance);
+    }
+    if (report.composed.tolerance == 0.0 || share_of(found) > share_of(report.composed)) {
+      report.composed = std::move(found);
     }
   }
 }
@@ -268,10 +334,7 @@ int64_t check_direction(const Directional& at, size_t input, const Tensor& u,
   const int64_t evaluations = check_by_differences(at, input, u, options, report);
   check_dot_product(at, input, u, options, report);
   check_forward_mode(at, input, u, report);
-  const double rounding = rounding_of_derivatives(at, input);
-  check_composed(at.gradients[input], at.forward.gradients()[input], rounding, options,
-                 report.composed);
-  check_composed(at.gradients[input], at.composed_only[input], rounding, options, report.composed);
+  check_composed(at, input, options.tolerance, report);
   for (const Verdict verdict :
        {report.direction.verdict, report.taylor.verdict, report.dot_product.verdict,
         report.composed.verdict, report.forward.verdict}) {
@@ -289,18 +352,29 @@ Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs
     u.push_back(floating ? random_like(x, stream.derive(2 * u.size())) : Tensor());
     w.push_back(floating ? random_like(x, stream.derive(2 * w.size() + 1)) : Tensor());
   }
-  const std::vector<Tensor> hu = hessian_vector_product(scalar, inputs, u);
-  const std::vector<Tensor> hw = hessian_vector_product(scalar, inputs, w);
-  Dot left, right;
+  const auto products = [&](std::span<const Tensor> x) {
+    const std::vector<Tensor> hu = hessian_vector_product(scalar, x, u);
+    const std::vector<Tensor> hw = hessian_vector_product(scalar, x, w);
+    Dot left, right;
+    for (size_t i = 0; i < x.size(); ++i) {
+      left.add(dot(u[i], hw[i])), right.add(dot(w[i], hu[i]));
+    }
+    return std::pair(left, right);
+  };
   double parts = 0.0;  // of H that are 1
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    parts += dot(u[i], w[i]).size * largest_of(cotangent);
-    const Dot l = dot(u[i], hw[i]), r = dot(w[i], hu[i]);
-    left.value += l.value, left.size += l.size;
-    right.value += r.value, right.size += r.size;
-  }
+  for (size_t i = 0; i < inputs.size(); ++i) parts += dot(u[i], w[i]).size * largest_of(cotangent);
+  const auto [left, right] = products(inputs);
   const double size = left.size + right.size + kOfOne * kEpsilon / kRounding * parts;
-  Agreement result = compare_exact(left.value, right.value, size, tolerance);
+  const double l = left.value, r = right.value;
+  Agreement result = compare_exact(l, r, size, 0.0, tolerance);
+  if (result.verdict == Verdict::kFail) {
+    const auto both = [&](std::span<const Tensor> x) {
+      const auto [a, b] = products(x);
+      return std::vector<double>{a.value, b.value};
+    };
+    const std::vector<double> spread = spread_of(both, inputs, stream.derive("neighbours"));
+    result = compare_exact(l, r, size, std::max(spread[0], spread[1]), tolerance);
+  }
   if (result.verdict == Verdict::kFail && result.note.empty()) {
     result.note = "the Hessian is not symmetric";
   }

@@ -24,6 +24,7 @@ struct Directional {
   GraphRounding rounding;  // of v · y
   const ForwardMode& forward_mode;
   std::span<const InputGradient> rows;  // of each input: J and vᵀJ, or vᵀJ alone
+  RandomStream neighbours;
 };
 
 // Fills in the report's direction, taylor, dot_product, composed and forward for one input, along

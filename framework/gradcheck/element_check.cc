@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "framework/core/storage.h"
+#include "framework/gradcheck/conditioning.h"
 #include "framework/kernels/parallel.h"
 
 namespace qkv {
@@ -137,6 +138,10 @@ void fill_beside(const std::vector<double>& largest_effect, double scale,
   for (size_t row = 0; row < beside.size(); ++row) beside[row] = largest_effect[row] / scale;
 }
 
+void add_spread(std::span<const double> spread, std::vector<Slope>& slopes) {
+  for (size_t row = 0; row < slopes.size(); ++row) slopes[row].error += kOfSpread * spread[row];
+}
+
 }  // namespace
 
 int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
@@ -163,6 +168,7 @@ int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
       differences.slopes([&](double& t) { return line.along_element(element, t); },
                          line.scale_of(element), line.least_step_of(element), analytic, beside,
                          slopes);
+      if (!gradient.spread.empty()) add_spread(gradient.spread_of(element), slopes);
       tallies[piece].add(element, analytic, beside, slopes);
       numeric.analytic[i] = analytic.back();
       numeric.numeric[i] = slopes.back().value;

@@ -12,15 +12,19 @@ namespace qkv {
 
 // What backward gives for one input.
 struct InputGradient {
-  bool depends = false;      // the graph holds the input; else the rest are zeros
-  std::vector<double> rows;  // [elements of the input, rows]
+  bool depends = false;        // the graph holds the input; else the rest are zeros
+  std::vector<double> rows;    // [elements of the input, rows]
+  std::vector<double> spread;  // of each of them by rounding (see conditioning.h); of none: unknown
 
-  std::span<const double> of(int64_t element) const {
-    const size_t count = rows_each;
-    return {rows.data() + static_cast<size_t>(element) * count, count};
-  }
+  std::span<const double> of(int64_t element) const { return of(rows, element); }
+  std::span<const double> spread_of(int64_t element) const { return of(spread, element); }
   size_t rows_each = 1;
   std::vector<double> largest_effect;  // of each row: |derivative| x scale, over all elements
+
+ private:
+  std::span<const double> of(const std::vector<double>& numbers, int64_t element) const {
+    return {numbers.data() + static_cast<size_t>(element) * rows_each, rows_each};
+  }
 };
 
 // What differences say, for the diagnosis of a wrong gradient.

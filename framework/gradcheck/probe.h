@@ -18,6 +18,8 @@ class Probe {
   Probe(const TensorFunction& f, std::span<const Tensor> inputs);
 
   Array value() const { return value_; }  // f at its inputs
+  const TensorFunction& function() const { return f_; }
+  std::span<const Tensor> inputs() const { return points_; }
   const Tensor& input(size_t i) const { return points_[i]; }
   size_t size() const { return points_.size(); }
 

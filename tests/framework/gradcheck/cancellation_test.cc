@@ -64,6 +64,41 @@ TEST(CancellationTest, WhatIsRightPasses) {
   }
 }
 
+// Each way to compute the derivatives rounds the mean of the row, which moves what is left of the
+// row without it by as much as the rounding of x does.
+TEST(CancellationTest, ANormOfANearlyConstantRowPasses) {
+  for (const double s : {1e-3, 1.0}) {
+    const Tensor x = leaf({1, 4}, {1e4 + 0.3 * s, 1e4 - 0.2 * s, 1e4 + 0.9 * s, 1e4 - s});
+    const auto f = [](std::span<const Tensor> in) {
+      return layer_norm(in[0], full({4}, 1.3, DType::f64), Tensor(), 1e-10);
+    };
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const GradcheckReport report = gradcheck(f, {&x, 1}, {.order = 2, .seed = seed});
+      EXPECT_TRUE(report.passed()) << s << ", seed " << seed << "\n" << report.to_text();
+    }
+  }
+}
+
+// The gradient by a is 1e9 and that by b 1e-9, or the reverse: neither's rounding is the other's.
+TEST(CancellationTest, SecondDerivativesOfGradientsOfOtherSizesPass) {
+  for (const double s : {1e-9, 1e9}) {
+    const auto times = [](double by, std::vector<double> values) {
+      for (double& value : values) value *= by;
+      return values;
+    };
+    const std::vector<Tensor> inputs = {
+        leaf({2, 3}, times(s, {0.3, -0.2, 0.9, 1.1, 0.1, -0.4})),
+        leaf({3, 2}, times(1 / s, {0.5, -0.6, 0.4, 0.1, -0.7, 0.4}))};
+    const auto product = [](std::span<const Tensor> in) { return tanh(matmul(in[0], in[1])); };
+    const GradcheckReport report = gradcheck(product, inputs, {.order = 2});
+    EXPECT_TRUE(report.passed()) << s << "\n" << report.to_text();
+    const std::vector<Tensor> two = {leaf({3}, times(s, kUsual)), leaf({3}, times(1 / s, kUsual))};
+    const auto quotient = [](std::span<const Tensor> in) { return in[0] / in[1]; };
+    const GradcheckReport of_quotient = gradcheck(quotient, two, {.order = 2});
+    EXPECT_TRUE(of_quotient.passed()) << s << "\n" << of_quotient.to_text();
+  }
+}
+
 // f with a gradient that is multiplied, element by element.
 void expect_failure(const Subject& subject, const std::vector<double>& factors) {
   const auto size = static_cast<int64_t>(subject.at.size());
