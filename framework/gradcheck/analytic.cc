@@ -44,11 +44,14 @@ class RoundingSum final : public Observer {
     const auto& [array, inside] = found->second;
     if (dy.dtype() != DType::f64 || array.dtype() != DType::f64) return;
     const double *z = array.data<double>(), *dz = dy.array().data<double>();
-    for (int64_t i = 0, size = dy.size(); i < size; ++i) {
-      const double moved = std::abs(dz[i]) * std::max(std::abs(z[i]), inside);
-      if (!std::isfinite(moved)) continue;  // a masked score is -inf
-      sum_ += moved, squares_ += moved * moved, ++count_;
+    double sum = 0.0, squares = 0.0;
+    const int64_t size = dy.size();
+    for (int64_t i = 0; i < size; ++i) {
+      double moved = std::abs(dz[i]) * std::max(std::abs(z[i]), inside);
+      if (!std::isfinite(moved)) moved = 0.0;  // a masked score is -inf
+      sum += moved, squares += moved * moved;
     }
+    sum_ += sum, squares_ += squares, count_ += static_cast<double>(size);
   }
 
   GraphRounding rounding() const {
