@@ -22,6 +22,8 @@ constexpr size_t kMostSuspects = 8;  // elements
 constexpr double kUnseen = 1e6;
 // That is worth while where a first block of them sees so much more.
 constexpr double kWorthWhile = 0.5;
+// Where blocks see no error below this share of the largest effect, other steps may do better.
+constexpr double kBlind = 1e-6;
 // A block tells an error of any of its elements, however small its derivative is: its tolerance is
 // of the differences alone. The first is where further evaluations would be in vain.
 constexpr Tolerance kGoal = {.relative = 1e-12, .absolute = 1e-8};
@@ -125,6 +127,28 @@ class BlockCheck {
   }
 
   int64_t evaluations() const { return evaluations_; }
+  double largest_effect() const { return largest_; }
+
+  // Of half of these the effect is this or more.
+  double middle_effect(std::span<const int64_t> elements) const {
+    std::vector<double> effects;
+    for (const int64_t e : elements) effects.push_back(effect_of(e));
+    const auto middle = effects.begin() + static_cast<std::ptrdiff_t>(effects.size() / 2);
+    std::ranges::nth_element(effects, middle);
+    return *middle;
+  }
+
+  // Gives the scales that were.
+  std::vector<double> scale_by_size() {
+    std::vector<double> usual = scales_;
+    const double* x = probe_.input(input_).array().data<double>();
+    for (int64_t e = 0; e < size(); ++e) {
+      const double power = std::exp2(std::ceil(std::log2(std::abs(x[e]))));
+      if (std::isnormal(power)) scales_[e] = power;
+    }
+    return usual;
+  }
+  void scale_by(std::vector<double> scales) { scales_ = std::move(scales); }
 
  private:
   int64_t size() const { return probe_.input(input_).size(); }
@@ -211,6 +235,21 @@ double check_stage(BlockCheck& check, const BlockPlan& plan, const Blocks& block
   return seen;
 }
 
+// Takes steps of the size of each element, also where that is below 1, as for the root of a small
+// one, if a first block of them tells errors more closely, for the effects that they have.
+bool try_steps_by_size(BlockCheck& check, const BlockPlan& plan, std::span<const int64_t> elements,
+                       const RandomStream& stream, double seen) {
+  const double seen_share = seen / check.middle_effect(elements);
+  const std::vector<double> usual = check.scale_by_size();
+  check.look_at(elements);
+  const Block first = check.random_blocks(plan, elements, stream.derive("by size")).front();
+  const double tolerance = check.judge({first}, false)[0].tolerance;
+  if (tolerance <= kWorthWhile * seen_share * check.middle_effect(elements)) return true;
+  check.scale_by(usual);
+  check.look_at(elements);
+  return false;
+}
+
 }  // namespace
 
 BlockPlan plan_blocks(int64_t elements) {
@@ -241,6 +280,12 @@ BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
     const Blocks blocks = check.random_blocks(plan, elements, stream.derive(stage));
     if (stage > 0 && check.judge({blocks.front()}, false)[0].tolerance > kWorthWhile * seen) break;
     seen = check_stage(check, plan, blocks, options, report.blocks, result.by_themselves);
+    if (stage == 0 && report.blocks.wrong == 0 && seen > kBlind * check.largest_effect() &&
+        try_steps_by_size(check, plan, elements, stream, seen)) {
+      const Blocks by_size = check.random_blocks(plan, elements, stream.derive("by size"));
+      report.blocks = {};
+      seen = check_stage(check, plan, by_size, options, report.blocks, result.by_themselves);
+    }
     if (stage == 0) {
       report.blocks.count = plan.blocks;
       report.blocks.rounds = plan.rounds;
