@@ -22,8 +22,8 @@ constexpr size_t kMostSuspects = 8;  // elements
 constexpr double kUnseen = 1e6;
 // That is worth while where a first block of them sees so much more.
 constexpr double kWorthWhile = 0.5;
-// Where blocks see no error below this share of the largest effect, other steps may do better.
-constexpr double kBlind = 1e-6;
+// Where blocks see no error below this share of the middle effect, other steps may do better.
+constexpr double kBlind = 1e-5;
 // A block tells an error of any of its elements, however small its derivative is: its tolerance is
 // of the differences alone. The first is where further evaluations would be in vain.
 constexpr Tolerance kGoal = {.relative = 1e-12, .absolute = 1e-8};
@@ -38,9 +38,14 @@ using Blocks = std::vector<Block>;
 
 class BlockCheck {
  public:
-  BlockCheck(const Probe& probe, size_t input, const Rows& rows,
-             std::span<const GraphRounding> rounding, const InputGradient& gradient)
-      : probe_(probe), input_(input), rows_(rows), rounding_(rounding), gradient_(gradient) {
+  BlockCheck(const Probe& probe, size_t input, const Recorded& recorded, const Tensor& cotangent,
+             const InputGradient& gradient)
+      : probe_(probe),
+        input_(input),
+        recorded_(recorded),
+        cotangent_(cotangent),
+        gradient_(gradient),
+        weights_(cotangent.to_vector()) {
     const ProbeLine line(probe, input);
     for (int64_t e = 0; e < size(); ++e) scales_.push_back(line.scale_of(e));
   }
@@ -72,12 +77,18 @@ class BlockCheck {
     return std::abs(gradient_.of(element)[0]) * scales_[element];
   }
 
-  // Tolerances are of the largest effect of these.
+  // Tolerances are of the largest effect of these, and rounding is that of the outputs which they
+  // move: others are left out of the dot product.
   void look_at(std::span<const int64_t> elements) {
     largest_ = 0.0;
+    std::vector<double> direction(static_cast<size_t>(size()), 0.0);
     for (const int64_t e : elements) {
       if (std::isfinite(effect_of(e))) largest_ = std::max(largest_, effect_of(e));
+      direction[e] = scales_[e];
     }
+    weights_ = cotangent_.to_vector();
+    if (std::ssize(elements) < size()) leave_out_what_stays(direction);
+    recorded_.gradients(Tensor(Array::of(cotangent_.shape(), DType::f64, weights_)), rounding_);
   }
 
   std::vector<Agreement> judge(const Blocks& blocks, bool concurrent) {
@@ -87,7 +98,7 @@ class BlockCheck {
     const auto judge_piece = [&](int64_t piece, int64_t begin, int64_t end) {
       const ThreadMemory memory;
       ProbeLine line(probe_, input_);
-      Differences differences(rows_, probe_.value(), rounding_, kGoal);
+      Differences differences(Rows(false, weights_), probe_.value(), {&rounding_, 1}, kGoal);
       differences.take_best_of_few();
       for (int64_t b = begin; b < end; ++b) agreements[b] = judge(blocks[b], line, differences);
       evaluations[piece] = differences.evaluations();
@@ -127,7 +138,6 @@ class BlockCheck {
   }
 
   int64_t evaluations() const { return evaluations_; }
-  double largest_effect() const { return largest_; }
 
   // Of half of these the effect is this or more.
   double middle_effect(std::span<const int64_t> elements) const {
@@ -153,6 +163,20 @@ class BlockCheck {
  private:
   int64_t size() const { return probe_.input(input_).size(); }
 
+  void leave_out_what_stays(const std::vector<double>& direction) {
+    std::vector<char> moves(weights_.size());
+    const double* y0 = probe_.value().data<double>();
+    ProbeLine line(probe_, input_);
+    for (const double step : {1.0, -1.0, kUsualStep, -kUsualStep}) {
+      const Array moved = line.along(direction, step);
+      ++evaluations_;
+      for (size_t k = 0; k < moves.size(); ++k) moves[k] |= moved.data<double>()[k] != y0[k];
+    }
+    for (size_t k = 0; k < moves.size(); ++k) {
+      if (!moves[k]) weights_[k] = 0.0;
+    }
+  }
+
   Agreement judge(const Block& block, ProbeLine& line, Differences& differences) const {
     std::vector<double> direction(static_cast<size_t>(size()), 0.0);
     const double* x = probe_.input(input_).array().data<double>();
@@ -173,9 +197,11 @@ class BlockCheck {
 
   const Probe& probe_;
   size_t input_;
-  const Rows& rows_;
-  std::span<const GraphRounding> rounding_;
+  const Recorded& recorded_;
+  const Tensor& cotangent_;
   const InputGradient& gradient_;
+  std::vector<double> weights_;  // the cotangent's, of the outputs that are looked at
+  GraphRounding rounding_;
   std::vector<double> scales_;  // of each element
   double largest_ = 0.0;
   int64_t evaluations_ = 0;
@@ -261,11 +287,11 @@ BlockPlan plan_blocks(int64_t elements) {
   return plan.blocks * plan.rounds >= elements ? BlockPlan{} : plan;
 }
 
-BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
-                         std::span<const GraphRounding> rounding, const InputGradient& gradient,
+BlockResult check_blocks(const Probe& probe, size_t input, const Recorded& recorded,
+                         const Tensor& cotangent, const InputGradient& gradient,
                          const RandomStream& stream, const GradcheckOptions& options,
                          InputReport& report) {
-  BlockCheck check(probe, input, rows, rounding, gradient);
+  BlockCheck check(probe, input, recorded, cotangent, gradient);
   BlockResult result;
   std::vector<int64_t> elements(static_cast<size_t>(probe.input(input).size()));
   std::iota(elements.begin(), elements.end(), 0);
@@ -280,7 +306,7 @@ BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
     const Blocks blocks = check.random_blocks(plan, elements, stream.derive(stage));
     if (stage > 0 && check.judge({blocks.front()}, false)[0].tolerance > kWorthWhile * seen) break;
     seen = check_stage(check, plan, blocks, options, report.blocks, result.by_themselves);
-    if (stage == 0 && report.blocks.wrong == 0 && seen > kBlind * check.largest_effect() &&
+    if (stage == 0 && report.blocks.wrong == 0 && seen > kBlind * check.middle_effect(elements) &&
         try_steps_by_size(check, plan, elements, stream, seen)) {
       const Blocks by_size = check.random_blocks(plan, elements, stream.derive("by size"));
       report.blocks = {};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/core/random.h"
+#include "framework/gradcheck/analytic.h"
 #include "framework/gradcheck/element_check.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/probe.h"
@@ -20,7 +21,9 @@
 // 1977.)
 //
 // How small an error a block shows is up to the rounding of the outputs that it moves. Elements
-// whose derivatives are too small for that have blocks of their own, as often as that helps.
+// whose derivatives are too small for that have blocks of their own, as often as that helps. Where
+// f bends so near to some elements that all would have to take tiny steps, as a logarithm at 1e-6,
+// each takes steps of its own size instead.
 namespace qkv {
 
 struct BlockPlan {
@@ -41,10 +44,9 @@ struct BlockResult {
 };
 
 // Fills in the report's blocks and verdict, for an input of more elements than plan_blocks() leaves
-// alone. `gradient` is of one row, the dot product with the cotangent; `rounding` is what roundings
-// may do to it.
-BlockResult check_blocks(const Probe& probe, size_t input, const Rows& rows,
-                         std::span<const GraphRounding> rounding, const InputGradient& gradient,
+// alone. `gradient` is of one row, the dot product with the cotangent.
+BlockResult check_blocks(const Probe& probe, size_t input, const Recorded& recorded,
+                         const Tensor& cotangent, const InputGradient& gradient,
                          const RandomStream& stream, const GradcheckOptions& options,
                          InputReport& report);
 

@@ -182,7 +182,7 @@ class Check {
     BlockResult blocks;
     const bool in_blocks = in_blocks_ && plan_blocks(report.shape.size()).blocks > 0;
     if (in_blocks) {
-      blocks = check_blocks(probe_, i, rows_, rounding_, rows_of_[i],
+      blocks = check_blocks(probe_, i, recorded_, cotangent_, rows_of_[i],
                             stream_.derive("blocks").derive(i), options_, report);
     }
     const std::vector<int64_t> elements =
