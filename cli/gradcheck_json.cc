@@ -45,8 +45,9 @@ Json element(const ElementReport& e) {
 
 Json blocks(const BlockReport& b) {
   if (b.count == 0) return nullptr;
-  return {{"count", b.count},       {"rounds", b.rounds},         {"wrong", b.wrong},
-          {"seen", number(b.seen)}, {"missed", number(b.missed)}, {"worst", element(b.worst)}};
+  return {{"count", b.count},         {"rounds", b.rounds},     {"wrong", b.wrong},
+          {"by_size", b.by_size},     {"seen", number(b.seen)}, {"missed", number(b.missed)},
+          {"worst", element(b.worst)}};
 }
 
 Json taylor(const TaylorReport& t) {

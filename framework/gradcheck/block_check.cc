@@ -309,7 +309,7 @@ BlockResult check_blocks(const Probe& probe, size_t input, const Recorded& recor
     if (stage == 0 && report.blocks.wrong == 0 && seen > kBlind * check.middle_effect(elements) &&
         try_steps_by_size(check, plan, elements, stream, seen)) {
       const Blocks by_size = check.random_blocks(plan, elements, stream.derive("by size"));
-      report.blocks = {};
+      report.blocks = {.by_size = true};
       seen = check_stage(check, plan, by_size, options, report.blocks, result.by_themselves);
     }
     if (stage == 0) {

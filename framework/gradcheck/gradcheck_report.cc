@@ -50,11 +50,11 @@ std::string counts_of(const InputReport& input) {
 
 std::string blocks_of(const BlockReport& blocks) {
   return absl::StrFormat(
-      "every element, in %d rounds of %s%s: an error above %.1e is missed with a "
+      "every element, in %d rounds of %s%s: an error above %.1e%s is missed with a "
       "probability of %.0e at most",
       blocks.rounds, counted(blocks.count, "block", "blocks"),
       blocks.wrong == 0 ? "" : absl::StrCat(", ", blocks.wrong, " of them wrong"), blocks.seen,
-      blocks.missed);
+      blocks.by_size ? " / |x|" : "", blocks.missed);
 }
 
 std::string methods_of(const InputReport& input) {

@@ -49,6 +49,7 @@ struct BlockReport {
   int64_t count = 0;         // of blocks; 0: every element was moved by itself
   int64_t rounds = 0;        // each with other blocks of all elements
   int64_t wrong = 0;         // blocks, or undecided
+  bool by_size = false;      // the scale of an element x is |x|; else that or 1, if 1 is larger
   double seen = 0.0;         // an error of an element's derivative, times its scale, above this …
   double missed = 0.0;       // … is missed with this probability at most, whatever the others are
   ElementReport worst = {};  // of the wrong blocks; `element` was found in it, or -1
