@@ -177,4 +177,19 @@ std::vector<int64_t> sizes_of_gradients(std::span<const Tensor> inputs) {
   return sizes;
 }
 
+GraphRounding rounding_of_gradient(const TensorFunction& f, std::span<const Tensor> inputs,
+                                   size_t input, const Tensor& cotangent, const Tensor& u) {
+  std::vector<Tensor> at(inputs.begin(), inputs.end());
+  at.push_back(cotangent);
+  std::vector<Tensor> directions;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_floating(inputs[i].dtype())) continue;
+    directions.push_back(i == input ? reshape(u, {u.size()})
+                                    : zeros({inputs[i].size()}, DType::f64));
+  }
+  GraphRounding rounding;
+  Recorded(gradients_of(f), at).gradients(concat(directions, 0), rounding);
+  return rounding;
+}
+
 }  // namespace qkv

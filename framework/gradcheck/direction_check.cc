@@ -41,10 +41,10 @@ Dot dot(const Tensor& a, const Tensor& b) {
 }
 
 // Both from backward, so that nothing but rounding keeps them apart. `size` is that of their terms,
-// or of what these are made of; `spread` how far the rounding of x moves them.
-Agreement compare_exact(double analytic, double other, double size, double spread,
+// or of what these are made of; `slack` how far rounding is known to move them.
+Agreement compare_exact(double analytic, double other, double size, double slack,
                         const Tolerance& tolerance) {
-  const double error = kRounding * size + kOfSpread * spread;
+  const double error = kRounding * size + slack;
   return compare(analytic, {.value = other, .error = error}, tolerance, size);
 }
 
@@ -84,6 +84,17 @@ double slope_between(const TaylorReport& taylor, size_t first, size_t last) {
   return (n * xy - x * y) / (n * xx - x * x);
 }
 
+// Not where r crosses 0: above it, it falls more slowly than as h, and below it faster.
+bool falls_as_step(const std::vector<double>& r, size_t last) {
+  constexpr double kLeast = 0.5, kMost = 1.5;  // of the slope between two steps
+  if (last < 2) return false;
+  for (const size_t k : {last - 1, last}) {
+    const double slope = std::log2(r[k - 1] / r[k]);
+    if (!(slope > kLeast && slope < kMost)) return false;
+  }
+  return true;
+}
+
 // `floor` is what rounding may leave of a remainder.
 void judge(double floor, const Agreement& direction, TaylorReport& taylor) {
   constexpr double kBetween = 1.5;  // 1 and 2
@@ -113,6 +124,10 @@ void judge(double floor, const Agreement& direction, TaylorReport& taylor) {
   }
   if (r[last] <= direction.tolerance * taylor.steps[last]) {
     taylor.note = "the remainder is within the tolerance";
+    return;
+  }
+  if (direction.verdict != Verdict::kFail && !falls_as_step(r, last)) {
+    taylor.note = "the remainder crosses 0";
     return;
   }
   taylor.verdict = direction.verdict == Verdict::kFail ? Verdict::kFail : Verdict::kUndecided;
@@ -220,7 +235,7 @@ std::vector<Dot> rows_of(const Tensor& ju, const Directional& at, size_t rows) {
 // Where the rows of J that backward gave, times u, differ most from the tangent. Neither is a
 // difference, so that nothing is allowed but rounding.
 ElementReport compare_rows(std::span<const Dot> backward, std::span<const Dot> forward,
-                           std::span<const double> spread, double rounding, double weights) {
+                           std::span<const double> slack, double rounding, double weights) {
   constexpr Tolerance kNone = {.relative = 0.0, .absolute = 0.0};
   ElementReport report;
   double worst = -1.0;
@@ -229,7 +244,7 @@ ElementReport compare_rows(std::span<const Dot> backward, std::span<const Dot> f
     const double size = backward[k].size + forward[k].size +
                         rounding * (is_dot_product ? std::max(1.0, weights) : 1.0);
     const Agreement agreement = compare_exact(backward[k].value, forward[k].value, size,
-                                              spread.empty() ? 0.0 : spread[k], kNone);
+                                              slack.empty() ? 0.0 : slack[k], kNone);
     if (!(share_of(agreement) > worst)) continue;
     worst = share_of(agreement);
     static_cast<Agreement&>(report) = agreement;
@@ -239,6 +254,32 @@ ElementReport compare_rows(std::span<const Dot> backward, std::span<const Dot> f
     report.note = "forward mode and backward differ";
   }
   return report;
+}
+
+// How far rounding moves what forward mode or backward gives: that of x, and that of each number on
+// the way, as of 1 - y² where y is near 1.
+std::vector<double> slack_of_rows(const Directional& at, size_t input, const Tensor& u,
+                                  std::span<const Tensor> tangents) {
+  const size_t rows = at.rows[input].rows_each;
+  const TensorFunction& f = at.probe.function();
+  const auto by_forward_mode = [&](std::span<const Tensor> x) {
+    std::vector<double> values;
+    for (const Dot& row : rows_of(forward_derivative(f, x, tangents), at, rows)) {
+      values.push_back(row.value);
+    }
+    return values;
+  };
+  std::vector<double> slack = spread_of(by_forward_mode, at.probe.inputs(), at.neighbours);
+  for (size_t k = 0; k < rows; ++k) {
+    Array v = at.cotangent.array();
+    if (k + 1 < rows) {
+      v = Array::full(v.shape(), DType::f64, 0.0);
+      v.mutable_data<double>()[k] = 1.0;
+    }
+    const double most = rounding_of_gradient(f, at.probe.inputs(), input, Tensor(v), u).most;
+    slack[k] = kOfSpread * slack[k] + 2.0 * most;  // both ways round
+  }
+  return slack;
 }
 
 void check_forward_mode(const Directional& at, size_t input, const Tensor& u, InputReport& report) {
@@ -265,15 +306,8 @@ void check_forward_mode(const Directional& at, size_t input, const Tensor& u, In
   for (const double weight : at.cotangent.to_vector()) weights += std::abs(weight);
   report.forward = compare_rows(backward, forward, {}, rounding, weights);
   if (report.forward.verdict != Verdict::kFail) return;
-  const auto by_forward_mode = [&](std::span<const Tensor> x) {
-    std::vector<double> values;
-    for (const Dot& row : rows_of(forward_derivative(at.probe.function(), x, tangents), at, rows)) {
-      values.push_back(row.value);
-    }
-    return values;
-  };
-  const std::vector<double> spread = spread_of(by_forward_mode, at.probe.inputs(), at.neighbours);
-  report.forward = compare_rows(backward, forward, spread, rounding, weights);
+  report.forward = compare_rows(backward, forward, slack_of_rows(at, input, u, tangents), rounding,
+                                weights);
 }
 
 // Where the gradients differ most, for their tolerance.
@@ -292,7 +326,7 @@ ElementReport compare_elements(const Tensor& fused, const Tensor& composed, doub
   double worst = -1.0;
   for (int64_t i = 0; i < shape.size(); ++i) {
     const Agreement agreement = compare_exact(value(fused, i), value(composed, i), largest,
-                                              spread.empty() ? 0.0 : spread[i], tolerance);
+                                              spread.empty() ? 0.0 : kOfSpread * spread[i], tolerance);
     if (!(share_of(agreement) > worst)) continue;
     worst = share_of(agreement);
     static_cast<Agreement&>(report) = agreement;
@@ -373,7 +407,7 @@ Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs
       return std::vector<double>{a.value, b.value};
     };
     const std::vector<double> spread = spread_of(both, inputs, stream.derive("neighbours"));
-    result = compare_exact(l, r, size, std::max(spread[0], spread[1]), tolerance);
+    result = compare_exact(l, r, size, kOfSpread * std::max(spread[0], spread[1]), tolerance);
   }
   if (result.verdict == Verdict::kFail && result.note.empty()) {
     result.note = "the Hessian is not symmetric";
