@@ -34,6 +34,12 @@ void Rows::quotients(const double* high, const double* low, double step, double*
   *out = sum * inverse;
 }
 
+bool Rows::same(size_t row, const double* y, const double* other) const {
+  const size_t outputs = cotangent_.size();
+  const bool is_dot_product = !each_output_ || row == outputs;
+  return is_dot_product ? std::equal(y, y + outputs, other) : y[row] == other[row];
+}
+
 void Rows::noise(const double* y, const double* high, const double* low, double* out) const {
   struct Sums {
     double sizes = 0.0, count = 0.0;
@@ -132,8 +138,9 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
   for (size_t row = 0; row < slopes.size(); ++row) {
     const double cancelled = fine_[row] - coarse_[row];
     const double value = fine_[row] + cancelled / 3.0;
-    // The same bits at four places: y does not know x.
-    const bool is_constant = fine_[row] == 0.0 && coarse_[row] == 0.0 && analytic[row] == 0.0;
+    // The same bits at five places: y does not know x.
+    const bool is_constant = fine_[row] == 0.0 && coarse_[row] == 0.0 && analytic[row] == 0.0 &&
+                             rows_.same(row, right.data<double>(), y0_.data<double>());
     const double error = kNextTerm * std::abs(cancelled) + kLikelyNoise * noise_[row] / t1;
     const double limit = allowed(row, value, value);
     slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};

@@ -29,6 +29,7 @@ class Rows {
   // out[row] = (row of high - row of low) / step: differences before the dot product, so that less
   // is cancelled
   void quotients(const double* high, const double* low, double step, double* out) const;
+  bool same(size_t row, const double* y, const double* other) const;  // the same bits
   // What rounding may do to each row of y, out of the outputs of its piece that differ between
   // `high` and `low` by more: one that the input has no part in is rounded the same way each time.
   // Where none does, of all.

@@ -32,8 +32,4 @@ struct Directional {
 int64_t check_direction(const Directional& at, size_t input, const Tensor& u,
                         const GradcheckOptions& options, InputReport& report);
 
-// <u, Hw> against <w, Hu>, with H the second derivatives of the dot product of f with `cotangent`.
-Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs,
-                         const Tensor& cotangent, const Tolerance& tolerance, RandomStream stream);
-
 }  // namespace qkv

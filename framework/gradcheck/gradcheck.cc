@@ -15,6 +15,7 @@
 #include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/direction_check.h"
 #include "framework/gradcheck/element_check.h"
+#include "framework/gradcheck/exact_checks.h"
 #include "framework/gradcheck/position.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/op.h"
@@ -82,14 +83,6 @@ void note_missing_rule(const InputReport& input, GradcheckReport& report) {
   if (input.no_forward_rule.empty()) return;
   const std::string note = absl::StrCat("forward mode: no rule for ", input.no_forward_rule);
   if (!std::ranges::count(report.notes, note)) report.notes.push_back(note);
-}
-
-// A mistake that is smaller than the tolerance of differences: there is no pattern to be found in
-// these.
-bool only_forward_mode_sees_it(const InputReport& report) {
-  return report.failed == 0 && report.blocks.wrong == 0 &&
-         report.direction.verdict == Verdict::kPass && report.taylor.verdict == Verdict::kPass &&
-         report.dot_product.verdict == Verdict::kPass && report.composed.verdict == Verdict::kPass;
 }
 
 // Whether all that is wrong is wrong by a small share, as where the rounding of x moves
@@ -164,7 +157,9 @@ class Check {
     if (report.ignored && report.passed()) {
       report.note = "the function does not depend on this input: zero gradient";
     }
-    if (report.verdict == Verdict::kFail && !only_forward_mode_sees_it(report)) {
+    // What forward mode alone sees is smaller than the tolerance of differences: there is no
+    // pattern to be found in these.
+    if (report.verdict == Verdict::kFail && !report.passed_but_for_forward_mode()) {
       report.diagnosis = diagnose({.report = report,
                                    .gradient = numeric,
                                    .x = probe_.input(i).to_vector(),

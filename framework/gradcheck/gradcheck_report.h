@@ -94,6 +94,11 @@ struct InputReport {
   std::string note = "";
 
   bool passed() const { return verdict == Verdict::kPass; }
+  bool passed_but_for_forward_mode() const {
+    return failed == 0 && blocks.wrong == 0 && direction.verdict == Verdict::kPass &&
+           taylor.verdict == Verdict::kPass && dot_product.verdict == Verdict::kPass &&
+           composed.verdict == Verdict::kPass;
+  }
   std::string to_text() const;  // a few lines, the last one ended
 };
 

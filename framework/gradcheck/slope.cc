@@ -36,6 +36,21 @@ Sequence moved_by(const Sides& sides) {
   return moved;
 }
 
+// The slopes on both sides approach each other as h does where f is smooth at that scale; where
+// they do not, as beside a peak that is narrower than h, the middle of both may be anything
+// between.
+void doubt_where_sides_stay_apart(const Sides& sides, const Sequence& moved, Windows& windows) {
+  constexpr double kEpsilon = 0x1p-53, kShrinks = 0.75;
+  const auto apart = [&](size_t k) { return std::abs(sides.right[k] - sides.left[k]); };
+  for (size_t k = 0; k < windows.size(); ++k) {
+    const size_t smallest = k + 2, larger = k + 1;
+    const double noise = sides.noise + kEpsilon * moved[k];
+    const double of_rounding = kRareNoise * noise / windows[k].step;
+    if (apart(smallest) <= kShrinks * apart(larger) + of_rounding) continue;
+    windows[k].error = std::max(windows[k].error, apart(smallest));
+  }
+}
+
 // Both sides; or one, where the function ends at the point.
 Estimate estimate_of(const Sides& sides, Windows& windows) {
   Sequence central(sides.left.size());
@@ -44,6 +59,7 @@ Estimate estimate_of(const Sides& sides, Windows& windows) {
   }
   const Sequence moved = moved_by(sides);
   windows = extrapolate_all(central, moved, sides.first, 4.0, sides.noise);
+  doubt_where_sides_stay_apart(sides, moved, windows);
   const auto finite = [](const Sequence& quotients) {
     return std::ranges::any_of(quotients, [](double q) { return std::isfinite(q); });
   };
