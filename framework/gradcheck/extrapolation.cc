@@ -24,6 +24,11 @@ bool agrees_with_smaller_steps(const Windows& windows, size_t k) {
   return 6 * others <= smaller && gross <= kMostGross;
 }
 
+bool is_better(const Estimate& a, const Estimate& b) {
+  const bool b_is_known = std::isfinite(b.value);
+  return b_is_known && a.sides_apart != b.sides_apart ? b.sides_apart : a.error < b.error;
+}
+
 }  // namespace
 
 Estimate extrapolate(const double* d, double base) {
@@ -63,15 +68,16 @@ Estimate best_of(const Windows& windows) {
   for (size_t k = 0; k < windows.size(); ++k) {
     if (!std::isfinite(windows[k].value) || !agrees_with_smaller_steps(windows, k)) continue;
     possible.push_back(k);
-    if (windows[k].error < best.error) best = windows[k];
+    if (is_better(windows[k], best)) best = windows[k];
   }
   double error = best.error;
   for (const size_t k : possible) {
-    if (windows[k].error <= 4.0 * best.error) {
+    if (windows[k].sides_apart == best.sides_apart && windows[k].error <= 4.0 * best.error) {
       error = std::max(error, std::abs(windows[k].value - best.value));
     }
   }
-  return {best.value, error, best.step};
+  best.error = error;
+  return best;
 }
 
 double middle_error(const Windows& windows) {

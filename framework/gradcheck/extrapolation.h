@@ -11,7 +11,8 @@ using Sequence = std::vector<double>;  // quotients, those of the largest steps 
 struct Estimate {
   double value = std::numeric_limits<double>::quiet_NaN();
   double error = std::numeric_limits<double>::infinity();
-  double step = 0.0;  // the smallest that it is made of
+  double step = 0.0;         // the smallest that it is made of
+  bool sides_apart = false;  // what the left and the right give do not approach each other
 };
 
 // lim D(h) for h -> 0, from D(h), D(h / 2), D(h / 4). Central quotients are D + c2 h² + c4 h⁴ + …
@@ -26,8 +27,8 @@ using Windows = std::vector<Estimate>;  // the estimates of all scales, the larg
 Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double first, double base,
                         double noise);
 
-// The estimate of the scale that settles best, and as its error what the scales that settle nearly
-// as well make of it.
+// The estimate of the scale that settles best, one where both sides agree if there is any, and as
+// its error what the scales that settle nearly as well make of it.
 Estimate best_of(const Windows& windows);
 
 // Where nothing settles, the smallest of the errors is luck, and the middle one is not.

@@ -159,7 +159,7 @@ class Check {
     }
     // What forward mode alone sees is smaller than the tolerance of differences: there is no
     // pattern to be found in these.
-    if (report.verdict == Verdict::kFail && !report.passed_but_for_forward_mode()) {
+    if (report.verdict == Verdict::kFail && !report.only_forward_mode_fails()) {
       report.diagnosis = diagnose({.report = report,
                                    .gradient = numeric,
                                    .x = probe_.input(i).to_vector(),

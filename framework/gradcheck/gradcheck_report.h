@@ -94,10 +94,10 @@ struct InputReport {
   std::string note = "";
 
   bool passed() const { return verdict == Verdict::kPass; }
-  bool passed_but_for_forward_mode() const {
-    return failed == 0 && blocks.wrong == 0 && direction.verdict == Verdict::kPass &&
-           taylor.verdict == Verdict::kPass && dot_product.verdict == Verdict::kPass &&
-           composed.verdict == Verdict::kPass;
+  bool only_forward_mode_fails() const {
+    return forward.verdict == Verdict::kFail && failed == 0 && blocks.wrong == 0 &&
+           direction.verdict != Verdict::kFail && taylor.verdict != Verdict::kFail &&
+           dot_product.verdict != Verdict::kFail && composed.verdict != Verdict::kFail;
   }
   std::string to_text() const;  // a few lines, the last one ended
 };

@@ -36,18 +36,25 @@ Sequence moved_by(const Sides& sides) {
   return moved;
 }
 
-// The slopes on both sides approach each other as h does where f is smooth at that scale; where
+// The slopes on both sides approach each other as h does where f is smooth at that scale. Where
 // they do not, as beside a peak that is narrower than h, the middle of both may be anything
-// between.
+// between; and where rounding hides whether they do, it is as for the larger steps.
 void doubt_where_sides_stay_apart(const Sides& sides, const Sequence& moved, Windows& windows) {
-  constexpr double kEpsilon = 0x1p-53, kShrinks = 0.75;
-  const auto apart = [&](size_t k) { return std::abs(sides.right[k] - sides.left[k]); };
+  constexpr double kEpsilon = 0x1p-53, kShrinks = 0.75, kFarApart = 0.1;
+  bool stay_apart = false;
   for (size_t k = 0; k < windows.size(); ++k) {
-    const size_t smallest = k + 2, larger = k + 1;
-    const double noise = sides.noise + kEpsilon * moved[k];
+    const auto apart = [&](size_t step) { return std::abs(sides.right[step] - sides.left[step]); };
+    const double far = apart(k + 1), near = apart(k + 2), noise = sides.noise + kEpsilon * moved[k];
     const double of_rounding = kRareNoise * noise / windows[k].step;
-    if (apart(smallest) <= kShrinks * apart(larger) + of_rounding) continue;
-    windows[k].error = std::max(windows[k].error, apart(smallest));
+    if (near > kShrinks * far + of_rounding) {
+      stay_apart = true;
+    } else if (far > of_rounding && near <= kShrinks * far) {
+      stay_apart = false;
+    }
+    if (!stay_apart) continue;
+    const double slope = std::max(std::abs(sides.left[k + 2]), std::abs(sides.right[k + 2]));
+    windows[k].error = std::max(windows[k].error, near);
+    windows[k].sides_apart = near > kFarApart * slope;
   }
 }
 
@@ -72,6 +79,7 @@ Estimate estimate_of(const Sides& sides, Windows& windows) {
 // Whether differences can tell the derivative as closely as it is asked for, or as closely as the
 // rounding of f lets any.
 bool is_settled(const Sides& sides, const Estimate& estimate) {
+  if (estimate.sides_apart) return false;
   return estimate.error <=
              kLoose * allowed_of(sides.tolerance, estimate.value, 0.0, sides.beside) ||
          estimate.error <= kRareNoise * sides.noise / estimate.step;
@@ -80,7 +88,7 @@ bool is_settled(const Sides& sides, const Estimate& estimate) {
 // A derivative that changes f by no more than its rounding, over the whole size of x, is a zero
 // with what rounding left of it: differences must not contradict it, and need not tell it closely.
 bool is_zero(const Sides& sides, const Estimate& estimate) {
-  return std::abs(sides.analytic) <= kZeroRounding * sides.rounding &&
+  return !estimate.sides_apart && std::abs(sides.analytic) <= kZeroRounding * sides.rounding &&
          std::abs(sides.analytic - estimate.value) <=
              estimate.error + kZeroRounding * sides.rounding;
 }
