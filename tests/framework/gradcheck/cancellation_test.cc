@@ -79,6 +79,25 @@ TEST(CancellationTest, ANormOfANearlyConstantRowPasses) {
   }
 }
 
+// 1 - y² and y (1 - y) are what rounding left of them, and each way to compute the derivatives lost
+// something else.
+TEST(CancellationTest, ASaturatedFunctionOfLargeNumbersPasses) {
+  const Subject subjects[] = {
+      {"tanh x", [](const Tensor& x) { return tanh(x); }, {19.0, -18.2, 400.0, 18.7}},
+      {"s sum(s), s = sigmoid x",
+       [](const Tensor& x) {
+         const Tensor s = sigmoid(x);
+         return s * sum(s);
+       },
+       {30.5, -400.0, 34.0, 36.1}}};
+  for (const Subject& subject : subjects) {
+    for (uint64_t seed = 1; seed <= 50; ++seed) {
+      const GradcheckReport report = check(subject, seed);
+      EXPECT_TRUE(report.passed()) << subject.name << ", seed " << seed << "\n" << report.to_text();
+    }
+  }
+}
+
 // The gradient by a is 1e9 and that by b 1e-9, or the reverse: neither's rounding is the other's.
 TEST(CancellationTest, SecondDerivativesOfGradientsOfOtherSizesPass) {
   for (const double s : {1e-9, 1e9}) {
@@ -115,11 +134,32 @@ void expect_failure(const Subject& subject, const std::vector<double>& factors) 
   }
 }
 
+// Steps of the size of 1 see only the tails, where f is flat.
+TEST(CancellationTest, APeakThatIsNarrowerThanTheStepsPasses) {
+  const auto scores = [](const Tensor& x) {
+    const Tensor squares = x * x;
+    return log_softmax(scale(pow(squares * squares + 5.8e-26, -1.0), 6.7e-20));
+  };
+  const Subject subject = {"log_softmax of peaks", scores, {0.8e-6, -0.2e-6, 4.1e-6}};
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const GradcheckReport report = check(subject, seed);
+    EXPECT_TRUE(report.passed()) << seed << "\n" << report.to_text();
+  }
+}
+
 TEST(CancellationTest, AZeroInPlaceOfANarrowSlopeFails) {
   const auto bump = [](const Tensor& x) { return exp(-1000.0 * ((x - 0.3) * (x - 0.3))); };
   expect_failure({"exp(-1000 (x - 0.3)²)", bump, {0.3 + 0.0316, 0.35}}, {0.0, 0.0});
   const auto narrow = [](const Tensor& x) { return x * exp(-1e6 * (x * x)); };
   expect_failure({"x exp(-x² / s²)", narrow, {0.7e-3, -1.2e-3, 2.3e-3}}, {0.0, 0.0, 0.0});
+  // Beside these, f is the same on both sides of x; or zero.
+  const std::vector<double> tiny = {0.7e-12, -1.2e-12, 2.3e-12};
+  const auto pole = [](const Tensor& x) { return pow(x, -2.0); };
+  expect_failure({"1 / x²", pole, tiny}, {0.0, 0.0, 0.0});
+  const auto peak = [](const Tensor& x) { return pow(1e24 * (x * x) + 1.0, -1.0); };
+  expect_failure({"1 / (1 + (x / s)²)", peak, tiny}, {0.0, 0.0, 0.0});
+  const auto narrower = [](const Tensor& x) { return x * exp(-1e24 * (x * x)); };
+  expect_failure({"x exp(-x² / s²) where it is zero soon", narrower, tiny}, {0.0, 0.0, 0.0});
 }
 
 TEST(CancellationTest, MistakesOfElementsOfAnotherSizeFail) {
