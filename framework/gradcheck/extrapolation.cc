@@ -15,9 +15,10 @@ bool agrees_with_smaller_steps(const Windows& windows, size_t k) {
   for (size_t j = k + 1; j < windows.size(); ++j) {
     const Estimate &large = windows[k], &small = windows[j];
     if (!std::isfinite(small.value)) continue;
-    ++smaller;
     const double difference = std::abs(large.value - small.value);
     const double error = large.error + small.error;
+    if (4.0 * error > std::max(std::abs(large.value), std::abs(small.value))) continue;
+    ++smaller;
     others += difference > 4.0 * error ? 1 : 0;
     gross += difference > kGross * error ? 1 : 0;
   }
