@@ -85,7 +85,7 @@ Derivatives derivatives_of(const Chain& chain) {
   const Tensor y = chain(chain.x);
   if (!y.requires_grad() || !is_usual(y)) return {};
   const Gradients gradients = backward(y, {.cotangent = normal_like(y, 5), .keep_graph = true});
-  const Tensor by_x = gradients[chain.x];
+  const Tensor& by_x = gradients[chain.x];
   return is_usual(by_x) ? Derivatives{y, by_x} : Derivatives{};
 }
 
