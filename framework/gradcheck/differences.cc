@@ -34,6 +34,28 @@ void Rows::quotients(const double* high, const double* low, double step, double*
   *out = sum * inverse;
 }
 
+void Rows::quotients(const double* high, double up, const double* y, double down, const double* low,
+                     Quotient* out) const {
+  const size_t outputs = cotangent_.size();
+  const double whole = 1.0 / (up + down), right = 1.0 / up, left = 1.0 / down;
+  const auto of = [&](double across, double above, double below) {
+    return Quotient{.central = across * whole, .above = above * right, .below = below * left};
+  };
+  if (each_output_) {
+    for (size_t k = 0; k < outputs; ++k)
+      *out++ = of(high[k] - low[k], high[k] - y[k], y[k] - low[k]);
+  }
+  double across = 0.0, above = 0.0, below = 0.0;
+  for (size_t k = 0; k < outputs; ++k) {
+    across += cotangent_[k] * (high[k] - low[k]);
+    above += cotangent_[k] * (high[k] - y[k]);
+    below += cotangent_[k] * (y[k] - low[k]);
+  }
+  *out = of(across, above, below);
+}
+
+double Quotient::steepest() const { return std::max(std::abs(above), std::abs(below)); }
+
 bool Rows::same(size_t row, const double* y, const double* other) const {
   const size_t outputs = cotangent_.size();
   const bool is_dot_product = !each_output_ || row == outputs;
@@ -124,9 +146,10 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
   double t1 = kUsualStep * scale, t2 = -t1, t3 = 0.5 * t1, t4 = -t3;
   const Array far_right = at(line, t1), far_left = at(line, t2);
   const Array right = at(line, t3), left = at(line, t4);
-  rows_.quotients(far_right.data<double>(), far_left.data<double>(), t1 - t2, coarse_.data());
-  rows_.quotients(right.data<double>(), left.data<double>(), t3 - t4, fine_.data());
-  rows_.noise(y0_.data<double>(), far_right.data<double>(), far_left.data<double>(), noise_.data());
+  const double* y0 = y0_.data<double>();
+  rows_.quotients(far_right.data<double>(), t1, y0, -t2, far_left.data<double>(), coarse_.data());
+  rows_.quotients(right.data<double>(), t3, y0, -t4, left.data<double>(), fine_.data());
+  rows_.noise(y0, far_right.data<double>(), far_left.data<double>(), noise_.data());
   for (size_t row = 0; row < noise_.size(); ++row) {
     if (!rounding_on_the_way_.empty()) {
       noise_[row] = std::max(noise_[row], rounding_on_the_way_[row].usual);
@@ -136,40 +159,39 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
 
   unsettled_.clear();
   for (size_t row = 0; row < slopes.size(); ++row) {
-    const double cancelled = fine_[row] - coarse_[row];
-    const double value = fine_[row] + cancelled / 3.0;
+    const Quotient &coarse = coarse_[row], &fine = fine_[row];
+    const double cancelled = fine.central - coarse.central;
+    const double value = fine.central + cancelled / 3.0;
     // The same bits at five places: y does not know x.
-    const bool is_constant = fine_[row] == 0.0 && coarse_[row] == 0.0 && analytic[row] == 0.0 &&
-                             rows_.same(row, right.data<double>(), y0_.data<double>());
-    const double error = kNextTerm * std::abs(cancelled) + kLikelyNoise * noise_[row] / t1;
+    const bool is_constant = fine.central == 0.0 && coarse.central == 0.0 && analytic[row] == 0.0 &&
+                             rows_.same(row, right.data<double>(), y0);
+    const double of_moved = kEpsilon * coarse.steepest();
+    const double of_rounding = kLikelyNoise * (noise_[row] / t1 + of_moved);
+    const double error = kNextTerm * std::abs(cancelled) + of_rounding;
     const double limit = allowed(row, value, value);
     slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};
-    const bool settled = is_constant || (error <= limit && std::abs(analytic[row] - value) <=
-                                                               limit + slopes[row].error);
+    const bool settled =
+        is_constant || (error <= limit && !sides_stay_apart(row, t3) &&
+                        std::abs(analytic[row] - value) <= limit + slopes[row].error);
     // and where a NaN is
     if (!settled || (best_of_few_ && !(slopes[row].error <= limit))) unsettled_.push_back(row);
     acceptable_[row] = settled;
   }
   if (unsettled_.empty()) return;
   // Where the differences settle, there is no kink, and the gradient is something else, no further
-  // step is needed. jump(h) = right(h) - left(h) is c h where f is smooth.
-  const double* y0 = y0_.data<double>();
-  const auto jumps = [&](const Array& high, const Array& low, double step) {
-    std::vector<double> jump(rows_.size()), below(rows_.size());
-    rows_.quotients(high.data<double>(), y0, step, jump.data());
-    rows_.quotients(y0, low.data<double>(), step, below.data());
-    for (size_t row = 0; row < jump.size(); ++row) jump[row] -= below[row];
-    return jump;
-  };
-  const std::vector<double> far_jump = jumps(far_right, far_left, t1),
-                            near_jump = jumps(right, left, t3);
+  // step is needed.
   std::erase_if(unsettled_, [&](size_t row) {
+    constexpr double kLittle = 0.01;
+    const Quotient &coarse = coarse_[row], &fine = fine_[row];
     const double value = slopes[row].value;
     if (!(slopes[row].error <= tolerance_.relative * std::abs(value))) return false;
     if (!std::isfinite(analytic[row])) return true;
-    const bool is_far = std::abs(analytic[row] - value) > kFar * allowed(row, analytic[row], value);
-    return is_far &&
-           std::abs(2.0 * near_jump[row] - far_jump[row]) <= 0.01 * std::abs(analytic[row] - value);
+    const double off = std::abs(analytic[row] - value);
+    // above - below is c h where f is smooth; central - value c h², and c h at a kink of the slope
+    const double jump = 2.0 * (fine.above - fine.below) - (coarse.above - coarse.below);
+    return off > kFar * allowed(row, analytic[row], value) &&
+           std::abs(jump) <= kLittle * std::min(off, std::abs(value)) &&
+           std::abs(fine.central - coarse.central) <= kLittle * off;
   });
   if (!unsettled_.empty()) settle_zeros(line, scale, analytic, slopes);
   if (!unsettled_.empty()) narrow(line, scale, analytic, slopes);
@@ -177,6 +199,12 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
   std::erase_if(unsettled_, [&](size_t row) { return acceptable_[row]; });
   if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
   if (!unsettled_.empty()) settle(line, scale, kEverywhere, analytic, slopes);
+}
+
+// As beside a peak that is narrower than the step, where both sides of the peak are as far below.
+bool Differences::sides_stay_apart(size_t row, double step) const {
+  const double of_rounding = kRareNoise * (noise_[row] / step + kEpsilon * fine_[row].steepest());
+  return fine_[row].apart() > kStayApart * coarse_[row].apart() + of_rounding;
 }
 
 // A derivative that is zero but for rounding: f stays where it is for the largest steps, too.
@@ -207,7 +235,8 @@ void Differences::narrow(Line line, double scale, std::span<const double> analyt
                          std::span<Slope> slopes) {
   const double first = kUsualStep * scale;
   const bool bends = std::ranges::any_of(unsettled_, [&](size_t row) {
-    return kNextTerm * std::abs(fine_[row] - coarse_[row]) > kLikelyNoise * noise_[row] / first;
+    return kNextTerm * std::abs(fine_[row].central - coarse_[row].central) >
+           kLikelyNoise * noise_[row] / first;
   });
   if (bends)
     extrapolate_rows({coarse_, fine_, quotients_at(line, first / 4.0)}, first, analytic, slopes);
@@ -222,23 +251,27 @@ void Differences::widen(Line line, double scale, std::span<const double> analyti
       first, analytic, slopes);
 }
 
-std::vector<double> Differences::quotients_at(Line line, double step) {
+std::vector<Quotient> Differences::quotients_at(Line line, double step) {
   double up = step, down = -step;
   const Array high = at(line, up), low = at(line, down);
-  std::vector<double> quotients(rows_.size());
-  rows_.quotients(high.data<double>(), low.data<double>(), up - down, quotients.data());
+  std::vector<Quotient> quotients(rows_.size());
+  rows_.quotients(high.data<double>(), up, y0_.data<double>(), -down, low.data<double>(),
+                  quotients.data());
   return quotients;
 }
 
 // `quotients` are those for `first`, first / 2 and first / 4.
-void Differences::extrapolate_rows(const std::array<std::vector<double>, 3>& quotients,
+void Differences::extrapolate_rows(const std::array<std::vector<Quotient>, 3>& quotients,
                                    double first, std::span<const double> analytic,
                                    std::span<Slope> slopes) {
   const double h = first / 4.0;
   std::erase_if(unsettled_, [&](size_t row) {
-    const double d[] = {quotients[0][row], quotients[1][row], quotients[2][row]};
+    const double d[] = {quotients[0][row].central, quotients[1][row].central,
+                        quotients[2][row].central};
     const Estimate estimate = extrapolate(d, 4.0);
-    const double of_rounding = 4.0 * noise_[row] / h, error = estimate.error + of_rounding;
+    const double of_moved = kEpsilon * quotients[0][row].steepest() * first;
+    const double of_rounding = 4.0 * (noise_[row] + of_moved) / h;
+    const double error = estimate.error + of_rounding;
     const double limit = allowed(row, estimate.value, estimate.value);
     const bool settled =
         error <= limit || (best_of_few_ && estimate.error <= kLikelyNoise * of_rounding);

@@ -14,6 +14,14 @@
 // Derivatives by differences, for gradcheck.
 namespace qkv {
 
+// Of one row, between a point and one on each side of it.
+struct Quotient {
+  double central = 0.0, above = 0.0, below = 0.0;
+
+  double apart() const { return above > below ? above - below : below - above; }
+  double steepest() const;
+};
+
 // What is differentiated: each output y[k], and then the dot product of all with the cotangent; or
 // the latter alone.
 class Rows {
@@ -29,6 +37,9 @@ class Rows {
   // out[row] = (row of high - row of low) / step: differences before the dot product, so that less
   // is cancelled
   void quotients(const double* high, const double* low, double step, double* out) const;
+  // `high` is `up` above y, and `low` `down` below it.
+  void quotients(const double* high, double up, const double* y, double down, const double* low,
+                 Quotient* out) const;
   bool same(size_t row, const double* y, const double* other) const;  // the same bits
   // What rounding may do to each row of y, out of the outputs of its piece that differ between
   // `high` and `low` by more: one that the input has no part in is rounded the same way each time.
@@ -68,12 +79,13 @@ class Differences {
                     std::span<Slope> slopes);
   void narrow(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
   void widen(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
-  std::vector<double> quotients_at(Line line, double step);  // central
-  void extrapolate_rows(const std::array<std::vector<double>, 3>& quotients, double first,
+  std::vector<Quotient> quotients_at(Line line, double step);
+  void extrapolate_rows(const std::array<std::vector<Quotient>, 3>& quotients, double first,
                         std::span<const double> analytic, std::span<Slope> slopes);
   void settle(Line line, double scale, const Rungs& rungs, std::span<const double> analytic,
               std::span<Slope> slopes);
   double rare_noise(size_t row) const;
+  bool sides_stay_apart(size_t row, double step) const;
   double rounding_of_zero(size_t row) const;
   double allowed(size_t row, double a, double b) const;
   bool has_kink_between(Line line, double scale, size_t row, double near, double far);
@@ -88,11 +100,11 @@ class Differences {
   double noise_of_line_ = 0.0;
   bool best_of_few_ = false;
   int64_t evaluations_ = 0;
-  double least_ = 0.0;                 // step
-  std::span<const double> beside_;     // of the rows
-  std::vector<size_t> unsettled_;      // rows
-  std::vector<char> acceptable_;       // of the rows: settled, but perhaps not as well as it can be
-  std::vector<double> coarse_, fine_;  // quotients for two steps
+  double least_ = 0.0;              // step
+  std::span<const double> beside_;  // of the rows
+  std::vector<size_t> unsettled_;   // rows
+  std::vector<char> acceptable_;    // of the rows: settled, but perhaps not as well as it can be
+  std::vector<Quotient> coarse_, fine_;  // for two steps
 };
 
 }  // namespace qkv

@@ -40,15 +40,15 @@ Sequence moved_by(const Sides& sides) {
 // they do not, as beside a peak that is narrower than h, the middle of both may be anything
 // between; and where rounding hides whether they do, it is as for the larger steps.
 void doubt_where_sides_stay_apart(const Sides& sides, const Sequence& moved, Windows& windows) {
-  constexpr double kEpsilon = 0x1p-53, kShrinks = 0.75, kFarApart = 0.1;
+  constexpr double kEpsilon = 0x1p-53, kFarApart = 0.1;
   bool stay_apart = false;
   for (size_t k = 0; k < windows.size(); ++k) {
     const auto apart = [&](size_t step) { return std::abs(sides.right[step] - sides.left[step]); };
     const double far = apart(k + 1), near = apart(k + 2), noise = sides.noise + kEpsilon * moved[k];
     const double of_rounding = kRareNoise * noise / windows[k].step;
-    if (near > kShrinks * far + of_rounding) {
+    if (near > kStayApart * far + of_rounding) {
       stay_apart = true;
-    } else if (far > of_rounding && near <= kShrinks * far) {
+    } else if (far > of_rounding && near <= kStayApart * far) {
       stay_apart = false;
     }
     if (!stay_apart) continue;

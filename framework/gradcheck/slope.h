@@ -18,6 +18,9 @@ namespace qkv {
 inline constexpr double kUsualStep = 0x1p-13;
 // Rounding makes an error of so many noises once in millions.
 inline constexpr double kRareNoise = 32.0;
+// The slopes on both sides of the point are half as far apart for half the step, where f is smooth;
+// they stay apart where it is more than this.
+inline constexpr double kStayApart = 0.75;
 // What a derivative that is zero may have left, of the rounding of f over the size of x.
 inline constexpr double kZeroRounding = 16.0;
 
