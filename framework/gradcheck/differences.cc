@@ -171,7 +171,7 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     const double limit = allowed(row, value, value);
     slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};
     const bool settled =
-        is_constant || (error <= limit && !sides_stay_apart(row, t3) &&
+        is_constant || (error <= limit && !sides_stay_apart(row, coarse, fine, t3) &&
                         std::abs(analytic[row] - value) <= limit + slopes[row].error);
     // and where a NaN is
     if (!settled || (best_of_few_ && !(slopes[row].error <= limit))) unsettled_.push_back(row);
@@ -189,7 +189,8 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     const double off = std::abs(analytic[row] - value);
     // above - below is c h where f is smooth; central - value c h², and c h at a kink of the slope
     const double jump = 2.0 * (fine.above - fine.below) - (coarse.above - coarse.below);
-    return off > kFar * allowed(row, analytic[row], value) &&
+    return !sides_stay_apart(row, coarse, fine, slopes[row].step) &&
+           off > kFar * allowed(row, analytic[row], value) &&
            std::abs(jump) <= kLittle * std::min(off, std::abs(value)) &&
            std::abs(fine.central - coarse.central) <= kLittle * off;
   });
@@ -202,9 +203,10 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
 }
 
 // As beside a peak that is narrower than the step, where both sides of the peak are as far below.
-bool Differences::sides_stay_apart(size_t row, double step) const {
-  const double of_rounding = kRareNoise * (noise_[row] / step + kEpsilon * fine_[row].steepest());
-  return fine_[row].apart() > kStayApart * coarse_[row].apart() + of_rounding;
+bool Differences::sides_stay_apart(size_t row, const Quotient& coarse, const Quotient& fine,
+                                   double step) const {
+  const double of_rounding = kRareNoise * (noise_[row] / step + kEpsilon * fine.steepest());
+  return fine.apart() > kStayApart * coarse.apart() + of_rounding;
 }
 
 // A derivative that is zero but for rounding: f stays where it is for the largest steps, too.
@@ -277,6 +279,7 @@ void Differences::extrapolate_rows(const std::array<std::vector<Quotient>, 3>& q
         error <= limit || (best_of_few_ && estimate.error <= kLikelyNoise * of_rounding);
     const double rare = error + rare_noise(row) / h;
     if (!(settled && std::abs(analytic[row] - estimate.value) <= limit + error)) return false;
+    if (sides_stay_apart(row, quotients[1][row], quotients[2][row], h)) return false;
     if (acceptable_[row] && slopes[row].error <= rare) return false;
     slopes[row] = {.value = estimate.value, .error = rare, .step = h};
     acceptable_[row] = true;

@@ -85,7 +85,8 @@ class Differences {
   void settle(Line line, double scale, const Rungs& rungs, std::span<const double> analytic,
               std::span<Slope> slopes);
   double rare_noise(size_t row) const;
-  bool sides_stay_apart(size_t row, double step) const;
+  bool sides_stay_apart(size_t row, const Quotient& coarse, const Quotient& fine,
+                        double step) const;
   double rounding_of_zero(size_t row) const;
   double allowed(size_t row, double a, double b) const;
   bool has_kink_between(Line line, double scale, size_t row, double near, double far);
