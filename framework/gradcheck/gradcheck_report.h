@@ -94,9 +94,12 @@ struct InputReport {
   std::string note = "";
 
   bool passed() const { return verdict == Verdict::kPass; }
+  bool fails_by_differences() const {
+    return failed > 0 || blocks.wrong > 0 || direction.verdict == Verdict::kFail ||
+           taylor.verdict == Verdict::kFail;
+  }
   bool only_forward_mode_fails() const {
-    return forward.verdict == Verdict::kFail && failed == 0 && blocks.wrong == 0 &&
-           direction.verdict != Verdict::kFail && taylor.verdict != Verdict::kFail &&
+    return forward.verdict == Verdict::kFail && !fails_by_differences() &&
            dot_product.verdict != Verdict::kFail && composed.verdict != Verdict::kFail;
   }
   std::string to_text() const;  // a few lines, the last one ended
