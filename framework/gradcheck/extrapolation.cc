@@ -25,11 +25,6 @@ bool agrees_with_smaller_steps(const Windows& windows, size_t k) {
   return 6 * others <= smaller && gross <= kMostGross;
 }
 
-bool is_better(const Estimate& a, const Estimate& b) {
-  const bool b_is_known = std::isfinite(b.value);
-  return b_is_known && a.sides_apart != b.sides_apart ? b.sides_apart : a.error < b.error;
-}
-
 }  // namespace
 
 Estimate extrapolate(const double* d, double base) {
@@ -64,20 +59,25 @@ Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double
 }
 
 Estimate best_of(const Windows& windows) {
-  Estimate best;
-  std::vector<size_t> possible;
+  constexpr double kNearlyAsWell = 4.0;
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<const Estimate*> possible;
   for (size_t k = 0; k < windows.size(); ++k) {
     if (!std::isfinite(windows[k].value) || !agrees_with_smaller_steps(windows, k)) continue;
-    possible.push_back(k);
-    if (is_better(windows[k], best)) best = windows[k];
+    possible.push_back(&windows[k]);
+    least = std::min(least, windows[k].error);
   }
-  double error = best.error;
-  for (const size_t k : possible) {
-    if (windows[k].sides_apart == best.sides_apart && windows[k].error <= 4.0 * best.error) {
-      error = std::max(error, std::abs(windows[k].value - best.value));
-    }
+  std::erase_if(possible, [&](const Estimate* e) { return !(e->error <= kNearlyAsWell * least); });
+  const auto comes_first = [](const Estimate* a, const Estimate* b) {
+    return a->sides_apart != b->sides_apart ? b->sides_apart : a->error < b->error;
+  };
+  const auto first = std::ranges::min_element(possible, comes_first);
+  if (first == possible.end()) return {};
+  Estimate best = **first;
+  for (const Estimate* other : possible) {
+    if (other->sides_apart != best.sides_apart) continue;
+    best.error = std::max(best.error, std::abs(other->value - best.value));
   }
-  best.error = error;
   return best;
 }
 

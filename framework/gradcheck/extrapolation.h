@@ -27,8 +27,8 @@ using Windows = std::vector<Estimate>;  // the estimates of all scales, the larg
 Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double first, double base,
                         double noise);
 
-// The estimate of the scale that settles best, one where both sides agree if there is any, and as
-// its error what the scales that settle nearly as well make of it.
+// Of the scales that settle best or nearly so, the estimate of one where both sides agree if there
+// is any, and as its error what the others make of it.
 Estimate best_of(const Windows& windows);
 
 // Where nothing settles, the smallest of the errors is luck, and the middle one is not.
