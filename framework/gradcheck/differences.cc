@@ -14,6 +14,7 @@ constexpr double kWideStep = 0x1p-8;  // in units of the scale
 // What the extrapolation cancels is c h²; what it leaves is c' h⁴. That it is at least so much less
 // holds for every function that has its next singularity a few steps away.
 constexpr double kNextTerm = 1.0 / 256.0;
+constexpr double kOfLargest = 1e-10, kShare = 1e-4;
 constexpr double kLikelyNoise = 8.0;  // so many make an error of rounding
 // What f computes on the way may be larger than what comes out of it, but not by more than this.
 constexpr double kLargestInside = 0x1p20;
@@ -170,8 +171,11 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     const double error = kNextTerm * std::abs(cancelled) + of_rounding;
     const double limit = allowed(row, value, value);
     slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};
+    // Far below the derivatives beside it, a share of itself is close enough; a zero has none.
+    const bool told = error <= limit || (error <= kOfLargest * beside[row] &&
+                                         error <= kShare * std::abs(analytic[row]));
     const bool settled =
-        is_constant || (error <= limit && !sides_stay_apart(row, coarse, fine, t3) &&
+        is_constant || (told && !sides_stay_apart(row, coarse, fine, t3) &&
                         std::abs(analytic[row] - value) <= limit + slopes[row].error);
     // and where a NaN is
     if (!settled || (best_of_few_ && !(slopes[row].error <= limit))) unsettled_.push_back(row);

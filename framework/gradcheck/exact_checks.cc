@@ -19,13 +19,16 @@ constexpr double kEpsilon = 0x1p-53;
 // What the sums behind two numbers that agree may have lost, of the sum of their terms' sizes.
 constexpr double kRounding = 1e-12;
 
+// For derivatives that are far below their terms, of the relative tolerance.
+constexpr double kOfSize = 0.01;
+
 constexpr double kOfOne = 8.0;  // roundings
 
 // Both from backward, so that nothing but rounding keeps them apart. `size` is that of their terms,
 // or of what these are made of; `slack` how far rounding is known to move them.
 Agreement compare_exact(double analytic, double other, double size, double slack,
                         const Tolerance& tolerance) {
-  const double error = kRounding * size + slack;
+  const double error = (kRounding + tolerance.relative * kOfSize) * size + slack;
   return compare(analytic, {.value = other, .error = error}, tolerance, size);
 }
 

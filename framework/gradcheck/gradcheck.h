@@ -19,7 +19,7 @@ struct GradcheckOptions {
   uint64_t seed = 1;  // of the random cotangents and directions
   // Its absolute part is of the largest derivative of the same output, times the size of its
   // element over that of the one compared.
-  Tolerance tolerance = tolerance_of(DType::f64);
+  Tolerance tolerance = {.relative = 1e-8, .absolute = 1e-15};
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
   // The full Jacobian is compared where it has at most so many entries (outputs x inputs), and at
   // most 4096 outputs; else every element of the inputs against a random cotangent.
