@@ -55,6 +55,22 @@ GradcheckReport check(const Subject& subject, uint64_t seed) {
                    {.seed = seed});
 }
 
+// f with a gradient that is multiplied, element by element.
+void expect_failure(const Subject& subject, const std::vector<double>& factors) {
+  const auto size = static_cast<int64_t>(subject.at.size());
+  const Tensor x = leaf({size}, subject.at), wrong = leaf({size}, factors);
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    const GradcheckReport report = gradcheck(
+        [&](std::span<const Tensor> in) {
+          return subject.f(apply<Planted>(
+              {in[0]}, [](std::span<const Tensor> y) { return scale(y[0], 1.0); },
+              [&](const Tensor&, const Tensor& dy) { return dy * wrong; }));
+        },
+        {&x, 1}, {.seed = seed});
+    EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << "\n" << report.to_text();
+  }
+}
+
 TEST(CancellationTest, WhatIsRightPasses) {
   for (const Subject& subject : kSubjects) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -74,6 +90,49 @@ TEST(CancellationTest, ANormOfANearlyConstantRowPasses) {
     };
     for (uint64_t seed = 1; seed <= 20; ++seed) {
       const GradcheckReport report = gradcheck(f, {&x, 1}, {.order = 2, .seed = seed});
+      EXPECT_TRUE(report.passed()) << s << ", seed " << seed << "\n" << report.to_text();
+    }
+  }
+}
+
+// Their first steps lead to numbers that are larger by far.
+TEST(CancellationTest, ASumOfTheSquaresOfManySmallNumbersPasses) {
+  RandomStream random(7);
+  std::vector<double> numbers(17000);
+  for (double& number : numbers) number = random.normal();
+  for (const double s : {1e-6, 1e-8, 1e-10, 1e-12}) {
+    std::vector<double> small = numbers;
+    for (double& number : small) number *= s;
+    const Subject subject = {"sum(x²)", [](const Tensor& x) { return sum(x * x); }, small};
+    for (uint64_t seed = 1; seed <= 2; ++seed) {
+      const GradcheckReport report = check(subject, seed);
+      EXPECT_TRUE(report.passed()) << s << ", seed " << seed << "\n" << report.to_text();
+    }
+  }
+}
+
+// The slope has a kink at 0: central differences are off by c h there, and not by c h².
+TEST(CancellationTest, ASquareOfAHalfLinePasses) {
+  const Subject subjects[] = {
+      {"relu²", [](const Tensor& x) { return relu(x) * relu(x); }, {-1.0, 0.0, 1.0, 2.0}},
+      {"x |x|", [](const Tensor& x) { return x * maximum(x, neg(x)); }, {0.0, 1.0}}};
+  for (const Subject& subject : subjects) {
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+      const GradcheckReport report = check(subject, seed);
+      EXPECT_TRUE(report.passed()) << subject.name << ", seed " << seed << "\n" << report.to_text();
+    }
+  }
+}
+
+// Fused, the probabilities are exp(x - log sum exp), and composed exp(x - max x) over their sum.
+TEST(CancellationTest, CrossEntropyOfLargeScoresPasses) {
+  for (const double s : {1e4, 1e6, 1e8}) {
+    const Tensor x = leaf({2, 3}, {s + 0.3, s - 0.2, s + 0.9, s + 1.1, s + 0.1, s - 0.4});
+    const auto loss = [](std::span<const Tensor> in) {
+      return cross_entropy(in[0], targets({1, 2}));
+    };
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      const GradcheckReport report = gradcheck(loss, {&x, 1}, {.order = 2, .seed = seed});
       EXPECT_TRUE(report.passed()) << s << ", seed " << seed << "\n" << report.to_text();
     }
   }
@@ -118,22 +177,6 @@ TEST(CancellationTest, SecondDerivativesOfGradientsOfOtherSizesPass) {
   }
 }
 
-// f with a gradient that is multiplied, element by element.
-void expect_failure(const Subject& subject, const std::vector<double>& factors) {
-  const auto size = static_cast<int64_t>(subject.at.size());
-  const Tensor x = leaf({size}, subject.at), wrong = leaf({size}, factors);
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
-    const GradcheckReport report = gradcheck(
-        [&](std::span<const Tensor> in) {
-          return subject.f(apply<Planted>(
-              {in[0]}, [](std::span<const Tensor> y) { return scale(y[0], 1.0); },
-              [&](const Tensor&, const Tensor& dy) { return dy * wrong; }));
-        },
-        {&x, 1}, {.seed = seed});
-    EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << "\n" << report.to_text();
-  }
-}
-
 // Steps of the size of 1 see only the tails, where f is flat.
 TEST(CancellationTest, APeakThatIsNarrowerThanTheStepsPasses) {
   const auto scores = [](const Tensor& x) {
@@ -144,6 +187,23 @@ TEST(CancellationTest, APeakThatIsNarrowerThanTheStepsPasses) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const GradcheckReport report = check(subject, seed);
     EXPECT_TRUE(report.passed()) << seed << "\n" << report.to_text();
+  }
+}
+
+TEST(CancellationTest, APeakOnASlopeIsSeen) {
+  const std::vector<double> at = {0.7, -1.1};
+  for (const double s : {1e-3, 1e-5, 1e-6, 1e-9}) {
+    const auto f = [s](const Tensor& x) {
+      const Tensor z = scale(x - 2.0, 1 / s);
+      return x + scale(exp(neg(z * z)), s);
+    };
+    const Subject subject = {"x + s exp(-((x - 2) / s)²)", f, {2.0 + s * at[0], 2.0 + s * at[1]}};
+    const GradcheckReport report = check(subject, 1);
+    EXPECT_TRUE(report.passed()) << s << "\n" << report.to_text();
+    // as if there were no peak: 1 in place of 1 - 2 z exp(-z²)
+    std::vector<double> factors;
+    for (const double z : at) factors.push_back(1.0 / (1.0 - 2.0 * z * std::exp(-z * z)));
+    expect_failure(subject, factors);
   }
 }
 
@@ -167,6 +227,16 @@ TEST(CancellationTest, MistakesOfElementsOfAnotherSizeFail) {
   expect_failure({"x0 x1", product_of_two, {0.7e6, 1.3e-6}}, {2.0, 1.0});
   const auto sum_of_roots = [](const Tensor& x) { return sum(sqrt(x)); };
   expect_failure({"sum(sqrt x)", sum_of_roots, {0.7e-6, 1.1, 1.9e6}}, {1.0, 1.001, 1.0});
+  expect_failure({"x0 x1", product_of_two, {1e-11, 0.7}}, {1.0, 0.0});
+  const auto quotient = [](const Tensor& x) { return slice(x, 0, 0, 1) / slice(x, 0, 1, 1); };
+  expect_failure({"x0 / x1", quotient, {1.3e12, -0.7e-12}}, {0.0, 1.0});
+  const auto sum_of_squares = [](const Tensor& x) { return sum(x * x); };
+  expect_failure({"sum(x²)", sum_of_squares, {1e6, 1.0}}, {1.0, 0.0});
+  expect_failure({"sum(x²)", sum_of_squares, {1.0, 1e-11}}, {1.0, 2.0});
+  expect_failure({"sum(x²)", sum_of_squares, {1.0, 1e-11}}, {1.0, 0.0});
+  const auto weighted = [](const Tensor& x) { return sum(x * leaf({3}, {1e12, 1.0, 1e-12})); };
+  expect_failure({"sum(w x)", weighted, {1.3e-12, -0.7, 2e12}}, {1.0, -1.0, 1.0});
+  expect_failure({"sum(w x)", weighted, {1.3e-12, -0.7, 2e12}}, {1.0, 1.0, 0.0});
 }
 
 TEST(CancellationTest, AMistakeOfATermThatIsSeenFails) {
