@@ -126,11 +126,16 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (!o.sweep.empty() && o.config.empty() && o.names.size() != 1) {
     return wrong("--sweep needs one --op NAME, or --config CONFIG");
   }
-  if ((!o.sweep.empty() || o.coverage) && !o.json.empty()) {
-    return wrong("--json goes with a check or with --mutate");
+  const bool checks_nothing = !o.sweep.empty() || o.coverage;
+  if (checks_nothing && (o.order != 1 || o.seeds != 1)) {
+    return wrong("--sweep and --coverage are of one seed, at first order: no --order, no --seeds");
   }
-  if ((!o.sweep.empty() || o.coverage) && !o.html.empty()) {
-    return wrong("--html goes with a check or with --mutate");
+  if (o.sweep == "-") return wrong("--sweep writes a file and prints a picture: give it a name");
+  if (checks_nothing && !o.json.empty()) {
+    return wrong("--json does not go with --sweep or --coverage");
+  }
+  if (checks_nothing && !o.html.empty()) {
+    return wrong("--html does not go with --sweep or --coverage");
   }
   if (!o.html.empty() && o.html == o.json) {
     return wrong("--json and --html cannot both go to the same file or to standard output");

@@ -233,7 +233,12 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"--mutate", "--order", "2"},
                "--mutate plants its mistakes once, at first order: no --order, no --seeds");
-  expect_error({"--html", "a", "--coverage"}, "--html goes with a check or with --mutate");
+  expect_error({"--html", "a", "--coverage"}, "--html does not go with --sweep or --coverage");
+  expect_error({"--json", "a", "--coverage"}, "--json does not go with --sweep or --coverage");
+  expect_error({"--coverage", "--order", "2"},
+               "--sweep and --coverage are of one seed, at first order: no --order, no --seeds");
+  expect_error({"--sweep", "-", "--op", "exp"},
+               "--sweep writes a file and prints a picture: give it a name");
   expect_error({"--html", "-", "--json", "-"},
                "--json and --html cannot both go to the same file or to standard output");
   expect_error({"softmax"}, "qkv gradcheck takes no argument; see qkv gradcheck --help");
