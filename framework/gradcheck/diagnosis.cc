@@ -51,6 +51,7 @@ std::string axes_of_size(const InputReport& report, int64_t size) {
   if (size < 2) return "";
   if (has(report.shape)) return absl::StrCat(" (", size, " is a size of the input)");
   if (has(report.output_shape)) return absl::StrCat(" (", size, " is a size of the output)");
+  if (size == report.shape.size()) return absl::StrCat(" (the input has ", size, " elements)");
   return "";
 }
 
@@ -70,14 +71,19 @@ std::string explain_factor(const InputReport& report, double c) {
       absl::StrCat(head, c < 0.0 ? ": the sign is wrong, and a factor" : ": a factor");
   const double n = size > 1.0 ? size : inverse;
   const std::string axes = whole(n) ? axes_of_size(report, std::llround(n)) : "";
-  if (!axes.empty()) return absl::StrCat(text, axes, ": a sum taken for a mean, or the reverse?");
+  const bool may_be_one_of_two = std::abs(c - 0.5) < kClose;
+  if (!axes.empty()) {
+    return absl::StrCat(
+        text, axes, ": a sum taken for a mean, or ",
+        may_be_one_of_two ? "an input that is used twice counted once?" : "the reverse?");
+  }
   if (whole(square)) {
     absl::StrAppend(&text, axes_of_size(report, std::llround(square)));
     if (!whole(n) || std::abs(n - 2.0) > kClose) {
       return absl::StrCat(text, ": a scale left out or applied twice?");
     }
   }
-  if (std::abs(c - 0.5) < kClose) {
+  if (may_be_one_of_two) {
     absl::StrAppend(&text, ": is an input that is used twice counted once?");
   }
   return text;
@@ -251,9 +257,11 @@ std::string diagnose(const DiagnosisCase& c) {
   if (whole) text = explain_contributions(analytic, numeric, c.contributions, limit);
   if (text.empty() && whole) text = explain_broadcast(report, c.gradient);
   if (!text.empty()) return text;
-  if (const auto factor = factor_between(analytic, numeric, limit)) {
-    return explain_factor(report, *factor);
-  }
+  const auto factor = factor_between(analytic, numeric, limit);
+  const bool is_one_over_cotangent =
+      factor && c.dy.size() == 1 && std::abs(*factor * c.dy[0] - 1.0) < kClose;
+  if (is_one_over_cotangent && !c.is_linear) return "backward leaves its cotangent out";
+  if (factor) return explain_factor(report, *factor);
   if (!whole) return "";
   text = explain_transposed(report.shape, analytic, numeric, limit);
   if (text.empty()) text = explain_unsummed(report.shape, analytic, numeric, limit);

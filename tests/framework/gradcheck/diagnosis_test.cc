@@ -54,6 +54,30 @@ TEST(DiagnosisTest, ASumTakenForAMean) {
               HasSubstr("(3 is a size of the input): a sum taken for a mean, or the reverse?"));
 }
 
+TEST(DiagnosisTest, AMeanOfAllTakenForASum) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return mean(x[0] * x[0]); };
+  const PlantedBackward of_sum = [](const Tensor& x, const Tensor& dy) { return 2.0 * x * dy; };
+  EXPECT_EQ(check_planted(f, of_sum, square()).inputs[0].diagnosis,
+            "analytic = 9 = sqrt(81) x numeric everywhere: a factor (the input has 9 elements): a "
+            "sum taken for a mean, or the reverse?");
+}
+
+TEST(DiagnosisTest, ACotangentThatIsLeftOut) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return sum(x[0] * x[0]); };
+  const PlantedBackward no_dy = [](const Tensor& x, const Tensor&) { return 2.0 * x; };
+  EXPECT_EQ(check_planted(f, no_dy, square()).inputs[0].diagnosis,
+            "backward leaves its cotangent out");
+}
+
+TEST(DiagnosisTest, AHalfWhereAnAxisHasTwo) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return x[0] * x[0]; };
+  const PlantedBackward one_use = [](const Tensor& x, const Tensor& dy) { return x * dy; };
+  EXPECT_THAT(
+      check_planted(f, one_use, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7})).inputs[0].diagnosis,
+      HasSubstr("(2 is a size of the input): a sum taken for a mean, or an input that is "
+                "used twice counted once?"));
+}
+
 TEST(DiagnosisTest, AForgottenScale) {
   EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) { return std::sqrt(3.0) * right_cube(x, dy); }),
             "analytic = sqrt(3) x numeric everywhere: a factor (3 is a size of the input): a scale "
