@@ -14,6 +14,8 @@ constexpr double kWideStep = 0x1p-8;  // in units of the scale
 // What the extrapolation cancels is c h²; what it leaves is c' h⁴. That it is at least so much less
 // holds for every function that has its next singularity a few steps away.
 constexpr double kNextTerm = 1.0 / 256.0;
+// A derivative far below those beside it, by an error that is so small beside them, is known
+// closely enough by a share of itself. A zero has none.
 constexpr double kOfLargest = 1e-10, kShare = 1e-4;
 constexpr double kLikelyNoise = 8.0;  // so many make an error of rounding
 // What f computes on the way may be larger than what comes out of it, but not by more than this.
@@ -144,6 +146,19 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
   static constexpr Rungs kEverywhere = {.first = 0x1p3, .count = 66, .near = false};
   beside_ = beside;
   least_ = least;
+  take_first_steps(line, scale, analytic, slopes);
+  std::erase_if(unsettled_, [&](size_t row) { return is_clear(row, analytic[row], slopes[row]); });
+  if (!unsettled_.empty()) settle_zeros(line, scale, analytic, slopes);
+  if (!unsettled_.empty()) narrow(line, scale, analytic, slopes);
+  if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
+  std::erase_if(unsettled_, [&](size_t row) { return acceptable_[row]; });
+  if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
+  if (!unsettled_.empty()) settle(line, scale, kEverywhere, analytic, slopes);
+}
+
+// Two steps on each side settle what is smooth.
+void Differences::take_first_steps(Line line, double scale, std::span<const double> analytic,
+                                   std::span<Slope> slopes) {
   double t1 = kUsualStep * scale, t2 = -t1, t3 = 0.5 * t1, t4 = -t3;
   const Array far_right = at(line, t1), far_left = at(line, t2);
   const Array right = at(line, t3), left = at(line, t4);
@@ -167,12 +182,11 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     const bool is_constant = fine.central == 0.0 && coarse.central == 0.0 && analytic[row] == 0.0 &&
                              rows_.same(row, right.data<double>(), y0);
     const double of_moved = kEpsilon * coarse.steepest();
-    const double of_rounding = kLikelyNoise * (noise_[row] / t1 + of_moved);
-    const double error = kNextTerm * std::abs(cancelled) + of_rounding;
+    const double error =
+        kNextTerm * std::abs(cancelled) + kLikelyNoise * (noise_[row] / t1 + of_moved);
     const double limit = allowed(row, value, value);
     slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};
-    // Far below the derivatives beside it, a share of itself is close enough; a zero has none.
-    const bool told = error <= limit || (error <= kOfLargest * beside[row] &&
+    const bool told = error <= limit || (error <= kOfLargest * beside_[row] &&
                                          error <= kShare * std::abs(analytic[row]));
     const bool settled =
         is_constant || (told && !sides_stay_apart(row, coarse, fine, t3) &&
@@ -181,29 +195,22 @@ void Differences::slopes(Line line, double scale, double least, std::span<const 
     if (!settled || (best_of_few_ && !(slopes[row].error <= limit))) unsettled_.push_back(row);
     acceptable_[row] = settled;
   }
-  if (unsettled_.empty()) return;
-  // Where the differences settle, there is no kink, and the gradient is something else, no further
-  // step is needed.
-  std::erase_if(unsettled_, [&](size_t row) {
-    constexpr double kLittle = 0.01;
-    const Quotient &coarse = coarse_[row], &fine = fine_[row];
-    const double value = slopes[row].value;
-    if (!(slopes[row].error <= tolerance_.relative * std::abs(value))) return false;
-    if (!std::isfinite(analytic[row])) return true;
-    const double off = std::abs(analytic[row] - value);
-    // above - below is c h where f is smooth; central - value c h², and c h at a kink of the slope
-    const double jump = 2.0 * (fine.above - fine.below) - (coarse.above - coarse.below);
-    return !sides_stay_apart(row, coarse, fine, slopes[row].step) &&
-           off > kFar * allowed(row, analytic[row], value) &&
-           std::abs(jump) <= kLittle * std::min(off, std::abs(value)) &&
-           std::abs(fine.central - coarse.central) <= kLittle * off;
-  });
-  if (!unsettled_.empty()) settle_zeros(line, scale, analytic, slopes);
-  if (!unsettled_.empty()) narrow(line, scale, analytic, slopes);
-  if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
-  std::erase_if(unsettled_, [&](size_t row) { return acceptable_[row]; });
-  if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
-  if (!unsettled_.empty()) settle(line, scale, kEverywhere, analytic, slopes);
+}
+
+// Where the differences settle, there is no kink, and the gradient is something else, no further
+// step is needed.
+bool Differences::is_clear(size_t row, double analytic, const Slope& slope) const {
+  constexpr double kLittle = 0.01;
+  if (!(slope.error <= tolerance_.relative * std::abs(slope.value))) return false;
+  if (!std::isfinite(analytic)) return true;
+  const Quotient &coarse = coarse_[row], &fine = fine_[row];
+  const double off = std::abs(analytic - slope.value);
+  // above - below is c h where f is smooth; central - value c h², and c h at a kink of the slope
+  const double jump = 2.0 * (fine.above - fine.below) - (coarse.above - coarse.below);
+  return !sides_stay_apart(row, coarse, fine, slope.step) &&
+         off > kFar * allowed(row, analytic, slope.value) &&
+         std::abs(jump) <= kLittle * std::min(off, std::abs(slope.value)) &&
+         std::abs(fine.central - coarse.central) <= kLittle * off;
 }
 
 // As beside a peak that is narrower than the step, where both sides of the peak are as far below.

@@ -75,6 +75,9 @@ class Differences {
 
  private:
   struct Rungs;
+  void take_first_steps(Line line, double scale, std::span<const double> analytic,
+                        std::span<Slope> slopes);
+  bool is_clear(size_t row, double analytic, const Slope& slope) const;
   void settle_zeros(Line line, double scale, std::span<const double> analytic,
                     std::span<Slope> slopes);
   void narrow(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
