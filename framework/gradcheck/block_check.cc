@@ -38,15 +38,13 @@ using Blocks = std::vector<Block>;
 
 class BlockCheck {
  public:
-  BlockCheck(const Probe& probe, size_t input, const Recorded& recorded, const Tensor& cotangent,
-             const InputGradient& gradient)
-      : probe_(probe),
+  BlockCheck(const BackwardRows& backward, size_t input)
+      : backward_(backward),
+        probe_(backward.probe()),
         input_(input),
-        recorded_(recorded),
-        cotangent_(cotangent),
-        gradient_(gradient),
-        weights_(cotangent.to_vector()) {
-    const ProbeLine line(probe, input);
+        gradient_(backward.inputs()[input]),
+        weights_(backward.cotangent().to_vector()) {
+    const ProbeLine line(probe_, input);
     for (int64_t e = 0; e < size(); ++e) scales_.push_back(line.scale_of(e));
   }
 
@@ -86,9 +84,10 @@ class BlockCheck {
       if (std::isfinite(effect_of(e))) largest_ = std::max(largest_, effect_of(e));
       direction[e] = scales_[e];
     }
-    weights_ = cotangent_.to_vector();
+    weights_ = backward_.cotangent().to_vector();
     if (std::ssize(elements) < size()) leave_out_what_stays(direction);
-    recorded_.gradients(Tensor(Array::of(cotangent_.shape(), DType::f64, weights_)), rounding_);
+    const Shape& shape = backward_.cotangent().shape();
+    backward_.recorded().gradients(Tensor(Array::of(shape, DType::f64, weights_)), rounding_);
   }
 
   std::vector<Agreement> judge(const Blocks& blocks, bool concurrent) {
@@ -195,10 +194,9 @@ class BlockCheck {
     return compare(analytic, slope, kTight, largest_);
   }
 
+  const BackwardRows& backward_;
   const Probe& probe_;
   size_t input_;
-  const Recorded& recorded_;
-  const Tensor& cotangent_;
   const InputGradient& gradient_;
   std::vector<double> weights_;  // the cotangent's, of the outputs that are looked at
   GraphRounding rounding_;
@@ -287,13 +285,11 @@ BlockPlan plan_blocks(int64_t elements) {
   return plan.blocks * plan.rounds >= elements ? BlockPlan{} : plan;
 }
 
-BlockResult check_blocks(const Probe& probe, size_t input, const Recorded& recorded,
-                         const Tensor& cotangent, const InputGradient& gradient,
-                         const RandomStream& stream, const GradcheckOptions& options,
-                         InputReport& report) {
-  BlockCheck check(probe, input, recorded, cotangent, gradient);
+BlockResult check_blocks(const BackwardRows& backward, size_t input, const RandomStream& stream,
+                         const GradcheckOptions& options, InputReport& report) {
+  BlockCheck check(backward, input);
   BlockResult result;
-  std::vector<int64_t> elements(static_cast<size_t>(probe.input(input).size()));
+  std::vector<int64_t> elements(static_cast<size_t>(backward.probe().input(input).size()));
   std::iota(elements.begin(), elements.end(), 0);
   double seen = std::numeric_limits<double>::infinity();
   for (uint64_t stage = 0;; ++stage) {

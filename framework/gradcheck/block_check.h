@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "framework/core/random.h"
-#include "framework/gradcheck/analytic.h"
-#include "framework/gradcheck/element_check.h"
+#include "framework/gradcheck/backward_rows.h"
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/gradcheck/probe.h"
 
 // Every element of an input that has many, by few differences.
 //
@@ -44,10 +42,8 @@ struct BlockResult {
 };
 
 // Fills in the report's blocks and verdict, for an input of more elements than plan_blocks() leaves
-// alone. `gradient` is of one row, the dot product with the cotangent.
-BlockResult check_blocks(const Probe& probe, size_t input, const Recorded& recorded,
-                         const Tensor& cotangent, const InputGradient& gradient,
-                         const RandomStream& stream, const GradcheckOptions& options,
-                         InputReport& report);
+// alone. The only row is the dot product with the cotangent.
+BlockResult check_blocks(const BackwardRows& backward, size_t input, const RandomStream& stream,
+                         const GradcheckOptions& options, InputReport& report);
 
 }  // namespace qkv

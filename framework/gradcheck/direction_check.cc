@@ -90,30 +90,30 @@ void judge(double floor, const Agreement& direction, TaylorReport& taylor) {
 int64_t check_by_differences(const Directional& at, size_t input, const Tensor& u,
                              const GradcheckOptions& options, InputReport& report) {
   constexpr int kSteps = 16;  // 2⁻², … 2⁻¹⁷
-  const std::vector<double> direction = u.to_vector(), v = at.cotangent.to_vector();
-  const Tensor& g = at.gradients[input];
+  const std::vector<double> direction = u.to_vector(), v = at.backward.cotangent().to_vector();
+  const Tensor& g = at.backward.gradients()[input];
   const Dot along_u = dot(g, u);
   const double analytic = along_u.value, beside = along_u.size;
   const Rows rows(false, v);
-  ProbeLine probe(at.probe, input);
+  ProbeLine probe(at.backward.probe(), input);
   const auto line = [&](double& t) { return probe.along(direction, t); };
 
-  const Array y0 = at.probe.value();
+  const Array y0 = at.backward.probe().value();
   double sum = 0.0, squares = 0.0;  // of g x: rounding x + hu moves f by epsilon times that
   if (g.defined()) {
     const double *gradient = g.array().data<double>(),
-                 *x = at.probe.input(input).array().data<double>();
+                 *x = at.backward.probe().input(input).array().data<double>();
     for (int64_t i = 0; i < g.size(); ++i) {
       const double product = std::abs(gradient[i] * x[i]);
       sum += product, squares += product * product;
     }
   }
   const double rounding_of_x = kEpsilon * norm_of(sum, squares, static_cast<double>(u.size()));
-  Differences differences(rows, y0, {&at.rounding, 1}, options.tolerance);
+  Differences differences(rows, y0, {&at.backward.rounding().back(), 1}, options.tolerance);
   differences.add_noise(rounding_of_x);
   Slope slope;
   differences.slopes(line, 1.0, 0.0, {&analytic, 1}, {&beside, 1}, {&slope, 1});
-  slope.error += kOfSpread * spread_along(u, at.rows[input]);
+  slope.error += kOfSpread * spread_along(u, at.backward.inputs()[input]);
   report.direction = compare(analytic, slope, options.tolerance, beside);
   if (slope.kind == Slope::Kind::kKinkHere) {
     // Kinks of many elements at once: the gradient need not lie between the slopes of both sides.
@@ -123,7 +123,8 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
 
   double noise = 0.0;
   rows.noise(y0.data<double>(), y0.data<double>(), y0.data<double>(), &noise);
-  const double floor = 100.0 * (std::max(noise, at.rounding.usual) + rounding_of_x);
+  const double floor =
+      100.0 * (std::max(noise, at.backward.rounding().back().usual) + rounding_of_x);
   const auto look_from = [&](double first_step) {
     report.taylor = {};
     for (int k = 0; k < kSteps; ++k) {
@@ -140,7 +141,7 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   // that f bends at all, it is that of x.
   const bool is_short = slope.step < 0x1p-14;
   int64_t evaluations = look_from(is_short ? std::min(0.25, 64.0 * slope.step) : 0.25);
-  const double size = largest_of(at.probe.input(input));
+  const double size = largest_of(at.backward.probe().input(input));
   if (!report.taylor.measured && report.taylor.is_finite && size > 1.0) {
     const TaylorReport near = report.taylor;
     evaluations += look_from(0.25 * size);

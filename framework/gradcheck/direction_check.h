@@ -4,26 +4,20 @@
 #include <span>
 
 #include "framework/gradcheck/analytic.h"
-#include "framework/gradcheck/element_check.h"
+#include "framework/gradcheck/backward_rows.h"
 #include "framework/gradcheck/forward_mode.h"
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/gradcheck/probe.h"
 
 namespace qkv {
 
 // One cotangent v and the gradients Jᵀv by each way to get them.
 struct Directional {
-  const Probe& probe;
-  const Recorded& recorded;
-  Tensor cotangent;                       // v
-  std::span<const Tensor> gradients;      // as training runs it
-  const ForwardProducts& forward;         // with create_graph, for the same v
-  std::span<const Tensor> composed_only;  // under ComposedOnly, for the same v
+  const BackwardRows& backward;           // as training runs it, and v
+  const ForwardProducts& forward;         // with create_graph
+  std::span<const Tensor> composed_only;  // under ComposedOnly
   Tensor other_cotangent;                 // of the dot-product test
   std::span<const Tensor> other_gradients;
-  GraphRounding rounding;  // of v · y
   const ForwardMode& forward_mode;
-  std::span<const InputGradient> rows;  // of each input: J and vᵀJ, or vᵀJ alone
   RandomStream neighbours;
 };
 

@@ -144,10 +144,12 @@ void add_spread(std::span<const double> spread, std::vector<Slope>& slopes) {
 
 }  // namespace
 
-int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
-                       std::span<const GraphRounding> rounding, const InputGradient& gradient,
+int64_t check_elements(const BackwardRows& backward, size_t input,
                        std::span<const int64_t> elements, const GradcheckOptions& options,
                        InputReport& report, NumericGradient& numeric) {
+  const Probe& probe = backward.probe();
+  const Rows& rows = backward.rows();
+  const InputGradient& gradient = backward.inputs()[input];
   const auto count = static_cast<int64_t>(elements.size());
   numeric.elements.assign(elements.begin(), elements.end());
   numeric.analytic.resize(elements.size());
@@ -158,7 +160,7 @@ int64_t check_elements(const Probe& probe, size_t input, const Rows& rows,
   const auto check_piece = [&](int64_t piece, int64_t begin, int64_t end) {
     const ThreadMemory memory;
     ProbeLine line(probe, input);
-    Differences differences(rows, probe.value(), rounding, options.tolerance);
+    Differences differences(rows, probe.value(), backward.rounding(), options.tolerance);
     std::vector<Slope> slopes(rows.size());
     std::vector<double> beside(rows.size());
     for (int64_t i = begin; i < end; ++i) {

@@ -35,30 +35,30 @@ Agreement compare_exact(double analytic, double other, double size, double slack
 // What may be left of a derivative that is zero, over kRounding: of one that would change f by f
 // over the size of its input, a rounding.
 double rounding_of_derivatives(const Directional& at, size_t input) {
-  const double largest_x = std::max(1.0, largest_of(at.probe.input(input)));
-  const double of_y = kEpsilon * largest_of(Tensor(at.probe.value()));
+  const double largest_x = std::max(1.0, largest_of(at.backward.probe().input(input)));
+  const double of_y = kEpsilon * largest_of(Tensor(at.backward.probe().value()));
   // Of a part of the derivative that is 1, as in p - 1 with a probability p near 1.
-  const double of_one = kOfOne * kEpsilon * largest_of(at.cotangent);
-  return std::max({of_y, of_one, at.rounding.most}) / kRounding / largest_x;
+  const double of_one = kOfOne * kEpsilon * largest_of(at.backward.cotangent());
+  return std::max({of_y, of_one, at.backward.rounding().back().most}) / kRounding / largest_x;
 }
 
 // How far rounding moves <Jᵀ cotangent, u>: that of x, and that of each number on the way.
 double slack_of_backward(const Directional& at, size_t input, const Tensor& u,
                          const Tensor& cotangent) {
-  const TensorFunction& f = at.probe.function();
+  const TensorFunction& f = at.backward.probe().function();
   const auto along_u = [&](std::span<const Tensor> x) {
     return std::vector{dot(Recorded(f, x).gradients(cotangent)[input], u).value};
   };
-  const double spread = spread_of(along_u, at.probe.inputs(), at.neighbours)[0];
+  const double spread = spread_of(along_u, at.backward.probe().inputs(), at.neighbours)[0];
   return kOfSpread * spread +
-         2.0 * rounding_of_gradient(f, at.probe.inputs(), input, cotangent, u).most;
+         2.0 * rounding_of_gradient(f, at.backward.probe().inputs(), input, cotangent, u).most;
 }
 
 void check_dot_product(const Directional& at, size_t input, const Tensor& u,
                        const Tolerance& tolerance, InputReport& report) {
   const Dot backward_side = dot(at.other_gradients[input], u);
   const Tensor ju = at.forward.product(input, u);
-  if (!ju.defined() && at.gradients[input].defined()) {
+  if (!ju.defined() && at.backward.gradients()[input].defined()) {
     report.dot_product.note = "not tested: the backward is not differentiable by its cotangent";
     return;
   }
@@ -89,7 +89,7 @@ std::vector<Dot> rows_of(const Tensor& ju, const Directional& at, size_t rows) {
   if (!ju.defined()) return result;
   const double* dy = ju.array().data<double>();
   for (size_t k = 0; k + 1 < rows; ++k) result[k].add(dy[k]);
-  result.back() = dot(ju, at.cotangent);
+  result.back() = dot(ju, at.backward.cotangent());
   return result;
 }
 
@@ -121,8 +121,8 @@ ElementReport compare_rows(std::span<const Dot> backward, std::span<const Dot> f
 // the way, as of 1 - y² where y is near 1.
 std::vector<double> slack_of_rows(const Directional& at, size_t input, const Tensor& u,
                                   std::span<const Tensor> tangents) {
-  const size_t rows = at.rows[input].rows_each;
-  const TensorFunction& f = at.probe.function();
+  const size_t rows = at.backward.inputs()[input].rows_each;
+  const TensorFunction& f = at.backward.probe().function();
   const auto by_forward_mode = [&](std::span<const Tensor> x) {
     std::vector<double> values;
     for (const Dot& row : rows_of(forward_derivative(f, x, tangents), at, rows)) {
@@ -130,21 +130,23 @@ std::vector<double> slack_of_rows(const Directional& at, size_t input, const Ten
     }
     return values;
   };
-  std::vector<double> slack = spread_of(by_forward_mode, at.probe.inputs(), at.neighbours);
+  std::vector<double> slack =
+      spread_of(by_forward_mode, at.backward.probe().inputs(), at.neighbours);
   for (size_t k = 0; k < rows; ++k) {
-    Array v = at.cotangent.array();
+    Array v = at.backward.cotangent().array();
     if (k + 1 < rows) {
       v = Array::full(v.shape(), DType::f64, 0.0);
       v.mutable_data<double>()[k] = 1.0;
     }
-    const double most = rounding_of_gradient(f, at.probe.inputs(), input, Tensor(v), u).most;
+    const double most =
+        rounding_of_gradient(f, at.backward.probe().inputs(), input, Tensor(v), u).most;
     slack[k] = kOfSpread * slack[k] + 2.0 * most;  // both ways round
   }
   return slack;
 }
 
 void check_forward_mode(const Directional& at, size_t input, const Tensor& u, InputReport& report) {
-  std::vector<Tensor> tangents(at.probe.size());
+  std::vector<Tensor> tangents(at.backward.probe().size());
   tangents[input] = u;
   Tensor ju;
   try {
@@ -153,10 +155,10 @@ void check_forward_mode(const Directional& at, size_t input, const Tensor& u, In
     report.no_forward_rule = error.op();
     return;
   }
-  const size_t rows = at.rows[input].rows_each;
+  const size_t rows = at.backward.inputs()[input].rows_each;
   std::vector<Dot> backward(rows);
   for (int64_t e = 0; e < u.size(); ++e) {
-    const std::span<const double> row = at.rows[input].of(e);
+    const std::span<const double> row = at.backward.inputs()[input].of(e);
     const double along = u.array().data<double>()[e];
     for (size_t k = 0; k < rows; ++k) backward[k].add(row[k] * along);
   }
@@ -164,7 +166,7 @@ void check_forward_mode(const Directional& at, size_t input, const Tensor& u, In
   // What may be left of a derivative that is zero, in <v, Ju> of all outputs.
   const double rounding = kZeroRounding * rounding_of_derivatives(at, input);
   double weights = 0.0;
-  for (const double weight : at.cotangent.to_vector()) weights += std::abs(weight);
+  for (const double weight : at.backward.cotangent().to_vector()) weights += std::abs(weight);
   report.forward = compare_rows(backward, forward, {}, rounding, weights);
   if (!report.only_forward_mode_fails()) return;
   report.forward =
@@ -202,19 +204,21 @@ ElementReport compare_elements(const Tensor& fused, const Tensor& composed, doub
 
 void check_composed(const Directional& at, size_t input, const Tolerance& tolerance,
                     InputReport& report) {
-  const Tensor& fused = at.gradients[input];
+  const Tensor& fused = at.backward.gradients()[input];
   const double rounding = rounding_of_derivatives(at, input);
   const auto by_composed_formulas = [&](std::span<const Tensor> x) {
     const ComposedOnly composed_only;
-    const Tensor g = Recorded(at.probe.function(), x).gradients(at.cotangent)[input];
-    return g.defined() ? g.to_vector()
-                       : std::vector<double>(static_cast<size_t>(at.probe.input(input).size()));
+    const Tensor g =
+        Recorded(at.backward.probe().function(), x).gradients(at.backward.cotangent())[input];
+    return g.defined()
+               ? g.to_vector()
+               : std::vector<double>(static_cast<size_t>(at.backward.probe().input(input).size()));
   };
   for (const Tensor& composed : {at.forward.gradients()[input], at.composed_only[input]}) {
     ElementReport found = compare_elements(fused, composed, rounding, {}, tolerance);
     if (found.verdict == Verdict::kFail) {
       const std::vector<double> spread =
-          spread_of(by_composed_formulas, at.probe.inputs(), at.neighbours);
+          spread_of(by_composed_formulas, at.backward.probe().inputs(), at.neighbours);
       found = compare_elements(fused, composed, rounding, spread, tolerance);
     }
     if (report.composed.tolerance == 0.0 || share_of(found) > share_of(report.composed)) {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/analytic.h"
+#include "framework/gradcheck/backward_rows.h"
 #include "framework/gradcheck/block_check.h"
-#include "framework/gradcheck/conditioning.h"
 #include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/direction_check.h"
 #include "framework/gradcheck/element_check.h"
@@ -19,7 +19,6 @@
 #include "framework/gradcheck/position.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/op.h"
-#include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
@@ -105,31 +104,16 @@ class Check {
   Check(const TensorFunction& f, std::span<const Tensor> inputs, int order,
         std::span<const int64_t> pieces, const GradcheckOptions& options,
         const RandomStream& stream)
-      : f_(f),
-        inputs_(inputs),
-        options_(options),
+      : options_(options),
         order_(order),
         stream_(stream),
         probe_(f, inputs),
-        recorded_(f, inputs),
-        cotangent_(random_like(Tensor(probe_.value()), stream.derive("cotangent"))),
-        weights_(cotangent_.to_vector()),
-        total_(floating_elements(inputs)),
-        in_blocks_(total_ > options.max_elements),
-        rows_(!in_blocks_ && cotangent_.size() <= kMostOutputs &&
-                  total_ * cotangent_.size() <= options.max_jacobian,
-              weights_, pieces),
-        rounding_(rows_.size()),
-        gradients_(recorded_.gradients(cotangent_, rounding_.back())) {
-    if (!value_is_finite()) return;
-    take_rows();
-    if (order == 2) add_what_recording_changes(pieces);
-    const ComposedOnly composed_only;
-    composed_only_ = Recorded(f, inputs).gradients(cotangent_);
+        in_blocks_(floating_elements(inputs) > options.max_elements),
+        backward_(probe_, !in_blocks_ && takes_each_output(), pieces, stream) {
+    if (order == 2) backward_.add_what_recording_changes(pieces);
   }
 
-  const Tensor& cotangent() const { return cotangent_; }
-  bool value_is_finite() const { return bad_output() < 0; }
+  const Tensor& cotangent() const { return backward_.cotangent(); }
 
   // Fills in the verdict on input i, and what belongs to it.
   int64_t check(size_t i, InputReport& report) {
@@ -137,21 +121,21 @@ class Check {
     report.input = i;
     report.shape = probe_.input(i).shape();
     report.output_shape = probe_.value().shape();
-    report.full_jacobian = rows_.each_output();
-    report.ignored = !gradients_[i].defined();
+    report.full_jacobian = backward_.rows().each_output();
+    report.ignored = !backward_.gradients()[i].defined();
     if (report.shape.size() == 0) {
       report.note = "empty: there is nothing to check";
       return 0;
     }
-    if (!value_is_finite()) {
-      report_bad_output(report);
+    if (const int64_t output = bad_output(); output >= 0) {
+      report_bad_output(output, report);
       return 0;
     }
     const InputReport begun = report;
     NumericGradient numeric;
     int64_t evaluations = measure(i, report, numeric);
     if (may_be_rounding(report)) {
-      take_spread(i);
+      backward_.take_spread(i, stream_.derive("neighbours"));
       report = begun;
       evaluations += measure(i, report, numeric);
     }
@@ -161,13 +145,14 @@ class Check {
     // What forward mode alone sees is smaller than the tolerance of differences: there is no
     // pattern to be found in these.
     if (report.verdict == Verdict::kFail && !report.only_forward_mode_fails()) {
-      report.diagnosis = diagnose({.report = report,
-                                   .gradient = numeric,
-                                   .x = probe_.input(i).to_vector(),
-                                   .y = Tensor(probe_.value()).to_vector(),
-                                   .dy = cotangent_.to_vector(),
-                                   .contributions = recorded_.contributions(i, cotangent_),
-                                   .is_linear = is_linear(rows_of_[i])});
+      report.diagnosis =
+          diagnose({.report = report,
+                    .gradient = numeric,
+                    .x = probe_.input(i).to_vector(),
+                    .y = Tensor(probe_.value()).to_vector(),
+                    .dy = cotangent().to_vector(),
+                    .contributions = backward_.recorded().contributions(i, cotangent()),
+                    .is_linear = backward_.is_linear(i)});
     }
     return evaluations;
   }
@@ -178,14 +163,12 @@ class Check {
     BlockResult blocks;
     const bool in_blocks = in_blocks_ && plan_blocks(report.shape.size()).blocks > 0;
     if (in_blocks) {
-      blocks = check_blocks(probe_, i, recorded_, cotangent_, rows_of_[i],
-                            stream_.derive("blocks").derive(i), options_, report);
+      blocks = check_blocks(backward_, i, stream_.derive("blocks").derive(i), options_, report);
     }
     const std::vector<int64_t> elements =
         in_blocks ? chosen_elements(i, std::move(blocks.by_themselves)) : all_elements(i);
     int64_t evaluations = blocks.evaluations;
-    evaluations += check_elements(probe_, i, rows_, rounding_, rows_of_[i], elements, options_,
-                                  report, numeric);
+    evaluations += check_elements(backward_, i, elements, options_, report, numeric);
     evaluations += check_directions(i, report);
     return evaluations;
   }
@@ -198,124 +181,17 @@ class Check {
     return bad == end ? -1 : bad - y;
   }
 
-  void report_bad_output(InputReport& report) const {
-    const int64_t output = bad_output();
+  void report_bad_output(int64_t output, InputReport& report) const {
     report.verdict = Verdict::kFail;
     report.note = absl::StrFormat("the function's own value is %g at output %s",
                                   probe_.value().data<double>()[output],
                                   position(report.output_shape, output));
   }
 
-  // rows_of_[i][element][row], each by a backward of its own. The cotangents of single outputs are
-  // random numbers and not 1, so that a backward that is not linear in them is noticed.
-  void take_rows() {
-    const size_t count = rows_.size();
-    rows_of_.resize(probe_.size());
-    for (size_t i = 0; i < probe_.size(); ++i) {
-      if (!is_floating(probe_.input(i).dtype())) continue;
-      rows_of_[i].rows_each = count;
-      rows_of_[i].depends = gradients_[i].defined();
-      rows_of_[i].largest_effect.resize(count);
-      rows_of_[i].rows.resize(static_cast<size_t>(probe_.input(i).size()) * count);
-    }
-    std::vector<std::vector<double>> scales(probe_.size());
-    for (size_t i = 0; i < probe_.size(); ++i) {
-      if (!is_floating(probe_.input(i).dtype())) continue;
-      const ProbeLine line(probe_, i);
-      for (int64_t e = 0; e < probe_.input(i).size(); ++e) scales[i].push_back(line.scale_of(e));
-    }
-    const auto store = [&](const std::vector<Tensor>& gradients, size_t row, double divisor) {
-      for (size_t i = 0; i < gradients.size(); ++i) {
-        if (!gradients[i].defined()) continue;
-        const double* g = gradients[i].array().data<double>();
-        double *out = rows_of_[i].rows.data() + row, &largest = rows_of_[i].largest_effect[row];
-        for (int64_t e = 0, size = gradients[i].size(); e < size; ++e) {
-          out[e * count] = g[e] / divisor;
-          const double effect = std::abs(g[e] / divisor) * scales[i][e];
-          if (std::isfinite(effect)) largest = std::max(largest, effect);
-        }
-      }
-    };
-    RandomStream sizes = stream_.derive("rows");
-    for (size_t row = 0; row + 1 < count; ++row) {
-      const double size = (sizes.below(2) == 0 ? 1.0 : -1.0) * (0.5 + sizes.uniform());
-      Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
-      one.mutable_data<double>()[row] = size;
-      store(recorded_.gradients(Tensor(one), rounding_[row]), row, size);
-      rounding_[row].most /= std::abs(size);
-      rounding_[row].usual /= std::abs(size);
-    }
-    store(gradients_, count - 1, 1.0);
-  }
-
-  // Gradients that are recorded have no fused ops, so that each of both is rounded in its own way.
-  // (That they are the same is for the first order to check.)
-  void add_what_recording_changes(std::span<const int64_t> pieces) {
-    const std::vector<double> y = Tensor(probe_.value()).to_vector(),
-                              recorded = recorded_.output().to_vector();
-    const auto add = [](double noise, GraphRounding& rounding) {
-      rounding.most += noise, rounding.usual += noise;
-    };
-    size_t row = 0;
-    for (const int64_t piece : pieces) {
-      const size_t end = row + static_cast<size_t>(piece);
-      double most = 0.0;
-      for (size_t k = row; k < end; ++k) {
-        const double changed = std::abs(y[k] - recorded[k]);
-        most = std::max(most, changed);
-        add(std::abs(weights_[k]) * changed, rounding_.back());
-      }
-      for (; row < end; ++row) {
-        if (rows_.each_output()) add(most, rounding_[row]);
-      }
-    }
-  }
-
-  // How far rounding moves what backward gives for input i: as the rounding of x does, or less, as
-  // far as it moves the composed formulas away. (x - 1 is exact near 1, however much of x cancels.)
-  void take_spread(size_t i) {
-    const auto by_backward = [&](std::span<const Tensor> x) { return rows_by(Recorded(f_, x), i); };
-    std::vector<double> spread =
-        spread_of(by_backward, probe_.inputs(), stream_.derive("neighbours"));
-    const ComposedOnly composed_only;
-    const std::vector<double> composed = by_backward(inputs_), &rows = rows_of_[i].rows;
-    double share = 0.0;
-    for (size_t k = 0; k < rows.size(); ++k) {
-      const double apart = std::abs(rows[k] - composed[k]);
-      if (apart > 0.0 && spread[k] > 0.0) share = std::max(share, apart / spread[k]);
-    }
-    for (double& by : spread) by *= std::min(share, 1.0);
-    rows_of_[i].spread = std::move(spread);
-  }
-
-  // As rows_of_[i].rows.
-  std::vector<double> rows_by(const Recorded& recorded, size_t i) const {
-    const size_t count = rows_.size();
-    std::vector<double> result(static_cast<size_t>(recorded.leaf(i).size()) * count);
-    for (size_t row = 0; row < count; ++row) {
-      Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
-      if (row + 1 < count) one.mutable_data<double>()[row] = 1.0;
-      const Tensor g = recorded.gradients(row + 1 < count ? Tensor(one) : cotangent_)[i];
-      if (!g.defined()) continue;
-      const double* values = g.array().data<double>();
-      for (int64_t e = 0, size = g.size(); e < size; ++e) result[e * count + row] = values[e];
-    }
-    return result;
-  }
-
-  // Whether the last row is the sum of the others, times the cotangent.
-  bool is_linear(const InputGradient& gradient) const {
-    constexpr double kRounding = 1e-12;
-    if (!rows_.each_output()) return true;
-    for (size_t e = 0; e * gradient.rows_each < gradient.rows.size(); ++e) {
-      const std::span<const double> rows = gradient.of(static_cast<int64_t>(e));
-      double sum = 0.0, size = std::abs(rows.back());
-      for (size_t k = 0; k < weights_.size(); ++k) {
-        sum += weights_[k] * rows[k], size += std::abs(weights_[k] * rows[k]);
-      }
-      if (std::abs(sum - rows.back()) > kRounding * size) return false;
-    }
-    return true;
+  bool takes_each_output() const {
+    const int64_t outputs = probe_.value().size();
+    return outputs <= kMostOutputs &&
+           floating_elements(probe_.inputs()) * outputs <= options_.max_jacobian;
   }
 
   std::vector<int64_t> all_elements(size_t i) const {
@@ -329,7 +205,7 @@ class Check {
     std::vector<int64_t> all = all_elements(i);
     const auto wanted = static_cast<size_t>(std::max<int64_t>(2, options_.sampled_elements));
     const size_t largest = std::min(wanted / 2, all.size());
-    const std::vector<double>& g = rows_of_[i].rows;
+    const std::vector<double>& g = backward_.inputs()[i].rows;
     std::ranges::partial_sort(all, all.begin() + static_cast<int64_t>(largest), std::greater(),
                               [&](int64_t e) { return std::abs(g[e]); });
     RandomStream stream = stream_.derive("elements").derive(i);
@@ -342,49 +218,40 @@ class Check {
     return chosen;
   }
 
+  std::vector<Tensor> gradients_by_composed_formulas() const {
+    const ComposedOnly composed_only;
+    return Recorded(probe_.function(), probe_.inputs()).gradients(cotangent());
+  }
+
   int64_t check_directions(size_t i, InputReport& report) {
     if (!forward_) {
-      forward_.emplace(recorded_, cotangent_);
-      forward_mode_.emplace(f_, inputs_);
-      other_cotangent_ = random_like(cotangent_, stream_.derive("other cotangent"));
-      other_gradients_ = recorded_.gradients(other_cotangent_);
+      forward_.emplace(backward_.recorded(), cotangent());
+      forward_mode_.emplace(probe_.function(), probe_.inputs());
+      other_cotangent_ = random_like(cotangent(), stream_.derive("other cotangent"));
+      other_gradients_ = backward_.recorded().gradients(other_cotangent_);
+      composed_only_ = gradients_by_composed_formulas();
     }
-    const Directional at = {.probe = probe_,
-                            .recorded = recorded_,
-                            .cotangent = cotangent_,
-                            .gradients = gradients_,
+    const Directional at = {.backward = backward_,
                             .forward = *forward_,
                             .composed_only = composed_only_,
                             .other_cotangent = other_cotangent_,
                             .other_gradients = other_gradients_,
-                            .rounding = rounding_.back(),
                             .forward_mode = *forward_mode_,
-                            .rows = rows_of_,
                             .neighbours = stream_.derive("neighbours").derive(i)};
     const Tensor u = random_direction(probe_.input(i), stream_.derive("direction").derive(i));
     return check_direction(at, i, u, options_, report);
   }
 
-  const TensorFunction& f_;
-  std::span<const Tensor> inputs_;
   const GradcheckOptions& options_;
   int order_;
   RandomStream stream_;
   Probe probe_;
-  Recorded recorded_;
-  Tensor cotangent_;
-  std::vector<double> weights_;  // the cotangent's
-  int64_t total_;                // elements of all floating inputs
-  bool in_blocks_;               // those of large inputs
-  Rows rows_;
-  std::vector<GraphRounding> rounding_;  // of each row of y
-  std::vector<Tensor> gradients_;        // for the cotangent
-  std::vector<Tensor> composed_only_;    // the same, by composed formulas alone
-  std::vector<InputGradient> rows_of_;
+  bool in_blocks_;  // the elements of large inputs
+  BackwardRows backward_;
   std::optional<ForwardProducts> forward_;
   std::optional<ForwardMode> forward_mode_;
   Tensor other_cotangent_;
-  std::vector<Tensor> other_gradients_;
+  std::vector<Tensor> other_gradients_, composed_only_;
 };
 
 }  // namespace
