@@ -177,18 +177,30 @@ std::vector<int64_t> sizes_of_gradients(std::span<const Tensor> inputs) {
   return sizes;
 }
 
-GraphRounding rounding_of_gradient(const TensorFunction& f, std::span<const Tensor> inputs,
-                                   size_t input, const Tensor& cotangent, const Tensor& u) {
-  std::vector<Tensor> at(inputs.begin(), inputs.end());
-  at.push_back(cotangent);
+namespace {
+
+std::vector<Tensor> joined(std::span<const Tensor> inputs, const Tensor& last) {
+  std::vector<Tensor> all(inputs.begin(), inputs.end());
+  all.push_back(last);
+  return all;
+}
+
+}  // namespace
+
+RecordedGradients::RecordedGradients(const TensorFunction& f, std::span<const Tensor> inputs,
+                                     const Tensor& cotangent)
+    : inputs_(inputs.begin(), inputs.end()),
+      gradients_(gradients_of(f), joined(inputs, cotangent)) {}
+
+GraphRounding RecordedGradients::rounding(size_t input, const Tensor& u) const {
   std::vector<Tensor> directions;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!is_floating(inputs[i].dtype())) continue;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (!is_floating(inputs_[i].dtype())) continue;
     directions.push_back(i == input ? reshape(u, {u.size()})
-                                    : zeros({inputs[i].size()}, DType::f64));
+                                    : zeros({inputs_[i].size()}, DType::f64));
   }
   GraphRounding rounding;
-  Recorded(gradients_of(f), at).gradients(concat(directions, 0), rounding);
+  gradients_.gradients(concat(directions, 0), rounding);
   return rounding;
 }
 

@@ -75,9 +75,19 @@ class ForwardProducts {
 TensorFunction gradients_of(const TensorFunction& f);
 // How many elements each of them has.
 std::vector<int64_t> sizes_of_gradients(std::span<const Tensor> inputs);
-// What roundings do to <Jᵀ cotangent, u>, with u a direction of one input, where it is computed by
-// the composed formulas.
-GraphRounding rounding_of_gradient(const TensorFunction& f, std::span<const Tensor> inputs,
-                                   size_t input, const Tensor& cotangent, const Tensor& u);
+
+// Jᵀ cotangent, recorded as it is computed by the composed formulas.
+class RecordedGradients {
+ public:
+  RecordedGradients(const TensorFunction& f, std::span<const Tensor> inputs,
+                    const Tensor& cotangent);
+
+  // What roundings do to <Jᵀ cotangent, u>, with u a direction of one input.
+  GraphRounding rounding(size_t input, const Tensor& u) const;
+
+ private:
+  std::vector<Tensor> inputs_;
+  Recorded gradients_;
+};
 
 }  // namespace qkv

@@ -9,6 +9,8 @@
 namespace qkv {
 namespace {
 
+constexpr size_t kMostRounded = 1024;  // derivatives, each with a backward of its own
+
 std::vector<double> scales_of(const Probe& probe, size_t input) {
   const ProbeLine line(probe, input);
   std::vector<double> scales;
@@ -88,22 +90,50 @@ void BackwardRows::add_what_recording_changes(std::span<const int64_t> pieces) {
   }
 }
 
-// As the rounding of x does, or less, as far as it moves the composed formulas away. (x - 1 is
-// exact near 1, however much of x cancels.)
+// As the rounding of x does, or less: as far as it moves the composed formulas away, and as far as
+// the roundings on the way do. (x - 1 is exact near 1, however much of x cancels.)
 void BackwardRows::take_spread(size_t input, const RandomStream& stream) {
   const auto by_backward = [&](std::span<const Tensor> x) {
     return rows_by(Recorded(probe_.function(), x), input);
   };
-  std::vector<double> spread = spread_of(by_backward, probe_.inputs(), stream);
+  const std::vector<double> by_x = spread_of(by_backward, probe_.inputs(), stream);
+  const std::vector<double>&rows = inputs_[input].rows, rounded = roundings_of(input);
   const ComposedOnly composed_only;
-  const std::vector<double> composed = by_backward(probe_.inputs()), &rows = inputs_[input].rows;
+  const std::vector<double> composed = by_backward(probe_.inputs());
   double share = 0.0;
   for (size_t k = 0; k < rows.size(); ++k) {
     const double apart = std::abs(rows[k] - composed[k]);
-    if (apart > 0.0 && spread[k] > 0.0) share = std::max(share, apart / spread[k]);
+    if (apart > 0.0 && by_x[k] > 0.0) share = std::max(share, apart / by_x[k]);
   }
-  for (double& by : spread) by *= std::min(share, 1.0);
-  inputs_[input].spread = std::move(spread);
+  std::vector<double>& spread = inputs_[input].spread;
+  spread.resize(rows.size());
+  for (size_t k = 0; k < rows.size(); ++k) {
+    spread[k] = std::min(by_x[k], std::max(share * by_x[k], rounded[k]));
+  }
+}
+
+// What roundings on the way do to InputGradient::rows, where these are few; else zeros.
+std::vector<double> BackwardRows::roundings_of(size_t input) const {
+  const size_t count = rows_.size();
+  const int64_t size = probe_.input(input).size();
+  std::vector<double> roundings(static_cast<size_t>(size) * count);
+  if (roundings.size() > kMostRounded) return roundings;
+  for (size_t row = 0; row < count; ++row) {
+    const RecordedGradients gradients(probe_.function(), probe_.inputs(), cotangent_of(row));
+    for (int64_t e = 0; e < size; ++e) {
+      Array one = Array::full({size}, DType::f64, 0.0);
+      one.mutable_data<double>()[e] = 1.0;
+      roundings[e * count + row] = gradients.rounding(input, Tensor(one)).usual;
+    }
+  }
+  return roundings;
+}
+
+Tensor BackwardRows::cotangent_of(size_t row) const {
+  if (row + 1 == rows_.size()) return cotangent_;
+  Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
+  one.mutable_data<double>()[row] = 1.0;
+  return Tensor(one);
 }
 
 // As InputGradient::rows.
@@ -111,9 +141,7 @@ std::vector<double> BackwardRows::rows_by(const Recorded& recorded, size_t input
   const size_t count = rows_.size();
   std::vector<double> result(static_cast<size_t>(recorded.leaf(input).size()) * count);
   for (size_t row = 0; row < count; ++row) {
-    Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
-    if (row + 1 < count) one.mutable_data<double>()[row] = 1.0;
-    const Tensor g = recorded.gradients(row + 1 < count ? Tensor(one) : cotangent_)[input];
+    const Tensor g = recorded.gradients(cotangent_of(row))[input];
     if (!g.defined()) continue;
     const double* values = g.array().data<double>();
     for (int64_t e = 0, size = g.size(); e < size; ++e) result[e * count + row] = values[e];

@@ -19,7 +19,10 @@ struct InputGradient {
   std::vector<double> spread;  // of each of them by rounding (see conditioning.h); of none: unknown
 
   std::span<const double> of(int64_t element) const { return of(rows, element); }
-  std::span<const double> spread_of(int64_t element) const { return of(spread, element); }
+  // Of none where it is not known.
+  std::span<const double> spread_of(int64_t element) const {
+    return spread.empty() ? std::span<const double>() : of(spread, element);
+  }
   size_t rows_each = 1;
   std::vector<double> largest_effect;  // of each row: |derivative| x scale, over all elements
 
@@ -54,6 +57,8 @@ class BackwardRows {
 
  private:
   void take_rows(RandomStream stream);
+  Tensor cotangent_of(size_t row) const;
+  std::vector<double> roundings_of(size_t input) const;
   std::vector<double> rows_by(const Recorded& recorded, size_t input) const;
 
   const Probe& probe_;

@@ -189,8 +189,8 @@ class BlockCheck {
     }
     differences.add_noise(kEpsilon * std::sqrt(moved));
     Slope slope;
-    differences.slopes([&](double& t) { return line.along(direction, t); }, 1.0, 0.0,
-                       {&analytic, 1}, {&largest_, 1}, {&slope, 1});
+    differences.slopes([&](double& t) { return line.along(direction, t); }, {},
+                       {.derivatives = {&analytic, 1}, .beside = {&largest_, 1}}, {&slope, 1});
     return compare(analytic, slope, kTight, largest_);
   }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "framework/gradcheck/conditioning.h"
 #include "framework/gradcheck/extrapolation.h"
 
 namespace qkv {
@@ -16,12 +17,19 @@ constexpr double kWideStep = 0x1p-8;  // in units of the scale
 constexpr double kNextTerm = 1.0 / 256.0;
 // A derivative far below those beside it, by an error that is so small beside them, is known
 // closely enough by a share of itself. A zero has none.
-constexpr double kOfLargest = 1e-10, kShare = 1e-4;
+constexpr double kOfLargest = 1e-10, kShare = 1e-6;
 constexpr double kLikelyNoise = 8.0;  // so many make an error of rounding
 // What f computes on the way may be larger than what comes out of it, but not by more than this.
 constexpr double kLargestInside = 0x1p20;
+// Below so much of x it has too few numbers for a function of it to look smooth.
+constexpr double kFewNumbers = 0x1p-48;
+// An x so far below the scale may be a length of its own.
+constexpr double kSmall = 0x1p-11;
 // What differs by so many tolerances is no error of the differences.
 constexpr double kFar = 100.0;
+
+// An error that is not finite is within no limit, whatever that is.
+bool is_within(double error, double limit) { return std::isfinite(error) && error <= limit; }
 
 }  // namespace
 
@@ -120,13 +128,17 @@ struct Differences::Rungs {
 };
 
 double Differences::allowed(size_t row, double a, double b) const {
-  return allowed_of(tolerance_, a, b, beside_[row]);
+  return allowed_of(tolerance_, a, b, expected_.beside[row]);
 }
 
 double Differences::rounding_of_zero(size_t row) const {
   const double of_value = (rows_.each_output() ? noise_ : rounding_)[row];
   return rounding_on_the_way_.empty() ? of_value
                                       : std::max(of_value, rounding_on_the_way_[row].most);
+}
+
+double Differences::slack(size_t row) const {
+  return expected_.spread.empty() ? 0.0 : kOfSpread * expected_.spread[row];
 }
 
 double Differences::rare_noise(size_t row) const {
@@ -139,26 +151,27 @@ Array Differences::at(Line line, double& t) {
   return line(t);
 }
 
-void Differences::slopes(Line line, double scale, double least, std::span<const double> analytic,
-                         std::span<const double> beside, std::span<Slope> slopes) {
+void Differences::slopes(Line line, const Start& start, const Expected& expected,
+                         std::span<Slope> slopes) {
   // Where the function is smooth at its scale, or bends there; and wherever else it may be.
   static constexpr Rungs kNear = {.first = 0x1p-4, .count = 17, .near = true};
   static constexpr Rungs kEverywhere = {.first = 0x1p3, .count = 66, .near = false};
-  beside_ = beside;
-  least_ = least;
-  take_first_steps(line, scale, analytic, slopes);
-  std::erase_if(unsettled_, [&](size_t row) { return is_clear(row, analytic[row], slopes[row]); });
-  if (!unsettled_.empty()) settle_zeros(line, scale, analytic, slopes);
-  if (!unsettled_.empty()) narrow(line, scale, analytic, slopes);
-  if (!unsettled_.empty()) widen(line, scale, analytic, slopes);
+  const double scale = start.scale;
+  expected_ = expected;
+  least_ = kFewNumbers * std::abs(start.x.value_or(0.0));
+  take_first_steps(line, scale, slopes);
+  const std::vector<size_t> other_nearer = look_nearer(line, start, slopes);
+  if (!unsettled_.empty()) settle_zeros(line, scale, slopes);
+  if (!unsettled_.empty()) narrow(line, scale, slopes);
+  if (!unsettled_.empty()) widen(line, scale, slopes);
   std::erase_if(unsettled_, [&](size_t row) { return acceptable_[row]; });
-  if (!unsettled_.empty()) settle(line, scale, kNear, analytic, slopes);
-  if (!unsettled_.empty()) settle(line, scale, kEverywhere, analytic, slopes);
+  if (!unsettled_.empty()) settle(line, scale, kNear, slopes);
+  unsettled_.insert(unsettled_.end(), other_nearer.begin(), other_nearer.end());
+  if (!unsettled_.empty()) settle(line, scale, kEverywhere, slopes);
 }
 
 // Two steps on each side settle what is smooth.
-void Differences::take_first_steps(Line line, double scale, std::span<const double> analytic,
-                                   std::span<Slope> slopes) {
+void Differences::take_first_steps(Line line, double scale, std::span<Slope> slopes) {
   double t1 = kUsualStep * scale, t2 = -t1, t3 = 0.5 * t1, t4 = -t3;
   const Array far_right = at(line, t1), far_left = at(line, t2);
   const Array right = at(line, t3), left = at(line, t4);
@@ -179,18 +192,20 @@ void Differences::take_first_steps(Line line, double scale, std::span<const doub
     const double cancelled = fine.central - coarse.central;
     const double value = fine.central + cancelled / 3.0;
     // The same bits at five places: y does not know x.
-    const bool is_constant = fine.central == 0.0 && coarse.central == 0.0 && analytic[row] == 0.0 &&
+    const bool is_constant = fine.central == 0.0 && coarse.central == 0.0 &&
+                             expected_.derivatives[row] == 0.0 &&
                              rows_.same(row, right.data<double>(), y0);
     const double of_moved = kEpsilon * coarse.steepest();
     const double error =
         kNextTerm * std::abs(cancelled) + kLikelyNoise * (noise_[row] / t1 + of_moved);
     const double limit = allowed(row, value, value);
-    slopes[row] = {.value = value, .error = error + rare_noise(row) / t1, .step = t3};
-    const bool told = error <= limit || (error <= kOfLargest * beside_[row] &&
-                                         error <= kShare * std::abs(analytic[row]));
+    slopes[row] = {.value = value, .error = error + rare_noise(row) / t1 + slack(row), .step = t3};
+    const bool told =
+        is_within(error, limit) || (error <= kOfLargest * expected_.beside[row] &&
+                                    error <= kShare * std::abs(expected_.derivatives[row]));
     const bool settled =
         is_constant || (told && !sides_stay_apart(row, coarse, fine, t3) &&
-                        std::abs(analytic[row] - value) <= limit + slopes[row].error);
+                        std::abs(expected_.derivatives[row] - value) <= limit + slopes[row].error);
     // and where a NaN is
     if (!settled || (best_of_few_ && !(slopes[row].error <= limit))) unsettled_.push_back(row);
     acceptable_[row] = settled;
@@ -199,18 +214,71 @@ void Differences::take_first_steps(Line line, double scale, std::span<const doub
 
 // Where the differences settle, there is no kink, and the gradient is something else, no further
 // step is needed.
-bool Differences::is_clear(size_t row, double analytic, const Slope& slope) const {
+bool Differences::is_clear(size_t row, const Slope& slope) const {
+  const double analytic = expected_.derivatives[row];
   constexpr double kLittle = 0.01;
-  if (!(slope.error <= tolerance_.relative * std::abs(slope.value))) return false;
+  if (!is_within(slope.error, tolerance_.relative * std::abs(slope.value))) return false;
   if (!std::isfinite(analytic)) return true;
   const Quotient &coarse = coarse_[row], &fine = fine_[row];
   const double off = std::abs(analytic - slope.value);
   // above - below is c h where f is smooth; central - value c h², and c h at a kink of the slope
   const double jump = 2.0 * (fine.above - fine.below) - (coarse.above - coarse.below);
   return !sides_stay_apart(row, coarse, fine, slope.step) &&
-         off > kFar * allowed(row, analytic, slope.value) &&
+         off > kFar * allowed(row, analytic, slope.value) + slack(row) &&
          std::abs(jump) <= kLittle * std::min(off, std::abs(slope.value)) &&
          std::abs(fine.central - coarse.central) <= kLittle * off;
+}
+
+// The rows whose slope much nearer to the point is another one than that of the first steps: f
+// changes over a length that is much smaller than these. Takes them and what is clear out of
+// `unsettled_`. Looks where a length is known, that of a small x; at an x of 0, which has none; and
+// before it is said that a gradient is wrong.
+std::vector<size_t> Differences::look_nearer(Line line, const Start& start,
+                                             std::span<const Slope> slopes) {
+  const auto clear = [&](size_t row) { return is_clear(row, slopes[row]); };
+  const bool any_clear = std::ranges::any_of(unsettled_, clear);
+  const double x = std::abs(start.x.value_or(start.scale));
+  const bool is_small = x < kSmall * start.scale;
+  if (!any_clear && !is_small) return {};
+  const bool has_length = is_small && x > 0.0;
+  const double length = has_length ? x : start.scale;
+  std::vector<double> steps;
+  if (has_length) steps.push_back(length / 8.0);
+  if (any_clear || !has_length) {
+    for (const double step : {0x1p-20, 0x1p-30, 0x1p-40, 0x1p-50}) steps.push_back(step * length);
+  }
+  std::vector<char> is_other(slopes.size());
+  for (const double step : steps) {
+    const std::vector<Quotient> coarse = quotients_at(line, step),
+                                fine = quotients_at(line, step / 2.0);
+    for (size_t row = 0; row < slopes.size(); ++row) {
+      is_other[row] |= is_another_slope(row, coarse[row], fine[row], step, slopes[row]);
+    }
+  }
+  std::vector<size_t> other;
+  for (size_t row = 0; row < slopes.size(); ++row) {
+    if (is_other[row]) other.push_back(row);
+  }
+  std::erase_if(unsettled_, [&](size_t row) { return is_other[row] || clear(row); });
+  return other;
+}
+
+// Whether `slope` is not that of the quotients for `step` and a half of it, by more than what these
+// four points show of noise.
+bool Differences::is_another_slope(size_t row, const Quotient& coarse, const Quotient& fine,
+                                   double step, const Slope& slope) const {
+  const double off = std::abs(fine.central - slope.value);
+  if (!std::isfinite(off)) return false;
+  // A function that does not move may have lost x beside what else it computes.
+  const bool moves = coarse.steepest() > 0.0 || fine.steepest() > 0.0;
+  const double allowed_here = allowed(row, fine.central, slope.value);
+  if (!moves && std::abs(expected_.derivatives[row] - slope.value) <= allowed_here + slope.error)
+    return false;
+  // third and fourth differences
+  const double odd = 2.0 * std::abs(coarse.central - fine.central),
+               even = std::abs((coarse.above - coarse.below) - 2.0 * (fine.above - fine.below));
+  const double of_rounding = rare_noise(row) / step + kRareNoise * kEpsilon * coarse.steepest();
+  return off > 4.0 * (allowed_here + odd + even) + slope.error + of_rounding;
 }
 
 // As beside a peak that is narrower than the step, where both sides of the peak are as far below.
@@ -221,10 +289,11 @@ bool Differences::sides_stay_apart(size_t row, const Quotient& coarse, const Quo
 }
 
 // A derivative that is zero but for rounding: f stays where it is for the largest steps, too.
-void Differences::settle_zeros(Line line, double scale, std::span<const double> analytic,
-                               std::span<Slope> slopes) {
+void Differences::settle_zeros(Line line, double scale, std::span<Slope> slopes) {
   const auto limit = [&](size_t row) { return kZeroRounding * rounding_of_zero(row) / scale; };
-  const auto may_be_zero = [&](size_t row) { return std::abs(analytic[row]) <= limit(row); };
+  const auto may_be_zero = [&](size_t row) {
+    return std::abs(expected_.derivatives[row]) <= limit(row);
+  };
   if (!std::ranges::any_of(unsettled_, may_be_zero)) return;
   std::vector<double> most(rows_.size()), moved(rows_.size());
   for (const double step : {1.0, -1.0, 0.5, -0.5, 0.25, -0.25}) {
@@ -244,24 +313,21 @@ void Differences::settle_zeros(Line line, double scale, std::span<const double> 
 }
 
 // Where a smooth function bends too much for two steps, a third and one more level do.
-void Differences::narrow(Line line, double scale, std::span<const double> analytic,
-                         std::span<Slope> slopes) {
+void Differences::narrow(Line line, double scale, std::span<Slope> slopes) {
   const double first = kUsualStep * scale;
   const bool bends = std::ranges::any_of(unsettled_, [&](size_t row) {
     return kNextTerm * std::abs(fine_[row].central - coarse_[row].central) >
            kLikelyNoise * noise_[row] / first;
   });
-  if (bends)
-    extrapolate_rows({coarse_, fine_, quotients_at(line, first / 4.0)}, first, analytic, slopes);
+  if (bends) extrapolate_rows({coarse_, fine_, quotients_at(line, first / 4.0)}, first, slopes);
 }
 
 // Where rounding kept a smooth function from settling, larger steps with one more level do.
-void Differences::widen(Line line, double scale, std::span<const double> analytic,
-                        std::span<Slope> slopes) {
+void Differences::widen(Line line, double scale, std::span<Slope> slopes) {
   const double first = kWideStep * scale;
   extrapolate_rows(
       {quotients_at(line, first), quotients_at(line, first / 2.0), quotients_at(line, first / 4.0)},
-      first, analytic, slopes);
+      first, slopes);
 }
 
 std::vector<Quotient> Differences::quotients_at(Line line, double step) {
@@ -275,8 +341,7 @@ std::vector<Quotient> Differences::quotients_at(Line line, double step) {
 
 // `quotients` are those for `first`, first / 2 and first / 4.
 void Differences::extrapolate_rows(const std::array<std::vector<Quotient>, 3>& quotients,
-                                   double first, std::span<const double> analytic,
-                                   std::span<Slope> slopes) {
+                                   double first, std::span<Slope> slopes) {
   const double h = first / 4.0;
   std::erase_if(unsettled_, [&](size_t row) {
     const double d[] = {quotients[0][row].central, quotients[1][row].central,
@@ -286,10 +351,11 @@ void Differences::extrapolate_rows(const std::array<std::vector<Quotient>, 3>& q
     const double of_rounding = 4.0 * (noise_[row] + of_moved) / h;
     const double error = estimate.error + of_rounding;
     const double limit = allowed(row, estimate.value, estimate.value);
-    const bool settled =
-        error <= limit || (best_of_few_ && estimate.error <= kLikelyNoise * of_rounding);
-    const double rare = error + rare_noise(row) / h;
-    if (!(settled && std::abs(analytic[row] - estimate.value) <= limit + error)) return false;
+    const bool settled = is_within(error, limit) ||
+                         (best_of_few_ && is_within(estimate.error, kLikelyNoise * of_rounding));
+    const double rare = error + rare_noise(row) / h + slack(row);
+    const double off = std::abs(expected_.derivatives[row] - estimate.value);
+    if (!(settled && off <= limit + error + slack(row))) return false;
     if (sides_stay_apart(row, quotients[1][row], quotients[2][row], h)) return false;
     if (acceptable_[row] && slopes[row].error <= rare) return false;
     slopes[row] = {.value = estimate.value, .error = rare, .step = h};
@@ -298,8 +364,7 @@ void Differences::extrapolate_rows(const std::array<std::vector<Quotient>, 3>& q
   });
 }
 
-void Differences::settle(Line line, double scale, const Rungs& rungs,
-                         std::span<const double> analytic, std::span<Slope> slopes) {
+void Differences::settle(Line line, double scale, const Rungs& rungs, std::span<Slope> slopes) {
   std::vector<Sequence> left(unsettled_.size()), right(unsettled_.size());
   std::vector<double> below(rows_.size()), above(rows_.size());
   const double* y0 = y0_.data<double>();
@@ -325,14 +390,16 @@ void Differences::settle(Line line, double scale, const Rungs& rungs,
                          .right = right[i],
                          .first = rungs.first,
                          .noise = noise_[row] / scale,
-                         .analytic = analytic[row],
-                         .beside = beside_[row],
+                         .analytic = expected_.derivatives[row],
+                         .beside = expected_.beside[row],
                          .tolerance = tolerance_,
+                         .slack = slack(row),
                          .inside = rare_noise(row) / kRareNoise / scale,
                          .rounding = rounding_of_zero(row) / scale};
     slopes[row] = slope_of(sides, rungs.near, kink_between);
     slopes[row].step *= scale;
-    if (compare(analytic[row], slopes[row], tolerance_, beside_[row]).verdict != Verdict::kPass) {
+    if (compare(expected_.derivatives[row], slopes[row], tolerance_, expected_.beside[row])
+            .verdict != Verdict::kPass) {
       still_unsettled.push_back(row);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,6 +56,19 @@ class Rows {
 // A function along a line: sets `t` to the step as it was rounded, and gives y(x + t u).
 using Line = absl::FunctionRef<Array(double& t)>;
 
+// What backward says of the rows along a line.
+struct Expected {
+  std::span<const double> derivatives;
+  std::span<const double> beside;       // as in compare()
+  std::span<const double> spread = {};  // of each by rounding; of none: not known
+};
+
+// Where a line begins.
+struct Start {
+  double scale = 1.0;            // the unit of the first steps
+  std::optional<double> x = {};  // of the one element that moves
+};
+
 // The derivatives at 0 of the rows along a line, with as few evaluations as settle them: four where
 // the function is smooth at that scale and the analytic derivatives agree.
 class Differences {
@@ -67,26 +81,25 @@ class Differences {
   // The best of ten evaluations suffices, where only rounding keeps them from telling more.
   void take_best_of_few() { best_of_few_ = true; }
 
-  // slopes[row], for steps in units of `scale` first, and none below `least`; beside[row] as in
-  // compare().
-  void slopes(Line line, double scale, double least, std::span<const double> analytic,
-              std::span<const double> beside, std::span<Slope> slopes);
+  // slopes[row]
+  void slopes(Line line, const Start& start, const Expected& expected, std::span<Slope> slopes);
   int64_t evaluations() const { return evaluations_; }
 
  private:
   struct Rungs;
-  void take_first_steps(Line line, double scale, std::span<const double> analytic,
-                        std::span<Slope> slopes);
-  bool is_clear(size_t row, double analytic, const Slope& slope) const;
-  void settle_zeros(Line line, double scale, std::span<const double> analytic,
-                    std::span<Slope> slopes);
-  void narrow(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
-  void widen(Line line, double scale, std::span<const double> analytic, std::span<Slope> slopes);
+  void take_first_steps(Line line, double scale, std::span<Slope> slopes);
+  bool is_clear(size_t row, const Slope& slope) const;
+  std::vector<size_t> look_nearer(Line line, const Start& start, std::span<const Slope> slopes);
+  bool is_another_slope(size_t row, const Quotient& coarse, const Quotient& fine, double step,
+                        const Slope& slope) const;
+  void settle_zeros(Line line, double scale, std::span<Slope> slopes);
+  void narrow(Line line, double scale, std::span<Slope> slopes);
+  void widen(Line line, double scale, std::span<Slope> slopes);
   std::vector<Quotient> quotients_at(Line line, double step);
   void extrapolate_rows(const std::array<std::vector<Quotient>, 3>& quotients, double first,
-                        std::span<const double> analytic, std::span<Slope> slopes);
-  void settle(Line line, double scale, const Rungs& rungs, std::span<const double> analytic,
-              std::span<Slope> slopes);
+                        std::span<Slope> slopes);
+  void settle(Line line, double scale, const Rungs& rungs, std::span<Slope> slopes);
+  double slack(size_t row) const;
   double rare_noise(size_t row) const;
   bool sides_stay_apart(size_t row, const Quotient& coarse, const Quotient& fine,
                         double step) const;
@@ -104,10 +117,10 @@ class Differences {
   double noise_of_line_ = 0.0;
   bool best_of_few_ = false;
   int64_t evaluations_ = 0;
-  double least_ = 0.0;              // step
-  std::span<const double> beside_;  // of the rows
-  std::vector<size_t> unsettled_;   // rows
-  std::vector<char> acceptable_;    // of the rows: settled, but perhaps not as well as it can be
+  double least_ = 0.0;  // step
+  Expected expected_;
+  std::vector<size_t> unsettled_;  // rows
+  std::vector<char> acceptable_;   // of the rows: settled, but perhaps not as well as it can be
   std::vector<Quotient> coarse_, fine_;  // for two steps
 };
 

@@ -69,7 +69,9 @@ void judge(double floor, const Agreement& direction, TaylorReport& taylor) {
   taylor.measured = true;
   taylor.slope = slope_between(taylor, first, last);
   if (taylor.slope >= kBetween) return;
-  if (last + 1 < r.size() && r[last] > std::exp2(kBetween) * std::max(r[last + 1], floor)) {
+  for (size_t k = 1; k <= 2 && last + k < r.size(); ++k) {
+    const double faster = std::exp2(kBetween * static_cast<double>(k));
+    if (!(r[last] > faster * std::max(r[last + k], floor))) continue;
     taylor.note = "a kink along u: below it the remainder is rounding";
     return;
   }
@@ -112,8 +114,10 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   Differences differences(rows, y0, {&at.backward.rounding().back(), 1}, options.tolerance);
   differences.add_noise(rounding_of_x);
   Slope slope;
-  differences.slopes(line, 1.0, 0.0, {&analytic, 1}, {&beside, 1}, {&slope, 1});
-  slope.error += kOfSpread * spread_along(u, at.backward.inputs()[input]);
+  const double spread = spread_along(u, at.backward.inputs()[input]);
+  differences.slopes(
+      line, {}, {.derivatives = {&analytic, 1}, .beside = {&beside, 1}, .spread = {&spread, 1}},
+      {&slope, 1});
   report.direction = compare(analytic, slope, options.tolerance, beside);
   if (slope.kind == Slope::Kind::kKinkHere) {
     // Kinks of many elements at once: the gradient need not lie between the slopes of both sides.

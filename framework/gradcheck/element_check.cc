@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "framework/core/storage.h"
-#include "framework/gradcheck/conditioning.h"
 #include "framework/kernels/parallel.h"
 
 namespace qkv {
@@ -138,10 +137,6 @@ void fill_beside(const std::vector<double>& largest_effect, double scale,
   for (size_t row = 0; row < beside.size(); ++row) beside[row] = largest_effect[row] / scale;
 }
 
-void add_spread(std::span<const double> spread, std::vector<Slope>& slopes) {
-  for (size_t row = 0; row < slopes.size(); ++row) slopes[row].error += kOfSpread * spread[row];
-}
-
 }  // namespace
 
 int64_t check_elements(const BackwardRows& backward, size_t input,
@@ -167,10 +162,11 @@ int64_t check_elements(const BackwardRows& backward, size_t input,
       const int64_t element = elements[i];
       const std::span<const double> analytic = gradient.of(element);
       fill_beside(gradient.largest_effect, line.scale_of(element), beside);
-      differences.slopes([&](double& t) { return line.along_element(element, t); },
-                         line.scale_of(element), line.least_step_of(element), analytic, beside,
-                         slopes);
-      if (!gradient.spread.empty()) add_spread(gradient.spread_of(element), slopes);
+      differences.slopes(
+          [&](double& t) { return line.along_element(element, t); },
+          {.scale = line.scale_of(element), .x = line.x_of(element)},
+          {.derivatives = analytic, .beside = beside, .spread = gradient.spread_of(element)},
+          slopes);
       tallies[piece].add(element, analytic, beside, slopes);
       numeric.analytic[i] = analytic.back();
       numeric.numeric[i] = slopes.back().value;

@@ -51,7 +51,8 @@ double slack_of_backward(const Directional& at, size_t input, const Tensor& u,
   };
   const double spread = spread_of(along_u, at.backward.probe().inputs(), at.neighbours)[0];
   return kOfSpread * spread +
-         2.0 * rounding_of_gradient(f, at.backward.probe().inputs(), input, cotangent, u).most;
+         2.0 *
+             RecordedGradients(f, at.backward.probe().inputs(), cotangent).rounding(input, u).most;
 }
 
 void check_dot_product(const Directional& at, size_t input, const Tensor& u,
@@ -139,7 +140,7 @@ std::vector<double> slack_of_rows(const Directional& at, size_t input, const Ten
       v.mutable_data<double>()[k] = 1.0;
     }
     const double most =
-        rounding_of_gradient(f, at.backward.probe().inputs(), input, Tensor(v), u).most;
+        RecordedGradients(f, at.backward.probe().inputs(), Tensor(v)).rounding(input, u).most;
     slack[k] = kOfSpread * slack[k] + 2.0 * most;  // both ways round
   }
   return slack;
@@ -241,9 +242,10 @@ double rounding_of_product(const TensorFunction& scalar, std::span<const Tensor>
     return sum(gradients_of(scalar)(all) * concat(directions, 0));
   };
   double most = 0.0;
+  const RecordedGradients gradients(slope_along_u, inputs, one);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!w[i].defined()) continue;
-    most += rounding_of_gradient(slope_along_u, inputs, i, one, w[i]).most;
+    most += gradients.rounding(i, w[i]).most;
   }
   return most;
 }

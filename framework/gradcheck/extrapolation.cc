@@ -59,7 +59,6 @@ Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double
 }
 
 Estimate best_of(const Windows& windows) {
-  constexpr double kNearlyAsWell = 4.0;
   double least = std::numeric_limits<double>::infinity();
   std::vector<const Estimate*> possible;
   for (size_t k = 0; k < windows.size(); ++k) {

@@ -27,6 +27,9 @@ using Windows = std::vector<Estimate>;  // the estimates of all scales, the larg
 Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double first, double base,
                         double noise);
 
+// Scales whose errors are so many times the least settle nearly as well as the best.
+inline constexpr double kNearlyAsWell = 4.0;
+
 // Of the scales that settle best or nearly so, the estimate of one where both sides agree if there
 // is any, and as its error what the others make of it.
 Estimate best_of(const Windows& windows);

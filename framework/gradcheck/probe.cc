@@ -49,12 +49,8 @@ ProbeLine::ProbeLine(const Probe& probe, size_t input)
 }
 
 double ProbeLine::scale_of(int64_t element) const {
-  const double x = std::abs(original_.data<double>()[element]);
+  const double x = std::abs(x_of(element));
   return std::isfinite(x) && x > 1.0 ? std::exp2(std::ceil(std::log2(x))) : 1.0;
-}
-
-double ProbeLine::least_step_of(int64_t element) const {
-  return 0x1p-48 * std::abs(original_.data<double>()[element]);
 }
 
 Array ProbeLine::along_element(int64_t element, double& t) {

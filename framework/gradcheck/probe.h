@@ -39,8 +39,7 @@ class ProbeLine {
   ProbeLine(const Probe& probe, size_t input);
 
   double scale_of(int64_t element) const;  // the power of two above |x| and 1
-  // Below it x has too few numbers for a function of it to look smooth.
-  double least_step_of(int64_t element) const;
+  double x_of(int64_t element) const { return original_.data<double>()[element]; }
   Array along_element(int64_t element, double& t);           // f(x + t e), and t as it was rounded
   Array along(std::span<const double> direction, double t);  // f(x + t u)
 

@@ -54,7 +54,7 @@ void doubt_where_sides_stay_apart(const Sides& sides, const Sequence& moved, Win
     if (!stay_apart) continue;
     const double slope = std::max(std::abs(sides.left[k + 2]), std::abs(sides.right[k + 2]));
     windows[k].error = std::max(windows[k].error, near);
-    windows[k].sides_apart = near > kFarApart * slope;
+    windows[k].sides_apart = near > std::max(kFarApart * slope, of_rounding);
   }
 }
 
@@ -82,7 +82,7 @@ bool is_settled(const Sides& sides, const Estimate& estimate) {
   if (estimate.sides_apart) return false;
   return estimate.error <=
              kLoose * allowed_of(sides.tolerance, estimate.value, 0.0, sides.beside) ||
-         estimate.error <= kRareNoise * sides.noise / estimate.step;
+         estimate.error <= kNearlyAsWell * kRareNoise * sides.noise / estimate.step;
 }
 
 // A derivative that changes f by no more than its rounding, over the whole size of x, is a zero
@@ -99,7 +99,7 @@ Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between) {
   Windows windows;
   const Estimate best = estimate_of(sides, windows);
   Slope slope = {.value = best.value,
-                 .error = best.error + kRareNoise * sides.inside / best.step,
+                 .error = best.error + kRareNoise * sides.inside / best.step + sides.slack,
                  .step = best.step};
   if (!near_only && is_zero(sides, best)) {
     slope.error += kZeroRounding * sides.rounding;
@@ -133,10 +133,10 @@ Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between) {
     slope.kind = kink ? Slope::Kind::kKinkHere : Slope::Kind::kUnsettled;
     slope.left = l.value;
     slope.right = r.value;
-    slope.error = kink ? std::max(l.error, r.error) : jump;
+    slope.error = sides.slack + (kink ? std::max(l.error, r.error) : jump);
   } else if (!settled) {
     slope.kind = Slope::Kind::kUnsettled;
-    slope.error = middle_error(windows);
+    slope.error = middle_error(windows) + sides.slack;
   }
   return slope;
 }

@@ -62,6 +62,7 @@ struct Sides {
   double noise;  // of the function, in units of the steps
   double analytic, beside;
   Tolerance tolerance;
+  double slack;     // what rounding does to `analytic`
   double inside;    // of whatever f computes on the way, in units of the steps
   double rounding;  // that a derivative of zero may be made of
 

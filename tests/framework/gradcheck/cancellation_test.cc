@@ -96,6 +96,43 @@ TEST(CancellationTest, ANormOfANearlyConstantRowPasses) {
 }
 
 // Their first steps lead to numbers that are larger by far.
+TEST(CancellationTest, DeviationsOfANearlyConstantRowPass) {
+  for (const double size : {1e-7, 1e-8, 1e-9}) {
+    for (uint64_t seed = 1; seed <= 5; ++seed) {
+      std::vector<double> at(16);
+      RandomStream stream(seed);
+      for (double& x : at) x = 1.0 + size * stream.normal();
+      const Subject subjects[] = {
+          {"variance", [](const Tensor& x) { return variance(x, -1); }, at},
+          {"(x - mean)²", [](const Tensor& x) { return (x - mean(x)) * (x - mean(x)); }, at},
+      };
+      for (const Subject& subject : subjects) {
+        const GradcheckReport report = check(subject, seed);
+        EXPECT_TRUE(report.passed())
+            << subject.name << " of 1 + " << size << " u, seed " << seed << "\n"
+            << report.to_text();
+      }
+    }
+  }
+}
+
+// Rounding hides on which side of the kink the point is.
+TEST(CancellationTest, AKinkBesideALargeNumberPasses) {
+  const auto signed_square = [](const Tensor& x) { return maximum(x, neg(x)) * x; };
+  const Subject subjects[] = {
+      {"x|x|", signed_square, {1e-8, -1.0}},
+      {"sum(x|x|)", [&](const Tensor& x) { return sum(signed_square(x)); }, {1e-8, -1.0}},
+      {"sum(x|x|) at 1e-5", [&](const Tensor& x) { return sum(signed_square(x)); }, {1e-5, -1e3}},
+      {"sum(relu(x))", [](const Tensor& x) { return sum(relu(x)); }, {1e-7, 1e6}},
+  };
+  for (const Subject& subject : subjects) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      const GradcheckReport report = check(subject, seed);
+      EXPECT_TRUE(report.passed()) << subject.name << ", seed " << seed << "\n" << report.to_text();
+    }
+  }
+}
+
 TEST(CancellationTest, ASumOfTheSquaresOfManySmallNumbersPasses) {
   RandomStream random(7);
   std::vector<double> numbers(17000);

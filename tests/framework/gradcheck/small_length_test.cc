@@ -1,0 +1,108 @@
+// Functions that change over a length far below the steps that settle most, and look like another
+// smooth function from there.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kLengths[] = {1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11};
+
+struct Subject {
+  const char* name;
+  std::function<Tensor(const Tensor& x, double a)> f;
+  std::vector<double> at;  // in units of a
+};
+
+Tensor square(const Tensor& x) { return x * x; }
+
+Tensor scaled_tanh(const Tensor& x, double a) { return a * tanh(x / a); }
+
+Tensor square_beyond(const Tensor& x, double a) {
+  const Tensor q = square(x);
+  return q * q / (q + a * a);
+}
+
+const Subject kSubjects[] = {
+    {"the largest square", [](const Tensor& x, double) { return max(square(x), -1); }, {1.0, 1.1}},
+    {"max(x², 4a²)",
+     [](const Tensor& x, double a) {
+       return maximum(square(x), full(x.shape(), 4.0 * a * a, DType::f64));
+     },
+     {1.0, -1.5, 3.0}},
+    {"relu(x² - 4a²)",
+     [](const Tensor& x, double a) { return relu(square(x) - 4.0 * a * a); },
+     {1.0, -1.5, 3.0}},
+    {"x⁴ / (x² + a²)", square_beyond, {1.0, -0.3, 2.0}},
+    {"x² exp(-x² / a²) + x²",
+     [](const Tensor& x, double a) { return square(x) * exp(neg(square(x / a))) + square(x); },
+     {1.0, -0.3, 2.0}},
+    {"x + a² x / (x² + a²)",
+     [](const Tensor& x, double a) { return x + a * a * x / (square(x) + a * a); },
+     {1.0, -0.3, 2.0}},
+    {"x + a tanh(x / a)",
+     [](const Tensor& x, double a) { return x + scaled_tanh(x, a); },
+     {0.0, 1.0}},
+    {"x tanh²(x / a)",
+     [](const Tensor& x, double a) { return x * square(tanh(x / a)); },
+     {1.0, -2.0, 0.0}},
+    {"exp(x / a)", [](const Tensor& x, double a) { return exp(x / a); }, {0.0, 1.0}},
+};
+
+Tensor point_of(const Subject& subject, double a) {
+  std::vector<double> at = subject.at;
+  for (double& x : at) x *= a;
+  return leaf({static_cast<int64_t>(at.size())}, at);
+}
+
+TEST(SmallLengthTest, WhatIsRightPasses) {
+  for (const Subject& subject : kSubjects) {
+    for (const double a : kLengths) {
+      const Tensor x = point_of(subject, a);
+      for (uint64_t seed = 1; seed <= 5; ++seed) {
+        const GradcheckReport report =
+            gradcheck([&](std::span<const Tensor> in) { return subject.f(in[0], a); }, {&x, 1},
+                      {.seed = seed});
+        EXPECT_TRUE(report.passed()) << subject.name << ", a = " << a << "\n" << report.to_text();
+      }
+    }
+  }
+}
+
+// The gradient that the function seems to have from afar.
+TEST(SmallLengthTest, TheSlopeOfLargeStepsFails) {
+  struct Mistake {
+    Subject subject;
+    PlantedBackward backward;
+  };
+  const Mistake mistakes[] = {
+      {{"x⁴ / (x² + a²) as x²", square_beyond, {1.0}},
+       [](const Tensor& x, const Tensor& dy) { return 2.0 * x * dy; }},
+      {{"x + a tanh(x / a) as x",
+        [](const Tensor& x, double a) { return x + scaled_tanh(x, a); },
+        {0.0}},
+       [](const Tensor&, const Tensor& dy) { return scale(dy, 1.0); }},
+  };
+  for (const auto& [subject, backward] : mistakes) {
+    for (const double a : kLengths) {
+      const auto f = [&](std::span<const Tensor> in) { return subject.f(in[0], a); };
+      for (uint64_t seed = 1; seed <= 5; ++seed) {
+        const GradcheckReport report =
+            check_planted(f, backward, point_of(subject, a), {.seed = seed});
+        EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << ", a = " << a << "\n"
+                                                    << report.to_text();
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qkv
