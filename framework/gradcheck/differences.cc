@@ -99,7 +99,11 @@ void Rows::noise(const double* y, const double* high, const double* low, double*
     }
     if (!each_output_) continue;
     const double mean = (moved.count > 0.0 ? moved : all).mean();
-    for (size_t i = begin; i < end; ++i) *out++ = kEpsilon * (std::abs(y[i]) + mean);
+    for (size_t i = begin; i < end; ++i) {
+      const double moves = std::abs(high[i] - low[i]), size = std::abs(y[i]);
+      const double most = kLargestInside * std::max(size, moves);
+      *out++ = kEpsilon * (size + (high == low || !(mean > most) ? mean : most));
+    }
   }
   const Weighted& of = weighted_moved.count > 0.0 ? weighted_moved : weighted_all;
   *out = kEpsilon * norm_of(of.sum, of.squares, of.count);
