@@ -29,19 +29,29 @@ bool close(const Values& a, const Values& b, double limit) {
   return std::ranges::equal(a, b, [&](double x, double y) { return std::abs(x - y) <= limit; });
 }
 
-// c with a = c n, if there is one.
-std::optional<double> factor_between(const Values& a, const Values& n, double limit) {
+// c with a = c n at every element, to within what is known of n, if there is one.
+std::optional<double> factor_between(const NumericGradient& gradient) {
+  const Values &a = gradient.analytic, &n = gradient.numeric;
   double an = 0.0, nn = 0.0;
   for (size_t i = 0; i < a.size(); ++i) an += a[i] * n[i], nn += n[i] * n[i];
-  if (nn == 0.0) return std::nullopt;
-  Values scaled = n;
-  for (double& value : scaled) value *= an / nn;
+  if (an == 0.0 || nn == 0.0) return std::nullopt;
+  const double c = an / nn;
+  int64_t nonzero = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double unexplained = std::abs(a[i] - c * n[i]), error = std::abs(c) * gradient.error[i];
+    if (!(unexplained <= kClose * std::abs(a[i]) + error)) return std::nullopt;
+    if (!(unexplained <= kUnexplained * std::abs(a[i] - n[i]) + error)) return std::nullopt;
+    nonzero += std::abs(n[i]) > gradient.error[i] ? 1 : 0;
+  }
   // One element, or one that is not zero, shows no pattern unless the number is a known one.
-  const auto nonzero =
-      std::ranges::count_if(n, [&](double x) { return std::abs(x) > kClose * largest_of(n); });
-  if (!close(a, scaled, limit) || (nonzero < 2 && recognizable(an / nn).empty()))
-    return std::nullopt;
-  return an / nn;
+  if (nonzero < 2 && recognizable(c).empty()) return std::nullopt;
+  return c;
+}
+
+// Not a large one, which any number is near to.
+bool is_whole(double x) {
+  constexpr double kMost = 1e4;
+  return x <= kMost && std::abs(x - std::round(x)) <= kClose * x;
 }
 
 std::string axes_of_size(const InputReport& report, int64_t size) {
@@ -65,21 +75,20 @@ std::string explain_factor(const InputReport& report, double c) {
   if (is_nearly_one) return head + ": a factor";
   if (c < 0.0 && std::abs(c + 1.0) < kClose) return head + ": the sign is wrong";
   const double size = std::abs(c), inverse = 1.0 / size;
-  const auto whole = [](double x) { return std::abs(x - std::round(x)) < kClose * x; };
   const double square = size > 1.0 ? size * size : inverse * inverse;
   std::string text =
       absl::StrCat(head, c < 0.0 ? ": the sign is wrong, and a factor" : ": a factor");
   const double n = size > 1.0 ? size : inverse;
-  const std::string axes = whole(n) ? axes_of_size(report, std::llround(n)) : "";
+  const std::string axes = is_whole(n) ? axes_of_size(report, std::llround(n)) : "";
   const bool may_be_one_of_two = std::abs(c - 0.5) < kClose;
   if (!axes.empty()) {
     return absl::StrCat(
         text, axes, ": a sum taken for a mean, or ",
         may_be_one_of_two ? "an input that is used twice counted once?" : "the reverse?");
   }
-  if (whole(square)) {
+  if (is_whole(square)) {
     absl::StrAppend(&text, axes_of_size(report, std::llround(square)));
-    if (!whole(n) || std::abs(n - 2.0) > kClose) {
+    if (!is_whole(n) || std::abs(n - 2.0) > kClose) {
       return absl::StrCat(text, ": a scale left out or applied twice?");
     }
   }
@@ -189,10 +198,12 @@ std::string explain_missing(const NumericGradient& gradient) {
          "right";
 }
 
-std::string explain_place(const InputReport& report, const Values& analytic, const Values& numeric,
-                          double limit) {
+std::string explain_place(const InputReport& report, const NumericGradient& gradient) {
+  constexpr double kRight = 1e-8;
   const auto wrong = [&](int64_t i) {
-    return !(std::abs(analytic[static_cast<size_t>(i)] - numeric[static_cast<size_t>(i)]) <= limit);
+    const auto k = static_cast<size_t>(i);
+    const double a = gradient.analytic[k], n = gradient.numeric[k];
+    return !(std::abs(a - n) <= kRight * std::abs(a) + gradient.error[k]);
   };
   const std::string index = common_index(report.shape, wrong);
   return index.empty() ? "" : absl::StrCat("only elements at ", index, " are wrong");
@@ -214,15 +225,14 @@ std::string recognizable(double number) {
   const std::string sign = number < 0.0 ? "-" : "";
   const bool above = size >= 1.0;
   const double n = above ? size : 1.0 / size;
-  const auto near = [](double x) { return std::abs(x - std::round(x)) <= 1e-6 * x; };
   const std::string over = above ? "" : "1/";
-  if (near(n)) {
+  if (is_whole(n)) {
     const int64_t whole = std::llround(n);
     if (whole == 1) return sign + "1";
     const std::string root = absl::StrCat(sign, over, "sqrt(", whole * whole, ")");
     return absl::StrCat(sign, over, whole, whole <= 32 ? " = " + root : "");
   }
-  if (near(n * n)) return absl::StrCat(sign, over, "sqrt(", std::llround(n * n), ")");
+  if (is_whole(n * n)) return absl::StrCat(sign, over, "sqrt(", std::llround(n * n), ")");
   return "";
 }
 
@@ -257,7 +267,7 @@ std::string diagnose(const DiagnosisCase& c) {
   if (whole) text = explain_contributions(analytic, numeric, c.contributions, limit);
   if (text.empty() && whole) text = explain_broadcast(report, c.gradient);
   if (!text.empty()) return text;
-  const auto factor = factor_between(analytic, numeric, limit);
+  const auto factor = factor_between(c.gradient);
   const bool is_one_over_cotangent =
       factor && c.dy.size() == 1 && std::abs(*factor * c.dy[0] - 1.0) < kClose;
   if (is_one_over_cotangent && !c.is_linear) return "backward leaves its cotangent out";
@@ -265,7 +275,7 @@ std::string diagnose(const DiagnosisCase& c) {
   if (!whole) return "";
   text = explain_transposed(report.shape, analytic, numeric, limit);
   if (text.empty()) text = explain_unsummed(report.shape, analytic, numeric, limit);
-  if (text.empty()) text = explain_place(report, analytic, numeric, limit);
+  if (text.empty()) text = explain_place(report, c.gradient);
   if (text.empty()) text = explain_missing(c.gradient);
   if (text.empty()) {
     text = explain_missing_term(report.shape, difference, c.x, c.y, c.dy, limit);

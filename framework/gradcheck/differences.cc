@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "framework/gradcheck/conditioning.h"
 #include "framework/gradcheck/extrapolation.h"
@@ -128,7 +129,7 @@ Differences::Differences(const Rows& rows, const Array& y0, std::span<const Grap
 struct Differences::Rungs {
   double first;
   int count;
-  bool near;  // around the scale; else everywhere
+  bool first_look;
 };
 
 double Differences::allowed(size_t row, double a, double b) const {
@@ -158,8 +159,9 @@ Array Differences::at(Line line, double& t) {
 void Differences::slopes(Line line, const Start& start, const Expected& expected,
                          std::span<Slope> slopes) {
   // Where the function is smooth at its scale, or bends there; and wherever else it may be.
-  static constexpr Rungs kNear = {.first = 0x1p-4, .count = 17, .near = true};
-  static constexpr Rungs kEverywhere = {.first = 0x1p3, .count = 66, .near = false};
+  static constexpr Rungs kNear = {.first = 0x1p-4, .count = 17, .first_look = true};
+  static constexpr Rungs kNearer = {.first = 0x1p3, .count = 66, .first_look = true};
+  static constexpr Rungs kEverywhere = {.first = 0x1p3, .count = 66, .first_look = false};
   const double scale = start.scale;
   expected_ = expected;
   least_ = kFewNumbers * std::abs(start.x.value_or(0.0));
@@ -170,7 +172,9 @@ void Differences::slopes(Line line, const Start& start, const Expected& expected
   if (!unsettled_.empty()) widen(line, scale, slopes);
   std::erase_if(unsettled_, [&](size_t row) { return acceptable_[row]; });
   if (!unsettled_.empty()) settle(line, scale, kNear, slopes);
-  unsettled_.insert(unsettled_.end(), other_nearer.begin(), other_nearer.end());
+  std::vector<size_t> unsettled = std::exchange(unsettled_, other_nearer);
+  if (!unsettled_.empty()) settle(line, scale, kNearer, slopes);
+  unsettled_.insert(unsettled_.end(), unsettled.begin(), unsettled.end());
   if (!unsettled_.empty()) settle(line, scale, kEverywhere, slopes);
 }
 
@@ -400,7 +404,7 @@ void Differences::settle(Line line, double scale, const Rungs& rungs, std::span<
                          .slack = slack(row),
                          .inside = rare_noise(row) / kRareNoise / scale,
                          .rounding = rounding_of_zero(row) / scale};
-    slopes[row] = slope_of(sides, rungs.near, kink_between);
+    slopes[row] = slope_of(sides, rungs.first_look, kink_between);
     slopes[row].step *= scale;
     if (compare(expected_.derivatives[row], slopes[row], tolerance_, expected_.beside[row])
             .verdict != Verdict::kPass) {

@@ -149,6 +149,7 @@ int64_t check_elements(const BackwardRows& backward, size_t input,
   numeric.elements.assign(elements.begin(), elements.end());
   numeric.analytic.resize(elements.size());
   numeric.numeric.resize(elements.size());
+  numeric.error.resize(elements.size());
 
   std::vector<Tally> tallies(kernels::num_pieces(count, 1), Tally(rows, options));
   std::vector<int64_t> evaluations(tallies.size());
@@ -170,6 +171,7 @@ int64_t check_elements(const BackwardRows& backward, size_t input,
       tallies[piece].add(element, analytic, beside, slopes);
       numeric.analytic[i] = analytic.back();
       numeric.numeric[i] = slopes.back().value;
+      numeric.error[i] = slopes.back().error;
     }
     evaluations[piece] = differences.evaluations();
   };

@@ -12,8 +12,8 @@ namespace qkv {
 // What differences say, for the diagnosis of a wrong gradient.
 struct NumericGradient {
   std::vector<int64_t> elements = {};  // that were moved
-  std::vector<double> analytic = {},
-                      numeric = {};  // of the dot product with the cotangent, by these
+  // Of the dot product with the cotangent, by these; `error` is that of `numeric`.
+  std::vector<double> analytic = {}, numeric = {}, error = {};
   // With a full Jacobian, for each output: whether some entry is right and not zero, whether some
   // is wrong, and whether some is zero that should not be.
   std::vector<char> right = {}, wrong = {}, missing = {};

@@ -29,6 +29,15 @@ void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& option
   if (options.order != 1 && options.order != 2) {
     fail(absl::StrCat("gradcheck: order must be 1 or 2, not ", options.order));
   }
+  const auto is_size = [](double x) { return std::isfinite(x) && x >= 0.0; };
+  const Tolerance& tolerance = options.tolerance;
+  if (!is_size(tolerance.relative) || !is_size(tolerance.absolute)) {
+    fail(absl::StrCat("gradcheck: a tolerance must be 0 or more, not ", tolerance.relative,
+                      " relative and ", tolerance.absolute, " absolute"));
+  }
+  if (!is_size(options.move_by)) {
+    fail(absl::StrCat("gradcheck: move_by must be 0 or more, not ", options.move_by));
+  }
   if (!options.names.empty() && options.names.size() != inputs.size()) {
     fail(
         absl::StrCat("gradcheck: ", inputs.size(), " inputs and ", options.names.size(), " names"));

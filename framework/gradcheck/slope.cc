@@ -95,13 +95,13 @@ bool is_zero(const Sides& sides, const Estimate& estimate) {
 
 }  // namespace
 
-Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between) {
+Slope slope_of(const Sides& sides, bool first_look, KinkBetween kink_between) {
   Windows windows;
   const Estimate best = estimate_of(sides, windows);
   Slope slope = {.value = best.value,
                  .error = best.error + kRareNoise * sides.inside / best.step + sides.slack,
                  .step = best.step};
-  if (!near_only && is_zero(sides, best)) {
+  if (!first_look && is_zero(sides, best)) {
     slope.error += kZeroRounding * sides.rounding;
     return slope;
   }

@@ -69,8 +69,8 @@ struct Sides {
   double allowed(double value) const { return allowed_of(tolerance, analytic, value, beside); }
 };
 
-// The derivative, and whether `analytic` may be it. With `near_only` the steps were not of all
-// scales: what is not settled is not called zero yet.
-Slope slope_of(const Sides& sides, bool near_only, KinkBetween kink_between);
+// The derivative, and whether `analytic` may be it. At a first look what is not settled is not
+// called zero yet.
+Slope slope_of(const Sides& sides, bool first_look, KinkBetween kink_between);
 
 }  // namespace qkv

@@ -96,8 +96,10 @@ TEST(DiagnosisTest, AnAccumulationThatIsForgotten) {
 
 TEST(DiagnosisTest, GradientsOverwrittenAndNotAdded) {
   const InputReport report = {.shape = {3}, .output_shape = {3}};
-  const NumericGradient gradient = {
-      .elements = {0, 1, 2}, .analytic = {1.0, 2.0, -3.0}, .numeric = {5.0, 1.0, 4.0}};
+  const NumericGradient gradient = {.elements = {0, 1, 2},
+                                    .analytic = {1.0, 2.0, -3.0},
+                                    .numeric = {5.0, 1.0, 4.0},
+                                    .error = {0.0, 0.0, 0.0}};
   const auto diagnosis_with = [&](const std::vector<std::vector<double>>& contributions) {
     return diagnose({.report = report,
                      .gradient = gradient,
@@ -118,6 +120,37 @@ TEST(DiagnosisTest, AFactorThatIsNearlyOne) {
               absl::StrCat("analytic = ", absl::StrFormat("%.9g", factor),
                            " x numeric everywhere: a factor"));
   }
+}
+
+TEST(DiagnosisTest, AFactorIsOneForEveryElement) {
+  // far smaller than what it should be, and no multiple of it
+  EXPECT_THAT(diagnosis_of([](auto& x, auto& dy) {
+                return 1e-9 * dy * leaf({3, 1}, {1, -1, 1});
+              }),
+              Not(HasSubstr("x numeric")));
+  // right where the gradient is small
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    return x[0] * leaf({3}, {1.0, 1.0, 1e-9});
+  };
+  const PlantedBackward wrong = [](const Tensor&, const Tensor& dy) {
+    return dy * leaf({3}, {3.0, 3.0, 1e-9});
+  };
+  EXPECT_THAT(check_planted(f, wrong, square()).inputs[0].diagnosis, Not(HasSubstr("numeric")));
+}
+
+TEST(DiagnosisTest, ALargeFactorIsNoRootOfAWholeNumber) {
+  EXPECT_EQ(diagnosis_of([](auto& x, auto& dy) { return 1234.5678 * right_cube(x, dy); }),
+            "analytic = 1234.57 x numeric everywhere: a factor");
+}
+
+TEST(DiagnosisTest, APlaceHoldsAllThatIsWrong) {
+  const TensorFunction f = [](std::span<const Tensor> x) {
+    return x[0] * leaf({3}, {1.0, 1.0, 1e-9});
+  };
+  const PlantedBackward wrong = [](const Tensor&, const Tensor& dy) {
+    return dy * leaf({3}, {1.0, 5.0, 2e-9});
+  };
+  EXPECT_THAT(check_planted(f, wrong, square()).inputs[0].diagnosis, Not(HasSubstr("only")));
 }
 
 TEST(DiagnosisTest, ATermOfASumThatIsLeftOut) {
