@@ -200,9 +200,16 @@ class Checker {
     }
     output_.print(reports_);
     const GradcheckRow all = findings_.total();
-    output_.print(absl::StrFormat("%d derivatives of %d examples, order %d, in %.1f s: %s\n",
-                                  all.derivatives, all.examples, options_.order, findings_.seconds,
-                                  verdict().ok() ? "PASS" : "not passed"));
+    if (all.missed > 0.0) {
+      output_.print(absl::StrFormat(
+          "every element of large inputs, in blocks: one that is wrong is missed with a "
+          "probability of\n%.0e at most; --verbose says above what error\n",
+          all.missed));
+    }
+    output_.print(absl::StrFormat("%d derivatives of %d %s, order %d, in %.1f s: %s\n",
+                                  all.derivatives, all.examples,
+                                  all.examples == 1 ? "example" : "examples", options_.order,
+                                  findings_.seconds, verdict().ok() ? "PASS" : "not passed"));
   }
 
   absl::Status verdict() const {
@@ -368,6 +375,10 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
                                            .html = given.text("html"),
                                            .verbose = given.has("verbose")};
   if (absl::Status status = check_options(options); !status.ok()) return status;
+  for (const std::string& file : {options.sweep, options.json, options.html}) {
+    if (file.empty() || file == "-") continue;
+    if (absl::Status status = check_can_write(file); !status.ok()) return status;
+  }
   const Output output(options.json, options.html);
   if (options.coverage) return cover(options, output);
   if (options.mutate) return mutate(options, output);

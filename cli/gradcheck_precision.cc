@@ -108,9 +108,9 @@ std::string PrecisionChecker::text(double seconds) const {
   }
   return absl::StrCat(
       text, reports_, verbose_ ? rules() : "", without_bf16(),
-      absl::StrFormat("%d numbers of %d examples in %s against f64, in %.1f s: %s\n", compared,
-                      examples, std::string(name_of(precision_)), seconds,
-                      status().ok() ? "PASS" : "not passed"));
+      absl::StrFormat("%d numbers of %d %s in %s against f64, in %.1f s: %s\n", compared, examples,
+                      examples == 1 ? "example" : "examples", std::string(name_of(precision_)),
+                      seconds, status().ok() ? "PASS" : "not passed"));
 }
 
 nlohmann::ordered_json PrecisionChecker::json(double seconds) const {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -176,6 +177,16 @@ absl::Status write_file_atomically(const std::string& path,
 
 absl::Status write_file_atomically(const std::string& path, std::string_view bytes) {
   return write_file_atomically(path, std::span(&bytes, 1));
+}
+
+absl::Status check_can_write(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return system_error("write", path, EISDIR);
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  const int error = errno;
+  if (::access(path.c_str(), W_OK) == 0) return absl::OkStatus();
+  return system_error("write", path, error);
 }
 
 bool is_temporary(const std::string& name) {

@@ -34,6 +34,10 @@ absl::Status write_file_atomically(const std::string& path,
                                    std::span<const std::string_view> parts);
 absl::Status write_file_atomically(const std::string& path, std::string_view bytes);
 
+// Whether a file could be written now, for what takes long before it is. What is no file is written
+// to as it is.
+absl::Status check_can_write(const std::string& path);
+
 // Makes the folder and those above it that are missing, each flushed to the disk with the name that
 // it has in the one above.
 absl::Status make_folder(const std::string& path);

@@ -77,13 +77,14 @@ std::string verdict_of(const GradcheckFindings& findings) {
   const std::string seeds = findings.seeds == 1 ? absl::StrCat("seed ", findings.seed)
                                                 : absl::StrCat("seeds ", findings.seed, " to ",
                                                                findings.seed + findings.seeds - 1);
-  std::string html =
-      element("p",
-              absl::StrFormat("%s. %d derivatives of %d examples of %d functions (ops, layers, "
-                              "models, steps), order %d, %s, in %.1f s.",
-                              passed, all.derivatives, all.examples, count, findings.order, seeds,
-                              findings.seconds),
-              not_passed == 0 ? "agrees verdict" : "disagrees verdict");
+  std::string html = element(
+      "p",
+      absl::StrFormat(
+          "%s. %d derivatives of %d %s of %d %s (ops, layers, models, "
+          "steps), order %d, %s, in %.1f s.",
+          passed, all.derivatives, all.examples, all.examples == 1 ? "example" : "examples", count,
+          count == 1 ? "function" : "functions", findings.order, seeds, findings.seconds),
+      not_passed == 0 ? "agrees verdict" : "disagrees verdict");
   if (!findings.mutations) return html;
   const MutationCount planted = findings.mutations->rows().back().counts.back();
   return html + element("p",

@@ -26,6 +26,7 @@ void GradcheckRow::add(const GradcheckReport& report) {
   for (const InputReport& input : report.inputs) {
     structural_zeros += input.structural_zeros;
     kinks += input.kinks_stepped_around;
+    missed = std::max(missed, input.blocks.missed);
     for (const ElementReport& e : input.worst) worst = std::max(worst, share_of_tolerance(e));
   }
 }

@@ -15,6 +15,8 @@ struct GradcheckRow {
   std::string kind = "", name = "";
   int64_t examples = 0, derivatives = 0, structural_zeros = 0, kinks = 0;
   double worst = 0.0;  // error / tolerance
+  double missed =
+      0.0;  // the probability, for a wrong element of an input that is checked in blocks
   Verdict verdict = Verdict::kPass;
 
   void add(const GradcheckReport& report);

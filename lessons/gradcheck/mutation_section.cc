@@ -80,12 +80,14 @@ std::string survivors_of(const MutationReport& report) {
 
 std::string mutation_section(const MutationReport& report) {
   const auto planted = static_cast<int64_t>(report.results.size());
-  const std::string score = absl::StrFormat(
+  std::string score = absl::StrFormat(
       "Of %d planted mistakes, %d change nothing; of the other %d, %d were caught: a mutation "
       "score "
-      "of %.2f %%. %d more could not run.",
-      planted, report.equivalent(), planted - report.equivalent(), report.killed(), report.score(),
-      report.not_runnable);
+      "of %.2f %%.",
+      planted, report.equivalent(), planted - report.equivalent(), report.killed(), report.score());
+  if (report.not_runnable > 0) {
+    absl::StrAppend(&score, " ", report.not_runnable, " more could not run.");
+  }
   return absl::StrCat(
       element("p",
               "Who checks the checker? Mistakes are planted in the backward formulas, one at a "

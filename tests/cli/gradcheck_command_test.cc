@@ -20,6 +20,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 class GradcheckCommandTest : public testing::Test {
  protected:
@@ -80,6 +81,12 @@ TEST_F(GradcheckCommandTest, ChecksTheModelOfAConfigByTheNamesOfItsParameters) {
   EXPECT_THAT(result.output, HasSubstr("PASS  order 1  blocks.0.attention.key.bias f64[4]: 8 "
                                        "derivatives (full Jacobian), 8 structural zeros"));
   EXPECT_THAT(result.output, HasSubstr("blocks.0.feed_forward.up.weight f64[4, 4]"));
+  constexpr char kMissed[] = "one that is wrong is missed with a probability of\n1e-06 at most";
+  EXPECT_THAT(result.output, Not(HasSubstr(kMissed)));
+  const ProcessResult wide =
+      gradcheck({"--config", "tiny.toml", "--set", "model.d_model=64", "--set", "model.d_ff=128"});
+  EXPECT_EQ(wide.exit_status, 0) << wide.output << wide.errors;
+  EXPECT_THAT(wide.output, HasSubstr(kMissed));
 }
 
 TEST_F(GradcheckCommandTest, WritesTheWholeReportAsJson) {
@@ -239,6 +246,8 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
                "--sweep and --coverage are of one seed, at first order: no --order, no --seeds");
   expect_error({"--sweep", "-", "--op", "exp"},
                "--sweep writes a file and prints a picture: give it a name");
+  expect_error({"--html", "none/page.html"},
+               "cannot write none/page.html: No such file or directory");
   expect_error({"--html", "-", "--json", "-"},
                "--json and --html cannot both go to the same file or to standard output");
   expect_error({"softmax"}, "qkv gradcheck takes no argument; see qkv gradcheck --help");

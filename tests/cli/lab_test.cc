@@ -92,7 +92,7 @@ TEST_F(LabVerbTest, WhatCannotBeWrittenIsSaidBeforeItRuns) {
   expect_error(qkv({"lab", "--all", "--notes", "none/x"}), 2, missing);
   expect_error(qkv({"lab", "scaling", "--html", "none/x"}), 2, missing);
   expect_error(qkv({"lab", "scaling", "--json", "none/x"}), 2, missing);
-  expect_error(qkv({"lab", "scaling", "--json", "."}), 2, "cannot write .: it is a folder");
+  expect_error(qkv({"lab", "scaling", "--json", "."}), 2, "cannot write .: Is a directory");
   expect_error(qkv({"lab", "--all", "--seeds", "0.2"}), 2,
                "the lab similarity: --seeds takes one whole number from 1 to 100, not \"0.2\"");
 }

@@ -177,6 +177,17 @@ TEST(AppendFileTest, AFullDiskLeavesNoTornLine) {
   EXPECT_EQ(contents_of(folder / "f"), "one\ntwo\n");
 }
 
+TEST(CheckCanWriteTest, SaysWhyAFileCannotBeWritten) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(check_can_write(folder / "f").ok());
+  EXPECT_FALSE(std::filesystem::exists(folder / "f"));
+  EXPECT_TRUE(check_can_write("/dev/null").ok());
+  EXPECT_EQ(message(check_can_write(folder / "none/f")),
+            "cannot write " + (folder / "none/f") + ": No such file or directory");
+  EXPECT_EQ(message(check_can_write(folder.path())),
+            "cannot write " + folder.path() + ": Is a directory");
+}
+
 TEST(AppendFileTest, SaysWhyItCannot) {
   const TemporaryFolder folder;
   EXPECT_EQ(message(AppendFile::open(folder / "none/f").status()),

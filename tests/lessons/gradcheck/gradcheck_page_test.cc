@@ -47,7 +47,7 @@ TEST(GradcheckPageTest, HasTheNumbersOfWhatPassed) {
   findings.seed = 7;
   const std::string page = gradcheck_page(findings);
   expect_whole(page);
-  EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees. 42 derivatives of 1 examples"));
+  EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees. 42 derivatives of 1 example"));
   EXPECT_THAT(page, HasSubstr("order 1, seed 7, in 0.0 s"));
   EXPECT_THAT(page, Not(HasSubstr("What did not pass")));
   EXPECT_THAT(page, HasSubstr("slope 2.00"));
