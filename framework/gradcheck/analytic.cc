@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "framework/autograd/backward.h"
+#include "framework/gradcheck/epsilon.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
@@ -55,7 +56,6 @@ class RoundingSum final : public Observer {
   }
 
   GraphRounding rounding() const {
-    constexpr double kEpsilon = 0x1p-53;  // the relative error of one rounding
     return {.most = kEpsilon * sum_, .usual = kEpsilon * norm_of(sum_, squares_, count_)};
   }
 

@@ -8,12 +8,12 @@
 
 #include "framework/core/storage.h"
 #include "framework/gradcheck/differences.h"
+#include "framework/gradcheck/epsilon.h"
 #include "framework/kernels/parallel.h"
 
 namespace qkv {
 namespace {
 
-constexpr double kEpsilon = 0x1p-53;
 constexpr double kMissed = 1e-6;
 constexpr size_t kMostHalved = 4;    // blocks that are not right
 constexpr size_t kMostSuspects = 8;  // elements

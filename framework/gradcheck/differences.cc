@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "framework/gradcheck/conditioning.h"
+#include "framework/gradcheck/epsilon.h"
 #include "framework/gradcheck/extrapolation.h"
 
 namespace qkv {
 namespace {
 
-constexpr double kEpsilon = 0x1p-53;  // the relative error of one rounding
 constexpr double kWideStep = 0x1p-8;  // in units of the scale
 // What the extrapolation cancels is c h²; what it leaves is c' h⁴. That it is at least so much less
 // holds for every function that has its next singularity a few steps away.

@@ -7,13 +7,12 @@
 #include "framework/gradcheck/conditioning.h"
 #include "framework/gradcheck/differences.h"
 #include "framework/gradcheck/dot.h"
+#include "framework/gradcheck/epsilon.h"
 #include "framework/gradcheck/exact_checks.h"
 #include "framework/gradcheck/slope.h"
 
 namespace qkv {
 namespace {
-
-constexpr double kEpsilon = 0x1p-53;
 
 // How far rounding moves <Jᵀv, u>; 0 where that is not known.
 double spread_along(const Tensor& u, const InputGradient& gradient) {

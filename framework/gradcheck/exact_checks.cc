@@ -9,13 +9,13 @@
 #include "framework/autograd/hessian.h"
 #include "framework/gradcheck/conditioning.h"
 #include "framework/gradcheck/dot.h"
+#include "framework/gradcheck/epsilon.h"
 #include "framework/gradcheck/slope.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
 
-constexpr double kEpsilon = 0x1p-53;
 // What the sums behind two numbers that agree may have lost, of the sum of their terms' sizes.
 constexpr double kRounding = 1e-12;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/gradcheck/epsilon.h"
+
 namespace qkv {
 namespace {
 
@@ -36,7 +38,6 @@ Estimate extrapolate(const double* d, double base) {
 
 Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double first, double base,
                         double noise) {
-  constexpr double kEpsilon = 0x1p-53;
   if (quotients.size() < 3) return {};
   Windows windows(quotients.size() - 2);
   double step = first / 4.0;

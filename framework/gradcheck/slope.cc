@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "framework/gradcheck/epsilon.h"
 
 namespace qkv {
 namespace {
@@ -40,7 +41,7 @@ Sequence moved_by(const Sides& sides) {
 // they do not, as beside a peak that is narrower than h, the middle of both may be anything
 // between; and where rounding hides whether they do, it is as for the larger steps.
 void doubt_where_sides_stay_apart(const Sides& sides, const Sequence& moved, Windows& windows) {
-  constexpr double kEpsilon = 0x1p-53, kFarApart = 0.1;
+  constexpr double kFarApart = 0.1;
   bool stay_apart = false;
   for (size_t k = 0; k < windows.size(); ++k) {
     const auto apart = [&](size_t step) { return std::abs(sides.right[step] - sides.left[step]); };

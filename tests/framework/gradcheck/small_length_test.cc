@@ -91,12 +91,13 @@ TEST(SmallLengthTest, TheSlopeOfLargeStepsFails) {
         {0.0}},
        [](const Tensor&, const Tensor& dy) { return scale(dy, 1.0); }},
   };
-  for (const auto& [subject, backward] : mistakes) {
+  for (const Mistake& mistake : mistakes) {
+    const Subject& subject = mistake.subject;
     for (const double a : kLengths) {
       const auto f = [&](std::span<const Tensor> in) { return subject.f(in[0], a); };
       for (uint64_t seed = 1; seed <= 5; ++seed) {
         const GradcheckReport report =
-            check_planted(f, backward, point_of(subject, a), {.seed = seed});
+            check_planted(f, mistake.backward, point_of(subject, a), {.seed = seed});
         EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << ", a = " << a << "\n"
                                                     << report.to_text();
       }
