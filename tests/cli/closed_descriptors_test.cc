@@ -51,7 +51,7 @@ TEST_F(ClosedDescriptorsTest, NothingIsReadOrWrittenByTheirNames) {
                "cannot read /dev/stdin: Is a directory");
   const ProcessResult result =
       qkv_without({1}, {"gradcheck", "--op", "exp", "--json", "/dev/stdout"});
-  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.exit_status, 2);
   EXPECT_NE(result.errors.find("cannot write /dev/stdout: Is a directory"), std::string::npos)
       << result.errors;
 }
