@@ -18,6 +18,12 @@ std::vector<double> scales_of(const Probe& probe, size_t input) {
   return scales;
 }
 
+Tensor one_at(const Shape& shape, size_t place, double one = 1.0) {
+  Array result = Array::full(shape, DType::f64, 0.0);
+  result.mutable_data<double>()[place] = one;
+  return Tensor(result);
+}
+
 }  // namespace
 
 BackwardRows::BackwardRows(const Probe& probe, bool each_output, std::span<const int64_t> pieces,
@@ -60,9 +66,7 @@ void BackwardRows::take_rows(RandomStream stream) {
   };
   for (size_t row = 0; row + 1 < count; ++row) {
     const double size = (stream.below(2) == 0 ? 1.0 : -1.0) * (0.5 + stream.uniform());
-    Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
-    one.mutable_data<double>()[row] = size;
-    store(recorded_.gradients(Tensor(one), rounding_[row]), row, size);
+    store(recorded_.gradients(one_at(cotangent_.shape(), row, size), rounding_[row]), row, size);
     rounding_[row].most /= std::abs(size);
     rounding_[row].usual /= std::abs(size);
   }
@@ -121,19 +125,15 @@ std::vector<double> BackwardRows::roundings_of(size_t input) const {
   for (size_t row = 0; row < count; ++row) {
     const RecordedGradients gradients(probe_.function(), probe_.inputs(), cotangent_of(row));
     for (int64_t e = 0; e < size; ++e) {
-      Array one = Array::full({size}, DType::f64, 0.0);
-      one.mutable_data<double>()[e] = 1.0;
-      roundings[e * count + row] = gradients.rounding(input, Tensor(one)).usual;
+      roundings[e * count + row] =
+          gradients.rounding(input, one_at({size}, static_cast<size_t>(e))).usual;
     }
   }
   return roundings;
 }
 
 Tensor BackwardRows::cotangent_of(size_t row) const {
-  if (row + 1 == rows_.size()) return cotangent_;
-  Array one = Array::full(cotangent_.shape(), DType::f64, 0.0);
-  one.mutable_data<double>()[row] = 1.0;
-  return Tensor(one);
+  return row + 1 == rows_.size() ? cotangent_ : one_at(cotangent_.shape(), row);
 }
 
 // As InputGradient::rows.

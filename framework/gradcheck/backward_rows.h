@@ -47,6 +47,7 @@ class BackwardRows {
   std::span<const GraphRounding> rounding() const { return rounding_; }  // of each row of y
   std::span<const InputGradient> inputs() const { return inputs_; }
 
+  Tensor cotangent_of(size_t row) const;  // 1 for its output; the last row's is cotangent()
   // Whether the row of the dot product is the sum of the others, times the cotangent.
   bool is_linear(size_t input) const;
   // Finds out how far rounding moves what backward gives for an input.
@@ -57,7 +58,6 @@ class BackwardRows {
 
  private:
   void take_rows(RandomStream stream);
-  Tensor cotangent_of(size_t row) const;
   std::vector<double> roundings_of(size_t input) const;
   std::vector<double> rows_by(const Recorded& recorded, size_t input) const;
 

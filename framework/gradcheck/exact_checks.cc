@@ -134,13 +134,9 @@ std::vector<double> slack_of_rows(const Directional& at, size_t input, const Ten
   std::vector<double> slack =
       spread_of(by_forward_mode, at.backward.probe().inputs(), at.neighbours);
   for (size_t k = 0; k < rows; ++k) {
-    Array v = at.backward.cotangent().array();
-    if (k + 1 < rows) {
-      v = Array::full(v.shape(), DType::f64, 0.0);
-      v.mutable_data<double>()[k] = 1.0;
-    }
+    const Tensor v = at.backward.cotangent_of(k);
     const double most =
-        RecordedGradients(f, at.backward.probe().inputs(), Tensor(v)).rounding(input, u).most;
+        RecordedGradients(f, at.backward.probe().inputs(), v).rounding(input, u).most;
     slack[k] = kOfSpread * slack[k] + 2.0 * most;  // both ways round
   }
   return slack;
