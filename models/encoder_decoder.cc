@@ -55,11 +55,12 @@ Tensor EncoderDecoder::next_logits(const Array& prompts, const Array& written,
   const NoGrad no_grad;
   ForwardContext context{.cache = cache};
   const Tensor source(prompts);
-  const int64_t first = cache ? cache->length() : 0;
-  // Of a source that has been read the layers of the decoder have kept what they need.
-  const Tensor encoded = first > 0 ? Tensor() : encode(source, Tensor(), context);
+  // The layers of the decoder have kept what they need of a source that was read.
+  const bool was_read = cache && cache->has_source();
+  const Tensor encoded = was_read ? Tensor() : encode(source, Tensor(), context);
   Tensor target = slice(source, 1, source.dim(1) - 1, 1);  // begins with the prompt's last token
   if (written.defined()) target = concat({target, Tensor(written)}, 1);
+  const int64_t first = cache ? cache->length() : 0;
   context.first_position = first;
   const Tensor unread = slice(target, 1, first, target.dim(1) - first);
   return last_of(decode(unread, {encoded, {}}, context));

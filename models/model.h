@@ -35,7 +35,8 @@ class Model {
   // For generation, token by token: the logits [B, V] of what follows in each row.
   //   prompts i64 [B, Tp], Tp ≥ 1, and what followed them so far: written i64 [B, n], undefined at
   //   first
-  // A `cache`, where given, holds what was read of them before, and then of all.
+  // A `cache`, where given, holds what was read of them before, and then of all: the same logits in
+  // less time. A model whose mask is not causal reads all tokens again.
   Tensor next_logits(const Array& prompts, const Array& written, KeyValueCache* cache) const;
 
   void visit(Visitor& v);

@@ -50,7 +50,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask
     all.keys = concat_heads(position.turned(split_heads(all.keys, key_heads), first));
   }
   AttentionMask placed = mask;
-  if (context.cache) {
+  if (context.cache && mask.causal) {
     placed.first_query = first;
     all = context.cache->extend(Scope::current(), first, all);
   }

@@ -5,7 +5,10 @@
 #include "framework/ops/ops.h"
 
 namespace qkv {
+
 int64_t KeyValueCache::length() const { return read_.empty() ? 0 : read_.begin()->second.tokens; }
+
+bool KeyValueCache::has_source() const { return !sources_.empty(); }
 
 std::vector<Tensor>& KeyValueCache::read_on(const std::string& layer, int64_t first_position,
                                             int64_t count) {

@@ -14,14 +14,17 @@ struct KeysAndValues {
   Tensor keys, values;  // [B, T, C]
 };
 
-// What the layers of a causal model keep of the tokens that it has read so far, and of the source
-// that it attends to. That does not depend on the tokens to come, so that one more token costs one
-// position, and not all of them again. Give it to every pass in ForwardContext, under NoGrad, with
-// the tokens that are new and the position of the first. It belongs to one model and to one batch
-// of sequences. A layer is known by its path: "blocks.0.attention".
+// What the layers of a model keep of the tokens that it has read so far, and of the source that it
+// attends to, so that one more token costs one position, and not all of them again. Only what does
+// not depend on the tokens to come can be kept: under a causal mask the tokens, and in any case the
+// source. Without a causal mask layers keep no tokens: length() stays 0, and the model reads all of
+// them in every pass. Give the cache to every pass in ForwardContext, under NoGrad, with the tokens
+// from length() on. It belongs to one model and to one batch of sequences. A layer is known by its
+// path: "blocks.0.attention".
 class KeyValueCache {
  public:
-  int64_t length() const;  // tokens read: the position of the next
+  int64_t length() const;   // tokens kept: the position of the next
+  bool has_source() const;  // whether of_source() was called
 
   // For a layer that reads `count` new tokens, which stand at `first_position` and after it: what
   // it put there the last time, nothing the first time, to be read and replaced. Throws Error where
