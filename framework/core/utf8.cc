@@ -26,20 +26,40 @@ size_t code_point_length(std::string_view text) {
   return code_point < kSmallest[length] || surrogate || code_point > 0x10FFFF ? 0 : length;
 }
 
+namespace {
+
+// Those of Unicode's property Bidi_Control, which turn the order of what is shown around:
+// U+061C, U+200E, U+200F, U+202A … U+202E, U+2066 … U+2069.
+bool is_bidirectional_control(std::string_view code_point) {
+  if (code_point == "\u061C") return true;
+  if (code_point.size() != 3 || !code_point.starts_with("\xE2")) return false;
+  const auto second = static_cast<unsigned char>(code_point[1]);
+  const auto third = static_cast<unsigned char>(code_point[2]);
+  if (second == 0x81) return third >= 0xA6 && third <= 0xA9;
+  return second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xAA && third <= 0xAE));
+}
+
+// `part` is one code point, or one byte that is not UTF-8.
+bool is_obeyed_by_terminals(std::string_view part) {
+  const auto first = static_cast<unsigned char>(part[0]);
+  if (first < 0x20 || first == 0x7F) return true;
+  // U+0080 … U+009F are control characters of two bytes.
+  if (first == 0xC2) return part.size() == 1 || static_cast<unsigned char>(part[1]) < 0xA0;
+  return is_bidirectional_control(part);
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
     const size_t length = code_point_length(text);
     const std::string_view part = text.substr(0, length == 0 ? 1 : length);
-    const auto first = static_cast<unsigned char>(part[0]);
-    // U+0080 … U+009F are control characters of two bytes.
-    const bool is_control = first < 0x20 || first == 0x7F ||
-                            (first == 0xC2 && static_cast<unsigned char>(part.back()) < 0xA0);
     if (part == "\n") {
       shown += "\\n";
     } else if (part == "\t") {
       shown += "\\t";
-    } else if (is_control || length == 0) {
+    } else if (length == 0 || is_obeyed_by_terminals(part)) {
       for (const char c : part)
         absl::StrAppendFormat(&shown, "\\x%02X", static_cast<unsigned char>(c));
     } else {

@@ -10,8 +10,9 @@ namespace qkv {
 // does not begin with valid UTF-8 (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
 size_t code_point_length(std::string_view text);
 
-// `text` as a terminal may be given it, on one line: control characters, and bytes that are not
-// UTF-8, as \n, \t, \x1B; all else as it is.
+// `text` as a terminal may be given it, on one line: control characters (those that turn the
+// direction of writing among them), and bytes that are not UTF-8, as \n, \t, \x1B; all else as it
+// is.
 std::string printable(std::string_view text);
 
 // `text` on one line: line ends, tabs, other control characters, bytes that are not UTF-8 and

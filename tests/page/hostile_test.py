@@ -9,9 +9,9 @@ from page import Page
 from report import expect, expect_equal
 from settings_test import changed_run
 
-HOSTILE = "</script><script>window.broken=1</script>'\"`${1}&lt;😀中文<b>\\\r,\n\x01"
+HOSTILE = "@=+-</script><script>window.broken=1</script>'\"`${1}&lt;😀中文<b>\\\r,\n\x01"
 NAME = "<script>window.broken=1<b>'\"`${1}&lt;😀中文\\"  # a folder's: without /
-SMALLEST = ["data.length=8", "model.num_layers=1"]
+SMALLEST = ["data.length=12", "model.num_layers=1"]
 
 
 def text_run(name: str, *settings: str):

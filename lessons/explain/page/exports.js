@@ -34,14 +34,17 @@ const plainNumber = (x) => fullNumber(x).replace("−", "-").replace("∞", "inf
 
 const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
+// Spreadsheets compute what begins so, unless there is an apostrophe before it.
+const asText = (name) => (/^[=+\-@\t\r]/.test(name) ? `'${name}` : name);
+
 export function csvOf(matrix) {
   const { rows, columns } = matrix.grid;
-  const heads = ["", ...indicesTo(columns).map((column) => matrix.columnName(column) || column)];
+  const heads = indicesTo(columns).map((column) => asText(matrix.columnName(column)) || column);
   const lines = indicesTo(rows).map((row) => [
-    matrix.rowName(row) || row,
+    asText(matrix.rowName(row)) || row,
     ...indicesTo(columns).map((column) => plainNumber(matrix.numberShown(row, column))),
   ]);
-  return [heads, ...lines].map((line) => line.map((x) => quoted(String(x))).join(",")).join("\n");
+  return [["", ...heads], ...lines].map((line) => line.map((x) => quoted(String(x))).join(",")).join("\n");
 }
 
 const latexNumber = (text) =>
