@@ -1,6 +1,7 @@
 #include "framework/io/files.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -65,6 +66,37 @@ int flush_folder_of(const std::string& path) {
   // A folder may be writable and not readable; then its flush is left to the system.
   if (!file.is_open()) return errno == EACCES ? 0 : errno;
   return flush_to_disk(file.get());
+}
+
+// The process that a temporary file of `file_name` ("NAME.tmp-PROCESS-COUNT") is from; 0: it is
+// none.
+uint64_t writer_of_temporary(std::string_view name, std::string_view file_name) {
+  const size_t end = name.rfind(kTemporary);
+  if (end == std::string_view::npos || end == 0) return 0;
+  if (!file_name.empty() && name.substr(0, end) != file_name) return 0;
+  const std::string_view numbers = name.substr(end + std::strlen(kTemporary));
+  const size_t dash = numbers.find('-');
+  uint64_t process = 0, count = 0;
+  const bool is_one =
+      dash != std::string_view::npos &&
+      absl::SimpleAtoi(absl::string_view(numbers.data(), dash), &process) &&
+      absl::SimpleAtoi(absl::string_view(numbers.data() + dash + 1, numbers.size() - dash - 1),
+                       &count);
+  return is_one ? process : 0;
+}
+
+// Removes what a process that was killed in the middle of a write left beside the file.
+void remove_temporaries_of_the_dead(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code error;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error)) {
+    const uint64_t writer =
+        writer_of_temporary(i->path().filename().native(), file.filename().native());
+    const bool is_dead = writer > 0 && ::kill(static_cast<pid_t>(writer), 0) != 0 && errno == ESRCH;
+    if (is_dead) ::unlink(i->path().c_str());
+  }
 }
 
 absl::Status write_in_place(const std::string& path, std::span<const std::string_view> parts) {
@@ -156,6 +188,7 @@ absl::Status write_file_atomically(const std::string& path,
     return write_in_place(path, parts);
   }
 
+  remove_temporaries_of_the_dead(target);
   static std::atomic<uint64_t> count{0};
   const std::string temporary = absl::StrCat(target, kTemporary, ::getpid(), "-", count++);
   FileDescriptor file(
@@ -189,17 +222,7 @@ absl::Status check_can_write(const std::string& path) {
   return system_error("write", path, error);
 }
 
-bool is_temporary(const std::string& name) {
-  const size_t end = name.rfind(kTemporary);
-  if (end == std::string::npos || end == 0) return false;
-  const std::string_view numbers = std::string_view(name).substr(end + std::strlen(kTemporary));
-  const size_t dash = numbers.find('-');
-  uint64_t process = 0, count = 0;
-  return dash != std::string::npos &&
-         absl::SimpleAtoi(absl::string_view(numbers.data(), dash), &process) &&
-         absl::SimpleAtoi(absl::string_view(numbers.data() + dash + 1, numbers.size() - dash - 1),
-                          &count);
-}
+bool is_temporary(const std::string& name) { return writer_of_temporary(name, "") > 0; }
 
 absl::Status make_folder(const std::string& path) {
   std::error_code error;

@@ -28,8 +28,9 @@ absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_byte
 
 // Writes the parts, one after the other, so that a reader, a crash or a full disk meets either the
 // old file whole or the new one: a temporary file beside it, flushed to the disk, renamed, and the
-// folder flushed. On failure the old file is as it was and the temporary file is gone. A symbolic
-// link stays one: what it points to is replaced. A device or pipe is written to as it is.
+// folder flushed. On failure the old file is as it was and the temporary file is gone; what a
+// killed process has left of another write to it is removed by the next one. A symbolic link stays
+// one: what it points to is replaced. A device or pipe is written to as it is.
 absl::Status write_file_atomically(const std::string& path,
                                    std::span<const std::string_view> parts);
 absl::Status write_file_atomically(const std::string& path, std::string_view bytes);

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -93,6 +96,23 @@ TEST(WriteFileAtomicallyTest, WritesAllPartsAndLeavesNothingElse) {
   ASSERT_TRUE(write_file_atomically(folder / "f", "three").ok());
   EXPECT_EQ(contents_of(folder / "f"), "three");
   EXPECT_EQ(files_in(folder.path()), 1u);
+}
+
+TEST(WriteFileAtomicallyTest, WhatAKilledProcessHasLeftOfTheSameFileGoes) {
+  const TemporaryFolder folder;
+  const pid_t killed = ::fork();
+  if (killed == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(killed, nullptr, 0), killed);
+  const auto left_by = [&](const std::string& name, pid_t process) {
+    return folder / absl::StrCat(name, ".tmp-", process, "-0");
+  };
+  const std::string of_killed = left_by("f", killed), of_other_file = left_by("g", killed),
+                    of_running = left_by("f", ::getppid());
+  for (const std::string& path : {of_killed, of_other_file, of_running}) write_bytes(path, "half");
+  ASSERT_TRUE(write_file_atomically(folder / "f", "whole").ok());
+  EXPECT_FALSE(std::filesystem::exists(of_killed));
+  EXPECT_TRUE(std::filesystem::exists(of_other_file));
+  EXPECT_TRUE(std::filesystem::exists(of_running));
 }
 
 TEST(WriteFileAtomicallyTest, AReaderOfTheOldFileKeepsIt) {
