@@ -148,6 +148,20 @@ absl::Status check_labels(const std::string& path, const LabelledImages& images,
   return absl::OkStatus();
 }
 
+// Where nobody names the classes the largest label says how many there are: one wrong label would
+// make many. An error where a class below it has no image.
+absl::Status check_every_class(const std::string& path, const LabelledImages& images) {
+  std::vector<int64_t> counts(static_cast<size_t>(images.classes()));
+  for (int64_t i = 0; i < images.size(); ++i) ++counts[static_cast<size_t>(images.label(i))];
+  const auto missing = std::ranges::find(counts, 0);
+  if (missing == counts.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": its largest label is ", images.classes() - 1, ", and ",
+      std::ranges::count(counts, 0), " of the labels below it have no image, the first of them ",
+      missing - counts.begin(), "; if this is meant, name all ", images.classes(),
+      " classes in data.class_names"));
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed,
                                               DataForm /*form*/) {
   const auto in_folder = [&](const char* name) { return file_in(options.path, name); };
@@ -166,10 +180,17 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
                                                    " x ", b[2], " pixels, and those of ",
                                                    training_path, " ", a[1], " x ", a[2]));
   }
+  if (const int64_t smallest = std::min(a[1], a[2]); options.shift >= smallest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data.shift is ", options.shift, ", and the images of ", training_path,
+                     " have ", a[1], " x ", a[2], " pixels: it must be below ", smallest,
+                     ", so that something of each image stays"));
+  }
   std::vector<std::string> names = names_of_classes(options);
   const bool named = !names.empty();
   const char* who_says = named ? "data.class_names names" : "the labels of training name";
   if (!named) {
+    if (absl::Status s = check_every_class(training_labels, *training); !s.ok()) return s;
     for (int64_t i = 0; i < training->classes(); ++i) names.push_back(absl::StrCat(i));
   }
   const int64_t classes = std::ssize(names);

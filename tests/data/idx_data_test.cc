@@ -107,9 +107,13 @@ TEST_F(IdxDataTest, ImagesOfTrainingAreMovedInEveryDirection) {
   EXPECT_TRUE(seen.contains({0, 4, 5, 0, 7, 8, 0, 0, 0}));
 }
 
-TEST_F(IdxDataTest, AnImageMovedOutOfSightIsBlack) {
-  options_.shift = 4;
-  EXPECT_TRUE(changed_images(options_, folder_.path()).contains(std::vector<double>(9, 0)));
+TEST_F(IdxDataTest, AnImageIsNotMovedOutOfSight) {
+  options_.shift = 2;
+  EXPECT_FALSE(changed_images(options_, folder_.path()).contains(std::vector<double>(9, 0)));
+  options_.shift = 3;
+  EXPECT_EQ(error_of(options_), "data.shift is 3, and the images of " + path(kImages) +
+                                    " have 3 x 3 pixels: it must be below 3, so that something of "
+                                    "each image stays");
 }
 
 TEST_F(IdxDataTest, HalfOfTheImagesOfTrainingAreMirrored) {
@@ -180,6 +184,17 @@ TEST_F(IdxDataTest, ALabelWithoutAClassIsAnError) {
   EXPECT_EQ(error_of(options_), path(kLabels) +
                                     ": label 0, counted from 0, is 2, and data.class_names names "
                                     "only 2 classes");
+}
+
+TEST_F(IdxDataTest, AStrayLabelMakesNoClassesUnlessTheyAreNamed) {
+  write(kLabels, idx_bytes({4}, std::string("\x00\x01\xff\x02", 4)));
+  EXPECT_EQ(error_of(options_),
+            path(kLabels) +
+                ": its largest label is 255, and 252 of the labels below it have no image, the "
+                "first of them 3; if this is meant, name all 256 classes in data.class_names");
+  write(kLabels, idx_bytes({4}, std::string("\x01\x01\x02\x02", 4)));
+  options_.class_names = "none coat bag";
+  EXPECT_EQ(dataset_of(options_)->shape().classes, 3);
 }
 
 TEST_F(IdxDataTest, ADamagedFileIsNamedWithWhatIsWrong) {
