@@ -72,7 +72,8 @@ Section steps_section(const LabContext& lab, const Sentence& sentence) {
       .formula = "row t of f(x_1 … x_T) = row t of f(x_1 … x_t)",
       .prediction =
           "One pass over the whole sentence with a mask is five passes over its beginnings, one "
-          "word longer each: to the bit.",
+          "word longer each: the same numbers, but for rounding where sums are taken in another "
+          "order.",
       .findings = {},
       .figures = {}};
   const AttentionOptions options = options_of(lab);
@@ -82,7 +83,7 @@ Section steps_section(const LabContext& lab, const Sentence& sentence) {
     const Tensor step = attention(begun.query, begun.key, begun.value, options);
     section.findings.push_back(
         same("row of \"" + words()[static_cast<size_t>(t - 1)] + "\", masked and step by step",
-             largest_difference(slice(whole, 1, t - 1, 1), slice(step, 1, t - 1, 1)), 0));
+             largest_difference(slice(whole, 1, t - 1, 1), slice(step, 1, t - 1, 1))));
   }
   return section;
 }
