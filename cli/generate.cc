@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/run.h"
 #include "cli/verbs.h"
+#include "data/find_question.h"
 #include "data/tasks/tasks.h"
 
 namespace qkv {
@@ -140,6 +141,15 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     write_one(*model, prompts->front(), counts.front(), sampling, checkpoint.vocabulary, task);
   } else {
     write_all(*model, *prompts, counts, sampling, checkpoint.vocabulary, task);
+  }
+  std::fflush(stdout);
+  if (!task.questions) return absl::OkStatus();
+  const Task questions = task.questions(data);
+  for (const Tokens& prompt : *prompts) {
+    if (find_question(questions, prompt)) continue;
+    say_note(absl::StrCat("\"", checkpoint.vocabulary.decode(prompt),
+                          "\" is no question of the task ", task.name,
+                          ": there is no right answer"));
   }
   return absl::OkStatus();
 }

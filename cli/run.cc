@@ -1,9 +1,8 @@
 #include "cli/run.h"
 
-#include <cstdio>
-
 #include "absl/strings/str_cat.h"
-#include "framework/core/utf8.h"
+#include "cli/verb.h"
+#include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"
 #include "train/run/experiment.h"
@@ -20,17 +19,8 @@ absl::StatusOr<LoadedRun> load_run(const std::string& run) {
   return LoadedRun{*std::move(path), *std::move(checkpoint)};
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
-    const std::vector<std::string>& overrides) const {
-  absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
-  if (!config.ok()) return config.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(*config);
-  if (!data.ok()) return data.status();
-  if ((*data)->vocabulary().texts() != checkpoint.vocabulary.texts()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": its vocabulary is not that of the data, so its answers would mean nothing"));
-  }
-  const DataShape now = (*data)->shape(), &then = checkpoint.data;
+absl::Status LoadedRun::check_fits(const DataShape& now) const {
+  const DataShape& then = checkpoint.data;
   if (now.height != then.height || now.width != then.width) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": the model reads images of ", then.height, " x ", then.width,
@@ -42,10 +32,29 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
                                                       " tokens at most, and these examples have ",
                                                       now.*length));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
+    const std::vector<std::string>& overrides) const {
+  absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
+  if (!config.ok()) return config.status();
+  // Long examples take long to make: whether they fit is asked before, where it can be told.
+  if (const TaskKind& task = *find_task(config->data.task); task.questions) {
+    const DataShape shape = shape_of(task.questions(config->data), form_of(config->model.kind));
+    if (absl::Status status = check_fits(shape); !status.ok()) return status;
+  }
+  absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(*config);
+  if (!data.ok()) return data.status();
+  if ((*data)->vocabulary().texts() != checkpoint.vocabulary.texts()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": its vocabulary is not that of the data, so its answers would mean nothing"));
+  }
+  if (absl::Status status = check_fits((*data)->shape()); !status.ok()) return status;
   // Who names another file knows that it is another.
   if (config->data.path == checkpoint.config.data.path) {
     const std::string other = other_data(checkpoint, **data);
-    if (!other.empty()) std::fprintf(stderr, "note: %s\n", printable(other).c_str());
+    if (!other.empty()) say_note(other);
   }
   return data;
 }

@@ -18,6 +18,9 @@ struct LoadedRun {
   // The data that it learned from. `overrides` change its config; a note says on standard error
   // where the text is not the one that it was.
   absl::StatusOr<std::unique_ptr<Dataset>> dataset(const std::vector<std::string>& overrides) const;
+
+ private:
+  absl::Status check_fits(const DataShape& now) const;
 };
 
 // Its best checkpoint, where `run` is a folder. Takes the run's number of threads for the program.

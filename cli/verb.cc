@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/cxxopts.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {
@@ -160,6 +161,10 @@ absl::Status GivenOptions::split(Split& split) const {
   }
   split = name == "val" ? Split::kValidation : Split::kTraining;
   return absl::OkStatus();
+}
+
+void say_note(const std::string& text) {
+  std::fprintf(stderr, "note: %s\n", printable(text).c_str());
 }
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

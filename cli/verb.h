@@ -76,6 +76,7 @@ struct Verb {
   absl::StatusOr<std::string> (*more_help)(const std::string& argument) = nullptr;
 };
 
-void print(const std::string& text);  // on standard output
+void print(const std::string& text);     // on standard output
+void say_note(const std::string& text);  // "note: TEXT" on standard error, for a terminal
 
 }  // namespace qkv

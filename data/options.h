@@ -10,8 +10,8 @@ namespace qkv {
 // characters in a window of text), not tokens.
 struct DataOptions {
   std::string task = "reverse";  // one of data/tasks
-  std::string path;              // the file; of images the folder
-  std::string class_names;       // of images, with spaces between them; "": 0, 1, …
+  std::string path = {};         // the file; of images the folder
+  std::string class_names = {};  // of images, with spaces between them; "": 0, 1, …
   int64_t alphabet = 10;         // how many different symbols
   int64_t length = 16;           // symbols in a question; characters in a window of text
   int64_t min_length = 0;  // where questions vary in length: the shortest; 0: all are `length`

@@ -16,6 +16,23 @@
 
 namespace qkv {
 
+// Questions with one right answer. A sequence is prompt + answer; the prompt is the question with
+// its separator.
+struct Task {
+  std::vector<std::string> token_texts;
+
+  // Of each split. Where examples are shorter, they are padded with the last token, which stands
+  // for nothing else.
+  QuestionLengths training, validation;
+
+  // Makes one example. Different decisions make different questions, and every question of the
+  // split's lengths can come out.
+  std::function<Example(Split, Choices&)> draw;
+};
+
+// The shape of its examples. Its lengths are the longest of either split.
+DataShape shape_of(const Task& task, DataForm form);
+
 // What data.task may name. Each stands in a file of its own in data/tasks, and in the list of
 // data/tasks/tasks.cc.
 struct TaskKind {
@@ -30,22 +47,11 @@ struct TaskKind {
       make;
   // How many tokens answer a prompt of that length, or are a good piece of text.
   std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
+  // What is asked, before any example is made; nullptr where examples come from a file, or are
+  // images.
+  std::function<Task(const DataOptions&)> questions = nullptr;
   std::string last_token = {};                          // after which an answer ends; "": none does
   std::vector<DataForm> forms = {DataForm::kSequence};  // that `make` can give the examples
-};
-
-// Questions with one right answer. A sequence is prompt + answer; the prompt is the question with
-// its separator.
-struct Task {
-  std::vector<std::string> token_texts;
-
-  // Of each split. Where examples are shorter, they are padded with the last token, which stands
-  // for nothing else.
-  QuestionLengths training, validation;
-
-  // Makes one example. Different decisions make different questions, and every question of the
-  // split's lengths can come out.
-  std::function<Example(Split, Choices&)> draw;
 };
 
 // The questions of `task` as examples. Training draws questions at random; validation is a list of

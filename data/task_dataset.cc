@@ -53,26 +53,7 @@ class TaskDataset final : public Dataset {
 
   bool has_answers() const override { return true; }
 
-  DataShape shape() const override {
-    const auto longest = [&](int64_t QuestionLengths::*length) {
-      return std::max(task_.training.*length, task_.validation.*length);
-    };
-    DataShape shape = {.vocabulary_size = vocabulary().size()};
-    switch (form()) {
-      case DataForm::kSequence:
-        shape.max_length = longest(&QuestionLengths::both) - 1;
-        break;
-      case DataForm::kSourceTarget:
-        shape.max_length = longest(&QuestionLengths::answer);
-        shape.source_length = longest(&QuestionLengths::prompt);
-        break;
-      case DataForm::kClass:
-        shape.max_length = longest(&QuestionLengths::prompt);
-        shape.classes = vocabulary().size();
-        break;
-    }
-    return shape;
-  }
+  DataShape shape() const override { return shape_of(task_, form()); }
 
   int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
 
@@ -184,6 +165,27 @@ class TaskDataset final : public Dataset {
 
 }  // namespace
 
+DataShape shape_of(const Task& task, DataForm form) {
+  const auto longest = [&](int64_t QuestionLengths::*length) {
+    return std::max(task.training.*length, task.validation.*length);
+  };
+  DataShape shape = {.vocabulary_size = std::ssize(task.token_texts)};
+  switch (form) {
+    case DataForm::kSequence:
+      shape.max_length = longest(&QuestionLengths::both) - 1;
+      break;
+    case DataForm::kSourceTarget:
+      shape.max_length = longest(&QuestionLengths::answer);
+      shape.source_length = longest(&QuestionLengths::prompt);
+      break;
+    case DataForm::kClass:
+      shape.max_length = longest(&QuestionLengths::prompt);
+      shape.classes = shape.vocabulary_size;
+      break;
+  }
+  return shape;
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,
                                                            bool validates_on_all, uint64_t seed,
                                                            DataForm form) {
@@ -213,6 +215,7 @@ TaskKind question_task(const QuestionTask& question) {
                    .check = check,
                    .make = make,
                    .answer_length = question.answer_length,
+                   .questions = question.make,
                    .forms = {DataForm::kSequence, DataForm::kSourceTarget}};
   if (answers_are_classes) {
     kind.answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; };

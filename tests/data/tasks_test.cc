@@ -398,5 +398,29 @@ echo
 )");
 }
 
+TEST(TasksTest, TheShapeOfQuestionsIsKnownBeforeTheyAreMade) {
+  int known = 0;
+  for (const TaskKind& kind : task_kinds()) {
+    if (!kind.questions) continue;
+    DataOptions options;
+    options.task = kind.name;
+    options.alphabet = 20;
+    options.train_fraction = 0.5;
+    options.validation_length = std::ranges::count(kind.keys, "validation_length") > 0 ? 20 : 0;
+    for (const DataForm form : kind.forms) {
+      const auto dataset = make_dataset(options, 1, form);
+      ASSERT_TRUE(dataset.ok()) << dataset.status();
+      const DataShape told = shape_of(kind.questions(options), form), made = (*dataset)->shape();
+      EXPECT_EQ(told.max_length, made.max_length) << kind.name;
+      EXPECT_EQ(told.source_length, made.source_length) << kind.name;
+      EXPECT_EQ(told.classes, made.classes) << kind.name;
+      const Batch batch = (*dataset)->validation_batch(0, 1);
+      EXPECT_LE(batch.inputs.back().shape()[1], told.max_length) << kind.name;
+      ++known;
+    }
+  }
+  EXPECT_GT(known, 20);
+}
+
 }  // namespace
 }  // namespace qkv
