@@ -146,7 +146,8 @@ int dispatch(int argc, char** argv) {
 int run_command_line(int argc, char** argv) {
   try {
     const int status = dispatch(argc, argv);
-    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+    const bool is_written = std::fflush(stdout) == 0 && !std::ferror(stdout);
+    if (is_written || status == kInterrupted) return status;
     return complain("cannot write to standard output", kWentWrong);
   } catch (const cxxopts::exceptions::exception& e) {
     return complain(e.what(), kWrittenWrong);

@@ -1,5 +1,9 @@
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
 #include "train/config/config.h"
+#include "train/run/interrupt.h"
 #include "train/run/training_run.h"
 
 namespace qkv {
@@ -8,16 +12,32 @@ namespace {
 void add_options(OptionList& options) {
   options.set();
   options.text("out", "DIR", "The run's folder");
-  options.flag("resume", "Goes on with the run in that folder");
+  options.flag("resume", "Goes on with the run in that folder, which CONFIG may name as well");
   options.flag("profile", "Writes where the time of some steps goes: profile.txt, trace.json");
 }
 
-absl::Status run(const std::string& config, const GivenOptions& given) {
+absl::Status run(const std::string& argument, const GivenOptions& given) {
+  const InterruptGuard interrupt;  // before anything else: a stop at any moment is a stop
+  TrainingRunOptions options = {.out = given.text("out"),
+                                .resume = given.has("resume"),
+                                .profile = given.has("profile"),
+                                .stop = interrupt.token()};
+  std::string config = argument;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(argument, ignored)) {
+    if (!options.resume) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(argument,
+                       " is a folder, and CONFIG is a file; to go on with the run in the "
+                       "folder: qkv train ",
+                       argument, " --resume"));
+    }
+    config = absl::StrCat(argument, "/config.toml");
+    if (options.out.empty()) options.out = argument;
+  }
   absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
-  const absl::StatusOr<RunOutcome> outcome = run_training(
-      *loaded,
-      {.out = given.text("out"), .resume = given.has("resume"), .profile = given.has("profile")});
+  const absl::StatusOr<RunOutcome> outcome = run_training(*loaded, options);
   if (!outcome.ok()) return outcome.status();
   if (*outcome == RunOutcome::kInterrupted) return absl::CancelledError("interrupted");
   return absl::OkStatus();

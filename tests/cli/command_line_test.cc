@@ -150,6 +150,16 @@ TEST_F(CommandLineTest, ResumeForgetsWhatWasWrittenAfterTheLastCheckpoint) {
   EXPECT_EQ(timeless_metrics(in("a/metrics.jsonl")), timeless_metrics(in("b/metrics.jsonl")));
 }
 
+TEST_F(CommandLineTest, AFolderMeansItsRunWhereARunGoesOn) {
+  expect_success(qkv({"train", "tiny.toml"}));
+  const ProcessResult result = qkv({"train", "runs/tiny", "--resume"});
+  expect_success(result);
+  EXPECT_EQ(result.output.find("this run is finished"), 0u) << result.output;
+  expect_error(qkv({"train", "runs/tiny"}), 2,
+               "runs/tiny is a folder, and CONFIG is a file; to go on with the run in the folder: "
+               "qkv train runs/tiny --resume");
+}
+
 TEST_F(CommandLineTest, AFolderThatHoldsAnotherRunIsLeftAlone) {
   expect_success(qkv({"train", "tiny.toml"}));
   const std::string before = in("runs/tiny/checkpoints/last.safetensors");

@@ -124,6 +124,18 @@ TEST_F(SignalsTest, EachStopSavesAndTheRunGoesOn) {
   }
 }
 
+TEST_F(SignalsTest, AStopIsAStopWhenNobodyReadsTheOutputAnyMore) {
+  const auto stop = [](pid_t program) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // head ends meanwhile
+    ::kill(program, SIGINT);
+  };
+  const ProcessResult result = train("run", "into", stop, {"--set", "train.steps=1000000"},
+                                     {"/bin/bash", "-c", "exec \"$@\" > >(head -n 1)", "bash"});
+  EXPECT_EQ(result.exit_status, 130) << result.output << result.errors;
+  EXPECT_EQ(result.errors, "");
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/last.safetensors"));
+}
+
 TEST_F(SignalsTest, TheSecondEndsAtOnce) {
   // Both come within one long step: the program stands still until both are there.
   const auto twice = [](pid_t program) {

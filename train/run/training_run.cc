@@ -18,7 +18,6 @@
 #include "train/run/evaluate.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
-#include "train/run/interrupt.h"
 #include "train/run/metrics.h"
 #include "train/run/progress.h"
 #include "train/run/run_files.h"
@@ -340,7 +339,6 @@ absl::StatusOr<RunFolder> open_folder(const std::string& path, const Config& con
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options) {
   const Config& config = loaded.config;
-  const InterruptGuard interrupt;
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
   if (!dataset.ok()) return dataset.status();
@@ -348,7 +346,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
   absl::StatusOr<RunFolder> folder = open_folder(out, config, options.resume);
   if (!folder.ok()) return folder.status();
-  TrainingRun run(config, **dataset, *std::move(folder), interrupt.token());
+  TrainingRun run(config, **dataset, *std::move(folder), options.stop);
   const absl::Status begun = options.resume ? run.restore_last() : run.begin();
   if (!begun.ok()) return begun;
   return run.run(options.profile);
