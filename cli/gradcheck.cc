@@ -15,6 +15,7 @@
 #include "cli/gradcheck_json.h"
 #include "cli/gradcheck_precision.h"
 #include "cli/gradcheck_subjects.h"
+#include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "framework/core/error.h"
 #include "framework/core/utf8.h"
@@ -137,8 +138,8 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (checks_nothing && !o.html.empty()) {
     return wrong("--html does not go with --sweep or --coverage");
   }
-  if (!o.html.empty() && o.html == o.json) {
-    return wrong("--json and --html cannot both go to the same file or to standard output");
+  if (o.html == "-" && o.json == "-") {
+    return wrong("--json and --html cannot both go to standard output");
   }
   return absl::OkStatus();
 }
@@ -375,10 +376,11 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
                                            .html = given.text("html"),
                                            .verbose = given.has("verbose")};
   if (absl::Status status = check_options(options); !status.ok()) return status;
-  for (const std::string& file : {options.sweep, options.json, options.html}) {
-    if (file.empty() || file == "-") continue;
-    if (absl::Status status = check_can_write(file); !status.ok()) return status;
-  }
+  const auto file = [](const std::string& name) { return name == "-" ? "" : name; };
+  const OutputFile files[] = {{"sweep", options.sweep, kBeginningOfSweep},
+                              {"json", file(options.json), kBeginningOfJson},
+                              {"html", file(options.html), kBeginningOfPage}};
+  if (absl::Status status = check_outputs(files); !status.ok()) return status;
   const Output output(options.json, options.html);
   if (options.coverage) return cover(options, output);
   if (options.mutate) return mutate(options, output);

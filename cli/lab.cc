@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "framework/io/files.h"
 #include "lessons/labs/labs.h"
@@ -127,11 +128,6 @@ absl::StatusOr<Report> report_of(const Lab& lab, const Options& options,
   return report;
 }
 
-// Before the labs run, which may take long.
-absl::Status check_target(const std::string& path) {
-  return path.empty() ? absl::OkStatus() : check_can_write(path);
-}
-
 absl::Status write_if_asked(const std::string& path, const std::string& text) {
   return path.empty() ? absl::OkStatus() : write_file_atomically(path, text);
 }
@@ -141,9 +137,9 @@ absl::Status run_one(const std::string& name, const GivenOptions& given) {
   if (given.has("notes")) return absl::InvalidArgumentError("--notes goes with --all");
   const absl::StatusOr<Lab> lab = find_lab(name);
   if (!lab.ok()) return lab.status();
-  for (const char* const option : {"html", "json"}) {
-    if (absl::Status s = check_target(given.text(option)); !s.ok()) return s;
-  }
+  const OutputFile files[] = {{"html", given.text("html"), kBeginningOfPage},
+                              {"json", given.text("json"), kBeginningOfJson}};
+  if (absl::Status s = check_outputs(files); !s.ok()) return s;
   const absl::StatusOr<Report> report = report_of(*lab, options_of_labs(given), given);
   if (!report.ok()) return report.status();
   print(report_text(*report));
@@ -167,11 +163,16 @@ absl::Status prepare_targets(const GivenOptions& given) {
     if (!given.has(option)) continue;
     return absl::InvalidArgumentError(absl::StrCat("--", option, " goes with one lab; --out DIR"));
   }
+  std::vector<OutputFile> files = {{"notes", given.text("notes"), kBeginningOfLectureNotes}};
   if (const std::string folder = given.text("out"); !folder.empty()) {
     if (absl::Status s = make_folder(folder); !s.ok()) return s;
-    if (absl::Status s = check_can_write(folder + "/index.html"); !s.ok()) return s;
+    files.push_back({"out", folder + "/index.html", kBeginningOfPage});
+    for (const Lab& lab : all_labs()) {
+      files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".html"), kBeginningOfPage});
+      files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".json"), kBeginningOfJson});
+    }
   }
-  return check_target(given.text("notes"));
+  return check_outputs(files);
 }
 
 absl::Status write_pages(const std::string& folder, const Report& report) {

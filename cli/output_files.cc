@@ -1,0 +1,55 @@
+#include "cli/output_files.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "framework/io/files.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first bytes of a regular file; "" of any other, and where there is none.
+std::string beginning_of(const std::string& path, size_t count) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return "";
+  std::string bytes(count, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(count));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
+}
+
+bool are_one_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::exists(a, error) && !fs::is_regular_file(a, error)) return false;  // a device
+  if (fs::equivalent(a, b, error)) return true;
+  return fs::weakly_canonical(fs::absolute(a), error) ==
+         fs::weakly_canonical(fs::absolute(b), error);
+}
+
+}  // namespace
+
+absl::Status check_outputs(std::span<const OutputFile> files) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& [option, path, beginning] = files[i];
+    if (path.empty()) continue;
+    for (const OutputFile& other : files.first(i)) {
+      if (other.path.empty() || !are_one_file(path, other.path)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("--", other.option, " and --", option,
+                                                     " both name the file ", path,
+                                                     "; choose two names"));
+    }
+    if (absl::Status status = check_can_write(path); !status.ok()) return status;
+    const std::string found = beginning_of(path, beginning.size());
+    if (found.empty() || found == beginning) continue;
+    return absl::AlreadyExistsError(absl::StrCat(
+        "--", option, ": ", path,
+        " exists and is a file of another kind, which would be lost; choose another name"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace qkv

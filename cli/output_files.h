@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace qkv {
+
+// A file that the user named with an option, and what every file of its kind begins with.
+struct OutputFile {
+  std::string option;  // "html"
+  std::string path;    // "": the option was not given
+  std::string beginning;
+};
+
+inline constexpr char kBeginningOfPage[] = "<!doctype html>";
+inline constexpr char kBeginningOfJson[] = "{";
+inline constexpr char kBeginningOfSweep[] = "step,forward_error,";
+inline constexpr char kBeginningOfLectureNotes[] = "# The lecture notes";
+
+// Call it before the work that fills the files. An error where a file cannot be written, where two
+// options name one file, and where a file exists that begins otherwise: a page does not replace a
+// checkpoint. Empty files, devices and pipes may be written to.
+absl::Status check_outputs(std::span<const OutputFile> files);
+
+}  // namespace qkv

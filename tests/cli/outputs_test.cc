@@ -1,0 +1,80 @@
+// Which files the program replaces by what it writes, and which it does not.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+class OutputsTest : public CommandLineFixture {
+ protected:
+  void expect_kept(const std::vector<std::string>& command, const std::string& option,
+                   const std::string& path) {
+    const std::string before = in(path);
+    expect_error(qkv(command), 2,
+                 "--" + option + ": " + path +
+                     " exists and is a file of another kind, which would be lost; choose another "
+                     "name");
+    EXPECT_EQ(in(path), before);
+  }
+};
+
+TEST_F(OutputsTest, AFileOfAnotherKindIsKept) {
+  expect_success(qkv({"train", "tiny.toml", "--set", "train.steps=1"}));
+  const std::string checkpoint = "runs/tiny/checkpoints/last.safetensors";
+  const std::vector<std::string> explain = {"explain", "--example", "three-words"};
+  const std::vector<std::string> gradcheck = {"gradcheck", "--op", "exp"};
+  for (const char* option : {"out", "json"}) {
+    std::vector<std::string> command = explain;
+    command.insert(command.end(), {std::string("--") + option, checkpoint});
+    expect_kept(command, option, checkpoint);
+  }
+  for (const char* option : {"html", "json", "sweep"}) {
+    std::vector<std::string> command = gradcheck;
+    command.insert(command.end(), {std::string("--") + option, "tiny.toml"});
+    expect_kept(command, option, "tiny.toml");
+  }
+  for (const char* option : {"html", "json"}) {
+    expect_kept({"lab", "softmax", std::string("--") + option, "tiny.toml"}, option, "tiny.toml");
+  }
+  expect_kept({"lab", "--all", "--notes", "tiny.toml"}, "notes", "tiny.toml");
+  std::filesystem::create_directory(folder_ / "pages");
+  write_bytes(folder_ / "pages/cost.json", "[1, 2]");
+  expect_kept({"lab", "--all", "--out", "pages"}, "out", "pages/cost.json");
+}
+
+TEST_F(OutputsTest, AFileOfItsOwnKindIsReplaced) {
+  for (int i = 0; i < 2; ++i) {
+    expect_success(
+        qkv({"explain", "--example", "three-words", "--json", "a.json", "--out", "a.html"}));
+    expect_success(qkv({"gradcheck", "--op", "exp", "--json", "b.json", "--html", "b.html"}));
+    expect_success(qkv({"gradcheck", "--op", "exp", "--sweep", "b.csv"}));
+    expect_success(qkv({"lab", "sinusoid", "--html", "c.html", "--json", "c.json"}));
+  }
+  write_bytes(folder_ / "empty", "");
+  expect_success(qkv({"explain", "--example", "three-words", "--out", "empty"}));
+  EXPECT_EQ(in("empty"), in("a.html"));
+}
+
+TEST_F(OutputsTest, TwoOutputsAreTwoFiles) {
+  std::filesystem::create_directory(folder_ / "folder");
+  const std::vector<std::string> explain = {"explain", "--example", "three-words", "--out"};
+  for (const char* other : {"s", "./s", "folder/../s"}) {
+    std::vector<std::string> command = explain;
+    command.insert(command.end(), {"s", "--json", other});
+    expect_error(
+        qkv(command), 2,
+        std::string("--out and --json both name the file ") + other + "; choose two names");
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "s"));
+  }
+  expect_error(qkv({"gradcheck", "--op", "exp", "--html", "s", "--json", "s"}), 2,
+               "--json and --html both name the file s; choose two names");
+}
+
+}  // namespace
+}  // namespace qkv
