@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -69,6 +70,11 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   const absl::StatusOr<Evaluation> evaluated = evaluate(*model, **dataset, split, batch_size);
   if (!evaluated.ok()) return evaluated.status();
   const Evaluation& e = *evaluated;
+  if (!std::isfinite(e.loss)) {
+    return absl::DataLossError(absl::StrCat(
+        loaded->path, ": the loss is ", e.loss,
+        ", not a finite number: some numbers of this model are too large to compute with"));
+  }
   const char* part = split == Split::kValidation ? "val" : "train";
   if (given.has("json")) {
     nlohmann::ordered_json object = {{"checkpoint", loaded->path},

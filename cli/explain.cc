@@ -1,7 +1,9 @@
 #include <algorithm>
-#include <cstdio>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/output_files.h"
 #include "cli/run.h"
 #include "cli/verbs.h"
 #include "data/question_batch.h"
@@ -11,6 +13,7 @@
 #include "lessons/explain/document.h"
 #include "lessons/explain/fitted_page.h"
 #include "lessons/explain/lesson.h"
+#include "lessons/explain/recording_size.h"
 #include "lessons/explain/walk.h"
 #include "train/run/generate.h"
 #include "train/run/run_folder.h"
@@ -54,7 +57,9 @@ absl::StatusOr<Tokens> encoded(const Vocabulary& vocabulary, const std::string& 
 Tokens answer_to(const Tokens& prompt, const Dataset& dataset, const Model& model,
                  const TaskKind& task, const DataOptions& data) {
   if (std::optional<Tokens> answer = dataset.answer_to(prompt)) return *std::move(answer);
-  std::fputs("note: the target is what the model itself answers; --target gives another\n", stderr);
+  say_note(absl::StrCat(
+      "\"", dataset.vocabulary().decode(prompt), "\" is no question of the task ", task.name,
+      "; the target is what the model itself answers, and --target gives another"));
   const int64_t length = task.answer_length(data, std::ssize(prompt));
   return generate(model, prompt, length, {.temperature = 0.0});
 }
@@ -86,8 +91,14 @@ absl::StatusOr<Batch> batch_of_prompt(const Checkpoint& checkpoint, const Datase
   }
   const ModelOptions& options = checkpoint.config.model;
   const DataForm form = form_of(options.kind);
+  const DataShape& data = checkpoint.data;
+  const bool has_source = form == DataForm::kSourceTarget;
   absl::StatusOr<Tokens> prompt = encoded(checkpoint.vocabulary, "prompt", given.text("prompt"));
   if (!prompt.ok()) return prompt.status();
+  // Before the model writes an answer to it, which takes long.
+  absl::Status status = check_length("--prompt", std::ssize(*prompt),
+                                     has_source ? data.source_length : data.max_length, options);
+  if (!status.ok()) return status;
   Example example = {.prompt = *std::move(prompt), .answer = {}};
   if (given.has("target")) {
     absl::StatusOr<Tokens> target = encoded(checkpoint.vocabulary, "target", given.text("target"));
@@ -98,21 +109,13 @@ absl::StatusOr<Batch> batch_of_prompt(const Checkpoint& checkpoint, const Datase
                                *find_task(checkpoint.config.data.task), checkpoint.config.data);
   }
   const int64_t prompt_length = std::ssize(example.prompt), answer = std::ssize(example.answer);
-  const DataShape& data = checkpoint.data;
-  absl::Status status;
   if (form == DataForm::kSequence) {
     status = check_length("--prompt with its target", prompt_length + answer - 1, data.max_length,
                           options);
-  } else {
-    const bool has_source = form == DataForm::kSourceTarget;
-    status = check_length("--prompt", prompt_length,
-                          has_source ? data.source_length : data.max_length, options);
-    if (status.ok() && has_source) {
-      status = check_length("--target", answer, data.max_length, options);
-    }
-    if (status.ok() && form == DataForm::kClass && answer != 1) {
-      status = absl::InvalidArgumentError("--target: this model answers with one token");
-    }
+  } else if (has_source) {
+    status = check_length("--target", answer, data.max_length, options);
+  } else if (answer != 1) {
+    status = absl::InvalidArgumentError("--target: this model answers with one token");
   }
   if (!status.ok()) return status;
   if (!dataset.has_answers()) {
@@ -169,8 +172,8 @@ std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson
     if (frame.ok()) {
       frames.push_back(*std::move(frame));
     } else {
-      std::fprintf(stderr, "note: without this step of training: %s\n",
-                   printable(std::string(frame.status().message())).c_str());
+      say_note(
+          absl::StrCat("without this step of training: ", std::string(frame.status().message())));
     }
   }
   return frames;
@@ -243,17 +246,41 @@ absl::Status place(Lesson& lesson, const Recording& recording, const GivenOption
   return check_range("position", lesson.position, weights[2], "places");
 }
 
+// What the numbers of the lesson are not.
+void say_warnings(const Lesson& lesson, const Recording& recording) {
+  if (!lesson.untrained.empty()) {
+    say_note(absl::StrCat("no training has made these parameters, whose numbers are random: ",
+                          absl::StrJoin(lesson.untrained, ", ")));
+  }
+  if (!std::isfinite(recording.whole_loss)) {
+    say_note(absl::StrCat("the loss is ", recording.whole_loss,
+                          ", not a finite number: some numbers of this model are too large"));
+  }
+}
+
 absl::Status run(const std::string& name, const GivenOptions& given) {
   if (absl::Status s = check_what_is_asked(name, given); !s.ok()) return s;
   absl::StatusOr<Lesson> lesson =
       given.has("example") ? find_lesson(given.text("example")) : lesson_of_run(name, given);
   if (lesson.ok() && !given.set().empty()) lesson = with_settings(*lesson, given.set());
   if (!lesson.ok()) return lesson.status();
+  const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
+  const std::string page_path = !page_is_asked_for ? ""
+                                : given.has("out") ? given.text("out")
+                                                   : absl::StrCat(lesson->config.name, ".html");
+  const OutputFile files[] = {{"out", page_path, kBeginningOfPage},
+                              {"json", given.text("json"), kBeginningOfJson}};
+  if (absl::Status s = check_outputs(files); !s.ok()) return s;
+  const bool as_text = page_is_asked_for || given.has("json");
+  if (absl::Status s = check_memory(lesson->model, lesson->batch, lesson->form(), as_text);
+      !s.ok()) {
+    return s;
+  }
   Recording recording = record(lesson->model, lesson->batch, lesson->form());
   if (absl::Status s = place(*lesson, recording, given); !s.ok()) return s;
 
+  say_warnings(*lesson, recording);
   if (given.has("text")) print(lesson_walk(recording, *lesson));
-  const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
   const bool was_trained_so = !name.empty() && given.set().empty();
   if (was_trained_so && (page_is_asked_for || given.has("json"))) {
     lesson->history = history_of(name, *lesson, recording);
@@ -264,10 +291,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   }
   if (!page_is_asked_for) return absl::OkStatus();
   const std::string page = fitted_page(std::move(recording), *lesson, kMostBytes);
-  const std::string out =
-      given.has("out") ? given.text("out") : absl::StrCat(lesson->config.name, ".html");
-  if (absl::Status s = write_file_atomically(out, page); !s.ok()) return s;
-  print(absl::StrCat("in ", printable(out), "\n"));
+  if (absl::Status s = write_file_atomically(page_path, page); !s.ok()) return s;
+  print(absl::StrCat("in ", printable(page_path), "\n"));
   return absl::OkStatus();
 }
 

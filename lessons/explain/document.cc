@@ -100,9 +100,11 @@ class NumbersWriter {
     const Tensor& x = tape_[id].tensor;
     const int64_t columns = x.rank() > 0 ? x.dim(-1) : 1;
     const int64_t rows = columns > 0 ? x.size() / columns : 0;
-    EncodedNumbers all = encode_numbers(x, 0, x.size());
+    const bool is_limited = has_limit_ && !whole;
     int64_t kept = rows;
-    if (has_limit_ && !whole && std::ssize(all.base64) > left_) {
+    EncodedNumbers all;
+    if (!is_limited || least_encoded_bytes(x) <= left_) all = encode_numbers(x, 0, x.size());
+    if (is_limited && (all.type.empty() || std::ssize(all.base64) > left_)) {
       kept = std::min(rows, kRowsOfWindow);
       all = encode_numbers(x, 0, kept * columns);
       if (std::ssize(all.base64) > left_) return;
@@ -171,6 +173,7 @@ Json meta_of(const Recording& recording, const Lesson& lesson) {
   meta["layers"] = recording.attention_layers();
   meta["loss"] = recording.whole_loss;
   if (!recording.part.empty()) meta["part"] = recording.part;
+  if (!lesson.untrained.empty()) meta["untrained"] = lesson.untrained;
   meta["begin"] = {{"layer", lesson.layer},
                    {"head", lesson.head},
                    {"position", lesson.position},
@@ -229,13 +232,14 @@ Json variant_of(const Lesson& lesson, const std::string& setting, const std::str
   Json values = Json::array();
   for (const TapeValue& value : recording.tape.values) {
     values.push_back(json_of(value));
-    const std::string shape = value.tensor.shape().to_string();
-    const bool is_known = value.parameter && known.contains(absl::StrCat(value.name, shape));
+    const bool is_known = value.parameter && known.contains(value.name);
     if (value.computed || is_known) continue;
     EncodedNumbers numbers = encode_numbers(value.tensor, 0, value.tensor.size());
     values.back()["numbers"] = {{numbers.type, std::move(numbers.base64)}};
   }
-  Json variant = {{"setting", setting}, {"whole_loss", to_json(recording.whole_loss)}};
+  Json variant = {{"setting", setting},
+                  {"whole_loss", to_json(recording.whole_loss)},
+                  {"untrained", changed.untrained}};
   variant.update(tape_of(recording, std::move(values)));
   return variant;
 }
@@ -275,9 +279,7 @@ std::string lesson_document(const Recording& recording, const Lesson& lesson, in
 
 std::string variants_document(const Lesson& lesson, const std::string& part, int64_t most_bytes) {
   std::set<std::string> known;
-  for (const auto& [name, tensor] : parameters(lesson.model)) {
-    known.insert(absl::StrCat(name, tensor.shape().to_string()));
-  }
+  for (const auto& [name, tensor] : parameters(lesson.model)) known.insert(name);
   const std::vector<std::string> settings = single_settings(lesson);
   std::map<std::string, Json> made;
   int64_t left = most_bytes;

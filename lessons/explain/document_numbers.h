@@ -17,6 +17,9 @@ struct EncodedNumbers {
 // Of the elements first … first + count - 1.
 EncodedNumbers encode_numbers(const Tensor& x, int64_t first, int64_t count);
 
+// What all elements take at least, told without encoding them.
+int64_t least_encoded_bytes(const Tensor& x);
+
 // All of them, rounded.
 std::string encode_as_f32(const Tensor& x);
 

@@ -50,12 +50,37 @@ Lesson three_words() {
   return lesson;
 }
 
+std::map<std::string, Tensor> parameters_by_name(const Model& model) {
+  std::map<std::string, Tensor> all;
+  for (const auto& [name, tensor] : parameters(model)) all[name] = tensor;
+  return all;
+}
+
+// The names of the parameters of `changed` that no training has made. An error where one has
+// another shape than in the lesson's model.
+absl::StatusOr<std::vector<std::string>> untrained_parameters(const Lesson& lesson,
+                                                              const Model& changed) {
+  const std::map<std::string, Tensor> known = parameters_by_name(lesson.model);
+  std::vector<std::string> untrained;
+  for (const auto& [name, tensor] : parameters(changed)) {
+    const auto found = known.find(name);
+    if (found == known.end() || std::ranges::count(lesson.untrained, name) > 0) {
+      untrained.push_back(name);
+    } else if (found->second.shape() != tensor.shape()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the parameter ", name, " has the shape ", found->second.shape().to_string(),
+          ", and this would give it the shape ", tensor.shape().to_string(),
+          "; only settings that keep the shapes of the trained parameters can be explained"));
+    }
+  }
+  return untrained;
+}
+
 void copy_parameters(const Model& from, const Model& to) {
-  std::map<std::string, Tensor> known;
-  for (const auto& [name, tensor] : parameters(from)) known[name] = tensor;
+  const std::map<std::string, Tensor> known = parameters_by_name(from);
   for (auto& [name, tensor] : parameters(to)) {
     const auto found = known.find(name);
-    if (found == known.end() || found->second.shape() != tensor.shape()) continue;
+    if (found == known.end()) continue;
     const std::vector<double> numbers = found->second.to_vector();
     Array array = tensor.array();
     std::ranges::copy(numbers, array.mutable_data<double>());
@@ -85,9 +110,16 @@ absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
   if (config->model.kind != lesson.config.model.kind) {
     return absl::InvalidArgumentError("--set model.kind: another kind reads other examples");
   }
+  const Model planned(config->model, lesson.model.data(), Initializer::shapes_only(DType::f64));
+  absl::StatusOr<std::vector<std::string>> untrained = untrained_parameters(lesson, planned);
+  if (!untrained.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--set ", absl::StrJoin(settings, " --set "),
+                                                   ": ", untrained.status().message()));
+  }
   Model model = make_model(*config, lesson.model.data());
   copy_parameters(lesson.model, model);
   Lesson changed = lesson;
+  changed.untrained = *std::move(untrained);
   changed.config = *std::move(config);
   changed.model = std::move(model);
   return changed;

@@ -19,6 +19,9 @@ struct Lesson {
   int64_t step = 0;                     // of training; 0: it has had none
   Model model;
   Batch batch;  // of one row
+  // Parameters that a changed setting asks for and the model of the run does not have: their
+  // numbers are random.
+  std::vector<std::string> untrained = {};
   std::string layer = {};
   int64_t head = 0;
   int64_t position = 0;          // of a query
@@ -33,8 +36,9 @@ std::vector<std::string> lesson_names();
 absl::StatusOr<Lesson> find_lesson(const std::string& name);
 
 // The same with settings of the model changed, "attention.projections=none": every parameter that
-// is there before and after, and of one shape, is the same. An error where these do not fit each
-// other, or change something else than the model.
+// is there before and after is the same, and those that are new are `untrained`. An error where the
+// settings do not fit each other, change something else than the model, or ask for a parameter of
+// another shape.
 absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
                                      const std::vector<std::string>& settings);
 

@@ -1,9 +1,14 @@
 // ./qkv explain: what it writes, and what it refuses.
 
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "framework/io/safetensors.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -163,7 +168,55 @@ TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
       qkv({"explain", "runs/tiny", "--prompt", "=01", "--json", "lesson.json"});
   EXPECT_EQ(result.exit_status, 0) << result.errors;
   EXPECT_EQ(result.errors,
-            "note: the target is what the model itself answers; --target gives another\n");
+            "note: \"=01\" is no question of the task reverse; the target is what the model itself "
+            "answers, and --target gives another\n");
+}
+
+TEST_F(ExplainTest, ASettingKeepsTheShapesOfTheTrainedParameters) {
+  train();
+  expect_error(qkv({"explain", "runs/tiny", "--set", "model.d_model=8"}), 2,
+               "--set model.d_model=8: the parameter token_embedding.weight has the shape [5, 16], "
+               "and this would give it the shape [5, 8]; only settings that keep the shapes of the "
+               "trained parameters can be explained");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "tiny.html"));
+}
+
+TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
+  train();
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--set", "model.position=relative",
+                                    "--json", "lesson.json", "--text"});
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_EQ(result.errors,
+            "note: no training has made these parameters, whose numbers are random: "
+            "blocks.0.attention.position.distance_bias\n");
+  EXPECT_EQ(json::parse(in("lesson.json"))["meta"]["untrained"],
+            json({"blocks.0.attention.position.distance_bias"}));
+  EXPECT_FALSE(document({"runs/tiny"})["meta"].contains("untrained"));
+}
+
+TEST_F(ExplainTest, ALongPromptIsRefusedBeforeTheModelAnswersIt) {
+  train();
+  expect_error(qkv({"explain", "runs/tiny", "--prompt", std::string(2000, '0')}), 2,
+               "--prompt: 2000 tokens, and this model reads at most 6");
+}
+
+TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {
+  train();
+  const std::string best = folder_ / "runs/tiny/checkpoints/best.safetensors";
+  TensorFile file = *read_safetensors(best);
+  for (NamedArray& tensor : file.tensors) {
+    if (tensor.name != "blocks.0.feed_forward.up.weight") continue;
+    float* const numbers = tensor.array.mutable_data<float>();
+    std::fill(numbers, numbers + tensor.array.size(), 1e38F);
+  }
+  ASSERT_TRUE(write_safetensors(best, file).ok());
+  const ProcessResult eval = qkv({"eval", "runs/tiny"});
+  EXPECT_EQ(eval.exit_status, 1);
+  EXPECT_EQ(eval.output, "");
+  EXPECT_THAT(eval.errors,
+              testing::MatchesRegex(
+                  "error: runs/tiny/checkpoints/best.safetensors: the loss is -?(nan|inf), not a "
+                  "finite number: some numbers of this model are too large to compute with\n"));
 }
 
 TEST_F(ExplainTest, AFileThatCannotBeWrittenIsNamed) {

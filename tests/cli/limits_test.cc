@@ -74,6 +74,26 @@ TEST_F(LimitsTest, WhereverMemoryEndsTheRunEndsInASentence) {
 }
 #endif
 
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_F(LimitsTest, WhatDoesNotFitIsNotExplained) {
+  write_bytes(folder_ / "text", std::string(40000, 'a') + std::string(40000, 'b'));
+  const ProcessResult trained =
+      train({"data.task=text", "data.path=text", "data.length=3000", "train.steps=1",
+             "train.batch_size=1", "model.position=none"},
+            {});
+  ASSERT_EQ(trained.exit_status, 0) << trained.errors;
+  const std::vector<std::string> command = {"explain", "run", "--text", "--prompt",
+                                            std::string(3000, 'a')};
+  const ProcessResult result = qkv(command, limited(int64_t{1} << 30));
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.output, "");
+  EXPECT_THAT(result.errors,
+              testing::MatchesRegex("error: all numbers of this model and 2999 tokens take about "
+                                    "[0-9.]+ GiB of memory, and [0-9.]+ [GM]iB are available; a "
+                                    "shorter --prompt needs less\n"));
+}
+#endif
+
 TEST_F(LimitsTest, WithoutThreadsItTrainsTheSameBitsAndSaysSo) {
   const std::vector<std::string> three = {"train.threads=3"};
   EXPECT_EQ(train(three, {}, "with").exit_status, 0);

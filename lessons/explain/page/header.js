@@ -3,6 +3,8 @@ import { element } from "./dom.js";
 import { shortNumber } from "./numbers.js";
 import { languageNow, say } from "./texts.js";
 
+const mostNames = 3;
+
 export function header(app) {
   const { lesson, found } = app;
   const { meta } = lesson.document;
@@ -15,6 +17,7 @@ export function header(app) {
     ),
     checkedText(found),
     element("span", { class: "loss", text: lossText(lesson) }),
+    warnings(lesson),
     element(
       "div",
       { class: "looks" },
@@ -44,6 +47,21 @@ function lossText({ tape, engineTape, forms, document }) {
   // A part has Σ dY ∘ Y in place of the loss.
   if (tape !== engineTape) return changed("loss_of_part", tape.loss(), engineTape.loss());
   return changed("loss", engineTape.document.whole_loss ?? meta.loss, meta.loss);
+}
+
+// What the numbers of this page are not.
+function warnings({ engineTape, tape, document }) {
+  const texts = [];
+  const untrained = engineTape.document.untrained ?? document.meta.untrained ?? [];
+  if (untrained.length > 0) {
+    const names = untrained.slice(0, mostNames).join(", ");
+    const more = untrained.length - mostNames;
+    texts.push(say("untrained", { names: more > 0 ? say("and_more", { names, more }) : names }));
+  }
+  if (!Number.isFinite(tape.loss())) texts.push(say("loss_not_finite"));
+  return texts.map((text) =>
+    element("span", { class: "warning", title: untrained.join(", "), text }),
+  );
 }
 
 function changed(what, now, before) {

@@ -36,6 +36,12 @@ export const pageTexts = {
     "本页停在这里：它的计算与引擎的结果在 {name} 处相差 {difference}。",
   ],
   loss: ["loss", "损失"],
+  untrained: ["no training has made {names}: random numbers", "{names} 未经训练：是随机数"],
+  and_more: ["{names} and {more} more", "{names} 及另外 {more} 个"],
+  loss_not_finite: [
+    "the loss is not a finite number: some numbers of this model are too large",
+    "损失不是有限的数：该模型中有过大的数",
+  ],
   theme: ["light or dark", "浅色或深色"],
   presenter: ["presenter", "演示"],
   same_scale: ["as {names}", "同 {names}"],
