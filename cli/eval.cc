@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/batch_file.h"
 #include "cli/run.h"
 #include "cli/verbs.h"
 #include "framework/core/utf8.h"
@@ -19,6 +20,9 @@ void add_options(OptionList& options) {
   options.text("attention", "TOKEN",
                "How much of their attention the heads give it when they answer, and the answer");
   options.flag("json", "One JSON object");
+  add_export_options(options,
+                     "Instead: writes batches and their logits, computed in f64, to a safetensors "
+                     "file");
 }
 
 // A line for each head.
@@ -58,15 +62,22 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--set ", text, ": eval takes the run as it was trained; only its [data] can be changed"));
   }
+  if (absl::Status status = check_export_options(given); !status.ok()) return status;
+  const bool exports = !given.text("export").empty();
+  if (exports && (given.has("json") || given.has("attention"))) {
+    return absl::InvalidArgumentError("--export writes a file, and nothing else is computed");
+  }
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset(overrides);
   if (!dataset.ok()) return dataset.status();
+  if (exports) widen(loaded->checkpoint);
   absl::StatusOr<Model> model = restore_model(loaded->path, loaded->checkpoint);
   if (!model.ok()) return model.status();
 
   const TrainOptions& train = loaded->checkpoint.config.train;
   const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
+  if (exports) return export_batches(**dataset, split, batch_size, given, &*model);
   const absl::StatusOr<Evaluation> evaluated = evaluate(*model, **dataset, split, batch_size);
   if (!evaluated.ok()) return evaluated.status();
   const Evaluation& e = *evaluated;

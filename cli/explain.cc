@@ -143,15 +143,6 @@ absl::StatusOr<Batch> batch_of_validation(const Dataset& dataset, int64_t index)
   return Batch{{Array::of(shape, all.first(length))}, Array::of(shape, targets.first(length))};
 }
 
-// The same numbers in f64, so that what follows from them is exact to many digits.
-void widen(Checkpoint& checkpoint) {
-  checkpoint.config.train.precision = Precision::kF64;
-  for (NamedArray& named : checkpoint.arrays) {
-    if (named.array.dtype() != DType::f32) continue;
-    named.array = Array::of(named.array.shape(), DType::f64, named.array.to_vector());
-  }
-}
-
 absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& lesson) {
   absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
   if (!checkpoint.ok()) return checkpoint.status();

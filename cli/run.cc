@@ -19,6 +19,14 @@ absl::StatusOr<LoadedRun> load_run(const std::string& run) {
   return LoadedRun{*std::move(path), *std::move(checkpoint)};
 }
 
+void widen(Checkpoint& checkpoint) {
+  checkpoint.config.train.precision = Precision::kF64;
+  for (NamedArray& named : checkpoint.arrays) {
+    if (named.array.dtype() != DType::f32) continue;
+    named.array = Array::of(named.array.shape(), DType::f64, named.array.to_vector());
+  }
+}
+
 absl::Status LoadedRun::check_fits(const DataShape& now) const {
   const DataShape& then = checkpoint.data;
   if (now.height != then.height || now.width != then.width) {

@@ -26,4 +26,7 @@ struct LoadedRun {
 // Its best checkpoint, where `run` is a folder. Takes the run's number of threads for the program.
 absl::StatusOr<LoadedRun> load_run(const std::string& run);
 
+// The same numbers in f64, so that what follows from them is exact to many digits.
+void widen(Checkpoint& checkpoint);
+
 }  // namespace qkv

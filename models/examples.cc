@@ -48,6 +48,8 @@ std::vector<Row> decoders() {
             {.projections = Projections::kSharedKeyValue});
   attention("ALiBi, grouped heads, a window", Position::kAlibi,
             {.num_key_value_heads = 1, .window = 1});
+  attention("ALiBi, slopes of the paper's code", Position::kAlibi,
+            {.alibi_slopes = AlibiSlopes::kInterpolated});
   attention("relative positions, one map for all, a scale", Position::kRelative,
             {.projections = Projections::kShared, .scale = 0.3});
   attention("sinusoids, no maps", Position::kSinusoidal, {.projections = Projections::kNone});

@@ -74,10 +74,11 @@ Mixer with_dropout(Layer layer, double p) {
 Mixer make_mixer(Initializer& init, const ModelOptions& o, int64_t max_length, bool causal,
                  double residual_deviation) {
   switch (o.mixer) {
-    case MixerKind::kAttention:
-      return {make_attention(
-          init, o, residual_deviation,
-          AttentionPosition(init, o.position, o.num_heads, max_length, /*both_sides=*/!causal))};
+    case MixerKind::kAttention: {
+      AttentionPosition position(init, o.position, o.num_heads, max_length, /*both_sides=*/!causal);
+      position.slopes = o.attention.alibi_slopes;
+      return {make_attention(init, o, residual_deviation, std::move(position))};
+    }
     case MixerKind::kConvolution:
       if (o.kernel < 1) fail(absl::StrCat("convolution: kernel ", o.kernel, " is below 1"));
       return with_dropout(

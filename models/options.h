@@ -15,6 +15,7 @@ struct AttentionChoices {
   int64_t window = 0;               // keys at most so far from a query are seen; 0: all
   bool causal = true;               // in decoders: no key after the query is seen
   double scale = 0.0;               // of the scores; 0: as scale_scores says
+  AlibiSlopes alibi_slopes = AlibiSlopes::kGeometric;
 };
 
 // The shape of a model: the [model] table of a config.

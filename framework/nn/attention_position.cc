@@ -1,6 +1,7 @@
 #include "framework/nn/attention_position.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 
@@ -10,13 +11,12 @@ namespace qkv {
 namespace {
 
 // - m |p - j|: [H, Tq, Tk]
-Tensor alibi(int64_t num_heads, int64_t first_query, int64_t queries, int64_t keys, DType dtype) {
-  Array bias({num_heads, queries, keys}, dtype);
+Tensor alibi(const std::vector<double>& slopes, int64_t first_query, int64_t queries, int64_t keys,
+             DType dtype) {
+  Array bias({std::ssize(slopes), queries, keys}, dtype);
   dispatch_floating("alibi", dtype, [&](auto zero) {
     auto* out = bias.mutable_data<decltype(zero)>();
-    for (int64_t h = 1; h <= num_heads; ++h) {
-      const double slope =
-          std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(num_heads));
+    for (const double slope : slopes) {
       for (int64_t p = first_query; p < first_query + queries; ++p) {
         for (int64_t j = 0; j < keys; ++j) {
           *out++ = static_cast<decltype(zero)>(-slope * static_cast<double>(std::abs(p - j)));
@@ -27,7 +27,24 @@ Tensor alibi(int64_t num_heads, int64_t first_query, int64_t queries, int64_t ke
   return Tensor(bias);
 }
 
+std::vector<double> geometric_slopes(int64_t num_heads) {
+  std::vector<double> slopes;
+  for (int64_t h = 1; h <= num_heads; ++h) {
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(num_heads)));
+  }
+  return slopes;
+}
+
 }  // namespace
+
+std::vector<double> alibi_slopes(int64_t num_heads, AlibiSlopes form) {
+  if (form == AlibiSlopes::kGeometric) return geometric_slopes(num_heads);
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(num_heads)));
+  std::vector<double> slopes = geometric_slopes(power);
+  const std::vector<double> between = geometric_slopes(2 * power);
+  for (size_t i = 0; std::ssize(slopes) < num_heads; i += 2) slopes.push_back(between[i]);
+  return slopes;
+}
 
 AttentionPosition::AttentionPosition(Initializer& init, Position of_kind, int64_t num_heads,
                                      int64_t max_length, bool both)
@@ -42,7 +59,9 @@ Tensor AttentionPosition::turned(const Tensor& x, int64_t first_position) const 
 
 Tensor AttentionPosition::bias(int64_t num_heads, int64_t first_query, int64_t queries,
                                int64_t keys, DType dtype) const {
-  if (kind == Position::kAlibi) return alibi(num_heads, first_query, queries, keys, dtype);
+  if (kind == Position::kAlibi) {
+    return alibi(alibi_slopes(num_heads, slopes), first_query, queries, keys, dtype);
+  }
   const int64_t rows = distance_bias.dim(0);
   const int64_t at_zero = both_sides ? rows / 2 : 0;  // the row of distance 0
   Array row({queries, keys}, DType::i64);

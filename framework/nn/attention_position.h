@@ -1,20 +1,29 @@
 #pragma once
 
+#include <vector>
+
 #include "framework/nn/module.h"
 #include "framework/nn/options.h"
 
 namespace qkv {
 
+// The slope of each of H heads.
+//   geometric     2^(-8 / H), 2^(-16 / H) … 2^-8
+//   interpolated  with N the largest power of two up to H: those of N heads, then the 1st, 3rd, 5th
+//   …
+//                 of those of 2 N heads. So has it the code of Press et al. 2021.
+std::vector<double> alibi_slopes(int64_t num_heads, AlibiSlopes form);
+
 // How attention knows how far a key is from a query, whatever stands in their embeddings.
 //   rotary     queries and keys are turned by their places                    Su et al. 2021
-//   alibi      - m |p - j| is added to the score of query p and key j; the slopes m of the heads
-//   are
-//              2^(-8 / H), 2^(-16 / H) … 2^-8                                 Press et al. 2021
+//   alibi      - m |p - j| is added to the score of query p and key j; m: alibi_slopes
+//                                                                            Press et al. 2021
 //   relative   a learned number for each head and distance is added; those further apart than any
 //              that was learned share the last                                Raffel et al. 2020
 // The bias that is added holds a number for each pair: memory grows with the square of the length.
 struct AttentionPosition {
   Position kind = Position::kNone;
+  AlibiSlopes slopes = AlibiSlopes::kGeometric;
   Tensor distance_bias;     // relative: [distances, H]
   bool both_sides = false;  // whether distances have a sign: keys after a query are seen as well
 

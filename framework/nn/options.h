@@ -59,8 +59,15 @@ inline constexpr Named<Position> kNames<Position>[] = {
     {"sinusoidal", Position::kSinusoidal, {"sinusoidal_scale", "learn_sinusoidal_scale"}},
     {"learned", Position::kLearned},
     {"rotary", Position::kRotary},
-    {"alibi", Position::kAlibi},
+    {"alibi", Position::kAlibi, {"attention.alibi_slopes"}},
     {"relative", Position::kRelative}};
+
+// How fast the scores of each head fall with ALiBi, where the number of heads is no power of two
+// (framework/nn/attention_position.h); where it is one, both are the same.
+enum class AlibiSlopes { kGeometric, kInterpolated };
+template <>
+inline constexpr Named<AlibiSlopes> kNames<AlibiSlopes>[] = {
+    {"geometric", AlibiSlopes::kGeometric}, {"interpolated", AlibiSlopes::kInterpolated}};
 
 // The maps that make queries, keys and values: one for each; one for keys and values; one for all;
 // none, which is softmax(X Xᵀ) X.

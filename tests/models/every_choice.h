@@ -57,6 +57,12 @@ inline std::vector<ChosenModel> every_choice(const ModelOptions& base) {
   add("grouped heads", [](auto& o) { o.attention.num_key_value_heads = 1; });
   add("a window", [](auto& o) { o.attention.window = 2; });
   add("not causal", [](auto& o) { o.attention.causal = false; });
+  for (const Named<AlibiSlopes>& slopes : kNames<AlibiSlopes>) {
+    add(std::string("slopes ") + slopes.name, [&](auto& o) {
+      o.position = Position::kAlibi;
+      o.attention.alibi_slopes = slopes.value;
+    });
+  }
   add("a scale", [](auto& o) { o.attention.scale = 0.4; });
   return all;
 }

@@ -142,6 +142,8 @@ void add_attention_fields(FieldList& list, AttentionChoices& attention) {
            "In a decoder no token sees those after it; without, it can look up the answer.");
   list.add("scale", &attention.scale, 0, kInfinity,
            "What scores are multiplied by; 0: what model.scale_scores says.");
+  list.add("alibi_slopes", &attention.alibi_slopes,
+           "How fast scores fall where the number of heads is no power of two.");
 }
 
 void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {

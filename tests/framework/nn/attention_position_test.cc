@@ -42,6 +42,41 @@ TEST(AttentionPositionTest, AlibiFallsWithTheDistanceByASlopeForEachHead) {
                                                    b, 0, b, 2 * b, 2 * b, b, 0, b}));
 }
 
+// What get_slopes(12) of the paper's code gives: the slopes of 8 heads, then every second of 16.
+TEST(AttentionPositionTest, InterpolatedSlopesOfTwelveHeadsAreThoseOfThePapersCode) {
+  const std::vector<double> slopes = alibi_slopes(12, AlibiSlopes::kInterpolated);
+  ASSERT_EQ(slopes.size(), 12u);
+  for (size_t h = 0; h < 8; ++h) EXPECT_EQ(slopes[h], std::exp2(-1.0 - static_cast<double>(h)));
+  for (size_t h = 8; h < 12; ++h) {
+    EXPECT_NEAR(slopes[h], std::pow(2.0, 7.5 - static_cast<double>(h)), 1e-16);
+  }
+}
+
+TEST(AttentionPositionTest, GeometricSlopesEndAtTheSameSlopeWhateverTheNumberOfHeads) {
+  const std::vector<double> slopes = alibi_slopes(12, AlibiSlopes::kGeometric);
+  ASSERT_EQ(slopes.size(), 12u);
+  for (size_t h = 0; h < 12; ++h) {
+    EXPECT_NEAR(slopes[h], std::pow(2.0, -2.0 / 3.0 * static_cast<double>(h + 1)), 1e-16);
+  }
+  EXPECT_EQ(slopes.back(), 1.0 / 256);
+}
+
+TEST(AttentionPositionTest, OfAPowerOfTwoBothFormsOfSlopesAreTheSame) {
+  for (const int64_t heads : {1, 2, 4, 8, 16}) {
+    EXPECT_EQ(alibi_slopes(heads, AlibiSlopes::kInterpolated),
+              alibi_slopes(heads, AlibiSlopes::kGeometric));
+  }
+}
+
+TEST(AttentionPositionTest, TheBiasHasTheSlopesThatAreAskedFor) {
+  Initializer init = numbers();
+  AttentionPosition position(init, Position::kAlibi, 3, 2, /*both_sides=*/true);
+  position.slopes = AlibiSlopes::kInterpolated;
+  const double a = -1.0 / 16, b = -1.0 / 256, c = -0.25;
+  EXPECT_EQ(position.bias(3, 0, 2, 2, DType::f64).to_vector(),
+            (std::vector<double>{0, a, a, 0, 0, b, b, 0, 0, c, c, 0}));
+}
+
 TEST(AttentionPositionTest, ARelativeBiasIsLearnedForEachDistanceAndTheLastServesThoseBeyond) {
   for (const bool both_sides : {false, true}) {
     Initializer init = numbers();

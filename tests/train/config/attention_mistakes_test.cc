@@ -50,6 +50,16 @@ TEST(AttentionMistakesTest, AnotherMixerHasNoWindowAndNoPositionsOfAttention) {
             "\"model.mixer\" is \"uniform\"");
 }
 
+TEST(AttentionMistakesTest, OnlyAlibiHasSlopes) {
+  const std::string slopes = "[attention]\nalibi_slopes = \"interpolated\"\n";
+  EXPECT_EQ(mistakes(slopes + "[model]\nposition = \"alibi\""), "");
+  EXPECT_EQ(mistakes(slopes),
+            "c.toml:2:1: \"attention.alibi_slopes\" is read by alibi, not by learned");
+  EXPECT_EQ(mistakes("[model]\nposition = \"alibi\"\n[attention]\nalibi_slopes = \"paper\""),
+            "c.toml:4:16: \"attention.alibi_slopes\" must be one of \"geometric\" or "
+            "\"interpolated\", not \"paper\"");
+}
+
 TEST(AttentionMistakesTest, AModelTakesOnlyDataThatItCanRead) {
   EXPECT_EQ(mistakes("[data]\ntask = \"text\"\npath = \"a.txt\"\n[model]\nkind = \"classifier\""),
             "c.toml:5:8: \"model.kind\" is \"classifier\", which takes a question with an answer "

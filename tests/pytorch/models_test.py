@@ -1,0 +1,354 @@
+"""Every model of qkv, rebuilt in PyTorch from docs/models.md (tools/pytorch_models.py), has qkv's numbers.
+
+Run by tests/pytorch/run. All choices come from `qkv train --help`, so that one that is added is compared, too. Runs are
+of a few steps in f64, with a learning rate that moves every weight away from where it begins.
+"""
+import importlib.util
+import itertools
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import torch
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+spec = importlib.util.spec_from_file_location("to_pytorch", TOOLS / "to-pytorch.py")
+to_pytorch = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(to_pytorch)
+
+to_pytorch.QKV = os.path.abspath(to_pytorch.QKV)  # the tests run in a folder of their own
+TOLERANCE = to_pytorch.TOLERANCE
+TRAIN = {
+    "data.validation_examples": 12,
+    "model.d_ff": 10,
+    "optimizer.learning_rate": 0.1,
+    "train.precision": "f64",
+    "train.threads": 1,
+    "train.batch_size": 8,
+    "train.steps": 3,
+    "train.eval_interval": 3,
+    "train.log_interval": 1,
+}
+# Questions of different lengths: some are padded.
+LENGTHS = {"data.min_length": 2, "data.train_fraction": 0.5}
+WORDS = {"data.task": "reverse", "data.alphabet": 5, "data.length": 5, **LENGTHS}
+BITS = {"data.task": "parity", "data.length": 8, **LENGTHS}
+IMAGES = {"data.task": "idx", "data.path": "images", "model.patch_size": 2}
+DATA = {"decoder": [WORDS], "encoder_decoder": [WORDS], "classifier": [BITS, IMAGES]}
+# What else a model can choose, besides what has a list of names.
+NUMBERS = {
+    "model.num_layers": [1, 2],
+    "model.bias": [True, False],
+    "model.dropout": [0.0, 0.3],
+    "model.sinusoidal_scale": [0.02, 1.0],
+    "model.learn_sinusoidal_scale": [True, False],
+    "model.scale_scores": [True, False],
+    "model.tie_embeddings": [True, False],
+    "model.kernel": [1, 2, 3, 4],
+    "model.depthwise": [True, False],
+    "model.num_heads": [1, 2, 3, 6],
+    "attention.num_key_value_heads": [0, 1, 2, 3],
+    "attention.window": [0, 1, 2],
+    "attention.causal": [True, False],
+    "attention.scale": [0.0, 0.4],
+}
+IN_ATTENTION = ("rotary", "alibi", "relative")  # positions that no other mixer has
+
+
+def qkv(*arguments):
+    result = subprocess.run([to_pytorch.QKV, *arguments], capture_output=True, text=True)
+    if result.returncode != 0:
+        sys.exit(f"qkv {' '.join(arguments)}: {result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def train(name, settings):
+    """The folder of a run with those settings."""
+    pathlib.Path("empty.toml").touch()
+    sets = [f"--set={key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in settings.items()]
+    qkv("train", "empty.toml", "--out", name, *sets)
+    return name
+
+
+def keys_of_help():
+    """Key -> the values of its list, and key -> who reads it, as `qkv train --help` has them."""
+    values, readers, table = {}, {}, ""
+    for line in qkv("train", "--help").splitlines():
+        if heading := re.fullmatch(r"\[(\w+)\]", line.strip()):
+            table = heading[1]
+        if key := re.match(r"\s*(\w+) = ", line):
+            name = f"{table}.{key[1]}"
+            if listed := re.search(r"Is one of: ([^.]*)\.", line):
+                values[name] = listed[1].split(", ")
+            if read := re.search(r"Read by ([^.]*)\.", line):
+                readers[name] = re.split(", | and ", read[1])
+    return values, readers
+
+
+def write_images():
+    """Images of 4 x 6 pixels in MNIST's files, so that height and width differ."""
+    os.makedirs("images")
+    for part, count in (("train", 20), ("t10k", 12)):
+        pixels = numpy.random.default_rng(count).integers(0, 256, (count, 4, 6), dtype=numpy.uint8)
+        labels = (numpy.arange(count) % 3).astype(numpy.uint8)
+        for what, array in (("images-idx3", pixels), ("labels-idx1", labels)):
+            sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+            pathlib.Path(f"images/{part}-{what}-ubyte").write_bytes(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes())
+
+
+def is_read(key, settings, readers):
+    if key not in readers:
+        return True
+    if settings["model.kind"] == "encoder_decoder" and "attention" in readers[key]:
+        return True  # by cross-attention
+    return any(value in readers[key] for value in settings.values())
+
+
+def clashes(settings):
+    """Whether docs/file-formats.md says that these do not go together."""
+    get, heads = settings.get, settings.get("model.num_heads", 1)
+    maps, form = get("attention.projections", "separate"), get("attention.heads", "split")
+    groups = get("attention.num_key_value_heads", 0) or heads
+    return (
+        (get("model.mixer") != "attention" and get("model.position") in IN_ATTENTION)
+        or (get("model.mixer") in ("convolution", "recurrence") and get("attention.window", 0) > 0)
+        or (maps == "none" and form != "split")
+        or heads % groups != 0
+        or (groups != heads and (maps in ("shared", "none") or form == "narrow"))
+        or (get("model.position") == "rotary" and form != "wide" and get("model.d_model") // heads % 2 != 0)
+    )
+
+
+def drawn(chosen, values, readers, seed):
+    """The same with a value for every other key that is read."""
+    generator = random.Random(seed)
+    for _ in range(1000):
+        settings = dict(chosen)
+        needs_heads = chosen["model.mixer"] == "attention" or chosen["model.kind"] == "encoder_decoder"
+        settings["model.d_model"] = 12 if needs_heads else generator.choice([6, 7])
+        for key, all_values in {**values, **NUMBERS}.items():
+            if key.split(".")[0] not in ("model", "attention") or key in settings:
+                continue
+            if is_read(key, settings, readers):
+                settings[key] = generator.choice(all_values)
+        if not clashes(settings):
+            return settings
+    raise AssertionError(f"nothing goes with {chosen}")
+
+
+def every_model():
+    """Each kind with each mixer and position, and where there is attention each form of heads and maps."""
+    values, readers = keys_of_help()
+    forms = [
+        {"attention.projections": maps, "attention.heads": heads}
+        for maps, heads in itertools.product(values["attention.projections"], values["attention.heads"])
+    ]
+    models = []
+    for kind, mixer, position in itertools.product(
+        values["model.kind"], values["model.mixer"], values["model.position"]
+    ):
+        for data in DATA[kind]:
+            chosen = {**data, "model.kind": kind, "model.mixer": mixer, "model.position": position}
+            has_forms = mixer == "attention" or kind == "encoder_decoder"
+            for form in forms if has_forms else [{}, {}, {}]:
+                if not clashes({**chosen, **form}):
+                    models.append(drawn({**chosen, **form}, values, readers, len(models)))
+    for key in [*values, *NUMBERS]:
+        if key.split(".")[0] in ("model", "attention"):
+            met = {model[key] for model in models if key in model}
+            assert met == set({**values, **NUMBERS}[key]), f"{key}: {met}"
+    return models
+
+
+def cross_entropy(logits, targets, smoothing=0.0):
+    flat = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
+    return torch.nn.functional.cross_entropy(*flat, ignore_index=-1, label_smoothing=smoothing, reduction="sum")
+
+
+def metrics_of(run):
+    return [json.loads(line) for line in pathlib.Path(run, "metrics.jsonl").read_text().splitlines()]
+
+
+def settings_text(settings):
+    return " ".join(f"{key}={value}" for key, value in settings.items())
+
+
+def test_every_model_has_the_same_logits():
+    models, worst = every_model(), 0.0
+    for n, settings in enumerate(models):
+        run = train(f"model-{n}", {**TRAIN, **settings})
+        difference, _ = to_pytorch.compare(run, ".")
+        assert difference <= TOLERANCE, f"logits differ by {difference:.1e}: {settings_text(settings)}"
+        worst = max(worst, difference)
+    print(f"{len(models)} models: logits differ by at most {worst:.1e} of the largest")
+
+
+def test_the_validation_loss_is_the_mean_over_all_targets():
+    for n, data in enumerate([WORDS, BITS]):
+        kind = "decoder" if data is WORDS else "classifier"
+        run = train(f"loss-{n}", {**TRAIN, **data, "model.kind": kind, "train.label_smoothing": 0.1})
+        qkv("eval", run, "--export", "loss.safetensors")
+        batches = to_pytorch.read_batches("loss.safetensors")
+        os.remove("loss.safetensors")
+        loss = sum(cross_entropy(logits, targets).item() for _, targets, logits in batches)
+        count = sum((targets >= 0).sum().item() for _, targets, _ in batches)
+        assert abs(loss / count - metrics_of(run)[-1]["val_loss"]) <= TOLERANCE
+
+
+STEPS = 6
+TRAINING = [
+    {"optimizer.kind": "adamw", "optimizer.schedule": "cosine", "train.label_smoothing": 0.1},
+    {"optimizer.kind": "adamw", "optimizer.schedule": "linear", "optimizer.warmup_steps": 2, "optimizer.grad_clip": 0.3},
+    {"optimizer.kind": "adamw", "optimizer.schedule": "constant", "optimizer.grad_clip": 0.0, "model.position": "relative"},
+    {"optimizer.kind": "adamw", "optimizer.warmup_steps": 3, "optimizer.min_learning_rate": 1e-3, "model.mixer": "recurrence"},
+    {"optimizer.kind": "adamw", "model.position": "sinusoidal", "model.mixer": "learned"},
+    {"optimizer.kind": "adamw", "attention.heads": "narrow"},
+    {"optimizer.kind": "adam", "train.accumulation_steps": 3, "model.tie_embeddings": False},
+    {"optimizer.kind": "sgd", "optimizer.momentum": 0.9, "model.kind": "encoder_decoder", "train.label_smoothing": 0.2},
+    {"optimizer.kind": "adamw", "model.kind": "classifier", "model.pool": "class_token"},
+]
+
+
+def learning_rate(o, step):
+    """docs/models.md, Training."""
+    R, M, W = o["learning_rate"], o.get("min_learning_rate", 0.0), o["warmup_steps"]
+    if step < W:
+        return R * (step + 1) / (W + 1)
+    u = min(1.0, (step - W) / max(1, STEPS - 1 - W))
+    falling = {"constant": R, "linear": R + (M - R) * u, "cosine": M + (R - M) * (1 + math.cos(math.pi * u)) / 2}
+    return falling[o["schedule"]]
+
+
+def optimizer_of(o, named, state, step):
+    """PyTorch's, as it is after `step` steps of qkv's."""
+    decay = o["weight_decay"]
+    if o["kind"] == "sgd":
+        made = torch.optim.SGD(list(named.values()), lr=1.0, momentum=o["momentum"], weight_decay=decay)
+        kept = {"momentum_buffer": "velocity"}
+    else:
+        kept = {"exp_avg": "first_moment", "exp_avg_sq": "second_moment"}
+        options = {"lr": 1.0, "betas": tuple(o["betas"]), "eps": o["epsilon"]}
+        if o["kind"] == "adam":
+            made = torch.optim.Adam(list(named.values()), weight_decay=decay, **options)
+        else:
+            matrices = [p for p in named.values() if p.dim() >= 2]
+            others = [p for p in named.values() if p.dim() < 2]
+            groups = [{"params": matrices, "weight_decay": decay}, {"params": others, "weight_decay": 0.0}]
+            made = torch.optim.AdamW(groups, **options)
+    for name, parameter in named.items():
+        made.state[parameter] = {to: state[f"optimizer.{of}.{name}"] for to, of in kept.items()}
+        made.state[parameter]["step"] = torch.tensor(float(step))
+    return made
+
+
+def close(a, b, what):
+    difference = (a - b).abs().max().item()
+    assert difference <= TOLERANCE * max(1.0, b.abs().max().item()), f"{what} differs by {difference:.1e}"
+
+
+def check_step(run, step, batch, metrics):
+    config, model, state = to_pytorch.load(f"{run}/checkpoints/step-{step:06}.safetensors")
+    _, after, state_after = to_pytorch.load(f"{run}/checkpoints/step-{step + 1:06}.safetensors")
+    o, named, (inputs, targets, _) = config["optimizer"], dict(model.named_parameters()), batch
+    counted = (targets >= 0).sum()
+    loss = cross_entropy(model.train()(*inputs), targets, config["train"]["label_smoothing"]) / counted
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), o["grad_clip"] or math.inf)
+    made, rate = optimizer_of(o, named, state, step), learning_rate(o, step)
+    for group in made.param_groups:
+        group["lr"] = rate
+    made.step()
+    for what, value in (("loss", loss), ("grad_norm", norm), ("learning_rate", torch.tensor(rate))):
+        close(value.detach(), torch.tensor(metrics[what]), what)
+    for name, parameter in after.named_parameters():
+        close(named[name].detach(), parameter.detach(), name)
+    for name, tensor in state_after.items():
+        kept = {"velocity": "momentum_buffer", "first_moment": "exp_avg", "second_moment": "exp_avg_sq"}
+        _, what, of = name.split(".", 2)
+        close(made.state[named[of]][kept[what]], tensor, name)
+
+
+def test_a_step_of_training_is_that_of_pytorchs_optimizers():
+    for n, more in enumerate(TRAINING):
+        data = BITS if more.get("model.kind") == "classifier" else WORDS
+        settings = {**TRAIN, **data, **more, "train.steps": STEPS, "train.checkpoint_interval": 1}
+        settings |= {"model.d_model": 12, "model.num_heads": 3, "optimizer.learning_rate": 0.01}
+        if more.get("model.mixer", "attention") != "attention":
+            del settings["model.num_heads"]
+        run = train(f"steps-{n}", settings)
+        qkv("data", f"{run}/config.toml", "--split", "train", "--batches", str(STEPS), "--export", f"{run}.safetensors")
+        batches, metrics = to_pytorch.read_batches(f"{run}.safetensors"), metrics_of(run)
+        for step in range(1, STEPS):
+            check_step(run, step, batches[step], metrics[step])
+
+
+def expected_deviation(name, shape, o):
+    """docs/models.md, Parameters; None: it is a constant."""
+    layers = (3 if name.startswith("decoder.") else 2) * o["num_layers"]
+    residual = 0.02 / math.sqrt(layers)
+    if name.endswith(("bias", "norm.weight", "distance_bias", "scores", "position_gain")):
+        return None
+    if "recurrence" in name and "output" not in name:
+        hidden = o["d_model"] // (1 if o["kind"] == "decoder" or name.startswith("decoder.") else 2)
+        return 1 / math.sqrt(3 * hidden)
+    if "convolution" in name:
+        return residual * (math.sqrt(o["d_model"]) if shape[1] == 1 else 1)
+    return residual if "output" in name or "down" in name else 0.02
+
+
+def test_parameters_begin_as_the_page_says():
+    """A learning rate of 0 leaves them. A deviation of n numbers is known to 1 / sqrt(2 n) of itself: 6 of these."""
+    start = {**TRAIN, "optimizer.learning_rate": 0.0, "model.d_model": 48, "model.d_ff": 96, "train.steps": 1}
+    start["train.eval_interval"] = 1
+    for n, more in enumerate(
+        [
+            {"model.mixer": mixer, "model.position": position, "model.kind": kind, **rest}
+            for kind in DATA
+            for mixer, position, rest in (
+                ("attention", "learned", {"attention.heads": "wide"}),
+                ("attention", "relative", {"attention.heads": "narrow"}),
+                ("convolution", "sinusoidal", {}),
+                ("convolution", "none", {"model.depthwise": True}),
+                ("recurrence", "none", {}),
+                ("recurrence", "none", {"model.cell": "rnn"}),
+                ("learned", "none", {}),
+            )
+        ]
+    ):
+        data = BITS if more["model.kind"] == "classifier" else WORDS
+        config, model, _ = to_pytorch.load(f"{train(f'begin-{n}', {**start, **data, **more})}/checkpoints/last.safetensors")
+        for name, parameter in model.named_parameters():
+            deviation = expected_deviation(name, parameter.shape, config["model"])
+            if deviation is None:
+                expected = torch.full_like(parameter, 1.0 if name.endswith("norm.weight") else 0.0)
+                if name.endswith("input.bias") and config["model"]["cell"] == "lstm":
+                    expected[len(expected) // 4 : len(expected) // 2] = 1.0  # the forget gate
+                assert parameter.equal(expected), name
+                continue
+            count = parameter.numel()
+            share = parameter.detach().square().mean().sqrt().item() / deviation
+            assert abs(share - 1) <= 6 / math.sqrt(2 * count), f"{name} has {share:.3f} of its deviation: {more}"
+
+
+def main():
+    tests = {name: test for name, test in globals().items() if name.startswith("test_")}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        write_images()
+        for name in sys.argv[1:] or tests:
+            tests[name]()
+            print("passed:", name.replace("_", " "), flush=True)
+        os.chdir("/")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()
