@@ -74,7 +74,9 @@ def checkpoint_of(run):
 def compare(run, folder):
     """The largest difference of a logit, as a share of the largest logit, and how many logits there are."""
     exported = os.path.join(folder, "batches.safetensors")
-    subprocess.run([QKV, "eval", run, "--export", exported], check=True, stdout=subprocess.DEVNULL)
+    status = subprocess.run([QKV, "eval", run, "--export", exported], stdout=subprocess.DEVNULL).returncode
+    if status != 0:
+        sys.exit(status)  # qkv has said why
     _, model, _ = load(checkpoint_of(run))
     worst, count = 0.0, 0
     with torch.no_grad():

@@ -123,7 +123,7 @@ def clashes(settings):
         or (maps == "none" and form != "split")
         or heads % groups != 0
         or (groups != heads and (maps in ("shared", "none") or form == "narrow"))
-        or (get("model.position") == "rotary" and form != "wide" and get("model.d_model") // heads % 2 != 0)
+        or (get("model.position") == "rotary" and form != "wide" and get("model.d_model", 12) // heads % 2 != 0)
     )
 
 
@@ -211,7 +211,7 @@ TRAINING = [
     {"optimizer.kind": "adamw", "optimizer.warmup_steps": 3, "optimizer.min_learning_rate": 1e-3, "model.mixer": "recurrence"},
     {"optimizer.kind": "adamw", "model.position": "sinusoidal", "model.mixer": "learned"},
     {"optimizer.kind": "adamw", "attention.heads": "narrow"},
-    {"optimizer.kind": "adam", "train.accumulation_steps": 3, "model.tie_embeddings": False},
+    {"optimizer.kind": "adam", "train.accumulation_steps": 4, "model.tie_embeddings": False},
     {"optimizer.kind": "sgd", "optimizer.momentum": 0.9, "model.kind": "encoder_decoder", "train.label_smoothing": 0.2},
     {"optimizer.kind": "adamw", "model.kind": "classifier", "model.pool": "class_token"},
 ]
