@@ -145,7 +145,7 @@ def drawn(chosen, values, readers, seed):
 
 
 def every_model():
-    """Each kind with each mixer and position, and where there is attention each form of heads and maps."""
+    """Each kind with each mixer and position: attention with each form of heads and maps, any other mixer three times."""
     values, readers = keys_of_help()
     forms = [
         {"attention.projections": maps, "attention.heads": heads}
@@ -157,10 +157,13 @@ def every_model():
     ):
         for data in DATA[kind]:
             chosen = {**data, "model.kind": kind, "model.mixer": mixer, "model.position": position}
-            has_forms = mixer == "attention" or kind == "encoder_decoder"
-            for form in forms if has_forms else [{}, {}, {}]:
+            for form in forms if mixer == "attention" else [{}, {}, {}]:
                 if not clashes({**chosen, **form}):
                     models.append(drawn({**chosen, **form}, values, readers, len(models)))
+    uneven = {"model.num_heads": 6, "model.position": "alibi", "attention.alibi_slopes": "interpolated"}
+    for kind, data in ((kind, data) for kind in DATA for data in DATA[kind]):
+        chosen = {**data, "model.kind": kind, "model.mixer": "attention", **uneven}
+        models.append(drawn(chosen, values, readers, len(models)))
     for key in [*values, *NUMBERS]:
         if key.split(".")[0] in ("model", "attention"):
             met = {model[key] for model in models if key in model}
