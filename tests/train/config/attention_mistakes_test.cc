@@ -56,8 +56,8 @@ TEST(AttentionMistakesTest, OnlyAlibiHasSlopes) {
   EXPECT_EQ(mistakes(slopes),
             "c.toml:2:1: \"attention.alibi_slopes\" is read by alibi, not by learned");
   EXPECT_EQ(mistakes("[model]\nposition = \"alibi\"\n[attention]\nalibi_slopes = \"paper\""),
-            "c.toml:4:16: \"attention.alibi_slopes\" must be one of \"geometric\" or "
-            "\"interpolated\", not \"paper\"");
+            "c.toml:4:16: \"attention.alibi_slopes\": unknown value \"paper\"; it can be "
+            "\"geometric\" or \"interpolated\"");
 }
 
 TEST(AttentionMistakesTest, AModelTakesOnlyDataThatItCanRead) {
