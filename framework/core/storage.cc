@@ -1,6 +1,7 @@
 #include "framework/core/storage.h"
 
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,13 @@ bool has_spare_memory() {
   return spare != MAP_FAILED && ::munmap(spare, kSpare) == 0;
 }
 
+// All that the machine has, with what it swaps to; no limit where it does not say.
+size_t machine_memory() {
+  struct sysinfo info {};
+  if (::sysinfo(&info) != 0) return std::numeric_limits<size_t>::max();
+  return (info.totalram + info.totalswap) * info.mem_unit;
+}
+
 struct Allocator {
   std::mutex mutex;
   std::array<std::vector<std::byte*>, kClasses> free_blocks;  // by class
@@ -82,8 +90,12 @@ struct Allocator {
     statistics.bytes_cached = 0;
   }
 
-  std::byte* ask_system(size_t size_class) {  // null: it has none
+  std::byte* ask_system(size_t size_class, size_t bytes) {  // null: it has none
     ++statistics.system_calls;
+    // The system promises each block what the machine has, and ends the program when all of them
+    // together are written to. Of a block at most a fifth is not.
+    const uint64_t written = (statistics.bytes_in_use + statistics.bytes_cached) / 5 * 4;
+    if (bytes > machine_memory() - std::min(machine_memory(), written)) return nullptr;
     auto* data = static_cast<std::byte*>(::operator new(size_class, kAlignment, std::nothrow));
     if (!data || has_spare_memory()) return data;
     give_back(data);
@@ -110,11 +122,11 @@ Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
   std::lock_guard lock(a.mutex);
   std::vector<std::byte*>& blocks = a.free_blocks[index_of_class(size_class)];
   if (blocks.empty()) {
-    data = a.ask_system(size_class);
+    data = a.ask_system(size_class, bytes);
     if (!data) {
       if (thread_memory) thread_memory->give_back();
       a.give_back_all();
-      data = a.ask_system(size_class);
+      data = a.ask_system(size_class, bytes);
     }
     if (!data) throw std::bad_alloc();
   } else {
