@@ -35,11 +35,13 @@ struct ForwardScratch {
   ForwardScratch(Workspace<T>& space, const AttentionSizes& n, bool drops)
       : weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
         kept(space, drops ? std::min(n.keys, kKeys) : 0, kVectorLength<T>),
+        kept_rows(space, drops ? kVectorLength<T> : 0, std::min(n.keys, kKeys)),
         query_t(space, n.width, kVectorLength<T>),
         largest(space, 1, n.queries),
         total(space, 1, n.queries) {}
 
   Scratch<T> weights, kept;   // [keys of a tile, queries of a vector]
+  Scratch<T> kept_rows;       // [queries of a vector, keys of a tile]
   Scratch<T> query_t;         // [D, queries of a vector]
   Scratch<T> largest, total;  // of each query, over the keys so far: max(S), sum(exp(S - max(S)))
 };
@@ -80,7 +82,7 @@ void attend(const AttentionSizes& n, Rows<const T> query, Rows<const T> key, Row
     total = total * vector_at(factor) + sum;
 
     if (head.dropout.is_active()) {
-      head.dropout.draw(tile, s.kept);
+      head.dropout.draw(tile, s.kept_rows, s.kept);
       multiply_tile(tile, s.weights, s.kept);
     }
     for (int64_t q = 0; !is_first && q < rows; ++q) scale_row(output[i + q], columns, factor[q]);
@@ -101,6 +103,7 @@ struct BackwardScratch {
       : weights(space, std::min(n.keys, kKeys), kVectorLength<T>),
         dscores(space, std::min(n.keys, kKeys), kVectorLength<T>),
         kept(space, drops ? std::min(n.keys, kKeys) : 0, kVectorLength<T>),
+        kept_rows(space, drops ? kVectorLength<T> : 0, std::min(n.keys, kKeys)),
         query_t(space, n.width, kVectorLength<T>),
         doutput_t(space, n.width, kVectorLength<T>),
         output_t(space, n.width, kVectorLength<T>),
@@ -108,6 +111,7 @@ struct BackwardScratch {
         shifts(space, 1, n.queries) {}
 
   Scratch<T> weights, dscores, kept;        // [keys of a tile, queries of a vector]
+  Scratch<T> kept_rows;                     // [queries of a vector, keys of a tile]
   Scratch<T> query_t, doutput_t, output_t;  // [D, queries of a vector]
   Scratch<T> dots, shifts;                  // of each query: sum_D(dO O), and log_sum_exp
 };
@@ -139,7 +143,7 @@ void attend_backward(const AttentionSizes& n, Rows<const T> query, Rows<const T>
     head.finish(n, tile, s.weights);
     exp_in_place(s.shifts.data() + i, count, s.weights);
     if (head.dropout.is_active()) {
-      head.dropout.draw(tile, s.kept);
+      head.dropout.draw(tile, s.kept_rows, s.kept);
       multiply_tile(tile, s.dscores, s.kept);
     }
     Vector<T>& dots = vector_at(s.dots.data() + i);

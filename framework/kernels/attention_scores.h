@@ -150,24 +150,29 @@ class DropoutOfHead {
 
   bool is_active() const { return words_ != nullptr; }
 
-  // factors[k, q] = 1 / (1 - p) where a weight is kept, else 0.
-  void draw(const Tile& tile, const Scratch<T>& factors) const {
+  // factors[k, q] = 1 / (1 - p) where a weight is kept, else 0. Words stand in the order of the
+  // keys: rows[q, k] is 1 or 0 on the way.
+  void draw(const Tile& tile, const Scratch<T>& rows, const Scratch<T>& factors) const {
     constexpr int64_t kGroup = DropoutWords::kGroup;
     uint32_t words[kGroup];
     int64_t drawn = -1;  // the group that is in `words`
     for (int64_t q = 0; q < tile.rows; ++q) {
       const int64_t row = first_ + (tile.query + q) * keys_ + tile.key;
+      T* kept = rows[q];
       for (int64_t k = 0; k < tile.count;) {
         const int64_t group = (row + k) / kGroup;
         if (group != drawn) words_->draw(static_cast<uint64_t>(group), words);
         drawn = group;
         const int64_t end = std::min(tile.count, (group + 1) * kGroup - row);
         const uint32_t* word = words + (row + k) % kGroup;
-        for (; k < end; ++k, ++word) {
-          factors[k][q] = *word >= words_->threshold() ? scale_ : T(0);
+#pragma omp simd
+        for (int64_t i = 0; i < end - k; ++i) {
+          kept[k + i] = word[i] >= words_->threshold() ? T(1) : T(0);
         }
+        k = end;
       }
     }
+    gather_columns<T>({rows.data(), rows.stride()}, 0, tile.rows, tile.count, scale_, factors);
   }
 
  private:
