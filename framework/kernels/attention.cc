@@ -193,11 +193,20 @@ void for_each_head(const AttentionSizes& n, bool drops, const Array* dbias, F f)
                });
 }
 
-// The products that the formula has, for whoever counts them.
+// The products that the formula has, for whoever counts them: in a window, of each query and as
+// many keys as one sees.
 void record(const Array& query, const AttentionSizes& n, bool backward) {
+  int64_t keys = n.keys;
+  if (n.rule.window > 0) {
+    keys = 0;
+    for (int64_t i = 0; i < n.queries; ++i) {
+      const KeyRange seen = n.rule.of(i, n.keys);
+      keys = std::max(keys, seen.last - seen.first);
+    }
+  }
   const int64_t heads = query.shape()[0] * n.heads;
-  const Shape of_queries{heads, n.queries, n.width}, of_keys{heads, n.keys, n.width},
-      scores{heads, n.queries, n.keys};
+  const Shape of_queries{heads, n.queries, n.width}, of_keys{heads, keys, n.width},
+      scores{heads, n.queries, keys};
   const DType dtype = computed_dtype(query.dtype());
   const auto product = [&](const Shape& a, const Shape& b, const Shape& c, bool transpose_a,
                            bool transpose_b) {

@@ -40,9 +40,10 @@ class ProductLog {
 
 // matmul calls it for every product it makes. A kernel that multiplies without calling matmul
 // (fused attention) calls it for the products that the composed formula would make: whole ones,
-// also where a mask lets the kernel skip a part, and without those it makes a second time so as not
-// to store their results. So the floor of a step, and its number of operations, do not depend on
-// how much is fused.
+// also where a causal mask lets the kernel skip a half, and without those it makes a second time so
+// as not to store their results. So the floor of a step, and its number of operations, do not
+// depend on how much is fused. What a window hides is in no product: each query has one with as
+// many keys as a query sees at most.
 void record_product(const Product& product);
 
 }  // namespace qkv::kernels

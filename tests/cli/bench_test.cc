@@ -51,6 +51,18 @@ TEST(BenchTest, TheFloorHasEveryProductOfTheStep) {
   EXPECT_NEAR(double(row["floor_gflops"]) * double(row["floor_ms"]) * 1e6, flops, 1);
 }
 
+// A token sees itself and the 7 before it.
+TEST(BenchTest, TheFloorOfAWindowHasTheProductsWithinIt) {
+  const ProcessResult result =
+      qkv_bench({"--shape", "toy", "--steps", "1", "--json", "--set", "attention.window=7"});
+  ASSERT_EQ(result.exit_status, 0) << result.errors;
+  const auto row = nlohmann::json::parse(result.output);
+  const double b = 64, t = 32, seen = 8, c = 64, f = 256, v = 65, layers = 2;
+  const double flops = 3 * 2 * b * t * (layers * (4 * c * c + 2 * c * f + 2 * seen * c) + c * v);
+  EXPECT_NEAR(double(row["gflops"]) * double(row["ms_per_step"]) * 1e6, flops, 1);
+  EXPECT_NEAR(double(row["floor_gflops"]) * double(row["floor_ms"]) * 1e6, flops, 1);
+}
+
 // Of the linear maps there are four in attention, and two of d_ff, in each block; the decoder's
 // have four more, two of which read the source.
 TEST(BenchTest, TheFloorOfAnEncoderDecoderHasEveryProductOfTheStep) {

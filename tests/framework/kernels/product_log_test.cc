@@ -26,6 +26,27 @@ TEST(ProductLogTest, KeepsTheProductsOfForwardAndBackward) {
   EXPECT_EQ(log.flops(), 3 * (420 + 560));
 }
 
+// Q Kᵀ and P V, with as many keys for each query as the mask lets one see; backward has four such,
+// without the one that it makes a second time.
+TEST(ProductLogTest, WhatAWindowHidesIsInNoProduct) {
+  constexpr double kBatch = 2, kLength = 16, kHeads = 3, kWidth = 4;
+  const auto keys_counted = [&](const AttentionMask& mask) {
+    const Tensor x = parameter(Array::full({2, 16, 3, 4}, DType::f32, 1.0));
+    const ProductLog log;
+    const Tensor y = attention(x, x, x, {.mask = mask});
+    const double keys = log.flops() / (2 * 2 * kBatch * kHeads * kLength * kWidth);
+    backward(sum(y));
+    EXPECT_EQ(log.flops(), 3 * 2 * 2 * kBatch * kHeads * kLength * kWidth * keys);
+    return keys;
+  };
+  EXPECT_EQ(keys_counted({}), 16);
+  EXPECT_EQ(keys_counted({.causal = true}), 16);
+  EXPECT_EQ(keys_counted({.causal = true, .window = 3}), 3);
+  EXPECT_EQ(keys_counted({.window = 3}), 5);
+  EXPECT_EQ(keys_counted({.window = 10}), 16);
+  EXPECT_EQ(keys_counted({.causal = true, .window = 100}), 16);
+}
+
 TEST(ProductLogTest, TheInnermostHearsAndNoneIsFine) {
   const Tensor x = full({2, 2}, 1.0);
   const ProductLog outer;
