@@ -291,7 +291,8 @@ void attention_backward(const Array& query, const Array& key, const Array& value
     const auto head = [&](int64_t b, int64_t h, const Needs& s) {
       const GradientsOfHead<T> of_head = {
           s.dquery.zeros(dquery, b, h), s.dkey.zeros(dkey, b, h), s.dvalue.zeros(dvalue, b, h),
-          dbias ? bias_of_head(dbias, gradients.bias->shape(), b, h) : BiasOfHead<T>()};
+          dbias ? bias_of_head(dbias, gradients.bias->shape(), arguments.bias_is_relative, n, b, h)
+                : BiasOfHead<T>()};
       attend_backward<T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
                          s.value.load(value, b, h), scores_of_head<T>(arguments, words, n, b, h),
                          s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
@@ -300,7 +301,8 @@ void attention_backward(const Array& query, const Array& key, const Array& value
       s.dkey.store(dkey, b, h);
       s.dvalue.store(dvalue, b, h);
     };
-    for_each_head<Needs>(n, arguments.dropout > 0, gradients.bias, head);
+    const Array* shared = arguments.bias_is_relative ? nullptr : gradients.bias;
+    for_each_head<Needs>(n, arguments.dropout > 0, shared, head);
   });
 }
 

@@ -18,6 +18,8 @@ struct AttentionArguments {
   KeyRule rule = {};
   const Array* padding = nullptr;  // boolean [B, Tk], true at keys that nobody sees
   const Array* bias = nullptr;     // of the computed type; broadcasts to [B, H, Tq, Tk]
+  // Or it is [H, Tq + Tk - 1], of which query i and key j take number i - j + Tk - 1.
+  bool bias_is_relative = false;
   double scale = 1.0;
   // Of P: element i of [B, H, Tq, Tk] is kept where kernels::dropout keeps element i.
   double dropout = 0.0;
@@ -31,7 +33,9 @@ void attention(const Array& query, const Array& key, const Array& value,
 
 struct AttentionGradients {
   Array &query, &key, &value;
-  Array* bias = nullptr;  // of the bias's shape; nullptr: not asked for
+  // Of the bias's shape, of a relative one [B, H, Tq + Tk - 1]: the sums of each sequence. nullptr:
+  // not asked for.
+  Array* bias = nullptr;
 };
 
 // With M = 1 / (1 - p) where dropout keeps a weight, else 0 (without it 1 everywhere):

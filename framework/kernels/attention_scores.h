@@ -98,7 +98,7 @@ void hide_padding(const uint8_t* padding, const Tile& tile, const Scratch<T>& sc
   }
 }
 
-// One head's part of an array that broadcasts to [B, H, Tq, Tk].
+// One head's part of a bias: query i and key j take data[i query_step + j key_step].
 template <class T>
 struct BiasOfHead {
   T* data = nullptr;  // nullptr: there is none
@@ -116,8 +116,8 @@ struct BiasOfHead {
   }
 };
 
-// How far apart the elements of such an array are along B, H, Tq and Tk: 0 where one stands for
-// all.
+// How far apart the elements of an array that broadcasts to [B, H, Tq, Tk] are along B, H, Tq and
+// Tk: 0 where one stands for all.
 inline std::array<int64_t, 4> broadcast_steps(const Shape& shape) {
   std::array<int64_t, 4> steps{};
   int64_t step = 1;
@@ -130,8 +130,14 @@ inline std::array<int64_t, 4> broadcast_steps(const Shape& shape) {
   return steps;
 }
 
+// A relative bias is [H, Tq + Tk - 1], or [B, H, Tq + Tk - 1].
 template <class T>
-BiasOfHead<T> bias_of_head(T* data, const Shape& shape, int64_t b, int64_t h) {
+BiasOfHead<T> bias_of_head(T* data, const Shape& shape, bool is_relative, const AttentionSizes& n,
+                           int64_t b, int64_t h) {
+  if (is_relative) {
+    const int64_t row = (shape.rank() == 3 ? b * n.heads : 0) + h;
+    return {data + row * shape[-1] + n.keys - 1, 1, -1};
+  }
   const auto [sequence, head, query, key] = broadcast_steps(shape);
   return {data + b * sequence + h * head, query, key};
 }
@@ -206,7 +212,8 @@ template <class T>
 ScoresOfHead<T> scores_of_head(const AttentionArguments& a, const DropoutWords& words,
                                const AttentionSizes& n, int64_t b, int64_t h) {
   return {static_cast<T>(a.scale), a.padding ? mask_bytes(*a.padding) + b * n.keys : nullptr,
-          a.bias ? bias_of_head(a.bias->data<T>(), a.bias->shape(), b, h) : BiasOfHead<const T>(),
+          a.bias ? bias_of_head(a.bias->data<T>(), a.bias->shape(), a.bias_is_relative, n, b, h)
+                 : BiasOfHead<const T>(),
           DropoutOfHead<T>(a, words, n, b, h)};
 }
 

@@ -56,8 +56,8 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask
   }
   if (position.is_bias()) {
     const int64_t first_query = placed.first_query.value_or(0);
-    placed.bias = position.bias(num_heads, first_query, x.dim(1), all.keys.dim(1),
-                                computed_dtype(queries.dtype()));
+    placed.relative_bias = position.bias(num_heads, first_query, x.dim(1), all.keys.dim(1),
+                                         computed_dtype(queries.dtype()));
   }
   return attend(queries, all, placed, context);
 }

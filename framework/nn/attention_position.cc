@@ -6,21 +6,19 @@
 #include <cstdlib>
 
 #include "framework/ops/ops.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
 
-// - m |p - j|: [H, Tq, Tk]
-Tensor alibi(const std::vector<double>& slopes, int64_t first_query, int64_t queries, int64_t keys,
-             DType dtype) {
-  Array bias({std::ssize(slopes), queries, keys}, dtype);
+// - m |d| for the distances d = lowest, lowest + 1 …: [H, count]
+Tensor alibi(const std::vector<double>& slopes, int64_t lowest, int64_t count, DType dtype) {
+  Array bias({std::ssize(slopes), count}, dtype);
   dispatch_floating("alibi", dtype, [&](auto zero) {
     auto* out = bias.mutable_data<decltype(zero)>();
     for (const double slope : slopes) {
-      for (int64_t p = first_query; p < first_query + queries; ++p) {
-        for (int64_t j = 0; j < keys; ++j) {
-          *out++ = static_cast<decltype(zero)>(-slope * static_cast<double>(std::abs(p - j)));
-        }
+      for (int64_t d = lowest; d < lowest + count; ++d) {
+        *out++ = static_cast<decltype(zero)>(-slope * static_cast<double>(std::abs(d)));
       }
     }
   });
@@ -59,19 +57,19 @@ Tensor AttentionPosition::turned(const Tensor& x, int64_t first_position) const 
 
 Tensor AttentionPosition::bias(int64_t num_heads, int64_t first_query, int64_t queries,
                                int64_t keys, DType dtype) const {
+  const int64_t lowest = first_query - (keys - 1);  // of the distances p - j
+  const int64_t count = distance_count(queries, keys);
   if (kind == Position::kAlibi) {
-    return alibi(alibi_slopes(num_heads, slopes), first_query, queries, keys, dtype);
+    return alibi(alibi_slopes(num_heads, slopes), lowest, count, dtype);
   }
   const int64_t rows = distance_bias.dim(0);
   const int64_t at_zero = both_sides ? rows / 2 : 0;  // the row of distance 0
-  Array row({queries, keys}, DType::i64);
+  Array row({count}, DType::i64);
   int64_t* out = row.mutable_data<int64_t>();
-  for (int64_t p = first_query; p < first_query + queries; ++p) {
-    for (int64_t j = 0; j < keys; ++j) {
-      *out++ = std::clamp<int64_t>(p - j + at_zero, 0, rows - 1);
-    }
+  for (int64_t d = lowest; d < lowest + count; ++d) {
+    *out++ = std::clamp<int64_t>(d + at_zero, 0, rows - 1);
   }
-  return permute(embedding(distance_bias, Tensor(row)), {2, 0, 1});
+  return transpose(embedding(distance_bias, Tensor(row)), 0, 1);
 }
 
 }  // namespace qkv

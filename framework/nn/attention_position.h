@@ -20,7 +20,7 @@ std::vector<double> alibi_slopes(int64_t num_heads, AlibiSlopes form);
 //                                                                            Press et al. 2021
 //   relative   a learned number for each head and distance is added; those further apart than any
 //              that was learned share the last                                Raffel et al. 2020
-// The bias that is added holds a number for each pair: memory grows with the square of the length.
+// The bias that is added is a number for each distance: memory grows with the length.
 struct AttentionPosition {
   Position kind = Position::kNone;
   AlibiSlopes slopes = AlibiSlopes::kGeometric;
@@ -36,7 +36,8 @@ struct AttentionPosition {
   Tensor turned(const Tensor& x, int64_t first_position) const;  // [B, T, H, D] -> the same
 
   bool is_bias() const { return kind == Position::kAlibi || kind == Position::kRelative; }
-  // [H, Tq, Tk], of queries at first_query and after it, keys at 0 and after it.
+  // The relative_bias of an AttentionMask, [H, Tq + Tk - 1], of queries at first_query and after
+  // it, keys at 0 and after it.
   Tensor bias(int64_t num_heads, int64_t first_query, int64_t queries, int64_t keys,
               DType dtype) const;
 

@@ -14,7 +14,9 @@ void check_mixing(std::string_view layer, const Tensor& x, const AttentionMask& 
                   bool can_window) {
   const std::string name(layer);
   if (x.rank() != 3) fail(absl::StrCat(name, ": x must be [B, T, C]: x ", x.describe()));
-  if (mask.bias.defined()) fail(absl::StrCat(name, ": has no scores for the bias of a mask"));
+  if (mask.bias.defined() || mask.relative_bias.defined()) {
+    fail(absl::StrCat(name, ": has no scores for the bias of a mask"));
+  }
   if (mask.window > 0 && !can_window) fail(absl::StrCat(name, ": cannot keep to a window"));
   const Tensor& padding = mask.padding;
   if (!padding.defined()) return;

@@ -5,7 +5,8 @@
 // where M is that of dropout, 1 / (1 - p) or 0 for each weight, and 1 without.
 //
 //   dV = (M P)ᵀ dO,  dP = M dO Vᵀ,  dS = P (dP - sum(P dP)) over the keys
-//   dQ = scale dS K,  dK = scale dSᵀ Q,  dbias = dS, summed over what it was broadcast to
+//   dQ = scale dS K,  dK = scale dSᵀ Q,  dbias = dS, summed over what it was broadcast to, or, of a
+//   bias that depends on the distance alone, over the pairs of each distance
 //
 // Vaswani et al., "Attention is all you need", 2017. The kernels never hold S or P whole, so that
 // memory grows with the length and not with its square: backward makes P again, block by block,
@@ -81,16 +82,21 @@ std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, co
   std::vector<Tensor> gradients = {turned(matmul(dproduct, k)),
                                    turned(matmul(dproduct, q, {.transpose_a = true})),
                                    turned(matmul(dropped(p), d, {.transpose_a = true}))};
-  const Tensor& bias = options.mask.bias;
-  if (bias.defined()) gradients.push_back(sum_to(ds, bias.shape()));
+  if (const Tensor& bias = options.mask.bias; bias.defined()) {
+    gradients.push_back(sum_to(ds, bias.shape()));
+  } else if (options.mask.relative_bias.defined()) {
+    gradients.push_back(sum_of_distances(sum_to(ds, ds.shape().without(0))));
+  }
   return gradients;
 }
 
 class Attention final : public Op {
  public:
   explicit Attention(const AttentionOptions& options)
-      : options_(options), padding_(options.mask.padding.array()) {
-    options_.mask.bias = Tensor();  // it is an input
+      : options_(options),
+        relative_(options.mask.relative_bias.defined()),
+        padding_(options.mask.padding.array()) {
+    options_.mask.bias = options_.mask.relative_bias = Tensor();  // they are inputs
   }
   std::string_view name() const override { return "attention"; }
   Saves saves() const override { return Saves::kInputsAndOutput; }
@@ -111,7 +117,7 @@ class Attention final : public Op {
                                              : may_fuse({query, key, value, doutput});
     if (!may_fuse_all) {
       AttentionOptions options = options_;
-      options.mask.bias = bias;
+      (relative_ ? options.mask.relative_bias : options.mask.bias) = bias;
       std::vector<Tensor> gradients = backward_composed(widened(query), widened(key),
                                                         widened(value), options, widened(doutput));
       for (size_t i = 0; i < 3; ++i) gradients[i] = cast(gradients[i], query.dtype());
@@ -119,7 +125,10 @@ class Attention final : public Op {
     }
     Array dquery(query.shape(), query.dtype()), dkey(key.shape(), key.dtype()),
         dvalue(value.shape(), value.dtype()), dbias;
-    if (bias.defined() && saved.needs(3)) dbias = Array(bias.shape(), bias.dtype());
+    if (bias.defined() && saved.needs(3)) {
+      const Shape& shape = bias.shape();
+      dbias = Array(relative_ ? shape.inserted(0, query.dim(0)) : shape, bias.dtype());
+    }
     kernels::attention_backward(
         query.array(), key.array(), value.array(),
         arguments(query.shape(), key.shape(), bias.defined() ? &bias.array() : nullptr),
@@ -127,6 +136,7 @@ class Attention final : public Op {
         {dquery, dkey, dvalue, dbias.defined() ? &dbias : nullptr});
     std::vector<Tensor> gradients = {Tensor(dquery), Tensor(dkey), Tensor(dvalue)};
     if (bias.defined()) gradients.emplace_back(dbias);
+    if (relative_ && dbias.defined()) gradients[3] = sum(gradients[3], 0);  // over the sequences
     return gradients;
   }
 
@@ -142,12 +152,14 @@ class Attention final : public Op {
     return {.rule = key_rule(options_.mask, query[1], key[1]),
             .padding = padding_.defined() ? &padding_ : nullptr,
             .bias = bias,
+            .bias_is_relative = relative_,
             .scale = options_.scale,
             .dropout = options_.dropout,
             .stream = options_.stream};
   }
 
   AttentionOptions options_;
+  bool relative_;      // the bias, where there is one
   Array padding_;      // [B, Tk], undefined: none
   Array log_sum_exp_;  // [B, H, Tq]
 };
@@ -162,6 +174,19 @@ void check_bias(const Tensor& query, const Tensor& key, const Tensor& bias) {
   if (fits) return;
   fail(absl::StrCat("attention: bias must broadcast to the scores, ", scores.to_string(), ": ",
                     describe({{"query", query}, {"key", key}, {"bias", bias}})));
+}
+
+void check_relative_bias(const Tensor& query, const Tensor& key, const AttentionMask& mask) {
+  const Tensor& bias = mask.relative_bias;
+  const std::string all = describe({{"query", query}, {"key", key}, {"relative_bias", bias}});
+  if (mask.bias.defined()) {
+    fail(absl::StrCat("attention: there is a bias, and a relative one in its place: ", all));
+  }
+  check_dtype("attention", {"relative_bias", bias}, computed_dtype(query.dtype()));
+  const Shape shape{query.dim(2), distance_count(query.dim(1), key.dim(1))};
+  if (bias.shape() == shape) return;
+  fail(absl::StrCat("attention: relative_bias must be ", shape.to_string(),
+                    ", a number for each head and distance: ", all));
 }
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -183,6 +208,7 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
   key_rule(options.mask, query.dim(1), key.dim(1));
   check_dropout("attention", options.dropout, {"query", query});
   if (options.mask.bias.defined()) check_bias(query, key, options.mask.bias);
+  if (options.mask.relative_bias.defined()) check_relative_bias(query, key, options.mask);
   const Tensor& padding = options.mask.padding;
   if (!padding.defined()) return;
   check_dtype("attention", {"padding", padding}, DType::boolean);
@@ -206,7 +232,9 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
     return cast(output, query.dtype());
   }
   std::vector<Tensor> inputs = {query, key, value};
-  if (options.mask.bias.defined()) inputs.push_back(options.mask.bias);
+  for (const Tensor& bias : {options.mask.bias, options.mask.relative_bias}) {
+    if (bias.defined()) inputs.push_back(bias);
+  }
   return apply<Attention>(std::move(inputs), options);
 }
 
@@ -223,6 +251,13 @@ OpExamples attention_examples() {
       AttentionOptions all = options;
       all.mask.bias = x[3];
       if (x.size() > 4) all.mask.padding = x[4];
+      return attention(x[0], x[1], x[2], all);
+    };
+  };
+  const auto relative = [](const AttentionOptions& options) {
+    return [=](std::span<const Tensor> x) {
+      AttentionOptions all = options;
+      all.mask.relative_bias = x[3];
       return attention(x[0], x[1], x[2], all);
     };
   };
@@ -266,6 +301,11 @@ OpExamples attention_examples() {
                    {"a bias of the keys, padding",
                     inputs(2, 2, 4, 2, 2, {normal({4}), {Fill::kMask, {2, 4}}}),
                     biased({.scale = 0.6})},
+                   {"a bias for each distance", inputs(2, 3, 4, 2, 2, {normal({2, 6})}),
+                    relative({.scale = 0.6})},
+                   {"a bias for each distance, causal, in a window",
+                    inputs(2, 4, 4, 1, 2, {normal({1, 7})}),
+                    relative({.mask = {.causal = true, .window = 2}, .scale = 0.6})},
                    {"dropout", inputs(2, 3, 4, 2, 2),
                     f({.scale = 0.6, .dropout = 0.4, .stream = RandomStream(7)})},
                    {"a sequence with itself",
@@ -293,6 +333,12 @@ OpExamples attention_examples() {
             "key f32[1, 5, 2, 4], bias f32[2, 3, 4]"},
            {"a bias in another number type", misused_mask({.bias = zeros({3, 5}, DType::f64)}),
             "attention: needs f32: bias f64[3, 5]"},
+           {"a relative bias of other distances", misused_mask({.relative_bias = zeros({2, 8})}),
+            "attention: relative_bias must be [2, 7], a number for each head and distance: query "
+            "f32[1, 3, 2, 4], key f32[1, 5, 2, 4], relative_bias f32[2, 8]"},
+           {"two biases", misused_mask({.bias = zeros({3, 5}), .relative_bias = zeros({2, 7})}),
+            "attention: there is a bias, and a relative one in its place: query f32[1, 3, 2, 4], "
+            "key f32[1, 5, 2, 4], relative_bias f32[2, 7]"},
            {"a window that ends before it begins", misused_mask({.window = -1}),
             "attention: a window of -1 keys; 0 is none"},
            {"queries that stand nowhere", misused_mask({.first_query = 6}),

@@ -77,6 +77,9 @@ struct AttentionMask {
   // Added to the scores before the softmax: [H, Tq, Tk], or whatever broadcasts to [B, H, Tq, Tk],
   // in the number type of the scores, which is f32 where the queries are bf16. It has a gradient.
   Tensor bias = Tensor();
+  // In its place, one that depends on the distance alone, so that memory grows with the length and
+  // not with its square: [H, Tq + Tk - 1], of which query i and key j take number i - j + Tk - 1.
+  Tensor relative_bias = Tensor();
 };
 
 // dropout(softmax(scale Q Kᵀ + bias)) V for every head of every sequence, in memory that grows with

@@ -7,12 +7,42 @@
 #include "framework/core/error.h"
 
 namespace qkv {
+namespace {
+
+// Which number of a relative bias each pair takes: [H, Tq Tk].
+Tensor distance_numbers(int64_t heads, int64_t queries, int64_t keys) {
+  Array numbers(Shape({heads, queries * keys}, "attention"), DType::i64);
+  int64_t* out = numbers.mutable_data<int64_t>();
+  for (int64_t h = 0; h < heads; ++h) {
+    for (int64_t i = 0; i < queries; ++i) {
+      for (int64_t j = 0; j < keys; ++j) *out++ = i - j + keys - 1;
+    }
+  }
+  return Tensor(numbers);
+}
+
+}  // namespace
+
+Tensor bias_of_pairs(const Tensor& relative_bias, int64_t queries, int64_t keys) {
+  const int64_t heads = relative_bias.dim(0);
+  return reshape(gather(relative_bias, 1, distance_numbers(heads, queries, keys)),
+                 {heads, queries, keys});
+}
+
+Tensor sum_of_distances(const Tensor& pairs) {
+  const int64_t heads = pairs.dim(0), queries = pairs.dim(1), keys = pairs.dim(2);
+  return scatter_add(reshape(pairs, {heads, queries * keys}), 1,
+                     distance_numbers(heads, queries, keys), distance_count(queries, keys));
+}
 
 Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options,
                      const NoteStep& note) {
   const AttentionMask& mask = options.mask;
   Tensor scores = scale(matmul(query, key, {.transpose_b = true}), options.scale);
   if (mask.bias.defined()) scores = scores + mask.bias;
+  if (mask.relative_bias.defined()) {
+    scores = scores + bias_of_pairs(mask.relative_bias, query.dim(2), key.dim(2));
+  }
   if (note) note("scores", scores);
   Tensor masked = scores;
   if (mask.causal || mask.window > 0 || mask.padding.defined()) {

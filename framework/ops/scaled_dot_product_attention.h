@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -35,6 +36,16 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 // The keys that each query sees by `causal`, `window` and `first_query`. Throws Error where these
 // do not fit the lengths.
 kernels::KeyRule key_rule(const AttentionMask& mask, int64_t queries, int64_t keys);
+
+// So many numbers a relative bias has for each head: one for each distance.
+inline int64_t distance_count(int64_t queries, int64_t keys) {
+  return std::max<int64_t>(0, queries + keys - 1);
+}
+
+// A relative bias for each pair, [H, distances] -> [H, Tq, Tk], and the transpose of that: the sums
+// of the pairs that are equally far apart.
+Tensor bias_of_pairs(const Tensor& relative_bias, int64_t queries, int64_t keys);
+Tensor sum_of_distances(const Tensor& pairs);
 
 // boolean [B, 1, Tq, Tk], or [1, 1, Tq, Tk] without padding: true where a query does not see a key.
 Tensor hidden_keys(const AttentionMask& mask, int64_t queries, int64_t keys);

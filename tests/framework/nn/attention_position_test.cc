@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/autograd/backward.h"
+#include "framework/core/storage.h"
 #include "framework/nn/attention.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
@@ -35,7 +38,8 @@ TEST(AttentionPositionTest, ARotaryProductKnowsTheDistanceAlone) {
 TEST(AttentionPositionTest, AlibiFallsWithTheDistanceByASlopeForEachHead) {
   Initializer init = numbers();
   const AttentionPosition position(init, Position::kAlibi, kHeads, 4, /*both_sides=*/true);
-  const Tensor bias = position.bias(kHeads, /*first_query=*/1, 2, 4, DType::f64);
+  const Tensor bias =
+      bias_of_pairs(position.bias(kHeads, /*first_query=*/1, 2, 4, DType::f64), 2, 4);
   // Slopes 2^-4 and 2^-8; queries at 1 and 2.
   const double a = -1.0 / 16, b = -1.0 / 256;
   EXPECT_EQ(bias.to_vector(), (std::vector<double>{a, 0, a, 2 * a, 2 * a, a, 0, a,  //
@@ -93,12 +97,41 @@ TEST(AttentionPositionTest, ARelativeBiasIsLearnedForEachDistanceAndTheLastServe
       values.push_back(static_cast<double>(both_sides ? row - 2 : row));
     }
     position.distance_bias = Tensor(Array::of({rows, 1}, DType::f64, values));
-    const Tensor bias = position.bias(1, 0, 5, 5, DType::f64);
+    const Tensor bias = bias_of_pairs(position.bias(1, 0, 5, 5, DType::f64), 5, 5);
     for (int64_t p = 0; p < 5; ++p) {
       for (int64_t j = 0; j < 5; ++j) {
         const int64_t distance = std::clamp<int64_t>(p - j, both_sides ? -2 : 0, 2);
         EXPECT_EQ(bias.to_vector()[static_cast<size_t>(p * 5 + j)], static_cast<double>(distance));
       }
+    }
+  }
+}
+
+// With what is remembered for backward, and its gradients.
+TEST(AttentionPositionTest, ABiasTakesMemoryThatGrowsWithTheLengthAndNotWithItsSquare) {
+  for (const Position kind : {Position::kAlibi, Position::kRelative}) {
+    for (const int64_t window : {0, 8}) {
+      const auto peak_bytes = [&](int64_t length) {
+        Initializer init = numbers();
+        MultiHeadAttention layer;
+        for (Projection* map :
+             {static_cast<Projection*>(&layer.query), static_cast<Projection*>(&layer.key),
+              static_cast<Projection*>(&layer.value), static_cast<Projection*>(&layer.output)}) {
+          *map = Linear(init, kWidth, kWidth, /*with_bias=*/true, 0.5);
+        }
+        layer.num_heads = kHeads;
+        static_cast<AttentionPosition&>(layer.position) =
+            AttentionPosition(init, kind, kHeads, length, /*both_sides=*/false);
+        const Tensor x = normal_like(zeros({1, length, kWidth}, DType::f64), 1);
+        reset_peak_bytes_in_use();
+        const uint64_t before = allocator_statistics().bytes_in_use;
+        ForwardContext context;
+        backward(sum(layer(x, {.causal = true, .window = window}, context)));
+        return allocator_statistics().peak_bytes_in_use - before;
+      };
+      const uint64_t half = peak_bytes(2048), whole = peak_bytes(4096);
+      EXPECT_LT(whole, 3 * half) << window;
+      EXPECT_LT(whole, sizeof(double) * 4096 * 4096 / 10) << window;  // a tenth of one head's
     }
   }
 }

@@ -36,8 +36,8 @@ std::vector<double> run(const Tensor& q, const Tensor& k, const Tensor& v,
   const Tensor y = attention(q, k, v, options);
   const Gradients g = backward(y, {.cotangent = random(y.shape(), 33, y.dtype())});
   std::vector<double> all = y.to_vector();
-  for (const Tensor& x : {q, k, v, options.mask.bias}) {
-    if (!x.requires_grad()) continue;
+  for (const Tensor& x : {q, k, v, options.mask.bias, options.mask.relative_bias}) {
+    if (!x.defined() || !x.requires_grad()) continue;
     const std::vector<double> gradient = g[x].to_vector();
     all.insert(all.end(), gradient.begin(), gradient.end());
   }
@@ -72,6 +72,9 @@ std::vector<MaskCase> mask_cases(DType dtype) {
           {"bias of a head", {.bias = bias({kHeads, 530, 600}, 34)}},
           {"bias of all, causal", {.causal = true, .bias = bias({530, 600}, 35)}},
           {"bias of a sequence's keys", {.window = 40, .bias = bias({2, 1, 1, 600}, 36)}},
+          {"relative bias", {.relative_bias = bias({kHeads, 1129}, 37)}},
+          {"relative bias, causal window",
+           {.causal = true, .window = 40, .relative_bias = bias({kHeads, 1129}, 38)}},
           {"dropout", {}, 0.3},
           {"dropout, causal window", {.causal = true, .window = 100}, 0.1}};
 }
@@ -102,8 +105,9 @@ TEST(FusedAttentionTest, HasTheSameBitsWhateverTheNumberOfThreads) {
   };
   const Tensor q = leaf(530, 30), k = leaf(600, 31), v = leaf(600, 32);
   for (const MaskCase& c : mask_cases(DType::f32)) {
-    // A bias's gradient is a sum over heads, which threads share.
-    if (!c.mask.bias.defined() && c.dropout == 0.0) continue;
+    // A bias's gradient is a sum over heads or sequences, which threads share.
+    const bool has_bias = c.mask.bias.defined() || c.mask.relative_bias.defined();
+    if (!has_bias && c.dropout == 0.0) continue;
     const AttentionOptions options = {
         .mask = c.mask, .scale = 0.4, .dropout = c.dropout, .stream = RandomStream(9)};
     kernels::set_num_threads(1);
@@ -136,12 +140,24 @@ TEST(FusedAttentionTest, KeysFarOutsideOfTheWindowAreNotRead) {
 }
 
 TEST(FusedAttentionTest, MemoryGrowsWithTheLengthAndNotWithItsSquare) {
-  for (const double dropout : {0.0, 0.1}) {
+  struct Case {
+    std::string name;
+    double dropout = 0.0;
+    bool has_relative_bias = false;
+    int64_t window = 0;
+  };
+  for (const Case& c : {Case{"causal"}, Case{"dropout", 0.1}, Case{"relative bias", 0.0, true},
+                        Case{"relative bias, in a window", 0.0, true, 8}}) {
+    SCOPED_TRACE(c.name);
     const auto peak_bytes = [&](int64_t length) {
       const Tensor x = parameter(random({1, length, kHeads, kWidth}, 20).array());
+      AttentionMask mask = {.causal = true, .window = c.window};
+      if (c.has_relative_bias) {
+        mask.relative_bias = parameter(random({kHeads, 2 * length - 1}, 21).array());
+      }
       reset_peak_bytes_in_use();
       const uint64_t before = allocator_statistics().bytes_in_use;
-      const Tensor y = attention(x, x, x, {.mask = {.causal = true}, .dropout = dropout});
+      const Tensor y = attention(x, x, x, {.mask = mask, .dropout = c.dropout});
       backward(y, {.cotangent = x.detached()});
       return allocator_statistics().peak_bytes_in_use - before;
     };

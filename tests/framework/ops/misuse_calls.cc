@@ -166,6 +166,7 @@ std::vector<Call> listed_calls() {
          if (d.with_probability(0.3)) options.mask.first_query = d.size();
          if (d.with_probability(0.3)) options.mask.padding = d.mask();
          if (d.with_probability(0.3)) options.mask.bias = d.tensor();
+         if (d.with_probability(0.2)) options.mask.relative_bias = d.tensor();
          if (d.with_probability(0.3)) options.dropout = d.number();
          return Made{attention(query, key, value, options), dims(query)};
        }},
