@@ -99,6 +99,9 @@ nlohmann::ordered_json profile_to_json(const StepMeasurement& m) {
 }
 
 nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& m) {
+  const auto of_floor = [&](auto number) {
+    return m.floor ? nlohmann::ordered_json(number(*m.floor)) : nlohmann::ordered_json();
+  };
   return {{"name", workload.config.name},
           {"precision", name_of(workload.config.train.precision)},
           {"note", precision_note(workload.config.train)},
@@ -108,13 +111,13 @@ nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& 
           {"ms_per_step", m.step_ms.median},
           {"ms_lower_quartile", m.step_ms.lower},
           {"ms_upper_quartile", m.step_ms.upper},
-          {"floor_ms", m.floor_ms.median},
-          {"floor_ms_lower_quartile", m.floor_ms.lower},
-          {"floor_ms_upper_quartile", m.floor_ms.upper},
-          {"ratio", m.ratio},
+          {"floor_ms", of_floor([](const auto& floor) { return floor.ms.median; })},
+          {"floor_ms_lower_quartile", of_floor([](const auto& floor) { return floor.ms.lower; })},
+          {"floor_ms_upper_quartile", of_floor([](const auto& floor) { return floor.ms.upper; })},
+          {"ratio", of_floor([](const auto& floor) { return floor.ratio; })},
           {"tokens_per_second", m.tokens_per_second},
           {"gflops", m.gflops},
-          {"floor_gflops", m.floor_gflops},
+          {"floor_gflops", of_floor([](const auto& floor) { return floor.gflops; })},
           {"peak_bytes", m.peak_bytes},
           {"profile", profile_to_json(m)}};
 }
@@ -140,15 +143,13 @@ std::string to_text(const Workload& workload, const StepMeasurement& m) {
   return absl::StrFormat(
       "%s: %s; %s, %d threads, %d parameters\n%s"
       "step   %9.3f ms (quartiles %.3f and %.3f, %d steps)  %7.1f GFLOP/s, %.0f %s/s\n"
-      "floor  %9.3f ms (quartiles %.3f and %.3f)            %7.1f GFLOP/s: the matrix products "
-      "alone\n"
-      "ratio  %9.2f\n"
+      "%s"
       "memory %9.1f MB at the highest\n\n%s",
       workload.config.name, workload.description, name_of(workload.config.train.precision),
       m.threads, m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower,
       m.step_ms.upper, m.steps, m.gflops, m.tokens_per_second, workload.dataset->shape().unit(),
-      m.floor_ms.median, m.floor_ms.lower, m.floor_ms.upper, m.floor_gflops, m.ratio,
-      static_cast<double>(m.peak_bytes) * 1e-6, profile_table(m.profile, m.profiled_steps));
+      floor_text(m.floor), static_cast<double>(m.peak_bytes) * 1e-6,
+      profile_table(m.profile, m.profiled_steps));
 }
 
 absl::Status run(const std::string& config, const GivenOptions& given) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_format.h"
 #include "framework/core/array.h"
 #include "framework/core/random.h"
 #include "framework/core/storage.h"
@@ -115,14 +116,15 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
   if (auto s = make_steps(trainer, 1, warm_up); !s.ok()) return s;
   const uint64_t peak_bytes = allocator_statistics().peak_bytes_in_use;
   const double flops = log.flops();
-  Floor floor(log.products());
-  floor.run();
+  std::optional<Floor> floor;
+  if (flops > 0) floor.emplace(log.products());
+  if (floor) floor->run();
 
   while (std::ssize(step_ms) < steps) {
     const int64_t turn = std::min(kTurn, steps - std::ssize(step_ms));
     if (auto s = make_steps(trainer, turn, step_ms); !s.ok()) return s;
-    for (int64_t i = 0; i < turn; ++i) {
-      floor_ms.push_back(milliseconds_of([&] { floor.run(); }));
+    for (int64_t i = 0; floor && i < turn; ++i) {
+      floor_ms.push_back(milliseconds_of([&] { floor->run(); }));
     }
   }
 
@@ -130,21 +132,34 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
   Profiler profiler;
   if (auto s = make_steps(trainer, profiled_steps, profiled); !s.ok()) return s;
 
-  const Quartiles step_quartiles = quartiles(step_ms), floor_quartiles = quartiles(floor_ms);
+  const Quartiles step_quartiles = quartiles(step_ms);
+  std::optional<FloorMeasurement> measured_floor;
+  if (floor) {
+    const Quartiles ms = quartiles(floor_ms);
+    measured_floor = {
+        .ms = ms, .gflops = flops / ms.median * 1e-6, .ratio = step_quartiles.median / ms.median};
+  }
   const Batch batch = dataset.training_batch(0, config.train.batch_size);
   return StepMeasurement{
       .step_ms = step_quartiles,
-      .floor_ms = floor_quartiles,
-      .ratio = step_quartiles.median / floor_quartiles.median,
+      .floor = measured_floor,
       .tokens_per_second = static_cast<double>(batch.tokens()) / step_quartiles.median * 1e3,
       .gflops = flops / step_quartiles.median * 1e-6,
-      .floor_gflops = flops / floor_quartiles.median * 1e-6,
       .peak_bytes = peak_bytes,
       .steps = steps,
       .parameters = parameter_count(parameters(trainer.model())),
       .threads = kernels::num_threads(),
       .profile = profiler.rows(),
       .profiled_steps = profiled_steps};
+}
+
+std::string floor_text(const std::optional<FloorMeasurement>& floor) {
+  if (!floor) return "floor  there is none: a step of this model multiplies no matrices\n";
+  return absl::StrFormat(
+      "floor  %9.3f ms (quartiles %.3f and %.3f)            %7.1f GFLOP/s: the matrix products "
+      "alone\n"
+      "ratio  %9.2f\n",
+      floor->ms.median, floor->ms.lower, floor->ms.upper, floor->gflops, floor->ratio);
 }
 
 absl::StatusOr<double> measure_step_time(const Config& config, const Dataset& dataset,

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,18 +16,23 @@ struct Quartiles {
   double lower = 0, median = 0, upper = 0;
 };
 
-// How long training steps take, data, clipping and optimizer included; beside the floor (a
-// roofline that is measured): the time of the matrix products of one step alone, by the same
+// A roofline that is measured: the time of the matrix products of one step alone, by the same
 // primitives with the same shapes, transposes and number types. What counts as a product is said in
 // framework/kernels/product_log.h.
+struct FloorMeasurement {
+  Quartiles ms;
+  double gflops = 0;
+  double ratio = 0;  // of the median step to the median floor
+};
+
+// How long training steps take, data, clipping and optimizer included.
 struct StepMeasurement {
-  Quartiles step_ms, floor_ms;
-  double ratio = 0;              // of the medians
-  double tokens_per_second = 0;  // at the median
-  double gflops = 0;             // of the products, at the median step
-  double floor_gflops = 0;
-  uint64_t peak_bytes = 0;  // of all tensors, at the highest moment of a step
-  int64_t steps = 0;        // measured
+  Quartiles step_ms;
+  std::optional<FloorMeasurement> floor;  // none where a step multiplies nothing
+  double tokens_per_second = 0;           // at the median
+  double gflops = 0;                      // of the products, at the median step
+  uint64_t peak_bytes = 0;                // of all tensors, at the highest moment of a step
+  int64_t steps = 0;                      // measured
   int64_t parameters = 0;
   int threads = 0;
   std::vector<ProfileRow> profile;  // of steps of their own, which count for nothing else
@@ -35,6 +42,9 @@ struct StepMeasurement {
 // Trains a new model. Steps and floor take turns, so that noise hits both.
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
                                               int64_t steps);
+
+// The lines of the floor and of the ratio, or a sentence that there is none.
+std::string floor_text(const std::optional<FloorMeasurement>& floor);
 
 // The median step alone, in milliseconds: no floor, whose matrices are as large as all the scores.
 absl::StatusOr<double> measure_step_time(const Config& config, const Dataset& dataset,

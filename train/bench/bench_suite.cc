@@ -49,6 +49,7 @@ class Report {
 
 double megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
 
+// Every shape has a floor: a linear layer, at least.
 absl::StatusOr<StepMeasurement> measure(const BenchShape& shape, Config config, int64_t threads,
                                         int64_t steps) {
   config.train.threads = threads;
@@ -81,17 +82,17 @@ absl::Status measure_shape(const BenchShape& shape, Precision precision,
        {"ms_per_step", all->step_ms.median},
        {"ms_lower_quartile", all->step_ms.lower},
        {"ms_upper_quartile", all->step_ms.upper},
-       {"floor_ms", all->floor_ms.median},
-       {"ratio", all->ratio},
+       {"floor_ms", all->floor->ms.median},
+       {"ratio", all->floor->ratio},
        {"gflops", all->gflops},
        {"tokens_per_second", all->tokens_per_second},
        {"peak_bytes", all->peak_bytes},
        {"one_thread_ms_per_step", one->step_ms.median},
-       {"one_thread_floor_ms", one->floor_ms.median},
+       {"one_thread_floor_ms", one->floor->ms.median},
        {"speed_up", speed_up}},
       absl::StrFormat("%-7s %-5s %9.2f (%.2f to %.2f) %9.2f %6.2f %9.1f %9.0f %11.2f %9.2f\n",
                       shape.name, name_of(precision), all->step_ms.median, all->step_ms.lower,
-                      all->step_ms.upper, all->floor_ms.median, all->ratio, all->gflops,
+                      all->step_ms.upper, all->floor->ms.median, all->floor->ratio, all->gflops,
                       all->tokens_per_second, one->step_ms.median, speed_up));
   return absl::OkStatus();
 }
@@ -116,11 +117,11 @@ absl::Status measure_context(int64_t length, const SuiteOptions& options, Report
   report.row("long_context",
              {{"length", length},
               {"ms_per_step", m->step_ms.median},
-              {"floor_ms", m->floor_ms.median},
+              {"floor_ms", m->floor->ms.median},
               {"peak_bytes", m->peak_bytes},
               {"scores_bytes", scores}},
              absl::StrFormat("%6d %11.1f %11.1f %12.1f %16.1f\n", length, m->step_ms.median,
-                             m->floor_ms.median, megabytes(m->peak_bytes), megabytes(scores)));
+                             m->floor->ms.median, megabytes(m->peak_bytes), megabytes(scores)));
   return absl::OkStatus();
 }
 
