@@ -1,7 +1,6 @@
 #include "framework/core/storage.h"
 
 #include <sys/mman.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,8 @@
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include "framework/core/available_memory.h"
 
 namespace qkv {
 namespace {
@@ -53,18 +54,12 @@ bool noted(std::vector<Block>& blocks, const Block& block) noexcept {
   }
 }
 
-bool has_spare_memory() {
+constexpr size_t kSpare = 32 << 20;  // is left to what makes no arrays
+
+bool has_spare_addresses() {
   if (!kCache) return true;  // too slow where every array asks the system
-  constexpr size_t kSpare = 32 << 20;
   void* spare = ::mmap(nullptr, kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return spare != MAP_FAILED && ::munmap(spare, kSpare) == 0;
-}
-
-// All that the machine has, with what it swaps to; no limit where it does not say.
-size_t machine_memory() {
-  struct sysinfo info {};
-  if (::sysinfo(&info) != 0) return std::numeric_limits<size_t>::max();
-  return (info.totalram + info.totalswap) * info.mem_unit;
 }
 
 struct Allocator {
@@ -90,17 +85,24 @@ struct Allocator {
     statistics.bytes_cached = 0;
   }
 
-  std::byte* ask_system(size_t size_class, size_t bytes) {  // null: it has none
-    ++statistics.system_calls;
-    // The system promises each block what the machine has, and ends the program when all of them
-    // together are written to. Of a block at most a fifth is not.
-    const uint64_t written = (statistics.bytes_in_use + statistics.bytes_cached) / 5 * 4;
-    if (bytes > machine_memory() - std::min(machine_memory(), written)) return nullptr;
-    auto* data = static_cast<std::byte*>(::operator new(size_class, kAlignment, std::nothrow));
-    if (!data || has_spare_memory()) return data;
-    give_back(data);
-    return nullptr;
+  // The system promises more than it has, and ends the program that writes to all of it. It is
+  // asked what it has left as often as half of what is spare was handed out: a file is read for it.
+  bool is_there(size_t size_class) {
+    handed_out_unasked_ += size_class;
+    if (!kCache || handed_out_unasked_ < kSpare / 2) return true;
+    handed_out_unasked_ = 0;
+    const uint64_t available = available_memory();
+    return available >= kSpare && size_class <= available - kSpare;
   }
+
+  std::byte* ask_system(size_t size_class) {  // null: it has none
+    ++statistics.system_calls;
+    if (!is_there(size_class)) return nullptr;
+    return static_cast<std::byte*>(::operator new(size_class, kAlignment, std::nothrow));
+  }
+
+ private:
+  size_t handed_out_unasked_ = 0;
 };
 
 // Never destroyed: arrays with static lifetime may outlive any order of destruction.
@@ -122,11 +124,11 @@ Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
   std::lock_guard lock(a.mutex);
   std::vector<std::byte*>& blocks = a.free_blocks[index_of_class(size_class)];
   if (blocks.empty()) {
-    data = a.ask_system(size_class, bytes);
+    data = a.ask_system(size_class);
     if (!data) {
       if (thread_memory) thread_memory->give_back();
       a.give_back_all();
-      data = a.ask_system(size_class, bytes);
+      data = a.ask_system(size_class);
     }
     if (!data) throw std::bad_alloc();
   } else {
@@ -193,9 +195,9 @@ void reset_peak_bytes_in_use() {
 }
 
 void require_spare_memory() {
-  if (has_spare_memory()) return;
+  if (has_spare_addresses()) return;
   release_cached_memory();
-  if (!has_spare_memory()) throw std::bad_alloc();
+  if (!has_spare_addresses()) throw std::bad_alloc();
 }
 
 void release_cached_memory() {

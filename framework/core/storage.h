@@ -12,8 +12,8 @@ namespace qkv {
 class Storage {
  public:
   Storage() = default;
-  // Throws std::bad_alloc where the system gives none, even after release_cached_memory(), and where
-  // the machine has less than all arrays together. The last 32 MiB are left to what makes no arrays.
+  // Throws std::bad_alloc where the system gives none, even after release_cached_memory(), and
+  // where it would promise more than it has. The last 32 MiB are left to what makes no arrays.
   explicit Storage(size_t bytes);
 
   std::byte* data() const { return block_ ? block_->data : nullptr; }
