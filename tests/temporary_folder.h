@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,11 +11,15 @@
 
 namespace qkv {
 
-// A folder that lasts as long as the object.
+// A folder that lasts as long as the object; in memory, where there is such a place, what is
+// flushed to the disk takes no time.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "qkv-test-XXXXXX").string();
+  explicit TemporaryFolder(bool in_memory = false) {
+    const std::filesystem::path memory = "/dev/shm";
+    const bool is_there = in_memory && ::access(memory.c_str(), W_OK) == 0;
+    const auto folder = is_there ? memory : std::filesystem::temp_directory_path();
+    std::string pattern = (folder / "qkv-test-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "cannot make " << pattern;
     path_ = pattern;
   }

@@ -1,0 +1,191 @@
+#include "tests/train/run/observed_run.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "tests/data/idx_bytes.h"
+#include "tests/temporary_folder.h"
+#include "train/run/checkpoint.h"
+#include "train/run/training_run.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In the folder, and without standard output, as long as the object lasts.
+class QuietlyIn {
+ public:
+  explicit QuietlyIn(const std::string& folder) : before_(fs::current_path()) {
+    fs::current_path(folder);
+    std::fflush(stdout);
+    output_ = dup(STDOUT_FILENO);
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nowhere, STDOUT_FILENO);
+    close(nowhere);
+  }
+  ~QuietlyIn() {
+    std::fflush(stdout);
+    dup2(output_, STDOUT_FILENO);
+    close(output_);
+    fs::current_path(before_);
+  }
+  QuietlyIn(const QuietlyIn&) = delete;
+
+ private:
+  fs::path before_;
+  int output_;
+};
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    names.insert(entry.path().filename());
+  }
+  return names;
+}
+
+Weights weights_in(const std::string& checkpoint) {
+  Weights weights;
+  const absl::StatusOr<Checkpoint> loaded = load_checkpoint(checkpoint);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok()) return weights;
+  for (const auto& [name, array] : loaded->arrays) {
+    if (name.starts_with("optimizer.")) continue;
+    weights[absl::StrCat(name, " ", array.describe())] = array.to_vector();
+  }
+  return weights;
+}
+
+}  // namespace
+
+const char kSmallRun[] = R"(name = "small"
+[data]
+task = "reverse"
+alphabet = 4
+length = 4
+validation_examples = 8
+[model]
+num_layers = 1
+d_model = 8
+num_heads = 2
+d_ff = 16
+[optimizer]
+learning_rate = 1e-2
+[train]
+steps = 10
+batch_size = 4
+eval_interval = 5
+log_interval = 1
+threads = 1
+precision = "f64"
+)";
+
+Overrides overrides_of(const std::string& task, const std::string& folder) {
+  static const std::map<std::string, Overrides> more = {
+      {"addition", {"data.digits=2"}},
+      {"parity", {"data.length=8"}},
+      {"modular_addition", {"data.modulus=11"}},
+      {"associative_recall", {"data.alphabet=6", "data.pairs=2"}},
+      {"induction", {"data.alphabet=8"}},
+      {"echo", {"data.alphabet=16", "data.distance=2"}},
+      {"hold", {"data.alphabet=16", "data.length=12", "data.distance=2"}},
+      {"shapes", {"model.kind=classifier", "data.image_size=12"}},
+      {"idx", {"model.kind=classifier", "model.patch_size=2"}},
+  };
+  Overrides all = {absl::StrCat("data.task=", task)};
+  if (task == "text" || task == "lines") all.push_back("data.path=" + folder + "/text.txt");
+  if (task == "idx") all.push_back("data.path=" + folder);
+  if (const auto found = more.find(task); found != more.end()) {
+    all.insert(all.end(), found->second.begin(), found->second.end());
+  }
+  return all;
+}
+
+void write_data(const std::string& folder, uint64_t seed) {
+  RandomStream random(seed);
+  std::string text, pixels, labels;
+  for (int line = 0; line < 60; ++line) {
+    for (int i = 0; i < 9; ++i) text += "abcd"[random.below(4)];
+    text += '\n';
+  }
+  write_bytes(folder + "/text.txt", text);
+  constexpr uint32_t kImages = 20, kSide = 6, kClasses = 3;
+  for (uint32_t image = 0; image < kImages; ++image) {
+    labels += static_cast<char>(image % kClasses);
+    for (uint32_t i = 0; i < kSide * kSide; ++i) pixels += static_cast<char>(random.below(256));
+  }
+  for (const std::string part : {"train", "t10k"}) {
+    write_bytes(folder + "/" + part + "-images-idx3-ubyte",
+                idx_bytes({kImages, kSide, kSide}, pixels));
+    write_bytes(folder + "/" + part + "-labels-idx1-ubyte", idx_bytes({kImages}, labels));
+  }
+}
+
+ObservedRun observe_run(const std::string& toml, const Overrides& overrides) {
+  ObservedRun seen;
+  const TemporaryFolder folder(/*in_memory=*/true);
+  const absl::StatusOr<LoadedConfig> loaded = parse_config(toml, "c.toml", overrides);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok()) return seen;
+  const absl::StatusOr<RunOutcome> outcome = [&] {
+    const QuietlyIn quietly(folder.path());
+    return run_training(*loaded, {});
+  }();
+  EXPECT_TRUE(outcome.ok()) << outcome.status();
+  if (!outcome.ok()) return seen;
+  const std::set<std::string> runs = names_in(folder / "runs");
+  EXPECT_EQ(runs.size(), 1u);
+  seen.folder = "runs/" + *runs.begin();
+  const std::string run = folder / seen.folder;
+  for (const std::string& name : names_in(run + "/checkpoints")) {
+    seen.checkpoints[name] = weights_in(run + "/checkpoints/" + name);
+  }
+  seen.samples = contents_of(run + "/samples.txt");
+  absl::StatusOr<std::vector<Metrics>> metrics = read_metrics(run + "/metrics.jsonl");
+  EXPECT_TRUE(metrics.ok()) << metrics.status();
+  if (metrics.ok()) seen.metrics = *std::move(metrics);
+  return seen;
+}
+
+const Weights& ObservedRun::weights() const { return weights_in_file("last.safetensors"); }
+
+const Weights& ObservedRun::weights_after(int64_t step) const {
+  return weights_in_file(absl::StrFormat("step-%06d.safetensors", step));
+}
+
+const Weights& ObservedRun::weights_in_file(const std::string& name) const {
+  static const Weights none;
+  const auto found = checkpoints.find(name);
+  EXPECT_NE(found, checkpoints.end()) << name;
+  return found == checkpoints.end() ? none : found->second;
+}
+
+std::set<int64_t> ObservedRun::logged() const {
+  std::set<int64_t> steps;
+  for (const Metrics& line : metrics) steps.insert(line.step);
+  return steps;
+}
+
+std::set<int64_t> ObservedRun::evaluated() const {
+  std::set<int64_t> steps;
+  for (const Metrics& line : metrics) {
+    if (line.val_loss) steps.insert(line.step);
+  }
+  return steps;
+}
+
+const Metrics& ObservedRun::at(int64_t step) const {
+  static const Metrics none;
+  const auto found = std::ranges::find(metrics, step, &Metrics::step);
+  EXPECT_NE(found, metrics.end()) << "step " << step;
+  return found == metrics.end() ? none : *found;
+}
+
+}  // namespace qkv
