@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/temporary_folder.h"
 #include "tests/train/run/observed_run.h"
+#include "train/config/config.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {
@@ -85,7 +86,7 @@ const std::vector<KeyEffect>& effects() {
       {"model.d_ff", {}, {"16", "17"}, kAll},
       {"model.position", {}, {}, kAll},
       {"model.sinusoidal_scale", {}, {"0.02", "0.1"}, kAll},
-      {"model.learn_sinusoidal_scale", {}, {"false", "true"}, kStart | kLearning},
+      {"model.learn_sinusoidal_scale", {}, {"false", "true"}, kAll},
       {"model.norm", {}, {}, kAll},
       {"model.norm_kind", {}, {}, kAll},
       {"model.activation", {}, {}, kAll},
@@ -144,7 +145,7 @@ const std::vector<KeyEffect>& effects() {
       {"train.eval_batch_size", {}, {"0", "4"}, kNothing},  // 0: as batch_size
       {"train.checkpoint_interval", {}, {"0", "4", "5"}, kCheckpoints},
       {"train.log_interval", {}, {"1", "4", "10"}, kLines},
-      // the same bits, whatever their number: TheThreadsThatAreAskedForAreThoseThatCompute
+      // the same bits, whatever their number: KeyPropertiesTest.AsManyThreadsComputeAsAreAskedFor
       {"train.threads", {}, {"1", "2"}, kNothing},
   };
   return all;
@@ -261,17 +262,24 @@ class EveryKeyTest : public testing::TestWithParam<std::string> {
     return all;
   }
 
+  // What two keys have in common, the run with all their defaults, is made once.
+  const ObservedRun& run_with(const Overrides& overrides) {
+    const auto [run, is_new] = runs_.try_emplace(to_toml(parsed(kSmallRun, overrides)));
+    if (is_new) run->second = observe_run(kSmallRun, overrides);
+    return run->second;
+  }
+
   void expect_effect(const KeyEffect& effect, const Field& field, const std::string& reader) {
-    std::vector<ObservedRun> runs;
+    std::vector<const ObservedRun*> runs;
     const std::vector<std::string> values = values_of(effect, field, folder_.path());
     ASSERT_GE(values.size(), 2u);
     for (const std::string& value : values) {
       SCOPED_TRACE(value);
-      runs.push_back(observe_run(kSmallRun, overrides(effect, field, reader, value)));
-      if (runs.back().checkpoints.empty()) return;
+      runs.push_back(&run_with(overrides(effect, field, reader, value)));
+      if (runs.back()->checkpoints.empty()) return;
       for (size_t i = 0; i + 1 < runs.size(); ++i) {
         SCOPED_TRACE(absl::StrCat("and ", values[i]));
-        const Comparison seen(runs[i], runs.back());
+        const Comparison seen(*runs[i], *runs.back());
         const unsigned may = effect.may_differ | (effect.differs & kWeights ? kSamples : kNothing);
         EXPECT_EQ(text_of(seen.differs() & ~may), text_of(effect.differs & ~may));
         EXPECT_LE(seen.farthest(), effect.at_most);
@@ -280,6 +288,7 @@ class EveryKeyTest : public testing::TestWithParam<std::string> {
   }
 
   TemporaryFolder folder_;
+  std::map<std::string, ObservedRun> runs_;  // by config
 };
 
 TEST_P(EveryKeyTest, DoesInARunWhatItSaysAndNothingElse) {
