@@ -1,6 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "data/tasks/tasks.h"
+#include "tests/data/rows.h"
+#include "tests/temporary_folder.h"
 
 namespace qkv {
 namespace {
@@ -36,6 +43,52 @@ TEST(BatchTest, OneTokenOfPaddingIsSaid) {
 }
 
 TEST(BatchTest, AnImageCountsOnce) { EXPECT_EQ(batch_of("shapes", DataForm::kClass).tokens(), 5); }
+
+std::vector<double> row_of(const Array& array, int64_t row) {
+  const std::vector<double> all = array.to_vector();
+  const auto length = std::ssize(all) / array.shape()[0];
+  return {all.begin() + row * length, all.begin() + (row + 1) * length};
+}
+
+TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
+  const TemporaryFolder folder;
+  std::string lines;
+  for (int i = 0; i < 200; ++i) lines += std::to_string(i * i) + "\n";
+  write_bytes(folder / "lines.txt", lines);
+  for (const TaskKind& task : task_kinds()) {
+    if (task.name == "idx") continue;  // IdxDataTest
+    SCOPED_TRACE(task.name);
+    DataOptions options;
+    options.task = task.name;
+    options.alphabet = 20;
+    options.length = 8;
+    options.distance = 4;
+    options.train_fraction = 0.5;
+    if (std::ranges::count(task.keys, "path") != 0) options.path = folder / "lines.txt";
+    const std::unique_ptr<Dataset> dataset = dataset_of(options);
+    const Batch all = dataset->validation_batch(0, 5), some = dataset->validation_batch(2, 3);
+    for (int64_t row = 0; row < 3; ++row) {
+      EXPECT_EQ(row_of(some.inputs[0], row), row_of(all.inputs[0], row + 2));
+      EXPECT_EQ(row_of(some.targets, row), row_of(all.targets, row + 2));
+    }
+    EXPECT_NE(row_of(all.inputs[0], 0), row_of(all.inputs[0], 2));
+  }
+}
+
+TEST(BatchTest, TheShapeHoldsTheLongestOfTrainingAndValidation) {
+  for (const auto& [length, validation] : {std::pair(4, 6), std::pair(6, 4)}) {
+    DataOptions options;
+    options.task = "reverse";
+    options.length = length;
+    options.validation_length = validation;
+    const auto shape = [&](DataForm form) { return (*make_dataset(options, 1, form))->shape(); };
+    EXPECT_EQ(shape(DataForm::kSequence).max_length, 2 * 6);  // with "=", without the last
+    EXPECT_EQ(shape(DataForm::kSourceTarget).source_length, 6 + 1);
+    EXPECT_EQ(shape(DataForm::kSourceTarget).max_length, 6);
+    options.task = "parity";
+    EXPECT_EQ(shape(DataForm::kClass).max_length, 6 + 1);
+  }
+}
 
 }  // namespace
 }  // namespace qkv

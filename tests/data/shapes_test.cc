@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "data/show.h"
 #include "tests/data/images.h"
@@ -173,6 +174,19 @@ circle            square            triangle          circle
 ...::.-*#:....:.
 cross
 )");
+}
+
+// Of the figures that training does not see.
+TEST(ShapesTest, SeedOneValidatesOnTheseClasses) {
+  const auto dataset = dataset_of(shapes());
+  const Batch batch = dataset->validation_batch(0, 12);
+  std::string classes;
+  for (int64_t row = 0; row < 12; ++row) {
+    absl::StrAppend(&classes, row > 0 ? " " : "", class_of(*dataset, batch, row));
+  }
+  EXPECT_EQ(classes,
+            "circle triangle triangle triangle cross triangle cross cross square cross triangle "
+            "circle");
 }
 
 TEST(ShowImagesTest, EveryLineFitsATerminalHoweverLargeTheImages) {

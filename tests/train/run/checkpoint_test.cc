@@ -64,6 +64,26 @@ class CheckpointTest : public testing::Test {
   Trainer trainer_{config_, *dataset_};
 };
 
+TEST_F(CheckpointTest, WhereTheRunStandsComesBackToTheLastBit) {
+  const RunState state = {.step = 7, .best_val_loss = 1.0 / 3, .best_step = 5, .unwritten = {}};
+  ASSERT_TRUE(
+      save_checkpoint(path_, config_, *dataset_, trainer_.model(), trainer_.optimizer(), state)
+          .ok());
+  const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path_);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  EXPECT_EQ(checkpoint->state.step, state.step);
+  EXPECT_EQ(checkpoint->state.best_val_loss, state.best_val_loss);
+  EXPECT_EQ(checkpoint->state.best_step, state.best_step);
+}
+
+TEST_F(CheckpointTest, ATensorTooManyIsAnError) {
+  ASSERT_TRUE(save().ok());
+  rewrite([](TensorFile& file) {
+    file.tensors.push_back({"other.weight", Array::full({2}, DType::f32, 0)});
+  });
+  EXPECT_EQ(resume().message(), path_ + ": it holds tensors that the model does not have");
+}
+
 TEST_F(CheckpointTest, EveryByteWithAChangedBitIsAnError) {
   ASSERT_TRUE(save().ok());
   ASSERT_TRUE(resume().ok());

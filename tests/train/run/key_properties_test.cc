@@ -11,7 +11,9 @@
 #include "framework/kernels/parallel.h"
 #include "tests/train/run/observed_run.h"
 #include "train/config/config.h"
+#include "train/run/evaluate.h"
 #include "train/run/experiment.h"
+#include "train/run/generate.h"
 #include "train/run/trainer.h"
 
 namespace qkv {
@@ -186,15 +188,64 @@ TEST(KeyPropertiesTest, WhatIsWrittenWhen) {
 }
 
 // Speed times time is what was read: 4 rows of 8 tokens a step.
-TEST(KeyPropertiesTest, TokensAreCountedFromLineToLine) {
-  const ObservedRun run =
-      observe_run(kSmallRun, {"train.log_interval=2", "train.eval_interval=10"});
+void expect_tokens_from_line_to_line(const ObservedRun& run, int64_t steps) {
   double before = 0;
   for (const Metrics& line : run.metrics) {
     const double seconds = line.elapsed_seconds.value() - before;
     before = line.elapsed_seconds.value();
-    EXPECT_NEAR(line.tokens_per_second.value() * seconds, 2 * 4 * 8, 1e-6) << line.step;
+    EXPECT_NEAR(line.tokens_per_second.value() * seconds, static_cast<double>(steps * 4 * 8), 1e-6)
+        << line.step;
   }
+}
+
+TEST(KeyPropertiesTest, TokensAreCountedFromLineToLine) {
+  expect_tokens_from_line_to_line(
+      observe_run(kSmallRun, {"train.log_interval=2", "train.eval_interval=10"}), 2);
+}
+
+TEST(KeyPropertiesTest, ARunThatGoesOnFromACheckpointEndsAsItDidAndCountsItsTime) {
+  const Overrides overrides = {"train.checkpoint_interval=4", "model.dropout=0.1"};
+  const ObservedRun whole = observe_run(kSmallRun, overrides);
+  const ObservedRun again =
+      observe_run(kSmallRun, overrides, /*again_after=*/4, {"train.threads=2"});
+  EXPECT_EQ(again.weights(), whole.weights());
+  EXPECT_EQ(again.samples, whole.samples);
+  EXPECT_EQ(again.logged(), whole.logged());
+  EXPECT_EQ(again.evaluated(), whole.evaluated());
+  EXPECT_EQ(losses_of(again), losses_of(whole));
+  expect_tokens_from_line_to_line(again, 1);
+}
+
+TEST(KeyPropertiesTest, AnEvaluationTellsWhatIsRightOfBothParts) {
+  const Overrides overrides = {"data.alphabet=2", "data.train_fraction=0.5",
+                               "optimizer.learning_rate=3e-2", "train.steps=60",
+                               "train.eval_interval=60"};
+  const ObservedRun run = observe_run(kSmallRun, overrides);
+  const Config config = parsed(kSmallRun, overrides);
+  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+  Trainer trainer(config, *dataset);
+  for (int64_t i = 0; i < config.train.steps; ++i) ASSERT_TRUE(trainer.step().ok());
+  const Evaluation validation = *evaluate(trainer.model(), *dataset, Split::kValidation, 4);
+  const Evaluation training = *evaluate(trainer.model(), *dataset, Split::kTraining, 4);
+  const Metrics& line = run.at(config.train.steps);
+  EXPECT_EQ(line.val_loss, validation.loss);
+  EXPECT_EQ(line.val_token_accuracy, validation.token_accuracy);
+  EXPECT_EQ(line.val_sequence_accuracy, validation.sequence_accuracy);
+  EXPECT_EQ(line.train_sequence_accuracy, training.sequence_accuracy);
+  for (int64_t i = 0; i < 3; ++i) {
+    const Example example = dataset->validation_example(i);
+    const std::vector<int64_t> likeliest =
+        generate(trainer.model(), example.prompt, std::ssize(example.answer), {.temperature = 0});
+    EXPECT_NE(
+        run.samples.find(absl::StrCat(dataset->vocabulary().decode(example.prompt), "  expected ",
+                                      dataset->vocabulary().decode(example.answer), "  answered ",
+                                      dataset->vocabulary().decode(likeliest))),
+        std::string::npos)
+        << run.samples;
+  }
+  // so that none is taken for another
+  EXPECT_NE(validation.token_accuracy, validation.sequence_accuracy);
+  EXPECT_NE(validation.sequence_accuracy, training.sequence_accuracy);
 }
 
 TEST(KeyPropertiesTest, AsManyThreadsComputeAsAreAskedFor) {

@@ -43,6 +43,10 @@ class QuietlyIn {
   int output_;
 };
 
+std::string name_of_checkpoint(int64_t step) {
+  return absl::StrFormat("step-%06d.safetensors", step);
+}
+
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -128,22 +132,23 @@ void write_data(const std::string& folder, uint64_t seed) {
   }
 }
 
-ObservedRun observe_run(const std::string& toml, const Overrides& overrides) {
-  ObservedRun seen;
-  const TemporaryFolder folder(/*in_memory=*/true);
-  const absl::StatusOr<LoadedConfig> loaded = parse_config(toml, "c.toml", overrides);
-  EXPECT_TRUE(loaded.ok()) << loaded.status();
-  if (!loaded.ok()) return seen;
+namespace {
+
+bool train_in(const std::string& folder, const LoadedConfig& loaded, bool resume) {
   const absl::StatusOr<RunOutcome> outcome = [&] {
-    const QuietlyIn quietly(folder.path());
-    return run_training(*loaded, {});
+    const QuietlyIn quietly(folder);
+    return run_training(loaded, {.out = "", .resume = resume});
   }();
   EXPECT_TRUE(outcome.ok()) << outcome.status();
-  if (!outcome.ok()) return seen;
-  const std::set<std::string> runs = names_in(folder / "runs");
+  return outcome.ok();
+}
+
+ObservedRun what_is_in(const std::string& folder) {
+  ObservedRun seen;
+  const std::set<std::string> runs = names_in(folder + "/runs");
   EXPECT_EQ(runs.size(), 1u);
   seen.folder = "runs/" + *runs.begin();
-  const std::string run = folder / seen.folder;
+  const std::string run = folder + "/" + seen.folder;
   for (const std::string& name : names_in(run + "/checkpoints")) {
     seen.checkpoints[name] = weights_in(run + "/checkpoints/" + name);
   }
@@ -154,10 +159,31 @@ ObservedRun observe_run(const std::string& toml, const Overrides& overrides) {
   return seen;
 }
 
+}  // namespace
+
+ObservedRun observe_run(const std::string& toml, const Overrides& overrides, int64_t again_after,
+                        const Overrides& again_with) {
+  const TemporaryFolder folder(/*in_memory=*/true);
+  const absl::StatusOr<LoadedConfig> loaded = parse_config(toml, "c.toml", overrides);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok() || !train_in(folder.path(), *loaded, /*resume=*/false)) return {};
+  if (again_after > 0) {
+    const fs::path checkpoints = folder / ("runs/" + loaded->config.name + "/checkpoints");
+    fs::copy_file(checkpoints / name_of_checkpoint(again_after), checkpoints / "last.safetensors",
+                  fs::copy_options::overwrite_existing);
+    Overrides all = overrides;
+    all.insert(all.end(), again_with.begin(), again_with.end());
+    const absl::StatusOr<LoadedConfig> changed = parse_config(toml, "c.toml", all);
+    EXPECT_TRUE(changed.ok()) << changed.status();
+    if (!changed.ok() || !train_in(folder.path(), *changed, /*resume=*/true)) return {};
+  }
+  return what_is_in(folder.path());
+}
+
 const Weights& ObservedRun::weights() const { return weights_in_file("last.safetensors"); }
 
 const Weights& ObservedRun::weights_after(int64_t step) const {
-  return weights_in_file(absl::StrFormat("step-%06d.safetensors", step));
+  return weights_in_file(name_of_checkpoint(step));
 }
 
 const Weights& ObservedRun::weights_in_file(const std::string& name) const {

@@ -33,7 +33,10 @@ struct ObservedRun {
 
 // Trains what the config says, as `qkv train` does, in a folder of its own, and tells nothing on
 // standard output.
-ObservedRun observe_run(const std::string& toml, const Overrides& overrides = {});
+// With `again_after` the run then goes back to the numbered checkpoint of that step, and on from
+// it.
+ObservedRun observe_run(const std::string& toml, const Overrides& overrides = {},
+                        int64_t again_after = 0, const Overrides& again_with = {});
 
 // A small model that learns to reverse four symbols, in ten steps and f64, so that what differs a
 // little is seen to differ. --set may choose another task.

@@ -124,6 +124,32 @@ TEST(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheOp) {
   EXPECT_EQ(trainer.steps_made(), 1);
 }
 
+// Zeros times large weights are zeros; their gradient is too large for f32.
+TEST(TrainerTest, AGradientThatIsNotFiniteStopsBeforeTheUpdateThoughTheLossIs) {
+  Config config = tiny();
+  config.model.tie_embeddings = false;
+  const auto dataset = make_data(config);
+  Trainer trainer(config, *dataset);
+  const auto all = parameters(trainer.model());
+  const auto fill = [&](const std::string& name, float value) {
+    for (const NamedParameter& p : all) {
+      if (p.name != name) continue;
+      Array array = p.tensor.array();
+      float* weight = array.mutable_data<float>();
+      for (int64_t i = 0; i < array.size(); ++i) weight[i] = i % 3 == 0 ? value : -value;
+    }
+  };
+  fill("blocks.0.feed_forward.up.weight", 0);
+  fill("blocks.0.feed_forward.down.weight", 3e38F);
+  fill("head.weight", 10);
+  const std::vector<double> before = all[0].tensor.to_vector();
+  const std::string message(trainer.step().status().message());
+  EXPECT_THAT(message, testing::StartsWith("step 1: the gradient's norm is "));
+  EXPECT_THAT(message, testing::HasSubstr("in blocks.0.feed_forward.down)"));
+  EXPECT_EQ(before, all[0].tensor.to_vector());
+  EXPECT_EQ(trainer.steps_made(), 0);
+}
+
 TEST(TrainerTest, WhatMayHelpARunThatBlowsUpDependsOnWhatMovedItsWeights) {
   using testing::HasSubstr;
   using testing::Not;
@@ -184,6 +210,40 @@ TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnsw
   EXPECT_EQ(evaluation.sequences, examples);
   EXPECT_DOUBLE_EQ(evaluation.sequence_accuracy,
                    static_cast<double>(right) / static_cast<double>(examples));
+}
+
+// Another data set, and which batches of training it was asked for.
+class AskedDataset final : public Dataset {
+ public:
+  explicit AskedDataset(const Dataset& of) : Dataset(of.vocabulary(), of.form()), of_(of) {}
+  DataShape shape() const override { return of_.shape(); }
+  bool has_answers() const override { return of_.has_answers(); }
+  Batch training_batch(int64_t index, int64_t batch_size) const override {
+    asked.push_back(index);
+    return of_.training_batch(index, batch_size);
+  }
+  int64_t validation_size() const override { return of_.validation_size(); }
+  Batch validation_batch(int64_t first, int64_t count) const override {
+    return of_.validation_batch(first, count);
+  }
+  Example validation_example(int64_t index) const override { return of_.validation_example(index); }
+
+  mutable std::vector<int64_t> asked;
+
+ private:
+  const Dataset& of_;
+};
+
+TEST(EvaluateTest, OfTrainingTakesBatchAfterBatchUntilItHasAsManyExamplesAsValidation) {
+  Config config = tiny();
+  config.data.length = 4;
+  config.data.validation_examples = 5;
+  const auto dataset = make_data(config);
+  const AskedDataset asked(*dataset);
+  const Trainer trainer(config, *dataset);
+  const Evaluation evaluation = *evaluate(trainer.model(), asked, Split::kTraining, 2);
+  EXPECT_EQ(asked.asked, (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(evaluation.sequences, 6);
 }
 
 TEST(EvaluateTest, DoesNotDependOnTheSizeOfBatches) {
