@@ -52,6 +52,17 @@ TEST_F(OtherTextTest, IsResumedWithWhereAnOlderCheckpointDoesNotTell) {
   expect_success(resume());
 }
 
+TEST_F(OtherTextTest, OfOtherCharactersIsToldByThemFromAnOlderCheckpoint) {
+  TensorFile file = *read_safetensors(folder_ / last_);
+  ASSERT_EQ(file.metadata.erase("data_fingerprint"), 1u);
+  ASSERT_TRUE(write_safetensors(folder_ / last_, file).ok());
+  write_text("the zat sat on the mat, and the dog sat on the log. ");
+  expect_error(resume(), 2,
+               last_ +
+                   ": its vocabulary is not that of the data; the text has changed since the run "
+                   "began");
+}
+
 TEST_F(OtherTextTest, IsToldByEvalUnlessItWasAskedFor) {
   const auto errors = [&](const std::vector<std::string>& more) {
     std::vector<std::string> command = {"eval", "runs/tiny"};
