@@ -9,9 +9,8 @@ namespace qkv {
 
 // The slope of each of H heads.
 //   geometric     2^(-8 / H), 2^(-16 / H) … 2^-8
-//   interpolated  with N the largest power of two up to H: those of N heads, then the 1st, 3rd, 5th
-//   …
-//                 of those of 2 N heads. So has it the code of Press et al. 2021.
+//   interpolated  those of N heads, with N the largest power of two up to H, then the 1st, 3rd,
+//                 5th … of those of 2 N heads: as the code of Press et al. 2021 has them
 std::vector<double> alibi_slopes(int64_t num_heads, AlibiSlopes form);
 
 // How attention knows how far a key is from a query, whatever stands in their embeddings.

@@ -37,8 +37,7 @@ TEST(BatchTest, OneTokenOfPaddingIsSaid) {
   for (int64_t i = 0; i < padding.size(); ++i) {
     const bool is_last = i % 7 == 6;
     const bool is_separator = batch.inputs[0].data<int64_t>()[i] == 2;
-    if (is_last) EXPECT_EQ(padding.data<bool>()[i], !is_separator);
-    if (!is_last) EXPECT_FALSE(padding.data<bool>()[i]);
+    EXPECT_EQ(padding.data<bool>()[i], is_last && !is_separator);
   }
 }
 

@@ -82,6 +82,21 @@ def test_every_form_computes_what_the_engine_does_with_that_setting():
         expect_computed_like(page, lesson.document, f"{lesson.name}, as recorded")
 
 
+def warnings_of(lesson, **state) -> list:
+    Page(lesson, **state)
+    return browser.script("return [...document.querySelectorAll('.top .warning')].map((each) => each.textContent)")
+
+
+def test_parameters_that_no_training_has_made_are_named():
+    random = "no training has made blocks.0.attention.position.distance_bias: random numbers"
+    lesson = engine.three_words()
+    expect_equal(warnings_of(lesson), [], "as it was recorded")
+    expect_equal(warnings_of(lesson, form="model.position=none"), [], "without positions")
+    expect_equal(warnings_of(lesson, form="model.position=relative"), [random], "a form with new parameters")
+    changed = engine.Lesson("relative-of-three-words", [*lesson.explain, "--set", "model.position=relative"])
+    expect_equal(warnings_of(changed), [random], "a page with new parameters")
+
+
 def test_the_formula_of_the_mask_says_which_keys_it_hides():
     rules = {"decoder": ("j > i", [({"causal": 1, "window": 2}, "j > i ∨ i - j > 2"),
                                    ({"causal": 0, "window": 1}, "|i - j| > 1")]),

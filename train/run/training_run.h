@@ -9,10 +9,10 @@
 namespace qkv {
 
 struct TrainingRunOptions {
-  std::string out;       // the run's folder; "": runs/NAME
-  bool resume = false;   // go on with the run that is there
-  bool profile = false;  // write where the time of some steps goes
-  std::stop_token stop;  // saves where the run stands, and says how to go on
+  std::string out;            // the run's folder; "": runs/NAME
+  bool resume = false;        // go on with the run that is there
+  bool profile = false;       // write where the time of some steps goes
+  std::stop_token stop = {};  // saves where the run stands, and says how to go on
 };
 
 enum class RunOutcome { kFinished, kInterrupted };

@@ -3,7 +3,7 @@ import { element } from "./dom.js";
 import { shortNumber } from "./numbers.js";
 import { languageNow, say } from "./texts.js";
 
-const mostNames = 3;
+const mostUntrained = 3;
 
 export function header(app) {
   const { lesson, found } = app;
@@ -17,7 +17,7 @@ export function header(app) {
     ),
     checkedText(found),
     element("span", { class: "loss", text: lossText(lesson) }),
-    warnings(lesson),
+    ...warnings(lesson),
     element(
       "div",
       { class: "looks" },
@@ -54,8 +54,8 @@ function warnings({ engineTape, tape, document }) {
   const texts = [];
   const untrained = engineTape.document.untrained ?? document.meta.untrained ?? [];
   if (untrained.length > 0) {
-    const names = untrained.slice(0, mostNames).join(", ");
-    const more = untrained.length - mostNames;
+    const names = untrained.slice(0, mostUntrained).join(", ");
+    const more = untrained.length - mostUntrained;
     texts.push(say("untrained", { names: more > 0 ? say("and_more", { names, more }) : names }));
   }
   if (!Number.isFinite(tape.loss())) texts.push(say("loss_not_finite"));

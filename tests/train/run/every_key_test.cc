@@ -107,6 +107,10 @@ const std::vector<KeyEffect>& effects() {
       {"attention.window", {}, {"0", "1", "2"}, kAll},
       {"attention.window", {}, {"0", "8"}, kNothing},  // 0: all, as there are
       {"attention.causal", {"data.task=reverse"}, {"false", "true"}, kAll},
+      {"attention.alibi_slopes",
+       {"model.position=alibi", "model.num_heads=3", "model.d_model=12"},
+       {},
+       kAll},
       {"attention.scale", {}, {"0", "0.3"}, kAll},
       {"attention.scale", {}, {"0", "0.5"}, kNothing},  // 0: 1 / sqrt(4)
 
