@@ -37,11 +37,11 @@ struct JsonOfAttribute {
 
 Json attributes_of(const TapeOp& op) {
   Json all = Json::object();
-  for (const auto& [name, attribute] : op.attributes) {
-    if (const auto* id = std::get_if<ValueId>(&attribute)) {
-      all[name] = {{"value", *id}};
+  for (const auto& [name, value, array_id] : op.attributes) {
+    if (array_id) {
+      all[name] = {{"value", *array_id}};
     } else {
-      all[name] = std::visit(JsonOfAttribute(), std::get<Attribute::Value>(attribute));
+      all[name] = std::visit(JsonOfAttribute(), value);
     }
   }
   return all;

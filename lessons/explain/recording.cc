@@ -53,8 +53,8 @@ class TapeCutter {
   void copy_op(size_t index) {
     TapeOp op = from_.ops[index];
     for (ValueId& input : op.inputs) input = copied(input);
-    for (auto& [name, attribute] : op.attributes) {
-      if (auto* id = std::get_if<ValueId>(&attribute)) *id = copied(*id);
+    for (TapeAttribute& attribute : op.attributes) {
+      if (attribute.array_id) attribute.array_id = copied(*attribute.array_id);
     }
     op.output = copied(op.output);
     to_[op.output].computed = true;

@@ -61,11 +61,11 @@ TapeOp TapeRecorder::record_of(const Op& op, const std::vector<Tensor>& inputs) 
   for (const Attribute& attribute : op.attributes()) {
     const auto* array = std::get_if<Array>(&attribute.value);
     if (!array) {
-      record.attributes.emplace_back(attribute.name, attribute.value);
+      record.attributes.push_back({std::string(attribute.name), attribute.value});
     } else if (array->defined()) {
       const Tensor tensor(*array);
       name(tensor, attribute.name, /*parameter=*/false);
-      record.attributes.emplace_back(attribute.name, id(tensor));
+      record.attributes.push_back({std::string(attribute.name), false, id(tensor)});
     }
   }
   return record;

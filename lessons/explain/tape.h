@@ -7,7 +7,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "framework/graph/interceptor.h"
@@ -28,14 +27,19 @@ struct TapeValue {
   std::optional<ValueId> gradient = {};
 };
 
-struct TapeOp {
-  using AttributeValue = std::variant<Attribute::Value, ValueId>;  // an array is a value, too
+// An attribute of an op. An array is a value of the tape.
+struct TapeAttribute {
+  std::string name;
+  Attribute::Value value;                // unless it is an array
+  std::optional<ValueId> array_id = {};  // where it is one
+};
 
+struct TapeOp {
   std::string op;
   std::vector<ValueId> inputs = {};
   ValueId output = 0;
   std::string scope = {};  // the place in the model
-  std::vector<std::pair<std::string, AttributeValue>> attributes = {};
+  std::vector<TapeAttribute> attributes = {};
   std::vector<std::string> kept = {};  // for its backward: "input 0", "output", "rstd"
   bool backward = false;               // it runs in the backward pass
   // There: the op whose derivative it is part of; none where gradients are added up.

@@ -129,6 +129,8 @@ TEST(Matmul, CreatesNoPrimitiveForAShapeItHasSeen) {
 
 TEST(Matmul, OneProductIsOnePrimitiveInWhateverWayItIsDescribed) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
+    // Where bf16 has no instructions its products are those of f32, which are there by then.
+    if (dtype == DType::bf16 && !bf16_products_are_fast()) continue;
     const auto create = [dtype](const Shape& a, bool transpose_a, const Shape& b,
                                 bool transpose_b) {
       const int64_t before = primitives_created();

@@ -9,6 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "lessons/explain/page.h"
+#include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
@@ -41,13 +42,20 @@ int64_t compared_in(const json& document) {
   });
 }
 
-// Two layers of 32, and what they were after a hundred steps of training.
+// That of three words with two layers of 32.
+Lesson wider_lesson() {
+  Lesson lesson = find_lesson("three-words").value();
+  lesson.config.model.num_layers = 2;
+  lesson.config.model.d_model = 32;
+  lesson.config.model.d_ff = 128;
+  lesson.model = make_model(lesson.config, lesson.model.data());
+  return lesson;
+}
+
+// And what it was after a hundred steps of training.
 class FittedPageTest : public testing::Test {
  protected:
-  FittedPageTest()
-      : lesson_(with_settings(find_lesson("three-words").value(),
-                              {"model.num_layers=2", "model.d_model=32", "model.d_ff=128"})
-                    .value()) {
+  FittedPageTest() : lesson_(wider_lesson()) {
     lesson_.layer = "blocks.1.attention";
     const Recording recording = recorded();
     for (int64_t step = 1; step <= 100; ++step) {
