@@ -84,7 +84,7 @@ std::vector<Writer> every_writer() {
 
 Model model_of(const Config& config) {
   // Large weights, so that what is wrong anywhere shows in the logits.
-  const Model model(config.model, kData, Initializer(RandomStream(5), DType::f64));
+  Model model(config.model, kData, Initializer(RandomStream(5), DType::f64));
   for (auto& [name, tensor] : parameters(model)) {
     Array numbers = tensor.array();
     double* x = numbers.mutable_data<double>();

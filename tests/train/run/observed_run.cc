@@ -126,9 +126,10 @@ void write_data(const std::string& folder, uint64_t seed) {
     for (uint32_t i = 0; i < kSide * kSide; ++i) pixels += static_cast<char>(random.below(256));
   }
   for (const std::string part : {"train", "t10k"}) {
-    write_bytes(folder + "/" + part + "-images-idx3-ubyte",
+    write_bytes(absl::StrCat(folder, "/", part, "-images-idx3-ubyte"),
                 idx_bytes({kImages, kSide, kSide}, pixels));
-    write_bytes(folder + "/" + part + "-labels-idx1-ubyte", idx_bytes({kImages}, labels));
+    write_bytes(absl::StrCat(folder, "/", part, "-labels-idx1-ubyte"),
+                idx_bytes({kImages}, labels));
   }
 }
 
@@ -150,7 +151,7 @@ ObservedRun what_is_in(const std::string& folder) {
   seen.folder = "runs/" + *runs.begin();
   const std::string run = folder + "/" + seen.folder;
   for (const std::string& name : names_in(run + "/checkpoints")) {
-    seen.checkpoints[name] = weights_in(run + "/checkpoints/" + name);
+    seen.checkpoints[name] = weights_in(absl::StrCat(run, "/checkpoints/", name));
   }
   seen.samples = contents_of(run + "/samples.txt");
   absl::StatusOr<std::vector<Metrics>> metrics = read_metrics(run + "/metrics.jsonl");
