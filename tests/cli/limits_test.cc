@@ -29,7 +29,7 @@ class LimitsTest : public CommandLineFixture {
 };
 
 // Addresses that the sanitizer takes for itself are not limited.
-ProcessOptions limited(int64_t memory_bytes) {
+ProcessOptions limited([[maybe_unused]] int64_t memory_bytes) {
   ProcessOptions options;
 #if !defined(__SANITIZE_ADDRESS__)
   options.memory_bytes = memory_bytes;
