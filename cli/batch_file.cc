@@ -29,7 +29,7 @@ Batch batch_at(const Dataset& dataset, Split split, int64_t batch_size, int64_t 
 
 void add_export_options(OptionList& options, const std::string& help) {
   options.text("export", "FILE", help);
-  options.integer("batches", "N", "How many to write", 10);
+  options.integer("batches", "N", "Number of batches to export", 10);
 }
 
 absl::Status check_export_options(const GivenOptions& given) {

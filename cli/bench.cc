@@ -23,20 +23,22 @@ struct BenchOptions {
   std::string config, shape;
   bool suite = false;
   std::vector<std::string> overrides;
-  std::string precision;         // "": as the config says
-  std::optional<int64_t> steps;  // none: 60, or what suits each row of the suite
-  bool generation = false;       // tokens a second in writing, instead of a training step
+  std::string precision;         // "": the config's
+  std::optional<int64_t> steps;  // none: 60, or a number that suits each row of the suite
+  bool generation = false;       // measures tokens per second in generation, not a training step
   bool json = false;
 };
 
 void add_options(OptionList& options) {
   options.set();
-  options.text("shape", "NAME", "Instead of a CONFIG: toy, small, mini, seq2seq or vit");
-  options.flag("suite", "Instead: every shape in f32 and bf16, long contexts, windows, generation");
-  options.text("precision", "TYPE", "As --set train.precision");
-  options.integer("steps", "N", "How many to measure; by default 60");
-  options.flag("json", "One JSON object");
-  options.flag("generation", "How fast it writes, instead: with the key/value cache and without");
+  options.text("shape", "NAME",
+               "Measures a built-in model instead of a CONFIG: toy, small, mini, seq2seq or vit");
+  options.flag("suite",
+               "Measures every shape in f32 and bf16, long contexts, windows and generation");
+  options.text("precision", "TYPE", "Same as --set train.precision=TYPE");
+  options.integer("steps", "N", "Number of steps to measure; by default 60");
+  options.flag("json", "Prints one JSON object");
+  options.flag("generation", "Measures generation instead, with and without the key/value cache");
 }
 
 // What to train, and on what.
@@ -55,7 +57,7 @@ absl::StatusOr<Workload> workload_of_shape(const std::string& name,
     for (const std::string& text : overrides) {
       if (!text.starts_with("data.") && !text.starts_with("model.kind")) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("--set ", text, ": a shape has its kind of model, and its data are random"));
+          absl::StrCat("--set ", text, ": --shape fixes the model.kind, and its data are random"));
     }
     absl::StatusOr<LoadedConfig> loaded =
         parse_config(to_toml(config_of(shape)), absl::StrCat("--shape ", name), overrides);
@@ -144,7 +146,7 @@ std::string to_text(const Workload& workload, const StepMeasurement& m) {
       "%s: %s; %s, %d threads, %d parameters\n%s"
       "step   %9.3f ms (quartiles %.3f and %.3f, %d steps)  %7.1f GFLOP/s, %.0f %s/s\n"
       "%s"
-      "memory %9.1f MB at the highest\n\n%s",
+      "memory %9.1f MB at the peak\n\n%s",
       workload.config.name, workload.description, name_of(workload.config.train.precision),
       m.threads, m.parameters, note.empty() ? "" : note + "\n", m.step_ms.median, m.step_ms.lower,
       m.step_ms.upper, m.steps, m.gflops, m.tokens_per_second, workload.dataset->shape().unit(),
@@ -172,7 +174,7 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
   if (options.suite) {
     if (!options.overrides.empty() || !options.precision.empty() || options.generation) {
       return absl::InvalidArgumentError(
-          "--suite measures everything: no --set, no --precision, no --generation");
+          "--suite measures everything; it takes no --set, no --precision and no --generation");
     }
     return run_suite({.steps = options.steps.value_or(0), .json = options.json});
   }
@@ -181,7 +183,7 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
   if (options.generation) {
     if (workload->dataset->shape().is_image()) {
       return absl::InvalidArgumentError(
-          "--generation: the model tells what an image shows, and writes no text");
+          "--generation: the model classifies images; it writes no text");
     }
     print_generation(*workload, options.json);
     return absl::OkStatus();
@@ -198,7 +200,7 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 }  // namespace
 
 Verb bench_verb() {
-  return {"bench", "[CONFIG]", "how long a training step takes, and what takes it", add_options,
+  return {"bench", "[CONFIG]", "measures how long a training step takes, op by op", add_options,
           run};
 }
 

@@ -23,8 +23,9 @@
 namespace qkv {
 namespace {
 
-constexpr int kWentWrong = 1;
-constexpr int kWrittenWrong = 2;
+// Exit statuses.
+constexpr int kFailure = 1;
+constexpr int kUserError = 2;
 constexpr int kInterrupted = 130;
 
 using Strings = std::vector<std::string>;
@@ -46,13 +47,13 @@ std::string usage() {
     const Verb verb = make_verb();
     absl::StrAppendFormat(&text, "  %-11s%-10s%s\n", verb.name, verb.argument, verb.summary);
   }
-  return text + "\nqkv VERB --help says more.\n";
+  return text + "\nqkv VERB --help prints the options of a verb.\n";
 }
 
 int exit_status(const absl::Status& status) {
-  const bool users_words = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
-                           absl::IsAlreadyExists(status) || absl::IsFailedPrecondition(status);
-  return users_words ? kWrittenWrong : kWentWrong;
+  const bool is_user_error = absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
+                             absl::IsAlreadyExists(status) || absl::IsFailedPrecondition(status);
+  return is_user_error ? kUserError : kFailure;
 }
 
 // cxxopts takes a name of one letter behind one dash only: --d 16 and --d=16 become -d 16.
@@ -86,7 +87,7 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   options.positional_help(verb.argument);
   OptionList list(options);
   verb.add_options(list);
-  list.flag("h,help", "Says this");
+  list.flag("h,help", "Prints this help");
   list.texts("argument", "", "");
   options.parse_positional("argument");
   options.add_options("hidden");
@@ -104,17 +105,17 @@ int run_verb(const Verb& verb, int argc, char** argv) {
     if (!given.value().empty() || given.key() == "argument") continue;
     return complain(
         absl::StrCat("--", given.key(), " needs a value; see qkv ", verb.name, " --help"),
-        kWrittenWrong);
+        kUserError);
   }
-  const size_t most = verb.argument.empty() ? 0 : 1,
-               least = verb.argument.starts_with('[') ? 0 : most;
-  if (arguments.size() < least || arguments.size() > most) {
+  const size_t max_count = verb.argument.empty() ? 0 : 1,
+               min_count = verb.argument.starts_with('[') ? 0 : max_count;
+  if (arguments.size() < min_count || arguments.size() > max_count) {
     return complain(absl::StrCat("qkv ", verb.name, " takes ",
-                                 most == 0    ? "no argument"
-                                 : least == 0 ? "at most one "
-                                              : "one ",
+                                 max_count == 0   ? "no argument"
+                                 : min_count == 0 ? "at most one "
+                                                  : "one ",
                                  verb.argument, "; see qkv ", verb.name, " --help"),
-                    kWrittenWrong);
+                    kUserError);
   }
   const absl::Status status = verb.run(arguments.empty() ? "" : arguments[0], GivenOptions(parsed));
   if (status.ok()) return 0;
@@ -126,7 +127,7 @@ int dispatch(int argc, char** argv) {
   const std::string name = argc > 1 ? argv[1] : "--help";
   if (name == "--help" || name == "-h" || name == "help") {
     std::printf("%s", usage().c_str());
-    return argc > 1 ? 0 : kWrittenWrong;
+    return argc > 1 ? 0 : kUserError;
   }
   Strings names;
   for (const auto make_verb : kVerbs) {
@@ -138,7 +139,7 @@ int dispatch(int argc, char** argv) {
   return complain(absl::StrCat("there is no verb \"", name, "\"; ",
                                near.empty() ? absl::StrCat("there are ", quoted_list(names))
                                             : absl::StrCat("did you mean \"", near, "\"?")),
-                  kWrittenWrong);
+                  kUserError);
 }
 
 }  // namespace
@@ -148,13 +149,13 @@ int run_command_line(int argc, char** argv) {
     const int status = dispatch(argc, argv);
     const bool is_written = std::fflush(stdout) == 0 && !std::ferror(stdout);
     if (is_written || status == kInterrupted) return status;
-    return complain("cannot write to standard output", kWentWrong);
+    return complain("cannot write to standard output", kFailure);
   } catch (const cxxopts::exceptions::exception& e) {
-    return complain(e.what(), kWrittenWrong);
+    return complain(e.what(), kUserError);
   } catch (const std::bad_alloc& e) {
-    return complain(OutOfMemory::of(e).what(), kWentWrong);
+    return complain(OutOfMemory::of(e).what(), kFailure);
   } catch (const std::exception& e) {  // a mistake in qkv itself
-    return complain(e.what(), kWentWrong);
+    return complain(e.what(), kFailure);
   }
 }
 

@@ -16,17 +16,17 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMaxPictures = 10000;  // in one
+constexpr int64_t kMaxImages = 10000;  // in one picture
 
 void add_options(OptionList& options) {
   options.set();
   options.split();
-  options.integer("samples", "N", "How many to show", 5);
-  add_export_options(
-      options, "Writes batches to a safetensors file, or the samples of images to a FILE.png");
+  options.integer("samples", "N", "Number of examples to show", 5);
+  add_export_options(options,
+                     "Writes batches to a safetensors file, or sample images to a FILE.png");
 }
 
-// Of what a terminal says of itself (https://no-color.org).
+// The colours that the terminal supports, by its environment variables (https://no-color.org).
 Colours terminal_colours() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -42,11 +42,11 @@ absl::Status export_images(const Dataset& dataset, Split split, int64_t samples,
                            const std::string& path) {
   if (!dataset.shape().is_image()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--export: ", path, " would be a picture, and these data have no images"));
+        absl::StrCat("--export: ", path, " would be a picture, but the data have no images"));
   }
-  if (samples < 1 || samples > kMaxPictures) {
+  if (samples < 1 || samples > kMaxImages) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--samples must be 1 … ", kMaxPictures, " where a picture is made of them"));
+        absl::StrCat("--samples must be 1 … ", kMaxImages, " when they become one picture"));
   }
   const absl::StatusOr<std::string> classes = write_contact_sheet(dataset, split, samples, path);
   if (!classes.ok()) return classes.status();
@@ -78,7 +78,8 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 }  // namespace
 
 Verb data_verb() {
-  return {"data", "CONFIG", "shows the examples a config makes, or writes them", add_options, run};
+  return {"data", "CONFIG", "shows the examples that a config makes, or exports them", add_options,
+          run};
 }
 
 }  // namespace qkv

@@ -18,11 +18,11 @@ void add_options(OptionList& options) {
   options.split();
   options.set("Overrides a value of [data]: --set data.validation_length=20");
   options.text("attention", "TOKEN",
-               "How much of their attention the heads give it when they answer, and the answer");
-  options.flag("json", "One JSON object");
-  add_export_options(options,
-                     "Instead: writes batches and their logits, computed in f64, to a safetensors "
-                     "file");
+               "Also prints how much attention each head gives this token, and the answer, where "
+               "the model answers");
+  options.flag("json", "Prints one JSON object");
+  add_export_options(
+      options, "Only writes batches and their logits, computed in f64, to a safetensors file");
 }
 
 // A line for each head.
@@ -65,7 +65,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   if (absl::Status status = check_export_options(given); !status.ok()) return status;
   const bool exports = !given.text("export").empty();
   if (exports && (given.has("json") || given.has("attention"))) {
-    return absl::InvalidArgumentError("--export writes a file, and nothing else is computed");
+    return absl::InvalidArgumentError(
+        "--export only writes a file; it takes neither --json nor --attention");
   }
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
@@ -122,7 +123,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb eval_verb() {
-  return {"eval", "RUN", "the loss and accuracy of a run's best checkpoint", add_options, run};
+  return {"eval", "RUN", "measures the loss and accuracy of a run's best checkpoint", add_options,
+          run};
 }
 
 }  // namespace qkv

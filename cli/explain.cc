@@ -21,24 +21,23 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostBytes = 2000000;    // of a page
-constexpr int64_t kMostOfHistory = 75000;  // numbers
-constexpr int64_t kTokensOfText = 32;      // where a text has no end of its own
+constexpr int64_t kMaxPageBytes = 2000000;
+constexpr int64_t kMaxHistoryNumbers = 75000;
+constexpr int64_t kTokensOfText = 32;  // a text has no end of its own
 
 void add_options(OptionList& options) {
-  options.text("prompt", "TEXT", "What the model reads; by default a validation example");
-  options.text("target", "TEXT", "What should follow; by default the answer");
-  options.integer("validation", "N", "Which validation example, counted from 0");
-  options.text("example", "NAME", "One that needs no run: three-words");
+  options.text("prompt", "TEXT", "The text that the model reads; by default a validation example");
+  options.text("target", "TEXT", "The text that should follow; by default the answer");
+  options.integer("validation", "N", "Number of the validation example, counted from 0");
+  options.text("example", "NAME", "Explains a built-in example, which needs no run: three-words");
   options.integer("layer", "N",
-                  "Where to begin: a layer of attention, counted from 0; by default the last");
-  options.integer("head", "N", "and a head of it; by default 0");
-  options.integer("position", "N", "and the place of a query; by default 0");
+                  "Begins at this attention layer, counted from 0; by default the last");
+  options.integer("head", "N", "Begins at this head of the layer; by default 0");
+  options.integer("position", "N", "Begins at the query of this position; by default 0");
   options.set("Changes the model: --set attention.causal=false; may be repeated");
-  options.text("out", "FILE", "The page; by default NAME.html");
-  options.flag("text", "Instead of a page: the steps of one head in the terminal");
-  options.text("json", "FILE",
-               "All numbers, for other programs; no page unless --out asks for one");
+  options.text("out", "FILE", "The page to write; by default NAME.html");
+  options.flag("text", "Prints the steps of one head in the terminal; no page without --out");
+  options.text("json", "FILE", "Writes all numbers as JSON; no page without --out");
 }
 
 absl::StatusOr<Tokens> encoded(const Vocabulary& vocabulary, const std::string& option,
@@ -57,18 +56,19 @@ absl::StatusOr<Tokens> encoded(const Vocabulary& vocabulary, const std::string& 
 Tokens answer_to(const Tokens& prompt, const Dataset& dataset, const Model& model,
                  const TaskKind& task, const DataOptions& data) {
   if (std::optional<Tokens> answer = dataset.answer_to(prompt)) return *std::move(answer);
-  say_note(absl::StrCat(
-      "\"", dataset.vocabulary().decode(prompt), "\" is no question of the task ", task.name,
-      "; the target is what the model itself answers, and --target gives another"));
+  say_note(absl::StrCat("\"", dataset.vocabulary().decode(prompt), "\" is no question of the task ",
+                        task.name,
+                        "; the model's own answer is the target; --target sets another one"));
   const int64_t length = task.answer_length(data, std::ssize(prompt));
   return generate(model, prompt, length, {.temperature = 0.0});
 }
 
-// A text: every token of it is the target of those before.
+// In a text, every token is the target of the tokens before it.
 absl::StatusOr<Batch> batch_of_text(const Tokens& text) {
   if (text.size() < 2) {
     return absl::InvalidArgumentError(
-        "--prompt: a text needs two tokens, so that one can follow the other; --target adds some");
+        "--prompt: a text needs two tokens, so that one can follow the other; --target adds "
+        "tokens");
   }
   const int64_t length = std::ssize(text) - 1;
   Batch batch = {{Array::of({1, length}, std::span(text).first(text.size() - 1))},
@@ -76,18 +76,18 @@ absl::StatusOr<Batch> batch_of_text(const Tokens& text) {
   return batch;
 }
 
-absl::Status check_length(const std::string& what, int64_t length, int64_t most,
+absl::Status check_length(const std::string& what, int64_t length, int64_t max_length,
                           const ModelOptions& model) {
-  if (length <= most || reads_any_length(model)) return absl::OkStatus();
+  if (length <= max_length || reads_any_length(model)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(what, ": ", length, " tokens, and this model reads at most ", most));
+      absl::StrCat(what, " has ", length, " tokens; this model reads at most ", max_length));
 }
 
 absl::StatusOr<Batch> batch_of_prompt(const Checkpoint& checkpoint, const Dataset& dataset,
                                       const Model& model, const GivenOptions& given) {
   if (checkpoint.data.is_image()) {
     return absl::InvalidArgumentError(
-        "--prompt: this model reads images; --validation chooses one of the validation part");
+        "--prompt: this model reads images; --validation chooses a validation image");
   }
   const ModelOptions& options = checkpoint.config.model;
   const DataForm form = form_of(options.kind);
@@ -110,12 +110,12 @@ absl::StatusOr<Batch> batch_of_prompt(const Checkpoint& checkpoint, const Datase
   }
   const int64_t prompt_length = std::ssize(example.prompt), answer = std::ssize(example.answer);
   if (form == DataForm::kSequence) {
-    status = check_length("--prompt with its target", prompt_length + answer - 1, data.max_length,
+    status = check_length("--prompt with the target", prompt_length + answer - 1, data.max_length,
                           options);
   } else if (has_source) {
     status = check_length("--target", answer, data.max_length, options);
   } else if (answer != 1) {
-    status = absl::InvalidArgumentError("--target: this model answers with one token");
+    status = absl::InvalidArgumentError("--target: this model answers with exactly one token");
   }
   if (!status.ok()) return status;
   if (!dataset.has_answers()) {
@@ -152,19 +152,19 @@ absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& less
   return frame_of(record(*model, lesson.batch, lesson.form()), checkpoint->state.step);
 }
 
-// The example as numbered checkpoints of the run see it. One that cannot be read is left out, and
-// said.
+// The example as the numbered checkpoints of the run see it. A checkpoint that cannot be read is
+// left out, with a note.
 std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
                                     const Recording& recording) {
   const std::vector<std::string> paths = numbered_checkpoints(run);
   std::vector<LessonFrame> frames;
-  for (const size_t i : spread_frames(paths.size(), recording, kMostOfHistory)) {
+  for (const size_t i : spread_frames(paths.size(), recording, kMaxHistoryNumbers)) {
     absl::StatusOr<LessonFrame> frame = frame_at(paths[i], lesson);
     if (frame.ok()) {
       frames.push_back(*std::move(frame));
     } else {
-      say_note(
-          absl::StrCat("without this step of training: ", std::string(frame.status().message())));
+      say_note(absl::StrCat("a numbered checkpoint is left out: ",
+                            std::string(frame.status().message())));
     }
   }
   return frames;
@@ -204,8 +204,8 @@ absl::Status check_what_is_asked(const std::string& name, const GivenOptions& gi
   }
   for (const char* option : {"prompt", "validation"}) {
     if (given.has(option) && given.has("example")) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--", option, ": an example of its own is part of --example"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--", option, " and --example exclude each other: --example has its own text"));
     }
   }
   return absl::OkStatus();
@@ -222,7 +222,7 @@ absl::Status check_range(const std::string& option, int64_t value, int64_t count
 absl::Status place(Lesson& lesson, const Recording& recording, const GivenOptions& given) {
   const std::vector<std::string> layers = recording.attention_layers();
   if (layers.empty()) {
-    return absl::FailedPreconditionError("there is no attention in this model to be explained");
+    return absl::FailedPreconditionError("this model has no attention to explain");
   }
   const int64_t layer = given.integer_if_given("layer").value_or(std::ssize(layers) - 1);
   absl::Status status = check_range("layer", layer, std::ssize(layers), "layers of attention");
@@ -237,10 +237,10 @@ absl::Status place(Lesson& lesson, const Recording& recording, const GivenOption
   return check_range("position", lesson.position, weights[2], "places");
 }
 
-// What the numbers of the lesson are not.
+// Warns about parameters without training, and a loss that is not finite.
 void say_warnings(const Lesson& lesson, const Recording& recording) {
   if (!lesson.untrained.empty()) {
-    say_note(absl::StrCat("no training has made these parameters, whose numbers are random: ",
+    say_note(absl::StrCat("these parameters are not trained, their numbers are random: ",
                           absl::StrJoin(lesson.untrained, ", ")));
   }
   if (!std::isfinite(recording.whole_loss)) {
@@ -281,7 +281,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     if (absl::Status s = write_file_atomically(given.text("json"), document); !s.ok()) return s;
   }
   if (!page_is_asked_for) return absl::OkStatus();
-  const std::string page = fitted_page(std::move(recording), *lesson, kMostBytes);
+  const std::string page = fitted_page(std::move(recording), *lesson, kMaxPageBytes);
   if (absl::Status s = write_file_atomically(page_path, page); !s.ok()) return s;
   print(absl::StrCat("in ", printable(page_path), "\n"));
   return absl::OkStatus();
@@ -290,8 +290,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb explain_verb() {
-  return {"explain", "[RUN]", "shows every number of attention, forward and backward, on a page",
-          add_options, run};
+  return {"explain", "[RUN]", "shows every number of attention, forward and backward", add_options,
+          run};
 }
 
 }  // namespace qkv

@@ -14,14 +14,15 @@ namespace qkv {
 namespace {
 
 void add_options(OptionList& options) {
-  options.texts("prompt", "TEXT", "The text to go on from; may be repeated");
+  options.texts("prompt", "TEXT", "The text to continue; may be repeated");
   options.integer("max-new-tokens", "N",
-                  "How many tokens to write; by default 200 of a text, or an answer");
-  options.number("temperature", "T", "Below 1: safer; 0: always the most likely token", "1.0");
-  options.integer("top-k", "K", "Only the K most likely tokens; 0: all", 0);
-  options.number("top-p", "P", "Only the most likely tokens that together have probability P",
+                  "Number of tokens to write; by default 200 for a text, else one answer");
+  options.number("temperature", "T", "Below 1: less random; 0: always the most likely token",
                  "1.0");
-  options.unsigned_integer("seed", "S", "Another seed, another text", 1);
+  options.integer("top-k", "K", "Samples from the K most likely tokens; 0: from all", 0);
+  options.number("top-p", "P", "Samples from the most likely tokens whose probabilities sum to P",
+                 "1.0");
+  options.unsigned_integer("seed", "S", "Seed of the sampling", 1);
 }
 
 absl::Status check_sampling(const SamplingOptions& s) {
@@ -41,7 +42,7 @@ absl::StatusOr<std::vector<Tokens>> read_prompts(const std::vector<std::string>&
                                                  const Checkpoint& checkpoint) {
   const ModelOptions& model = checkpoint.config.model;
   const DataForm form = form_of(model.kind);
-  // A sequence moves on in a window; what is a question of its own is read whole.
+  // A sequence is read through a moving window; a question is read whole.
   const bool ends = form != DataForm::kSequence && !reads_any_length(model);
   const DataShape& data = checkpoint.data;
   const int64_t longest = form == DataForm::kSourceTarget ? data.source_length : data.max_length;
@@ -116,14 +117,14 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   }
   const std::vector<std::string> texts = given.texts("prompt");
   if (texts.empty() || std::ranges::count(texts, "") != 0) {
-    return absl::InvalidArgumentError("--prompt TEXT is needed: what should the model go on from?");
+    return absl::InvalidArgumentError("--prompt TEXT is needed: what should the model continue?");
   }
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
   const Checkpoint& checkpoint = loaded->checkpoint;
   if (checkpoint.data.is_image()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(loaded->path, ": the model tells what an image shows, and writes no text"));
+        absl::StrCat(loaded->path, ": the model classifies images; it writes no text"));
   }
   const absl::StatusOr<std::vector<Tokens>> prompts =
       read_prompts(texts, max_new_tokens, checkpoint);
@@ -149,7 +150,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
     if (find_question(questions, prompt)) continue;
     say_note(absl::StrCat("\"", checkpoint.vocabulary.decode(prompt),
                           "\" is no question of the task ", task.name,
-                          ": there is no right answer"));
+                          "; there is no right answer"));
   }
   return absl::OkStatus();
 }

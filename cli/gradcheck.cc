@@ -68,36 +68,38 @@ class Output {
 };
 
 struct GradcheckCommandOptions {
-  std::vector<std::string> names = {};      // of ops, layers, models, steps; none: all
-  std::string config = "";                  // checks the model of a config and its loss instead
-  std::vector<std::string> overrides = {};  // of the config
-  int64_t order = 1;                        // 2: the derivatives of the derivatives, too
-  Precision precision = Precision::kF64;    // others: against f64, with bounds of rounding
-  int64_t seed = 1;                         // of the first point
-  int64_t seeds = 1;                        // how many points
-  bool coverage = false;                    // shows what each op is checked for instead
-  bool mutate = false;                      // plants mistakes in the backward formulas instead
-  std::string sweep = "";                   // a CSV file for the error against the step instead
-  std::string json = "";  // a file for the whole report; "-": standard output, in place of text
-  std::string html = "";  // a file for the page of all that was found; "-" as with json
-  bool verbose = false;   // prints the reports of those that pass, too
+  std::vector<std::string> names = {};      // ops, layers, models, steps; empty: all
+  std::string config = "";                  // instead checks the loss of this config's model
+  std::vector<std::string> overrides = {};  // for the config
+  int64_t order = 1;                        // 2: second derivatives, too
+  Precision precision = Precision::kF64;    // others: compared with f64, within rounding bounds
+  int64_t seed = 1;                         // gives the first point
+  int64_t seeds = 1;                        // the number of points
+  bool coverage = false;                    // instead prints which properties are checked
+  bool mutate = false;                      // instead plants mistakes in the backward formulas
+  std::string sweep = "";                   // instead writes the errors by step size to this file
+  std::string json = "";  // the file for the whole report; "-": standard output, without text
+  std::string html = "";  // the file for the report's page; "-" as with json
+  bool verbose = false;   // also prints the reports of passed checks
 };
 
 void add_options(OptionList& options) {
-  options.texts("op", "NAME", "An op, layer, model or step by its name; may be repeated");
-  options.text("config", "CONFIG", "Checks the model of a config and its loss, every parameter");
-  options.integer("order", "N", "2: the derivatives of the derivatives, too", 1);
+  options.texts("op", "NAME", "Checks only this op, layer, model or step; may be repeated");
+  options.text("config", "CONFIG", "Checks the loss of a config's model, for every parameter");
+  options.integer("order", "N", "2: also checks second derivatives", 1);
   options.text("precision", "TYPE",
-               "f32, bf16: results and gradients against f64, within what rounding can do", "f64");
-  options.flag("mutate", "Plants mistakes in the backward formulas: each must be caught");
-  options.flag("coverage", "What each op is checked for");
-  options.text("sweep", "FILE.csv", "Writes the error against the step, and shows its picture");
-  options.integer("seed", "S", "Another seed, another point", 1);
-  options.integer("seeds", "N", "How many points, from --seed on", 1);
-  options.text("json", "FILE", "Writes the whole report; - is standard output");
+               "f32 or bf16: compares results and gradients with f64, within rounding bounds",
+               "f64");
+  options.flag("mutate", "Plants mistakes in the backward formulas; the check must catch each");
+  options.flag("coverage", "Prints which properties are checked for each op");
+  options.text("sweep", "FILE.csv",
+               "Writes the error for each step size of the differences, and prints a plot");
+  options.integer("seed", "S", "Seed of the first point where gradients are checked", 1);
+  options.integer("seeds", "N", "Number of points; each has the next seed", 1);
+  options.text("json", "FILE", "Writes the whole report as JSON; -: to standard output");
   options.text("html", "FILE",
-               "Writes a page of it all; with --mutate, of the check and of the mistakes");
-  options.flag("verbose", "The reports of those that pass, too");
+               "Writes the whole report as a page; with --mutate, also the planted mistakes");
+  options.flag("verbose", "Also prints the reports of passed checks");
   options.set();
 }
 
@@ -107,31 +109,35 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   if (o.seed < 0) return wrong("--seed must be 0 or more");
   if (o.seeds < 1) return wrong("--seeds must be 1 or more");
   if (o.mutate && (o.order != 1 || o.seeds != 1)) {
-    return wrong("--mutate plants its mistakes once, at first order: no --order, no --seeds");
+    return wrong("--mutate checks one point at first order; it takes no --order and no --seeds");
   }
   if (o.mutate + o.coverage + !o.sweep.empty() > 1) {
     return wrong("--mutate, --coverage and --sweep exclude each other");
   }
   if (!o.config.empty() && !o.names.empty()) return wrong("--config and --op exclude each other");
   if (!o.config.empty() && (o.mutate || o.coverage)) {
-    return wrong("--mutate and --coverage look at ops, not at a config: choose them with --op");
+    return wrong("--mutate and --coverage check ops, not a config; choose ops with --op");
   }
   if (o.config.empty() && !o.overrides.empty()) {
-    return wrong("--set changes a config: give --config CONFIG with it");
+    return wrong("--set changes a config; it needs --config CONFIG");
   }
   if (o.precision != Precision::kF64 &&
       (o.mutate || o.coverage || !o.sweep.empty() || !o.html.empty() || o.order != 1)) {
     return wrong(
-        "--precision is a check of its own: no --order, --mutate, --coverage, --sweep or --html");
+        "--precision is a separate check; it takes no --order, --mutate, --coverage, --sweep or "
+        "--html");
   }
   if (!o.sweep.empty() && o.config.empty() && o.names.size() != 1) {
     return wrong("--sweep needs one --op NAME, or --config CONFIG");
   }
   const bool checks_nothing = !o.sweep.empty() || o.coverage;
   if (checks_nothing && (o.order != 1 || o.seeds != 1)) {
-    return wrong("--sweep and --coverage are of one seed, at first order: no --order, no --seeds");
+    return wrong(
+        "--sweep and --coverage check one point at first order; they take no --order and no "
+        "--seeds");
   }
-  if (o.sweep == "-") return wrong("--sweep writes a file and prints a picture: give it a name");
+  if (o.sweep == "-")
+    return wrong("--sweep needs the name of a file; standard output shows the plot");
   if (checks_nothing && !o.json.empty()) {
     return wrong("--json does not go with --sweep or --coverage");
   }
@@ -180,7 +186,7 @@ class Checker {
     findings_.seeds = options.seeds;
   }
 
-  // Fails where there is nothing to check; of what did not pass verdict() tells.
+  // Fails where there is nothing to check; verdict() names what did not pass.
   absl::Status check_all() {
     const Clock::time_point start = Clock::now();
     for (int64_t i = 0; i < options_.seeds; ++i) {
@@ -203,8 +209,8 @@ class Checker {
     const GradcheckRow all = findings_.total();
     if (all.missed > 0.0) {
       output_.print(absl::StrFormat(
-          "every element of large inputs, in blocks: one that is wrong is missed with a "
-          "probability of\n%.0e at most; --verbose says above what error\n",
+          "the elements of large inputs are checked in blocks; the probability of missing a wrong "
+          "one is\nat most %.0e; --verbose prints the size of errors that this holds for\n",
           all.missed));
     }
     output_.print(absl::StrFormat("%d derivatives of %d %s, order %d, in %.1f s: %s\n",
@@ -392,8 +398,8 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
 }  // namespace
 
 Verb gradcheck_verb() {
-  return {"gradcheck", "", "checks the gradients of ops, layers, models and a training step",
-          add_options, run};
+  return {"gradcheck", "", "checks gradients of ops, layers, models, training steps", add_options,
+          run};
 }
 
 }  // namespace qkv

@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
+#include "framework/core/columns.h"
 #include "framework/io/files.h"
 #include "lessons/labs/labs.h"
-#include "lessons/report/lines.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
@@ -34,12 +34,14 @@ std::set<std::string> names_of_options() {
 
 void add_options(OptionList& options) {
   options.flag("all", "Runs every lab");
-  options.flag("control", "Takes out what the lab is about: its verdict must change");
-  options.text("html", "FILE", "The report as a page of its own");
-  options.text("json", "FILE", "The report for other programs");
-  options.text("out", "DIR", "With --all: a page of each, and an index of them");
-  options.text("notes", "FILE", "With --all: the notes, claim by claim, as Markdown");
-  options.text("runs", "DIR", "Where trained models are kept, and found again", "runs/lab");
+  options.flag("control", "Removes the effect that the lab measures: the verdict must change");
+  options.text("html", "FILE", "Writes the report as a page");
+  options.text("json", "FILE", "Writes the report as JSON");
+  options.text("out", "DIR",
+               "With --all: writes a page and a JSON file for each lab, and an index");
+  options.text("notes", "FILE",
+               "With --all: writes the lecture notes, claim by claim, as Markdown");
+  options.text("runs", "DIR", "Folder where trained models are kept and found again", "runs/lab");
   for (const std::string& name : names_of_options()) options.unlisted_text(name);
 }
 
@@ -75,8 +77,8 @@ std::string help_on_labs() {
     if (lab.measures_time) measure_time.push_back(lab.name);
   }
   const std::string help = absl::StrCat(
-      "./qkv lab lists the labs, ./qkv lab NAME --help says what one of them takes besides. "
-      "Figures of time differ each run: ",
+      "./qkv lab lists the labs, ./qkv lab NAME --help prints the options of one lab. "
+      "Measured times differ in each run: ",
       absl::StrJoin(measure_time, ", "), ".");
   return absl::StrCat("\n", wrapped(help, kColumns));
 }
@@ -92,7 +94,7 @@ absl::StatusOr<std::string> more_help(const std::string& name) {
         absl::StrCat(option.help, ": ", wanted_by(option), " (default: ", option.if_missing, ")"));
   }
   help += entry("--control", lab->control);
-  if (lab->measures_time) help += "Figures of time differ each run.\n";
+  if (lab->measures_time) help += "Measured times differ in each run.\n";
   return absl::StrCat("\n", help);
 }
 
@@ -133,7 +135,8 @@ absl::Status write_if_asked(const std::string& path, const std::string& text) {
 }
 
 absl::Status run_one(const std::string& name, const GivenOptions& given) {
-  if (given.has("out")) return absl::InvalidArgumentError("--out goes with --all; --html FILE");
+  if (given.has("out"))
+    return absl::InvalidArgumentError("--out goes with --all; for one lab use --html FILE");
   if (given.has("notes")) return absl::InvalidArgumentError("--notes goes with --all");
   const absl::StatusOr<Lab> lab = find_lab(name);
   if (!lab.ok()) return lab.status();
@@ -147,7 +150,7 @@ absl::Status run_one(const std::string& name, const GivenOptions& given) {
   return write_if_asked(given.text("json"), report_json(*report));
 }
 
-// Each option as every lab that takes it wants it.
+// Checks each option with every lab that takes it.
 absl::Status check_for_all(const Options& options) {
   for (const Lab& lab : all_labs()) {
     const absl::Status status = read_options(lab, taken_by(lab, options)).status();
@@ -161,7 +164,8 @@ absl::Status check_for_all(const Options& options) {
 absl::Status prepare_targets(const GivenOptions& given) {
   for (const char* const option : {"html", "json"}) {
     if (!given.has(option)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("--", option, " goes with one lab; --out DIR"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", option, " goes with one lab; for all labs use --out DIR"));
   }
   std::vector<OutputFile> files = {{"notes", given.text("notes"), kBeginningOfLectureNotes}};
   if (const std::string folder = given.text("out"); !folder.empty()) {
@@ -204,7 +208,7 @@ absl::Status run_all(const GivenOptions& given) {
   return write_if_asked(given.text("notes"), lecture_notes(reports));
 }
 
-// Alone it lists the labs: nothing is asked of one.
+// Without a NAME and without --all the verb lists the labs, and takes no option.
 absl::Status check_nothing_given(const GivenOptions& given) {
   std::set<std::string> names = names_of_options();
   names.insert({"control", "html", "json", "out", "notes", "runs"});
@@ -218,7 +222,8 @@ absl::Status check_nothing_given(const GivenOptions& given) {
 
 absl::Status run(const std::string& name, const GivenOptions& given) {
   const bool all = given.has("all");
-  if (all && !name.empty()) return absl::InvalidArgumentError("--all runs every lab: name none");
+  if (all && !name.empty())
+    return absl::InvalidArgumentError("--all runs every lab; leave out the NAME");
   if (all) return run_all(given);
   if (!name.empty()) return run_one(name, given);
   if (absl::Status s = check_nothing_given(given); !s.ok()) return s;
@@ -229,7 +234,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb lab_verb() {
-  return {"lab",       "[NAME]", "measures what the lecture notes claim; alone: the list",
+  return {"lab",       "[NAME]", "measures claims of the lecture notes; no NAME: lists them",
           add_options, run,      more_help};
 }
 

@@ -32,13 +32,13 @@ absl::Status LoadedRun::check_fits(const DataShape& now) const {
   if (now.height != then.height || now.width != then.width) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": the model reads images of ", then.height, " x ", then.width,
-                     " pixels, and these have ", now.height, " x ", now.width));
+                     " pixels, but these have ", now.height, " x ", now.width));
   }
   for (const auto length : {&DataShape::max_length, &DataShape::source_length}) {
     if (now.*length <= then.*length || reads_any_length(checkpoint.config.model)) continue;
-    return absl::FailedPreconditionError(absl::StrCat(path, ": the model reads ", then.*length,
-                                                      " tokens at most, and these examples have ",
-                                                      now.*length));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": the model reads at most ", then.*length,
+                     " tokens, but these examples have ", now.*length));
   }
   return absl::OkStatus();
 }
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     const std::vector<std::string>& overrides) const {
   absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
   if (!config.ok()) return config.status();
-  // Long examples take long to make: whether they fit is asked before, where it can be told.
+  // Long examples take long to make: where the length is known before, check it first.
   if (const TaskKind& task = *find_task(config->data.task); task.questions) {
     const DataShape shape = shape_of(task.questions(config->data), form_of(config->model.kind));
     if (absl::Status status = check_fits(shape); !status.ok()) return status;
@@ -55,11 +55,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
   absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(*config);
   if (!data.ok()) return data.status();
   if ((*data)->vocabulary().texts() != checkpoint.vocabulary.texts()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": its vocabulary is not that of the data, so its answers would mean nothing"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": the vocabulary of the run differs from that of the data; the answers would "
+                     "be meaningless"));
   }
   if (absl::Status status = check_fits((*data)->shape()); !status.ok()) return status;
-  // Who names another file knows that it is another.
+  // A user who names another file needs no note that it is another one.
   if (config->data.path == checkpoint.config.data.path) {
     const std::string other = other_data(checkpoint, **data);
     if (!other.empty()) say_note(other);

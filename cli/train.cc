@@ -11,9 +11,9 @@ namespace {
 
 void add_options(OptionList& options) {
   options.set();
-  options.text("out", "DIR", "The run's folder");
-  options.flag("resume", "Goes on with the run in that folder, which CONFIG may name as well");
-  options.flag("profile", "Writes where the time of some steps goes: profile.txt, trace.json");
+  options.text("out", "DIR", "Folder of the run; by default runs/NAME");
+  options.flag("resume", "Continues the run in its folder; CONFIG may also be that folder");
+  options.flag("profile", "Measures the time of each op in some steps: profile.txt, trace.json");
 }
 
 absl::Status run(const std::string& argument, const GivenOptions& given) {
@@ -46,7 +46,8 @@ absl::Status run(const std::string& argument, const GivenOptions& given) {
 }  // namespace
 
 Verb train_verb() {
-  return {"train", "CONFIG", "trains; writes a folder, by default runs/NAME", add_options, run};
+  return {"train", "CONFIG", "trains a model; writes a folder, by default runs/NAME", add_options,
+          run};
 }
 
 }  // namespace qkv

@@ -124,7 +124,7 @@ void OptionList::number(const std::string& name, const std::string& value_name,
 
 void OptionList::set(const std::string& help) { texts("set", "KEY=VALUE", help); }
 
-void OptionList::split() { text("split", "PART", "val or train", "val"); }
+void OptionList::split() { text("split", "PART", "Part of the data: val or train", "val"); }
 
 bool GivenOptions::has(const std::string& name) const { return parsed_.count(name) > 0; }
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "lessons/report/lines.h"
+#include "framework/core/columns.h"
 #include "lessons/report/statistics.h"
 
 namespace qkv {

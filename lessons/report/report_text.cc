@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/columns.h"
 #include "lessons/report/axis.h"
-#include "lessons/report/lines.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/report.h"
 #include "lessons/report/statistics.h"

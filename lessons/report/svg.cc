@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "framework/core/columns.h"
 #include "lessons/report/axis.h"
-#include "lessons/report/lines.h"
 #include "lessons/report/statistics.h"
 
 namespace qkv {

@@ -147,17 +147,18 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
   EXPECT_EQ(error_of({"--suite", "--shape", "toy"}),
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--suite", "--precision", "f64"}),
-            "error: --suite measures everything: no --set, no --precision, no --generation\n");
+            "error: --suite measures everything; it takes no --set, no --precision and no "
+            "--generation\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--steps", "0"}), "error: --steps must be 1 or more\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--set", "data.length=3"}),
-            "error: --set data.length=3: a shape has its kind of model, and its data are random\n");
+            "error: --set data.length=3: --shape fixes the model.kind, and its data are random\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--set", "model.kind=classifier"}),
-            "error: --set model.kind=classifier: a shape has its kind of model, and its data are "
+            "error: --set model.kind=classifier: --shape fixes the model.kind, and its data are "
             "random\n");
   EXPECT_EQ(error_of({"--shape", "vit", "--set", "model.patch_size=5"}),
             "error: \"model.patch_size\" is 5, which does not divide images of 28 x 28 pixels\n");
   EXPECT_EQ(error_of({"--shape", "vit", "--generation"}),
-            "error: --generation: the model tells what an image shows, and writes no text\n");
+            "error: --generation: the model classifies images; it writes no text\n");
 }
 
 }  // namespace

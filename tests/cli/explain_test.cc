@@ -93,8 +93,9 @@ TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
   write_bytes(folder_ / "runs/tiny/checkpoints/step-000002.safetensors", "broken");
   const ProcessResult result = qkv({"explain", "runs/tiny", "--json", "lesson.json"});
   EXPECT_EQ(result.exit_status, 0);
-  EXPECT_EQ(result.errors.find("note: without this step of training: runs/tiny/checkpoints/step-"),
-            0u)
+  EXPECT_EQ(
+      result.errors.find("note: a numbered checkpoint is left out: runs/tiny/checkpoints/step-"),
+      0u)
       << result.errors;
   EXPECT_EQ(json::parse(in("lesson.json"))["history"].size(), 3u);
 }
@@ -143,7 +144,7 @@ TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
   expect_refused({"--validation", "100000"}, "--validation: there are examples 0 to 3");
   expect_refused({"--target", "1"}, "--target needs --prompt");
   expect_refused({"--prompt", "012=", "--target", "0123"},
-                 "--prompt with its target: 7 tokens, and this model reads at most 6");
+                 "--prompt with the target has 7 tokens; this model reads at most 6");
   expect_refused(
       {"--set", "data.length=2"},
       "--set data.length=2: only [model] and [attention] can be changed to be explained");
@@ -158,8 +159,7 @@ TEST_F(ExplainTest, APromptOfUnknownCharactersIsRefused) {
 
 TEST_F(ExplainTest, AModelWithoutAttentionHasNothingToShow) {
   train({"--set", "model.mixer=convolution"});
-  expect_error(qkv({"explain", "runs/tiny"}), 2,
-               "there is no attention in this model to be explained");
+  expect_error(qkv({"explain", "runs/tiny"}), 2, "this model has no attention to explain");
 }
 
 TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
@@ -168,8 +168,8 @@ TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
       qkv({"explain", "runs/tiny", "--prompt", "=01", "--json", "lesson.json"});
   EXPECT_EQ(result.exit_status, 0) << result.errors;
   EXPECT_EQ(result.errors,
-            "note: \"=01\" is no question of the task reverse; the target is what the model itself "
-            "answers, and --target gives another\n");
+            "note: \"=01\" is no question of the task reverse; the model's own answer is the "
+            "target; --target sets another one\n");
 }
 
 TEST_F(ExplainTest, ASettingKeepsTheShapesOfTheTrainedParameters) {
@@ -187,7 +187,7 @@ TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
                                     "--json", "lesson.json", "--text"});
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_EQ(result.errors,
-            "note: no training has made these parameters, whose numbers are random: "
+            "note: these parameters are not trained, their numbers are random: "
             "blocks.0.attention.position.distance_bias\n");
   EXPECT_EQ(json::parse(in("lesson.json"))["meta"]["untrained"],
             json({"blocks.0.attention.position.distance_bias"}));
@@ -197,7 +197,7 @@ TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
 TEST_F(ExplainTest, ALongPromptIsRefusedBeforeTheModelAnswersIt) {
   train();
   expect_error(qkv({"explain", "runs/tiny", "--prompt", std::string(2000, '0')}), 2,
-               "--prompt: 2000 tokens, and this model reads at most 6");
+               "--prompt has 2000 tokens; this model reads at most 6");
 }
 
 TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {

@@ -70,7 +70,7 @@ TEST_F(ExportTest, WhatCannotBeWrittenIsSaid) {
   expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--batches", "0"}), 2,
                "--batches must be 1 or more");
   expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--json"}), 2,
-               "--export writes a file, and nothing else is computed");
+               "--export only writes a file; it takes neither --json nor --attention");
 }
 
 }  // namespace

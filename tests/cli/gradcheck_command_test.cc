@@ -81,7 +81,7 @@ TEST_F(GradcheckCommandTest, ChecksTheModelOfAConfigByTheNamesOfItsParameters) {
   EXPECT_THAT(result.output, HasSubstr("PASS  order 1  blocks.0.attention.key.bias f64[4]: 8 "
                                        "derivatives (full Jacobian), 8 structural zeros"));
   EXPECT_THAT(result.output, HasSubstr("blocks.0.feed_forward.up.weight f64[4, 4]"));
-  constexpr char kMissed[] = "one that is wrong is missed with a probability of\n1e-06 at most";
+  constexpr char kMissed[] = "the probability of missing a wrong one is\nat most 1e-06";
   EXPECT_THAT(result.output, Not(HasSubstr(kMissed)));
   const ProcessResult wide =
       gradcheck({"--config", "tiny.toml", "--set", "model.d_model=64", "--set", "model.d_ff=128"});
@@ -221,8 +221,8 @@ TEST_F(GradcheckCommandTest, ComparesTheModelOfAConfigAsItIsTrained) {
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--precision", "f16"}, "--precision must be f64, f32 or bf16");
   expect_error({"--precision", "f32", "--order", "2"},
-               "--precision is a check of its own: no --order, --mutate, --coverage, --sweep or "
-               "--html");
+               "--precision is a separate check; it takes no --order, --mutate, --coverage, "
+               "--sweep or --html");
   expect_error({"--precision", "bf16", "--op", "exp"},
                "--precision bf16: there is nothing in bf16 in exp");
   expect_error({"--op", "sofmax"},
@@ -232,20 +232,21 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--seeds", "0"}, "--seeds must be 1 or more");
   expect_error({"--sweep", "out.csv"}, "--sweep needs one --op NAME, or --config CONFIG");
   expect_error({"--config", "a.toml", "--op", "exp"}, "--config and --op exclude each other");
-  expect_error({"--set", "seed=2"}, "--set changes a config: give --config CONFIG with it");
+  expect_error({"--set", "seed=2"}, "--set changes a config; it needs --config CONFIG");
   expect_error({"--coverage", "--op", "Linear"},
                "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--op", "Decoder"},
                "--op: Decoder is a model; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"--mutate", "--order", "2"},
-               "--mutate plants its mistakes once, at first order: no --order, no --seeds");
+               "--mutate checks one point at first order; it takes no --order and no --seeds");
   expect_error({"--html", "a", "--coverage"}, "--html does not go with --sweep or --coverage");
   expect_error({"--json", "a", "--coverage"}, "--json does not go with --sweep or --coverage");
-  expect_error({"--coverage", "--order", "2"},
-               "--sweep and --coverage are of one seed, at first order: no --order, no --seeds");
+  expect_error(
+      {"--coverage", "--order", "2"},
+      "--sweep and --coverage check one point at first order; they take no --order and no --seeds");
   expect_error({"--sweep", "-", "--op", "exp"},
-               "--sweep writes a file and prints a picture: give it a name");
+               "--sweep needs the name of a file; standard output shows the plot");
   expect_error({"--html", "none/page.html"},
                "cannot write none/page.html: No such file or directory");
   expect_error({"--html", "-", "--json", "-"},

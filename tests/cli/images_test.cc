@@ -65,16 +65,16 @@ TEST_F(ImagesTest, ARunLearnsClassesAndIsJudgedByImages) {
   EXPECT_NE(judged.output.find(" of 20 images right\n"), std::string::npos) << judged.output;
   const std::string checkpoint = "runs/shapes/checkpoints/best.safetensors";
   expect_error(qkv({"eval", "runs/shapes", "--set", "data.image_size=20"}), 2,
-               checkpoint + ": the model reads images of 16 x 16 pixels, and these have 20 x 20");
+               checkpoint + ": the model reads images of 16 x 16 pixels, but these have 20 x 20");
   expect_error(qkv({"generate", "runs/shapes", "--prompt", "circle"}), 2,
-               checkpoint + ": the model tells what an image shows, and writes no text");
+               checkpoint + ": the model classifies images; it writes no text");
 }
 
 TEST_F(ImagesTest, WhatCannotBeAPictureIsAMistake) {
   expect_error(qkv({"data", "tiny.toml", "--export", "c.png"}), 2,
-               "--export: c.png would be a picture, and these data have no images");
+               "--export: c.png would be a picture, but the data have no images");
   expect_error(qkv({"data", "shapes.toml", "--export", "c.png", "--samples", "0"}), 2,
-               "--samples must be 1 … 10000 where a picture is made of them");
+               "--samples must be 1 … 10000 when they become one picture");
   write_bytes(folder_ / "there.png", "mine");
   expect_error(qkv({"data", "shapes.toml", "--export", "there.png"}), 2,
                "--export: there.png exists; remove it or choose another name");

@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "lessons/report/lines.h"
+#include "framework/core/columns.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -73,8 +73,9 @@ TEST_F(LabVerbTest, WhatIsWrittenWrongIsSaid) {
             "error: --d takes 1 to 12 whole numbers from 1 to 4096, smaller ones first, commas "
             "between, not \"x\"\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--out", "lab"}).errors,
-            "error: --out goes with --all; --html FILE\n");
-  EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors, "error: --all runs every lab: name none\n");
+            "error: --out goes with --all; for one lab use --html FILE\n");
+  EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors,
+            "error: --all runs every lab; leave out the NAME\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--html", "none/page.html"}).exit_status, 2);
 }
 
@@ -103,7 +104,7 @@ TEST_F(LabVerbTest, HelpKeepsToEightyColumnsAndSaysWhatEachOptionMayBe) {
   EXPECT_THAT(help.output, HasSubstr("--d N,…  "));
   EXPECT_THAT(help.output, HasSubstr("1 to 12 whole numbers from 1 to 4096"));
   EXPECT_THAT(help.output, HasSubstr("1,4,16,64,256,1024"));
-  EXPECT_THAT(qkv({"lab", "cost", "--help"}).output, HasSubstr("differ each run"));
+  EXPECT_THAT(qkv({"lab", "cost", "--help"}).output, HasSubstr("differ in each run"));
   EXPECT_EQ(qkv({"lab", "scalng", "--help"}).exit_status, 2);
   for (const std::string& text :
        {help.output, qkv({"lab"}).output, qkv({"lab", "--help"}).output}) {

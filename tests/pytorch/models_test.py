@@ -79,14 +79,15 @@ def train(name, settings):
 
 
 def keys_of_help():
-    """Key -> the values of its list, and key -> who reads it, as `qkv train --help` has them."""
+    """Key -> the values of its list, and key -> the values that read it, from `qkv train --help`."""
     values, readers, table = {}, {}, ""
-    for line in qkv("train", "--help").splitlines():
+    one_line_per_key = re.sub(r"\n +# ", " ", qkv("train", "--help"))
+    for line in one_line_per_key.splitlines():
         if heading := re.fullmatch(r"\[(\w+)\]", line.strip()):
             table = heading[1]
         if key := re.match(r"\s*(\w+) = ", line):
             name = f"{table}.{key[1]}"
-            if listed := re.search(r"Is one of: ([^.]*)\.", line):
+            if listed := re.search(r"One of: ([^.]*)\.", line):
                 values[name] = listed[1].split(", ")
             if read := re.search(r"Read by ([^.]*)\.", line):
                 readers[name] = re.split(", | and ", read[1])

@@ -15,7 +15,7 @@ namespace qkv {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kMillion = 1 << 20;  // the most of anything that is counted in a batch
+constexpr double kMillion = 1 << 20;  // the limit of every count in a batch
 
 // Collects the fields table by table.
 class FieldList {
@@ -59,37 +59,37 @@ class FieldList {
   std::vector<Field> fields_;
 };
 
-// What a task can do with its numbers, data/options.h says: find_clashes() asks there.
+// data/options.h knows which numbers a task accepts; find_clashes() asks there.
 void add_data_fields(FieldList& list, DataOptions& data) {
   list.start_table("data");
-  list.add("task", &data.task, task_names(), "What is learned.");
-  list.add("path", &data.path, "The file of text, or the folder of images.");
+  list.add("task", &data.task, task_names(), "What the model learns.");
+  list.add("path", &data.path, "The text file, or the folder of image files.");
   list.add("class_names", &data.class_names,
-           "Names of the classes of images, with spaces between them; empty: 0, 1, ….");
-  list.add("alphabet", &data.alphabet, 1, kInfinity, "How many different symbols there are.");
+           "Class names of the images, separated by spaces; empty: 0, 1, ….");
+  list.add("alphabet", &data.alphabet, 1, kInfinity, "Number of different symbols.");
   list.add("length", &data.length, 1, kInfinity,
-           "Symbols in a question; characters in a window of text.");
+           "Symbols in a question; characters in a window of the text.");
   list.add("min_length", &data.min_length, 0, kInfinity,
-           "Symbols in the shortest question; 0: all have `length`.");
+           "Symbols in the shortest question; 0: every question has `length`.");
   list.add("validation_length", &data.validation_length, 0, kInfinity,
-           "Symbols in a question of validation; 0: as in training.");
+           "Symbols in a validation question; 0: as in training.");
   list.add("digits", &data.digits, 1, kInfinity, "Digits of each number.");
-  list.add("modulus", &data.modulus, 2, kInfinity, "What a sum is taken modulo of.");
+  list.add("modulus", &data.modulus, 2, kInfinity, "The modulus.");
   list.add("distance", &data.distance, 1, kInfinity,
-           "How far before a symbol the one stands that it repeats; of hold, at most.");
-  list.add("pairs", &data.pairs, 1, kInfinity, "Pairs of a key and a value.");
+           "Distance back to the symbol that is repeated (task hold: the maximum).");
+  list.add("pairs", &data.pairs, 1, kInfinity, "Number of key-value pairs.");
   list.add("image_size", &data.image_size, 1, kInfinity,
-           "The height and the width of an image that is drawn, in pixels.");
+           "Height and width of a generated image, in pixels.");
   list.add("shift", &data.shift, 0, kInfinity,
-           "By how many pixels an image is moved in training, at most, in each direction.");
-  list.add("mirror", &data.mirror, "Whether half of the images are mirrored in training.");
+           "Maximum random shift of a training image in each direction, in pixels.");
+  list.add("mirror", &data.mirror, "Mirror half of the training images.");
   Field& fraction = list.add("train_fraction", &data.train_fraction,
-                             "The share of all examples that training may see.");
+                             "Fraction of all examples that training may use.");
   fraction.low = 0;
   fraction.high = 1;
   fraction.low_excluded = fraction.high_excluded = true;
   list.add("validation_examples", &data.validation_examples, 1, kInfinity,
-           "How many unseen examples an evaluation answers, at most.");
+           "Maximum number of unseen examples per evaluation.");
 }
 
 void add_model_fields(FieldList& list, ModelOptions& model) {
@@ -98,106 +98,108 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   for (const ModelKind& kind : model_kinds()) kinds.push_back(kind.name);
   list.add("kind", &model.kind, std::move(kinds), "The architecture.");
   list.add("num_layers", &model.num_layers, 1, 4096,
-           "Blocks of a mixer and a feed-forward network, one after the other.");
-  list.add("d_model", &model.d_model, 1, 1 << 16, "Numbers that stand for one token.");
-  list.add("mixer", &model.mixer, "What lets the tokens of a block hear of each other.");
+           "Number of blocks; each has a mixer and a feed-forward network.");
+  list.add("d_model", &model.d_model, 1, 1 << 16,
+           "Width of the model: the size of a token's vector.");
+  list.add("mixer", &model.mixer, "The layer that passes information between tokens.");
   list.add("num_heads", &model.num_heads, 1, 1 << 16,
-           "Heads of attention; each gets d_model / num_heads of the numbers.");
+           "Number of attention heads; each gets d_model / num_heads features.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
-  list.add("position", &model.position, "How a token knows its place.");
+  list.add("position", &model.position, "The position encoding.");
   list.add("sinusoidal_scale", &model.sinusoidal_scale, 0, kInfinity,
-           "What sinusoids are multiplied by, to begin with.");
+           "Initial factor of the sinusoidal positions.");
   list.add("learn_sinusoidal_scale", &model.learn_sinusoidal_scale,
-           "That number is learned; else it stays.");
+           "Train the factor of the sinusoidal positions; false: it stays fixed.");
   list.add("norm", &model.norm,
-           "Normalization before each layer, or after its sum with the input.");
-  list.add("norm_kind", &model.norm_kind, "The normalization.");
-  list.add("activation", &model.activation, "Of the feed-forward layers.");
+           "Normalization before each layer (pre) or after its residual sum (post).");
+  list.add("norm_kind", &model.norm_kind, "Kind of normalization: layer norm or RMS norm.");
+  list.add("activation", &model.activation, "Activation function of the feed-forward layers.");
   Field& dropout =
-      list.add("dropout", &model.dropout, "The share of numbers that training sets to zero.");
+      list.add("dropout", &model.dropout, "Fraction of activations that training sets to zero.");
   dropout.low = 0;
   dropout.high = 1;
   dropout.high_excluded = true;
-  list.add("scale_scores", &model.scale_scores, "Divide the scores of attention by sqrt(d_k).");
-  list.add("kernel", &model.kernel, 1, 1 << 16, "How many tokens a convolution sums over.");
-  list.add("depthwise", &model.depthwise, "The convolution sums each number by itself.");
-  list.add("cell", &model.cell, "How a recurrence goes on from its state.");
-  list.add("pool", &model.pool, "What a classifier looks at: a token of its own, or the mean.");
-  list.add("patch_size", &model.patch_size, 1, 4096, "Pixels of an image's patch, each way.");
+  list.add("scale_scores", &model.scale_scores, "Divide the attention scores by sqrt(d_k).");
+  list.add("kernel", &model.kernel, 1, 1 << 16, "Kernel size of the convolution, in tokens.");
+  list.add("depthwise", &model.depthwise, "Convolve each feature separately.");
+  list.add("cell", &model.cell, "The recurrent cell.");
+  list.add("pool", &model.pool,
+           "What the classifier reads: an extra class token, or the mean of all positions.");
+  list.add("patch_size", &model.patch_size, 1, 4096,
+           "Height and width of an image patch, in pixels.");
   list.add("tie_embeddings", &model.tie_embeddings,
-           "Use the token embedding as the output projection, too.");
+           "Use the token embedding also as the output projection.");
   list.add("bias", &model.bias,
-           "Biases in linear layers, layer norms, convolutions and recurrences.");
+           "Use biases in linear layers, layer norms, convolutions and recurrences.");
 }
 
 void add_attention_fields(FieldList& list, AttentionChoices& attention) {
   list.start_table("attention");
-  list.add("projections", &attention.projections, "The maps that make queries, keys and values.");
-  list.add("heads", &attention.heads, "What a head gets of its input.");
+  list.add("projections", &attention.projections,
+           "The linear maps that make queries, keys and values.");
+  list.add("heads", &attention.heads, "How the heads divide d_model.");
   list.add("num_key_value_heads", &attention.num_key_value_heads, 0, 1 << 16,
-           "Heads of keys and values, which those of queries share; 0: as many as of queries.");
+           "Number of key and value heads, which the query heads share; 0: num_heads.");
   list.add("window", &attention.window, 0, kMillion,
-           "How far from a query the keys may be that it sees; 0: as far as there are any.");
+           "Maximum distance between a query and the keys that it sees; 0: no limit.");
   list.add("causal", &attention.causal,
-           "In a decoder no token sees those after it; without, it can look up the answer.");
+           "Hide later tokens from each token of a decoder; false: it can look up the answer.");
   list.add("scale", &attention.scale, 0, kInfinity,
-           "What scores are multiplied by; 0: what model.scale_scores says.");
+           "Factor of the attention scores; 0: model.scale_scores decides.");
   list.add("alibi_slopes", &attention.alibi_slopes,
-           "How fast scores fall where the number of heads is no power of two.");
+           "ALiBi's slopes where num_heads is not a power of two.");
 }
 
 void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
   list.start_table("optimizer");
-  list.add("kind", &optimizer.kind, "How a gradient moves the weights.");
-  list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The highest of the schedule.");
-  Field& betas =
-      list.add("betas", &optimizer.betas, "How much of their past the two moving averages keep.");
+  list.add("kind", &optimizer.kind, "The optimizer.");
+  list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The peak learning rate.");
+  Field& betas = list.add("betas", &optimizer.betas, "Decay rates of the two moving averages.");
   betas.low = 0;
   betas.high = 1;
   betas.high_excluded = true;
-  Field& epsilon = list.add("epsilon", &optimizer.epsilon, "Added to the divisor.");
+  Field& epsilon =
+      list.add("epsilon", &optimizer.epsilon, "Added to the denominator of the update.");
   epsilon.low = 0;
   epsilon.low_excluded = true;
-  Field& momentum =
-      list.add("momentum", &optimizer.momentum, "How much of its past the velocity keeps.");
+  Field& momentum = list.add("momentum", &optimizer.momentum, "Decay rate of the velocity.");
   momentum.low = 0;
   momentum.high = 1;
   momentum.high_excluded = true;
   list.add("weight_decay", &optimizer.weight_decay, 0, kInfinity,
-           "adamw: of matrices only, decoupled; sgd, adam: added to the gradient.");
+           "Weight decay. adamw: decoupled, on matrices only; sgd, adam: added to the gradient.");
   list.add("grad_clip", &optimizer.grad_clip, 0, kInfinity,
-           "The largest global norm of the gradient; 0: no clipping.");
-  list.add("schedule", &optimizer.schedule, "How the learning rate falls.");
+           "Maximum global norm of the gradient; 0: no clipping.");
+  list.add("schedule", &optimizer.schedule, "The learning rate schedule.");
   list.add("warmup_steps", &optimizer.warmup_steps, 0, kInfinity,
-           "Steps in which the learning rate rises from zero.");
+           "Number of steps in which the learning rate rises from zero.");
   list.add("min_learning_rate", &optimizer.min_learning_rate, 0, kInfinity,
-           "Where the schedule ends.");
+           "The learning rate at the end of the schedule.");
 }
 
 void add_train_fields(FieldList& list, TrainOptions& train) {
   list.start_table("train");
-  list.add("steps", &train.steps, 1, kInfinity, "Updates of the weights.");
-  list.add("batch_size", &train.batch_size, 1, kMillion, "Examples in a step.");
+  list.add("steps", &train.steps, 1, kInfinity, "Number of updates of the weights.");
+  list.add("batch_size", &train.batch_size, 1, kMillion, "Examples per step.");
   list.add("accumulation_steps", &train.accumulation_steps, 1, kMillion,
-           "Each step adds up this many pieces of the batch.");
+           "Number of parts of a batch whose gradients a step adds up.");
   Field& smoothing = list.add("label_smoothing", &train.label_smoothing,
-                              "The share of the target that is spread over all tokens.");
+                              "Fraction of the target that is spread over all tokens.");
   smoothing.low = 0;
   smoothing.high = 1;
   smoothing.high_excluded = true;
   list.add("precision", &train.precision,
-           "The type of numbers; bf16: f32, but for what linear layers multiply and hand to each "
-           "other.");
+           "Number type. bf16: linear layers multiply and pass on bf16; all else is f32.");
   list.add("eval_interval", &train.eval_interval, 1, kInfinity, "Steps between evaluations.");
   list.add("eval_batch_size", &train.eval_batch_size, 0, kMillion,
-           "Examples that an evaluation takes at a time; 0: batch_size.");
+           "Examples per evaluation batch; 0: batch_size.");
   list.add("checkpoint_interval", &train.checkpoint_interval, 0, kInfinity,
-           "Steps between numbered checkpoints; 0: none besides best and last.");
+           "Steps between numbered checkpoints; 0: only best and last are written.");
   list.add("log_interval", &train.log_interval, 1, kInfinity, "Steps between lines of metrics.");
-  list.add("threads", &train.threads, 0, 4096, "0: all cores.");
+  list.add("threads", &train.threads, 0, 4096, "Number of threads; 0: all cores.");
 }
 
-// Says of the fields who reads them, where not everybody does.
+// Sets the readers of each field that only some values of the choice read.
 void add_readers(const Choice& choice, std::vector<Field>& fields) {
   for (Field& field : fields) {
     const std::string name = field.table == choice.table ? field.name : field.key();
@@ -219,7 +221,7 @@ std::string number_text(double number) { return absl::StrFormat("%.15g", number)
 std::vector<Field> config_fields(Config& config) {
   FieldList list("");
   list.add("name", &config.name, "The run is written to runs/NAME.");
-  list.add("seed", &config.seed, 0, kInfinity, "All that is random in a run comes from it.");
+  list.add("seed", &config.seed, 0, kInfinity, "Seed of all random numbers in the run.");
   add_data_fields(list, config.data);
   add_model_fields(list, config.model);
   add_attention_fields(list, config.model.attention);

@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "framework/core/columns.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
@@ -29,13 +31,7 @@ std::vector<Field> read_fields(Config& config) {
   return fields;
 }
 
-std::string padded(std::string text, size_t width) {
-  // Counts characters, not bytes: a continuation byte of UTF-8 takes no room.
-  const auto is_start = [](char c) { return (c & 0xc0) != 0x80; };
-  const auto length = static_cast<size_t>(std::count_if(text.begin(), text.end(), is_start));
-  if (length < width) text.append(width - length, ' ');
-  return text;
-}
+constexpr int64_t kAssignmentColumns = 32;  // before a comment
 
 std::string assignment(const Field& field) {
   return absl::StrCat(field.name, " = ", field.to_string());
@@ -49,33 +45,31 @@ std::string to_toml(const Config& config) {
 }
 
 std::string to_toml_with_origins(const LoadedConfig& loaded) {
-  constexpr size_t kWidth = 32;
   Config copy = loaded.config;
   return table_by_table(read_fields(copy), [&loaded](const Field& field) {
     const auto origin = loaded.origins.find(field.key());
-    return absl::StrCat(padded(assignment(field), kWidth), " # ",
+    return absl::StrCat(padded(assignment(field), kAssignmentColumns), " # ",
                         origin == loaded.origins.end() ? "default" : printable(origin->second));
   });
 }
 
 std::string config_help() {
-  constexpr size_t kWidth = 32;
+  constexpr int64_t kColumns = 80;
+  const std::string indent = padded("", kAssignmentColumns) + " # ";
   Config defaults;
-  return table_by_table(config_fields(defaults), [](const Field& field) {
+  return table_by_table(config_fields(defaults), [&indent](const Field& field) {
     std::string meaning(field.description);
     const std::string range = field.range();
-    if (!range.empty()) absl::StrAppend(&meaning, " Is ", range, ".");
+    if (!range.empty()) absl::StrAppend(&meaning, " Must be ", range, ".");
     if (!field.allowed.empty()) {
-      absl::StrAppend(&meaning, " Is one of:");
-      for (size_t i = 0; i < field.allowed.size(); ++i) {
-        absl::StrAppend(&meaning, i == 0 ? " " : ", ", field.allowed[i]);
-      }
-      absl::StrAppend(&meaning, ".");
+      absl::StrAppend(&meaning, " One of: ", absl::StrJoin(field.allowed, ", "), ".");
     }
     if (!field.readers.empty()) {
       absl::StrAppend(&meaning, " Read by ", list_in_words(field.readers, "and"), ".");
     }
-    return absl::StrCat(padded(assignment(field), kWidth), " # ", meaning);
+    std::string lines = wrapped(meaning, kColumns, indent);
+    lines.pop_back();  // table_by_table() ends the line
+    return lines.replace(0, kAssignmentColumns, padded(assignment(field), kAssignmentColumns));
   });
 }
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/columns.h"
 #include "lessons/report/axis.h"
-#include "lessons/report/lines.h"
 #include "lessons/report/statistics.h"
 #include "lessons/report/svg.h"
 

@@ -5,11 +5,13 @@
 
 #include <cmath>
 #include <limits>
+#include <regex>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "framework/core/columns.h"
 #include "tests/train/config/parsed.h"
 
 namespace qkv {
@@ -109,17 +111,26 @@ TEST(ConfigTextTest, ChangesAreListedByKey) {
                                                     "train.steps is 500, and was 1000"}));
 }
 
+// Without the breaks between the lines of a comment.
+std::string one_line(const std::string& help) {
+  return std::regex_replace(help, std::regex("\n +# "), " ");
+}
+
 TEST(ConfigTextTest, TheHelpIsAConfigOfTheDefaults) {
   EXPECT_EQ(config_changes(parsed(config_help()), Config()), Overrides{});
-  EXPECT_NE(config_help().find(
-                "\ndropout = 0.0                    # The share of numbers that training sets to "
-                "zero. Is at least 0 and below 1.\n"),
-            std::string::npos)
+  EXPECT_THAT(
+      config_help(),
+      HasSubstr("\ndropout = 0.0                    # Fraction of activations that training "
+                "sets to\n                                 # zero. Must be at least 0 and "
+                "below 1.\n"))
       << config_help();
-  EXPECT_THAT(config_help(),
-              HasSubstr("Is one of: none, sinusoidal, learned, rotary, alibi, relative."));
-  EXPECT_THAT(config_help(), HasSubstr("Is at least 1. Read by addition.\n"));
-  EXPECT_THAT(config_help(), HasSubstr(" Read by linear and cosine.\n"));
+  EXPECT_THAT(one_line(config_help()),
+              HasSubstr("One of: none, sinusoidal, learned, rotary, alibi, relative."));
+  EXPECT_THAT(one_line(config_help()), HasSubstr("Must be at least 1. Read by addition."));
+  EXPECT_THAT(one_line(config_help()), HasSubstr(" Read by linear and cosine."));
+  for (const absl::string_view line : absl::StrSplit(config_help(), '\n')) {
+    EXPECT_LE(text_width({line.data(), line.size()}), 80) << line;
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "lessons/report/lines.h"
+#include "framework/core/columns.h"
 
 #include <algorithm>
 
