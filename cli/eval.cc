@@ -43,8 +43,9 @@ absl::Status print_attention(const Model& model, const Dataset& dataset, const s
     return absl::FailedPreconditionError(
         "--attention: this model has no attention from an answer to its question");
   }
-  std::string table = absl::StrFormat("  %-36s %4s  %9s  %9s\n", "from the place of the answer",
-                                      "head", "to " + printable(text), "to answer");
+  std::string table =
+      absl::StrFormat("  %-36s %4s  %9s  %9s\n", "attention from the answer's position", "head",
+                      "to " + printable(text), "to answer");
   for (const AttentionShare& share : shares) {
     absl::StrAppendFormat(&table, "  %-36s %4d  %9s  %9s\n", share.layer, share.head,
                           format_percent(share.to_token), format_percent(share.to_answer));

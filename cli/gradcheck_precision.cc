@@ -35,11 +35,11 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 }
 
 std::string rules() {
-  std::string text = "\nHow far each op may be off, in units of u (2^-24 in f32):\n";
+  std::string text = "\nRounding error bound of each op, in units of u (2^-24 in f32):\n";
   for (const RoundingRule& rule : rounding_rules()) {
     absl::StrAppendFormat(&text, "%-18s %s\n", rule.op, rule.errors);
   }
-  return text + "What is stored in bf16 is rounded once more, by 2^-8 |y|, unless it was exact.\n";
+  return text + "A result in bf16 is rounded once more, by 2^-8 |y|, unless it was exact.\n";
 }
 
 std::string_view name_of(Precision precision) {
@@ -126,7 +126,7 @@ std::string PrecisionChecker::without_bf16() const {
     if (!holds_row(name)) names.push_back(name);
   }
   if (names.empty()) return "";
-  return absl::StrCat("nothing in bf16: ", absl::StrJoin(names, ", "), "\n");
+  return absl::StrCat("not available in bf16: ", absl::StrJoin(names, ", "), "\n");
 }
 
 bool PrecisionChecker::holds_row(const std::string& name) const {
@@ -135,7 +135,7 @@ bool PrecisionChecker::holds_row(const std::string& name) const {
 
 absl::Status PrecisionChecker::status() const {
   if (rows_.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("--precision bf16: there is nothing in bf16 in ",
+    return absl::InvalidArgumentError(absl::StrCat("--precision bf16: these have no bf16 version: ",
                                                    absl::StrJoin(without_bf16_, ", ")));
   }
   std::vector<std::string> wrong;

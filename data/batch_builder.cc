@@ -35,7 +35,7 @@ void BatchBuilder::set_row(int64_t row, std::span<const int64_t> sequence, int64
 void check_validation_range(int64_t first, int64_t count, int64_t size) {
   if (first < 0 || count < 1 || first > size - count) {
     fail(absl::StrCat("validation_batch: examples ", first, " … ", first + count - 1,
-                      " are not among the ", size, " there are"));
+                      " are out of range: there are ", size));
   }
 }
 

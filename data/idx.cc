@@ -46,7 +46,7 @@ absl::Status check_magic(std::string_view file, size_t dimensions) {
   }
   if (const unsigned type = byte_at(file, 2); type != kUnsignedBytes) {
     return wrong(absl::StrFormat(
-        "its numbers are of type 0x%02X, %s; images and labels are unsigned bytes, type 0x08", type,
+        "its numbers have type 0x%02X, %s; images and labels are unsigned bytes, type 0x08", type,
         name_of_type(type)));
   }
   if (const unsigned found = byte_at(file, 3); found != dimensions) {
@@ -59,7 +59,8 @@ absl::Status check_magic(std::string_view file, size_t dimensions) {
 
 absl::StatusOr<std::vector<int64_t>> parse_sizes(std::string_view file, size_t dimensions) {
   if (absl::Status status = check_magic(file, dimensions); !status.ok()) return status;
-  if (file.size() < kMagic + 4 * dimensions) return wrong("is truncated: it ends in its header");
+  if (file.size() < kMagic + 4 * dimensions)
+    return wrong("is truncated: it ends within the header");
   std::vector<int64_t> sizes;
   for (size_t d = 0; d < dimensions; ++d) {
     int64_t size = 0;

@@ -146,11 +146,11 @@ class TaskDataset final : public Dataset {
   }
 
   absl::Status no_question(const char* side, int64_t questions) const {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "data: the task ", options_.task, " has only ", questions,
-        " different questions here and none of them falls on the ", side,
-        " side; ask for longer questions, more symbols or another train_fraction than ",
-        options_.train_fraction));
+    return absl::InvalidArgumentError(
+        absl::StrCat("data: the task ", options_.task, " has only ", questions,
+                     " different questions, and none of them is for ", side,
+                     "; use longer questions, more symbols or a train_fraction other than ",
+                     options_.train_fraction));
   }
 
   int64_t padding() const { return vocabulary().size() - 1; }

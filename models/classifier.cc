@@ -100,7 +100,7 @@ Tensor Classifier::operator()(std::span<const Tensor> inputs, ForwardContext& co
 
 Tensor Classifier::next_logits(const Array& prompts, const Array& written,
                                KeyValueCache* /*cache*/) const {
-  if (written.defined()) fail("classifier: answers with one token, and that is written");
+  if (written.defined()) fail("classifier: answers with one token, which is written already");
   const NoGrad no_grad;
   ForwardContext context;
   const std::vector<Tensor> inputs = {Tensor(prompts)};

@@ -125,7 +125,7 @@ absl::StatusOr<LabelledImages> read_images(const std::string& images_path,
                                                    kLargestSide, " x ", kLargestSide));
   }
   if (sizes[0] != labels->sizes[0]) {
-    return absl::InvalidArgumentError(absl::StrCat(images_path, ": has ", sizes[0], " images, and ",
+    return absl::InvalidArgumentError(absl::StrCat(images_path, ": has ", sizes[0], " images, but ",
                                                    labels_path, " has ", labels->sizes[0],
                                                    " labels"));
   }
@@ -142,7 +142,7 @@ absl::Status check_labels(const std::string& path, const LabelledImages& images,
   for (int64_t i = 0; i < images.size(); ++i) {
     if (images.label(i) < classes) continue;
     return absl::InvalidArgumentError(absl::StrCat(path, ": label ", i, ", counted from 0, is ",
-                                                   images.label(i), ", and ", who_says, " only ",
+                                                   images.label(i), ", but ", who_says, " only ",
                                                    classes, " classes"));
   }
   return absl::OkStatus();
@@ -158,7 +158,7 @@ absl::Status check_every_class(const std::string& path, const LabelledImages& im
   return absl::InvalidArgumentError(absl::StrCat(
       path, ": its largest label is ", images.classes() - 1, ", and ",
       std::ranges::count(counts, 0), " of the labels below it have no image, the first of them ",
-      missing - counts.begin(), "; if this is meant, name all ", images.classes(),
+      missing - counts.begin(), "; if this is intended, name all ", images.classes(),
       " classes in data.class_names"));
 }
 
@@ -177,12 +177,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
   const std::vector<int64_t>&a = training->images.sizes, &b = validation->images.sizes;
   if (a[1] != b[1] || a[2] != b[2]) {
     return absl::InvalidArgumentError(absl::StrCat(validation_path, ": its images have ", b[1],
-                                                   " x ", b[2], " pixels, and those of ",
-                                                   training_path, " ", a[1], " x ", a[2]));
+                                                   " x ", b[2], " pixels, but those of ",
+                                                   training_path, " have ", a[1], " x ", a[2]));
   }
   if (const int64_t smallest = std::min(a[1], a[2]); options.shift >= smallest) {
     return absl::InvalidArgumentError(
-        absl::StrCat("data.shift is ", options.shift, ", and the images of ", training_path,
+        absl::StrCat("data.shift is ", options.shift, ", but the images of ", training_path,
                      " have ", a[1], " x ", a[2], " pixels: it must be below ", smallest,
                      ", so that something of each image stays"));
   }

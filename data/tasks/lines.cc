@@ -118,8 +118,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
        {std::pair("training", training.empty()), std::pair("validation", held_out.empty())}) {
     if (empty) {
       return absl::InvalidArgumentError(absl::StrCat(
-          options.path, ": has too few lines: none of its ", examples, " falls on the ", side,
-          " side; give more lines or another train_fraction than ", options.train_fraction));
+          options.path, ": has too few lines: none of its ", examples, " lines is for ", side,
+          "; use more lines or a train_fraction other than ", options.train_fraction));
     }
   }
 

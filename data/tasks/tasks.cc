@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options
   const TaskKind& kind = *find_task(options.task);
   if (std::ranges::count(kind.forms, form) == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("data.task \"", options.task, "\" cannot be had as ", name_of(form)));
+        absl::StrCat("data.task \"", options.task, "\" does not provide ", name_of(form)));
   }
   return kind.make(options, seed, form);
 }

@@ -84,8 +84,8 @@ absl::Status check_part(const DataOptions& options, const char* name, int64_t pa
   const int64_t needed = options.length + 1;
   if (part >= needed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      options.path, ": is too short: of its ", whole, " characters ", part, " are for ", name,
-      ", and a window of data.length = ", options.length, " needs ", needed, "; give a longer text",
+      options.path, ": is too short: ", part, " of its ", whole, " characters are for ", name,
+      ", but a window of data.length = ", options.length, " needs ", needed, "; use a longer text",
       part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
 }
 

@@ -88,7 +88,7 @@ class BackwardWalk {
     const ScopeAt scope(node->scope());
     if (node->is_released()) {
       fail(
-          "backward: this graph was walked before and let go; walk it with keep_graph the first "
+          "backward: this graph was differentiated before and released; use keep_graph the first "
           "time");
     }
     differentiate(node, dy);

@@ -37,7 +37,7 @@ std::string name_of(E value) {
   for (const Named<E>& entry : kNames<E>) {
     if (entry.value == value) return entry.name;
   }
-  fail("name_of: the value is none of its enumeration");
+  fail("name_of: the value is not in its enumeration");
 }
 
 template <class E>

@@ -78,7 +78,7 @@ std::optional<std::string> wrong_in_f32(const OpExample& example, uint64_t seed)
     wide.push_back(floating ? parameter(cast(x.detached(), DType::f64).array()) : x);
   }
   const auto in_f32 = results_of(example, narrow, seed), in_f64 = results_of(example, wide, seed);
-  if (in_f32.size() != in_f64.size()) return "not the same inputs have a gradient";
+  if (in_f32.size() != in_f64.size()) return "f32 and f64 give gradients to different inputs";
   for (size_t i = 0; i < in_f32.size(); ++i) {
     if (auto wrong = difference(in_f32[i], in_f64[i], tolerance_of(DType::f32))) return wrong;
   }

@@ -23,9 +23,9 @@ T attribute(const ForwardCall& call, std::string_view name) {
   for (const Attribute& each : call.op.attributes()) {
     if (each.name == name) return std::get<T>(each.value);
   }
-  fail(absl::StrCat("gradcheck: ", std::string(call.op.name()), " has no attribute \"",
-                    std::string(name),
-                    "\", which forward mode needs: an op of your own needs a name of its own"));
+  fail(absl::StrCat(
+      "gradcheck: ", std::string(call.op.name()), " has no attribute \"", std::string(name),
+      "\", which forward mode needs; give your own op a name that no built-in op has"));
 }
 
 // Ops that are linear in all of their inputs together: op(x + dx) = op(x) + op(dx).

@@ -195,7 +195,7 @@ PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor>
   Comparison comparison(run, options);
   for (size_t i = 0; i < narrow.size(); ++i) {
     if (narrow[i].defined() != run.exact()[i].defined()) {
-      fail("gradcheck: fused and composed, not the same inputs have a gradient");
+      fail("gradcheck: the fused and the composed graph give gradients to different inputs");
     }
     if (!narrow[i].defined() || !is_floating(narrow[i].dtype())) continue;
     const std::string name =

@@ -28,7 +28,7 @@ Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs) : f_(f) {
   const Array again = evaluate(points_);
   if (again.shape() != value_.shape() || again.dtype() != value_.dtype() ||
       std::memcmp(again.raw(), value_.raw(), value_.bytes()) != 0) {
-    fail("gradcheck: the function gives other numbers each time it is called");
+    fail("gradcheck: the function gives different numbers each time it is called");
   }
 }
 

@@ -126,7 +126,7 @@ class RoundedRun::Twins {
     if (!narrow.defined()) return narrow;
     if (!narrow.requires_grad()) return in_f64(narrow);
     const auto found = twins_.find(narrow.node().get());
-    if (found == twins_.end()) fail("gradcheck: a tensor of another graph");
+    if (found == twins_.end()) fail("gradcheck: the tensor belongs to another graph");
     return found->second.exact;
   }
 

@@ -170,7 +170,7 @@ Agreement compare(double analytic, const Slope& slope, const Tolerance& toleranc
   if (slope.kind == Slope::Kind::kUnsettled) {
     const bool apart = result.error > 10.0 * slope.error;
     return conclude(apart ? Verdict::kFail : Verdict::kUndecided,
-                    "the differences settle at no step");
+                    "the difference quotients converge at no step size");
   }
   if (!(result.error <= result.tolerance)) return conclude(Verdict::kFail, "");
   if (slope.kind == Slope::Kind::kKinkAside) result.note = "a kink near the point: smaller steps";

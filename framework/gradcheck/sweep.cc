@@ -80,7 +80,7 @@ void check_inputs(std::span<const Tensor> inputs) {
     if (!is_floating(x.dtype())) continue;
     if (x.dtype() != DType::f64) {
       fail(absl::StrCat("step_sweep: needs f64: ", x.describe(),
-                        " rounds before its V could be seen"));
+                        " rounds too coarsely for a sweep of step sizes"));
     }
     elements += x.size();
   }

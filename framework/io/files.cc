@@ -301,7 +301,7 @@ absl::Status AppendFile::put_back() {
   } else if (*found != *lines) {
     return absl::DataLossError(
         absl::StrCat("cannot write ", path_,
-                     ": another file has taken its place, without all the lines written before"));
+                     ": another file has replaced it, without all the lines written before"));
   }
   file_ = *std::move(file);
   return absl::OkStatus();

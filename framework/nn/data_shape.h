@@ -20,7 +20,7 @@ enum class DataForm {
 };
 template <>
 inline constexpr Named<DataForm> kNames<DataForm>[] = {
-    {"a sequence to go on with", DataForm::kSequence},
+    {"a sequence to continue", DataForm::kSequence},
     {"a question and its answer", DataForm::kSourceTarget},
     {"a question with an answer of one token", DataForm::kClass}};
 

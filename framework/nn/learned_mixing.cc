@@ -15,7 +15,8 @@ Tensor LearnedMixing::operator()(const Tensor& x, const AttentionMask& mask,
   const Tensor y =
       mix_by_scores(x, mask, context, [this](int64_t first, int64_t queries, int64_t keys) {
         if (keys > scores.dim(0)) {
-          fail(absl::StrCat("learned: has scores of ", scores.dim(0), " positions, not of ", keys));
+          fail(absl::StrCat("learned: has scores for ", scores.dim(0), " positions, not for ",
+                            keys));
         }
         return slice(slice(scores, 0, first, queries), 1, 0, keys);
       });

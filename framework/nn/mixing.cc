@@ -15,9 +15,10 @@ void check_mixing(std::string_view layer, const Tensor& x, const AttentionMask& 
   const std::string name(layer);
   if (x.rank() != 3) fail(absl::StrCat(name, ": x must be [B, T, C]: x ", x.describe()));
   if (mask.bias.defined() || mask.relative_bias.defined()) {
-    fail(absl::StrCat(name, ": has no scores for the bias of a mask"));
+    fail(absl::StrCat(name, ": the mask has a bias, but this mixer has no scores to add it to"));
   }
-  if (mask.window > 0 && !can_window) fail(absl::StrCat(name, ": cannot keep to a window"));
+  if (mask.window > 0 && !can_window)
+    fail(absl::StrCat(name, ": the mask has a window, which this mixer does not support"));
   const Tensor& padding = mask.padding;
   if (!padding.defined()) return;
   if (padding.rank() == 2 && padding.dim(0) == x.dim(0) && padding.dim(1) >= x.dim(1)) return;

@@ -21,7 +21,7 @@ void Visitor::parameter(std::string_view name, Tensor& tensor) {
     if (i >= replacements_.size() || !replacements_[i].defined() ||
         replacements_[i].shape() != tensor.shape()) {
       fail(absl::StrCat("module: ", path_, std::string(name), " is ", tensor.describe(),
-                        ", and its replacement ",
+                        ", but its replacement ",
                         i < replacements_.size() ? replacements_[i].describe() : "is missing"));
     }
     tensor = replacements_[i];
@@ -31,7 +31,7 @@ void Visitor::parameter(std::string_view name, Tensor& tensor) {
 
 void Visitor::check_all_replaced() const {
   if (parameters_.size() == replacements_.size()) return;
-  fail(absl::StrCat("module: has ", parameters_.size(), " parameters, and there are ",
+  fail(absl::StrCat("module: has ", parameters_.size(), " parameters, but there are ",
                     replacements_.size(), " replacements"));
 }
 

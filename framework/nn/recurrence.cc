@@ -61,8 +61,8 @@ Tensor Recurrence::operator()(const Tensor& x, const AttentionMask& mask,
                               ForwardContext& context) const {
   check_mixing("recurrence", x, mask, /*can_window=*/false);
   if (mask.causal == backward.defined()) {
-    fail(mask.causal ? "recurrence: runs in both directions, and the mask is causal"
-                     : "recurrence: runs in one direction, and the mask is not causal");
+    fail(mask.causal ? "recurrence: runs in both directions, but the mask is causal"
+                     : "recurrence: runs in one direction, but the mask is not causal");
   }
   const Tensor padding = padding_of_last(mask, x.dim(1));
   std::vector<Tensor>* last = nullptr;  // of the tokens that were read

@@ -180,7 +180,7 @@ void check_relative_bias(const Tensor& query, const Tensor& key, const Attention
   const Tensor& bias = mask.relative_bias;
   const std::string all = describe({{"query", query}, {"key", key}, {"relative_bias", bias}});
   if (mask.bias.defined()) {
-    fail(absl::StrCat("attention: there is a bias, and a relative one in its place: ", all));
+    fail(absl::StrCat("attention: bias and relative_bias exclude each other: ", all));
   }
   check_dtype("attention", {"relative_bias", bias}, computed_dtype(query.dtype()));
   const Shape shape{query.dim(2), distance_count(query.dim(1), key.dim(1))};
@@ -337,12 +337,12 @@ OpExamples attention_examples() {
             "attention: relative_bias must be [2, 7], a number for each head and distance: query "
             "f32[1, 3, 2, 4], key f32[1, 5, 2, 4], relative_bias f32[2, 8]"},
            {"two biases", misused_mask({.bias = zeros({3, 5}), .relative_bias = zeros({2, 7})}),
-            "attention: there is a bias, and a relative one in its place: query f32[1, 3, 2, 4], "
+            "attention: bias and relative_bias exclude each other: query f32[1, 3, 2, 4], "
             "key f32[1, 5, 2, 4], relative_bias f32[2, 7]"},
            {"a window that ends before it begins", misused_mask({.window = -1}),
-            "attention: a window of -1 keys; 0 is none"},
+            "attention: the window must be 0 (none) or more, not -1"},
            {"queries that stand nowhere", misused_mask({.first_query = 6}),
-            "attention: the first of 3 queries stands at key 6 of 5"},
+            "attention: the first of 3 queries is at position 6; it must be from 0 to 5"},
            {"dropout of everything",
             [] {
               const Tensor x = zeros({1, 3, 2, 4});

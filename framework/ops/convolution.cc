@@ -139,8 +139,8 @@ class DepthwiseConvolution final : public Op {
 void check_taps(const char* op, int64_t kernel, int64_t before, const std::string& all) {
   if (kernel < 1) fail(absl::StrCat(op, ": needs at least one tap, not ", kernel, ": ", all));
   if (before >= 0 && before < kernel) return;
-  fail(absl::StrCat(op, ": of ", kernel, " taps ", before,
-                    " cannot stand before the position: ", all));
+  fail(absl::StrCat(op, ": ", before, " of ", kernel,
+                    " taps cannot stand before the position: ", all));
 }
 
 void check_sequences(const char* op, const Tensor& x) {
@@ -266,7 +266,7 @@ OpExamples convolution_examples() {
            {"no taps", op({2, 3, 4}, {5, 4, 0}, 0),
             "convolution: needs at least one tap, not 0: x f32[2, 3, 4], weight f32[5, 4, 0]"},
            {"taps that all stand elsewhere", op({2, 3, 4}, {5, 4, 2}, 2),
-            "convolution: of 2 taps 2 cannot stand before the position: x f32[2, 3, 4], weight "
+            "convolution: 2 of 2 taps cannot stand before the position: x f32[2, 3, 4], weight "
             "f32[5, 4, 2]"},
            {"dtypes that differ",
             [] {
@@ -302,7 +302,7 @@ OpExamples depthwise_convolution_examples() {
                   "depthwise_convolution: weight must be [4, 1, K]: x f32[2, 3, 4], weight f32[4, "
                   "4, 2]"},
                  {"taps that all stand elsewhere", op({2, 3, 4}, {4, 1, 2}, -1),
-                  "depthwise_convolution: of 2 taps -1 cannot stand before the position: x f32[2, "
+                  "depthwise_convolution: -1 of 2 taps cannot stand before the position: x f32[2, "
                   "3, 4], weight f32[4, 1, 2]"},
                  {"bf16",
                   [] {
@@ -332,7 +332,7 @@ OpExamples unfold_examples() {
                   [] {
                     unfold(zeros({2, 3, 4}), 3, 3);
                   },
-                  "unfold: of 3 taps 3 cannot stand before the position: x f32[2, 3, 4]"}},
+                  "unfold: 3 of 3 taps cannot stand before the position: x f32[2, 3, 4]"}},
   };
 }
 

@@ -75,11 +75,11 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
 kernels::KeyRule key_rule(const AttentionMask& mask, int64_t queries, int64_t keys) {
   const int64_t first = mask.first_query.value_or(keys - queries);
   if (mask.window < 0) {
-    fail(absl::StrCat("attention: a window of ", mask.window, " keys; 0 is none"));
+    fail(absl::StrCat("attention: the window must be 0 (none) or more, not ", mask.window));
   }
   if (mask.first_query && (first < 0 || first > keys)) {
-    fail(absl::StrCat("attention: the first of ", queries, " queries stands at key ", first, " of ",
-                      keys));
+    fail(absl::StrCat("attention: the first of ", queries, " queries is at position ", first,
+                      "; it must be from 0 to ", keys));
   }
   // No query and key are further apart.
   return {mask.causal, std::min(mask.window, queries + keys), first};

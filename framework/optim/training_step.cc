@@ -28,8 +28,9 @@ StepInputs sort_inputs(const TrainingStep& step, std::span<const Tensor> inputs)
   const size_t read = step.number == 1 ? 0 : each;  // numbers of state for each weight
   if (step.number < 1) fail(absl::StrCat("training_step: there is no step ", step.number));
   if (inputs.size() < step.data + 1 || (inputs.size() - step.data - 1) % (1 + read) != 0) {
-    fail(absl::StrCat("training_step: ", inputs.size(), " inputs are not ", step.data,
-                      " of data, weights, ", read, " times as many of state, and a learning rate"));
+    fail(absl::StrCat("training_step: got ", inputs.size(), " inputs; needs ", step.data,
+                      " data inputs, the weights, ", read,
+                      " state tensors for each weight, and a learning rate"));
   }
   const size_t count = (inputs.size() - step.data - 1) / (1 + read);
   const auto take = [&](size_t first, size_t size) {

@@ -166,13 +166,12 @@ TEST_F(CommandLineTest, AFolderThatHoldsAnotherRunIsLeftAlone) {
   expect_success(qkv({"train", "tiny.toml"}));
   const std::string before = in("runs/tiny/checkpoints/last.safetensors");
   expect_error(qkv({"train", "tiny.toml"}), 2,
-               "runs/tiny holds another run; go on with it by --resume, choose another folder by "
+               "runs/tiny holds another run; continue it with --resume, choose another folder with "
                "--out, or remove it");
-  expect_error(
-      qkv({"train", "tiny.toml", "--resume", "--set", "model.d_ff=64"}), 2,
-      "--resume goes on with the config the run began with (runs/tiny/config.toml), and "
-      "this one differs: model.d_ff is 64, and was 32. Undo the change, or start a new run "
-      "with another --out");
+  expect_error(qkv({"train", "tiny.toml", "--resume", "--set", "model.d_ff=64"}), 2,
+               "--resume continues with the config of the run (runs/tiny/config.toml), but this "
+               "config differs: model.d_ff is 64, and was 32. Undo the change, or start a new run "
+               "with another --out");
   EXPECT_EQ(in("runs/tiny/checkpoints/last.safetensors"), before);
 }
 

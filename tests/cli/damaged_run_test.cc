@@ -77,7 +77,7 @@ TEST_F(DamagedRunTest, WeightsThatAreNotFiniteAreNamed) {
     if (tensor.name == "final_norm.bias") tensor.array.mutable_data<float>()[3] = NAN;
   }
   ASSERT_TRUE(write_safetensors(folder_ / best, file).ok());
-  const std::string message = best + ": not finite are 1 of the 16 numbers of final_norm.bias";
+  const std::string message = best + ": 1 of the 16 numbers of final_norm.bias are not finite";
   expect_error(qkv({"eval", "runs/tiny"}), 1, message);
   expect_error(qkv({"generate", "runs/tiny", "--prompt", "0"}), 1, message);
   std::filesystem::remove(folder_ / "runs/tiny/checkpoints/last.safetensors");

@@ -191,7 +191,7 @@ TEST_F(GradcheckCommandTest, ComparesF32AndBf16WithF64) {
       gradcheck({"--precision", "bf16", "--op", "linear", "--op", "exp", "--verbose"});
   EXPECT_EQ(bf16.exit_status, 0) << bf16.output << bf16.errors;
   EXPECT_THAT(bf16.output, HasSubstr("PASS  the gradient of input 0 bf16[2, 3, 4]: 24 compared"));
-  EXPECT_THAT(bf16.output, HasSubstr("\nnothing in bf16: exp\n"));
+  EXPECT_THAT(bf16.output, HasSubstr("\nnot available in bf16: exp\n"));
   EXPECT_THAT(bf16.output, Not(HasSubstr("\nop     exp")));
 }
 
@@ -224,7 +224,7 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
                "--precision is a separate check; it takes no --order, --mutate, --coverage, "
                "--sweep or --html");
   expect_error({"--precision", "bf16", "--op", "exp"},
-               "--precision bf16: there is nothing in bf16 in exp");
+               "--precision bf16: these have no bf16 version: exp");
   expect_error({"--op", "sofmax"},
                "--op: there is no op, layer, model or step \"sofmax\"; did you mean \"softmax\"?");
   expect_error({"--config", "none.toml"}, "cannot read none.toml: No such file or directory");

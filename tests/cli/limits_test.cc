@@ -49,8 +49,9 @@ TEST_F(LimitsTest, MemoryThatRunsOutEndsTheRunAndIsToldWithStepArrayOpAndPlace) 
   EXPECT_THAT(result.errors, HasSubstr(" in use (in blocks.0.feed_forward.up); "));
   EXPECT_THAT(
       result.errors,
-      EndsWith("; a smaller batch_size or more accumulation_steps need less; the checkpoints "
-               "in run are kept\n"));
+      EndsWith(
+          "; a smaller batch_size or more accumulation_steps need less memory; the checkpoints "
+          "in run are kept\n"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/last.safetensors"));
 }
 
@@ -101,9 +102,9 @@ TEST_F(LimitsTest, WithoutThreadsItTrainsTheSameBitsAndSaysSo) {
   options.stack_bytes = int64_t{100} << 40;  // of 128 TiB of addresses
   const ProcessResult result = train(three, options, "without");
   EXPECT_EQ(result.exit_status, 0) << result.errors;
-  EXPECT_THAT(result.output, HasSubstr("1 threads, into without\nof 3 threads the system gives 1 "
-                                       "(Resource temporarily unavailable); the numbers are the "
-                                       "same, and take longer\n"));
+  EXPECT_THAT(result.output, HasSubstr("1 threads, into without\nthe system gives only 1 of 3 "
+                                       "threads (Resource temporarily unavailable); the results "
+                                       "are the same, but take longer\n"));
   EXPECT_EQ(in("with/checkpoints/last.safetensors"), in("without/checkpoints/last.safetensors"));
 }
 

@@ -200,10 +200,11 @@ TEST_F(SignalsTest, AFolderThatIsMovedMeanwhileKeepsTheRun) {
   const auto move = [&](pid_t) { std::filesystem::rename(folder_ / "run", folder_ / "moved"); };
   const ProcessResult result = train("run", "step 40/", move);
   EXPECT_EQ(result.exit_status, 1) << result.output;
-  EXPECT_THAT(result.errors,
-              testing::MatchesRegex("error: run was moved to [^ ]*/moved while the run trained "
-                                    "into it; saved there after step [0-9]+, and --resume --out "
-                                    "[^ ]*/moved goes on; the checkpoints in .* are kept\n"));
+  EXPECT_THAT(
+      result.errors,
+      testing::MatchesRegex("error: run was moved to [^ ]*/moved while the run trained into it; "
+                            "the run was saved there after step [0-9]+; --resume --out "
+                            "[^ ]*/moved continues it; the checkpoints in .* are kept\n"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
   EXPECT_EQ(train("moved", "into", kNothing, {"--resume"}).exit_status, 0);
   expect_same_ends("whole", "moved");
@@ -237,7 +238,7 @@ TEST_F(SignalsTest, AFolderThatIsRemovedMeanwhileIsAnError) {
   const ProcessResult result = train("run", "step 40/", remove);
   EXPECT_EQ(result.exit_status, 1) << result.output;
   EXPECT_EQ(result.errors,
-            "error: run was removed while the run trained into it; nothing of it is left\n");
+            "error: run was removed while the run trained into it; nothing is left\n");
 }
 
 }  // namespace

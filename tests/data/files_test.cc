@@ -215,19 +215,19 @@ TEST(TextTest, ATextShorterThanAWindowIsAnErrorWithTheNumbers) {
   DataOptions options = from_file("text", file.path());
   EXPECT_EQ(error_of(options),
             file.path() +
-                ": is too short: of its 50 characters 5 are for validation, and a window of "
-                "data.length = 8 needs 9; give a longer text or a length of at most 4");
+                ": is too short: 5 of its 50 characters are for validation, but a window of "
+                "data.length = 8 needs 9; use a longer text or a length of at most 4");
   options.train_fraction = 0.1;
   EXPECT_EQ(error_of(options),
             file.path() +
-                ": is too short: of its 50 characters 5 are for training, and a window of "
-                "data.length = 8 needs 9; give a longer text or a length of at most 4");
+                ": is too short: 5 of its 50 characters are for training, but a window of "
+                "data.length = 8 needs 9; use a longer text or a length of at most 4");
   options.length = 4;
   EXPECT_EQ(error_of(options), "no error");
   options.train_fraction = 0.01;
   EXPECT_EQ(error_of(options), file.path() +
-                                   ": is too short: of its 50 characters 0 are for training, and a "
-                                   "window of data.length = 4 needs 5; give a longer text");
+                                   ": is too short: 0 of its 50 characters are for training, but a "
+                                   "window of data.length = 4 needs 5; use a longer text");
 }
 
 TEST(LinesTest, EveryLineBeginsAfterANewlineAndHasToEndWithOne) {
@@ -308,8 +308,8 @@ TEST(LinesTest, TooFewLinesAreAnError) {
   const TempFile file("only\nonly\n");
   EXPECT_EQ(error_of(from_file("lines", file.path())),
             file.path() +
-                ": has too few lines: none of its 2 falls on the validation side; give more lines "
-                "or another train_fraction than 0.9");
+                ": has too few lines: none of its 2 lines is for validation; use more lines or a "
+                "train_fraction other than 0.9");
 }
 
 TEST(LinesTest, AVeryLongLineIsAnErrorThatNamesIt) {

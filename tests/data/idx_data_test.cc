@@ -111,7 +111,7 @@ TEST_F(IdxDataTest, AnImageIsNotMovedOutOfSight) {
   options_.shift = 2;
   EXPECT_FALSE(changed_images(options_, folder_.path()).contains(std::vector<double>(9, 0)));
   options_.shift = 3;
-  EXPECT_EQ(error_of(options_), "data.shift is 3, and the images of " + path(kImages) +
+  EXPECT_EQ(error_of(options_), "data.shift is 3, but the images of " + path(kImages) +
                                     " have 3 x 3 pixels: it must be below 3, so that something of "
                                     "each image stays");
 }
@@ -168,21 +168,21 @@ TEST_F(IdxDataTest, AFileThatIsNotThereIsNamed) {
 TEST_F(IdxDataTest, FilesThatDoNotFitEachOtherAreAnError) {
   write(kTestLabels, idx_bytes({2}, "\x01\x01"));
   EXPECT_EQ(error_of(options_),
-            path(kTestImages) + ": has 3 images, and " + path(kTestLabels) + " has 2 labels");
+            path(kTestImages) + ": has 3 images, but " + path(kTestLabels) + " has 2 labels");
   write(kTestImages, idx_bytes({2, 3, 2}, std::string(12, '\x55')));
   EXPECT_EQ(error_of(options_), path(kTestImages) +
-                                    ": its images have 3 x 2 pixels, and those of " +
-                                    path(kImages) + " 2 x 3");
+                                    ": its images have 3 x 2 pixels, but those of " +
+                                    path(kImages) + " have 2 x 3");
 }
 
 TEST_F(IdxDataTest, ALabelWithoutAClassIsAnError) {
   write(kTestLabels, idx_bytes({3}, "\x01\x03\x02"));
   EXPECT_EQ(error_of(options_), path(kTestLabels) +
-                                    ": label 1, counted from 0, is 3, and the labels of training "
+                                    ": label 1, counted from 0, is 3, but the labels of training "
                                     "name only 3 classes");
   options_.class_names = "shirt coat";
   EXPECT_EQ(error_of(options_), path(kLabels) +
-                                    ": label 0, counted from 0, is 2, and data.class_names names "
+                                    ": label 0, counted from 0, is 2, but data.class_names names "
                                     "only 2 classes");
 }
 
@@ -191,7 +191,7 @@ TEST_F(IdxDataTest, AStrayLabelMakesNoClassesUnlessTheyAreNamed) {
   EXPECT_EQ(error_of(options_),
             path(kLabels) +
                 ": its largest label is 255, and 252 of the labels below it have no image, the "
-                "first of them 3; if this is meant, name all 256 classes in data.class_names");
+                "first of them 3; if this is intended, name all 256 classes in data.class_names");
   write(kLabels, idx_bytes({4}, std::string("\x01\x01\x02\x02", 4)));
   options_.class_names = "none coat bag";
   EXPECT_EQ(dataset_of(options_)->shape().classes, 3);

@@ -50,13 +50,13 @@ TEST(IdxTest, AFileOfAnotherFormatIsAnErrorWithItsFirstBytes) {
 
 TEST(IdxTest, NumbersOfAnotherTypeAreAnErrorThatNamesIt) {
   EXPECT_EQ(error_of(idx_bytes({1, 1, 1}, "abcd", 0x0D)),
-            "its numbers are of type 0x0D, floating-point numbers of 32 bits; images and labels "
+            "its numbers have type 0x0D, floating-point numbers of 32 bits; images and labels "
             "are unsigned bytes, type 0x08");
   EXPECT_EQ(error_of(idx_bytes({1}, "abcd", 0x0C), 1),
-            "its numbers are of type 0x0C, integers of 32 bits; images and labels are unsigned "
+            "its numbers have type 0x0C, integers of 32 bits; images and labels are unsigned "
             "bytes, type 0x08");
   EXPECT_EQ(error_of(idx_bytes({1}, "a", 0x77), 1),
-            "its numbers are of type 0x77, no type that IDX has; images and labels are unsigned "
+            "its numbers have type 0x77, no type that IDX has; images and labels are unsigned "
             "bytes, type 0x08");
 }
 
@@ -70,7 +70,7 @@ TEST(IdxTest, LabelsAreNoImagesAndImagesNoLabels) {
 TEST(IdxTest, AFileThatIsCutOffAnywhereIsAnError) {
   const std::string file = idx_bytes({2, 2, 2}, "abcdefgh");
   for (size_t size = 4; size < 16; ++size) {
-    EXPECT_EQ(error_of(file.substr(0, size)), "is truncated: it ends in its header") << size;
+    EXPECT_EQ(error_of(file.substr(0, size)), "is truncated: it ends within the header") << size;
   }
   EXPECT_EQ(error_of(file.substr(0, 16)),
             "is truncated: its header says 2 x 2 x 2 bytes, and 0 follow it");

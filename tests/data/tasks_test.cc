@@ -270,7 +270,7 @@ TEST(TasksTest, ATextIsASequenceAndNothingElse) {
   options.path = "any";
   const auto dataset = make_dataset(options, 1, DataForm::kClass);
   EXPECT_EQ(dataset.status().message(),
-            "data.task \"text\" cannot be had as a question with an answer of one token");
+            "data.task \"text\" does not provide a question with an answer of one token");
 }
 
 TEST_P(TaskTest, ABatchIsAFunctionOfSeedAndIndexAlone) {

@@ -205,17 +205,17 @@ absl::Status run_suite(const SuiteOptions& options) {
     }
   }
   report.heading(
-      "One sequence of T tokens, d_model 128, 4 layers: ms a step, and megabytes at the highest\n"
+      "One sequence of T tokens, d_model 128, 4 layers: ms per step, and peak megabytes\n"
       "     T        step       floor       memory   one layer's scores");
   for (const int64_t length : {512, 1024, 2048, 4096}) {
     if (absl::Status s = measure_context(length, options, report); !s.ok()) return s;
   }
   report.heading(
-      "The same, where a query sees the 64 keys before it and where it sees all: ms a step\n"
+      "The same with a window of 64 keys, and with full attention: ms per step\n"
       "     T      window        full");
   if (absl::Status s = measure_windows(options, report); !s.ok()) return s;
   report.heading(
-      "Writing T tokens, tokens/s with the key/value cache and without\n"
+      "Generating T tokens: tokens/s with the key/value cache, and without\n"
       "shape       T            with         without     ratio");
   for (const BenchShape& shape : bench_shapes()) {
     if (shape.length > 0) measure_writing(shape, report);

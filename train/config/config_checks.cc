@@ -80,8 +80,8 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
   const std::string heads = name_of(attention.heads), maps = name_of(attention.projections);
   if (attention.projections == Projections::kNone && attention.heads != Heads::kSplit) {
     add({"attention.heads", "attention.projections"}, "\"attention.heads\" is \"", heads,
-        "\", which is about the maps of each head; with \"attention.projections\" = \"", maps,
-        "\" there are none");
+        "\", which needs the maps of each head; \"attention.projections\" = \"", maps,
+        "\" has none");
   }
   const int64_t key_heads = attention.num_key_value_heads;
   if (key_heads > 0 && model.num_heads % key_heads != 0) {
@@ -92,25 +92,25 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
     if (attention.projections >= Projections::kShared) {
       add({"attention.num_key_value_heads", "attention.projections"},
           "\"attention.num_key_value_heads\" is ", key_heads,
-          ", and with \"attention.projections\" = \"", maps, "\" queries are keys, in ",
-          model.num_heads, " heads");
+          ", but with \"attention.projections\" = \"", maps,
+          "\" the keys are the queries, which have ", model.num_heads, " heads");
     } else if (attention.heads == Heads::kNarrow) {
       add({"attention.num_key_value_heads", "attention.heads"},
           "\"attention.num_key_value_heads\" is ", key_heads,
-          ", and with \"attention.heads\" = \"narrow\" each of the ", model.num_heads,
-          " heads has keys of its own part of the input");
+          ", but with \"attention.heads\" = \"narrow\" each of the ", model.num_heads,
+          " heads makes keys from its own part of the input");
     }
   }
   if (attention.window > 0 &&
       (model.mixer == MixerKind::kConvolution || model.mixer == MixerKind::kRecurrence)) {
     add({"attention.window", "model.mixer"}, "\"attention.window\" is ", attention.window,
-        ", and \"model.mixer\" = \"", name_of(model.mixer), "\" has no window");
+        ", but \"model.mixer\" = \"", name_of(model.mixer), "\" has no window");
   }
   const int64_t d_k =
       attention.heads == Heads::kWide ? model.d_model : model.d_model / model.num_heads;
   if (model.position == Position::kRotary && d_k % 2 != 0) {
     add({"model.position", "model.num_heads", "model.d_model"},
-        "\"model.position\" is \"rotary\", which turns pairs of numbers, and a head has ", d_k);
+        "\"model.position\" is \"rotary\", which rotates pairs of features, but a head has ", d_k);
   }
 }
 
@@ -124,7 +124,7 @@ std::vector<Clash> find_clashes(const Config& config) {
   find_rounded_numbers(config, clashes);
 
   const std::string mistake = folder_name_mistake(config.name);
-  if (!mistake.empty()) add({"name"}, "\"name\" cannot name a folder: it ", mistake);
+  if (!mistake.empty()) add({"name"}, "\"name\" cannot be the name of a folder: it ", mistake);
 
   const DataOptions& data = config.data;
   for (const OptionMistake& option : find_mistakes(data)) {
@@ -132,20 +132,20 @@ std::vector<Clash> find_clashes(const Config& config) {
     add({key, "data.task"}, "\"", key, "\" ", option.message);
   }
   if (data.path.find('\0') != std::string::npos) {
-    add({"data.path"}, "\"data.path\" holds a character that no path can hold");
+    add({"data.path"}, "\"data.path\" contains a NUL character");
   }
 
   const ModelOptions& model = config.model;
   const TaskKind* task = find_task(data.task);
   const DataForm form = form_of(model.kind);
   if (task && std::ranges::count(task->forms, form) == 0) {
-    add({"model.kind", "data.task"}, "\"model.kind\" is \"", model.kind, "\", which takes ",
-        name_of(form), ": \"data.task\" = \"", data.task, "\" has none");
+    add({"model.kind", "data.task"}, "\"model.kind\" is \"", model.kind, "\", which needs ",
+        name_of(form), "; \"data.task\" = \"", data.task, "\" has none");
   }
   find_attention_clashes(model, clashes);
   if (model.mixer != MixerKind::kAttention && position_is_in_attention(model.position)) {
     add({"model.position", "model.mixer"}, "\"model.position\" is \"", name_of(model.position),
-        "\", which attention sees to, and \"model.mixer\" is \"", name_of(model.mixer), "\"");
+        "\", which is a part of attention, but \"model.mixer\" is \"", name_of(model.mixer), "\"");
   }
 
   const OptimizerOptions& optimizer = config.optimizer;

@@ -63,7 +63,7 @@ absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
   std::vector<std::string> texts;
   if (!json.is_array()) return absl::DataLossError("it is not a list");
   for (const auto& entry : json) {
-    if (!entry.is_string()) return absl::DataLossError("it holds something else than texts");
+    if (!entry.is_string()) return absl::DataLossError("it holds values that are not strings");
     texts.push_back(entry.get<std::string>());
   }
   return Vocabulary::create(std::move(texts));
@@ -75,12 +75,12 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
   if (found == arrays.end()) return problem(path, absl::StrCat("there is no tensor ", name));
   const Array& source = *found->second;
   if (source.shape() != target.shape() || source.dtype() != target.dtype()) {
-    return problem(path, absl::StrCat(name, " is ", source.describe(), ", and the model needs ",
+    return problem(path, absl::StrCat(name, " is ", source.describe(), ", but the model needs ",
                                       target.describe()));
   }
   if (const int64_t count = count_not_finite(source); count > 0) {
-    return problem(path, absl::StrCat("not finite are ", count, " of the ", source.size(),
-                                      " numbers of ", name));
+    return problem(path, absl::StrCat(count, " of the ", source.size(), " numbers of ", name,
+                                      " are not finite"));
   }
   if (target.bytes() > 0) std::memcpy(target.mutable_raw(), source.raw(), target.bytes());
   return absl::OkStatus();
@@ -98,7 +98,7 @@ std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
   if (data.vocabulary_size < 1) return kOutOfRange;
   const DataForm form = form_of(model.kind);
   if (form == DataForm::kClass && data.classes != data.vocabulary_size) {
-    return absl::StrCat("has ", data.classes, " classes, and a vocabulary of ",
+    return absl::StrCat("has ", data.classes, " classes, but a vocabulary of ",
                         data.vocabulary_size);
   }
   if (data.channels == 0 && data.height == 0 && data.width == 0) {
@@ -106,13 +106,13 @@ std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
     return data.max_length > 0 && source_is_good ? "" : kOutOfRange;
   }
   if (form != DataForm::kClass) {
-    return absl::StrCat("has images for a model of the kind ", model.kind);
+    return absl::StrCat("has images, but the model is of the kind ", model.kind);
   }
   const int64_t patch = model.patch_size;
   if (data.channels == 0 || data.height == 0 || data.width == 0) return kOutOfRange;
   if (data.height % patch != 0 || data.width % patch != 0) {
     return absl::StrCat("has images of ", data.height, " x ", data.width,
-                        " pixels, and its config patches of ", patch, " x ", patch);
+                        " pixels, but its config has patches of ", patch, " x ", patch);
   }
   const int64_t patches = data.height / patch * (data.width / patch);
   return possible(patches) && possible(data.channels * patch * patch) ? "" : kOutOfRange;
@@ -184,7 +184,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   checkpoint.vocabulary = *std::move(vocabulary);
   checkpoint.data.vocabulary_size = checkpoint.vocabulary.size();
   checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
-  if (checkpoint.state.step < 0) return problem(path, "it was made after less than no step");
+  if (checkpoint.state.step < 0) return problem(path, "its number of steps is negative");
   const std::string wrong = what_is_wrong(checkpoint.data, checkpoint.config.model);
   if (!wrong.empty()) return problem(path, absl::StrCat("its metadata ", wrong));
   checkpoint.arrays = std::move(file->tensors);

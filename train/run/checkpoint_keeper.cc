@@ -40,7 +40,7 @@ absl::Status CheckpointKeeper::check_finite(int64_t step) const {
       parameters_, [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
   if (finite) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(
-      "step ", step, ": a parameter is no longer a finite number; nothing of this step was saved. ",
+      "step ", step, ": a parameter is no longer a finite number; this step was not saved.  ",
       advice_for_blow_up(config_, step)));
 }
 

@@ -34,14 +34,14 @@ std::string advice_for_blow_up(const Config& config, int64_t updates) {
   const double rate = config.optimizer.learning_rate, decay = config.optimizer.weight_decay;
   if (updates == 0 || rate == 0) {
     return absl::StrCat(
-        "The weights are those that the run began with, so it is not the learning_rate",
+        "The weights are still the initial ones, so the learning_rate is not the cause",
         config.train.precision == Precision::kF64
             ? ""
-            : "; train.precision = \"f64\" tells whether it is the range of numbers");
+            : "; train.precision = \"f64\" shows whether the range of numbers is");
   }
   if (rate * decay > 2) {
-    return "A lower weight_decay may help: times learning_rate it is above 2, and each step takes "
-           "more than twice of a weight off it";
+    return "A lower weight_decay may help: learning_rate * weight_decay is above 2, so each step "
+           "subtracts more than twice the weight";
   }
   return "A lower learning_rate or more warmup_steps may help";
 }

@@ -122,7 +122,7 @@ std::string profile_table(const std::vector<ProfileRow>& rows, int64_t steps) {
                           each(static_cast<double>(row.calls)), per_second(row.bytes, row.ms),
                           per_second(row.flops, row.ms), row.part, row.name);
   }
-  absl::StrAppendFormat(&text, "%9.3f  of a step with the profiler looking on\n", each(total));
+  absl::StrAppendFormat(&text, "%9.3f  per step, with the profiler on\n", each(total));
   return text;
 }
 

@@ -87,7 +87,7 @@ absl::StatusOr<RunFolder> RunFolder::create(const std::string& path, const Confi
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error)) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, " is a file, where a run needs a folder; choose another by --out"));
+        absl::StrCat(path, " is a file, but a run needs a folder; choose another with --out"));
   }
   if (absl::Status status = make_folder(path); !status.ok()) return status;
   absl::StatusOr<RunFolder> folder = lock(path);
@@ -107,23 +107,23 @@ absl::Status RunFolder::check_unused() const {
   const absl::StatusOr<std::string> checkpoint = newest_checkpoint();
   if (!checkpoint.ok()) return checkpoint.status();
   if (!checkpoint->empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path_,
-        " holds another run; go on with it by --resume, choose another folder by --out, or "
-        "remove it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_,
+                     " holds another run; continue it with --resume, choose another folder with "
+                     "--out, or remove it"));
   }
   if (std::count(found->begin(), found->end(), "config.toml") == 0 && !found->empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(path_, " is not empty and holds no run (there is ", found->front(),
-                     "); choose another folder by --out"));
+                     "); choose another folder with --out"));
   }
   for (const std::string& path : {metrics(), samples()}) {
     const absl::StatusOr<bool> unused = is_unused_file(path);
     if (!unused.ok()) return unused.status();
     if (*unused) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is of another run, whose checkpoints are gone; choose another folder ",
-                     "by --out, or remove ", path_));
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, " belongs to another run, whose checkpoints are gone; choose another folder ",
+        "with --out, or remove ", path_));
   }
   return absl::OkStatus();
 }
@@ -138,16 +138,16 @@ absl::StatusOr<RunFolder> RunFolder::resume(const std::string& path) {
   if (!begun.ok()) return begun.status();
   if (!*begun) {
     return absl::NotFoundError(
-        absl::StrCat(path, is_folder(path) ? " holds no run" : " is no folder of a run",
-                     " to go on with; leave --resume out to start one"));
+        absl::StrCat(path, is_folder(path) ? " holds no run" : " is not the folder of a run",
+                     " to continue; leave out --resume to start one"));
   }
   absl::StatusOr<RunFolder> folder = lock(path);
   if (!folder.ok()) return folder;
   const absl::StatusOr<std::string> checkpoint = folder->newest_checkpoint();
   if (!checkpoint.ok()) return checkpoint.status();
   if (checkpoint->empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(path, " holds no checkpoint to go on from; leave --resume out to begin anew"));
+    return absl::NotFoundError(absl::StrCat(
+        path, " holds no checkpoint to continue from; leave out --resume to start anew"));
   }
   if (absl::Status status = folder->remove_leftovers(); !status.ok()) return status;
   return folder;
@@ -163,7 +163,7 @@ absl::StatusOr<bool> RunFolder::follow() {
   const fs::path now = fs::read_symlink(absl::StrCat("/proc/self/fd/", lock_.get()), error);
   if (locked.st_nlink == 0 || error) {
     return absl::AbortedError(
-        absl::StrCat(path_, " was removed while the run trained into it; nothing of it is left"));
+        absl::StrCat(path_, " was removed while the run trained into it; nothing is left"));
   }
   path_ = now;
   return true;
@@ -209,10 +209,10 @@ absl::StatusOr<std::string> find_checkpoint(const std::string& run) {
   const fs::file_status status = fs::status(run, error);
   if (!fs::status_known(status)) return cannot_read(run, error.value());
   if (!fs::exists(status)) {
-    const std::string usual = in("runs", run);
+    const std::string in_runs = in("runs", run);
     return absl::NotFoundError(
         absl::StrCat(run, ": no such run or checkpoint",
-                     is_folder(usual) ? absl::StrCat("; did you mean ", usual, "?") : ""));
+                     is_folder(in_runs) ? absl::StrCat("; did you mean ", in_runs, "?") : ""));
   }
   if (!fs::is_directory(status)) return run;
   for (const char* name : {"checkpoints/best.safetensors", "checkpoints/last.safetensors"}) {

@@ -97,7 +97,7 @@ absl::Status Trainer::not_finite(const Batch& batch, int64_t step, double loss,
   differentiate(batch, step);
   const std::string culprit =
       observer.first().empty()
-          ? "every number of it is finite, but the sum of their squares is not"
+          ? "all its numbers are finite, but the sum of their squares is not"
           : absl::StrCat("the first op that made such a number is ", observer.first());
   return absl::DataLossError(
       absl::StrCat("step ", step + 1, ": ",

@@ -160,9 +160,9 @@ void TrainingRun::introduce(Progress& progress) const {
                                parameter_count(all), name_of(config_.train.precision),
                                threads.count, folder_.path()));
   if (!threads.why_fewer.empty()) {
-    progress.say(absl::StrCat("of ", kernels::num_threads(), " threads the system gives ",
-                              threads.count, " (", threads.why_fewer,
-                              "); the numbers are the same, and take longer"));
+    progress.say(absl::StrCat("the system gives only ", threads.count, " of ",
+                              kernels::num_threads(), " threads (", threads.why_fewer,
+                              "); the results are the same, but take longer"));
   }
   if (const std::string note = precision_note(config_.train); !note.empty()) progress.say(note);
   if (trainer_.steps_made() > 0) {
@@ -178,7 +178,7 @@ absl::Status TrainingRun::next_step() {
   } catch (const std::bad_alloc& error) {
     return absl::ResourceExhaustedError(
         absl::StrCat("step ", number, ": ", OutOfMemory::of(error).what(),
-                     "; a smaller batch_size or more accumulation_steps need less"));
+                     "; a smaller batch_size or more accumulation_steps need less memory"));
   }
 }
 
@@ -231,10 +231,10 @@ absl::Status TrainingRun::evaluate_now(StepReport& step) const {
       evaluate(trainer_.model(), dataset_, Split::kValidation, batch_size, stop_);
   if (!validation.ok()) return validation.status();
   if (!std::isfinite(validation->loss)) {
-    return absl::DataLossError(
-        absl::StrCat("step ", metrics.step, ": the validation loss is ", validation->loss,
-                     ", not a finite number; nothing of this step was saved. ",
-                     advice_for_blow_up(config_, metrics.step)));
+    return absl::DataLossError(absl::StrCat("step ", metrics.step, ": the validation loss is ",
+                                            validation->loss,
+                                            ", not a finite number; this step was not saved.  ",
+                                            advice_for_blow_up(config_, metrics.step)));
   }
   metrics.val_loss = validation->loss;
   if (dataset_.has_answers()) {
@@ -277,10 +277,10 @@ absl::Status TrainingRun::check_folder() {
   absl::StatusOr<bool> moved = folder_.follow();
   if (!moved.ok() || !*moved) return moved.status();
   if (absl::Status status = save(folder_.last_checkpoint()); !status.ok()) return status;
-  return absl::AbortedError(absl::StrCat(before, " was moved to ", folder_.path(),
-                                         " while the run trained into it; saved there after step ",
-                                         state_.step, ", and --resume --out ", folder_.path(),
-                                         " goes on"));
+  return absl::AbortedError(
+      absl::StrCat(before, " was moved to ", folder_.path(),
+                   " while the run trained into it; the run was saved there after step ",
+                   state_.step, "; --resume --out ", folder_.path(), " continues it"));
 }
 
 // The error, or the one behind it, with what is kept.
@@ -320,7 +320,7 @@ absl::Status check_same_config(const std::string& path, const Config& now) {
   const std::vector<std::string> changes = config_changes(comparable, *before);
   if (changes.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "--resume goes on with the config the run began with (", path, "), and this one differs: ",
+      "--resume continues with the config of the run (", path, "), but this config differs: ",
       absl::StrJoin(changes, "; "), ". Undo the change, or start a new run with another --out"));
 }
 

@@ -115,9 +115,9 @@ TEST(BackwardTest, ASecondWalkNeedsAGraphThatWasKept) {
   const Tensor loss = sum(w * w);
   EXPECT_EQ(backward(loss, {.keep_graph = true})[w].to_vector(), (Values{6, 8}));
   EXPECT_EQ(backward(loss)[w].to_vector(), (Values{6, 8}));
-  EXPECT_EQ(error_of([&] { backward(loss); }),
-            "backward: this graph was walked before and let go; walk it with keep_graph the first "
-            "time");
+  EXPECT_EQ(
+      error_of([&] { backward(loss); }),
+      "backward: this graph was differentiated before and released; use keep_graph the first time");
 }
 
 TEST(BackwardTest, GradientsOfGradientsAreRight) {

@@ -287,7 +287,7 @@ TEST(GradcheckTest, Misuse) {
   EXPECT_EQ(error_of([&] {
               gradcheck(restless, {&many, 1});
             }),
-            "gradcheck: the function gives other numbers each time it is called");
+            "gradcheck: the function gives different numbers each time it is called");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(SweepTest, Misuse) {
   EXPECT_EQ(error_of([&] {
               step_sweep(kSmooth, {&narrow, 1});
             }),
-            "step_sweep: needs f64: f32[2] rounds before its V could be seen");
+            "step_sweep: needs f64: f32[2] rounds too coarsely for a sweep of step sizes");
   EXPECT_EQ(error_of([&] {
               step_sweep([](auto x) { return x[0] * 0.0; }, {&flat, 1});
             }),

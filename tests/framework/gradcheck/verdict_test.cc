@@ -136,7 +136,7 @@ TEST(VerdictTest, WhatNoStepSettlesIsUndecided) {
   const PlantedBackward one = [](const Tensor&, const Tensor& dy) { return dy; };
   const GradcheckReport report = check_planted(rough, one, leaf({2}, {0.3, 0.7}));
   EXPECT_EQ(report.verdict(), Verdict::kUndecided) << report.to_text();
-  EXPECT_THAT(report.to_text(), HasSubstr("the differences settle at no step"));
+  EXPECT_THAT(report.to_text(), HasSubstr("the difference quotients converge at no step size"));
 }
 
 TEST(VerdictTest, NaNAndInfinityFailWhereverTheyAre) {

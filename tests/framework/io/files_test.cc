@@ -260,7 +260,7 @@ TEST(AppendFileTest, GoesOnInACopyAndInNoOtherFile) {
   std::filesystem::rename(folder / "other", path);
   const std::string expected =
       "cannot write " + path +
-      ": another file has taken its place, without all the lines written before";
+      ": another file has replaced it, without all the lines written before";
   EXPECT_EQ(message(file->append("three")), expected);
   EXPECT_EQ(message(file->flush()), expected);
   EXPECT_EQ(contents_of(path), "one\n2\n");

@@ -81,8 +81,8 @@ TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
               const Tensor x = zeros({1, 1, 4});
               KeyValueCache().extend("blocks.0.attention", 4, {x, x});
             }),
-            "key_value_cache: \"blocks.0.attention\" has read 0 tokens, and is given those from "
-            "position 4 on");
+            "key_value_cache: \"blocks.0.attention\" has read 0 tokens, but the next tokens begin "
+            "at position 4 on");
 }
 
 TEST(OptimizerMisuseTest, AWrongGradientChangesNothing) {

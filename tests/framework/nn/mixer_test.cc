@@ -196,8 +196,8 @@ TEST(MixerTest, TokensThatDoNotFollowAreAnError) {
                 mixer(random({1, 1, kWidth}, 1), kCausal, context);
               }),
               absl::StrCat("key_value_cache: \"", name,
-                           "\" has read 0 tokens, and is given those from position 2 on (in ", name,
-                           ")"));
+                           "\" has read 0 tokens, but the next tokens begin at position 2 on (in ",
+                           name, ")"));
   }
 }
 
@@ -227,7 +227,10 @@ TEST(MixerTest, AWindowIsKeptToOrRefused) {
       EXPECT_TRUE(hears(mixer, mask, 3, 2)) << mixer.name();
     } else {
       const std::string name(mixer.name());
-      EXPECT_EQ(refusal, absl::StrCat(name, ": cannot keep to a window (in ", name, ")"));
+      EXPECT_EQ(
+          refusal,
+          absl::StrCat(name, ": the mask has a window, which this mixer does not support (in ",
+                       name, ")"));
     }
   }
 }
@@ -290,7 +293,7 @@ TEST(MixerTest, LearnedMixingStartsAsTheMeanAndIsNotLongerThanItsTable) {
   EXPECT_EQ(error_of([&] {
               mixed(learned, random({1, 5, kWidth}, 1), kCausal);
             }),
-            "learned: has scores of 4 positions, not of 5 (in learned)");
+            "learned: has scores for 4 positions, not for 5 (in learned)");
 }
 
 TEST(MixerTest, UniformMixingIsTheMeanOfWhatIsSeen) {
@@ -312,9 +315,9 @@ TEST(MixerTest, UniformMixingIsTheMeanOfWhatIsSeen) {
 TEST(MixerTest, ARecurrenceRunsInAsManyDirectionsAsTheMaskLetsItHear) {
   const Tensor x = random({1, 2, kWidth}, 22);
   EXPECT_EQ(error_of([&] { mixed(mixers(false)[4], x, kCausal); }),
-            "recurrence: runs in both directions, and the mask is causal (in recurrence)");
+            "recurrence: runs in both directions, but the mask is causal (in recurrence)");
   EXPECT_EQ(error_of([&] { mixed(mixers(true)[4], x, {}); }),
-            "recurrence: runs in one direction, and the mask is not causal (in recurrence)");
+            "recurrence: runs in one direction, but the mask is not causal (in recurrence)");
 }
 
 }  // namespace

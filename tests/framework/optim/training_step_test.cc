@@ -178,8 +178,8 @@ TEST(TrainingStepTest, InputsThatDoNotFitAreErrors) {
   EXPECT_EQ(error_of([&] {
               small.step({small.inputs.data(), 8});
             }),
-            "training_step: 8 inputs are not 2 of data, weights, 2 times as many of state, and a "
-            "learning rate");
+            "training_step: got 8 inputs; needs 2 data inputs, the weights, 2 state tensors for "
+            "each weight, and a learning rate");
   small.step.number = 0;
   EXPECT_EQ(error_of([&] { small.step(small.inputs); }), "training_step: there is no step 0");
 }

@@ -12,11 +12,11 @@ TEST(AttentionMistakesTest, HeadsOfKeysAreSharedEvenly) {
             "c.toml:2:23: \"attention.num_key_value_heads\" must divide \"model.num_heads\": 4 is "
             "not a multiple of 3");
   EXPECT_EQ(mistakes("[attention]\nnum_key_value_heads = 2\nprojections = \"shared\""),
-            "c.toml:2:23: \"attention.num_key_value_heads\" is 2, and with "
-            "\"attention.projections\" = \"shared\" queries are keys, in 4 heads");
+            "c.toml:2:23: \"attention.num_key_value_heads\" is 2, but with "
+            "\"attention.projections\" = \"shared\" the keys are the queries, which have 4 heads");
   EXPECT_EQ(mistakes("[attention]\nnum_key_value_heads = 1\nheads = \"narrow\""),
-            "c.toml:2:23: \"attention.num_key_value_heads\" is 1, and with \"attention.heads\" = "
-            "\"narrow\" each of the 4 heads has keys of its own part of the input");
+            "c.toml:2:23: \"attention.num_key_value_heads\" is 1, but with \"attention.heads\" = "
+            "\"narrow\" each of the 4 heads makes keys from its own part of the input");
   EXPECT_EQ(mistakes("[attention]\nnum_key_value_heads = 4\nheads = \"narrow\""), "");
 }
 
@@ -25,14 +25,13 @@ TEST(AttentionMistakesTest, HeadsAreAboutMaps) {
     EXPECT_EQ(
         mistakes(std::string("[attention]\nprojections = \"none\"\nheads = \"") + heads + "\""),
         std::string("c.toml:3:9: \"attention.heads\" is \"") + heads +
-            "\", which is about the maps of each head; with \"attention.projections\" = "
-            "\"none\" there are none");
+            "\", which needs the maps of each head; \"attention.projections\" = \"none\" has none");
   }
 }
 
 TEST(AttentionMistakesTest, RotaryTurnsPairs) {
   EXPECT_EQ(mistakes("[model]\nposition = \"rotary\"\nd_model = 12"),
-            "c.toml:2:12: \"model.position\" is \"rotary\", which turns pairs of numbers, and a "
+            "c.toml:2:12: \"model.position\" is \"rotary\", which rotates pairs of features, but a "
             "head has 3");
   EXPECT_EQ(mistakes("[model]\nposition = \"rotary\"\nd_model = 12\n[attention]\nheads = \"wide\""),
             "");
@@ -41,12 +40,12 @@ TEST(AttentionMistakesTest, RotaryTurnsPairs) {
 TEST(AttentionMistakesTest, AnotherMixerHasNoWindowAndNoPositionsOfAttention) {
   EXPECT_EQ(mistakes("[model]\nmixer = \"convolution\"\n[attention]\nwindow = 8"),
             "c.toml:4:1: \"attention.window\" is read by attention, not by convolution");
-  EXPECT_EQ(mistakes("[model]\nkind = \"encoder_decoder\"\nmixer = \"recurrence\"\n[attention]\n"
-                     "window = 8"),
-            "c.toml:5:10: \"attention.window\" is 8, and \"model.mixer\" = \"recurrence\" has no "
-            "window");
+  EXPECT_EQ(
+      mistakes("[model]\nkind = \"encoder_decoder\"\nmixer = \"recurrence\"\n[attention]\n"
+               "window = 8"),
+      "c.toml:5:10: \"attention.window\" is 8, but \"model.mixer\" = \"recurrence\" has no window");
   EXPECT_EQ(mistakes("[model]\nmixer = \"uniform\"\nposition = \"alibi\""),
-            "c.toml:3:12: \"model.position\" is \"alibi\", which attention sees to, and "
+            "c.toml:3:12: \"model.position\" is \"alibi\", which is a part of attention, but "
             "\"model.mixer\" is \"uniform\"");
 }
 
@@ -62,10 +61,10 @@ TEST(AttentionMistakesTest, OnlyAlibiHasSlopes) {
 
 TEST(AttentionMistakesTest, AModelTakesOnlyDataThatItCanRead) {
   EXPECT_EQ(mistakes("[data]\ntask = \"text\"\npath = \"a.txt\"\n[model]\nkind = \"classifier\""),
-            "c.toml:5:8: \"model.kind\" is \"classifier\", which takes a question with an answer "
-            "of one token: \"data.task\" = \"text\" has none");
+            "c.toml:5:8: \"model.kind\" is \"classifier\", which needs a question with an answer "
+            "of one token; \"data.task\" = \"text\" has none");
   EXPECT_EQ(mistakes("[data]\ntask = \"shapes\""),
-            "c.toml:2:8: \"model.kind\" is \"decoder\", which takes a sequence to go on with: "
+            "c.toml:2:8: \"model.kind\" is \"decoder\", which needs a sequence to continue; "
             "\"data.task\" = \"shapes\" has none");
   EXPECT_EQ(mistakes("[model]\nkind = \"classifier\"\n[data]\ntask = \"parity\""), "");
 }

@@ -154,7 +154,7 @@ TEST(ConfigMistakesTest, ATextNeedsAPath) {
             "--set data.path=FILE");
   EXPECT_EQ(parsed("[data]\ntask = \"text\"", {"data.path=a.txt"}).data.path, "a.txt");
   EXPECT_EQ(mistakes("[data]\ntask = \"lines\"\npath = \"a\\u0000b\""),
-            "c.toml:3:8: \"data.path\" holds a character that no path can hold");
+            "c.toml:3:8: \"data.path\" contains a NUL character");
 }
 
 TEST(ConfigMistakesTest, TheNameCanNameAFolder) {
@@ -162,7 +162,7 @@ TEST(ConfigMistakesTest, TheNameCanNameAFolder) {
     EXPECT_EQ(parsed(absl::StrCat("name = \"", name, "\"")).name, name);
   }
   const auto mistake = [](const std::string& name) { return mistakes("name = \"" + name + "\""); };
-  const std::string start = "c.toml:1:8: \"name\" cannot name a folder: it ";
+  const std::string start = "c.toml:1:8: \"name\" cannot be the name of a folder: it ";
   EXPECT_EQ(mistake(""), start + "is empty");
   EXPECT_EQ(mistake("a/b"), start + "holds a /");
   EXPECT_EQ(mistake(".."), start + "begins with a .");

@@ -117,11 +117,11 @@ TEST_F(CheckpointTest, NumbersThatAreNotFiniteAreAnErrorThatNamesTheTensor) {
   };
   put("optimizer.velocity." + weight, -INFINITY, 0);
   EXPECT_EQ(resume().message(),
-            path_ + ": not finite are 1 of the 16 numbers of optimizer.velocity." + weight);
+            path_ + ": 1 of the 16 numbers of optimizer.velocity." + weight + " are not finite");
   EXPECT_TRUE(use().ok());  // without the optimizer
   put(weight, NAN, INFINITY);
   for (const absl::Status& status : {resume(), use()}) {
-    EXPECT_EQ(status.message(), path_ + ": not finite are 2 of the 16 numbers of " + weight);
+    EXPECT_EQ(status.message(), path_ + ": 2 of the 16 numbers of " + weight + " are not finite");
     EXPECT_TRUE(absl::IsDataLoss(status));
   }
 }

@@ -81,16 +81,16 @@ TEST_F(ImageCheckpointTest, SizesWithAProductThatIsTooLargeAreRefused) {
 
 TEST_F(ImageCheckpointTest, SizesOfAnotherModelAreRefused) {
   EXPECT_EQ(refusal_of({{"height", "18"}}),
-            "its metadata has images of 18 x 16 pixels, and its config patches of 4 x 4");
+            "its metadata has images of 18 x 16 pixels, but its config has patches of 4 x 4");
   const std::string names = std::to_string((*make_dataset(config_))->vocabulary().size());
   for (const char* classes : {"0", "1", "1000"}) {
     EXPECT_EQ(refusal_of({{"classes", classes}}),
-              absl::StrCat("its metadata has ", classes, " classes, and a vocabulary of ", names));
+              absl::StrCat("its metadata has ", classes, " classes, but a vocabulary of ", names));
   }
   EXPECT_EQ(refusal_of({{"height", "20"}}),
-            "position_embedding.weight is f32[17, 4], and the model needs f32[21, 4]");
+            "position_embedding.weight is f32[17, 4], but the model needs f32[21, 4]");
   EXPECT_EQ(refusal_of({{"channels", "2"}}),
-            "patch_embedding.weight is f32[4, 16], and the model needs f32[4, 32]");
+            "patch_embedding.weight is f32[4, 16], but the model needs f32[4, 32]");
 }
 
 TEST_F(ImageCheckpointTest, SizesOfAnImageAreRefusedWhereAModelReadsTokens) {
@@ -103,7 +103,7 @@ TEST_F(ImageCheckpointTest, SizesOfAnImageAreRefusedWhereAModelReadsTokens) {
     config_.model.kind = kind;
     EXPECT_EQ(refusal_of({}), "");
     EXPECT_EQ(refusal_of(image),
-              absl::StrCat("its metadata has images for a model of the kind ", kind));
+              absl::StrCat("its metadata has images, but the model is of the kind ", kind));
   }
   EXPECT_EQ(refusal([](Metadata& metadata) { metadata.erase("source_length"); }), kOutOfRange);
 }

@@ -48,8 +48,8 @@ TEST(RunFolderTest, AnotherRunIsNotOverwritten) {
   other.seed = 7;
   EXPECT_EQ(mistake(RunFolder::create(folder / "x", other)),
             (folder / "x") +
-                " holds another run; go on with it by --resume, choose another folder "
-                "by --out, or remove it");
+                " holds another run; continue it with --resume, choose another folder with --out, "
+                "or remove it");
   EXPECT_EQ(contents_of(folder / "x/config.toml"), to_toml(Config()));
 }
 
@@ -65,14 +65,14 @@ TEST(RunFolderTest, ARunWithoutACheckpointIsBegunAnew) {
 TEST(RunFolderTest, NothingElseIsMixedWithARun) {
   const TemporaryFolder folder;
   write_bytes(folder / "thesis.tex", "years of work");
-  EXPECT_EQ(mistake(RunFolder::create(folder.path(), Config())),
-            folder.path() +
-                " is not empty and holds no run (there is thesis.tex); choose another "
-                "folder by --out");
+  EXPECT_EQ(
+      mistake(RunFolder::create(folder.path(), Config())),
+      folder.path() +
+          " is not empty and holds no run (there is thesis.tex); choose another folder with --out");
   EXPECT_EQ(files_in(folder.path()), 1u);
   EXPECT_EQ(
       mistake(RunFolder::create(folder / "thesis.tex", Config())),
-      (folder / "thesis.tex") + " is a file, where a run needs a folder; choose another by --out");
+      (folder / "thesis.tex") + " is a file, but a run needs a folder; choose another with --out");
 }
 
 TEST(RunFolderTest, AFolderThatCannotBeMadeIsAnError) {
@@ -98,15 +98,15 @@ TEST(RunFolderTest, OneProcessAtATimeTrainsIntoIt) {
 
 TEST(RunFolderTest, ResumeNeedsARunWithACheckpoint) {
   const TemporaryFolder folder;
-  EXPECT_EQ(
-      mistake(RunFolder::resume(folder / "none")),
-      (folder / "none") + " is no folder of a run to go on with; leave --resume out to start one");
+  EXPECT_EQ(mistake(RunFolder::resume(folder / "none")),
+            (folder / "none") +
+                " is not the folder of a run to continue; leave out --resume to start one");
   EXPECT_EQ(mistake(RunFolder::resume(folder.path())),
-            folder.path() + " holds no run to go on with; leave --resume out to start one");
+            folder.path() + " holds no run to continue; leave out --resume to start one");
   ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
   EXPECT_EQ(
       mistake(RunFolder::resume(folder / "x")),
-      (folder / "x") + " holds no checkpoint to go on from; leave --resume out to begin anew");
+      (folder / "x") + " holds no checkpoint to continue from; leave out --resume to start anew");
   write_bytes(folder / "x/checkpoints/last.safetensors", "");
   const absl::StatusOr<RunFolder> run = RunFolder::resume(folder / "x");
   ASSERT_TRUE(run.ok()) << run.status();
@@ -122,8 +122,8 @@ TEST(RunFolderTest, NumberedCheckpointsAloneAreARun) {
   write_bytes(checkpoints + "step-1200.safetensors", "");  // no name that a run gives
   EXPECT_EQ(mistake(RunFolder::create(folder / "x", Config())),
             (folder / "x") +
-                " holds another run; go on with it by --resume, choose another folder "
-                "by --out, or remove it");
+                " holds another run; continue it with --resume, choose another folder with --out, "
+                "or remove it");
   const absl::StatusOr<RunFolder> run = RunFolder::resume(folder / "x");
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(*run->newest_checkpoint(), checkpoints + "step-001000.safetensors");
@@ -150,11 +150,12 @@ TEST(RunFolderTest, NothingIsAddedToTheMetricsOfALostRun) {
   write_bytes(folder / "x/metrics.jsonl", "");
   ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
   write_bytes(folder / "x/metrics.jsonl", "{\"step\":1}\n");
-  EXPECT_EQ(mistake(RunFolder::create(folder / "x", Config())),
-            (folder / "x/metrics.jsonl") +
-                " is of another run, whose checkpoints are gone; choose another folder by --out, "
-                "or remove " +
-                (folder / "x"));
+  EXPECT_EQ(
+      mistake(RunFolder::create(folder / "x", Config())),
+      (folder / "x/metrics.jsonl") +
+          " belongs to another run, whose checkpoints are gone; choose another folder with --out, "
+          "or remove " +
+          (folder / "x"));
 }
 
 // Links in a circle: what a folder without permissions is to everyone but root.
@@ -187,7 +188,7 @@ TEST(RunFolderTest, IsFollowedWhereItIsMoved) {
   const std::string place = run->path();
   fs::remove_all(place);
   EXPECT_EQ(run->follow().status().message(),
-            place + " was removed while the run trained into it; nothing of it is left");
+            place + " was removed while the run trained into it; nothing is left");
 }
 
 TEST(FindCheckpointTest, TakesTheBestThenTheLast) {

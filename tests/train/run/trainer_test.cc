@@ -161,7 +161,8 @@ TEST(TrainerTest, WhatMayHelpARunThatBlowsUpDependsOnWhatMovedItsWeights) {
     weight.mutable_data<float>()[0] = NAN;
   }
   const std::string first(trainer.step().status().message());
-  EXPECT_THAT(first, HasSubstr("so it is not the learning_rate; train.precision = \"f64\" tells"));
+  EXPECT_THAT(first,
+              HasSubstr("so the learning_rate is not the cause; train.precision = \"f64\" shows"));
   EXPECT_THAT(first, Not(HasSubstr("may help")));
 
   EXPECT_EQ(advice_for_blow_up(config, 1), "A lower learning_rate or more warmup_steps may help");
@@ -170,7 +171,7 @@ TEST(TrainerTest, WhatMayHelpARunThatBlowsUpDependsOnWhatMovedItsWeights) {
   config.optimizer.learning_rate = 0;
   config.train.precision = Precision::kF64;
   EXPECT_EQ(advice_for_blow_up(config, 1),
-            "The weights are those that the run began with, so it is not the learning_rate");
+            "The weights are still the initial ones, so the learning_rate is not the cause");
 }
 
 TEST(TrainerTest, AStepInItsSteadyStateAsksForNoMemoryAndCreatesNoPrimitive) {
