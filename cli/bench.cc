@@ -101,27 +101,28 @@ nlohmann::ordered_json profile_to_json(const StepMeasurement& m) {
 }
 
 nlohmann::ordered_json to_json(const Workload& workload, const StepMeasurement& m) {
-  const auto of_floor = [&](auto number) {
+  const auto floor_or_null = [&](auto number) {
     return m.floor ? nlohmann::ordered_json(number(*m.floor)) : nlohmann::ordered_json();
   };
-  return {{"name", workload.config.name},
-          {"precision", name_of(workload.config.train.precision)},
-          {"note", precision_note(workload.config.train)},
-          {"threads", m.threads},
-          {"parameters", m.parameters},
-          {"steps", m.steps},
-          {"ms_per_step", m.step_ms.median},
-          {"ms_lower_quartile", m.step_ms.lower},
-          {"ms_upper_quartile", m.step_ms.upper},
-          {"floor_ms", of_floor([](const auto& floor) { return floor.ms.median; })},
-          {"floor_ms_lower_quartile", of_floor([](const auto& floor) { return floor.ms.lower; })},
-          {"floor_ms_upper_quartile", of_floor([](const auto& floor) { return floor.ms.upper; })},
-          {"ratio", of_floor([](const auto& floor) { return floor.ratio; })},
-          {"tokens_per_second", m.tokens_per_second},
-          {"gflops", m.gflops},
-          {"floor_gflops", of_floor([](const auto& floor) { return floor.gflops; })},
-          {"peak_bytes", m.peak_bytes},
-          {"profile", profile_to_json(m)}};
+  return {
+      {"name", workload.config.name},
+      {"precision", name_of(workload.config.train.precision)},
+      {"note", precision_note(workload.config.train)},
+      {"threads", m.threads},
+      {"parameters", m.parameters},
+      {"steps", m.steps},
+      {"ms_per_step", m.step_ms.median},
+      {"ms_lower_quartile", m.step_ms.lower},
+      {"ms_upper_quartile", m.step_ms.upper},
+      {"floor_ms", floor_or_null([](const auto& floor) { return floor.ms.median; })},
+      {"floor_ms_lower_quartile", floor_or_null([](const auto& floor) { return floor.ms.lower; })},
+      {"floor_ms_upper_quartile", floor_or_null([](const auto& floor) { return floor.ms.upper; })},
+      {"ratio", floor_or_null([](const auto& floor) { return floor.ratio; })},
+      {"tokens_per_second", m.tokens_per_second},
+      {"gflops", m.gflops},
+      {"floor_gflops", floor_or_null([](const auto& floor) { return floor.gflops; })},
+      {"peak_bytes", m.peak_bytes},
+      {"profile", profile_to_json(m)}};
 }
 
 void print_generation(const Workload& workload, bool json) {

@@ -28,7 +28,7 @@ struct PrecisionRow {
   std::string to_text() const;  // a line
 };
 
-// Checks subjects, and tells of all of them.
+// Checks subjects, and reports on all of them.
 class PrecisionChecker {
  public:
   PrecisionChecker(Precision precision, bool verbose, bool keeps_json)
@@ -39,7 +39,7 @@ class PrecisionChecker {
   std::string text(double seconds) const;  // the table, reports, and the verdict
   nlohmann::ordered_json json(double seconds) const;
   bool empty() const { return rows_.empty(); }
-  absl::Status status() const;  // which rows did not pass, or that there are none
+  absl::Status status() const;  // an error names the rows that did not pass, or says there are none
 
  private:
   PrecisionRow& row_of(const GradcheckSubject& subject);

@@ -42,9 +42,9 @@ std::vector<Group> all_groups(Precision precision = Precision::kF64) {
           {"step", step_examples()}};
 }
 
-std::vector<Tensor> inputs_of(const OpExample& example, bool of_op, Precision precision,
+std::vector<Tensor> inputs_of(const OpExample& example, bool is_op, Precision precision,
                               uint64_t seed) {
-  if (precision == Precision::kBf16 && of_op) {
+  if (precision == Precision::kBf16 && is_op) {
     if (auto inputs = inputs_in(DType::bf16, example, seed)) return *std::move(inputs);
   }
   return make_inputs(example, dtype_of_inputs(precision), RandomStream(seed));

@@ -19,8 +19,8 @@ inline constexpr char kBeginningOfJson[] = "{";
 inline constexpr char kBeginningOfSweep[] = "step,forward_error,";
 inline constexpr char kBeginningOfLectureNotes[] = "# The lecture notes";
 
-// Call it before the work that fills the files. An error where a file cannot be written, where two
-// options name one file, and where a file exists that begins otherwise: a page does not replace a
+// Call it before the work that fills the files. It is an error if a file cannot be written, if two
+// options name one file, or if a file exists that begins otherwise: a page does not replace a
 // checkpoint. Empty files, devices and pipes may be written to.
 absl::Status check_outputs(std::span<const OutputFile> files);
 

@@ -15,8 +15,8 @@ struct LoadedRun {
   std::string path;  // of the checkpoint
   Checkpoint checkpoint;
 
-  // The data that it learned from. `overrides` change its config; a note says on standard error
-  // where the text is not the one that it was.
+  // The data that it learned from. `overrides` change its config; a note on standard error says
+  // whether the text has changed.
   absl::StatusOr<std::unique_ptr<Dataset>> dataset(const std::vector<std::string>& overrides) const;
 
  private:

@@ -16,7 +16,7 @@ class ParseResult;
 
 namespace qkv {
 
-// The options that a verb takes. A mistake in their values is said with the option's name.
+// The options that a verb takes. The error about a wrong value names the option.
 class OptionList {
  public:
   explicit OptionList(cxxopts::Options& options) : options_(options) {}
@@ -34,7 +34,7 @@ class OptionList {
   void number(const std::string& name, const std::string& value_name, const std::string& help,
               const std::string& if_missing);
 
-  // Those of several verbs.
+  // Options of several verbs.
   void set(const std::string& help = "Overrides a value: --set model.d_model=128; may be repeated");
   void split();
 
@@ -42,7 +42,7 @@ class OptionList {
   cxxopts::Options& options_;
 };
 
-// What was given of them.
+// The options that the user gave.
 class GivenOptions {
  public:
   explicit GivenOptions(const cxxopts::ParseResult& parsed) : parsed_(parsed) {}
@@ -62,17 +62,17 @@ class GivenOptions {
   const cxxopts::ParseResult& parsed_;
 };
 
-// A verb of the command line, `qkv NAME [ARGUMENT] [options]`. What it does ends with a Status:
-// what the user wrote is InvalidArgument, NotFound, AlreadyExists or FailedPrecondition (exit
-// status 2), Cancelled an interruption of which everything is said (130), and everything else went
-// wrong by itself (1).
+// A verb of the command line, `qkv NAME [ARGUMENT] [options]`. Its Status decides the exit status:
+//   2    a user error: InvalidArgument, NotFound, AlreadyExists or FailedPrecondition
+//   130  Cancelled: an interruption that was already reported
+//   1    every other error
 struct Verb {
   std::string name;
   std::string argument;  // "CONFIG"; "[CONFIG]" where it may be left out; "" where there is none
   std::string summary;
   void (*add_options)(OptionList&);
   absl::Status (*run)(const std::string& argument, const GivenOptions&);
-  // What --help says after the options; an error is said instead of all.
+  // The text of --help after the options; an error replaces the whole help.
   absl::StatusOr<std::string> (*more_help)(const std::string& argument) = nullptr;
 };
 

@@ -7,8 +7,8 @@
 
 namespace qkv {
 
-// Where a task takes its decisions from, one number at a time. A task written once against this
-// can draw a random question or run through all there are.
+// A source of decisions for a task, one number at a time. With one function on Choices a task can
+// draw a random question, and enumerate all questions.
 class Choices {
  public:
   virtual ~Choices() = default;

@@ -21,28 +21,28 @@ inline constexpr int64_t kIgnoredTarget = -1;
 // target of a token is the one after it. Where only the answer counts, all other targets are
 // kIgnoredTarget.
 struct Batch {
-  // What a model reads: of sequences i64 [B, T], of images f32 [B, channels, height, width].
+  // The input of a model: sequences i64 [B, T], or images f32 [B, channels, height, width].
   std::vector<Array> inputs;
-  Array targets;  // i64, of the shape of the logits without their last axis
+  Array targets;  // i64, with the shape of the logits without their last axis
 
   int64_t rows() const { return targets.shape()[0]; }  // B
-  int64_t tokens() const;                              // that a model reads; an image is one
+  int64_t tokens() const;                              // of the input; an image counts as one
 };
 
 // One example for people to look at, and for a model to be asked.
 struct Example {
-  std::vector<int64_t> prompt;  // what is asked: never empty, but of images
-  std::vector<int64_t> answer;  // what should follow: never empty
-  // Places in the prompt where a model that reads it as a sequence is asked for the token, too.
+  std::vector<int64_t> prompt;  // the question: empty only for images
+  std::vector<int64_t> answer;  // never empty
+  // Positions in the prompt whose token is a target, too, when a model reads a sequence.
   std::vector<size_t> asked_in_prompt = {};
 };
 
-// A source of examples in two parts that share none: one to learn from, one to be judged by.
+// A source of examples in two disjoint parts: training and validation.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  // Of images: the names of their classes.
+  // For images, the class names.
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
   DataForm form() const { return form_; }

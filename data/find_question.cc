@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostQuestions = 1 << 20;  // that are all tried
+constexpr int64_t kMaxQuestions = 1 << 20;  // that are all tried
 
 // Given decisions, and 0 for those that are not given.
 class GivenChoices final : public Choices {
@@ -45,7 +45,7 @@ std::optional<Example> find_among_all(const Task& task, Split split,
   do {
     Example example = task.draw(split, every);
     if (example.prompt == prompt) return example;
-  } while (++tried < kMostQuestions && every.next());
+  } while (++tried < kMaxQuestions && every.next());
   return std::nullopt;
 }
 

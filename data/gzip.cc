@@ -13,7 +13,7 @@ bool is_gzipped(std::string_view bytes) { return bytes.starts_with("\x1F\x8B"); 
 
 absl::StatusOr<std::string> gunzip(std::string_view bytes, size_t max_bytes) {
   constexpr size_t kFirstRoom = 1 << 12;
-  constexpr size_t kMost = 1 << 30;  // for zlib at a time
+  constexpr size_t kMaxChunk = 1 << 30;  // for zlib at a time
   constexpr int kGzip = 16 + MAX_WBITS;
   z_stream stream = {};
   if (inflateInit2(&stream, kGzip) != Z_OK) {
@@ -30,8 +30,8 @@ absl::StatusOr<std::string> gunzip(std::string_view bytes, size_t max_bytes) {
       if (written == max_bytes) break;
       unpacked.resize(std::min(max_bytes, std::max(kFirstRoom, 2 * written)));
     }
-    const size_t given = std::min(bytes.size(), kMost);
-    const size_t room = std::min(unpacked.size() - written, kMost);
+    const size_t given = std::min(bytes.size(), kMaxChunk);
+    const size_t room = std::min(unpacked.size() - written, kMaxChunk);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream.avail_in = static_cast<uInt>(given);
     stream.next_out = reinterpret_cast<Bytef*>(unpacked.data() + written);

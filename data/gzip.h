@@ -10,8 +10,8 @@ namespace qkv {
 
 bool is_gzipped(std::string_view bytes);
 
-// What was packed, of which no more than the first `max_bytes` are unpacked. Where that is all, the
-// checksum at its end was compared. An error says what is wrong with the bytes: "its gzip data …".
+// The unpacked bytes, at most the first `max_bytes`. If these are all bytes, the checksum at the
+// end of the data was compared. An error says what is wrong with the bytes: "its gzip data …".
 absl::StatusOr<std::string> gunzip(std::string_view bytes, size_t max_bytes);
 
 }  // namespace qkv

@@ -10,7 +10,7 @@ namespace qkv {
 // characters in a window of text), not tokens.
 struct DataOptions {
   std::string task = "reverse";  // one of data/tasks
-  std::string path = {};         // the file; of images the folder
+  std::string path = {};         // the text file, or the folder of images
   std::string class_names = {};  // of images, with spaces between them; "": 0, 1, …
   int64_t alphabet = 10;         // how many different symbols
   int64_t length = 16;           // symbols in a question; characters in a window of text

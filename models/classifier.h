@@ -17,7 +17,7 @@ class Classifier {
  public:
   static constexpr const char* kName = "classifier";
   static constexpr DataForm kForm = DataForm::kClass;
-  static std::vector<std::string> keys();  // of the options that it reads, but those of a mixer
+  static std::vector<std::string> keys();  // the options that it reads, but those of a mixer
 
   // Throws Error on options that do not fit each other or the data.
   Classifier(const ModelOptions& options, const DataShape& data, Initializer init);

@@ -16,7 +16,7 @@ class Decoder {
  public:
   static constexpr const char* kName = "decoder";
   static constexpr DataForm kForm = DataForm::kSequence;
-  static std::vector<std::string> keys();  // of the options that it reads, but those of a mixer
+  static std::vector<std::string> keys();  // the options that it reads, but those of a mixer
 
   // Throws Error on options that do not fit each other.
   Decoder(const ModelOptions& options, const DataShape& data, Initializer init);

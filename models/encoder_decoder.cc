@@ -23,11 +23,11 @@ EncoderDecoder::EncoderDecoder(const ModelOptions& o, const DataShape& data, Ini
 Tensor EncoderDecoder::encode(const Tensor& source, const Tensor& padding,
                               ForwardContext& context) const {
   check_tokens("encoder_decoder", "source", source);
-  ForwardContext of_source = context;  // which is read at once
-  of_source.first_position = 0;
-  of_source.cache = nullptr;
-  Tensor encoded = encoder_(tokens_.embed(source), padding, of_source);
-  context.streams_taken = of_source.streams_taken;
+  ForwardContext source_context = context;  // which is read at once
+  source_context.first_position = 0;
+  source_context.cache = nullptr;
+  Tensor encoded = encoder_(tokens_.embed(source), padding, source_context);
+  context.streams_taken = source_context.streams_taken;
   return encoded;
 }
 

@@ -17,7 +17,7 @@ class EncoderDecoder {
  public:
   static constexpr const char* kName = "encoder_decoder";
   static constexpr DataForm kForm = DataForm::kSourceTarget;
-  static std::vector<std::string> keys();  // of the options that it reads
+  static std::vector<std::string> keys();  // the options that it reads
 
   // Throws Error on options that do not fit each other.
   EncoderDecoder(const ModelOptions& options, const DataShape& data, Initializer init);

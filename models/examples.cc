@@ -14,7 +14,7 @@ struct Row {
   const char* name;
   ModelOptions options;
   bool padded = false;  // the question is
-  bool of_images = false;
+  bool has_images = false;
   int64_t num_layers = 1;
 };
 
@@ -96,7 +96,7 @@ std::vector<Row> classifiers() {
           {"an rnn, padding", mixed(MixerKind::kRecurrence), true},
           {"learned mixing, padding", mixed(MixerKind::kLearned), true},
           {"uniform mixing, padding", mixed(MixerKind::kUniform), true},
-          {"patches, a class token", class_token, false, /*of_images=*/true},
+          {"patches, a class token", class_token, false, /*has_images=*/true},
           {"patches, the mean", mean, false, true}};
 }
 
@@ -149,7 +149,7 @@ BatchInputs inputs_of(const Row& row) {
       if (row.padded) add(padding(kSource), "padding");
       break;
     case DataForm::kClass:
-      if (row.of_images) {
+      if (row.has_images) {
         add({Fill::kNormal, {kBatch, 1, kHeight, kWidth}}, "pixels");
         break;
       }
@@ -165,13 +165,13 @@ OpExample example_of(const Row& row, const Initializer& init) {
                     .max_length = kLength,
                     .source_length = kSource,
                     .classes = kVocabulary};
-  if (row.of_images) data.channels = 1, data.height = kHeight, data.width = kWidth;
+  if (row.has_images) data.channels = 1, data.height = kHeight, data.width = kWidth;
   const Model model(row.options, data, init);
   BatchInputs batch = inputs_of(row);
   const size_t read = batch.inputs.size();
-  const auto loss = [read](const Model& of_kind, std::span<const Tensor> x) {
+  const auto loss = [read](const Model& model_of_kind, std::span<const Tensor> x) {
     ForwardContext context{.training = true, .random = RandomStream(2)};
-    return cross_entropy(of_kind(x.first(read), context), x[read], {.ignored = -1});
+    return cross_entropy(model_of_kind(x.first(read), context), x[read], {.ignored = -1});
   };
   const bool one_class = form_of(row.options.kind) == DataForm::kClass;
   const Shape targets = one_class ? Shape{kBatch} : Shape{kBatch, kLength};

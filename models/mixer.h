@@ -6,7 +6,7 @@
 namespace qkv {
 
 // Throw Error on options that do not fit each other. What they add to the residual stream begins
-// with the deviation `residual_deviation`.
+// with the standard deviation `residual_deviation`.
 
 // What `options` name, of d_model numbers for each of up to `max_length` tokens; causal, or hearing
 // of both sides.

@@ -7,14 +7,14 @@
 
 namespace qkv {
 
-// What attention is made of: the [attention] table of a config.
+// The variants of attention: the [attention] table of a config.
 struct AttentionChoices {
   Projections projections = Projections::kSeparate;
   Heads heads = Heads::kSplit;
   int64_t num_key_value_heads = 0;  // 0: num_heads
-  int64_t window = 0;               // keys at most so far from a query are seen; 0: all
-  bool causal = true;               // in decoders: no key after the query is seen
-  double scale = 0.0;               // of the scores; 0: as scale_scores says
+  int64_t window = 0;               // maximum distance from a query to its keys; 0: no limit
+  bool causal = true;               // decoders: hides the keys after a query
+  double scale = 0.0;               // of the scores; 0: scale_scores decides
   AlibiSlopes alibi_slopes = AlibiSlopes::kGeometric;
 };
 
@@ -27,7 +27,7 @@ struct ModelOptions {
   int64_t num_heads = 4;
   int64_t d_ff = 256;
   Position position = Position::kLearned;
-  // Of what is added to embeddings, whose own deviation is 0.02; learned: to begin with.
+  // The (initial) factor of the sinusoids; embeddings have the standard deviation 0.02.
   double sinusoidal_scale = 0.02;
   bool learn_sinusoidal_scale = true;
   NormPlace norm = NormPlace::kPre;
@@ -36,16 +36,16 @@ struct ModelOptions {
   double dropout = 0.0;
   bool scale_scores = true;    // divide the scores by sqrt(d_k)
   int64_t kernel = 3;          // taps of a convolution
-  bool depthwise = false;      // a convolution sums each number by itself
+  bool depthwise = false;      // convolves each feature separately
   Cell cell = Cell::kLstm;     // of a recurrence
   bool tie_embeddings = true;  // the output projection is the token embedding
   Pool pool = Pool::kClassToken;
-  int64_t patch_size = 4;  // pixels of an image's patch, each way
+  int64_t patch_size = 4;  // height and width of a patch, in pixels
   bool bias = true;        // in linear layers and layer norms
   AttentionChoices attention = {};
 };
 
-// Whether a model has no table of positions that ends.
+// Whether a model has no table of a limited number of positions.
 inline bool reads_any_length(const ModelOptions& options) {
   return options.position != Position::kLearned && options.mixer != MixerKind::kLearned;
 }

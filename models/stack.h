@@ -9,28 +9,28 @@
 
 namespace qkv {
 
-// What a transformer reads of the options, whatever its stacks are, but those of a mixer and a
-// position.
+// The options that every transformer reads, and `more`, without those of its mixer and its position
+// encoding.
 std::vector<std::string> transformer_keys(const std::vector<std::string>& more);
 
 void check_tokens(const char* model, const char* what, const Tensor& tokens);  // i64 [B, T]
 
 Tensor last_of(const Tensor& logits);  // [B, T, V] -> [B, V], of the last token
 
-// What encoders and decoders have in common: the places of the tokens, and the blocks that read
-// them, one after the other. Initialized as GPT-2: normal with deviation 0.02, the projections back
-// into the residual stream divided by the root of their number, biases 0 (Radford et al. 2019).
+// The common part of encoders and decoders: the position encoding, and the blocks one after the
+// other. Initialized as GPT-2: normal with standard deviation 0.02, divided by the root of their
+// number for projections into the residual stream; biases 0 (Radford et al. 2019).
 class Stack {
  public:
-  // An encoder sees all that its mask leaves; a decoder what stands before as well. One of a source
-  // has cross-attention to it in every block.
+  // An encoder has no causal mask, a decoder may have one. A decoder of a source has
+  // cross-attention to it in every block.
   enum class Role { kEncoder, kDecoder, kDecoderOfSource };
-  // Of sequences of at most max_length tokens, where they know their places by a table.
+  // max_length limits the sequences of a stack whose positions or mixer are in a table.
   // Throws Error on options that do not fit each other.
   Stack(Initializer& init, const ModelOptions& options, Role role, int64_t max_length);
 
-  // x: the embeddings of tokens that stand at the context's first position and after it; `padding`,
-  // where it is defined, says which of them are none.
+  // x: the embeddings of tokens from the context's first position on; `padding`, where it is
+  // defined, is true where there is no token.
   //   x [B, T, C], padding boolean [B, T] -> [B, T, C]
   Tensor operator()(const Tensor& x, const Tensor& padding, ForwardContext& context,
                     const AttentionSource* source = nullptr) const;

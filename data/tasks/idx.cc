@@ -14,7 +14,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kLargestSide = 512;  // of an image: a batch holds many
-constexpr size_t kMostClasses = 256;   // a label is a byte
+constexpr size_t kMaxClasses = 256;    // a label is a byte
 
 // Images and their labels, of the same number.
 struct LabelledImages {
@@ -215,9 +215,9 @@ void check(const DataOptions& options, OptionChecker& check) {
   check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
   const std::vector<std::string> names = names_of_classes(options);
   if (names.empty()) return;
-  if (names.size() < 2 || names.size() > kMostClasses) {
+  if (names.size() < 2 || names.size() > kMaxClasses) {
     check.add("class_names",
-              absl::StrCat("must be 2 … ", kMostClasses, " names, not ", names.size()));
+              absl::StrCat("must be 2 … ", kMaxClasses, " names, not ", names.size()));
   } else if (const auto vocabulary = Vocabulary::create(names); !vocabulary.ok()) {
     check.add("class_names", absl::StrCat("cannot be used: ", vocabulary.status().message()));
   }

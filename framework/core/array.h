@@ -57,7 +57,7 @@ class Array {
   Array reshaped(const Shape& shape) const;
   // Shape and dtype without storage: for a tensor whose numbers are no longer needed.
   Array without_storage() const;
-  // In storage of its own, and every element, converted. Throw Error where there are no numbers.
+  // A copy in its own storage; all elements as doubles. Both throw Error without storage.
   Array copy() const;
   std::vector<double> to_vector() const;
   std::string describe() const;  // "f32[4, 16, 64]"

@@ -17,8 +17,8 @@
 //   inline constexpr Named<Schedule> kNames<Schedule>[] = {{"constant", Schedule::kConstant},
 //                                                          {"linear", Schedule::kLinear}};
 //
-// What is read and written, what help and messages list, and what the docs must say, comes from it.
-// Where a value decides which of the options beside it count, its entry ends with those it reads.
+// Parsing, printing, help, error messages and a test of the docs all use this table. Where a value
+// decides which of the other options are read, its entry ends with the options that it reads.
 
 namespace qkv {
 
@@ -47,7 +47,7 @@ std::vector<std::string> names_of() {
   return names;
 }
 
-// Nothing when no value is called so.
+// Empty when no value has that name.
 template <class E>
 std::optional<E> value_of(std::string_view name) {
   for (const Named<E>& entry : kNames<E>) {

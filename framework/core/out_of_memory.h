@@ -15,10 +15,10 @@ namespace qkv {
 class OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(const std::string& array);  // "f32[2, 3], 24 bytes"
-  // `error` itself, where it is one; else it says no more than that there is not enough memory.
+  // `error` itself, if it is an OutOfMemory; else "there is not enough memory".
   static OutOfMemory of(const std::bad_alloc& error);
 
-  // The same, told of an op, where it does not name one already.
+  // The same error with the name of an op, if it does not have one already.
   OutOfMemory in_op(std::string_view op) const;
 
   const char* what() const noexcept override { return text_->c_str(); }

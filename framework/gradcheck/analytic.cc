@@ -56,7 +56,7 @@ class RoundingSum final : public Observer {
   }
 
   GraphRounding rounding() const {
-    return {.most = kEpsilon * sum_, .usual = kEpsilon * norm_of(sum_, squares_, count_)};
+    return {.worst = kEpsilon * sum_, .typical = kEpsilon * norm_of(sum_, squares_, count_)};
   }
 
  private:

@@ -14,12 +14,12 @@ namespace qkv {
 
 class Op;
 
-// What roundings do to a number: each z that is computed on the way is rounded once, which moves z
-// by epsilon |z|, and the number by its derivative by z times that.
+// The effect of roundings on a number: each intermediate z is rounded once, which changes z
+// by epsilon |z|, and the number by its derivative with respect to z times that.
 // Linnainmaa, "Taylor expansion of the accumulated rounding error", 1976.
 struct GraphRounding {
-  double most = 0.0;   // epsilon sum |dz z|: all in one direction
-  double usual = 0.0;  // epsilon sqrt(sum (dz z)²): independent of each other
+  double worst = 0.0;    // epsilon sum |dz z|: all in one direction
+  double typical = 0.0;  // epsilon sqrt(sum (dz z)²): independent of each other
 };
 
 // sqrt(sum z²), also where the squares are too large or too small for a double: between

@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMostRounded = 1024;  // derivatives, each with a backward of its own
+constexpr size_t kMaxRounded = 1024;  // derivatives, each with a backward of its own
 
 std::vector<double> scales_of(const Probe& probe, size_t input) {
   const ProbeLine line(probe, input);
@@ -67,8 +67,8 @@ void BackwardRows::take_rows(RandomStream stream) {
   for (size_t row = 0; row + 1 < count; ++row) {
     const double size = (stream.below(2) == 0 ? 1.0 : -1.0) * (0.5 + stream.uniform());
     store(recorded_.gradients(one_at(cotangent_.shape(), row, size), rounding_[row]), row, size);
-    rounding_[row].most /= std::abs(size);
-    rounding_[row].usual /= std::abs(size);
+    rounding_[row].worst /= std::abs(size);
+    rounding_[row].typical /= std::abs(size);
   }
   store(gradients_, count - 1, 1.0);
 }
@@ -77,19 +77,19 @@ void BackwardRows::add_what_recording_changes(std::span<const int64_t> pieces) {
   const std::vector<double> y = Tensor(probe_.value()).to_vector(),
                             recorded = recorded_.output().to_vector();
   const auto add = [](double noise, GraphRounding& rounding) {
-    rounding.most += noise, rounding.usual += noise;
+    rounding.worst += noise, rounding.typical += noise;
   };
   size_t row = 0;
   for (const int64_t piece : pieces) {
     const size_t end = row + static_cast<size_t>(piece);
-    double most = 0.0;
+    double largest_change = 0.0;
     for (size_t k = row; k < end; ++k) {
       const double changed = std::abs(y[k] - recorded[k]);
-      most = std::max(most, changed);
+      largest_change = std::max(largest_change, changed);
       add(std::abs(weights_[k]) * changed, rounding_.back());
     }
     for (; row < end; ++row) {
-      if (rows_.each_output()) add(most, rounding_[row]);
+      if (rows_.each_output()) add(largest_change, rounding_[row]);
     }
   }
 }
@@ -121,12 +121,12 @@ std::vector<double> BackwardRows::roundings_of(size_t input) const {
   const size_t count = rows_.size();
   const int64_t size = probe_.input(input).size();
   std::vector<double> roundings(static_cast<size_t>(size) * count);
-  if (roundings.size() > kMostRounded) return roundings;
+  if (roundings.size() > kMaxRounded) return roundings;
   for (size_t row = 0; row < count; ++row) {
     const RecordedGradients gradients(probe_.function(), probe_.inputs(), cotangent_of(row));
     for (int64_t e = 0; e < size; ++e) {
       roundings[e * count + row] =
-          gradients.rounding(input, one_at({size}, static_cast<size_t>(e))).usual;
+          gradients.rounding(input, one_at({size}, static_cast<size_t>(e))).typical;
     }
   }
   return roundings;

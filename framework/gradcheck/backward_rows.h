@@ -16,10 +16,10 @@ namespace qkv {
 struct InputGradient {
   bool depends = false;        // the graph holds the input; else the rest are zeros
   std::vector<double> rows;    // [elements of the input, rows]
-  std::vector<double> spread;  // of each of them by rounding (see conditioning.h); of none: unknown
+  std::vector<double> spread;  // of each number, by rounding (see conditioning.h); empty: unknown
 
   std::span<const double> of(int64_t element) const { return of(rows, element); }
-  // Of none where it is not known.
+  // Empty where it is unknown.
   std::span<const double> spread_of(int64_t element) const {
     return spread.empty() ? std::span<const double>() : of(spread, element);
   }
@@ -35,7 +35,8 @@ struct InputGradient {
 // The derivatives of the rows of f by every input, each row by a backward of its own.
 class BackwardRows {
  public:
-  // Of each output too, or of the dot product with a random cotangent alone; `pieces` as in Rows.
+  // `each_output`: the rows are all outputs and their dot product with a random cotangent; else
+  // only the dot product. `pieces` as in Rows.
   BackwardRows(const Probe& probe, bool each_output, std::span<const int64_t> pieces,
                const RandomStream& stream);
 
@@ -50,10 +51,10 @@ class BackwardRows {
   Tensor cotangent_of(size_t row) const;  // 1 for its output; the last row's is cotangent()
   // Whether the row of the dot product is the sum of the others, times the cotangent.
   bool is_linear(size_t input) const;
-  // Finds out how far rounding moves what backward gives for an input.
+  // Measures how far rounding changes the gradient of an input.
   void take_spread(size_t input, const RandomStream& stream);
-  // Where f is itself gradients: those that are recorded have no fused ops, so that each of both is
-  // rounded in its own way. (That they are the same is for the first order to check.)
+  // For an f that computes gradients: recorded gradients have no fused ops, so that they are
+  // rounded differently from the fused ones. (The check of first order compares the two.)
   void add_what_recording_changes(std::span<const int64_t> pieces);
 
  private:

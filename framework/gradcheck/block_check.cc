@@ -15,8 +15,8 @@ namespace qkv {
 namespace {
 
 constexpr double kMissed = 1e-6;
-constexpr size_t kMostHalved = 4;    // blocks that are not right
-constexpr size_t kMostSuspects = 8;  // elements
+constexpr size_t kMaxHalved = 4;    // blocks that are not right
+constexpr size_t kMaxSuspects = 8;  // elements
 // Elements whose derivative is so many times smaller than what their blocks see are looked at
 // again.
 constexpr double kUnseen = 1e6;
@@ -114,7 +114,7 @@ class BlockCheck {
   // The elements of a block that is not right that are not right by themselves: half of its error,
   // or more, is in one of its halves.
   void halve(const Block& block, const Agreement& its_agreement, std::vector<int64_t>& suspects) {
-    if (suspects.size() >= kMostSuspects) return;
+    if (suspects.size() >= kMaxSuspects) return;
     if (block.elements.size() == 1) {
       suspects.push_back(block.elements[0]);
       return;
@@ -149,13 +149,13 @@ class BlockCheck {
 
   // Gives the scales that were.
   std::vector<double> scale_by_size() {
-    std::vector<double> usual = scales_;
+    std::vector<double> previous_scales = scales_;
     const double* x = probe_.input(input_).array().data<double>();
     for (int64_t e = 0; e < size(); ++e) {
       const double power = std::exp2(std::ceil(std::log2(std::abs(x[e]))));
       if (std::isnormal(power)) scales_[e] = power;
     }
-    return usual;
+    return previous_scales;
   }
   void scale_by(std::vector<double> scales) { scales_ = std::move(scales); }
 
@@ -166,7 +166,7 @@ class BlockCheck {
     std::vector<char> moves(weights_.size());
     const double* y0 = probe_.value().data<double>();
     ProbeLine line(probe_, input_);
-    for (const double step : {1.0, -1.0, kUsualStep, -kUsualStep}) {
+    for (const double step : {1.0, -1.0, kDefaultStep, -kDefaultStep}) {
       const Array moved = line.along(direction, step);
       ++evaluations_;
       for (size_t k = 0; k < moves.size(); ++k) moves[k] |= moved.data<double>()[k] != y0[k];
@@ -220,10 +220,10 @@ bool is_far(const Agreement& block, const Tolerance& tolerance) {
 // The round of the block that is most wrong: those of other rounds hold the same elements.
 size_t worst_round(const std::vector<Agreement>& blocks, const BlockPlan& plan) {
   size_t worst = 0;
-  double most = -1.0;
+  double highest_badness = -1.0;
   for (size_t b = 0; b < blocks.size(); ++b) {
-    if (blocks[b].verdict != Verdict::kFail || badness(blocks[b]) <= most) continue;
-    worst = b, most = badness(blocks[b]);
+    if (blocks[b].verdict != Verdict::kFail || badness(blocks[b]) <= highest_badness) continue;
+    worst = b, highest_badness = badness(blocks[b]);
   }
   return worst / static_cast<size_t>(plan.blocks);
 }
@@ -243,7 +243,7 @@ double check_stage(BlockCheck& check, const BlockPlan& plan, const Blocks& block
       // Elements nearer to the point may settle, and a wrong one is found among them.
       const bool undecided = a.verdict == Verdict::kUndecided;
       const bool looked =
-          (undecided || b / static_cast<size_t>(plan.blocks) == round) && halved++ < kMostHalved;
+          (undecided || b / static_cast<size_t>(plan.blocks) == round) && halved++ < kMaxHalved;
       if (looked) check.halve(blocks[b], a, suspects);
       if (undecided ? looked : !is_far(a, options.tolerance)) a.verdict = Verdict::kPass;
     }
@@ -264,12 +264,12 @@ double check_stage(BlockCheck& check, const BlockPlan& plan, const Blocks& block
 bool try_steps_by_size(BlockCheck& check, const BlockPlan& plan, std::span<const int64_t> elements,
                        const RandomStream& stream, double seen) {
   const double seen_share = seen / check.middle_effect(elements);
-  const std::vector<double> usual = check.scale_by_size();
+  const std::vector<double> previous_scales = check.scale_by_size();
   check.look_at(elements);
   const Block first = check.random_blocks(plan, elements, stream.derive("by size")).front();
   const double tolerance = check.judge({first}, false)[0].tolerance;
   if (tolerance <= kWorthWhile * seen_share * check.middle_effect(elements)) return true;
-  check.scale_by(usual);
+  check.scale_by(previous_scales);
   check.look_at(elements);
   return false;
 }
@@ -277,8 +277,8 @@ bool try_steps_by_size(BlockCheck& check, const BlockPlan& plan, std::span<const
 }  // namespace
 
 BlockPlan plan_blocks(int64_t elements) {
-  constexpr int64_t kBlock = 2048, kMost = 64;
-  BlockPlan plan = {.blocks = std::clamp((elements + kBlock - 1) / kBlock, int64_t{1}, kMost),
+  constexpr int64_t kBlock = 2048, kMaxBlocks = 64;
+  BlockPlan plan = {.blocks = std::clamp((elements + kBlock - 1) / kBlock, int64_t{1}, kMaxBlocks),
                     .missed = 1.0};
   for (; plan.missed > kMissed; ++plan.rounds)
     plan.missed /= 2.0 * static_cast<double>(plan.blocks);

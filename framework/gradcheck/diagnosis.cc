@@ -50,8 +50,8 @@ std::optional<double> factor_between(const NumericGradient& gradient) {
 
 // Not a large one, which any number is near to.
 bool is_whole(double x) {
-  constexpr double kMost = 1e4;
-  return x <= kMost && std::abs(x - std::round(x)) <= kClose * x;
+  constexpr double kMaxInteger = 1e4;
+  return x <= kMaxInteger && std::abs(x - std::round(x)) <= kClose * x;
 }
 
 std::string axes_of_size(const InputReport& report, int64_t size) {

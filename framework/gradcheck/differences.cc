@@ -18,7 +18,7 @@ constexpr double kWideStep = 0x1p-8;  // in units of the scale
 constexpr double kNextTerm = 1.0 / 256.0;
 // A derivative far below those beside it, by an error that is so small beside them, is known
 // closely enough by a share of itself. A zero has none.
-constexpr double kOfLargest = 1e-10, kShare = 1e-6;
+constexpr double kShareOfLargest = 1e-10, kShareOfItself = 1e-6;
 constexpr double kLikelyNoise = 8.0;  // so many make an error of rounding
 // Below so much of x it has too few numbers for a function of it to look smooth.
 constexpr double kFewNumbers = 0x1p-48;
@@ -59,13 +59,13 @@ double Differences::allowed(size_t row, double a, double b) const {
 }
 
 double Differences::rounding_of_zero(size_t row) const {
-  const double of_value = (rows_.each_output() ? noise_ : rounding_)[row];
-  return rounding_on_the_way_.empty() ? of_value
-                                      : std::max(of_value, rounding_on_the_way_[row].most);
+  const double value_rounding = (rows_.each_output() ? noise_ : rounding_)[row];
+  return rounding_on_the_way_.empty() ? value_rounding
+                                      : std::max(value_rounding, rounding_on_the_way_[row].worst);
 }
 
 double Differences::slack(size_t row) const {
-  return expected_.spread.empty() ? 0.0 : kOfSpread * expected_.spread[row];
+  return expected_.spread.empty() ? 0.0 : kAllowedSpreads * expected_.spread[row];
 }
 
 double Differences::rare_noise(size_t row) const {
@@ -102,7 +102,7 @@ void Differences::slopes(Line line, const Start& start, const Expected& expected
 
 // Two steps on each side settle what is smooth.
 void Differences::take_first_steps(Line line, double scale, std::span<Slope> slopes) {
-  double t1 = kUsualStep * scale, t2 = -t1, t3 = 0.5 * t1, t4 = -t3;
+  double t1 = kDefaultStep * scale, t2 = -t1, t3 = 0.5 * t1, t4 = -t3;
   const Array far_right = at(line, t1), far_left = at(line, t2);
   const Array right = at(line, t3), left = at(line, t4);
   const double* y0 = y0_.data<double>();
@@ -111,7 +111,7 @@ void Differences::take_first_steps(Line line, double scale, std::span<Slope> slo
   rows_.noise(y0, far_right.data<double>(), far_left.data<double>(), noise_.data());
   for (size_t row = 0; row < noise_.size(); ++row) {
     if (!rounding_on_the_way_.empty()) {
-      noise_[row] = std::max(noise_[row], rounding_on_the_way_[row].usual);
+      noise_[row] = std::max(noise_[row], rounding_on_the_way_[row].typical);
     }
     noise_[row] += noise_of_line_;
   }
@@ -125,14 +125,14 @@ void Differences::take_first_steps(Line line, double scale, std::span<Slope> slo
     const bool is_constant = fine.central == 0.0 && coarse.central == 0.0 &&
                              expected_.derivatives[row] == 0.0 &&
                              rows_.same(row, right.data<double>(), y0);
-    const double of_moved = kEpsilon * coarse.steepest();
+    const double input_rounding = kEpsilon * coarse.steepest();
     const double error =
-        kNextTerm * std::abs(cancelled) + kLikelyNoise * (noise_[row] / t1 + of_moved);
+        kNextTerm * std::abs(cancelled) + kLikelyNoise * (noise_[row] / t1 + input_rounding);
     const double limit = allowed(row, value, value);
     slopes[row] = {.value = value, .error = error + rare_noise(row) / t1 + slack(row), .step = t3};
     const bool told =
-        is_within(error, limit) || (error <= kOfLargest * expected_.beside[row] &&
-                                    error <= kShare * std::abs(expected_.derivatives[row]));
+        is_within(error, limit) || (error <= kShareOfLargest * expected_.beside[row] &&
+                                    error <= kShareOfItself * std::abs(expected_.derivatives[row]));
     const bool settled =
         is_constant || (told && !sides_stay_apart(row, coarse, fine, t3) &&
                         std::abs(expected_.derivatives[row] - value) <= limit + slopes[row].error);
@@ -207,15 +207,15 @@ bool Differences::is_another_slope(size_t row, const Quotient& coarse, const Quo
   // third and fourth differences
   const double odd = 2.0 * std::abs(coarse.central - fine.central),
                even = std::abs((coarse.above - coarse.below) - 2.0 * (fine.above - fine.below));
-  const double of_rounding = rare_noise(row) / step + kRareNoise * kEpsilon * coarse.steepest();
-  return off > 4.0 * (allowed_here + odd + even) + slope.error + of_rounding;
+  const double rounding_error = rare_noise(row) / step + kRareNoise * kEpsilon * coarse.steepest();
+  return off > 4.0 * (allowed_here + odd + even) + slope.error + rounding_error;
 }
 
 // As beside a peak that is narrower than the step, where both sides of the peak are as far below.
 bool Differences::sides_stay_apart(size_t row, const Quotient& coarse, const Quotient& fine,
                                    double step) const {
-  const double of_rounding = kRareNoise * (noise_[row] / step + kEpsilon * fine.steepest());
-  return fine.apart() > kStayApart * coarse.apart() + of_rounding;
+  const double rounding_error = kRareNoise * (noise_[row] / step + kEpsilon * fine.steepest());
+  return fine.apart() > kStayApart * coarse.apart() + rounding_error;
 }
 
 // A derivative that is zero but for rounding: f stays where it is for the largest steps, too.
@@ -225,26 +225,26 @@ void Differences::settle_zeros(Line line, double scale, std::span<Slope> slopes)
     return std::abs(expected_.derivatives[row]) <= limit(row);
   };
   if (!std::ranges::any_of(unsettled_, may_be_zero)) return;
-  std::vector<double> most(rows_.size()), moved(rows_.size());
+  std::vector<double> largest(rows_.size()), moved(rows_.size());
   for (const double step : {1.0, -1.0, 0.5, -0.5, 0.25, -0.25}) {
     double t = step * scale;
     const Array y = at(line, t);
     rows_.quotients(y.data<double>(), y0_.data<double>(), scale, moved.data());
     for (size_t row = 0; row < moved.size(); ++row) {
       const double by = std::abs(moved[row]);  // a NaN stays
-      most[row] = by <= most[row] ? most[row] : by;
+      largest[row] = by <= largest[row] ? largest[row] : by;
     }
   }
   std::erase_if(unsettled_, [&](size_t row) {
-    if (!may_be_zero(row) || !(most[row] <= kLikelyNoise * limit(row))) return false;
-    slopes[row] = {.value = 0.0, .error = most[row] + limit(row), .step = 0.25 * scale};
+    if (!may_be_zero(row) || !(largest[row] <= kLikelyNoise * limit(row))) return false;
+    slopes[row] = {.value = 0.0, .error = largest[row] + limit(row), .step = 0.25 * scale};
     return true;
   });
 }
 
 // Where a smooth function bends too much for two steps, a third and one more level do.
 void Differences::narrow(Line line, double scale, std::span<Slope> slopes) {
-  const double first = kUsualStep * scale;
+  const double first = kDefaultStep * scale;
   const bool bends = std::ranges::any_of(unsettled_, [&](size_t row) {
     return kNextTerm * std::abs(fine_[row].central - coarse_[row].central) >
            kLikelyNoise * noise_[row] / first;
@@ -277,12 +277,12 @@ void Differences::extrapolate_rows(const std::array<std::vector<Quotient>, 3>& q
     const double d[] = {quotients[0][row].central, quotients[1][row].central,
                         quotients[2][row].central};
     const Estimate estimate = extrapolate(d, 4.0);
-    const double of_moved = kEpsilon * quotients[0][row].steepest() * first;
-    const double of_rounding = 4.0 * (noise_[row] + of_moved) / h;
-    const double error = estimate.error + of_rounding;
+    const double input_rounding = kEpsilon * quotients[0][row].steepest() * first;
+    const double rounding_error = 4.0 * (noise_[row] + input_rounding) / h;
+    const double error = estimate.error + rounding_error;
     const double limit = allowed(row, estimate.value, estimate.value);
     const bool settled = is_within(error, limit) ||
-                         (best_of_few_ && is_within(estimate.error, kLikelyNoise * of_rounding));
+                         (best_of_few_ && is_within(estimate.error, kLikelyNoise * rounding_error));
     const double rare = error + rare_noise(row) / h + slack(row);
     const double off = std::abs(expected_.derivatives[row] - estimate.value);
     if (!(settled && off <= limit + error + slack(row))) return false;
@@ -340,7 +340,7 @@ void Differences::settle(Line line, double scale, const Rungs& rungs, std::span<
 // is how far the slopes on both sides are apart: it goes to 0 with h where f is smooth, and stays
 // at a kink.
 bool Differences::has_kink_between(Line line, double scale, size_t row, double near, double far) {
-  constexpr int kMostHalvings = 48;
+  constexpr int kMaxHalvings = 48;
   constexpr std::ptrdiff_t kStays = 6;  // for so many steps
   std::vector<double> differences(rows_.size());
   const auto value = [&](double t) {
@@ -351,7 +351,7 @@ bool Differences::has_kink_between(Line line, double scale, size_t row, double n
   std::array<double, 5> f;
   for (int i = 0; i < 5; ++i) f[i] = value(begin + i * h);
   std::vector<double> apart;  // for h, h / 2, h / 4, …
-  for (int halvings = 0; halvings <= kMostHalvings; ++halvings) {
+  for (int halvings = 0; halvings <= kMaxHalvings; ++halvings) {
     int place = 1;
     double bend = -1.0;
     for (int i = 1; i <= 3; ++i) {
@@ -370,8 +370,8 @@ bool Differences::has_kink_between(Line line, double scale, size_t row, double n
   }
   if (std::ssize(apart) < kStays) return false;  // nothing is seen of it above rounding
   // At a kink it is between a half and the whole, as the kink lies to the steps.
-  const auto [least, most] = std::minmax_element(apart.end() - kStays, apart.end());
-  return *most <= 2.3 * *least;
+  const auto [smallest, largest] = std::minmax_element(apart.end() - kStays, apart.end());
+  return *largest <= 2.3 * *smallest;
 }
 
 }  // namespace qkv

@@ -23,10 +23,10 @@ using Line = absl::FunctionRef<Array(double& t)>;
 struct Expected {
   std::span<const double> derivatives;
   std::span<const double> beside;       // as in compare()
-  std::span<const double> spread = {};  // of each by rounding; of none: not known
+  std::span<const double> spread = {};  // of each derivative, by rounding; empty: unknown
 };
 
-// Where a line begins.
+// The start of a line.
 struct Start {
   double scale = 1.0;            // the unit of the first steps
   std::optional<double> x = {};  // of the one element that moves
@@ -36,7 +36,7 @@ struct Start {
 // the function is smooth at that scale and the analytic derivatives agree.
 class Differences {
  public:
-  // `rounding` is what roundings may do to each row (see Recorded); of none: not known.
+  // `rounding` is the effect of roundings on each row (see Recorded); empty: unknown.
   Differences(const Rows& rows, const Array& y0, std::span<const GraphRounding> rounding,
               const Tolerance& tolerance);
 

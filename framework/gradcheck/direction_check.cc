@@ -36,11 +36,11 @@ double slope_between(const TaylorReport& taylor, size_t first, size_t last) {
 
 // Not where r crosses 0: above it, it falls more slowly than as h, and below it faster.
 bool falls_as_step(const std::vector<double>& r, size_t last) {
-  constexpr double kLeast = 0.5, kMost = 1.5;  // of the slope between two steps
+  constexpr double kMinSlope = 0.5, kMaxSlope = 1.5;  // of the slope between two steps
   if (last < 2) return false;
   for (const size_t k : {last - 1, last}) {
     const double slope = std::log2(r[k - 1] / r[k]);
-    if (!(slope > kLeast && slope < kMost)) return false;
+    if (!(slope > kMinSlope && slope < kMaxSlope)) return false;
   }
   return true;
 }
@@ -127,7 +127,7 @@ int64_t check_by_differences(const Directional& at, size_t input, const Tensor& 
   double noise = 0.0;
   rows.noise(y0.data<double>(), y0.data<double>(), y0.data<double>(), &noise);
   const double floor =
-      100.0 * (std::max(noise, at.backward.rounding().back().usual) + rounding_of_x);
+      100.0 * (std::max(noise, at.backward.rounding().back().typical) + rounding_of_x);
   const auto look_from = [&](double first_step) {
     report.taylor = {};
     for (int k = 0; k < kSteps; ++k) {

@@ -80,9 +80,9 @@ class Tally {
     const Tolerance& t = options_.tolerance;
     const double error = std::abs(analytic - slope.value);
     const double largest = std::max(std::abs(analytic), std::abs(slope.value));
-    const double of_zero = t.absolute * beside;
-    const double tolerance = of_zero + t.relative * largest + slope.error;
-    const bool zero_analytic = std::abs(analytic) <= of_zero + slope.error;
+    const double zero_tolerance = t.absolute * beside;
+    const double tolerance = zero_tolerance + t.relative * largest + slope.error;
+    const bool zero_analytic = std::abs(analytic) <= zero_tolerance + slope.error;
     int rank = 0;
     double badness = error / tolerance;
     if (!std::isfinite(error) || error > tolerance || slope.kind > Slope::Kind::kKinkAside) {
@@ -92,7 +92,7 @@ class Tally {
       undecided_ += verdict == Verdict::kUndecided;
       if (verdict == Verdict::kFail) badness = error;
       if (!std::isfinite(badness)) badness = std::numeric_limits<double>::infinity();
-    } else if (zero_analytic && std::abs(slope.value) <= of_zero + slope.error) {
+    } else if (zero_analytic && std::abs(slope.value) <= zero_tolerance + slope.error) {
       ++zeros_;
     }
     if (row + 1 == rows_) cotangent_is_right_ &= rank == 0;

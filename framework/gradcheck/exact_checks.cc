@@ -20,15 +20,15 @@ namespace {
 constexpr double kRounding = 1e-12;
 
 // For derivatives that are far below their terms, of the relative tolerance.
-constexpr double kOfSize = 0.01;
+constexpr double kToleranceShare = 0.01;
 
-constexpr double kOfOne = 8.0;  // roundings
+constexpr double kUnitRoundings = 8.0;  // roundings
 
 // Both from backward, so that nothing but rounding keeps them apart. `size` is that of their terms,
 // or of what these are made of; `slack` how far rounding is known to move them.
 Agreement compare_exact(double analytic, double other, double size, double slack,
                         const Tolerance& tolerance) {
-  const double error = (kRounding + tolerance.relative * kOfSize) * size + slack;
+  const double error = (kRounding + tolerance.relative * kToleranceShare) * size + slack;
   return compare(analytic, {.value = other, .error = error}, tolerance, size);
 }
 
@@ -36,10 +36,11 @@ Agreement compare_exact(double analytic, double other, double size, double slack
 // over the size of its input, a rounding.
 double rounding_of_derivatives(const Directional& at, size_t input) {
   const double largest_x = std::max(1.0, largest_of(at.backward.probe().input(input)));
-  const double of_y = kEpsilon * largest_of(Tensor(at.backward.probe().value()));
+  const double value_error = kEpsilon * largest_of(Tensor(at.backward.probe().value()));
   // Of a part of the derivative that is 1, as in p - 1 with a probability p near 1.
-  const double of_one = kOfOne * kEpsilon * largest_of(at.backward.cotangent());
-  return std::max({of_y, of_one, at.backward.rounding().back().most}) / kRounding / largest_x;
+  const double unit_error = kUnitRoundings * kEpsilon * largest_of(at.backward.cotangent());
+  return std::max({value_error, unit_error, at.backward.rounding().back().worst}) / kRounding /
+         largest_x;
 }
 
 // How far rounding moves <Jᵀ cotangent, u>: that of x, and that of each number on the way.
@@ -50,9 +51,9 @@ double slack_of_backward(const Directional& at, size_t input, const Tensor& u,
     return std::vector{dot(Recorded(f, x).gradients(cotangent)[input], u).value};
   };
   const double spread = spread_of(along_u, at.backward.probe().inputs(), at.neighbours)[0];
-  return kOfSpread * spread +
+  return kAllowedSpreads * spread +
          2.0 *
-             RecordedGradients(f, at.backward.probe().inputs(), cotangent).rounding(input, u).most;
+             RecordedGradients(f, at.backward.probe().inputs(), cotangent).rounding(input, u).worst;
 }
 
 void check_dot_product(const Directional& at, size_t input, const Tensor& u,
@@ -135,9 +136,9 @@ std::vector<double> slack_of_rows(const Directional& at, size_t input, const Ten
       spread_of(by_forward_mode, at.backward.probe().inputs(), at.neighbours);
   for (size_t k = 0; k < rows; ++k) {
     const Tensor v = at.backward.cotangent_of(k);
-    const double most =
-        RecordedGradients(f, at.backward.probe().inputs(), v).rounding(input, u).most;
-    slack[k] = kOfSpread * slack[k] + 2.0 * most;  // both ways round
+    const double worst =
+        RecordedGradients(f, at.backward.probe().inputs(), v).rounding(input, u).worst;
+    slack[k] = kAllowedSpreads * slack[k] + 2.0 * worst;  // both ways round
   }
   return slack;
 }
@@ -187,7 +188,7 @@ ElementReport compare_elements(const Tensor& fused, const Tensor& composed, doub
   for (int64_t i = 0; i < shape.size(); ++i) {
     const Agreement agreement =
         compare_exact(value(fused, i), value(composed, i), largest,
-                      spread.empty() ? 0.0 : kOfSpread * spread[i], tolerance);
+                      spread.empty() ? 0.0 : kAllowedSpreads * spread[i], tolerance);
     if (!(share_of(agreement) > worst)) continue;
     worst = share_of(agreement);
     static_cast<Agreement&>(report) = agreement;
@@ -237,13 +238,13 @@ double rounding_of_product(const TensorFunction& scalar, std::span<const Tensor>
     all.push_back(one);
     return sum(gradients_of(scalar)(all) * concat(directions, 0));
   };
-  double most = 0.0;
+  double worst = 0.0;
   const RecordedGradients gradients(slope_along_u, inputs, one);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!w[i].defined()) continue;
-    most += gradients.rounding(i, w[i]).most;
+    worst += gradients.rounding(i, w[i]).worst;
   }
-  return most;
+  return worst;
 }
 
 }  // namespace
@@ -276,7 +277,7 @@ Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs
   double parts = 0.0;  // of H that are 1
   for (size_t i = 0; i < inputs.size(); ++i) parts += dot(u[i], w[i]).size * largest_of(cotangent);
   const auto [left, right] = products(inputs);
-  const double size = left.size + right.size + kOfOne * kEpsilon / kRounding * parts;
+  const double size = left.size + right.size + kUnitRoundings * kEpsilon / kRounding * parts;
   const double l = left.value, r = right.value;
   Agreement result = compare_exact(l, r, size, 0.0, tolerance);
   if (result.verdict == Verdict::kFail) {
@@ -285,9 +286,9 @@ Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs
       return std::vector<double>{a.value, b.value};
     };
     const std::vector<double> spread = spread_of(both, inputs, stream.derive("neighbours"));
-    const double most =
+    const double worst =
         rounding_of_product(scalar, inputs, u, w) + rounding_of_product(scalar, inputs, w, u);
-    const double slack = kOfSpread * std::max(spread[0], spread[1]) + most;
+    const double slack = kAllowedSpreads * std::max(spread[0], spread[1]) + worst;
     result = compare_exact(l, r, size, slack, tolerance);
   }
   if (result.verdict == Verdict::kFail && result.note.empty()) {

@@ -111,8 +111,8 @@ OpExample enlarged(const OpExample& example) {
     const auto axes = std::ranges::count_if(shape, [](int64_t size) { return size > 1; });
     if (axes == 0 || shape.size() == 0) continue;
     const double times = static_cast<double>(kLarge) / static_cast<double>(shape.size());
-    const double of_each = std::ceil(std::pow(times, 1.0 / static_cast<double>(axes)));
-    factor = std::min(factor, static_cast<int64_t>(of_each));  // the largest decides
+    const double factor_per_axis = std::ceil(std::pow(times, 1.0 / static_cast<double>(axes)));
+    factor = std::min(factor, static_cast<int64_t>(factor_per_axis));  // the largest decides
   }
   OpExample large = example;
   for (ExampleInput& input : large.inputs) {

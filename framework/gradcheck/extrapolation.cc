@@ -12,7 +12,7 @@ namespace {
 // far as these can tell. Where the errors of many are estimated some are estimated too small.
 bool agrees_with_smaller_steps(const Windows& windows, size_t k) {
   constexpr double kGross = 256.0;  // no estimate of an error is so much too small …
-  constexpr size_t kMostGross = 3;  // … more than a few times
+  constexpr size_t kMaxGross = 3;   // … more than a few times
   size_t smaller = 0, others = 0, gross = 0;
   for (size_t j = k + 1; j < windows.size(); ++j) {
     const Estimate &large = windows[k], &small = windows[j];
@@ -24,7 +24,7 @@ bool agrees_with_smaller_steps(const Windows& windows, size_t k) {
     others += difference > 4.0 * error ? 1 : 0;
     gross += difference > kGross * error ? 1 : 0;
   }
-  return 6 * others <= smaller && gross <= kMostGross;
+  return 6 * others <= smaller && gross <= kMaxGross;
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double
   for (size_t k = 0; k < windows.size(); ++k, step /= 2.0) {
     windows[k] = extrapolate(&quotients[k], base);
     windows[k].step = step;
-    const double of_moved = std::isfinite(moved[k]) ? kEpsilon * moved[k] : 0.0;
-    windows[k].error += 4.0 * (noise + of_moved) / step;
+    const double input_rounding = std::isfinite(moved[k]) ? kEpsilon * moved[k] : 0.0;
+    windows[k].error += 4.0 * (noise + input_rounding) / step;
   }
   // An error that is much smaller than those of the scales beside it is luck.
   std::vector<double> errors;
@@ -60,14 +60,15 @@ Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double
 }
 
 Estimate best_of(const Windows& windows) {
-  double least = std::numeric_limits<double>::infinity();
+  double smallest_error = std::numeric_limits<double>::infinity();
   std::vector<const Estimate*> possible;
   for (size_t k = 0; k < windows.size(); ++k) {
     if (!std::isfinite(windows[k].value) || !agrees_with_smaller_steps(windows, k)) continue;
     possible.push_back(&windows[k]);
-    least = std::min(least, windows[k].error);
+    smallest_error = std::min(smallest_error, windows[k].error);
   }
-  std::erase_if(possible, [&](const Estimate* e) { return !(e->error <= kNearlyAsWell * least); });
+  std::erase_if(possible,
+                [&](const Estimate* e) { return !(e->error <= kNearlyAsWell * smallest_error); });
   const auto comes_first = [](const Estimate* a, const Estimate* b) {
     return a->sides_apart != b->sides_apart ? b->sides_apart : a->error < b->error;
   };

@@ -22,19 +22,19 @@ Estimate extrapolate(const double* d, double base);
 
 using Windows = std::vector<Estimate>;  // the estimates of all scales, the largest steps first
 
-// From quotients for steps of `first`, first / 2, first / 4, … of a function with that noise at the
-// point; `moved` is how far it moves with each step, which is rounded, too.
+// The estimates from quotients for the steps `first`, first / 2, first / 4, … of a function with
+// that noise at the point; `moved` is how far it moves with each step, which is rounded, too.
 Windows extrapolate_all(const Sequence& quotients, const Sequence& moved, double first, double base,
                         double noise);
 
-// Scales whose errors are so many times the least settle nearly as well as the best.
+// A scale settles nearly as well as the best if its error is at most this many times the smallest.
 inline constexpr double kNearlyAsWell = 4.0;
 
-// Of the scales that settle best or nearly so, the estimate of one where both sides agree if there
-// is any, and as its error what the others make of it.
+// The estimate of a scale that settles best or nearly so, preferably one where both sides agree.
+// Its error includes the difference from the other ones.
 Estimate best_of(const Windows& windows);
 
-// Where nothing settles, the smallest of the errors is luck, and the middle one is not.
+// The median error. Where nothing settles, the smallest error is small by chance.
 double middle_error(const Windows& windows);
 
 }  // namespace qkv

@@ -61,7 +61,7 @@ ForwardMode::ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs
   std::vector<Tensor> leaves;
   for (const Tensor& x : inputs) leaves.push_back(recorder.leaf(x));
   y_ = f(leaves);
-  of_y_ = recorder.place_of(y_);
+  y_place_ = recorder.place_of(y_);
 }
 
 Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
@@ -83,7 +83,7 @@ Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
     if (!rule) throw NoForwardRule(step.op->name());
     moves.push_back(rule->tangent({.op = *step.op, .x = step.x, .y = step.y, .dx = dx}));
   }
-  return of_y_ == kConstant ? Tensor() : moves[of_y_];
+  return y_place_ == kConstant ? Tensor() : moves[y_place_];
 }
 
 Tensor forward_derivative(const TensorFunction& f, std::span<const Tensor> inputs,

@@ -52,7 +52,7 @@ class ForwardMode {
 
   std::vector<Step> steps_;  // tangents: those of the inputs come first, then those of the steps
   Tensor y_;
-  int of_y_ = kConstant;
+  int y_place_ = kConstant;
 };
 
 // The same for one direction.

@@ -66,30 +66,30 @@ Tensor chain_rule(const ForwardCall& call, Derivative derivative) {
 
 double square(double x) { return x * x; }
 
-Tensor of_exp(const ForwardCall& call) {
+Tensor exp_tangent(const ForwardCall& call) {
   return chain_rule(call, [](double, double y) { return y; });
 }
-Tensor of_log(const ForwardCall& call) {
+Tensor log_tangent(const ForwardCall& call) {
   return chain_rule(call, [](double x, double) { return 1.0 / x; });
 }
-Tensor of_sqrt(const ForwardCall& call) {
+Tensor sqrt_tangent(const ForwardCall& call) {
   return chain_rule(call, [](double, double y) { return 0.5 / y; });
 }
-Tensor of_rsqrt(const ForwardCall& call) {
+Tensor rsqrt_tangent(const ForwardCall& call) {
   return chain_rule(call, [](double x, double y) { return -0.5 * y / x; });
 }
-Tensor of_erf(const ForwardCall& call) {
+Tensor erf_tangent(const ForwardCall& call) {
   return chain_rule(
       call, [](double x, double) { return 2.0 * std::numbers::inv_sqrtpi * std::exp(-x * x); });
 }
-Tensor of_tanh(const ForwardCall& call) {
+Tensor tanh_tangent(const ForwardCall& call) {
   return chain_rule(call, [](double x, double) { return 1.0 / square(std::cosh(x)); });
 }
 // sigmoid(x) = (1 + tanh(x / 2)) / 2
-Tensor of_sigmoid(const ForwardCall& call) {
+Tensor sigmoid_tangent(const ForwardCall& call) {
   return chain_rule(call, [](double x, double) { return 0.25 / square(std::cosh(0.5 * x)); });
 }
-Tensor of_relu(const ForwardCall& call) {
+Tensor relu_tangent(const ForwardCall& call) {
   return chain_rule(call, [](double x, double) { return x > 0.0 ? 1.0 : 0.0; });
 }
 
@@ -98,7 +98,7 @@ Tensor power(const ForwardCall& call, double n) {
 }
 
 // a^b = exp(b log(a)): b moves it by y log(a) db. A number for b does not move.
-Tensor of_pow(const ForwardCall& call) {
+Tensor pow_tangent(const ForwardCall& call) {
   if (call.x.size() == 1) return power(call, attribute<double>(call, "exponent"));
   const Tensor &a = call.x[0], &b = call.x[1], &da = call.dx[0], &db = call.dx[1];
   Tensor dy = zeros(call.y.shape(), DType::f64);
@@ -115,15 +115,15 @@ Tensor quotient(const ForwardCall& call) {
   return (da.defined() ? da - y_db : neg(y_db)) / b;
 }
 
-Tensor of_add_scalar(const ForwardCall& call) { return call.dx[0]; }
+Tensor add_scalar_tangent(const ForwardCall& call) { return call.dx[0]; }
 
 // What is filled in does not move.
-Tensor of_masked_fill(const ForwardCall& call) {
+Tensor masked_fill_tangent(const ForwardCall& call) {
   return masked_fill(call.dx[0], Tensor(attribute<Array>(call, "mask")), 0.0);
 }
 
 // The larger one moves it; of two equals, both by half.
-Tensor of_maximum(const ForwardCall& call) {
+Tensor maximum_tangent(const ForwardCall& call) {
   const std::vector<double> a = call.x[0].to_vector(), b = call.x[1].to_vector();
   std::vector<double> da(a.size()), db(a.size()), dy(a.size());
   if (call.dx[0].defined()) da = call.dx[0].to_vector();
@@ -136,7 +136,7 @@ Tensor of_maximum(const ForwardCall& call) {
 
 // The first of the largest moves it. y has 1 in the place of x's axis of n; `inner` elements stand
 // between neighbours along that axis.
-Tensor of_max(const ForwardCall& call) {
+Tensor max_tangent(const ForwardCall& call) {
   const Shape& shape = call.x[0].shape();
   const auto axis = static_cast<int>(attribute<int64_t>(call, "axis"));
   const int64_t n = shape[axis];
@@ -154,11 +154,11 @@ Tensor of_max(const ForwardCall& call) {
 }
 
 // log(y) = x - log(sum(exp(x))): it moves by dx less the mean of dx, weighted by y.
-Tensor of_log_softmax(const ForwardCall& call) {
+Tensor log_softmax_tangent(const ForwardCall& call) {
   const Tensor& dx = call.dx[0];
   return dx - sum(exp(call.y) * dx, -1, /*keep_axis=*/true);
 }
-Tensor of_softmax(const ForwardCall& call) {
+Tensor softmax_tangent(const ForwardCall& call) {
   const Tensor &y = call.y, &dx = call.dx[0];
   return y * (dx - sum(y * dx, -1, /*keep_axis=*/true));
 }
@@ -190,29 +190,29 @@ constexpr ForwardRule kRules[] = {
     {"sum_to", "op(dx)", linear_op},
     {"unfold", "op(dx)", linear_op},
     // A constant is added, or stands in the place of some.
-    {"add_scalar", "dx", of_add_scalar},
-    {"masked_fill", "mask ? 0 : dx", of_masked_fill},
+    {"add_scalar", "dx", add_scalar_tangent},
+    {"masked_fill", "mask ? 0 : dx", masked_fill_tangent},
     // Products and quotients.
     {"mul", "da b + a db", product},
     {"matmul", "dA B + A dB", product},
     {"div", "(da - y db) / b", quotient},
     {"attention_output", "(dN - O ds) / s", quotient},
     // Functions of one number.
-    {"exp", "y dx", of_exp},
-    {"log", "dx / x", of_log},
-    {"sqrt", "dx / (2 y)", of_sqrt},
-    {"rsqrt", "-y dx / (2 x)", of_rsqrt},
-    {"erf", "2 / sqrt(pi) exp(-x^2) dx", of_erf},
-    {"tanh", "dx / cosh(x)^2", of_tanh},
-    {"sigmoid", "dx / (4 cosh(x / 2)^2)", of_sigmoid},
-    {"relu", "x > 0 ? dx : 0", of_relu},
-    {"pow", "b a^(b - 1) da + y log(a) db", of_pow},
+    {"exp", "y dx", exp_tangent},
+    {"log", "dx / x", log_tangent},
+    {"sqrt", "dx / (2 y)", sqrt_tangent},
+    {"rsqrt", "-y dx / (2 x)", rsqrt_tangent},
+    {"erf", "2 / sqrt(pi) exp(-x^2) dx", erf_tangent},
+    {"tanh", "dx / cosh(x)^2", tanh_tangent},
+    {"sigmoid", "dx / (4 cosh(x / 2)^2)", sigmoid_tangent},
+    {"relu", "x > 0 ? dx : 0", relu_tangent},
+    {"pow", "b a^(b - 1) da + y log(a) db", pow_tangent},
     // The largest.
-    {"maximum", "a > b ? da : a < b ? db : (da + db) / 2", of_maximum},
-    {"max", "dx where the first of the largest stands", of_max},
+    {"maximum", "a > b ? da : a < b ? db : (da + db) / 2", maximum_tangent},
+    {"max", "dx where the first of the largest stands", max_tangent},
     // Rows.
-    {"softmax", "y (dx - sum(y dx))", of_softmax},
-    {"log_softmax", "dx - sum(exp(y) dx)", of_log_softmax},
+    {"softmax", "y (dx - sum(y dx))", softmax_tangent},
+    {"log_softmax", "dx - sum(exp(y) dx)", log_softmax_tangent},
 };
 
 }  // namespace

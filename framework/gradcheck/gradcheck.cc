@@ -23,7 +23,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostOutputs = 4096;  // each costs a backward of its own
+constexpr int64_t kMaxOutputs = 4096;  // each costs a backward of its own
 
 void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& options) {
   if (options.order != 1 && options.order != 2) {
@@ -202,7 +202,7 @@ class Check {
 
   bool takes_each_output() const {
     const int64_t outputs = probe_.value().size();
-    return outputs <= kMostOutputs &&
+    return outputs <= kMaxOutputs &&
            floating_elements(probe_.inputs()) * outputs <= options_.max_jacobian;
   }
 

@@ -17,17 +17,17 @@ struct GradcheckOptions {
   // and of the cotangent, and the symmetry of the Hessian.
   int order = 1;
   uint64_t seed = 1;  // of the random cotangents and directions
-  // Its absolute part is of the largest derivative of the same output, times the size of its
-  // element over that of the one compared.
+  // The absolute part is relative to the largest derivative of the same output, times the size of
+  // its element, divided by the size of the compared element.
   Tolerance tolerance = {.relative = 1e-8, .absolute = 1e-15};
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
-  // The full Jacobian is compared where it has at most so many entries (outputs x inputs), and at
+  // The full Jacobian is compared where it has at most this many entries (outputs x inputs), and at
   // most 4096 outputs; else every element of the inputs against a random cotangent.
   int64_t max_jacobian = int64_t{1} << 20;
-  // Where the inputs have more elements in all, those of a large input are moved many at once (see
-  // block_check.h): every element, with a probability of missing one that the report states. By
-  // themselves are compared those that are wrong, if any, and `sampled_elements` of each input:
-  // half of them have the largest gradients, half are chosen at random.
+  // Where the inputs have more elements in all, the elements of a large input are moved in blocks
+  // (see block_check.h): the report states the probability of missing a wrong one. Wrong elements
+  // are then compared separately, and so are `sampled_elements` of each input: half of them have
+  // the largest gradients, half are chosen at random.
   int64_t max_elements = int64_t{1} << 14;
   int64_t sampled_elements = 4;
   int worst = 3;  // elements listed for each input

@@ -180,13 +180,13 @@ class RoundedRun::Twins {
     double& chain_of_y = chains_[y.node().get()];
     for (const Tensor& input : x) chain_of_y = std::max(chain_of_y, chain(input.node().get()));
     if (op.name() == "cast") return;
-    std::vector<double> of_sums;
-    for (const Tensor& input : x) of_sums.push_back(roundings_of_sum(input));
+    std::vector<double> sum_roundings;
+    for (const Tensor& input : x) sum_roundings.push_back(roundings_of_sum(input));
     Rounding rounding =
-        rule_of(op).rounding({.op = op, .x = x, .roundings = of_sums, .y = y.array()});
+        rule_of(op).rounding({.op = op, .x = x, .roundings = sum_roundings, .y = y.array()});
     if (is_sum(op)) sums_[y.node().get()] = rounding.roundings;
     if (op.name() == "reshape" || op.name() == "permute") {
-      sums_[y.node().get()] = of_sums[0];
+      sums_[y.node().get()] = sum_roundings[0];
     }
     if (rounding.errors.empty()) return;
     // The exact run is rounded, too, if only to f64.
@@ -253,22 +253,22 @@ class ErrorSum final : public Observer {
       const double e = rounding->errors[i];
       sum += e == 0.0 ? 0.0 : std::abs(dz[i]) * e;
     }
-    of_op_[rounding->op] += sum;
+    error_by_op_[rounding->op] += sum;
   }
 
   RoundingBound sum() const {
     RoundingBound result;
-    double most = 0.0;
-    for (const auto& [op, error] : of_op_) {
+    double max_error = 0.0;
+    for (const auto& [op, error] : error_by_op_) {
       result.bound += error;
-      if (error > most) most = error, result.largest = op;
+      if (error > max_error) max_error = error, result.largest = op;
     }
     return result;
   }
 
  private:
   const Twins& twins_;
-  std::map<std::string, double> of_op_;
+  std::map<std::string, double> error_by_op_;
 };
 
 Tensor one_at(const Shape& shape, int64_t element) {

@@ -50,10 +50,11 @@ std::vector<double> op_of(const ExactCall& call, F f) {
 // Sums of n terms; `more` counts what else is rounded in a term. The op of ones counts the terms.
 Rounding sum_of_terms(const ExactCall& call, double more) {
   const std::vector<double> n = op_of(call, [](double) { return 1.0; });
-  const std::vector<double> of_absolutes = op_of(call, [](double x) { return std::abs(x); });
-  const double most = n.empty() ? 0.0 : *std::ranges::max_element(n);
-  return each(call, std::max(0.0, most - 1 + more),
-              [&](size_t i, double) { return std::max(0.0, n[i] - 1 + more) * of_absolutes[i]; });
+  const std::vector<double> sum_of_absolutes = op_of(call, [](double x) { return std::abs(x); });
+  const double terms = n.empty() ? 0.0 : *std::ranges::max_element(n);
+  return each(call, std::max(0.0, terms - 1 + more), [&](size_t i, double) {
+    return std::max(0.0, n[i] - 1 + more) * sum_of_absolutes[i];
+  });
 }
 Rounding as_sum(const ExactCall& call) { return sum_of_terms(call, 0.0); }
 Rounding as_product(const ExactCall& call) { return sum_of_terms(call, 1.0); }
@@ -62,9 +63,9 @@ Rounding as_product(const ExactCall& call) { return sum_of_terms(call, 1.0); }
 // gradient that a kernel adds to. It is then rounded as often as they.
 Rounding as_add(const ExactCall& call) {
   const std::vector<double> a = call.x[0].to_vector(), b = call.x[1].to_vector();
-  const double of_a = call.roundings[0], of_b = call.roundings[1];
+  const double roundings_a = call.roundings[0], roundings_b = call.roundings[1];
   return each(call, 1, [&](size_t i, double y) {
-    return std::abs(y) + of_a * std::abs(b[i]) + of_b * std::abs(a[i]);
+    return std::abs(y) + roundings_a * std::abs(b[i]) + roundings_b * std::abs(a[i]);
   });
 }
 

@@ -76,8 +76,8 @@ void Rows::noise(const double* y, const double* high, const double* low, double*
     const double mean = (moved.count > 0.0 ? moved : all).mean();
     for (size_t i = begin; i < end; ++i) {
       const double moves = std::abs(high[i] - low[i]), size = std::abs(y[i]);
-      const double most = kLargestInside * std::max(size, moves);
-      *out++ = kEpsilon * (size + (high == low || !(mean > most) ? mean : most));
+      const double cap = kLargestInside * std::max(size, moves);
+      *out++ = kEpsilon * (size + (high == low || !(mean > cap) ? mean : cap));
     }
   }
   const Weighted& of = weighted_moved.count > 0.0 ? weighted_moved : weighted_all;

@@ -46,16 +46,16 @@ void doubt_where_sides_stay_apart(const Sides& sides, const Sequence& moved, Win
   for (size_t k = 0; k < windows.size(); ++k) {
     const auto apart = [&](size_t step) { return std::abs(sides.right[step] - sides.left[step]); };
     const double far = apart(k + 1), near = apart(k + 2), noise = sides.noise + kEpsilon * moved[k];
-    const double of_rounding = kRareNoise * noise / windows[k].step;
-    if (near > kStayApart * far + of_rounding) {
+    const double rounding_error = kRareNoise * noise / windows[k].step;
+    if (near > kStayApart * far + rounding_error) {
       stay_apart = true;
-    } else if (far > of_rounding && near <= kStayApart * far) {
+    } else if (far > rounding_error && near <= kStayApart * far) {
       stay_apart = false;
     }
     if (!stay_apart) continue;
     const double slope = std::max(std::abs(sides.left[k + 2]), std::abs(sides.right[k + 2]));
     windows[k].error = std::max(windows[k].error, near);
-    windows[k].sides_apart = near > std::max(kFarApart * slope, of_rounding);
+    windows[k].sides_apart = near > std::max(kFarApart * slope, rounding_error);
   }
 }
 
@@ -118,7 +118,7 @@ Slope slope_of(const Sides& sides, bool first_look, KinkBetween kink_between) {
     };
     if (kink_on(sides.left, -1.0) || kink_on(sides.right, 1.0)) {
       slope.kind = Slope::Kind::kKinkAside;
-    } else if (best.step < 0.5 * kUsualStep) {
+    } else if (best.step < 0.5 * kDefaultStep) {
       slope.kind = Slope::Kind::kSmallerSteps;
     }
     return slope;

@@ -15,7 +15,7 @@ namespace qkv {
 // The step of differences where nothing speaks for another, in units of the scale: small enough
 // that the extrapolated difference of a smooth function has no error but rounding's, large enough
 // that rounding's stays below the tolerance.
-inline constexpr double kUsualStep = 0x1p-13;
+inline constexpr double kDefaultStep = 0x1p-13;
 // Rounding makes an error of so many noises once in millions.
 inline constexpr double kRareNoise = 32.0;
 // The slopes on both sides of the point are half as far apart for half the step, where f is smooth;

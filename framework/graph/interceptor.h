@@ -19,9 +19,9 @@ class Interceptor {
   Interceptor(const Interceptor&) = delete;
   Interceptor& operator=(const Interceptor&) = delete;
 
-  // In the place of qkv::run.
+  // Replaces qkv::run.
   virtual Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
-  // In the place of op.backward.
+  // Replaces op.backward.
   virtual std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy);
   // What a backward formula gets when it reads input i, or the output. What is referred to must
   // live as long as that backward runs.

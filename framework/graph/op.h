@@ -24,18 +24,18 @@ class Inputs {
   std::span<const Tensor> tensors_;
 };
 
-// What backward reads; the storage of the rest is let go.
+// What backward reads; the storage of the rest is released.
 enum class Saves { kNothing, kInputs, kOutput, kInputsAndOutput };
 
-// What a call of an op was given beside its inputs: {"axis", 1}, {"mask", …}.
+// An argument of an op's call besides its inputs: {"axis", 1}, {"mask", …}.
 struct Attribute {
   using Value = std::variant<bool, int64_t, double, std::vector<int64_t>, Array>;
 
   std::string_view name;
-  Value value;  // an Array may be undefined: there is none
+  Value value;  // an undefined Array: the argument was not given
 };
 
-// A field of an op that its backward reads: what forward left there, a mask, indices.
+// A field of an op that its backward reads: a result of forward, a mask, indices.
 struct Kept {
   const char* name;  // "rstd"
   Array* array;
@@ -50,17 +50,17 @@ class Op {
 
   virtual Array forward(const Inputs& x) = 0;
 
-  // The gradient of each input, given that of the output, written in differentiable ops. An
-  // undefined Tensor stands for "none": an input that has no gradient, or that nobody asks one of
+  // The gradient of each input, from the gradient of the output, written in differentiable ops. An
+  // undefined Tensor means "none": the input has no gradient, or its gradient is not needed
   // (`saved.needs(i)` is false).
   virtual std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const = 0;
 
   virtual Saves saves() const { return Saves::kInputs; }
 
-  // With the inputs and the shape of the output, all that is needed to compute it again.
+  // The arguments besides the inputs: with the shape of the output, enough to run the op again.
   virtual std::vector<Attribute> attributes() const { return {}; }
 
-  // For mutation testing, which writes over them.
+  // The fields that mutation testing overwrites.
   virtual std::vector<Kept> kept() { return {}; }
 };
 

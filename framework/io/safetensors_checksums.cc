@@ -16,8 +16,8 @@
 namespace qkv {
 namespace {
 
-constexpr char kOfHeader[] = "xxh3";
-constexpr char kOfTensor[] = "xxh3:";  // and its name
+constexpr char kHeaderChecksum[] = "xxh3";
+constexpr char kTensorChecksum[] = "xxh3:";  // and its name
 
 std::string header_checksum(const TensorFileHeader& header) {
   nlohmann::json object;  // sorts its names
@@ -30,8 +30,8 @@ std::string header_checksum(const TensorFileHeader& header) {
 }
 
 bool has_tensor_checksums(const TensorFileHeader& header) {
-  const auto first = header.metadata.lower_bound(kOfTensor);
-  return first != header.metadata.end() && absl::StartsWith(first->first, kOfTensor);
+  const auto first = header.metadata.lower_bound(kTensorChecksum);
+  return first != header.metadata.end() && absl::StartsWith(first->first, kTensorChecksum);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ std::string checksum(std::string_view bytes) {
 }
 
 absl::Status take_checksums(TensorFileHeader& header) {
-  const auto own = header.metadata.extract(kOfHeader);
+  const auto own = header.metadata.extract(kHeaderChecksum);
   if (!own && !has_tensor_checksums(header)) return absl::OkStatus();
   if (!own) {
     return absl::DataLossError(
@@ -67,7 +67,7 @@ absl::Status take_checksums(TensorFileHeader& header) {
         absl::StrCat("its header ", not_what_was_written(now, own.mapped())));
   }
   for (TensorEntry& entry : header.tensors) {
-    const auto found = header.metadata.extract(absl::StrCat(kOfTensor, entry.name));
+    const auto found = header.metadata.extract(absl::StrCat(kTensorChecksum, entry.name));
     if (!found) {
       return absl::DataLossError(
           absl::StrCat("tensor ", in_quotes(entry.name), " has no checksum"));
@@ -78,14 +78,14 @@ absl::Status take_checksums(TensorFileHeader& header) {
 }
 
 absl::Status add_checksums(TensorFileHeader& header) {
-  if (header.metadata.count(kOfHeader) > 0 || has_tensor_checksums(header)) {
+  if (header.metadata.count(kHeaderChecksum) > 0 || has_tensor_checksums(header)) {
     return absl::InvalidArgumentError(
         "its metadata has an entry of the name xxh3, which is for checksums");
   }
   for (const TensorEntry& entry : header.tensors) {
-    header.metadata[absl::StrCat(kOfTensor, entry.name)] = entry.checksum;
+    header.metadata[absl::StrCat(kTensorChecksum, entry.name)] = entry.checksum;
   }
-  header.metadata[kOfHeader] = header_checksum(header);
+  header.metadata[kHeaderChecksum] = header_checksum(header);
   return absl::OkStatus();
 }
 

@@ -123,8 +123,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
     if (place_ != Place::shape && place_ != Place::offsets) return unexpected("a number");
     if (number > INT64_MAX) return stop(absl::StrCat(owner(), " has a number that is too large"));
     numbers_.push_back(static_cast<int64_t>(number));
-    constexpr size_t kMostNumbers = 64;
-    return numbers_.size() <= kMostNumbers ||
+    constexpr size_t kMaxNumbers = 64;
+    return numbers_.size() <= kMaxNumbers ||
            stop(absl::StrCat(owner(), " has an array that is too long"));
   }
 

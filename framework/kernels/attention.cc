@@ -205,7 +205,7 @@ void record(const Array& query, const AttentionSizes& n, bool backward) {
     }
   }
   const int64_t heads = query.shape()[0] * n.heads;
-  const Shape of_queries{heads, n.queries, n.width}, of_keys{heads, keys, n.width},
+  const Shape query_shape{heads, n.queries, n.width}, key_shape{heads, keys, n.width},
       scores{heads, n.queries, keys};
   const DType dtype = computed_dtype(query.dtype());
   const auto product = [&](const Shape& a, const Shape& b, const Shape& c, bool transpose_a,
@@ -218,11 +218,11 @@ void record(const Array& query, const AttentionSizes& n, bool backward) {
                     .operand_dtype = dtype,
                     .result_dtype = dtype});
   };
-  product(of_queries, of_keys, scores, false, true);   // Q Kᵀ, dO Vᵀ
-  product(scores, of_keys, of_queries, false, false);  // P V, dS K
+  product(query_shape, key_shape, scores, false, true);   // Q Kᵀ, dO Vᵀ
+  product(scores, key_shape, query_shape, false, false);  // P V, dS K
   if (!backward) return;
-  product(scores, of_queries, of_keys, true, false);  // Pᵀ dO
-  product(scores, of_queries, of_keys, true, false);  // dSᵀ Q
+  product(scores, query_shape, key_shape, true, false);  // Pᵀ dO
+  product(scores, query_shape, key_shape, true, false);  // dSᵀ Q
 }
 
 }  // namespace
@@ -289,14 +289,14 @@ void attention_backward(const Array& query, const Array& key, const Array& value
     };
     const WritableHeads<X> dquery(gradients.query), dkey(gradients.key), dvalue(gradients.value);
     const auto head = [&](int64_t b, int64_t h, const Needs& s) {
-      const GradientsOfHead<T> of_head = {
+      const GradientsOfHead<T> head_gradients = {
           s.dquery.zeros(dquery, b, h), s.dkey.zeros(dkey, b, h), s.dvalue.zeros(dvalue, b, h),
           dbias ? bias_of_head(dbias, gradients.bias->shape(), arguments.bias_is_relative, n, b, h)
                 : BiasOfHead<T>()};
       attend_backward<T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
                          s.value.load(value, b, h), scores_of_head<T>(arguments, words, n, b, h),
                          s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
-                         s.doutput.load(doutput, b, h), s.scratch, of_head);
+                         s.doutput.load(doutput, b, h), s.scratch, head_gradients);
       s.dquery.store(dquery, b, h);
       s.dkey.store(dkey, b, h);
       s.dvalue.store(dvalue, b, h);

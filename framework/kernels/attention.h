@@ -6,9 +6,9 @@
 
 namespace qkv::kernels {
 
-// Scaled dot-product attention of every head h of every sequence b, without ever holding all
-// scores: they are made and used block by block (Dao et al. 2022, "FlashAttention"), and those that
-// the rule hides from all queries of a vector are not made.
+// Scaled dot-product attention of every head h of every sequence b, without storing all scores:
+// they are computed and used block by block (Dao et al. 2022, "FlashAttention"). Scores that the
+// rule hides from all queries of a vector are not computed.
 //
 //   S = scale Q Kᵀ + bias, -inf where hidden                   query, output [B, Tq, H, D]
 //   P = softmax(S);  O = dropout(P) V                          key, value    [B, Tk, H, D]
@@ -16,25 +16,25 @@ namespace qkv::kernels {
 // A query that sees nothing gets zeros.
 struct AttentionArguments {
   KeyRule rule = {};
-  const Array* padding = nullptr;  // boolean [B, Tk], true at keys that nobody sees
+  const Array* padding = nullptr;  // boolean [B, Tk], true at keys that no query sees
   const Array* bias = nullptr;     // of the computed type; broadcasts to [B, H, Tq, Tk]
-  // Or it is [H, Tq + Tk - 1], of which query i and key j take number i - j + Tk - 1.
+  // True: the bias is [H, Tq + Tk - 1]; query i and key j use number i - j + Tk - 1.
   bool bias_is_relative = false;
   double scale = 1.0;
-  // Of P: element i of [B, H, Tq, Tk] is kept where kernels::dropout keeps element i.
+  // Dropout of P: element i of [B, H, Tq, Tk] is kept where kernels::dropout keeps element i.
   double dropout = 0.0;
   RandomStream stream{0};
 };
 
-// bf16 arrays are computed with as f32; log_sum_exp is f32 then.
+// bf16 arrays are converted to f32 for the computation; log_sum_exp is f32 then.
 // log_sum_exp [B, H, Tq] receives log(sum_j exp(S[i, j])), 0 for a query that sees nothing.
 void attention(const Array& query, const Array& key, const Array& value,
                const AttentionArguments& arguments, Array& output, Array& log_sum_exp);
 
 struct AttentionGradients {
   Array &query, &key, &value;
-  // Of the bias's shape, of a relative one [B, H, Tq + Tk - 1]: the sums of each sequence. nullptr:
-  // not asked for.
+  // The shape of the bias; for a relative bias [B, H, Tq + Tk - 1], the sums of each sequence.
+  // nullptr: not needed.
   Array* bias = nullptr;
 };
 

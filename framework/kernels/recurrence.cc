@@ -34,11 +34,11 @@ int64_t position(const Sizes& n, bool reverse, int64_t step) {
 }
 
 void record(const Sizes& n, DType dtype, bool backward) {
-  const Shape of_gates{1, n.batch, n.gates * n.hidden}, of_state{1, n.batch, n.hidden};
+  const Shape gates_shape{1, n.batch, n.gates * n.hidden}, state_shape{1, n.batch, n.hidden};
   for (int64_t t = 0; t < n.length; ++t) {
-    record_product({.a = backward ? of_gates : of_state,
+    record_product({.a = backward ? gates_shape : state_shape,
                     .b = {1, n.gates * n.hidden, n.hidden},
-                    .c = backward ? of_state : of_gates,
+                    .c = backward ? state_shape : gates_shape,
                     .transpose_b = !backward,
                     .operand_dtype = dtype,
                     .result_dtype = dtype});
@@ -90,8 +90,8 @@ void scan(const Array& weight, const Array& first, const ScanArguments& argument
   const bool* padding = arguments.padding ? arguments.padding->data<bool>() : nullptr;
   T* out = states.mutable_data<T>();
   parallel_for(n.batch, n.grain(), [&, w, start, padding, out](int64_t begin, int64_t end) {
-    Array of_position({end - begin, width}, states.dtype());
-    T* products = of_position.mutable_data<T>();
+    Array product_buffer({end - begin, width}, states.dtype());
+    T* products = product_buffer.mutable_data<T>();
     const T* before = start + begin * state;  // of the first of these sequences
     int64_t stride = state;                   // to that of the next
     for (int64_t step = 0; step < n.length; ++step) {
@@ -131,8 +131,8 @@ void scan_backward(const Array& weight, const Array& states, const Array& dstate
   T* din = dx.mutable_data<T>();
   T* dstart = dfirst.mutable_data<T>();
   parallel_for(n.batch, n.grain(), [&, w, padding, dout, din, dstart](int64_t begin, int64_t end) {
-    Array of_states = Array::full({end - begin, state}, states.dtype(), 0);  // [rows, parts, H]
-    T* carried = of_states.mutable_data<T>();
+    Array state_buffer = Array::full({end - begin, state}, states.dtype(), 0);  // [rows, parts, H]
+    T* carried = state_buffer.mutable_data<T>();
     for (int64_t step = n.length - 1; step >= 0; --step) {
       const int64_t t = position(n, arguments.reverse, step);
       for (int64_t b = begin; b < end; ++b) {
@@ -212,15 +212,15 @@ void lstm(const Array& x, const Array& weight, const Array& first, const ScanArg
               const T* xr = in + row * 4 * hidden;
               T* gate = kept + row * 4 * hidden;
               for (int64_t g = 0; g < 4; ++g) {
-                const T* of_x = xr + g * hidden;
-                const T* of_h = product + g * padded;
+                const T* x_term = xr + g * hidden;
+                const T* h_term = product + g * padded;
                 T* to = gate + g * hidden;
                 if (g == 2) {
 #pragma omp simd
-                  for (int64_t j = 0; j < hidden; ++j) to[j] = math::tanh(of_x[j] + of_h[j]);
+                  for (int64_t j = 0; j < hidden; ++j) to[j] = math::tanh(x_term[j] + h_term[j]);
                 } else {
 #pragma omp simd
-                  for (int64_t j = 0; j < hidden; ++j) to[j] = math::sigmoid(of_x[j] + of_h[j]);
+                  for (int64_t j = 0; j < hidden; ++j) to[j] = math::sigmoid(x_term[j] + h_term[j]);
                 }
               }
               const T *i = gate, *f = gate + hidden, *g = gate + 2 * hidden, *o = gate + 3 * hidden;

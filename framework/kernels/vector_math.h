@@ -52,7 +52,7 @@ struct ExpOf<float> {
   static constexpr float kLowest = -87.33654f, kHighest = 88.72283f;
   static constexpr float kRounder = 0x1.8p23f;
   static constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
-  static float of_rest(float r) {
+  static float exp_of_rest(float r) {
     return polynomial(r, 1.0f, 1.0f, 0.49999993412f, 0.166665201027f, 0.0416683943159f,
                       0.00836878088388f, 0.00138144620478f);
   }
@@ -66,7 +66,7 @@ struct ExpOf<double> {
   static constexpr double kRounder = 0x1.8p52;
   static constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
   // Taylor's: what is left out is below r^14 / 14!, 4e-18
-  static double of_rest(double r) {
+  static double exp_of_rest(double r) {
     return polynomial(r, 1.0, 1.0, 1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040,
                       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600,
                       1.0 / 6227020800);
@@ -83,7 +83,7 @@ inline T exp(T x) {
   const T n = shifted - Of::kRounder;
   const T r = multiply_add(n, -Of::kLn2Low, multiply_add(n, -Of::kLn2High, x));
   const Word exponent = std::bit_cast<Word>(shifted) << Of::kFractionBits;
-  const T y = std::bit_cast<T>(std::bit_cast<Word>(Of::of_rest(r)) + exponent);
+  const T y = std::bit_cast<T>(std::bit_cast<Word>(Of::exp_of_rest(r)) + exponent);
   // Below kLowest e^x is less than the smallest normal number, and taken for 0: a processor needs a
   // hundred times as long for a product that is not normal, and masked scores are all of that kind.
   const T up_to_highest = x < Of::kLowest ? T(0) : y;

@@ -17,12 +17,12 @@ enum class MistakeKind {
   kDroppedTerm,
   kSwapped,     // operands, or the gradients of two inputs
   kTransposed,  // numbers in the order of the other axis
-  kMissingSum,  // over the axes of a broadcast: the first slice in its place
+  kMissingSum,  // over the axes of a broadcast: the first slice instead
   kMissingMask,
   kMissingScale,  // as 1 / sqrt(d_k)
-  kStale,         // a tensor that was saved, or kept in a field, written over since the forward
-  kOverwritten,   // a gradient in the place of the sum of two
-  kOneElement,    // a thousandth off
+  kStale,         // a saved tensor, or one in a field, was overwritten since the forward
+  kOverwritten,   // one gradient instead of the sum of two
+  kOneElement,    // one element with an error of a thousandth
 };
 inline constexpr int kMistakeKinds = 11;
 std::string_view mistake_name(MistakeKind kind);  // "swapped operands"
@@ -33,7 +33,7 @@ struct StepMistake {
   const char* change;  // "is negated"
   // Whether the mistake can be made, and changes what is computed, where `op` made y.
   bool (*fits)(Op& op, std::span<const Tensor> inputs, const Tensor& y);
-  // In the place of running `op`.
+  // Replaces running `op`.
   Tensor (*run)(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
 };
 std::span<const StepMistake> step_mistakes();

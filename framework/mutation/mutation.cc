@@ -176,13 +176,13 @@ void survey(const OpExample& example, DType dtype, const MutationOptions& option
 
 // A step whose result is returned as a gradient has the mistakes of that gradient.
 void drop_mistakes_made_twice(std::vector<Candidate>& candidates) {
-  std::set<std::string> of_gradients;
+  std::set<std::string> gradient_mutants;
   for (const Candidate& c : candidates) {
     const std::vector<std::string> sides = absl::StrSplit(c.mutant.where, "] = ");
-    if (sides.size() == 2) of_gradients.insert(c.mutant.op + sides[1] + c.mutant.change);
+    if (sides.size() == 2) gradient_mutants.insert(c.mutant.op + sides[1] + c.mutant.change);
   }
   std::erase_if(candidates, [&](const Candidate& c) {
-    return of_gradients.contains(c.mutant.op + c.mutant.where + c.mutant.change);
+    return gradient_mutants.contains(c.mutant.op + c.mutant.where + c.mutant.change);
   });
 }
 

@@ -83,12 +83,12 @@ KeysAndValues MultiHeadAttention::keys_and_values(const Tensor& source) const {
 Tensor MultiHeadAttention::attend(const Tensor& queries, const KeysAndValues& source,
                                   const AttentionMask& mask, ForwardContext& context) const {
   const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
-  const auto of_every_head = [&](const Tensor& x) {
+  const auto for_all_heads = [&](const Tensor& x) {
     return repeat_heads(split_heads(x, key_heads), num_heads / key_heads);
   };
   const Tensor& q = queries;                      // [B, Tq, H, D]
-  const Tensor k = of_every_head(source.keys);    // [B, Tk, H, D]
-  const Tensor v = of_every_head(source.values);  // [B, Tk, H, D]
+  const Tensor k = for_all_heads(source.keys);    // [B, Tk, H, D]
+  const Tensor v = for_all_heads(source.values);  // [B, Tk, H, D]
   context.note("q", q);
   context.note("k", k);
   context.note("v", v);

@@ -15,15 +15,15 @@ namespace qkv {
 //   Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(D)) V                        Vaswani et al. 2017
 struct MultiHeadAttention {
   Projections projections = Projections::kSeparate;
-  // The heads of each map stand side by side: those of head h are h D … h D + D - 1. What
-  // `projections` leaves out is not there: of shared keys and values "key", of one map for all
-  // "query" as well, of none all.
+  // The heads of each map are concatenated: head h has the features h D … h D + D - 1.
+  // `projections` decides which maps exist: shared_key_value has no "key"; shared has no "key" and
+  // no "query"; none has no map.
   Child<"query", Projection> query;    // C -> H D
   Child<"key", Projection> key;        // C -> K D
   Child<"value", Projection> value;    // C -> K D
   Child<"output", Projection> output;  // H D -> C
   int64_t num_heads = 1;               // H
-  // K, which divides H: so many heads of queries share one of keys and values. 0: H of them.
+  // K, a divisor of H: H / K query heads share one key and value head. 0: K = H.
   // Shazeer, "Fast transformer decoding", 2019 (K = 1); Ainslie et al., "GQA", 2023.
   int64_t num_key_value_heads = 0;
   bool scale_scores = true;          // divide by sqrt(D)
@@ -33,8 +33,8 @@ struct MultiHeadAttention {
   Dropout output_dropout;
 
   // Self-attention: queries, keys and values from one sequence.   x [B, T, C] -> [B, T, C]
-  // With a key/value cache in the context, x goes on from the tokens that are in it, and stands at
-  // the context's first position.
+  // With a key/value cache in the context, x continues the cached tokens, and begins at the
+  // context's first position.
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
   // Attention of one sequence to another.   x [B, Tq, C], source [B, Tk, C] -> [B, Tq, C]
   // With a cache, the source is read in the first pass only, and may be undefined in the others.

@@ -44,9 +44,9 @@ std::vector<double> alibi_slopes(int64_t num_heads, AlibiSlopes form) {
   return slopes;
 }
 
-AttentionPosition::AttentionPosition(Initializer& init, Position of_kind, int64_t num_heads,
+AttentionPosition::AttentionPosition(Initializer& init, Position position_kind, int64_t num_heads,
                                      int64_t max_length, bool both)
-    : kind(of_kind), both_sides(both) {
+    : kind(position_kind), both_sides(both) {
   if (kind != Position::kRelative) return;
   distance_bias = init.zeros({both ? 2 * max_length - 1 : max_length, num_heads});
 }

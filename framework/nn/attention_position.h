@@ -13,8 +13,8 @@ namespace qkv {
 //                 5th … of those of 2 N heads: as the code of Press et al. 2021 has them
 std::vector<double> alibi_slopes(int64_t num_heads, AlibiSlopes form);
 
-// How attention knows how far a key is from a query, whatever stands in their embeddings.
-//   rotary     queries and keys are turned by their places                    Su et al. 2021
+// Position encodings within attention: they depend on the distance between query and key.
+//   rotary     queries and keys are rotated by their positions                Su et al. 2021
 //   alibi      - m |p - j| is added to the score of query p and key j; m: alibi_slopes
 //                                                                            Press et al. 2021
 //   relative   a learned number for each head and distance is added; those further apart than any
@@ -27,7 +27,7 @@ struct AttentionPosition {
   bool both_sides = false;  // whether distances have a sign: keys after a query are seen as well
 
   AttentionPosition() = default;
-  // Of queries and keys at most max_length - 1 apart.
+  // For queries and keys that are at most max_length - 1 apart.
   AttentionPosition(Initializer& init, Position kind, int64_t num_heads, int64_t max_length,
                     bool both_sides);
 

@@ -24,16 +24,16 @@ inline constexpr Named<DataForm> kNames<DataForm>[] = {
     {"a question and its answer", DataForm::kSourceTarget},
     {"a question with an answer of one token", DataForm::kClass}};
 
-// What a model must know of the data that it reads. A data set has it, and a checkpoint keeps it.
+// What a model must know about its data. A data set has it, and a checkpoint stores it.
 struct DataShape {
   int64_t vocabulary_size = 0;  // V: tokens are 0 … V - 1
-  int64_t max_length = 0;     // T: of a sequence, in tokens; of the target where there is a source
-  int64_t source_length = 0;  // Ts; 0: there is no source
-  int64_t classes = 0;        // of kClass
-  int64_t channels = 0, height = 0, width = 0;  // of an image; 0: tokens are read
+  int64_t max_length = 0;       // T: tokens of a sequence, or of the target if there is a source
+  int64_t source_length = 0;    // Ts; 0: there is no source
+  int64_t classes = 0;          // of the form kClass
+  int64_t channels = 0, height = 0, width = 0;  // of an image; 0: the model reads tokens
 
   bool is_image() const { return height > 0; }
-  const char* unit() const { return is_image() ? "images" : "tokens"; }  // of what is read
+  const char* unit() const { return is_image() ? "images" : "tokens"; }  // of the input
 };
 
 }  // namespace qkv

@@ -15,8 +15,8 @@ namespace {
 using Inputs = std::span<const Tensor>;
 
 // A layer that is called with x alone.
-const auto kOfX = [](const auto& layer, Inputs x) { return layer(x[0]); };
-const auto kOfXInContext = [](const auto& layer, Inputs x) {
+const auto kApplyToX = [](const auto& layer, Inputs x) { return layer(x[0]); };
+const auto kApplyInContext = [](const auto& layer, Inputs x) {
   ForwardContext context;
   return layer(x[0], context);
 };
@@ -26,29 +26,29 @@ ExampleInput normal(const Shape& shape) { return {Fill::kNormal, shape}; }
 OpExamples linear_layer(Initializer init) {
   return {.op = "Linear",
           .examples = {module_example("with bias", Linear(init, 3, 4, true, 1.0),
-                                      {normal({2, 2, 3})}, {"x"}, kOfX),
+                                      {normal({2, 2, 3})}, {"x"}, kApplyToX),
                        module_example("without bias", Linear(init, 3, 4, false, 1.0),
-                                      {normal({2, 3})}, {"x"}, kOfX)}};
+                                      {normal({2, 3})}, {"x"}, kApplyToX)}};
 }
 
 OpExamples embedding_layer(Initializer init) {
   return {.op = "Embedding",
           .examples = {module_example("tokens that repeat", Embedding(init, 4, 3, 1.0),
-                                      {{Fill::kIndices, {2, 5}, 4}}, {"tokens"}, kOfX)}};
+                                      {{Fill::kIndices, {2, 5}, 4}}, {"tokens"}, kApplyToX)}};
 }
 
 OpExamples layer_norm_layer(Initializer init) {
   return {.op = "LayerNorm",
           .examples = {module_example("with bias", LayerNorm(init, 5, true), {normal({2, 3, 5})},
-                                      {"x"}, kOfX),
+                                      {"x"}, kApplyToX),
                        module_example("without bias", LayerNorm(init, 5, false), {normal({3, 5})},
-                                      {"x"}, kOfX)}};
+                                      {"x"}, kApplyToX)}};
 }
 
 OpExamples rms_norm_layer(Initializer init) {
   return {.op = "RmsNorm",
-          .examples = {
-              module_example("rows of 5", RmsNorm(init, 5), {normal({2, 3, 5})}, {"x"}, kOfX)}};
+          .examples = {module_example("rows of 5", RmsNorm(init, 5), {normal({2, 3, 5})}, {"x"},
+                                      kApplyToX)}};
 }
 
 OpExamples dropout_layer() {
@@ -77,7 +77,7 @@ OpExamples feed_forward_layer(Initializer init) {
                                .down = Linear(init, 6, 3, true, 1.0),
                                .activation = activation,
                                .dropout = {}};
-    return module_example(name, layer, {normal({2, 2, 3})}, {"x"}, kOfXInContext);
+    return module_example(name, layer, {normal({2, 2, 3})}, {"x"}, kApplyInContext);
   };
   return {.op = "FeedForward",
           .examples = {example("gelu", Activation::kGelu),

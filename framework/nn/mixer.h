@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-// What lets the tokens of a sequence hear of each other: one of these, under its name.
+// The layer that passes information between the tokens of a sequence: one of these, with its name.
 struct Mixer {
   std::variant<Child<"attention", MultiHeadAttention>, Child<"convolution", Convolution>,
                Child<"recurrence", Recurrence>, Child<"learned", LearnedMixing>,
@@ -20,9 +20,9 @@ struct Mixer {
 
   std::string_view name() const;  // "attention"
 
-  // x [B, T, C] -> [B, T, C]. A causal mask hides what stands after a position; otherwise it hears
-  // of both sides. Padding is heard of by nobody. With a cache in the context, x goes on from the
-  // tokens that were read, where the mask is causal.
+  // x [B, T, C] -> [B, T, C]. A causal mask hides the later positions from each position. Padding
+  // has no effect. With a cache in the context and a causal mask, x continues the tokens that were
+  // read before.
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
   void visit(Visitor& v);  // under its name
 };

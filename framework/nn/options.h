@@ -19,19 +19,19 @@ inline constexpr Named<MixerKind> kNames<MixerKind>[] = {
     {"learned", MixerKind::kLearned},
     {"uniform", MixerKind::kUniform}};
 
-// What a classifier makes of all the positions of a sequence: that of a token which stands for the
-// class, or their mean.
+// What a classifier reads: the position of an extra class token, or the mean over all positions of
+// the sequence.
 enum class Pool { kClassToken, kMean };
 template <>
 inline constexpr Named<Pool> kNames<Pool>[] = {{"class_token", Pool::kClassToken},
                                                {"mean", Pool::kMean}};
 
-// Of a recurrence.
+// The cell of a recurrence.
 enum class Cell { kRnn, kLstm };
 template <>
 inline constexpr Named<Cell> kNames<Cell>[] = {{"rnn", Cell::kRnn}, {"lstm", Cell::kLstm}};
 
-// Between the two maps of a feed-forward layer.
+// The activation function between the two maps of a feed-forward layer.
 enum class Activation { kGelu, kGeluTanh, kRelu, kSilu };
 template <>
 inline constexpr Named<Activation> kNames<Activation>[] = {{"gelu", Activation::kGelu},
@@ -44,14 +44,14 @@ template <>
 inline constexpr Named<NormKind> kNames<NormKind>[] = {{"layer", NormKind::kLayer},
                                                        {"rms", NormKind::kRms}};
 
-// Normalization before each layer, or after its sum with the input.
+// Normalization before each layer, or after its residual sum.
 enum class NormPlace { kPre, kPost };
 template <>
 inline constexpr Named<NormPlace> kNames<NormPlace>[] = {{"pre", NormPlace::kPre},
                                                          {"post", NormPlace::kPost}};
 
-// How a token knows its place: by what is added to its embedding (sinusoidal, learned), by what is
-// done to queries and keys (rotary), or by what is added to the scores (alibi, relative).
+// The position encoding: it is added to the embeddings (sinusoidal, learned), rotates queries and
+// keys (rotary), or is added to the scores (alibi, relative).
 enum class Position { kNone, kSinusoidal, kLearned, kRotary, kAlibi, kRelative };
 template <>
 inline constexpr Named<Position> kNames<Position>[] = {
@@ -62,15 +62,15 @@ inline constexpr Named<Position> kNames<Position>[] = {
     {"alibi", Position::kAlibi, {"attention.alibi_slopes"}},
     {"relative", Position::kRelative}};
 
-// How fast the scores of each head fall with ALiBi, where the number of heads is no power of two
-// (framework/nn/attention_position.h); where it is one, both are the same.
+// The slopes of ALiBi where the number of heads is not a power of two
+// (framework/nn/attention_position.h); for a power of two both are the same.
 enum class AlibiSlopes { kGeometric, kInterpolated };
 template <>
 inline constexpr Named<AlibiSlopes> kNames<AlibiSlopes>[] = {
     {"geometric", AlibiSlopes::kGeometric}, {"interpolated", AlibiSlopes::kInterpolated}};
 
-// The maps that make queries, keys and values: one for each; one for keys and values; one for all;
-// none, which is softmax(X Xᵀ) X.
+// The linear maps that make queries, keys and values: three maps; one map for keys and values; one
+// map for all three; no map, which is softmax(X Xᵀ) X.
 enum class Projections { kSeparate, kSharedKeyValue, kShared, kNone };
 template <>
 inline constexpr Named<Projections> kNames<Projections>[] = {
@@ -79,8 +79,8 @@ inline constexpr Named<Projections> kNames<Projections>[] = {
     {"shared", Projections::kShared},
     {"none", Projections::kNone}};
 
-// What a head gets: a part of what one map makes of the input; what a small map of its own makes of
-// a part of the input; what a map of its own, as wide as the input, makes of it.
+// How heads divide the width: a head is a slice of one full map; or a small map of a slice of the
+// input; or a map of its own, as wide as the input.
 enum class Heads { kSplit, kNarrow, kWide };
 template <>
 inline constexpr Named<Heads> kNames<Heads>[] = {

@@ -17,8 +17,8 @@ struct RecurrentScan {
   bool reverse = false;
 
   RecurrentScan() = default;
-  // The weights have the deviation of PyTorch's, 1 / sqrt(3 H); the bias is zero, that of lstm's
-  // forget gate one, so that it remembers to begin with (Jozefowicz et al. 2015).
+  // The weights have PyTorch's standard deviation, 1 / sqrt(3 H); the bias is zero, but one for the
+  // forget gate of an lstm, so that it initially remembers (Jozefowicz et al. 2015).
   RecurrentScan(Initializer& init, int64_t width, int64_t hidden, Cell of_cell, bool with_bias,
                 bool in_reverse);
 
@@ -32,12 +32,12 @@ struct RecurrentScan {
   void visit(Visitor& v);
 };
 
-// Each position gets what a state has kept of those before it and of itself; under a mask that is
-// not causal also what another state, from the last position to the first, has kept of those after
-// it. The state passes over padding as it is. A recurrence is made for one of the two masks.
+// Each position gets a state that summarizes it and the positions before it; under a mask that is
+// not causal also a second state, which runs from the last position to the first. Padding does not
+// change a state. A recurrence is made for one of the two masks.
 //
-// In one direction H is C, in both ceil(C / 2) each, so that both have about the same number of
-// parameters: an lstm 9 C² in one direction and 7 C² in both, an rnn 3 C² and 2.5 C² (and biases).
+// With one direction H is C, with two each has H = ceil(C / 2), for about the same number of
+// parameters: an lstm has 9 C² with one and 7 C² with two, an rnn 3 C² and 2.5 C² (and biases).
 struct Recurrence {
   Child<"forward", RecurrentScan> forward;
   Child<"backward", RecurrentScan> backward;  // undefined: in one direction only
@@ -45,12 +45,12 @@ struct Recurrence {
   Dropout output_dropout;
 
   Recurrence() = default;
-  // The output projection is normal with `output_deviation`.
+  // The output projection is normal with standard deviation `output_deviation`.
   Recurrence(Initializer& init, int64_t width, Cell cell, bool both_directions, bool with_bias,
              double output_deviation);
 
-  // x [B, T, C] -> [B, T, C]. With a cache, x goes on from the tokens that were read, of which the
-  // state is remembered; in both directions the cache is not used.
+  // x [B, T, C] -> [B, T, C]. With a cache, x continues the tokens that were read, whose state is
+  // in the cache; with two directions the cache is not used.
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
   void visit(Visitor& v);
 };

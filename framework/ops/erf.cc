@@ -17,7 +17,7 @@ Tensor gradient(const Tensor& x, const Tensor& dy) {
 }  // namespace
 
 Tensor erf(const Tensor& x) {
-  return unary_op("erf", kernels::Unary::erf, x, {.of_input = gradient});
+  return unary_op("erf", kernels::Unary::erf, x, {.from_input = gradient});
 }
 
 OpExamples erf_examples() {

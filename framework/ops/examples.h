@@ -13,7 +13,7 @@ namespace qkv {
 // How an example's input is filled.
 enum class Fill {
   kNormal,    // mean 0, variance 1
-  kSmall,     // mean 0, deviation 0.3: weights of layers
+  kSmall,     // mean 0, standard deviation 0.3: weights of layers
   kPositive,  // uniform in 0.5 … 2
   kApart,  // no two elements, and none and 0, closer than 0.05: away from the kinks of relu and max
   kIndices,  // i64, uniform in 0 … bound - 1

@@ -9,7 +9,7 @@ namespace qkv {
 
 Tensor exp(const Tensor& x) {
   return unary_op("exp", kernels::Unary::exp, x,
-                  {.of_output = [](const Tensor& y, const Tensor& dy) { return y * dy; }});
+                  {.from_output = [](const Tensor& y, const Tensor& dy) { return y * dy; }});
 }
 
 OpExamples exp_examples() {

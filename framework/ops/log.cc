@@ -15,7 +15,7 @@ Tensor gradient(const Tensor& x, const Tensor& dy) { return dy / x; }
 }  // namespace
 
 Tensor log(const Tensor& x) {
-  return unary_op("log", kernels::Unary::log, x, {.of_input = gradient});
+  return unary_op("log", kernels::Unary::log, x, {.from_input = gradient});
 }
 
 OpExamples log_examples() {

@@ -8,8 +8,7 @@
 namespace qkv {
 
 Tensor neg(const Tensor& x) {
-  return unary_op("neg", kernels::Unary::neg, x,
-                  {.of_neither = [](const Tensor& dy) { return -dy; }});
+  return unary_op("neg", kernels::Unary::neg, x, {.from_dy = [](const Tensor& dy) { return -dy; }});
 }
 
 OpExamples neg_examples() {

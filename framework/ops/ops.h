@@ -22,7 +22,7 @@ Tensor div(const Tensor& a, const Tensor& b);
 Tensor pow(const Tensor& a, const Tensor& b);      // a > 0 where the gradient of b is asked for
 Tensor maximum(const Tensor& a, const Tensor& b);  // where equal, each gets half of the gradient
 
-// With a number.
+// A tensor and a number.
 Tensor scale(const Tensor& x, double factor);
 Tensor add_scalar(const Tensor& x, double term);
 Tensor pow(const Tensor& x, double exponent);
@@ -49,21 +49,21 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // mask 
 struct MatmulOptions {
   bool transpose_a = false;  // a is [..., K, M]
   bool transpose_b = false;  // b is [..., N, K]
-  bool bf16_result = false;  // of bf16 operands, whose product is f32 otherwise
+  bool bf16_result = false;  // only for bf16 operands; their product is f32 otherwise
 };
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 class RoundedWeight;  // framework/ops/bf16.h
 // x [..., K], weight [N, K], bias [N] or undefined -> [..., N]: x weightᵀ + bias in one product. An
 // x in bf16 is multiplied by an f32 weight that is rounded to bf16; sums and bias are f32.
 struct LinearOptions {
-  bool bf16_result = false;  // of an x in bf16, with which it is f32 otherwise
-  // Where the rounded weight is kept while it does not change; nullptr: it is made at every call.
+  bool bf16_result = false;  // only for an x in bf16; the result is f32 otherwise
+  // Caches the rounded weight while the weight does not change; nullptr: every call rounds it.
   std::shared_ptr<RoundedWeight> rounded_weight = nullptr;
 };
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
               const LinearOptions& options = {});
 
-// Which keys a query sees, and what is added to its scores. Query i stands at key
+// The keys that a query sees, and the bias of its scores. Query i is at the position of key
 //   p = first_query + i
 struct AttentionMask {
   bool causal = false;  // no key after p
@@ -71,14 +71,14 @@ struct AttentionMask {
   // 2 window - 1 around it. 0: no limit. Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral
   // 7B", 2023.
   int64_t window = 0;
-  // 0 … Tk. By default the last query stands at the last key: Tk - Tq.
+  // 0 … Tk. By default the last query is at the position of the last key: Tk - Tq.
   std::optional<int64_t> first_query = std::nullopt;
-  Tensor padding = Tensor();  // boolean [B, Tk], true at keys that nobody sees; undefined: none
-  // Added to the scores before the softmax: [H, Tq, Tk], or whatever broadcasts to [B, H, Tq, Tk],
-  // in the number type of the scores, which is f32 where the queries are bf16. It has a gradient.
+  Tensor padding = Tensor();  // boolean [B, Tk], true at keys that no query sees; undefined: none
+  // Added to the scores before the softmax: [H, Tq, Tk], or what broadcasts to [B, H, Tq, Tk], in
+  // the number type of the scores, which is f32 where the queries are bf16. It has a gradient.
   Tensor bias = Tensor();
-  // In its place, one that depends on the distance alone, so that memory grows with the length and
-  // not with its square: [H, Tq + Tk - 1], of which query i and key j take number i - j + Tk - 1.
+  // Replaces `bias`; it depends on the distance only, so that memory grows with the length and not
+  // with its square: [H, Tq + Tk - 1]; query i and key j use number i - j + Tk - 1.
   Tensor relative_bias = Tensor();
 };
 
@@ -89,7 +89,7 @@ struct AttentionMask {
 struct AttentionOptions {
   AttentionMask mask = {};
   double scale = 1.0;  // of the scores
-  // Of the weights, as the op dropout has it for [B, H, Tq, Tk] and the same stream.
+  // Of the weights; the same as the op dropout on [B, H, Tq, Tk] with this stream.
   double dropout = 0.0;
   RandomStream stream{0};
 };
@@ -97,8 +97,8 @@ struct AttentionOptions {
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options = {});
 
-// Turns each pair of numbers of a head by an angle that grows with its place, so that the product
-// of a query and a key knows how far apart they stand. Token t stands at first_position + t.
+// Rotates each pair of features of a head by an angle that grows with the position, so that the
+// product of a query and a key depends on their distance. Token t is at first_position + t.
 //   x [B, T, H, D], D even -> [B, T, H, D]                                  Su et al. 2021
 Tensor rotary(const Tensor& x, int64_t first_position);
 
@@ -106,16 +106,16 @@ Tensor rotary(const Tensor& x, int64_t first_position);
 // beyond the ends. With before = K - 1 it is causal, with (K - 1) / 2 centred.
 //   x [B, T, C], weight [N, C, K], bias [N] or undefined -> [B, T, N]; x may be bf16, as in linear
 Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, int64_t before);
-// Each of the C numbers by itself.
+// Convolves each of the C features separately.
 //   x [B, T, C], weight [C, 1, K], bias [C] or undefined -> [B, T, C]
 Tensor depthwise_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
                              int64_t before);
-// What the K taps read, side by side: x [B, T, C] -> [B, T, K C]; and the transpose of that.
+// The inputs of the K taps, concatenated: x [B, T, C] -> [B, T, K C]; and the transpose of that.
 Tensor unfold(const Tensor& x, int64_t kernel, int64_t before);
 Tensor fold(const Tensor& x, int64_t kernel, int64_t before);
 
-// A state that each position makes of the one before it and of its x. `first` is the state before
-// the first position, undefined: zeros.
+// The state of a position depends on the previous state and on its x. `first` is the state before
+// the first position; undefined: zeros.
 struct ScanOptions {
   Tensor first = Tensor();
   bool reverse = false;       // the first position is the last one

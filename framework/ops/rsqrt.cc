@@ -12,7 +12,7 @@ namespace qkv {
 Tensor rsqrt(const Tensor& x) {
   return unary_op(
       "rsqrt", kernels::Unary::rsqrt, x,
-      {.of_output = [](const Tensor& y, const Tensor& dy) { return -0.5 * (y * y * y * dy); }});
+      {.from_output = [](const Tensor& y, const Tensor& dy) { return -0.5 * (y * y * y * dy); }});
 }
 
 OpExamples rsqrt_examples() {

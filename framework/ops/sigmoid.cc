@@ -10,7 +10,7 @@ namespace qkv {
 Tensor sigmoid(const Tensor& x) {
   return unary_op(
       "sigmoid", kernels::Unary::sigmoid, x,
-      {.of_output = [](const Tensor& y, const Tensor& dy) { return y * (1.0 - y) * dy; }});
+      {.from_output = [](const Tensor& y, const Tensor& dy) { return y * (1.0 - y) * dy; }});
 }
 
 OpExamples sigmoid_examples() {

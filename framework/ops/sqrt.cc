@@ -11,7 +11,7 @@ namespace qkv {
 
 Tensor sqrt(const Tensor& x) {
   return unary_op("sqrt", kernels::Unary::sqrt, x,
-                  {.of_output = [](const Tensor& y, const Tensor& dy) { return 0.5 * dy / y; }});
+                  {.from_output = [](const Tensor& y, const Tensor& dy) { return 0.5 * dy / y; }});
 }
 
 OpExamples sqrt_examples() {

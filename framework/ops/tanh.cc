@@ -10,7 +10,7 @@ namespace qkv {
 Tensor tanh(const Tensor& x) {
   return unary_op(
       "tanh", kernels::Unary::tanh, x,
-      {.of_output = [](const Tensor& y, const Tensor& dy) { return (1.0 - y * y) * dy; }});
+      {.from_output = [](const Tensor& y, const Tensor& dy) { return (1.0 - y * y) * dy; }});
 }
 
 OpExamples tanh_examples() {

@@ -21,16 +21,16 @@ class UnaryOp final : public Op {
   std::string_view name() const override { return name_; }
 
   Saves saves() const override {
-    if (gradient_.of_input) return Saves::kInputs;
-    return gradient_.of_output ? Saves::kOutput : Saves::kNothing;
+    if (gradient_.from_input) return Saves::kInputs;
+    return gradient_.from_output ? Saves::kOutput : Saves::kNothing;
   }
 
   Array forward(const Inputs& x) override { return computed(kernel_, x[0]); }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    if (gradient_.of_input) return {gradient_.of_input(saved.input(0), dy)};
-    if (gradient_.of_output) return {gradient_.of_output(saved.output(), dy)};
-    return {gradient_.of_neither(dy)};
+    if (gradient_.from_input) return {gradient_.from_input(saved.input(0), dy)};
+    if (gradient_.from_output) return {gradient_.from_output(saved.output(), dy)};
+    return {gradient_.from_dy(dy)};
   }
 
  private:

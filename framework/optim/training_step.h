@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-// A whole training step (loss, gradient, clipping, optimizer) as one function of all that it reads:
+// A whole training step (loss, gradient, clipping, optimizer) as one function of all its inputs:
 //
 //   (data…, weights…, optimizer state…, learning rate []) -> the new weights, one after the other
 //
@@ -16,12 +16,12 @@ namespace qkv {
 // second moment (adam, adamw). The first step has no state: it is zero, and no input.
 struct TrainingStep {
   TensorFunction loss;         // (data…, weights…) -> a scalar
-  size_t data = 0;             // how many inputs are data
+  size_t data = 0;             // number of inputs that are data
   OptimizerOptions optimizer;  // its learning rate and schedule are not read
   int64_t number = 1;          // counted from 1
 
-  // What training runs: backward with what is fused, clip_scale, and Optimizer::step on copies.
-  // Nothing is recorded.
+  // The step of training: backward with fused ops, clip_scale, and Optimizer::step on copies. It
+  // is not recorded.
   Tensor trained(std::span<const Tensor> inputs) const;
 
   // The same in differentiable ops. With the gradient g of the loss by w, its norm |g| over all

@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-// A config, and where each of its values came from.
+// A config, and the origin of each of its values.
 struct LoadedConfig {
   Config config;
   // By key ("model.d_model"): "configs/tiny.toml:7" or "--set". A key that is missing here has its
@@ -20,8 +20,8 @@ struct LoadedConfig {
 };
 
 // Reads a TOML file, then applies `overrides`, each "key=value" as after --set; the last one of a
-// key counts. A value is TOML; for a string the quotes may be left out. What is not said keeps its
-// default.
+// key counts. A value is TOML; for a string the quotes may be left out. Missing keys keep their
+// defaults.
 //
 // All mistakes come in one Status, a line each, in the order they stand in:
 //   configs/tiny.toml:7:1: unknown key "model.num_head"; did you mean "num_heads"?
@@ -31,12 +31,12 @@ struct LoadedConfig {
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
                                          const std::vector<std::string>& overrides = {});
 
-// The same for text at hand; `source` stands for the file's name in messages.
+// The same for a text; messages use `source` as the name of the file.
 absl::StatusOr<LoadedConfig> parse_config(std::string_view text, const std::string& source,
                                           const std::vector<std::string>& overrides = {});
 
-// What to_toml() once wrote into the folder of a run, or into a checkpoint. A key that nothing
-// reads is no mistake here, and has its default: older runs saved every key.
+// Reads a config that to_toml() wrote into the folder of a run, or into a checkpoint. A key that
+// nothing reads is not a mistake here, and has its default: older runs saved every key.
 absl::StatusOr<Config> load_saved_config(const std::string& path);
 absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::string& source,
                                           const std::vector<std::string>& overrides = {});
@@ -44,13 +44,13 @@ absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::stri
 // Every value that is read, as TOML. Parsing it gives the same config, to the last bit.
 std::string to_toml(const Config& config);
 
-// The same, with a comment at each value that says where it came from.
+// The same, with a comment at each value that names its origin.
 std::string to_toml_with_origins(const LoadedConfig& loaded);
 
-// Every key with its default, its meaning and its limits, for --help.
+// Every key with its default, its meaning and its limits, in 80 columns, for --help.
 std::string config_help();
 
-// A line for each key that both read and whose values differ: "train.steps is 500, and was 1000".
+// A line for each key that both read, and whose values differ: "train.steps is 500, and was 1000".
 std::vector<std::string> config_changes(const Config& now, const Config& before);
 
 }  // namespace qkv

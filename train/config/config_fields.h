@@ -14,7 +14,7 @@
 
 namespace qkv {
 
-// Where a value of an enumeration stands, whichever that is. Configs call it by its name.
+// A pointer to a value of any enumeration. Configs name the value by its text.
 class EnumPlace {
  public:
   template <class E>
@@ -37,7 +37,7 @@ class EnumPlace {
   bool (*set_)(void*, const std::string&);
 };
 
-// Where a field's value stands: in the Config that config_fields() was given.
+// A pointer to a field's value in the Config that config_fields() was given.
 using FieldValue = std::variant<int64_t*, uint64_t*, double*, bool*, std::string*,
                                 std::array<double, 2>*, EnumPlace>;
 
@@ -48,18 +48,18 @@ struct Field {
   FieldValue value;
   std::string_view description;  // one sentence
 
-  // What a number, or each number of an array, may be.
+  // The range of a number, or of each number of an array.
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool low_excluded = false;
   bool high_excluded = false;
-  std::vector<std::string> allowed;  // what a string may be; empty: any
+  std::vector<std::string> allowed;  // the values of a string; empty: any
 
-  // Of the values of another field of the table, which decides (readers.h), those that read this
-  // one; empty: all do.
+  // Another field may decide whether this one is read (readers.h): `readers` are its values that
+  // read this field. Empty: all values do.
   std::string decided_by;            // "data.task"
   std::vector<std::string> readers;  // "addition"
-  bool is_read = true;               // by the value it has in the config that was given
+  bool is_read = true;               // by the value of decided_by in the given config
 
   std::string key() const { return table.empty() ? name : table + "." + name; }  // "model.d_model"
   bool in_range(double number) const;
@@ -68,7 +68,7 @@ struct Field {
   void set_text(const std::string& text) const;  // is_text(), and the text is one of the allowed
   std::string range() const;      // "at least 0 and below 1"; "" when nothing is forbidden
   std::string to_string() const;  // the value as TOML
-  void copy_value(const Field& other) const;  // of another config
+  void copy_value(const Field& other) const;  // from another config
 };
 
 // The one list of all fields, in the order they are written in. Parsing, error messages, --help,
@@ -78,7 +78,7 @@ std::vector<Field> config_fields(Config& config);
 // The tables, in the same order: "", "data", "model", "attention", "optimizer", "train".
 std::vector<std::string> config_tables();
 
-// Two settings that do not go together.
+// Two settings that exclude each other.
 struct Clash {
   std::vector<std::string> keys;  // the likely culprit first
   std::string message;

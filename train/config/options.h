@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-// The type of numbers. bf16: f32, but for what linear layers multiply and hand to each other.
+// Number type. bf16: linear layers multiply and pass on bf16; all else is f32.
 enum class Precision { kF32, kF64, kBf16 };
 template <>
 inline constexpr Named<Precision> kNames<Precision>[] = {
@@ -20,7 +20,7 @@ inline constexpr Named<Precision> kNames<Precision>[] = {
 struct TrainOptions {
   int64_t steps = 1000;
   int64_t batch_size = 64;
-  int64_t accumulation_steps = 1;  // each step adds up this many pieces of the batch
+  int64_t accumulation_steps = 1;  // parts of a batch whose gradients a step adds up
   double label_smoothing = 0.0;
   Precision precision = Precision::kF32;
   int64_t eval_interval = 100;      // steps between evaluations

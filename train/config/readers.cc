@@ -32,10 +32,10 @@ Choice choice(std::string table, std::string field, E taken) {
 Choice mixer_choice(const ModelOptions& model) {
   Choice mixer = choice("model", "mixer", model.mixer);
   if (model.kind == EncoderDecoder::kName) {
-    const std::vector<std::string> of_attention = mixer.readers.front().keys;
+    const std::vector<std::string> attention_keys = mixer.readers.front().keys;
     for (Reader& reader : mixer.readers) {
       if (&reader == &mixer.readers.front()) continue;
-      reader.keys.insert(reader.keys.end(), of_attention.begin(), of_attention.end());
+      reader.keys.insert(reader.keys.end(), attention_keys.begin(), attention_keys.end());
     }
   }
   return mixer;

@@ -13,8 +13,8 @@ struct Reader {
   std::vector<std::string> keys;  // "digits", or of another table "attention.window"
 };
 
-// A field that decides which others are read: those in the list of its value, and those in no list
-// at all.
+// A field that decides which other fields are read: those in the list of its value, and those in no
+// list.
 struct Choice {
   std::string table;            // "data"
   std::string field;            // "task"

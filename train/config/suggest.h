@@ -5,8 +5,8 @@
 
 namespace qkv {
 
-// Of `candidates`, the one that whoever wrote `word` most likely meant: few typing mistakes away
-// ("num_head"), a part of it ("heads"), or its initials ("lr"). "" when none is near.
+// The candidate that the user most likely meant by `word`: it differs by few typing mistakes
+// ("num_head"), or `word` is a part of it ("heads") or its initials ("lr"). "" when none is near.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
 // {"x", "y", "z"}, "and" -> x, y and z

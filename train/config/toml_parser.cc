@@ -11,14 +11,14 @@ namespace {
 
 // Tables nest in dotted keys, and the parser's depth with them: no line needs more than a few dots.
 uint32_t line_with_too_many_dots(std::string_view text) {
-  constexpr size_t kMost = 1000;
+  constexpr size_t kMaxDots = 1000;
   uint32_t line = 1;
   size_t dots = 0;
   for (const char c : text) {
     if (c == '\n') {
       ++line;
       dots = 0;
-    } else if (c == '.' && ++dots > kMost) {
+    } else if (c == '.' && ++dots > kMaxDots) {
       return line;
     }
   }

@@ -9,8 +9,8 @@
 
 namespace qkv {
 
-// Where a head looks when the answer is given: from the place that the first token of the answer is
-// told from, the mean over all validation examples.
+// The attention of a head at the position that predicts the first token of the answer, as the mean
+// over all validation examples.
 struct AttentionShare {
   std::string layer;  // "blocks.0.attention"
   int64_t head = 0;
@@ -18,8 +18,8 @@ struct AttentionShare {
   double to_answer = 0;  // the weight of all keys that are the first token of the answer itself
 };
 
-// One for each head of each layer that attends to the question: self-attention of a decoder,
-// cross-attention of an encoder-decoder; none where the model has no such layer.
+// One entry for each head of each layer that attends to the question: self-attention of a decoder,
+// cross-attention of an encoder-decoder. Empty where the model has no such layer.
 std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& dataset,
                                              int64_t token, int64_t batch_size);
 

@@ -17,13 +17,13 @@
 
 namespace qkv {
 
-// Where a run stands, besides its numbers in arrays. No times: the same run gives the same file.
+// The state of a run, besides its arrays. It has no times: the same run gives the same file.
 struct RunState {
   int64_t step = 0;          // steps made
   double best_val_loss = 0;  // meaningful once best_step > 0
   int64_t best_step = 0;
-  // Of the last step, where a stop came before they were in their file: what was due after that
-  // step (the evaluation, the line of metrics) is still to be done.
+  // The metrics of the last step, where the run was stopped before they were in their file: the
+  // evaluation and the line of metrics after that step are still to be done.
   std::optional<Metrics> unwritten;
 };
 
@@ -51,7 +51,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,
                      Optimizer* optimizer);
 
-// Says it where these are not the data that the run learned from; "" where they may be.
+// A sentence where these are not the data that the run learned from; "" where they may be.
 std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset);
 
 // The model of a checkpoint, with its parameters.

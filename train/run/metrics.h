@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-// One line of metrics.jsonl. What was not measured at this step is left out of the line.
+// One line of metrics.jsonl. Numbers that were not measured at this step are not in the line.
 struct Metrics {
   int64_t step = 0;
   std::optional<double> loss;  // of the training batch
@@ -32,7 +32,7 @@ struct Metrics {
 std::string metrics_to_json(const Metrics& metrics);
 absl::StatusOr<Metrics> metrics_from_json(std::string_view line);
 
-// Every line of a metrics.jsonl. A last line without an end is passed over: it is being written, or
+// Every line of a metrics.jsonl. A last line without a line end is skipped: it is being written, or
 // a crash has torn it. Errors begin with "FILE:LINE: ".
 absl::StatusOr<std::vector<Metrics>> read_metrics(const std::string& path);
 

@@ -13,31 +13,31 @@
 
 namespace qkv {
 
-// What one kind of work cost, over all its calls.
+// The cost of one kind of work, over all its calls.
 struct ProfileRow {
-  std::string part;  // "forward", "backward", or "rest": what no op does
+  std::string part;  // "forward", "backward", or "rest": outside of ops
   // The op, or the section of the rest. In the backward, "linear: matmul" is the matmul within the
   // derivative of linear.
   std::string name;
   int64_t calls = 0;
   double ms = 0;  // its own, without what it calls: the rows add up to the whole
-  // What it read and wrote, as far as the graph shows: inputs and output, each once; 0 for what
-  // only gives a new shape.
+  // Bytes read and written, as far as the graph shows: inputs and output, each once; 0 for ops that
+  // only change the shape.
   double bytes = 0;
   double flops = 0;  // of matrix products (kernels/product_log.h)
 };
 
-// One call, for a picture of a step over time.
+// One call, for a timeline of a step.
 struct TraceEvent {
   std::string name, category;  // "linear", "forward"
   std::string scope;           // the place in the model
   double start_us = 0, duration_us = 0;
 };
 
-// While it lives, takes the time of every op and section of its thread; of ops only those within a
-// section, such as a training step, so that evaluations in between don't count. Looking at the
-// clock slows a step down a little (some tens of nanoseconds a call): steps that are to be timed as
-// a whole run without it.
+// Measures, while it exists, the time of every section of its thread and of every op within a
+// section, such as a training step, so that evaluations in between do not count. Reading the clock
+// slows a step down a little (some tens of nanoseconds per call): steps that are timed as a whole
+// run without it.
 class Profiler final : public Observer {
  public:
   explicit Profiler(bool keep_trace = false);
