@@ -87,18 +87,15 @@ void add_options(OptionList& options) {
   options.texts("op", "NAME", "Checks only this op, layer, model or step; may be repeated");
   options.text("config", "CONFIG", "Checks the loss of a config's model, for every parameter");
   options.integer("order", "N", "2: also checks second derivatives", 1);
-  options.text("precision", "TYPE",
-               "f32 or bf16: compares results and gradients with f64, within rounding bounds",
+  options.text("precision", "TYPE", "f32, bf16: compares results with f64, within rounding bounds",
                "f64");
   options.flag("mutate", "Plants mistakes in the backward formulas; the check must catch each");
   options.flag("coverage", "Prints which properties are checked for each op");
-  options.text("sweep", "FILE.csv",
-               "Writes the error for each step size of the differences, and prints a plot");
+  options.text("sweep", "FILE.csv", "Writes the error for each step size, and prints a plot");
   options.integer("seed", "S", "Seed of the first point where gradients are checked", 1);
   options.integer("seeds", "N", "Number of points; each has the next seed", 1);
   options.text("json", "FILE", "Writes the whole report as JSON; -: to standard output");
-  options.text("html", "FILE",
-               "Writes the whole report as a page; with --mutate, also the planted mistakes");
+  options.text("html", "FILE", "Writes the report as a page; with --mutate, also the mistakes");
   options.flag("verbose", "Also prints the reports of passed checks");
   options.set();
 }
@@ -123,9 +120,7 @@ absl::Status check_options(const GradcheckCommandOptions& o) {
   }
   if (o.precision != Precision::kF64 &&
       (o.mutate || o.coverage || !o.sweep.empty() || !o.html.empty() || o.order != 1)) {
-    return wrong(
-        "--precision is a separate check; it takes no --order, --mutate, --coverage, --sweep or "
-        "--html");
+    return wrong("--precision takes no --order, --mutate, --coverage, --sweep or --html");
   }
   if (!o.sweep.empty() && o.config.empty() && o.names.size() != 1) {
     return wrong("--sweep needs one --op NAME, or --config CONFIG");

@@ -10,8 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "framework/core/columns.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -397,17 +395,6 @@ TEST_F(CommandLineTest, HelpIsOnStandardOutput) {
   expect_success(train);
   EXPECT_NE(train.output.find("d_model"), std::string::npos) << train.output;
   EXPECT_NE(train.output.find("--resume"), std::string::npos) << train.output;
-}
-
-TEST_F(CommandLineTest, HelpKeepsToEightyColumns) {
-  for (const char* verb : {"", "train", "eval", "generate", "data", "gradcheck", "bench", "config",
-                           "info", "explain", "lab"}) {
-    const ProcessResult help = *verb == '\0' ? qkv({"--help"}) : qkv({std::string(verb), "--help"});
-    expect_success(help);
-    for (const std::string& line : std::vector<std::string>(absl::StrSplit(help.output, '\n'))) {
-      EXPECT_LE(text_width(line), 80) << verb << ": " << line;
-    }
-  }
 }
 
 }  // namespace

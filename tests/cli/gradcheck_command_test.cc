@@ -221,7 +221,7 @@ TEST_F(GradcheckCommandTest, ComparesTheModelOfAConfigAsItIsTrained) {
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--precision", "f16"}, "--precision must be f64, f32 or bf16");
   expect_error({"--precision", "f32", "--order", "2"},
-               "--precision is a separate check; it takes no --order, --mutate, --coverage, "
+               "--precision takes no --order, --mutate, --coverage, "
                "--sweep or --html");
   expect_error({"--precision", "bf16", "--op", "exp"},
                "--precision bf16: these have no bf16 version: exp");
