@@ -201,8 +201,8 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 }  // namespace
 
 Verb bench_verb() {
-  return {"bench", "[CONFIG]", "measures how long a training step takes, op by op", add_options,
-          run};
+  return {
+      {"bench", "[CONFIG]", "measures how long a training step takes, op by op"}, add_options, run};
 }
 
 }  // namespace qkv

@@ -1,22 +1,23 @@
 #include "cli/command_line.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/cxxopts.h"
-#include "cli/verbs.h"
 #include "framework/core/error.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
-#include "train/config/config.h"
 #include "train/config/mistakes.h"
 #include "train/config/suggest.h"
 
@@ -28,8 +29,6 @@ constexpr int kFailure = 1;
 constexpr int kUserError = 2;
 constexpr int kInterrupted = 130;
 
-using Strings = std::vector<std::string>;
-
 int complain(const std::vector<std::string>& lines, int exit_status) {
   std::fflush(stdout);
   for (const std::string& line : lines) std::fprintf(stderr, "error: %s\n", line.c_str());
@@ -40,12 +39,14 @@ int complain(const std::string& message, int exit_status) {
   return complain(std::vector<std::string>{printable(message)}, exit_status);
 }
 
-std::string usage() {
+std::string usage(const Program& program) {
   std::string text =
       "qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n";
-  for (const auto make_verb : kVerbs) {
-    const Verb verb = make_verb();
-    absl::StrAppendFormat(&text, "  %-11s%-10s%s\n", verb.name, verb.argument, verb.summary);
+  std::vector<VerbTitle> titles;
+  for (const auto make_verb : program.verbs) titles.push_back(make_verb().title);
+  titles.insert(titles.end(), program.verbs_elsewhere.begin(), program.verbs_elsewhere.end());
+  for (const VerbTitle& title : titles) {
+    absl::StrAppendFormat(&text, "  %-11s%-10s%s\n", title.name, title.argument, title.summary);
   }
   return text + "\nqkv VERB --help prints the options of a verb.\n";
 }
@@ -56,84 +57,39 @@ int exit_status(const absl::Status& status) {
   return is_user_error ? kUserError : kFailure;
 }
 
-// cxxopts takes a name of one letter behind one dash only: --d 16 and --d=16 become -d 16.
-Strings with_short_names(int argc, char** argv) {
-  Strings words;
-  for (int i = 0; i < argc; ++i) {
-    const std::string word = argv[i];
-    const bool is_letter =
-        word.size() > 2 && word.starts_with("--") && absl::ascii_isalpha(word[2]);
-    if (is_letter && word.size() == 3) {
-      words.push_back(word.substr(1));
-    } else if (is_letter && word[3] == '=') {
-      words.insert(words.end(), {word.substr(1, 2), word.substr(4)});
-    } else {
-      words.push_back(word);
-    }
-  }
-  return words;
+// Replaces this program by the one of that name in the same folder, which gets the same words.
+// Returns only where that fails.
+int start_instead(const char* program, char** argv) {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string path = self.parent_path() / program;
+  std::fflush(stdout);
+  ::execv(path.c_str(), argv);
+  return complain(absl::StrCat("qkv ", argv[1], " is a verb of the program ", program,
+                               ", which cannot be started: ", path, ": ", std::strerror(errno),
+                               "; build all of qkv, or install it"),
+                  kFailure);
 }
 
-int show_help(const Verb& verb, const std::string& argument, const cxxopts::Options& options) {
-  const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument) : "";
-  if (!more.ok()) return complain(lines_to_show(more.status()), exit_status(more.status()));
-  std::printf("%s%s", options.help({""}).c_str(), more->c_str());
-  if (absl::StrContains(verb.argument, "CONFIG")) std::printf("\n%s", config_help().c_str());
-  return 0;
-}
-
-int run_verb(const Verb& verb, int argc, char** argv) {
-  cxxopts::Options options(absl::StrCat("qkv ", verb.name), absl::StrCat(verb.summary, "\n"));
-  options.positional_help(verb.argument);
-  OptionList list(options);
-  verb.add_options(list);
-  list.flag("h,help", "Prints this help");
-  list.texts("argument", "", "");
-  options.parse_positional("argument");
-  options.add_options("hidden");
-  const Strings words = with_short_names(argc, argv);
-  std::vector<const char*> pointers;
-  for (const std::string& word : words) pointers.push_back(word.c_str());
-  const cxxopts::ParseResult parsed =
-      options.parse(static_cast<int>(pointers.size()), pointers.data());
-  const Strings arguments =
-      parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
-  if (parsed.count("help") > 0) {
-    return show_help(verb, arguments.empty() ? "" : arguments[0], options);
-  }
-  for (const cxxopts::KeyValue& given : parsed.arguments()) {
-    if (!given.value().empty() || given.key() == "argument") continue;
-    return complain(
-        absl::StrCat("--", given.key(), " needs a value; see qkv ", verb.name, " --help"),
-        kUserError);
-  }
-  const size_t max_count = verb.argument.empty() ? 0 : 1,
-               min_count = verb.argument.starts_with('[') ? 0 : max_count;
-  if (arguments.size() < min_count || arguments.size() > max_count) {
-    return complain(absl::StrCat("qkv ", verb.name, " takes ",
-                                 max_count == 0   ? "no argument"
-                                 : min_count == 0 ? "at most one "
-                                                  : "one ",
-                                 verb.argument, "; see qkv ", verb.name, " --help"),
-                    kUserError);
-  }
-  const absl::Status status = verb.run(arguments.empty() ? "" : arguments[0], GivenOptions(parsed));
-  if (status.ok()) return 0;
-  if (absl::IsCancelled(status)) return kInterrupted;
-  return complain(lines_to_show(status), exit_status(status));
-}
-
-int dispatch(int argc, char** argv) {
+int dispatch(int argc, char** argv, const Program& program) {
   const std::string name = argc > 1 ? argv[1] : "--help";
   if (name == "--help" || name == "-h" || name == "help") {
-    std::printf("%s", usage().c_str());
+    std::printf("%s", usage(program).c_str());
     return argc > 1 ? 0 : kUserError;
   }
-  Strings names;
-  for (const auto make_verb : kVerbs) {
+  std::vector<std::string> names;
+  for (const auto make_verb : program.verbs) {
     const Verb verb = make_verb();
-    if (verb.name == name) return run_verb(verb, argc - 1, argv + 1);
-    names.push_back(verb.name);
+    if (verb.title.name == name) {
+      const absl::Status status = run_verb(verb, argc - 1, argv + 1);
+      if (status.ok()) return 0;
+      if (absl::IsCancelled(status)) return kInterrupted;
+      return complain(lines_to_show(status), exit_status(status));
+    }
+    names.push_back(verb.title.name);
+  }
+  for (const VerbTitle& title : program.verbs_elsewhere) {
+    if (title.name == name) return start_instead(program.program_elsewhere, argv);
+    names.push_back(title.name);
   }
   const std::string near = nearest(name, names);
   return complain(absl::StrCat("there is no verb \"", name, "\"; ",
@@ -142,16 +98,30 @@ int dispatch(int argc, char** argv) {
                   kUserError);
 }
 
+// A program may be started without standard input, output or error. The next files it opens would
+// take their numbers, and what is said to a person would be written into them. A folder in their
+// place can be neither read nor written, not by the name of /dev/stdin or /dev/stdout either.
+bool occupy_standard_descriptors() {
+  for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
+    if (::fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (::open("/", O_RDONLY | O_DIRECTORY) != number) return false;  // the lowest that is free
+  }
+  return true;
+}
+
 }  // namespace
 
-int run_command_line(int argc, char** argv) {
+int run_command_line(int argc, char** argv, const Program& program) {
+  if (!occupy_standard_descriptors()) {
+    std::perror("error: cannot open /");
+    return kFailure;
+  }
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that a limit keeps from growing is an error, and no end
   try {
-    const int status = dispatch(argc, argv);
+    const int status = dispatch(argc, argv, program);
     const bool is_written = std::fflush(stdout) == 0 && !std::ferror(stdout);
     if (is_written || status == kInterrupted) return status;
     return complain("cannot write to standard output", kFailure);
-  } catch (const cxxopts::exceptions::exception& e) {
-    return complain(e.what(), kUserError);
   } catch (const std::bad_alloc& e) {
     return complain(OutOfMemory::of(e).what(), kFailure);
   } catch (const std::exception& e) {  // a mistake in qkv itself

@@ -17,8 +17,9 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 }  // namespace
 
 Verb config_verb() {
-  return {"config", "CONFIG", "prints the whole config, and where each value came from",
-          add_options, run};
+  return {{"config", "CONFIG", "prints the whole config, and where each value came from"},
+          add_options,
+          run};
 }
 
 }  // namespace qkv

@@ -78,7 +78,8 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 }  // namespace
 
 Verb data_verb() {
-  return {"data", "CONFIG", "shows the examples that a config makes, or exports them", add_options,
+  return {{"data", "CONFIG", "shows the examples that a config makes, or exports them"},
+          add_options,
           run};
 }
 

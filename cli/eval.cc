@@ -124,7 +124,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb eval_verb() {
-  return {"eval", "RUN", "measures the loss and accuracy of a run's best checkpoint", add_options,
+  return {{"eval", "RUN", "measures the loss and accuracy of a run's best checkpoint"},
+          add_options,
           run};
 }
 

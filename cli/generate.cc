@@ -158,7 +158,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb generate_verb() {
-  return {"generate", "RUN", "continues a text, or answers a question", add_options, run};
+  return {{"generate", "RUN", "continues a text, or answers a question"}, add_options, run};
 }
 
 }  // namespace qkv

@@ -42,7 +42,7 @@ absl::Status run(const std::string& file, const GivenOptions& /*given*/) {
 }  // namespace
 
 Verb info_verb() {
-  return {"info", "FILE", "lists the tensors and the metadata of a checkpoint", add_options, run};
+  return {{"info", "FILE", "lists the tensors and the metadata of a checkpoint"}, add_options, run};
 }
 
 }  // namespace qkv

@@ -46,7 +46,8 @@ absl::Status run(const std::string& argument, const GivenOptions& given) {
 }  // namespace
 
 Verb train_verb() {
-  return {"train", "CONFIG", "trains a model; writes a folder, by default runs/NAME", add_options,
+  return {{"train", "CONFIG", "trains a model; writes a folder, by default runs/NAME"},
+          add_options,
           run};
 }
 

@@ -4,10 +4,16 @@
 #include <memory>
 #include <type_traits>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "cli/cxxopts.h"
 #include "framework/core/utf8.h"
+#include "train/config/config.h"
+
+// A comma in a value belongs to it: --set optimizer.betas=[0.9,0.95]
+#define CXXOPTS_VECTOR_DELIMITER '\0'
+#include <cxxopts.hpp>
 
 namespace qkv {
 namespace {
@@ -77,6 +83,33 @@ class FlagValue final : public cxxopts::values::standard_value<bool> {
  private:
   std::string option_;
 };
+
+// cxxopts takes a name of one letter behind one dash only: --d 16 and --d=16 become -d 16.
+Strings with_short_names(int argc, char** argv) {
+  Strings words;
+  for (int i = 0; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool is_letter =
+        word.size() > 2 && word.starts_with("--") && absl::ascii_isalpha(word[2]);
+    if (is_letter && word.size() == 3) {
+      words.push_back(word.substr(1));
+    } else if (is_letter && word[3] == '=') {
+      words.insert(words.end(), {word.substr(1, 2), word.substr(4)});
+    } else {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+absl::Status show_help(const Verb& verb, const std::string& argument,
+                       const cxxopts::Options& options) {
+  const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument) : "";
+  if (!more.ok()) return more.status();
+  print(options.help({""}) + *more);
+  if (absl::StrContains(verb.title.argument, "CONFIG")) print("\n" + config_help());
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -161,6 +194,46 @@ absl::Status GivenOptions::split(Split& split) const {
   }
   split = name == "val" ? Split::kValidation : Split::kTraining;
   return absl::OkStatus();
+}
+
+absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
+  const std::string command = absl::StrCat("qkv ", verb.title.name);
+  cxxopts::Options options(command, absl::StrCat(verb.title.summary, "\n"));
+  options.positional_help(verb.title.argument);
+  OptionList list(options);
+  verb.add_options(list);
+  list.flag("h,help", "Prints this help");
+  list.texts("argument", "", "");
+  options.parse_positional("argument");
+  options.add_options("hidden");
+  const Strings words = with_short_names(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  const cxxopts::ParseResult parsed =
+      options.parse(static_cast<int>(pointers.size()), pointers.data());
+  const Strings arguments =
+      parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
+  if (parsed.count("help") > 0) {
+    return show_help(verb, arguments.empty() ? "" : arguments[0], options);
+  }
+  for (const cxxopts::KeyValue& given : parsed.arguments()) {
+    if (!given.value().empty() || given.key() == "argument") continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", given.key(), " needs a value; see ", command, " --help"));
+  }
+  const std::string argument = verb.title.argument;
+  const size_t max_count = argument.empty() ? 0 : 1,
+               min_count = argument.starts_with('[') ? 0 : max_count;
+  if (arguments.size() < min_count || arguments.size() > max_count) {
+    return absl::InvalidArgumentError(absl::StrCat(command, " takes ",
+                                                   max_count == 0   ? "no argument"
+                                                   : min_count == 0 ? "at most one "
+                                                                    : "one ",
+                                                   argument, "; see ", command, " --help"));
+  }
+  return verb.run(arguments.empty() ? "" : arguments[0], GivenOptions(parsed));
+} catch (const cxxopts::exceptions::exception& e) {
+  return absl::InvalidArgumentError(e.what());
 }
 
 void say_note(const std::string& text) {

@@ -62,19 +62,27 @@ class GivenOptions {
   const cxxopts::ParseResult& parsed_;
 };
 
+struct VerbTitle {
+  const char* name;
+  const char* argument;  // "CONFIG"; "[CONFIG]" where it may be left out; "" where there is none
+  const char* summary;
+};
+
 // A verb of the command line, `qkv NAME [ARGUMENT] [options]`. Its Status decides the exit status:
 //   2    a user error: InvalidArgument, NotFound, AlreadyExists or FailedPrecondition
 //   130  Cancelled: an interruption that was already reported
 //   1    every other error
 struct Verb {
-  std::string name;
-  std::string argument;  // "CONFIG"; "[CONFIG]" where it may be left out; "" where there is none
-  std::string summary;
+  VerbTitle title;
   void (*add_options)(OptionList&);
   absl::Status (*run)(const std::string& argument, const GivenOptions&);
   // The text of --help after the options; an error replaces the whole help.
   absl::StatusOr<std::string> (*more_help)(const std::string& argument) = nullptr;
 };
+
+// Runs the verb with the words after `qkv`, the first of which is its name; or shows its help. What
+// is wrong with the words themselves is InvalidArgument.
+absl::Status run_verb(const Verb& verb, int argc, char** argv);
 
 void print(const std::string& text);     // on standard output
 void say_note(const std::string& text);  // "note: TEXT" on standard error, for a terminal

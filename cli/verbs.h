@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "cli/verb.h"
 
 namespace qkv {
@@ -9,16 +11,12 @@ Verb train_verb();
 Verb eval_verb();
 Verb generate_verb();
 Verb data_verb();
-Verb gradcheck_verb();
 Verb bench_verb();
 Verb config_verb();
 Verb info_verb();
-Verb explain_verb();
-Verb lab_verb();
 
-// The list, as `qkv --help` shows it.
-inline constexpr Verb (*kVerbs[])() = {train_verb,     eval_verb,  generate_verb, data_verb,
-                                       gradcheck_verb, bench_verb, config_verb,   info_verb,
-                                       explain_verb,   lab_verb};
+// The list, as `qkv --help` shows it. The verbs of cli/lessons come after these.
+inline constexpr std::array kVerbs{train_verb, eval_verb,   generate_verb, data_verb,
+                                   bench_verb, config_verb, info_verb};
 
 }  // namespace qkv

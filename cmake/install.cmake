@@ -3,9 +3,9 @@ include(CMakePackageConfigHelpers)
 
 set(qkv_package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/qkv)
 
-install(TARGETS qkv_framework qkv_models EXPORT qkv_targets)
+install(TARGETS qkv_framework qkv_gradcheck qkv_models EXPORT qkv_targets)
 if(TARGET qkv)
-  install(TARGETS qkv)
+  install(TARGETS qkv qkv-lessons)
 endif()
 install(DIRECTORY framework models DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv
         FILES_MATCHING PATTERN "*.h")

@@ -8,8 +8,6 @@
 namespace qkv {
 namespace {
 
-constexpr double kDeviation = 0.02;
-
 // What the stack reads at most: tokens or patches, and the class token.
 int64_t longest(const ModelOptions& o, const DataShape& data) {
   const int64_t p = o.patch_size;
@@ -52,12 +50,12 @@ Classifier::Classifier(const ModelOptions& o, const DataShape& data, Initializer
       stack_(init, o, Stack::Role::kEncoder, longest(o, data)) {
   if (data.is_image()) {
     const int64_t numbers = data.channels * o.patch_size * o.patch_size;
-    patch_embedding_ = Linear(init, numbers, o.d_model, o.bias, kDeviation);
+    patch_embedding_ = Linear(init, numbers, o.d_model, o.bias, kInitialDeviation);
   } else {
-    token_embedding_ = Embedding(init, data.vocabulary_size, o.d_model, kDeviation);
+    token_embedding_ = Embedding(init, data.vocabulary_size, o.d_model, kInitialDeviation);
   }
-  if (o.pool == Pool::kClassToken) class_token_ = init.normal({o.d_model}, kDeviation);
-  head_ = Linear(init, o.d_model, data.classes, o.bias, kDeviation);
+  if (o.pool == Pool::kClassToken) class_token_ = init.normal({o.d_model}, kInitialDeviation);
+  head_ = Linear(init, o.d_model, data.classes, o.bias, kInitialDeviation);
 }
 
 Tensor Classifier::patches(const Tensor& pixels) const {

@@ -8,8 +8,6 @@
 namespace qkv {
 namespace {
 
-constexpr double kDeviation = 0.02;
-
 void check_heads(const ModelOptions& o) {
   if (o.num_heads < 1 || o.d_model % o.num_heads != 0) {
     fail(absl::StrCat("transformer: num_heads ", o.num_heads, " does not divide d_model ",
@@ -47,12 +45,12 @@ MultiHeadAttention make_attention(Initializer& init, const ModelOptions& o,
   MultiHeadAttention attention;
   attention.projections = a.projections;
   if (a.projections == Projections::kSeparate || a.projections == Projections::kSharedKeyValue) {
-    attention.query = make_projection(init, o, o.num_heads, kDeviation);
+    attention.query = make_projection(init, o, o.num_heads, kInitialDeviation);
   }
   if (a.projections == Projections::kSeparate) {
-    attention.key = make_projection(init, o, key_heads, kDeviation);
+    attention.key = make_projection(init, o, key_heads, kInitialDeviation);
   }
-  attention.value = make_projection(init, o, key_heads, kDeviation);
+  attention.value = make_projection(init, o, key_heads, kInitialDeviation);
   attention.output = make_projection(init, o, o.num_heads, residual_deviation, /*back=*/true);
   attention.num_heads = o.num_heads;
   attention.num_key_value_heads = key_heads;

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int64_t kMaxDigits = 100;
 
-Task make(const DataOptions& options) {
+Task make_addition(const DataOptions& options) {
   const auto digits = static_cast<size_t>(options.digits);
 
   Task task;
@@ -42,7 +42,7 @@ Task make(const DataOptions& options) {
   return task;
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_addition(const DataOptions& options, OptionChecker& check) {
   check.range("digits", options.digits, 1, kMaxDigits);
 }
 
@@ -55,8 +55,8 @@ TaskKind addition_task() {
   return question_task(
       {.name = "addition",
        .keys = {"digits"},
-       .check = check,
-       .make = make,
+       .check = check_addition,
+       .make = make_addition,
        .answer_length = [](const DataOptions& options, int64_t) { return options.digits + 1; }});
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMaxLetters = 26;  // keys a-z, values A-Z
 
-Task make(const DataOptions& options) {
+Task make_associative_recall(const DataOptions& options) {
   const int64_t alphabet = options.alphabet;
   const int64_t pairs = options.pairs;
   const int64_t separator = 2 * alphabet;
@@ -44,7 +44,7 @@ Task make(const DataOptions& options) {
   return task;
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_associative_recall(const DataOptions& options, OptionChecker& check) {
   check.range("alphabet", options.alphabet, 2, kMaxLetters);
   check.range("pairs", options.pairs, 1, kMaxLetters);
   if (options.alphabet >= 2 && options.pairs <= kMaxLetters && options.pairs > options.alphabet) {
@@ -58,8 +58,10 @@ void check(const DataOptions& options, OptionChecker& check) {
 // cKaFdBbM=aF: `pairs` pairs of a key and its value, then a key, and what is asked for is its
 // value. Keys are lower-case letters, all different; values are upper-case letters, any of them.
 TaskKind associative_recall_task() {
-  return question_task(
-      {.name = "associative_recall", .keys = {"alphabet", "pairs"}, .check = check, .make = make});
+  return question_task({.name = "associative_recall",
+                        .keys = {"alphabet", "pairs"},
+                        .check = check_associative_recall,
+                        .make = make_associative_recall});
 }
 
 }  // namespace qkv

@@ -4,7 +4,7 @@
 namespace qkv {
 namespace {
 
-Tokens answer(std::span<const int64_t> question) {
+Tokens answer_copy(std::span<const int64_t> question) {
   return Tokens(question.begin(), question.end());
 }
 
@@ -12,7 +12,7 @@ Tokens answer(std::span<const int64_t> question) {
 
 // 31415=31415
 TaskKind copy_task() {
-  return sequence_task({.name = "copy", .answer = answer, .answer_length = std::identity()});
+  return sequence_task({.name = "copy", .answer = answer_copy, .answer_length = std::identity()});
 }
 
 }  // namespace qkv

@@ -52,7 +52,7 @@ std::string write(int64_t form, int64_t year, int64_t month, int64_t day) {
   }
 }
 
-Sentence draw(Choices& choices) {
+Sentence draw_dates(Choices& choices) {
   const int64_t form = choices.below(kForms);
   const int64_t year = kFirstYear + choices.below(kYears);
   const int64_t month = choices.between(1, 12);
@@ -70,7 +70,7 @@ TaskKind dates_task() {
   for (const char* name : kMonths) characters += name;
   return sentence_task({.name = "dates",
                         .token_texts = characters_of(characters),
-                        .draw = draw,
+                        .draw = draw_dates,
                         .longest_question = std::ssize("September 30, 2049") - 1,
                         .answer_length = std::ssize("2049-09-30") - 1});
 }

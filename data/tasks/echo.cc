@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-Task make(const DataOptions& options) {
+Task make_echo(const DataOptions& options) {
   Task task;
   task.token_texts = symbol_texts(options.alphabet);
   task.training = task.validation = {.prompt = options.distance,
@@ -25,13 +25,13 @@ Task make(const DataOptions& options) {
   return task;
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_echo(const DataOptions& options, OptionChecker& check) {
   check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
   check.range("length", options.length, 2, kMaxLength);
   check.range("distance", options.distance, 1, std::max<int64_t>(1, options.length - 1));
 }
 
-int64_t answer_length(const DataOptions& options, int64_t prompt_length) {
+int64_t answer_length_echo(const DataOptions& options, int64_t prompt_length) {
   return std::max<int64_t>(1, options.length - prompt_length);
 }
 
@@ -43,9 +43,9 @@ int64_t answer_length(const DataOptions& options, int64_t prompt_length) {
 TaskKind echo_task() {
   return question_task({.name = "echo",
                         .keys = {"alphabet", "length", "distance"},
-                        .check = check,
-                        .make = make,
-                        .answer_length = answer_length});
+                        .check = check_echo,
+                        .make = make_echo,
+                        .answer_length = answer_length_echo});
 }
 
 }  // namespace qkv

@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-Task make(const DataOptions& options) {
+Task make_hold(const DataOptions& options) {
   Task task;
   task.token_texts = symbol_texts(options.alphabet);
   const int64_t blank = std::ssize(task.token_texts), asks = blank + 1;
@@ -41,7 +41,7 @@ Task make(const DataOptions& options) {
   return task;
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_hold(const DataOptions& options, OptionChecker& check) {
   check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
   check.range("length", options.length, 3, kMaxLength);
   check.range("distance", options.distance, 1, std::max<int64_t>(1, options.length - 2));
@@ -53,8 +53,10 @@ void check(const DataOptions& options, OptionChecker& check) {
 // blanks; then it stands there. A question of validation asks always `distance` tokens later. A
 // sequence asks many times, and its answer is the last.
 TaskKind hold_task() {
-  TaskKind kind = question_task(
-      {.name = "hold", .keys = {"alphabet", "length", "distance"}, .check = check, .make = make});
+  TaskKind kind = question_task({.name = "hold",
+                                 .keys = {"alphabet", "length", "distance"},
+                                 .check = check_hold,
+                                 .make = make_hold});
   kind.forms = {DataForm::kSequence};
   return kind;
 }

@@ -162,8 +162,8 @@ absl::Status check_every_class(const std::string& path, const LabelledImages& im
       " classes in data.class_names"));
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed,
-                                              DataForm /*form*/) {
+absl::StatusOr<std::unique_ptr<Dataset>> make_idx(const DataOptions& options, uint64_t seed,
+                                                  DataForm /*form*/) {
   const auto in_folder = [&](const char* name) { return file_in(options.path, name); };
   const std::string training_path = in_folder("train-images-idx3-ubyte");
   const std::string training_labels = in_folder("train-labels-idx1-ubyte");
@@ -205,7 +205,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
                                       *std::move(validation), validation_size, options, seed);
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_idx(const DataOptions& options, OptionChecker& check) {
   if (options.path.empty()) {
     check.add("path",
               "is missing: the task \"idx\" reads a folder of images and labels; give one with "
@@ -234,8 +234,8 @@ void check(const DataOptions& options, OptionChecker& check) {
 TaskKind idx_task() {
   return {.name = "idx",
           .keys = {"path", "class_names", "shift", "mirror", "validation_examples"},
-          .check = check,
-          .make = make,
+          .check = check_idx,
+          .make = make_idx,
           .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
           .forms = {DataForm::kClass}};
 }

@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-Task make(const DataOptions& options) {
+Task make_induction(const DataOptions& options) {
   Task task;
   task.token_texts = symbol_texts(options.alphabet);
   const auto lengths = [](int64_t shortest, int64_t longest) {
@@ -35,7 +35,7 @@ Task make(const DataOptions& options) {
   return task;
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_induction(const DataOptions& options, OptionChecker& check) {
   check_lengths(options, 2, check);
   check.range("alphabet", options.alphabet, 2, kMaxAlphabet);
   const int64_t longest = std::max(options.length, options.validation_length);
@@ -47,7 +47,7 @@ void check(const DataOptions& options, OptionChecker& check) {
 }
 
 // What is left of a sequence of the greatest length.
-int64_t answer_length(const DataOptions& options, int64_t prompt_length) {
+int64_t answer_length_induction(const DataOptions& options, int64_t prompt_length) {
   const int64_t longest = std::max(options.length, longest_validation(options));
   return std::max<int64_t>(1, 2 * longest - prompt_length);
 }
@@ -61,9 +61,9 @@ int64_t answer_length(const DataOptions& options, int64_t prompt_length) {
 TaskKind induction_task() {
   return question_task({.name = "induction",
                         .keys = {"alphabet", "length", "min_length", "validation_length"},
-                        .check = check,
-                        .make = make,
-                        .answer_length = answer_length});
+                        .check = check_induction,
+                        .make = make_induction,
+                        .answer_length = answer_length_induction});
 }
 
 }  // namespace qkv

@@ -84,8 +84,8 @@ class LinesDataset final : public Dataset {
   RandomStream stream_;
 };
 
-absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed,
-                                              DataForm /*form*/) {
+absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, uint64_t seed,
+                                                    DataForm /*form*/) {
   const auto text = read_text(options.path);
   if (!text.ok()) return text.status();
   const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, "\n"));
@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
                                         std::move(validation), seed);
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_lines(const DataOptions& options, OptionChecker& check) {
   check_path("lines", options, check);
   check.range("train_fraction", options.train_fraction, 0.001, 0.999);
   check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
@@ -147,8 +147,8 @@ void check(const DataOptions& options, OptionChecker& check) {
 TaskKind lines_task() {
   return {.name = "lines",
           .keys = {"path", "train_fraction", "validation_examples"},
-          .check = check,
-          .make = make,
+          .check = check_lines,
+          .make = make_lines,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
           .last_token = "\n"};
 }

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int64_t kMaxModulus = 1000;
 
-Task make(const DataOptions& options) {
+Task make_modular_addition(const DataOptions& options) {
   const int64_t modulus = options.modulus;
 
   Task task;
@@ -25,7 +25,7 @@ Task make(const DataOptions& options) {
   return task;
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_modular_addition(const DataOptions& options, OptionChecker& check) {
   check.range("modulus", options.modulus, 2, kMaxModulus);
 }
 
@@ -36,8 +36,8 @@ void check(const DataOptions& options, OptionChecker& check) {
 TaskKind modular_addition_task() {
   return question_task({.name = "modular_addition",
                         .keys = {"modulus"},
-                        .check = check,
-                        .make = make,
+                        .check = check_modular_addition,
+                        .make = make_modular_addition,
                         .validates_on_all = true});
 }
 

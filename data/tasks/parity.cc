@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-Tokens answer(std::span<const int64_t> question) {
+Tokens answer_parity(std::span<const int64_t> question) {
   return {std::accumulate(question.begin(), question.end(), int64_t{0}) % 2};
 }
 
@@ -14,7 +14,7 @@ Tokens answer(std::span<const int64_t> question) {
 
 // 10110=1: whether the number of ones is odd.
 TaskKind parity_task() {
-  return sequence_task({.name = "parity", .answer = answer, .alphabet = 2});
+  return sequence_task({.name = "parity", .answer = answer_parity, .alphabet = 2});
 }
 
 }  // namespace qkv

@@ -30,7 +30,7 @@ std::string text(const Activity& activity) {
   return absl::StrCat(activity.verb, activity.name, activity.rest);
 }
 
-Sentence draw(Choices& choices) {
+Sentence draw_preference(Choices& choices) {
   const std::string who = one_of(kWho, choices), likes = one_of(kLikes, choices);
   const Tokens two = draw_distinct(2, std::ssize(kActivities), choices);
   const Activity& first = kActivities[static_cast<size_t>(two[0])];
@@ -65,7 +65,7 @@ std::string all_characters() {
 TaskKind preference_task() {
   return sentence_task({.name = "preference",
                         .token_texts = characters_of(all_characters()),
-                        .draw = draw,
+                        .draw = draw_preference,
                         .longest_question = 18});  // 我喜欢打羽毛球,可是我更喜欢打乒乓球
 }
 

@@ -24,7 +24,7 @@ constexpr std::array kRelations = {"will never be perfect for", "came before", "
 constexpr std::array kThings = {"application", "history", "future"};
 constexpr std::array kPredicates = {"should be just", "is not certain", "was soon forgotten"};
 
-Sentence draw(Choices& choices) {
+Sentence draw_reference(Choices& choices) {
   const Tokens two = draw_distinct(2, std::ssize(kGroups), choices);
   const Group& meant = kGroups[static_cast<size_t>(two[0])];
   const Group& other = kGroups[static_cast<size_t>(two[1])];
@@ -57,7 +57,7 @@ std::string all_words() {
 TaskKind reference_task() {
   return sentence_task({.name = "reference",
                         .token_texts = words_of(all_words()),
-                        .draw = draw,
+                        .draw = draw_reference,
                         .longest_question = 16});  // of the sentence above
 }
 

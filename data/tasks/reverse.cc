@@ -4,7 +4,7 @@
 namespace qkv {
 namespace {
 
-Tokens answer(std::span<const int64_t> question) {
+Tokens answer_reverse(std::span<const int64_t> question) {
   return Tokens(question.rbegin(), question.rend());
 }
 
@@ -12,7 +12,8 @@ Tokens answer(std::span<const int64_t> question) {
 
 // 31415=51413
 TaskKind reverse_task() {
-  return sequence_task({.name = "reverse", .answer = answer, .answer_length = std::identity()});
+  return sequence_task(
+      {.name = "reverse", .answer = answer_reverse, .answer_length = std::identity()});
 }
 
 }  // namespace qkv

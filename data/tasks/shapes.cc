@@ -71,12 +71,13 @@ class ShapesDataset final : public ImageDataset {
  protected:
   int64_t training_image(uint64_t number, RandomStream& /*change*/,
                          std::span<float> pixels) const override {
-    return draw(Split::kTraining, stream_.derive("training shapes").derive(number), pixels);
+    return draw_shapes(Split::kTraining, stream_.derive("training shapes").derive(number), pixels);
   }
 
   int64_t validation_image(int64_t index, std::span<float> pixels) const override {
     const auto number = static_cast<uint64_t>(index);
-    return draw(Split::kValidation, stream_.derive("validation shapes").derive(number), pixels);
+    return draw_shapes(Split::kValidation, stream_.derive("validation shapes").derive(number),
+                       pixels);
   }
 
  private:
@@ -92,7 +93,7 @@ class ShapesDataset final : public ImageDataset {
     }
   }
 
-  int64_t draw(Split split, const RandomStream& stream, std::span<float> pixels) const {
+  int64_t draw_shapes(Split split, const RandomStream& stream, std::span<float> pixels) const {
     constexpr double kNoise = 0.1;  // at most
     const Figure figure = draw_on(split, stream.derive("figure"));
     RandomStream light = stream.derive("light");
@@ -111,8 +112,8 @@ class ShapesDataset final : public ImageDataset {
   RandomStream stream_;
 };
 
-absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed,
-                                              DataForm /*form*/) {
+absl::StatusOr<std::unique_ptr<Dataset>> make_shapes(const DataOptions& options, uint64_t seed,
+                                                     DataForm /*form*/) {
   std::vector<std::string> names;
   for (const ShapeKind& shape : kShapes) names.emplace_back(shape.name);
   absl::StatusOr<Vocabulary> classes = Vocabulary::create(std::move(names));
@@ -120,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
   return std::make_unique<ShapesDataset>(options, *std::move(classes), seed);
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_shapes(const DataOptions& options, OptionChecker& check) {
   check.range("image_size", options.image_size, kMinSize, kMaxSize);
   check.range("train_fraction", options.train_fraction, 0.01, 0.99);
   check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
@@ -134,8 +135,8 @@ void check(const DataOptions& options, OptionChecker& check) {
 TaskKind shapes_task() {
   return {.name = "shapes",
           .keys = {"image_size", "train_fraction", "validation_examples"},
-          .check = check,
-          .make = make,
+          .check = check_shapes,
+          .make = make_shapes,
           .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
           .forms = {DataForm::kClass}};
 }

@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-Tokens answer(std::span<const int64_t> question) {
+Tokens answer_sort(std::span<const int64_t> question) {
   Tokens sorted(question.begin(), question.end());
   std::ranges::sort(sorted);
   return sorted;
@@ -16,7 +16,7 @@ Tokens answer(std::span<const int64_t> question) {
 
 // 31415=11345
 TaskKind sort_task() {
-  return sequence_task({.name = "sort", .answer = answer, .answer_length = std::identity()});
+  return sequence_task({.name = "sort", .answer = answer_sort, .answer_length = std::identity()});
 }
 
 }  // namespace qkv

@@ -89,8 +89,8 @@ absl::Status check_part(const DataOptions& options, const char* name, int64_t pa
       part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64_t seed,
-                                              DataForm /*form*/) {
+absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, uint64_t seed,
+                                                   DataForm /*form*/) {
   const auto text = read_text(options.path);
   if (!text.ok()) return text.status();
 
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make(const DataOptions& options, uint64
                                        training, options.length, seed);
 }
 
-void check(const DataOptions& options, OptionChecker& check) {
+void check_text(const DataOptions& options, OptionChecker& check) {
   check_path("text", options, check);
   check.range("length", options.length, 1, kMaxLength);
   check.range("train_fraction", options.train_fraction, 0.001, 0.999);
@@ -124,8 +124,8 @@ void check(const DataOptions& options, OptionChecker& check) {
 TaskKind text_task() {
   return {.name = "text",
           .keys = {"path", "length", "train_fraction"},
-          .check = check,
-          .make = make,
+          .check = check_text,
+          .make = make_text,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; }};
 }
 

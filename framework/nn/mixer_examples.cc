@@ -6,9 +6,9 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-constexpr int64_t kWidth = 3, kLength = 4;
+constexpr int64_t kSequenceWidth = 3, kSequenceLength = 4;
 
-ExampleInput sequences() { return {Fill::kNormal, {2, kLength, kWidth}}; }
+ExampleInput sequences() { return {Fill::kNormal, {2, kSequenceLength, kSequenceWidth}}; }
 
 // Of x, and of the padding where there is one.
 template <class Layer>
@@ -16,7 +16,7 @@ OpExample example(const char* name, const Layer& layer, bool causal, bool padded
   std::vector<ExampleInput> inputs = {sequences()};
   std::vector<std::string> names = {"x"};
   if (padded) {
-    inputs.push_back({Fill::kMask, {2, kLength}});
+    inputs.push_back({Fill::kMask, {2, kSequenceLength}});
     names.emplace_back("padding");
   }
   return module_example(name, layer, std::move(inputs), std::move(names),
@@ -30,7 +30,7 @@ OpExample example(const char* name, const Layer& layer, bool causal, bool padded
 OpExamples convolution_layer(const Initializer& initializer) {
   const auto layer = [&](int64_t kernel, bool depthwise, bool with_bias) {
     Initializer init = initializer;
-    return Convolution(init, kWidth, kernel, depthwise, with_bias, 1.0);
+    return Convolution(init, kSequenceWidth, kernel, depthwise, with_bias, 1.0);
   };
   return {
       .op = "Convolution",
@@ -44,7 +44,7 @@ OpExamples convolution_layer(const Initializer& initializer) {
 OpExamples recurrence_layer(const Initializer& initializer) {
   const auto layer = [&](Cell cell, bool both_directions, bool with_bias) {
     Initializer init = initializer;
-    return Recurrence(init, kWidth, cell, both_directions, with_bias, 1.0);
+    return Recurrence(init, kSequenceWidth, cell, both_directions, with_bias, 1.0);
   };
   return {.op = "Recurrence",
           .examples = {example("rnn", layer(Cell::kRnn, false, true), true),
@@ -56,7 +56,7 @@ OpExamples recurrence_layer(const Initializer& initializer) {
 }
 
 OpExamples learned_layer(Initializer init) {
-  const LearnedMixing layer(init, kLength + 1);
+  const LearnedMixing layer(init, kSequenceLength + 1);
   return {.op = "LearnedMixing",
           .examples = {example("of both sides", layer, false), example("causal", layer, true),
                        example("with padding", layer, false, true),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/gradcheck_subjects.h"
+#include "cli/lessons/gradcheck_subjects.h"
 #include "framework/gradcheck/precision_check.h"
 #include "train/config/options.h"
 

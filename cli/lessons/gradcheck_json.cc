@@ -1,4 +1,4 @@
-#include "cli/gradcheck_json.h"
+#include "cli/lessons/gradcheck_json.h"
 
 #include <cmath>
 #include <vector>

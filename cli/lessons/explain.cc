@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "cli/run.h"
-#include "cli/verbs.h"
 #include "data/question_batch.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
@@ -289,9 +289,6 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 
 }  // namespace
 
-Verb explain_verb() {
-  return {"explain", "[RUN]", "shows every number of attention, forward and backward", add_options,
-          run};
-}
+Verb explain_verb() { return {kExplainTitle, add_options, run}; }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-#include "cli/gradcheck_subjects.h"
+#include "cli/lessons/gradcheck_subjects.h"
 
 #include <algorithm>
 #include <memory>

@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/gradcheck_json.h"
-#include "cli/gradcheck_precision.h"
-#include "cli/gradcheck_subjects.h"
+#include "cli/lessons/gradcheck_json.h"
+#include "cli/lessons/gradcheck_precision.h"
+#include "cli/lessons/gradcheck_subjects.h"
+#include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
-#include "cli/verbs.h"
 #include "framework/core/error.h"
 #include "framework/core/utf8.h"
 #include "framework/gradcheck/check_each_op.h"
@@ -392,9 +392,6 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
 
 }  // namespace
 
-Verb gradcheck_verb() {
-  return {"gradcheck", "", "checks gradients of ops, layers, models, training steps", add_options,
-          run};
-}
+Verb gradcheck_verb() { return {kGradcheckTitle, add_options, run}; }
 
 }  // namespace qkv

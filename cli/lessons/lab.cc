@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
-#include "cli/verbs.h"
 #include "framework/core/columns.h"
 #include "framework/io/files.h"
 #include "lessons/labs/labs.h"
@@ -233,9 +233,6 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 
 }  // namespace
 
-Verb lab_verb() {
-  return {"lab",       "[NAME]", "measures claims of the lecture notes; no NAME: lists them",
-          add_options, run,      more_help};
-}
+Verb lab_verb() { return {kLabTitle, add_options, run, more_help}; }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-#include "cli/gradcheck_precision.h"
+#include "cli/lessons/gradcheck_precision.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cli/gradcheck_json.h"
+#include "cli/lessons/gradcheck_json.h"
 #include "framework/gradcheck/rounding_bound.h"
 #include "framework/gradcheck/rounding_rules.h"
 

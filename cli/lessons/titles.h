@@ -1,0 +1,20 @@
+#pragma once
+
+#include <array>
+
+#include "cli/verb.h"
+
+namespace qkv {
+
+// The verbs of the program qkv-lessons. `qkv` names them in its help and starts that program for
+// them, so that whoever trains need not compile them.
+inline constexpr VerbTitle kGradcheckTitle{
+    "gradcheck", "", "checks gradients of ops, layers, models, training steps"};
+inline constexpr VerbTitle kExplainTitle{"explain", "[RUN]",
+                                         "shows every number of attention, forward and backward"};
+inline constexpr VerbTitle kLabTitle{"lab", "[NAME]",
+                                     "measures claims of the lecture notes; no NAME: lists them"};
+
+inline constexpr std::array kLessonTitles{kGradcheckTitle, kExplainTitle, kLabTitle};
+
+}  // namespace qkv

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <array>
+
+#include "cli/lessons/titles.h"
+#include "cli/verb.h"
+
+namespace qkv {
+
+// Each in a file of its own, cli/lessons/NAME.cc.
+Verb gradcheck_verb();
+Verb explain_verb();
+Verb lab_verb();
+
+// In the order of kLessonTitles.
+inline constexpr std::array kLessonVerbs{gradcheck_verb, explain_verb, lab_verb};
+
+}  // namespace qkv
