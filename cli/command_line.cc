@@ -64,8 +64,8 @@ int start_instead(const char* program, char** argv) {
   const std::string path = self.parent_path() / program;
   std::fflush(stdout);
   ::execv(path.c_str(), argv);
-  return complain(absl::StrCat("qkv ", argv[1], " is a verb of the program ", program,
-                               ", which cannot be started: ", path, ": ", std::strerror(errno),
+  return complain(absl::StrCat("qkv ", argv[1], " needs the program ", path,
+                               ", which cannot be started: ", std::strerror(errno),
                                "; build all of qkv, or install it"),
                   kFailure);
 }

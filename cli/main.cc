@@ -1,5 +1,5 @@
 #include "cli/command_line.h"
-#include "cli/lessons/titles.h"
+#include "cli/lesson_titles.h"
 #include "cli/verbs.h"
 
 int main(int argc, char** argv) {

@@ -9,8 +9,9 @@ packages=(
   libdnnl-dev ocl-icd-opencl-dev
   libabsl-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev
   zlib1g-dev libpng-dev
-  libgtest-dev libgmock-dev
 )
+# What only the tests need.
+test_packages=(libgtest-dev libgmock-dev)
 
 # A browser, and what drives it: the tests of the lesson page. Without them those are skipped.
 browser_packages=(chromium-headless-shell chromium-driver python3-selenium python3-numpy fonts-noto-cjk)
@@ -88,16 +89,16 @@ ensure_tools_elsewhere() {
 say_what_to_install() {
   say "qkv installs what it needs on Debian and Ubuntu only. Install this here, and run again:"
   say "  a C++20 compiler with OpenMP, CMake 3.25 or newer, Ninja, and the libraries oneDNN (dnnl),"
-  say "  Abseil, cxxopts, toml++, nlohmann/json, xxHash, zlib, libpng and GoogleTest. Debian calls them"
-  say "  ${packages[*]}"
+  say "  Abseil, cxxopts, toml++, nlohmann/json, xxHash, zlib, libpng, and for the tests GoogleTest."
+  say "  Debian calls them ${packages[*]} ${test_packages[*]}"
 }
 
-# build PRESET TARGET…: configures where that was not done yet, and builds what has changed. Says
-# nothing when there is nothing to do; on failure shows the log and returns 1.
+# build PRESET TESTS TARGET…: configures where that was not done yet, with TESTS "with_tests" or "without_tests",
+# and builds what has changed. Says nothing when there is nothing to do; on failure shows the log and returns 1.
 build() { under_lock build_now "$@"; }
 
-# configure PRESET: the same without building.
-configure() { under_lock configure_now "$1"; }
+# configure PRESET TESTS: the same without building.
+configure() { under_lock configure_now "$@"; }
 
 # One launch at a time writes to build/.
 under_lock() {
@@ -114,29 +115,33 @@ under_lock() {
 }
 
 build_now() {
-  local preset=$1 log="$root/build/$1.log"
-  shift
-  configure_now "$preset" || return
+  local preset=$1 tests=$2 log="$root/build/$1.log"
+  shift 2
+  configure_now "$preset" "$tests" || return
   ninja -C "$root/build/$preset" -j "$cores" "$@" 2>&1 </dev/null | tee "$log" | show_progress "$preset" && return
   report_failure "$preset" "$log"
   return 1
 }
 
 configure_now() {
-  local folder="$root/build/$1" log="$root/build/$1.log"
+  local preset=$1 tests=$2 folder="$root/build/$1" log="$root/build/$1.log" cmake=(cmake --preset "$1")
   # A folder that was copied from elsewhere would build the sources over there.
-  if [[ -f $folder/build.ninja ]] &&
-    grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
+  if ! [[ -f $folder/build.ninja ]] || ! is_in_cache "$folder" "CMAKE_HOME_DIRECTORY:INTERNAL=$root"; then
+    cmake+=(--fresh)
+  elif [[ $tests == without_tests ]] || is_in_cache "$folder" QKV_BUILD_TESTS:BOOL=ON; then
     return
   fi
-  say "configuring qkv ($1)…"
-  if ! (cd "$root" && cmake --fresh --preset "$1") >"$log" 2>&1 </dev/null; then
+  if [[ $tests == with_tests ]]; then cmake+=(-D QKV_BUILD_TESTS=ON); else cmake+=(-D QKV_BUILD_TESTS=OFF); fi
+  say "configuring qkv ($preset)…"
+  if ! (cd "$root" && "${cmake[@]}") >"$log" 2>&1 </dev/null; then
     rm -f "$folder/build.ninja"  # half of one may have been written
-    report_failure "$1" "$log"
+    report_failure "$preset" "$log"
     command -v apt-get >/dev/null || say_what_to_install
     return 1
   fi
 }
+
+is_in_cache() { grep -qxF "$2" "$1/CMakeCache.txt"; }
 
 report_failure() {
   grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$2" >&2
@@ -144,18 +149,24 @@ report_failure() {
   rm -f "$root/build/.packages"  # perhaps a package has gone: ask again next time
 }
 
-# Reads what ninja writes: a count that moves on a terminal, one line elsewhere, and nothing at all
-# when nothing is built.
+# Reads what ninja writes, and says how far it is and in which part of qkv: a line that changes on a terminal, a
+# line every ten seconds elsewhere, and nothing at all when nothing is built.
 show_progress() {
-  local line shown=no
+  local line part text next=0
   while IFS= read -r line; do
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ (Building|Linking) ]] || continue
-    if [[ -t 2 ]]; then
-      printf '\rbuilding qkv (%s): %s of %s ' "$1" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" >&2
-    elif [[ $shown == no ]]; then
-      say "building qkv ($1)…"
+    text="building qkv ($1): ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+    if [[ $line =~ CMakeFiles/(qkv_)?([a-z_-]+)\.dir ]]; then
+      part=${BASH_REMATCH[2]}
+      text+=", $part"
     fi
-    shown=yes
+    if [[ -t 2 ]]; then
+      printf '\r\033[K%s ' "$text" >&2
+      next=1
+    elif ((SECONDS >= next)); then
+      say "$text"
+      next=$((SECONDS + 10))
+    fi
   done
-  if [[ $shown == yes && -t 2 ]]; then printf '\r\033[K' >&2; fi
+  if [[ -t 2 ]] && ((next)); then printf '\r\033[K' >&2; fi
 }

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "cli/lessons/titles.h"
+#include "cli/lesson_titles.h"
 #include "cli/verb.h"
 
 namespace qkv {
