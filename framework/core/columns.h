@@ -6,6 +6,8 @@
 
 namespace qkv {
 
+inline constexpr int64_t kTerminalColumns = 80;  // of all texts for a terminal
+
 // The number of terminal columns that a text takes: a Chinese character takes two.
 int64_t text_width(std::string_view text);
 

@@ -163,7 +163,7 @@ Tensor softmax_tangent(const ForwardCall& call) {
   return y * (dx - sum(y * dx, -1, /*keep_axis=*/true));
 }
 
-constexpr ForwardRule kRules[] = {
+constexpr ForwardRule kForwardRules[] = {
     // They are linear: sums, and what moves, repeats, leaves out or turns numbers.
     {"add", "op(da, db)", linear_op},
     {"sub", "op(da, db)", linear_op},
@@ -217,11 +217,11 @@ constexpr ForwardRule kRules[] = {
 
 }  // namespace
 
-std::span<const ForwardRule> forward_rules() { return kRules; }
+std::span<const ForwardRule> forward_rules() { return kForwardRules; }
 
 const ForwardRule* forward_rule_of(std::string_view op) {
-  const auto* found = std::ranges::find(kRules, op, &ForwardRule::op);
-  return found == std::end(kRules) ? nullptr : found;
+  const auto* found = std::ranges::find(kForwardRules, op, &ForwardRule::op);
+  return found == std::end(kForwardRules) ? nullptr : found;
 }
 
 }  // namespace qkv

@@ -14,12 +14,12 @@ namespace {
 using Values = std::vector<double>;
 
 // Places in an array: start, start + stride, …
-struct Line {
+struct StridedLine {
   int64_t start, stride, size;
 };
 
 // c with difference = c factor along the line, if there is one.
-std::optional<double> multiple_along(const Line& line, std::span<const double> difference,
+std::optional<double> multiple_along(const StridedLine& line, std::span<const double> difference,
                                      std::span<const double> factor, double precision) {
   double df = 0.0, ff = 0.0;
   for (int64_t i = 0; i < line.size; ++i) {
@@ -42,7 +42,7 @@ bool is_multiple_along(const Shape& shape, int axis, std::span<const double> dif
   const int64_t size = shape[axis], outer = shape.size() / (inner * size);
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t i = 0; i < inner; ++i) {
-      const Line line = {.start = o * size * inner + i, .stride = inner, .size = size};
+      const StridedLine line = {.start = o * size * inner + i, .stride = inner, .size = size};
       if (!multiple_along(line, difference, factor, precision)) return false;
     }
   }
@@ -64,7 +64,7 @@ std::string explain_missing_term(const Shape& shape, std::span<const double> dif
   const auto size = static_cast<size_t>(shape.size());
   if (difference.size() != size || x.size() != size || shape.size() < kFewest) return "";
   const bool has_shape_of_y = y.size() == size && dy.size() == size;
-  const Line all = {.start = 0, .stride = 1, .size = shape.size()};
+  const StridedLine all = {.start = 0, .stride = 1, .size = shape.size()};
   struct Term {
     const char* name;
     Values factor;

@@ -18,7 +18,7 @@
 namespace qkv {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfiniteError = std::numeric_limits<double>::infinity();
 
 // The first `count` places, the largest values first.
 std::vector<int64_t> largest_of(const std::vector<double>& values, int64_t count) {
@@ -43,7 +43,7 @@ std::vector<int64_t> elements_to_compare(const std::vector<double>& narrow,
   std::vector<double> errors, sizes;
   for (size_t i = 0; i < exact.size(); ++i) {
     const double error = std::abs(narrow[i] - exact[i]);
-    errors.push_back(std::isnan(error) ? kInfinity : error);
+    errors.push_back(std::isnan(error) ? kInfiniteError : error);
     sizes.push_back(std::abs(exact[i]));
   }
   for (const int64_t i : largest_of(errors, options.sampled / 4)) chosen.insert(i);
@@ -128,7 +128,7 @@ std::string text_of(const ResultPrecision& result, const ElementPrecision& e) {
 double ElementPrecision::ratio() const {
   if (narrow == exact) return 0.0;
   const double quotient = error / bound;
-  return std::isnan(quotient) ? kInfinity : quotient;
+  return std::isnan(quotient) ? kInfiniteError : quotient;
 }
 
 bool ElementPrecision::has_sure_digits() const { return bound < std::abs(exact); }

@@ -153,7 +153,7 @@ Rounding as_log_softmax(const ExactCall& call) {
   });
 }
 
-constexpr RoundingRule kRules[] = {
+constexpr RoundingRule kRoundingRules[] = {
     // They move numbers, choose one of several, or change a sign.
     {"broadcast_to", "0", exact},
     {"concat", "0", exact},
@@ -206,11 +206,11 @@ constexpr RoundingRule kRules[] = {
 
 }  // namespace
 
-std::span<const RoundingRule> rounding_rules() { return kRules; }
+std::span<const RoundingRule> rounding_rules() { return kRoundingRules; }
 
 const RoundingRule* rounding_rule_of(std::string_view op) {
-  const auto* found = std::ranges::find(kRules, op, &RoundingRule::op);
-  return found == std::end(kRules) ? nullptr : found;
+  const auto* found = std::ranges::find(kRoundingRules, op, &RoundingRule::op);
+  return found == std::end(kRoundingRules) ? nullptr : found;
 }
 
 }  // namespace qkv

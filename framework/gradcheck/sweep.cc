@@ -23,9 +23,9 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 // t -> v · f(x + t u), with a random direction u and a random cotangent v.
-class Line {
+class SweepLine {
  public:
-  Line(const TensorFunction& f, std::span<const Tensor> inputs, const RandomStream& random)
+  SweepLine(const TensorFunction& f, std::span<const Tensor> inputs, const RandomStream& random)
       : f_(f), inputs_(inputs.begin(), inputs.end()) {
     const Recorded recorded(f, inputs);
     const Tensor cotangent = random_like(recorded.output(), random.derive("cotangent"));
@@ -92,7 +92,7 @@ void check_inputs(std::span<const Tensor> inputs) {
 std::vector<SweepPoint> step_sweep(const TensorFunction& f, std::span<const Tensor> inputs,
                                    uint64_t seed) {
   check_inputs(inputs);
-  const Line line(f, inputs, RandomStream(seed));
+  const SweepLine line(f, inputs, RandomStream(seed));
   if (line.slope() == 0.0) {
     fail("step_sweep: the function has no slope here: backward gives 0 in every direction");
   }

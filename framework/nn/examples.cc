@@ -12,11 +12,9 @@
 namespace qkv {
 namespace {
 
-using Inputs = std::span<const Tensor>;
-
 // A layer that is called with x alone.
-const auto kApplyToX = [](const auto& layer, Inputs x) { return layer(x[0]); };
-const auto kApplyInContext = [](const auto& layer, Inputs x) {
+const auto kApplyToX = [](const auto& layer, ExampleTensors x) { return layer(x[0]); };
+const auto kApplyInContext = [](const auto& layer, ExampleTensors x) {
   ForwardContext context;
   return layer(x[0], context);
 };
@@ -56,7 +54,7 @@ OpExamples dropout_layer() {
           .examples = {{.name = "while training",
                         .inputs = {normal({4, 5})},
                         .f =
-                            [](Inputs x) {
+                            [](ExampleTensors x) {
                               ForwardContext context{.training = true, .random = RandomStream(2)};
                               return Dropout{0.4}(x[0], context);
                             },
@@ -64,7 +62,7 @@ OpExamples dropout_layer() {
                        {.name = "afterwards",
                         .inputs = {normal({4, 5})},
                         .f =
-                            [](Inputs x) {
+                            [](ExampleTensors x) {
                               ForwardContext context;
                               return Dropout{0.4}(x[0], context) * 2.0;
                             },
@@ -133,13 +131,13 @@ MultiHeadAttention with_position(Initializer init, Position position, bool both_
 
 OpExamples attention_layer(const Initializer& init) {
   const auto self = [](bool causal) {
-    return [causal](const MultiHeadAttention& attention, Inputs x) {
+    return [causal](const MultiHeadAttention& attention, ExampleTensors x) {
       ForwardContext context;
       const Tensor padding = x.size() > 1 ? x[1] : Tensor();
       return attention(x[0], {.causal = causal, .padding = padding}, context);
     };
   };
-  const auto cross = [](const MultiHeadAttention& attention, Inputs x) {
+  const auto cross = [](const MultiHeadAttention& attention, ExampleTensors x) {
     ForwardContext context;
     return attention(x[0], x[1], AttentionMask(), context);
   };
@@ -160,7 +158,7 @@ OpExamples attention_layer(const Initializer& init) {
           module_example("causal, with padding", two_heads, {x, padding}, {"x", "padding"},
                          self(true)),
           module_example("causal, in a window", two_heads, {x}, {"x"},
-                         [](const MultiHeadAttention& attention, Inputs all) {
+                         [](const MultiHeadAttention& attention, ExampleTensors all) {
                            ForwardContext context;
                            return attention(all[0], {.causal = true, .window = 2}, context);
                          }),
@@ -187,10 +185,11 @@ OpExamples attention_layer(const Initializer& init) {
 OpExamples position_layer() {
   return {
       .op = "SinusoidalPosition",
-      .examples = {{.name = "added to the embedding",
-                    .inputs = {normal({2, 3, 4})},
-                    .f = [](Inputs x) { return x[0] + sinusoidal_positions(3, 4, x[0].dtype()); },
-                    .input_names = {"x"}}}};
+      .examples = {
+          {.name = "added to the embedding",
+           .inputs = {normal({2, 3, 4})},
+           .f = [](ExampleTensors x) { return x[0] + sinusoidal_positions(3, 4, x[0].dtype()); },
+           .input_names = {"x"}}}};
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 namespace qkv {
 namespace {
 
-using Inputs = std::span<const Tensor>;
-
 constexpr int64_t kSequenceWidth = 3, kSequenceLength = 4;
 
 ExampleInput sequences() { return {Fill::kNormal, {2, kSequenceLength, kSequenceWidth}}; }
@@ -20,7 +18,7 @@ OpExample example(const char* name, const Layer& layer, bool causal, bool padded
     names.emplace_back("padding");
   }
   return module_example(name, layer, std::move(inputs), std::move(names),
-                        [causal](const Layer& mixer, Inputs x) {
+                        [causal](const Layer& mixer, ExampleTensors x) {
                           ForwardContext context;
                           const Tensor padding = x.size() > 1 ? x[1] : Tensor();
                           return mixer(x[0], {.causal = causal, .padding = padding}, context);

@@ -10,14 +10,14 @@
 namespace qkv {
 namespace {
 
-Tensor gradient(const Tensor& x, const Tensor& dy) {
+Tensor erf_gradient(const Tensor& x, const Tensor& dy) {
   return 2.0 * std::numbers::inv_sqrtpi * (exp(-(x * x)) * dy);
 }
 
 }  // namespace
 
 Tensor erf(const Tensor& x) {
-  return unary_op("erf", kernels::Unary::erf, x, {.from_input = gradient});
+  return unary_op("erf", kernels::Unary::erf, x, {.from_input = erf_gradient});
 }
 
 OpExamples erf_examples() {

@@ -27,12 +27,14 @@ struct ExampleInput {
   int64_t bound = 0;
 };
 
+using ExampleTensors = std::span<const Tensor>;  // an example's inputs
+
 // Inputs that prove an op: they are checked for gradients of first and second order in f64, f32
 // against f64, one thread against several.
 struct OpExample {
   std::string name;  // "rows of 5"
   std::vector<ExampleInput> inputs;
-  std::function<Tensor(std::span<const Tensor>)> f;
+  std::function<Tensor(ExampleTensors)> f;
   std::vector<std::string> input_names = {};  // for reports; none: "input 0", …
 };
 

@@ -10,12 +10,12 @@
 namespace qkv {
 namespace {
 
-Tensor gradient(const Tensor& x, const Tensor& dy) { return dy / x; }
+Tensor log_gradient(const Tensor& x, const Tensor& dy) { return dy / x; }
 
 }  // namespace
 
 Tensor log(const Tensor& x) {
-  return unary_op("log", kernels::Unary::log, x, {.from_input = gradient});
+  return unary_op("log", kernels::Unary::log, x, {.from_input = log_gradient});
 }
 
 OpExamples log_examples() {

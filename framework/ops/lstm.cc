@@ -48,8 +48,8 @@ Tensor lstm_composed(const Scan& scan) {
   });
 }
 
-ScanGradients backward_composed(const Scan& scan, const Tensor& states, const Tensor& dstates,
-                                bool needs_first) {
+ScanGradients lstm_backward_composed(const Scan& scan, const Tensor& states, const Tensor& dstates,
+                                     bool needs_first) {
   const Tensor before = states_before(scan, states);
   // For all positions at once, [B, T, H]: their states are known.
   const auto [i, f, g, o] = gates_of(scan.x + recurrent(hidden_of(before), scan.weight));
@@ -99,7 +99,7 @@ class Lstm final : public Op {
                              dy.array(), arguments(), dx, dfirst);
       d = {Tensor(dx), Tensor(dfirst)};
     } else {
-      d = backward_composed(scan, states, dy, saved.needs(2));
+      d = lstm_backward_composed(scan, states, dy, saved.needs(2));
     }
     Tensor dweight;
     if (saved.needs(1)) {

@@ -13,7 +13,7 @@ Tensor at(const Tensor& x, int64_t t) {  // [B, T, N] -> [B, N]
   return reshape(slice(x, 1, t, 1), {x.dim(0), x.dim(2)});
 }
 
-Tensor as_rows(const Tensor& x) { return reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}); }
+Tensor steps_as_rows(const Tensor& x) { return reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}); }
 
 }  // namespace
 
@@ -89,7 +89,7 @@ Tensor states_before(const Scan& scan, const Tensor& states) {
 }
 
 Tensor recurrent_weight_gradient(const Tensor& dx, const Tensor& h) {
-  return matmul(as_rows(dx), as_rows(h), {.transpose_a = true});
+  return matmul(steps_as_rows(dx), steps_as_rows(h), {.transpose_a = true});
 }
 
 }  // namespace qkv

@@ -23,8 +23,8 @@ Tensor rnn_composed(const Scan& scan) {
   });
 }
 
-ScanGradients backward_composed(const Scan& scan, const Tensor& h, const Tensor& dh,
-                                bool needs_first) {
+ScanGradients rnn_backward_composed(const Scan& scan, const Tensor& h, const Tensor& dh,
+                                    bool needs_first) {
   const Tensor slope = 1.0 - h * h;  // [B, T, H]
   return scan_backward_composed(
       scan, dh, needs_first, [&](int64_t t, const Tensor& dstate, bool needs_state) {
@@ -58,7 +58,7 @@ class Rnn final : public Op {
       kernels::rnn_backward(scan.weight.array(), h.array(), dy.array(), arguments(), dx, dfirst);
       d = {Tensor(dx), Tensor(dfirst)};
     } else {
-      d = backward_composed(scan, h, dy, saved.needs(2));
+      d = rnn_backward_composed(scan, h, dy, saved.needs(2));
     }
     Tensor dweight;
     if (saved.needs(1)) dweight = recurrent_weight_gradient(d.x, states_before(scan, h));

@@ -13,8 +13,6 @@
 namespace qkv {
 namespace {
 
-using Inputs = std::span<const Tensor>;
-
 constexpr int64_t kBatch = 2, kLength = 3, kWidth = 4, kHidden = 5;
 constexpr double kMuchLess = 0.05, kMuchMore = 100.0;  // than the norm of these gradients
 constexpr int64_t kLaterStep = 3;
@@ -26,7 +24,7 @@ OpExample loss_of(const Network& network, Call call) {
   return module_example(
       "", network,
       {{Fill::kNormal, {kBatch, kLength, kWidth}}, {Fill::kTargets, {kBatch, kLength}, kWidth}},
-      {"x", "targets"}, [call](const Network& of_weights, Inputs data) {
+      {"x", "targets"}, [call](const Network& of_weights, ExampleTensors data) {
         return cross_entropy(call(of_weights, data[0]), data[1]);
       });
 }

@@ -12,7 +12,7 @@ namespace qkv {
 namespace {
 
 constexpr std::string_view kAttention = "attention.weights";
-constexpr std::string_view kWeights = ".weights";
+constexpr std::string_view kWeightsSuffix = ".weights";
 
 // What the inputs of a batch are called.
 std::vector<std::string_view> names_of_inputs(DataForm form, bool is_image) {
@@ -104,7 +104,7 @@ std::vector<std::string> Recording::attention_layers() const {
   for (const TapeValue& value : tape.values) {
     for (const std::string& path : value.paths) {
       if (path.ends_with(kAttention))
-        layers.push_back(path.substr(0, path.size() - kWeights.size()));
+        layers.push_back(path.substr(0, path.size() - kWeightsSuffix.size()));
     }
   }
   return layers;

@@ -28,6 +28,12 @@ struct HeatMap {
   int64_t rows = 0, columns = 0;
   std::vector<double> numbers = {};  // row-major; NaN: there is none, as where a mask hides
   std::vector<std::string> row_names = {}, column_names = {};  // empty: their indices
+
+  std::string row_name(int64_t row) const { return name_in(row_names, row); }
+  std::string column_name(int64_t column) const { return name_in(column_names, column); }
+  static std::string name_in(const std::vector<std::string>& names, int64_t i) {
+    return names.empty() ? std::to_string(i) : names[static_cast<size_t>(i)];
+  }
 };
 
 struct Table {

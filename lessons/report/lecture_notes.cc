@@ -36,7 +36,7 @@ std::vector<Entry> entries_of(const std::vector<Report>& reports, char note) {
 }
 
 // Text as it is, where Markdown would read signs in it.
-std::string escaped(const std::string& text) {
+std::string markdown_escaped(const std::string& text) {
   std::string markdown;
   for (const char c : text) {
     if (std::string("\\`*_|<$").find(c) != std::string::npos) markdown += '\\';
@@ -51,8 +51,10 @@ std::string capitalized(std::string text) {
 }
 
 std::string judged(const Section& section) {
-  std::string text = absl::StrCat("**", capitalized(escaped(section.verdict_text())), ".**");
-  if (!section.correction.empty()) absl::StrAppend(&text, " ", escaped(section.set_right()));
+  std::string text =
+      absl::StrCat("**", capitalized(markdown_escaped(section.verdict_text())), ".**");
+  if (!section.correction.empty())
+    absl::StrAppend(&text, " ", markdown_escaped(section.set_right()));
   return text;
 }
 
@@ -60,14 +62,15 @@ std::string row_of(const Finding& finding) {
   const char* const sign = finding.agreement == Agreement::kAgrees      ? "✓"
                            : finding.agreement == Agreement::kDisagrees ? "✗"
                                                                         : "?";
-  return absl::StrCat("| ", sign, " ", escaped(finding.what),
+  return absl::StrCat("| ", sign, " ", markdown_escaped(finding.what),
                       finding.in_condition ? "" : " (beyond the condition)", " | ",
-                      escaped(finding.predicted), " | ", escaped(finding.measured), " |\n");
+                      markdown_escaped(finding.predicted), " | ",
+                      markdown_escaped(finding.measured), " |\n");
 }
 
 std::string text_of(const Claim& claim) {
-  return absl::StrCat("> ", claim.place, "　", escaped(quote_of(claim)), "\n>\n> ",
-                      escaped(claim.english), "\n");
+  return absl::StrCat("> ", claim.place, "　", markdown_escaped(quote_of(claim)), "\n>\n> ",
+                      markdown_escaped(claim.english), "\n");
 }
 
 // Where the numbers of a section stand: the first of its places.
@@ -90,8 +93,8 @@ std::string text_of(const Entry& entry) {
     absl::StrAppend(&text, "\n    ", absl::StrReplaceAll(section.formula, {{"\n", "\n    "}}),
                     "\n");
   }
-  absl::StrAppend(&text, "\n", escaped(section.prediction), "\n\n| | predicted | measured |\n",
-                  "| --- | --- | --- |\n");
+  absl::StrAppend(&text, "\n", markdown_escaped(section.prediction),
+                  "\n\n| | predicted | measured |\n", "| --- | --- | --- |\n");
   for (const Finding& finding : section.findings) text += row_of(finding);
   return absl::StrCat(text, "\n", judged(section), "\n");
 }
@@ -114,7 +117,7 @@ std::string list_of_slips(const std::vector<Report>& reports) {
     for (const Entry& entry : entries_of(reports, note.letter)) {
       const Section& section = *entry.section;
       if (section.correction.empty() || entry.claims[0].place != first_of(section).place) continue;
-      absl::StrAppend(&list, "- ", section.places(), ": ", escaped(section.correction),
+      absl::StrAppend(&list, "- ", section.places(), ": ", markdown_escaped(section.correction),
                       " `./qkv lab ", entry.report->name, "`\n");
     }
   }
@@ -134,7 +137,8 @@ std::string lecture_notes(const std::vector<Report>& reports) {
   for (const Note& note : kLectureNotes) {
     const std::vector<Entry> entries = entries_of(reports, note.letter);
     if (entries.empty()) continue;
-    absl::StrAppend(&text, "\n## ", std::string(1, note.letter), ": ", escaped(note.title), "\n");
+    absl::StrAppend(&text, "\n## ", std::string(1, note.letter), ": ", markdown_escaped(note.title),
+                    "\n");
     for (const Entry& entry : entries) absl::StrAppend(&text, "\n", text_of(entry));
   }
   return text;

@@ -11,8 +11,6 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kColumns = 80;
-
 Agreement agreement_if(bool agrees) { return agrees ? Agreement::kAgrees : Agreement::kDisagrees; }
 
 }  // namespace
@@ -109,7 +107,7 @@ std::string report_verdicts(const Report& report) {
   std::string lines;
   for (const Section& section : report.sections) {
     const std::string line = absl::StrCat(report.name, "  ", section.places(), ": ");
-    lines += wrapped(line + section.verdict_text(), kColumns);
+    lines += wrapped(line + section.verdict_text(), kTerminalColumns);
   }
   return lines;
 }

@@ -12,7 +12,6 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kColumns = 80;
 constexpr int64_t kPlotColumns = 60, kPlotRows = 12;
 constexpr int64_t kMostCells = 10;  // of a matrix that is written in numbers
 constexpr const char* kMarks[] = {"●", "○", "▲", "△", "■", "□", "◆", "◇"};
@@ -54,11 +53,7 @@ std::string text_of(const LineChart& chart) {
   for (size_t s = 0; s < chart.series.size(); ++s) {
     absl::StrAppend(&key, mark_of(s), " ", chart.series[s].name, "  ");
   }
-  return text + wrapped(key, kColumns, "            ");
-}
-
-std::string name_in(const std::vector<std::string>& names, int64_t i) {
-  return names.empty() ? absl::StrCat(i) : names[static_cast<size_t>(i)];
+  return text + wrapped(key, kTerminalColumns, "            ");
 }
 
 std::string text_of(const Table& table) {
@@ -93,10 +88,10 @@ std::string text_of(const HeatMap& map) {
   if (map.columns <= kMostCells && map.rows <= 2 * kMostCells) {
     Table table = {.title = map.title, .header = {""}, .rows = {}};
     for (int64_t column = 0; column < map.columns; ++column) {
-      table.header.push_back(name_in(map.column_names, column));
+      table.header.push_back(map.column_name(column));
     }
     for (int64_t row = 0; row < map.rows; ++row) {
-      table.rows.push_back({name_in(map.row_names, row)});
+      table.rows.push_back({map.row_name(row)});
       for (int64_t column = 0; column < map.columns; ++column) {
         const double x = at(row, column);
         table.rows.back().push_back(std::isnan(x) ? "·" : absl::StrFormat("%.3g", x));
@@ -109,7 +104,7 @@ std::string text_of(const HeatMap& map) {
     if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
   }
   // What is larger than the terminal is shown in steps.
-  const int64_t step = 1 + (std::max(map.columns, 2 * map.rows) - 1) / (kColumns - 8);
+  const int64_t step = 1 + (std::max(map.columns, 2 * map.rows) - 1) / (kTerminalColumns - 8);
   std::string text = absl::StrCat("  ", map.title, ", █ ", format_number(largest), "\n");
   for (int64_t row = 0; row < map.rows; row += step) {
     text += "    ";
@@ -130,42 +125,44 @@ std::string text_of(const Finding& finding) {
   const std::string numbers =
       absl::StrCat("predicted ", finding.predicted, "; measured ", finding.measured);
   const std::string line = absl::StrCat(what, ": ", numbers);
-  if (text_width(line) + 2 <= kColumns) return wrapped(line, kColumns, "  ");
-  return absl::StrCat(wrapped(what, kColumns, "  "), wrapped(numbers, kColumns, "      "));
+  if (text_width(line) + 2 <= kTerminalColumns) return wrapped(line, kTerminalColumns, "  ");
+  return absl::StrCat(wrapped(what, kTerminalColumns, "  "),
+                      wrapped(numbers, kTerminalColumns, "      "));
 }
 
 std::string text_of(const Section& section) {
   std::string text;
   for (const Claim& claim : section.claims) {
-    text += wrapped(absl::StrCat(claim.place, "  ", quote_of(claim)), kColumns);
-    text += wrapped(claim.english, kColumns, "     ");
+    text += wrapped(absl::StrCat(claim.place, "  ", quote_of(claim)), kTerminalColumns);
+    text += wrapped(claim.english, kTerminalColumns, "     ");
   }
   if (!section.formula.empty())
-    absl::StrAppend(&text, "\n", wrapped(section.formula, kColumns, "    "));
-  absl::StrAppend(&text, "\n",
-                  wrapped(absl::StrCat("Prediction: ", section.prediction), kColumns) + "\n");
+    absl::StrAppend(&text, "\n", wrapped(section.formula, kTerminalColumns, "    "));
+  absl::StrAppend(
+      &text, "\n",
+      wrapped(absl::StrCat("Prediction: ", section.prediction), kTerminalColumns) + "\n");
   for (const Finding& finding : section.findings) text += text_of(finding);
   for (const Figure& figure : section.figures) {
     absl::StrAppend(&text, "\n",
                     std::visit([](const auto& each) { return text_of(each); }, figure));
   }
   absl::StrAppend(&text, "\n",
-                  wrapped(absl::StrCat("Verdict: ", section.verdict_text()), kColumns));
-  if (!section.correction.empty()) text += wrapped(section.set_right(), kColumns);
+                  wrapped(absl::StrCat("Verdict: ", section.verdict_text()), kTerminalColumns));
+  if (!section.correction.empty()) text += wrapped(section.set_right(), kTerminalColumns);
   return text;
 }
 
 }  // namespace
 
 std::string report_text(const Report& report) {
-  std::string text = wrapped(absl::StrCat(report.name, ": ", report.question), kColumns);
+  std::string text = wrapped(absl::StrCat(report.name, ": ", report.question), kTerminalColumns);
   if (!report.control.empty()) {
-    text += wrapped(absl::StrCat("CONTROL: ", report.control), kColumns);
+    text += wrapped(absl::StrCat("CONTROL: ", report.control), kTerminalColumns);
   }
   for (const Section& section : report.sections) {
     absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section));
   }
-  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}), kColumns));
+  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}), kTerminalColumns));
   if (report.measures_time) text += "Figures of time differ each run.\n";
   return text;
 }

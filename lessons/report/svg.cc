@@ -92,13 +92,10 @@ class Chart {
   Axis x_, y_;
 };
 
-std::string name_in(const std::vector<std::string>& names, int64_t i) {
-  return names.empty() ? absl::StrCat(i) : names[static_cast<size_t>(i)];
-}
-
 double widest(const std::vector<std::string>& names, int64_t count) {
   int64_t width = 0;
-  for (int64_t i = 0; i < count; ++i) width = std::max(width, text_width(name_in(names, i)));
+  for (int64_t i = 0; i < count; ++i)
+    width = std::max(width, text_width(HeatMap::name_in(names, i)));
   return 8 + 7.0 * static_cast<double>(width);
 }
 
@@ -142,13 +139,13 @@ std::string svg_of(const HeatMap& map) {
   const auto column_step = static_cast<int64_t>(std::ceil(wide / cell));
   for (int64_t column = 0; column < map.columns; column += column_step) {
     svg += text_at(left + cell * (static_cast<double>(column) + 0.5), top - 6, "middle",
-                   name_in(map.column_names, column));
+                   map.column_name(column));
   }
   const auto row_step = static_cast<int64_t>(std::ceil(kLineHeight / cell));
   for (int64_t row = 0; row < map.rows; ++row) {
     const double y = top + cell * static_cast<double>(row);
     if (row % row_step == 0) {
-      svg += text_at(left - 6, y + cell / 2 + 4, "end", name_in(map.row_names, row));
+      svg += text_at(left - 6, y + cell / 2 + 4, "end", map.row_name(row));
     }
     for (int64_t column = 0; column < map.columns; ++column) {
       const double number = map.numbers[static_cast<size_t>(row * map.columns + column)];
@@ -162,8 +159,8 @@ std::string svg_of(const HeatMap& map) {
       absl::StrAppendFormat(&svg,
                             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                             "style=\"fill: %s\"><title>%s, %s: %s</title></rect>\n",
-                            x, y, cell, cell, fill, escaped(name_in(map.row_names, row)),
-                            escaped(name_in(map.column_names, column)),
+                            x, y, cell, cell, fill, escaped(map.row_name(row)),
+                            escaped(map.column_name(column)),
                             std::isnan(number) ? "–" : format_number(number));
       if (!has_numbers || !std::isfinite(number)) continue;
       svg += text_at(x + cell / 2, y + cell / 2 + 4, "middle", number_in_cell(number));

@@ -54,7 +54,6 @@ std::string to_toml_with_origins(const LoadedConfig& loaded) {
 }
 
 std::string config_help() {
-  constexpr int64_t kColumns = 80;
   const std::string indent = padded("", kAssignmentColumns) + " # ";
   Config defaults;
   return table_by_table(config_fields(defaults), [&indent](const Field& field) {
@@ -67,7 +66,7 @@ std::string config_help() {
     if (!field.readers.empty()) {
       absl::StrAppend(&meaning, " Read by ", list_in_words(field.readers, "and"), ".");
     }
-    std::string lines = wrapped(meaning, kColumns, indent);
+    std::string lines = wrapped(meaning, kTerminalColumns, indent);
     lines.pop_back();  // table_by_table() ends the line
     return lines.replace(0, kAssignmentColumns, padded(assignment(field), kAssignmentColumns));
   });
