@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -223,16 +222,19 @@ Recording part_at(const Recording& whole, const std::string& layer, const std::s
                          .other_weights = other_weights});
 }
 
-// The tape of the model with a setting, without the numbers of parameters that are known.
+// The tape of the model with a setting, without the numbers of parameters that are known: of those
+// that have this shape in the model of the lesson.
 Json variant_of(const Lesson& lesson, const std::string& setting, const std::string& part,
-                const std::set<std::string>& known) {
+                const std::map<std::string, Shape>& known) {
   const Lesson changed = with_settings(lesson, {setting}).value();
   Recording recording = record(changed.model, changed.batch, changed.form());
   if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
   Json values = Json::array();
   for (const TapeValue& value : recording.tape.values) {
     values.push_back(json_of(value));
-    const bool is_known = value.parameter && known.contains(value.name);
+    const auto found = known.find(value.name);
+    const bool is_known =
+        value.parameter && found != known.end() && found->second == value.tensor.shape();
     if (value.computed || is_known) continue;
     EncodedNumbers numbers = encode_numbers(value.tensor, 0, value.tensor.size());
     values.back()["numbers"] = {{numbers.type, std::move(numbers.base64)}};
@@ -278,8 +280,8 @@ std::string lesson_document(const Recording& recording, const Lesson& lesson, in
 }
 
 std::string variants_document(const Lesson& lesson, const std::string& part, int64_t most_bytes) {
-  std::set<std::string> known;
-  for (const auto& [name, tensor] : parameters(lesson.model)) known.insert(name);
+  std::map<std::string, Shape> known;
+  for (const auto& [name, tensor] : parameters(lesson.model)) known[name] = tensor.shape();
   const std::vector<std::string> settings = single_settings(lesson);
   std::map<std::string, Json> made;
   int64_t left = most_bytes;

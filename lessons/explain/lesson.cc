@@ -1,10 +1,12 @@
 #include "lessons/explain/lesson.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "framework/core/error.h"
 #include "train/config/config.h"
 #include "train/run/experiment.h"
 
@@ -76,11 +78,19 @@ absl::StatusOr<std::vector<std::string>> untrained_parameters(const Lesson& less
   return untrained;
 }
 
-void copy_parameters(const Model& from, const Model& to) {
+// Those that both models have. Only one that is `untrained` may have another shape; it stays as
+// it is.
+void copy_parameters(const Model& from, const std::vector<std::string>& untrained,
+                     const Model& to) {
   const std::map<std::string, Tensor> known = parameters_by_name(from);
   for (auto& [name, tensor] : parameters(to)) {
     const auto found = known.find(name);
     if (found == known.end()) continue;
+    if (found->second.shape() != tensor.shape()) {
+      if (std::ranges::count(untrained, name) > 0) continue;
+      fail(absl::StrCat("copy_parameters: ", name, " is ", found->second.describe(),
+                        ", and would be copied to ", tensor.describe()));
+    }
     const std::vector<double> numbers = found->second.to_vector();
     Array array = tensor.array();
     std::ranges::copy(numbers, array.mutable_data<double>());
@@ -117,7 +127,7 @@ absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
                                                    ": ", untrained.status().message()));
   }
   Model model = make_model(*config, lesson.model.data());
-  copy_parameters(lesson.model, model);
+  copy_parameters(lesson.model, *untrained, model);
   Lesson changed = lesson;
   changed.untrained = *std::move(untrained);
   changed.config = *std::move(config);

@@ -37,8 +37,8 @@ absl::StatusOr<Lesson> find_lesson(const std::string& name);
 
 // The same with settings of the model changed, "attention.projections=none": every parameter that
 // is there before and after is the same, and those that are new are `untrained`. An error where the
-// settings do not fit each other, change something else than the model, or ask for a parameter of
-// another shape.
+// settings do not fit each other, change something else than the model, or ask for a trained
+// parameter of another shape. An untrained one of another shape is made anew.
 absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
                                      const std::vector<std::string>& settings);
 

@@ -194,6 +194,14 @@ TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
   EXPECT_FALSE(document({"runs/tiny"})["meta"].contains("untrained"));
 }
 
+TEST_F(ExplainTest, APageVariesTheHeadsOfAParameterThatNoTrainingHasMade) {
+  train({"--set", "model.num_heads=8", "--set", "data.length=7", "--set", "model.d_model=32"});
+  const ProcessResult result =
+      qkv({"explain", "runs/tiny", "--set", "model.position=relative", "--out", "a.html"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_EQ(in("a.html").find("<!doctype html>"), 0u);
+}
+
 TEST_F(ExplainTest, ALongPromptIsRefusedBeforeTheModelAnswersIt) {
   train();
   expect_error(qkv({"explain", "runs/tiny", "--prompt", std::string(2000, '0')}), 2,

@@ -118,6 +118,22 @@ TEST(DocumentTest, VariantsHaveNoNumbersTwice) {
   EXPECT_EQ(json::parse(variants_document(lesson, "", 0)).size(), 0u);
 }
 
+TEST(DocumentTest, AVariantHasTheNumbersOfAnUntrainedParameterThatItGivesAnotherShape) {
+  constexpr char kBias[] = "blocks.0.attention.position.distance_bias";
+  Lesson lesson = with_settings(three_words(), {"model.position=relative"}).value();
+  lesson.layer = "blocks.0.attention";
+  for (const json& variant : json::parse(variants_document(lesson, "", 1 << 20))) {
+    const std::string setting = variant["setting"];
+    for (const json& value : variant["values"]) {
+      if (value["kind"] != "parameter" || value["name"] != kBias) continue;
+      EXPECT_EQ(value.contains("numbers"), setting.starts_with("model.num_heads=")) << setting;
+      if (!value.contains("numbers")) continue;
+      const int64_t size = value["shape"][0].get<int64_t>() * value["shape"][1].get<int64_t>();
+      EXPECT_EQ(std::ssize(decoded(value["numbers"])), size) << setting;
+    }
+  }
+}
+
 TEST(DocumentTest, WhereNotAllVariantsFitThereIsOneOfEachKind) {
   const Lesson lesson = three_words();
   const std::string all = variants_document(lesson, "", 1 << 20);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
 #include "lessons/explain/lesson.h"
@@ -182,6 +183,27 @@ TEST(LessonTest, SettingsKeepTheParametersThatAreStillThere) {
     EXPECT_EQ(tensor.to_vector(), before[name].to_vector()) << name;
   }
   EXPECT_LT(parameters(changed.model).size(), before.size());
+}
+
+TEST(LessonTest, AnUntrainedParameterIsMadeAnewWhereItsShapeChanges) {
+  const Lesson relative = with_settings(three_words(), {"model.position=relative"}).value();
+  const auto bias_of = [](const Lesson& lesson) {
+    for (const auto& [name, tensor] : parameters(lesson.model)) {
+      if (name.ends_with("distance_bias")) return tensor;
+    }
+    return Tensor();
+  };
+  Array known = bias_of(relative).array();
+  std::fill_n(known.mutable_data<double>(), known.size(), 7.0);
+  EXPECT_EQ(bias_of(with_settings(relative, {"attention.projections=shared"}).value()).to_vector(),
+            known.to_vector());
+  for (const int64_t heads : {1, 4}) {
+    const Lesson changed =
+        with_settings(relative, {absl::StrCat("model.num_heads=", heads)}).value();
+    EXPECT_EQ(bias_of(changed).shape(), Shape({known.shape()[0], heads}));
+    for (const double number : bias_of(changed).to_vector()) EXPECT_NE(number, 7.0);
+    EXPECT_EQ(changed.untrained, relative.untrained);
+  }
 }
 
 TEST(LessonTest, SettingsOfOtherThingsAreRefused) {
