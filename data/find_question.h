@@ -7,9 +7,9 @@
 
 namespace qkv {
 
-// The example of a task that asks this, so that its answer is known. Found by trying the decisions
-// that make an example one after the other; none where no example has that prompt, or where it is
-// not found so.
+// The example of a task that asks this, so that its answer is known; none where no example has that
+// prompt. Takes as long as making one example, or where the task cannot tell its decisions, as long
+// as making each.
 std::optional<Example> find_question(const Task& task, const std::vector<int64_t>& prompt);
 
 }  // namespace qkv

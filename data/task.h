@@ -28,6 +28,12 @@ struct Task {
   // Makes one example. Different decisions make different questions, and every question of the
   // split's lengths can come out.
   std::function<Example(Split, Choices&)> draw;
+
+  // The decisions with which `draw` makes this prompt, if it is a question of the split; of any
+  // other prompt, whatever numbers. Where it is not given, the questions are few enough to try all
+  // of them, and the same in both splits.
+  std::function<std::vector<int64_t>(Split, const std::vector<int64_t>& prompt)> decisions =
+      nullptr;
 };
 
 // The shape of its examples. Its lengths are the longest of either split.

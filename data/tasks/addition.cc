@@ -39,6 +39,10 @@ Task make_addition(const DataOptions& options) {
     example.prompt.push_back(equals);
     return example;
   };
+  task.decisions = [digits](Split, Tokens prompt) {
+    if (prompt.size() > digits) prompt.erase(prompt.begin() + static_cast<int64_t>(digits));
+    return prompt;
+  };
   return task;
 }
 

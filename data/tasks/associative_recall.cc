@@ -3,6 +3,8 @@
 // the neighbour of a known place, but not both, so it needs two layers (Olsson et al. 2022,
 // "In-context learning and induction heads").
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "data/tasks/symbols.h"
 #include "data/tasks/tasks.h"
@@ -40,6 +42,18 @@ Task make_associative_recall(const DataOptions& options) {
     example.prompt.push_back(keys[asked]);
     example.answer = {values[asked]};
     return example;
+  };
+  task.decisions = [alphabet](Split, const Tokens& prompt) {
+    Tokens keys, values;
+    for (size_t i = 0; i + 2 < prompt.size(); ++i) {
+      if (i % 2 == 0) keys.push_back(prompt[i]);
+      if (i % 2 == 1) values.push_back(prompt[i] - alphabet);
+    }
+    const int64_t asked = std::ranges::find(keys, prompt.back()) - keys.begin();
+    Tokens decisions = decisions_of_distinct(keys, alphabet);
+    decisions.insert(decisions.end(), values.begin(), values.end());
+    decisions.push_back(asked);
+    return decisions;
   };
   return task;
 }

@@ -22,6 +22,7 @@ Task make_echo(const DataOptions& options) {
     }
     return example;
   };
+  task.decisions = [](Split, const Tokens& prompt) { return prompt; };
   return task;
 }
 

@@ -38,6 +38,20 @@ Task make_hold(const DataOptions& options) {
     example.asked_in_prompt.pop_back();
     return example;
   };
+  task.decisions = [farthest = options.distance, blank, asks](Split split, const Tokens& prompt) {
+    Tokens distances, symbols;
+    for (size_t i = 0; i < prompt.size(); ++i) {
+      if (prompt[i] == blank) continue;
+      const auto asked = std::find(prompt.begin() + static_cast<int64_t>(i), prompt.end(), asks);
+      distances.push_back(asked - prompt.begin() - static_cast<int64_t>(i) - 1);
+      symbols.push_back(prompt[i]);
+      i = static_cast<size_t>(asked - prompt.begin()) + 1;  // the symbol again
+    }
+    distances.push_back(farthest - 1);  // for which there is no room
+    Tokens decisions = split == Split::kTraining ? distances : Tokens();
+    decisions.insert(decisions.end(), symbols.begin(), symbols.end());
+    return decisions;
+  };
   return task;
 }
 

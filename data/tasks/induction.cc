@@ -32,6 +32,14 @@ Task make_induction(const DataOptions& options) {
     }
     return example;
   };
+  task.decisions = [options](Split split, const Tokens& prompt) {
+    const int64_t length = std::ssize(prompt) - 1;
+    Tokens decisions = decisions_of_length(options, split, length);
+    const Tokens order =
+        decisions_of_distinct(std::span(prompt).first(prompt.size() - 1), options.alphabet);
+    decisions.insert(decisions.end(), order.begin(), order.end());
+    return decisions;
+  };
   return task;
 }
 

@@ -22,6 +22,9 @@ Task make_modular_addition(const DataOptions& options) {
     const int64_t equals = modulus + 1;
     return Example{{a, plus, b, equals}, {(a + b) % modulus}};
   };
+  task.decisions = [](Split, const std::vector<int64_t>& prompt) {
+    return prompt.size() == 4 ? std::vector{prompt[0], prompt[2]} : std::vector<int64_t>();
+  };
   return task;
 }
 

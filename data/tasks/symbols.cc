@@ -29,6 +29,11 @@ Task make_task(const DataOptions& options, const SequenceTask& sequence, int64_t
     example.prompt.push_back(alphabet);
     return example;
   };
+  task.decisions = [options](Split split, const Tokens& prompt) {
+    Tokens decisions = decisions_of_length(options, split, std::ssize(prompt) - 1);
+    decisions.insert(decisions.end(), prompt.begin(), prompt.end());
+    return decisions;
+  };
   return task;
 }
 
@@ -53,12 +58,31 @@ Tokens draw_distinct(int64_t count, int64_t bound, Choices& choices) {
   return left;
 }
 
+Tokens decisions_of_distinct(std::span<const int64_t> drawn, int64_t bound) {
+  Tokens left(static_cast<size_t>(bound));
+  std::iota(left.begin(), left.end(), 0);
+  Tokens decisions;
+  for (auto next = left.begin(); const int64_t number : drawn) {
+    const auto found = std::find(next, left.end(), number);
+    if (found == left.end()) break;  // not drawn so
+    decisions.push_back(found - next);
+    std::iter_swap(next++, found);
+  }
+  return decisions;
+}
+
 int64_t draw_length(const DataOptions& options, Split split, Choices& choices) {
   if (split == Split::kValidation && options.validation_length != 0) {
     return options.validation_length;
   }
   if (options.min_length == 0) return options.length;
   return choices.between(options.min_length, options.length);
+}
+
+Tokens decisions_of_length(const DataOptions& options, Split split, int64_t length) {
+  const bool is_given =
+      (split == Split::kValidation && options.validation_length != 0) || options.min_length == 0;
+  return is_given ? Tokens() : Tokens{length - options.min_length};
 }
 
 int64_t longest_validation(const DataOptions& options) {

@@ -20,9 +20,11 @@ std::vector<std::string> symbol_texts(int64_t count);
 
 // `count` different numbers of 0 … bound - 1, in random order.
 Tokens draw_distinct(int64_t count, int64_t bound, Choices& choices);
+Tokens decisions_of_distinct(std::span<const int64_t> drawn, int64_t bound);  // which drew these
 
 // length, min_length, validation_length: how long the question of one example is, and its limits.
 int64_t draw_length(const DataOptions& options, Split split, Choices& choices);
+Tokens decisions_of_length(const DataOptions& options, Split split, int64_t length);  // one or none
 int64_t longest_validation(const DataOptions& options);
 void check_lengths(const DataOptions& options, int64_t shortest, OptionChecker& check);
 

@@ -1,3 +1,5 @@
+#include "data/find_question.h"
+
 #include <gtest/gtest.h>
 
 #include "data/tasks/tasks.h"
@@ -26,18 +28,72 @@ TEST(FindQuestionTest, KnowsThoseOfOtherLengthsThatTheTaskHas) {
   EXPECT_EQ(answer(options, "3="), "none");
 }
 
-TEST(FindQuestionTest, EveryValidationExampleIsFound) {
-  for (const std::string& name : task_names()) {
-    const TaskKind& task = *find_task(name);
-    const DataOptions options = {.task = name, .alphabet = 20, .train_fraction = 0.5};
-    const bool reads_a_file = std::ranges::count(task.keys, "path") > 0;
-    if (reads_a_file || task.forms.front() == DataForm::kClass) continue;
-    const auto dataset = make_dataset(options, 1).value();
-    const Example example = dataset->validation_example(0);
-    const auto found = dataset->answer_to(example.prompt);
-    ASSERT_TRUE(found.has_value()) << name;
-    EXPECT_EQ(*found, example.answer) << name;
+// Every task that has questions, with lengths that vary where they can.
+std::vector<std::pair<std::string, Task>> tasks_with_questions() {
+  std::vector<std::pair<std::string, Task>> all;
+  for (const TaskKind& kind : task_kinds()) {
+    const DataOptions options = {.task = kind.name, .alphabet = 20, .min_length = 3};
+    if (kind.questions) all.emplace_back(kind.name, kind.questions(options));
   }
+  return all;
+}
+
+TEST(FindQuestionTest, EveryQuestionIsFound) {
+  for (const auto& [name, task] : tasks_with_questions()) {
+    for (const Split split : {Split::kTraining, Split::kValidation}) {
+      for (uint64_t seed = 0; seed < 20; ++seed) {
+        RandomChoices choices{RandomStream(seed)};
+        const Example example = task.draw(split, choices);
+        const auto found = find_question(task, example.prompt);
+        ASSERT_TRUE(found.has_value()) << name << ", seed " << seed;
+        EXPECT_EQ(found->prompt, example.prompt) << name;
+        EXPECT_EQ(found->answer, example.answer) << name;
+      }
+    }
+  }
+}
+
+TEST(FindQuestionTest, AQuestionWithAnotherTokenIsNone) {
+  for (const auto& [name, task] : tasks_with_questions()) {
+    RandomChoices choices{RandomStream(1)};
+    const Example example = task.draw(Split::kTraining, choices);
+    for (size_t i = 0; i < example.prompt.size(); ++i) {
+      for (int64_t token : {int64_t{0}, std::ssize(task.token_texts) - 1}) {
+        std::vector<int64_t> prompt = example.prompt;
+        prompt[i] = token;
+        const auto found = find_question(task, prompt);
+        if (found) {
+          EXPECT_EQ(found->prompt, prompt) << name;
+        }
+      }
+    }
+    std::vector<int64_t> prompt = example.prompt;
+    prompt.insert(prompt.begin(), prompt.back());
+    EXPECT_FALSE(find_question(task, prompt)) << name;
+    EXPECT_FALSE(find_question(task, {})) << name;
+  }
+}
+
+// The examples that are made to know whether that is a question.
+int64_t examples_made(const DataOptions& options, const std::vector<int64_t>& prompt) {
+  Task task = find_task(options.task)->questions(options);
+  int64_t made = 0;
+  task.draw = [&made, draw = task.draw](Split split, Choices& choices) {
+    ++made;
+    return draw(split, choices);
+  };
+  find_question(task, prompt);
+  return made;
+}
+
+TEST(FindQuestionTest, FewExamplesAreMadeHoweverLongTheQuestionsAre) {
+  for (const char* name : {"reverse", "echo", "hold"}) {
+    const DataOptions options = {.task = name, .length = 65536, .distance = 65000};
+    EXPECT_LE(examples_made(options, {1, 2, 10}), 2) << name;
+  }
+  EXPECT_LE(examples_made({.task = "addition", .digits = 100}, {1, 2, 11}), 2);
+  const std::vector<int64_t> long_prompt(100000, 1);
+  EXPECT_EQ(examples_made({.task = "dates"}, long_prompt), 0);
 }
 
 TEST(FindQuestionTest, WhatIsNoQuestionHasNoAnswer) {
