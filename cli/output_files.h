@@ -15,7 +15,9 @@ struct OutputFile {
 };
 
 inline constexpr char kBeginningOfPage[] = "<!doctype html>";
-inline constexpr char kBeginningOfJson[] = "{";
+inline constexpr char kBeginningOfLesson[] = R"({"format":"qkv lesson")";
+inline constexpr char kBeginningOfGradcheck[] = "{\n \"format\": \"qkv gradcheck\"";
+inline constexpr char kBeginningOfReport[] = "{\n  \"lab\": ";
 inline constexpr char kBeginningOfSweep[] = "step,forward_error,";
 inline constexpr char kBeginningOfLectureNotes[] = "# The lecture notes";
 

@@ -260,7 +260,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
                                 : given.has("out") ? given.text("out")
                                                    : absl::StrCat(lesson->config.name, ".html");
   const OutputFile files[] = {{"out", page_path, kBeginningOfPage},
-                              {"json", given.text("json"), kBeginningOfJson}};
+                              {"json", given.text("json"), kBeginningOfLesson}};
   if (absl::Status s = check_outputs(files); !s.ok()) return s;
   const bool as_text = page_is_asked_for || given.has("json");
   if (absl::Status s = check_memory(lesson->model, lesson->batch, lesson->form(), as_text);

@@ -50,7 +50,10 @@ class Output {
   }
 
   absl::Status write(const Json& json) const {
-    return json_file_.empty() ? absl::OkStatus() : write_to(json_file_, json.dump(1) + "\n");
+    if (json_file_.empty()) return absl::OkStatus();
+    Json document = {{"format", "qkv gradcheck"}};
+    document.update(json);
+    return write_to(json_file_, document.dump(1) + "\n");
   }
 
   absl::Status write(const GradcheckFindings& findings) const {
@@ -379,7 +382,7 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
   if (absl::Status status = check_options(options); !status.ok()) return status;
   const auto file = [](const std::string& name) { return name == "-" ? "" : name; };
   const OutputFile files[] = {{"sweep", options.sweep, kBeginningOfSweep},
-                              {"json", file(options.json), kBeginningOfJson},
+                              {"json", file(options.json), kBeginningOfGradcheck},
                               {"html", file(options.html), kBeginningOfPage}};
   if (absl::Status status = check_outputs(files); !status.ok()) return status;
   const Output output(options.json, options.html);

@@ -141,7 +141,7 @@ absl::Status run_one(const std::string& name, const GivenOptions& given) {
   const absl::StatusOr<Lab> lab = find_lab(name);
   if (!lab.ok()) return lab.status();
   const OutputFile files[] = {{"html", given.text("html"), kBeginningOfPage},
-                              {"json", given.text("json"), kBeginningOfJson}};
+                              {"json", given.text("json"), kBeginningOfReport}};
   if (absl::Status s = check_outputs(files); !s.ok()) return s;
   const absl::StatusOr<Report> report = report_of(*lab, options_of_labs(given), given);
   if (!report.ok()) return report.status();
@@ -173,7 +173,7 @@ absl::Status prepare_targets(const GivenOptions& given) {
     files.push_back({"out", folder + "/index.html", kBeginningOfPage});
     for (const Lab& lab : all_labs()) {
       files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".html"), kBeginningOfPage});
-      files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".json"), kBeginningOfJson});
+      files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".json"), kBeginningOfReport});
     }
   }
   return check_outputs(files);

@@ -48,12 +48,35 @@ TEST_F(OutputsTest, AFileOfAnotherKindIsKept) {
   expect_kept({"lab", "--all", "--out", "pages"}, "out", "pages/cost.json");
 }
 
+TEST_F(OutputsTest, AJsonOfAnotherKindIsKept) {
+  expect_success(qkv({"train", "tiny.toml", "--set", "train.steps=1"}));
+  write_bytes(folder_ / "package.json", "{\n  \"name\": \"mine\"\n}\n");
+  const std::vector<std::vector<std::string>> commands = {
+      {"explain", "--example", "three-words", "--json"},
+      {"gradcheck", "--op", "exp", "--json"},
+      {"lab", "sinusoid", "--json"}};
+  const std::vector<std::string> own = {"lesson.json", "gradcheck.json", "report.json"};
+  for (size_t i = 0; i < commands.size(); ++i) {
+    const auto with = [&](const std::string& path) {
+      std::vector<std::string> command = commands[i];
+      command.push_back(path);
+      return command;
+    };
+    expect_success(qkv(with(own[i])));
+    expect_kept(with("runs/tiny/metrics.jsonl"), "json", "runs/tiny/metrics.jsonl");
+    expect_kept(with("package.json"), "json", "package.json");
+    for (size_t other = 0; other < i; ++other) expect_kept(with(own[other]), "json", own[other]);
+  }
+}
+
 TEST_F(OutputsTest, AFileOfItsOwnKindIsReplaced) {
   for (int i = 0; i < 2; ++i) {
     expect_success(
         qkv({"explain", "--example", "three-words", "--json", "a.json", "--out", "a.html"}));
     expect_success(qkv({"gradcheck", "--op", "exp", "--json", "b.json", "--html", "b.html"}));
     expect_success(qkv({"gradcheck", "--op", "exp", "--sweep", "b.csv"}));
+    expect_success(qkv({"gradcheck", "--op", "exp", "--mutate", "--json", "b.json"}));
+    expect_success(qkv({"gradcheck", "--op", "exp", "--precision", "f32", "--json", "b.json"}));
     expect_success(qkv({"lab", "sinusoid", "--html", "c.html", "--json", "c.json"}));
   }
   write_bytes(folder_ / "empty", "");
