@@ -69,12 +69,12 @@ absl::StatusOr<std::vector<Tokens>> read_prompts(const std::vector<std::string>&
 }
 
 // Prints the tokens as they come.
-void write_one(const Model& model, const Tokens& prompt, int64_t count,
-               const SamplingOptions& sampling, const Vocabulary& vocabulary,
-               const TaskKind& task) {
+absl::Status write_one(const Model& model, const Tokens& prompt, int64_t count,
+                       const SamplingOptions& sampling, const Vocabulary& vocabulary,
+                       const TaskKind& task) {
   print(vocabulary.decode(prompt));
   int64_t before = prompt.back();
-  generate(model, prompt, count, sampling, [&](int64_t token) {
+  const auto print_token = [&](int64_t token) {
     // What the token adds after the one before it: there may be a space between them.
     const int64_t both[] = {before, token};
     const std::string added = vocabulary.decode(both).substr(vocabulary.decode({both, 1}).size());
@@ -83,26 +83,31 @@ void write_one(const Model& model, const Tokens& prompt, int64_t count,
     before = token;
     const bool ended = !task.last_token.empty() && added == task.last_token;
     return !ended && std::ferror(stdout) == 0;
-  });
+  };
+  const absl::Status status = generate(model, prompt, count, sampling, print_token).status();
   print("\n");
+  return status;
 }
 
 // Prints a line for each prompt.
-void write_all(const Model& model, const std::vector<Tokens>& prompts,
-               const std::vector<int64_t>& counts, const SamplingOptions& sampling,
-               const Vocabulary& vocabulary, const TaskKind& task) {
+absl::Status write_all(const Model& model, const std::vector<Tokens>& prompts,
+                       const std::vector<int64_t>& counts, const SamplingOptions& sampling,
+                       const Vocabulary& vocabulary, const TaskKind& task) {
   const int64_t most = *std::ranges::max_element(counts);
-  std::vector<Tokens> written = generate_all(model, prompts, most, sampling);
+  absl::StatusOr<std::vector<Tokens>> all = generate_all(model, prompts, most, sampling);
+  if (!all.ok()) return all.status();
   for (size_t i = 0; i < prompts.size(); ++i) {
-    written[i].resize(static_cast<size_t>(counts[i]));
+    Tokens& written = (*all)[i];
+    written.resize(static_cast<size_t>(counts[i]));
     const auto ends = [&](int64_t token) {
       return vocabulary.texts()[static_cast<size_t>(token)] == task.last_token;
     };
-    const auto last = std::ranges::find_if(written[i], ends);
+    const auto last = std::ranges::find_if(written, ends);
     Tokens both = prompts[i];
-    both.insert(both.end(), written[i].begin(), last == written[i].end() ? last : std::next(last));
+    both.insert(both.end(), written.begin(), last == written.end() ? last : std::next(last));
     print(absl::StrCat(vocabulary.decode(both), "\n"));
   }
+  return absl::OkStatus();
 }
 
 absl::Status run(const std::string& name, const GivenOptions& given) {
@@ -138,10 +143,13 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   for (const Tokens& prompt : *prompts) {
     counts.push_back(max_new_tokens.value_or(task.answer_length(data, std::ssize(prompt))));
   }
-  if (prompts->size() == 1) {
-    write_one(*model, prompts->front(), counts.front(), sampling, checkpoint.vocabulary, task);
-  } else {
-    write_all(*model, *prompts, counts, sampling, checkpoint.vocabulary, task);
+  const absl::Status written =
+      prompts->size() == 1
+          ? write_one(*model, prompts->front(), counts.front(), sampling, checkpoint.vocabulary,
+                      task)
+          : write_all(*model, *prompts, counts, sampling, checkpoint.vocabulary, task);
+  if (!written.ok()) {
+    return absl::Status(written.code(), absl::StrCat(loaded->path, ": ", written.message()));
   }
   std::fflush(stdout);
   if (!task.questions) return absl::OkStatus();

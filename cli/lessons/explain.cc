@@ -53,8 +53,8 @@ absl::StatusOr<Tokens> encoded(const Vocabulary& vocabulary, const std::string& 
 }
 
 // The answer that the task has for the prompt, or else the model's own.
-Tokens answer_to(const Tokens& prompt, const Dataset& dataset, const Model& model,
-                 const TaskKind& task, const DataOptions& data) {
+absl::StatusOr<Tokens> answer_to(const Tokens& prompt, const Dataset& dataset, const Model& model,
+                                 const TaskKind& task, const DataOptions& data) {
   if (std::optional<Tokens> answer = dataset.answer_to(prompt)) return *std::move(answer);
   say_note(absl::StrCat("\"", dataset.vocabulary().decode(prompt), "\" is no question of the task ",
                         task.name,
@@ -105,8 +105,11 @@ absl::StatusOr<Batch> batch_of_prompt(const Checkpoint& checkpoint, const Datase
     if (!target.ok()) return target.status();
     example.answer = *std::move(target);
   } else if (dataset.has_answers()) {
-    example.answer = answer_to(example.prompt, dataset, model,
-                               *find_task(checkpoint.config.data.task), checkpoint.config.data);
+    absl::StatusOr<Tokens> answer =
+        answer_to(example.prompt, dataset, model, *find_task(checkpoint.config.data.task),
+                  checkpoint.config.data);
+    if (!answer.ok()) return answer.status();
+    example.answer = *std::move(answer);
   }
   const int64_t prompt_length = std::ssize(example.prompt), answer = std::ssize(example.answer);
   if (form == DataForm::kSequence) {

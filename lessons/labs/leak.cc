@@ -49,7 +49,7 @@ void generate_answers(const LabContext& lab, const Trained& trained, Form& form)
   }
   lab.say(absl::StrCat("leak: ", form.name, " writes"));
   const std::vector<Tokens> written =
-      generate_all(trained.model, prompts, std::ssize(answers[0]), {.temperature = 0});
+      generate_all(trained.model, prompts, std::ssize(answers[0]), {.temperature = 0}).value();
   double right = 0;
   for (size_t i = 0; i < written.size(); ++i) right += written[i] == answers[i] ? 1 : 0;
   form.generated.push_back(right / static_cast<double>(count));

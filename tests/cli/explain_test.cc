@@ -225,6 +225,15 @@ TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {
               testing::MatchesRegex(
                   "error: runs/tiny/checkpoints/best.safetensors: the loss is -?(nan|inf), not a "
                   "finite number: some numbers of this model are too large to compute with\n"));
+  for (const std::vector<std::string>& more : {std::vector<std::string>(), {"--prompt", "21="}}) {
+    std::vector<std::string> generate = {"generate", "runs/tiny", "--prompt", "012="};
+    generate.insert(generate.end(), more.begin(), more.end());
+    const ProcessResult result = qkv(generate);
+    EXPECT_THAT(result.output, testing::MatchesRegex(more.empty() ? "012=.*\n" : ""));
+    expect_error(result, 1,
+                 "runs/tiny/checkpoints/best.safetensors: the logits are not all finite numbers: "
+                 "some numbers of this model are too large to compute with");
+  }
 }
 
 TEST_F(ExplainTest, AFileThatCannotBeWrittenIsNamed) {

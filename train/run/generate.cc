@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "framework/kernels/elementwise.h"
+
 namespace qkv {
 namespace {
 
@@ -42,9 +44,9 @@ Array rows_of(const std::vector<Tokens>& rows) {
 }
 
 // What follows prompts of one length. `each`, where given, is told the tokens of a step.
-std::vector<Tokens> write(const Model& model, const std::vector<Tokens>& prompts, int64_t count,
-                          const SamplingOptions& options,
-                          const std::function<bool(std::span<const int64_t>)>& each) {
+absl::StatusOr<std::vector<Tokens>> write(
+    const Model& model, const std::vector<Tokens>& prompts, int64_t count,
+    const SamplingOptions& options, const std::function<bool(std::span<const int64_t>)>& each) {
   const RandomStream random = RandomStream(options.seed).derive("generation");
   std::vector<RandomStream> randoms(prompts.size(), random);
   const Array prompt = rows_of(prompts);
@@ -52,6 +54,11 @@ std::vector<Tokens> write(const Model& model, const std::vector<Tokens>& prompts
   std::vector<Tokens> written(prompts.size());
   for (int64_t i = 0; i < count; ++i) {
     const Tensor logits = model.next_logits(prompt, i > 0 ? rows_of(written) : Array(), &cache);
+    if (!kernels::all_finite(logits.array())) {
+      return absl::DataLossError(
+          "the logits are not all finite numbers: some numbers of this model are too large to "
+          "compute with");
+    }
     const std::vector<double> values = logits.to_vector();
     const auto classes = static_cast<size_t>(logits.dim(1));
     Tokens next;
@@ -73,22 +80,27 @@ int64_t sample_next(const Model& model, const Tokens& prompt, const Tokens& writ
   return sample(model.next_logits(rows_of({prompt}), so_far, cache).to_vector(), options, random);
 }
 
-Tokens generate(const Model& model, const Tokens& prompt, int64_t count,
-                const SamplingOptions& options, const std::function<bool(int64_t)>& each) {
+absl::StatusOr<Tokens> generate(const Model& model, const Tokens& prompt, int64_t count,
+                                const SamplingOptions& options,
+                                const std::function<bool(int64_t)>& each) {
   const auto tell = [&](std::span<const int64_t> next) { return !each || each(next.front()); };
-  return write(model, {prompt}, count, options, tell).front();
+  absl::StatusOr<std::vector<Tokens>> written = write(model, {prompt}, count, options, tell);
+  if (!written.ok()) return written.status();
+  return std::move(written->front());
 }
 
-std::vector<Tokens> generate_all(const Model& model, const std::vector<Tokens>& prompts,
-                                 int64_t count, const SamplingOptions& options) {
+absl::StatusOr<std::vector<Tokens>> generate_all(const Model& model,
+                                                 const std::vector<Tokens>& prompts, int64_t count,
+                                                 const SamplingOptions& options) {
   std::map<size_t, std::vector<size_t>> by_length;
   for (size_t i = 0; i < prompts.size(); ++i) by_length[prompts[i].size()].push_back(i);
   std::vector<Tokens> all(prompts.size());
   for (const auto& [length, rows] : by_length) {
     std::vector<Tokens> together;
     for (const size_t row : rows) together.push_back(prompts[row]);
-    std::vector<Tokens> written = write(model, together, count, options, nullptr);
-    for (size_t i = 0; i < rows.size(); ++i) all[rows[i]] = std::move(written[i]);
+    absl::StatusOr<std::vector<Tokens>> written = write(model, together, count, options, nullptr);
+    if (!written.ok()) return written.status();
+    for (size_t i = 0; i < rows.size(); ++i) all[rows[i]] = std::move((*written)[i]);
   }
   return all;
 }

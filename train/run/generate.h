@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "framework/core/random.h"
 #include "framework/nn/key_value_cache.h"
 #include "models/model.h"
@@ -26,12 +27,14 @@ int64_t sample_next(const Model& model, const Tokens& prompt, const Tokens& writ
                     KeyValueCache* cache = nullptr);
 
 // `count` tokens after `prompt`. `each`, where given, is called with every new token, and stops the
-// generation by returning false.
-Tokens generate(const Model& model, const Tokens& prompt, int64_t count,
-                const SamplingOptions& options, const std::function<bool(int64_t)>& each = nullptr);
+// generation by returning false. An error if a logit is not a finite number.
+absl::StatusOr<Tokens> generate(const Model& model, const Tokens& prompt, int64_t count,
+                                const SamplingOptions& options,
+                                const std::function<bool(int64_t)>& each = nullptr);
 
 // The same for many prompts, with the same results. Prompts of one length are read together.
-std::vector<Tokens> generate_all(const Model& model, const std::vector<Tokens>& prompts,
-                                 int64_t count, const SamplingOptions& options);
+absl::StatusOr<std::vector<Tokens>> generate_all(const Model& model,
+                                                 const std::vector<Tokens>& prompts, int64_t count,
+                                                 const SamplingOptions& options);
 
 }  // namespace qkv

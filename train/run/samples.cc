@@ -27,12 +27,13 @@ std::string describe_right_or_wrong(const Vocabulary& vocabulary, const Tokens& 
                       answered == expected ? "  right" : "  wrong");
 }
 
-std::string describe_answer(const Model& model, const Vocabulary& vocabulary,
-                            const Example& example, const EachToken& each) {
+absl::StatusOr<std::string> describe_answer(const Model& model, const Vocabulary& vocabulary,
+                                            const Example& example, const EachToken& each) {
   const auto answer =
       generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0}, each);
+  if (!answer.ok()) return answer.status();
   return absl::StrCat("  ", escape(vocabulary.decode(example.prompt)), "  ",
-                      describe_right_or_wrong(vocabulary, example.answer, answer));
+                      describe_right_or_wrong(vocabulary, example.answer, *answer));
 }
 
 // The classes of images, all of which the model sees at once.
@@ -52,13 +53,14 @@ std::string describe_classes(const Model& model, const Vocabulary& classes, cons
   return text;
 }
 
-std::string describe_text(const Model& model, const Vocabulary& vocabulary, const Example& example,
-                          const EachToken& each) {
+absl::StatusOr<std::string> describe_text(const Model& model, const Vocabulary& vocabulary,
+                                          const Example& example, const EachToken& each) {
   std::vector<int64_t> prompt = example.prompt;
   prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
   const auto text = generate(model, prompt, kTextLength, {.temperature = 0.8}, each);
+  if (!text.ok()) return text.status();
   return absl::StrCat("  ", escape(vocabulary.decode(prompt)), " | ",
-                      escape(vocabulary.decode(text)));
+                      escape(vocabulary.decode(*text)));
 }
 
 }  // namespace
@@ -75,8 +77,10 @@ absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& 
   const int64_t shown = std::min(dataset.has_answers() ? count : 1, dataset.validation_size());
   for (int64_t i = 0; i < shown; ++i) {
     const Example example = dataset.validation_example(i);
-    absl::StrAppend(&text, i > 0 ? "\n" : "",
-                    describe(model, dataset.vocabulary(), example, goes_on));
+    const absl::StatusOr<std::string> line =
+        describe(model, dataset.vocabulary(), example, goes_on);
+    if (!line.ok()) return line.status();
+    absl::StrAppend(&text, i > 0 ? "\n" : "", *line);
     if (stop.stop_requested()) return absl::CancelledError("the samples were stopped");
   }
   return text;

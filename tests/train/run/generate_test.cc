@@ -154,7 +154,7 @@ TEST(GenerateTest, WritesTheMostLikelyTokenOfTheModel) {
         const std::vector<double> logits = logits_after(model, kind, prompt, expected);
         expected.push_back(std::ranges::max_element(logits) - logits.begin());
       }
-      EXPECT_EQ(generate(model, prompt, 4, {.temperature = 0.0}), expected)
+      EXPECT_EQ(generate(model, prompt, 4, {.temperature = 0.0}).value(), expected)
           << kind << (causal ? ", causal" : ", not causal");
     }
   }

@@ -235,7 +235,8 @@ TEST(KeyPropertiesTest, AnEvaluationTellsWhatIsRightOfBothParts) {
   for (int64_t i = 0; i < 3; ++i) {
     const Example example = dataset->validation_example(i);
     const std::vector<int64_t> likeliest =
-        generate(trainer.model(), example.prompt, std::ssize(example.answer), {.temperature = 0});
+        generate(trainer.model(), example.prompt, std::ssize(example.answer), {.temperature = 0})
+            .value();
     EXPECT_NE(
         run.samples.find(absl::StrCat(dataset->vocabulary().decode(example.prompt), "  expected ",
                                       dataset->vocabulary().decode(example.answer), "  answered ",

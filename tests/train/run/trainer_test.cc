@@ -204,8 +204,9 @@ TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnsw
   const int64_t examples = dataset->validation_size();
   for (int64_t i = 0; i < examples; ++i) {
     const Example example = dataset->validation_example(i);
-    right += generate(trainer.model(), example.prompt, std::ssize(example.answer),
-                      {.temperature = 0}) == example.answer;
+    right +=
+        generate(trainer.model(), example.prompt, std::ssize(example.answer), {.temperature = 0})
+            .value() == example.answer;
   }
   const Evaluation evaluation = *evaluate(trainer.model(), *dataset, Split::kValidation, 5);
   EXPECT_EQ(evaluation.sequences, examples);
@@ -271,7 +272,7 @@ TEST(GenerateTest, TheCacheDoesNotChangeTheText) {
     for (int64_t i = 0; i < count; ++i) {
       written.push_back(sample_next(trainer.model(), {0, 1}, written, {.seed = seed}, random));
     }
-    EXPECT_EQ(generate(trainer.model(), {0, 1}, count, {.seed = seed}), written);
+    EXPECT_EQ(generate(trainer.model(), {0, 1}, count, {.seed = seed}).value(), written);
   }
 }
 
@@ -281,7 +282,7 @@ TEST(GenerateTest, SamplingFollowsItsOptions) {
   const Trainer trainer(config, *dataset);
   const std::vector<int64_t> prompt = {0, 1};
   const auto sample = [&](SamplingOptions options) {
-    return generate(trainer.model(), prompt, 30, options);
+    return generate(trainer.model(), prompt, 30, options).value();
   };
   EXPECT_EQ(sample({.seed = 1}), sample({.seed = 1}));
   EXPECT_NE(sample({.seed = 1}), sample({.seed = 2}));
