@@ -1,5 +1,7 @@
 #include "train/run/generate.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +11,7 @@
 #include "cli/verbs.h"
 #include "data/find_question.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {
@@ -68,17 +71,34 @@ absl::StatusOr<std::vector<Tokens>> read_prompts(const std::vector<std::string>&
   return prompts;
 }
 
+// As a terminal may be given it: lines and tabs stay, what else it would obey is escaped.
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  while (true) {
+    const size_t end = text.find_first_of("\n\t");
+    shown += printable(text.substr(0, end));
+    if (end == std::string_view::npos) return shown;
+    shown += text[end];
+    text.remove_prefix(end + 1);
+  }
+}
+
+// A pipe or a file gets every byte as it is.
+void print_text(const std::string& text) {
+  print(isatty(STDOUT_FILENO) == 1 ? printable_lines(text) : text);
+}
+
 // Prints the tokens as they come.
 absl::Status write_one(const Model& model, const Tokens& prompt, int64_t count,
                        const SamplingOptions& sampling, const Vocabulary& vocabulary,
                        const TaskKind& task) {
-  print(vocabulary.decode(prompt));
+  print_text(vocabulary.decode(prompt));
   int64_t before = prompt.back();
   const auto print_token = [&](int64_t token) {
     // What the token adds after the one before it: there may be a space between them.
     const int64_t both[] = {before, token};
     const std::string added = vocabulary.decode(both).substr(vocabulary.decode({both, 1}).size());
-    print(added);
+    print_text(added);
     std::fflush(stdout);
     before = token;
     const bool ended = !task.last_token.empty() && added == task.last_token;
@@ -105,7 +125,7 @@ absl::Status write_all(const Model& model, const std::vector<Tokens>& prompts,
     const auto last = std::ranges::find_if(written, ends);
     Tokens both = prompts[i];
     both.insert(both.end(), written.begin(), last == written.end() ? last : std::next(last));
-    print(absl::StrCat(vocabulary.decode(both), "\n"));
+    print_text(absl::StrCat(vocabulary.decode(both), "\n"));
   }
   return absl::OkStatus();
 }

@@ -5,10 +5,12 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 
 namespace qkv {
 namespace {
@@ -42,6 +44,18 @@ void set_limit(__rlimit_resource resource, int64_t bytes) {
   ::_exit(127);
 }
 
+// A terminal that passes on all bytes as they are: what is written to the second descriptor can be
+// read from the first.
+bool open_terminal(int (&both)[2]) {
+  both[0] = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (both[0] < 0 || ::grantpt(both[0]) != 0 || ::unlockpt(both[0]) != 0) return false;
+  both[1] = ::open(::ptsname(both[0]), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  termios settings;
+  if (both[1] < 0 || ::tcgetattr(both[1], &settings) != 0) return false;
+  ::cfmakeraw(&settings);
+  return ::tcsetattr(both[1], TCSANOW, &settings) == 0;
+}
+
 // Reads what is there into `text`; false at the end.
 bool read_some(int file, std::string& text) {
   std::array<char, 4096> buffer;
@@ -54,8 +68,10 @@ bool read_some(int file, std::string& text) {
 
 ProcessResult run_process(const std::vector<std::string>& command, const ProcessOptions& options) {
   int output[2], errors[2];
-  if (::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) {
-    ADD_FAILURE() << "no pipes";
+  const bool has_output =
+      options.in_terminal ? open_terminal(output) : ::pipe2(output, O_CLOEXEC) == 0;
+  if (!has_output || ::pipe2(errors, O_CLOEXEC) != 0) {
+    ADD_FAILURE() << "no pipes, or no terminal";
     return {};
   }
   const pid_t child = ::fork();
