@@ -16,8 +16,8 @@ inline constexpr Named<MixerKind> kNames<MixerKind>[] = {
       "attention.num_key_value_heads", "attention.window", "attention.scale"}},
     {"convolution", MixerKind::kConvolution, {"kernel", "depthwise"}},
     {"recurrence", MixerKind::kRecurrence, {"cell"}},
-    {"learned", MixerKind::kLearned},
-    {"uniform", MixerKind::kUniform}};
+    {"learned", MixerKind::kLearned, {"attention.window"}},
+    {"uniform", MixerKind::kUniform, {"attention.window"}}};
 
 // What a classifier reads: the position of an extra class token, or the mean over all positions of
 // the sequence.

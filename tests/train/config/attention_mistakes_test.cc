@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/train/config/parsed.h"
 
 namespace qkv {
@@ -39,11 +40,19 @@ TEST(AttentionMistakesTest, RotaryTurnsPairs) {
 
 TEST(AttentionMistakesTest, AnotherMixerHasNoWindowAndNoPositionsOfAttention) {
   EXPECT_EQ(mistakes("[model]\nmixer = \"convolution\"\n[attention]\nwindow = 8"),
-            "c.toml:4:1: \"attention.window\" is read by attention, not by convolution");
-  EXPECT_EQ(
-      mistakes("[model]\nkind = \"encoder_decoder\"\nmixer = \"recurrence\"\n[attention]\n"
-               "window = 8"),
-      "c.toml:5:10: \"attention.window\" is 8, but \"model.mixer\" = \"recurrence\" has no window");
+            "c.toml:4:1: \"attention.window\" is read by attention, learned and uniform, not by "
+            "convolution");
+  for (const char* mixer : {"attention", "learned", "uniform"}) {
+    for (const char* kind : {"decoder", "encoder_decoder"}) {
+      EXPECT_EQ(mistakes(absl::StrCat("[model]\nkind = \"", kind, "\"\nmixer = \"", mixer,
+                                      "\"\n[attention]\nwindow = 8")),
+                "");
+    }
+  }
+  EXPECT_EQ(mistakes("[model]\nkind = \"encoder_decoder\"\nmixer = \"recurrence\"\n[attention]\n"
+                     "window = 8"),
+            "c.toml:5:10: \"attention.window\" is 8, but \"model.mixer\" = \"recurrence\" has no "
+            "window");
   EXPECT_EQ(mistakes("[model]\nmixer = \"uniform\"\nposition = \"alibi\""),
             "c.toml:3:12: \"model.position\" is \"alibi\", which is a part of attention, but "
             "\"model.mixer\" is \"uniform\"");
