@@ -37,6 +37,9 @@ absl::Status check_export_options(const GivenOptions& given) {
     return absl::InvalidArgumentError("--batches must be 1 or more");
   }
   const std::string path = given.text("export");
+  if (path.empty() && given.has("batches")) {
+    return absl::InvalidArgumentError("--batches needs --export");
+  }
   std::error_code ignored;
   if (path.empty() || !std::filesystem::exists(path, ignored)) return absl::OkStatus();
   return absl::AlreadyExistsError(

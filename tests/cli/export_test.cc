@@ -69,6 +69,8 @@ TEST_F(ExportTest, WhatCannotBeWrittenIsSaid) {
                "--export: tiny.toml exists; remove it or choose another name");
   expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--batches", "0"}), 2,
                "--batches must be 1 or more");
+  expect_error(qkv({"eval", "runs/tiny", "--batches", "3"}), 2, "--batches needs --export");
+  expect_error(qkv({"data", "tiny.toml", "--batches", "3"}), 2, "--batches needs --export");
   expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--json"}), 2,
                "--export only writes a file; it takes neither --json nor --attention");
 }
