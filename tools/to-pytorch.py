@@ -13,10 +13,17 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import tomllib
 
-import numpy
-import torch
+try:
+    import tomllib
+
+    import numpy
+    import torch
+except ModuleNotFoundError as missing:
+    sys.exit(
+        f"error: {sys.executable} has no module {missing.name}; install Python 3.11 or newer with NumPy and PyTorch "
+        "(Debian and Ubuntu: apt-get install python3-numpy python3-torch)"
+    )
 
 from pytorch_models import model_of
 

@@ -215,8 +215,9 @@ absl::Status write_file_atomically(const std::string& path, std::string_view byt
 absl::Status check_can_write(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return system_error("write", path, EISDIR);
-  const std::string folder = std::filesystem::path(path).parent_path();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
+  // The path of what should be a folder ends in "/.", since a file that stands there is none.
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path() / ".";
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   const int error = errno;
   if (::access(path.c_str(), W_OK) == 0) return absl::OkStatus();
   return system_error("write", path, error);

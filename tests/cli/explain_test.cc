@@ -239,6 +239,8 @@ TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {
 TEST_F(ExplainTest, AFileThatCannotBeWrittenIsNamed) {
   expect_error(qkv({"explain", "--example", "three-words", "--out", "no/where.html"}), 2,
                "cannot write no/where.html: No such file or directory");
+  expect_error(qkv({"explain", "--example", "three-words", "--out", "tiny.toml/x"}), 2,
+               "cannot write tiny.toml/x: Not a directory");
 }
 
 }  // namespace

@@ -204,6 +204,9 @@ TEST(CheckCanWriteTest, SaysWhyAFileCannotBeWritten) {
   EXPECT_TRUE(check_can_write("/dev/null").ok());
   EXPECT_EQ(message(check_can_write(folder / "none/f")),
             "cannot write " + (folder / "none/f") + ": No such file or directory");
+  write_bytes(folder / "file", "x");
+  EXPECT_EQ(message(check_can_write(folder / "file/f")),
+            "cannot write " + (folder / "file/f") + ": Not a directory");
   EXPECT_EQ(message(check_can_write(folder.path())),
             "cannot write " + folder.path() + ": Is a directory");
 }
