@@ -256,8 +256,9 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   if (absl::Status s = check_what_is_asked(name, given); !s.ok()) return s;
   absl::StatusOr<Lesson> lesson =
       given.has("example") ? find_lesson(given.text("example")) : lesson_of_run(name, given);
-  if (lesson.ok() && !given.set().empty()) lesson = with_settings(*lesson, given.set());
   if (!lesson.ok()) return lesson.status();
+  const absl::StatusOr<Config> config = config_with(*lesson, given.set());
+  if (!config.ok()) return config.status();
   const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
   const std::string page_path = !page_is_asked_for ? ""
                                 : given.has("out") ? given.text("out")
@@ -266,10 +267,13 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
                               {"json", given.text("json"), kBeginningOfLesson}};
   if (absl::Status s = check_outputs(files); !s.ok()) return s;
   const bool as_text = page_is_asked_for || given.has("json");
-  if (absl::Status s = check_memory(lesson->model, lesson->batch, lesson->form(), as_text);
+  if (absl::Status s =
+          check_memory(config->model, lesson->model.data(), lesson->batch, lesson->form(), as_text);
       !s.ok()) {
     return s;
   }
+  if (!given.set().empty()) lesson = with_settings(*lesson, given.set());
+  if (!lesson.ok()) return lesson.status();
   Recording recording = record(lesson->model, lesson->batch, lesson->form());
   if (absl::Status s = place(*lesson, recording, given); !s.ok()) return s;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -63,10 +64,11 @@ std::map<std::string, Tensor> parameters_by_name(const Model& model) {
 absl::StatusOr<std::vector<std::string>> untrained_parameters(const Lesson& lesson,
                                                               const Model& changed) {
   const std::map<std::string, Tensor> known = parameters_by_name(lesson.model);
+  const std::set<std::string> before(lesson.untrained.begin(), lesson.untrained.end());
   std::vector<std::string> untrained;
   for (const auto& [name, tensor] : parameters(changed)) {
     const auto found = known.find(name);
-    if (found == known.end() || std::ranges::count(lesson.untrained, name) > 0) {
+    if (found == known.end() || before.contains(name)) {
       untrained.push_back(name);
     } else if (found->second.shape() != tensor.shape()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -107,8 +109,8 @@ absl::StatusOr<Lesson> find_lesson(const std::string& name) {
                                                  absl::StrJoin(lesson_names(), ", ")));
 }
 
-absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
-                                     const std::vector<std::string>& settings) {
+absl::StatusOr<Config> config_with(const Lesson& lesson, const std::vector<std::string>& settings) {
+  if (settings.empty()) return lesson.config;
   for (const std::string& setting : settings) {
     if (setting.starts_with("model.") || setting.starts_with("attention.")) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -121,15 +123,20 @@ absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
     return absl::InvalidArgumentError("--set model.kind: another kind reads other examples");
   }
   const Model planned(config->model, lesson.model.data(), Initializer::shapes_only(DType::f64));
-  absl::StatusOr<std::vector<std::string>> untrained = untrained_parameters(lesson, planned);
-  if (!untrained.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--set ", absl::StrJoin(settings, " --set "),
-                                                   ": ", untrained.status().message()));
-  }
+  const absl::Status fits = untrained_parameters(lesson, planned).status();
+  if (fits.ok()) return config;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--set ", absl::StrJoin(settings, " --set "), ": ", fits.message()));
+}
+
+absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
+                                     const std::vector<std::string>& settings) {
+  absl::StatusOr<Config> config = config_with(lesson, settings);
+  if (!config.ok()) return config.status();
   Model model = make_model(*config, lesson.model.data());
-  copy_parameters(lesson.model, *untrained, model);
   Lesson changed = lesson;
-  changed.untrained = *std::move(untrained);
+  changed.untrained = untrained_parameters(lesson, model).value();
+  copy_parameters(lesson.model, changed.untrained, model);
   changed.config = *std::move(config);
   changed.model = std::move(model);
   return changed;
@@ -154,7 +161,7 @@ std::vector<std::string> single_settings(const Lesson& lesson) {
     }
   }
   std::erase_if(settings,
-                [&](const std::string& setting) { return !with_settings(lesson, {setting}).ok(); });
+                [&](const std::string& setting) { return !config_with(lesson, {setting}).ok(); });
   return settings;
 }
 

@@ -35,10 +35,13 @@ struct Lesson {
 std::vector<std::string> lesson_names();
 absl::StatusOr<Lesson> find_lesson(const std::string& name);
 
-// The same with settings of the model changed, "attention.projections=none": every parameter that
-// is there before and after is the same, and those that are new are `untrained`. An error where the
-// settings do not fit each other, change something else than the model, or ask for a trained
-// parameter of another shape. An untrained one of another shape is made anew.
+// The config with settings of the model changed, "attention.projections=none". An error where they
+// do not fit each other, change something else than the model, or ask for a trained parameter of
+// another shape. Makes no model.
+absl::StatusOr<Config> config_with(const Lesson& lesson, const std::vector<std::string>& settings);
+
+// The lesson of that config, or its error: every parameter that is there before and after is the
+// same, and those that are new are `untrained`. An untrained one of another shape is made anew.
 absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
                                      const std::vector<std::string>& settings);
 

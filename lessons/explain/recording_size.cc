@@ -24,10 +24,10 @@ Batch shortened(const Batch& batch, int64_t length) {
   return result;
 }
 
-int64_t bytes_of(const Tape& tape) {
-  int64_t bytes = 0;
+double bytes_of(const Tape& tape) {
+  auto bytes = static_cast<double>(kBytesOfEntry * std::ssize(tape.ops));
   for (const TapeValue& value : tape.values) {
-    bytes += static_cast<int64_t>(value.tensor.array().bytes());
+    bytes += static_cast<double>(kBytesOfEntry) + static_cast<double>(value.tensor.array().bytes());
   }
   return bytes;
 }
@@ -42,28 +42,39 @@ int64_t longest_input(const Batch& batch) {
   return longest;
 }
 
-int64_t expected_bytes(const Model& model, const Batch& batch, DataForm form) {
+double expected_bytes(const ModelOptions& options, const DataShape& data, const Batch& batch,
+                      DataForm form) {
   const int64_t length = longest_input(batch);
-  const int64_t of_parameters = 2 * 8 * parameter_count(parameters(model));  // in f64
-  if (length <= kShort) return of_parameters;
-  const auto at = [&](int64_t n) {
-    return bytes_of(record(model, shortened(batch, n), form).tape);
+  const auto with_layers = [&](int64_t layers) {
+    ModelOptions small = options;
+    small.num_layers = layers;
+    const Model model(small, data, Initializer(RandomStream(0), DType::f64));
+    const auto at = [&](int64_t n) {
+      return bytes_of(record(model, n < length ? shortened(batch, n) : batch, form).tape);
+    };
+    if (length <= kShort) return at(length);
+    // Newton's interpolation at n, n - 1 and n - 2.
+    const double last = at(kShort), before = at(kShort - 1), first = at(kShort - 2);
+    const double slope = last - before, bend = last - 2 * before + first;
+    const auto more = static_cast<double>(length - kShort);
+    return last + more * slope + more * (more + 1) / 2 * bend;
   };
-  // Newton's interpolation at n, n - 1 and n - 2.
-  const int64_t last = at(kShort), before = at(kShort - 1), first = at(kShort - 2);
-  const int64_t slope = last - before, bend = last - 2 * before + first, more = length - kShort;
-  return last + more * slope + more * (more + 1) / 2 * bend;
+  const double one = with_layers(1);
+  if (options.num_layers == 1) return one;
+  return one + static_cast<double>(options.num_layers - 1) * (with_layers(2) - one);
 }
 
-absl::Status check_memory(const Model& model, const Batch& batch, DataForm form, bool as_text) {
-  const auto bytes = static_cast<uint64_t>(expected_bytes(model, batch, form));
-  const uint64_t needed = as_text ? 3 * bytes : bytes;
+absl::Status check_memory(const ModelOptions& options, const DataShape& data, const Batch& batch,
+                          DataForm form, bool as_text) {
+  const double bytes = expected_bytes(options, data, batch, form);
+  const auto needed = static_cast<uint64_t>(as_text ? 3 * bytes : bytes);
   const uint64_t available = available_memory();
   if (needed <= available) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("all numbers of this model and ", longest_input(batch), " tokens take about ",
-                   describe_bytes(needed), " of memory, and ", describe_bytes(available),
-                   " are available; a shorter --prompt needs less"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "all numbers of this model with ", options.num_layers,
+      options.num_layers == 1 ? " layer" : " layers", " and ", longest_input(batch),
+      " tokens take about ", describe_bytes(needed), " of memory, and ", describe_bytes(available),
+      " are available; fewer layers or a shorter --prompt need less"));
 }
 
 }  // namespace qkv

@@ -11,15 +11,20 @@ namespace qkv {
 // The tokens of the longest input of a batch; 0 for images.
 int64_t longest_input(const Batch& batch);
 
-// An upper bound of the bytes of all values of record(model, batch, form), told without making it:
-// the size of each value is a polynomial in the length, of degree 2 (scores are T x T), so three
-// short recordings tell the size of a long one. Of a short batch, and of an image, it is the size
-// of the parameters and their gradients.
-int64_t expected_bytes(const Model& model, const Batch& batch, DataForm form);
+// An op or a value of a tape, without its numbers: measured, with 50 and with 200 layers.
+inline constexpr int64_t kBytesOfEntry = 400;
+
+// An upper bound of the bytes of record(model, batch, form) for a model of these options, told
+// without making either. The size of a value is a polynomial in the length, of degree 2 (scores are
+// T x T), and every layer after the first has as many; so three short recordings, each with one
+// layer and with two, tell the size of a long and deep one.
+double expected_bytes(const ModelOptions& options, const DataShape& data, const Batch& batch,
+                      DataForm form);
 
 // An error that says how much memory the recording would take where there is not so much. What
 // becomes text needs more: a page is made of the recording, of a variant of it, and of their
 // numbers as text.
-absl::Status check_memory(const Model& model, const Batch& batch, DataForm form, bool as_text);
+absl::Status check_memory(const ModelOptions& options, const DataShape& data, const Batch& batch,
+                          DataForm form, bool as_text);
 
 }  // namespace qkv

@@ -89,9 +89,24 @@ TEST_F(LimitsTest, WhatDoesNotFitIsNotExplained) {
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_EQ(result.output, "");
   EXPECT_THAT(result.errors,
-              testing::MatchesRegex("error: all numbers of this model and 2999 tokens take about "
-                                    "[0-9.]+ GiB of memory, and [0-9.]+ [GM]iB are available; a "
-                                    "shorter --prompt needs less\n"));
+              testing::MatchesRegex("error: all numbers of this model with 1 layer and 2999 tokens "
+                                    "take about [0-9.]+ GiB of memory, and [0-9.]+ [GM]iB are "
+                                    "available; fewer layers or a shorter --prompt need less\n"));
+}
+
+TEST_F(LimitsTest, LayersThatDoNotFitAreNotMade) {
+  ASSERT_EQ(train({"train.steps=1"}, {}).exit_status, 0);
+  for (const char* form : {"--text", "--json=a.json", "--out=a.html"}) {
+    const ProcessResult result =
+        qkv({"explain", "run", form, "--set", "model.num_layers=4096"}, limited(int64_t{1} << 30));
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(result.output, "");
+    EXPECT_THAT(result.errors,
+                testing::MatchesRegex("error: all numbers of this model with 4096 layers and 6 "
+                                      "tokens take about [0-9.]+ GiB of memory, and [0-9.]+ "
+                                      "[GM]iB are available; fewer layers or a shorter --prompt "
+                                      "need less\n"));
+  }
 }
 #endif
 
