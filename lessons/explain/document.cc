@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kWeights = "attention.weights";
 constexpr int64_t kRowsOfWindow = 16;
-constexpr int64_t kBytesOfEntry = 48;  // of numbers, around them
+constexpr int64_t kBytesAroundNumbers = 48;  // of numbers, around them
 
 Json to_json(double number) {
   if (std::isfinite(number)) return number;
@@ -108,7 +108,7 @@ class NumbersWriter {
       all = encode_numbers(x, 0, kept * columns);
       if (std::ssize(all.base64) > left_) return;
     }
-    left_ -= std::ssize(all.base64) + kBytesOfEntry;
+    left_ -= std::ssize(all.base64) + kBytesAroundNumbers;
     json["numbers"] = {{all.type, std::move(all.base64)}};
     if (kept < rows) json["numbers"]["rows"] = {0, kept};
   }

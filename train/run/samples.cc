@@ -14,7 +14,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kTextLength = 120;
+constexpr int64_t kSampleLength = 120;
 constexpr int64_t kTextPrompt = 16;
 
 using Tokens = std::vector<int64_t>;
@@ -57,7 +57,7 @@ absl::StatusOr<std::string> describe_text(const Model& model, const Vocabulary& 
                                           const Example& example, const EachToken& each) {
   std::vector<int64_t> prompt = example.prompt;
   prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
-  const auto text = generate(model, prompt, kTextLength, {.temperature = 0.8}, each);
+  const auto text = generate(model, prompt, kSampleLength, {.temperature = 0.8}, each);
   if (!text.ok()) return text.status();
   return absl::StrCat("  ", escape(vocabulary.decode(prompt)), " | ",
                       escape(vocabulary.decode(*text)));
