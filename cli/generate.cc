@@ -104,7 +104,7 @@ absl::Status write_one(const Model& model, const Tokens& prompt, int64_t count,
     const bool ended = !task.last_token.empty() && added == task.last_token;
     return !ended && std::ferror(stdout) == 0;
   };
-  const absl::Status status = generate(model, prompt, count, sampling, print_token).status();
+  absl::Status status = generate(model, prompt, count, sampling, print_token).status();
   print("\n");
   return status;
 }
