@@ -50,12 +50,12 @@ Classifier::Classifier(const ModelOptions& o, const DataShape& data, Initializer
       stack_(init, o, Stack::Role::kEncoder, longest(o, data)) {
   if (data.is_image()) {
     const int64_t numbers = data.channels * o.patch_size * o.patch_size;
-    patch_embedding_ = Linear(init, numbers, o.d_model, o.bias, kInitialDeviation);
+    patch_embedding_ = Linear(init, numbers, o.d_model, o.bias, o.init_std);
   } else {
-    token_embedding_ = Embedding(init, data.vocabulary_size, o.d_model, kInitialDeviation);
+    token_embedding_ = Embedding(init, data.vocabulary_size, o.d_model, o.init_std);
   }
-  if (o.pool == Pool::kClassToken) class_token_ = init.normal({o.d_model}, kInitialDeviation);
-  head_ = Linear(init, o.d_model, data.classes, o.bias, kInitialDeviation);
+  if (o.pool == Pool::kClassToken) class_token_ = init.normal({o.d_model}, o.init_std);
+  head_ = Linear(init, o.d_model, data.classes, o.bias, o.init_std);
 }
 
 Tensor Classifier::patches(const Tensor& pixels) const {

@@ -18,7 +18,7 @@ Decoder::Decoder(const ModelOptions& o, const DataShape& data, Initializer init)
     : data_(data),
       tokens_(init, o, data.vocabulary_size),
       stack_(init, o, Stack::Role::kDecoder, data.max_length) {
-  tokens_.make_head(init);
+  tokens_.make_head(init, o);
 }
 
 Tensor Decoder::operator()(const Tensor& tokens, ForwardContext& context) const {

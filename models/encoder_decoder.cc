@@ -17,7 +17,7 @@ EncoderDecoder::EncoderDecoder(const ModelOptions& o, const DataShape& data, Ini
       tokens_(init, o, data.vocabulary_size),
       encoder_(Stack(init, o, Stack::Role::kEncoder, data.source_length)),
       decoder_(Stack(init, o, Stack::Role::kDecoderOfSource, data.max_length)) {
-  tokens_.make_head(init);
+  tokens_.make_head(init, o);
 }
 
 Tensor EncoderDecoder::encode(const Tensor& source, const Tensor& padding,

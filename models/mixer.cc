@@ -45,12 +45,12 @@ MultiHeadAttention make_attention(Initializer& init, const ModelOptions& o,
   MultiHeadAttention attention;
   attention.projections = a.projections;
   if (a.projections == Projections::kSeparate || a.projections == Projections::kSharedKeyValue) {
-    attention.query = make_projection(init, o, o.num_heads, kInitialDeviation);
+    attention.query = make_projection(init, o, o.num_heads, o.init_std);
   }
   if (a.projections == Projections::kSeparate) {
-    attention.key = make_projection(init, o, key_heads, kInitialDeviation);
+    attention.key = make_projection(init, o, key_heads, o.init_std);
   }
-  attention.value = make_projection(init, o, key_heads, kInitialDeviation);
+  attention.value = make_projection(init, o, key_heads, o.init_std);
   attention.output = make_projection(init, o, o.num_heads, residual_deviation, /*back=*/true);
   attention.num_heads = o.num_heads;
   attention.num_key_value_heads = key_heads;

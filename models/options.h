@@ -7,9 +7,6 @@
 
 namespace qkv {
 
-// The standard deviation of weights before training, as in GPT-2.
-inline constexpr double kInitialDeviation = 0.02;
-
 // The variants of attention: the [attention] table of a config.
 struct AttentionChoices {
   Projections projections = Projections::kSeparate;
@@ -30,8 +27,8 @@ struct ModelOptions {
   int64_t num_heads = 4;
   int64_t d_ff = 256;
   Position position = Position::kLearned;
-  // The (initial) factor of the sinusoids; embeddings have kInitialDeviation.
-  double sinusoidal_scale = kInitialDeviation;
+  double init_std = 0.02;          // of the initial weights; GPT-2's, for a d_model of 768
+  double sinusoidal_scale = 0.02;  // the (initial) factor of the sinusoids
   bool learn_sinusoidal_scale = true;
   NormPlace norm = NormPlace::kPre;
   NormKind norm_kind = NormKind::kLayer;

@@ -23,7 +23,7 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
                  bool attends_to_source) {
   const double into_residual_stream =
       static_cast<double>(o.num_layers) * (attends_to_source ? 3.0 : 2.0);
-  const double residual_deviation = kInitialDeviation / std::sqrt(into_residual_stream);
+  const double residual_deviation = o.init_std / std::sqrt(into_residual_stream);
   const int64_t c = o.d_model;
   Block block;
   block.pre_norm = o.norm == NormPlace::kPre;
@@ -36,7 +36,7 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
   }
   block.feed_forward_norm = make_norm(init, o);
   block.feed_forward =
-      FeedForward{.up = Linear(init, c, o.d_ff, o.bias, kInitialDeviation, /*rounds=*/true),
+      FeedForward{.up = Linear(init, c, o.d_ff, o.bias, o.init_std, /*rounds=*/true),
                   .down = Linear(init, o.d_ff, c, o.bias, residual_deviation),
                   .activation = o.activation,
                   .dropout = {o.dropout}};
@@ -72,7 +72,7 @@ Stack::Stack(Initializer& init, const ModelOptions& o, Role role, int64_t max_le
       pre_norm_(o.norm == NormPlace::kPre),
       dropout_{o.dropout} {
   if (position_ == Position::kLearned) {
-    position_embedding_ = Embedding(init, max_length, o.d_model, kInitialDeviation);
+    position_embedding_ = Embedding(init, max_length, o.d_model, o.init_std);
   } else if (position_ == Position::kSinusoidal) {
     if (init.makes_numbers()) sinusoids_ = sinusoids(max_length, init.dtype());
     if (o.learn_sinusoidal_scale) position_gain_ = init.zeros({1});
@@ -141,12 +141,11 @@ void Stack::visit(Visitor& v) {
 }
 
 TokenMaps::TokenMaps(Initializer& init, const ModelOptions& o, int64_t vocabulary_size)
-    : token_embedding_(init, vocabulary_size, o.d_model, kInitialDeviation),
-      tied_(o.tie_embeddings) {}
+    : token_embedding_(init, vocabulary_size, o.d_model, o.init_std), tied_(o.tie_embeddings) {}
 
-void TokenMaps::make_head(Initializer& init) {
+void TokenMaps::make_head(Initializer& init, const ModelOptions& o) {
   head_.rounded_weight = make_rounded_weight(init);
-  if (!tied_) head_.weight = init.normal(token_embedding_.weight.shape(), kInitialDeviation);
+  if (!tied_) head_.weight = init.normal(token_embedding_.weight.shape(), o.init_std);
 }
 
 Tensor TokenMaps::embed(const Tensor& tokens) const { return token_embedding_(tokens); }

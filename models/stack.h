@@ -60,7 +60,7 @@ class TokenMaps {
   TokenMaps(Initializer& init, const ModelOptions& options, int64_t vocabulary_size);
 
   // The head comes last among the parameters of a model, as it is made last.
-  void make_head(Initializer& init);
+  void make_head(Initializer& init, const ModelOptions& o);
 
   Tensor embed(const Tensor& tokens) const;  // i64 [B, T] -> [B, T, C]
   Tensor logits(const Tensor& x) const;      // [B, T, C] -> [B, T, V]

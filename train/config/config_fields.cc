@@ -105,6 +105,9 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   list.add("num_heads", &model.num_heads, 1, 1 << 16,
            "Number of attention heads; each gets d_model / num_heads features.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
+  list.add("init_std", &model.init_std, 0, kInfinity,
+           "Standard deviation of the initial weights. 0.02 is GPT-2's; narrow models learn faster "
+           "from about 1 / sqrt(d_model).");
   list.add("position", &model.position, "The position encoding.");
   list.add("sinusoidal_scale", &model.sinusoidal_scale, 0, kInfinity,
            "Initial factor of the sinusoidal positions.");

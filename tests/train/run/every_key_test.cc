@@ -84,6 +84,7 @@ const std::vector<KeyEffect>& effects() {
       {"model.mixer", {}, {}, kAll},
       {"model.num_heads", {}, {"1", "2"}, kAll},
       {"model.d_ff", {}, {"16", "17"}, kAll},
+      {"model.init_std", {}, {"0.02", "0.1"}, kAll},
       {"model.position", {}, {}, kAll},
       {"model.sinusoidal_scale", {}, {"0.02", "0.1"}, kAll},
       {"model.learn_sinusoidal_scale", {}, {"false", "true"}, kAll},
