@@ -28,6 +28,7 @@ std::vector<Row> decoders() {
   rms.norm_kind = NormKind::kRms;
   rms.activation = Activation::kSilu;
   rms.dropout = 0.2;
+  rms.init_std = 0.1;
   bare.position = Position::kNone;
   bare.activation = Activation::kGeluTanh;
   bare.bias = false;
