@@ -29,7 +29,7 @@ std::map<std::string, std::string> questions_and_answers(const Dataset& dataset)
   return all;
 }
 
-DataOptions with_task(const std::string& task, int64_t validation_examples = 100000) {
+DataOptions sentences(const std::string& task, int64_t validation_examples = 100000) {
   DataOptions options;
   options.task = task;
   options.validation_examples = validation_examples;
@@ -37,7 +37,7 @@ DataOptions with_task(const std::string& task, int64_t validation_examples = 100
 }
 
 TEST(DatesTest, AreWrittenInEveryWayWithTwoDigitsForAYearFrom1950To2049) {
-  const auto answers = questions_and_answers(*dataset_of(with_task("dates", 1000)));
+  const auto answers = questions_and_answers(*dataset_of(sentences("dates", 1000)));
   std::set<std::string> forms;
   std::set<std::string> years;  // of which the last two digits are given
   for (const auto& [question, answer] : answers) {
@@ -58,7 +58,7 @@ TEST(DatesTest, AreWrittenInEveryWayWithTwoDigitsForAYearFrom1950To2049) {
 }
 
 TEST(PreferenceTest, WhereEitherMayComeFirstNothingButOneWordTells) {
-  const auto answers = questions_and_answers(*dataset_of(with_task("preference")));
+  const auto answers = questions_and_answers(*dataset_of(sentences("preference")));
   EXPECT_EQ(answers.size(), 13440u);
   const std::string more = "更";
   int64_t pairs = 0;
@@ -84,7 +84,7 @@ TEST(PreferenceTest, WhereEitherMayComeFirstNothingButOneWordTells) {
 }
 
 TEST(ReferenceTest, AnotherPossessiveMeansTheOtherNoun) {
-  const auto answers = questions_and_answers(*dataset_of(with_task("reference")));
+  const auto answers = questions_and_answers(*dataset_of(sentences("reference")));
   EXPECT_EQ(answers.size(), 31104u);
   const std::string begin = "the law will never be perfect for the judges , but ";
   EXPECT_EQ(answers.at(begin + "its application should be just "), "law");

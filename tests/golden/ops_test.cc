@@ -124,38 +124,38 @@ std::vector<OpCase> op_cases() {
   };
 }
 
-struct Precision {
+struct Accuracy {
   DType dtype;
   double tolerance;  // on the difference relative to the largest number of a tensor
 };
 
-std::ostream& operator<<(std::ostream& out, const Precision& precision) {
-  return out << dtype_name(precision.dtype);
+std::ostream& operator<<(std::ostream& out, const Accuracy& accuracy) {
+  return out << dtype_name(accuracy.dtype);
 }
 
-class OpGoldenTest : public testing::TestWithParam<std::tuple<OpCase, Precision>> {
+class OpGoldenTest : public testing::TestWithParam<std::tuple<OpCase, Accuracy>> {
  protected:
   // Runs the op and its backward, and expects the numbers of the file; returns the largest error.
   double compare() const {
     const OpCase& op_case = std::get<0>(GetParam());
-    const Precision& precision = std::get<1>(GetParam());
+    const Accuracy& accuracy = std::get<1>(GetParam());
     const GoldenFile file(op_case.file);
     const auto read = [&](const std::string& name, DType dtype) {
       return file.tensor(op_case.name + "." + name, dtype);
     };
     Tensors inputs;
     for (const std::string& name : op_case.inputs) {
-      inputs.push_back(parameter(read(name, precision.dtype).array()));
+      inputs.push_back(parameter(read(name, accuracy.dtype).array()));
     }
     const Tensor y = op_case.op(inputs, [&](const char* name) { return read(name, DType::f64); });
-    const Gradients gradients = backward(y, {.cotangent = read("dy", precision.dtype)});
+    const Gradients gradients = backward(y, {.cotangent = read("dy", accuracy.dtype)});
 
     double largest = relative_difference(y, read("y", DType::f64));
-    EXPECT_LE(largest, precision.tolerance) << "output";
+    EXPECT_LE(largest, accuracy.tolerance) << "output";
     for (size_t i = 0; i < inputs.size(); ++i) {
       const std::string name = "d" + op_case.inputs[i];
       const double error = relative_difference(gradients[inputs[i]], read(name, DType::f64));
-      EXPECT_LE(error, precision.tolerance) << name;
+      EXPECT_LE(error, accuracy.tolerance) << name;
       largest = std::max(largest, error);
     }
     return largest;
@@ -173,8 +173,8 @@ TEST_P(OpGoldenTest, TheComposedFormulaGivesTheNumbersOfPyTorchToo) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpGoldenTest,
                          testing::Combine(testing::ValuesIn(op_cases()),
-                                          testing::Values(Precision{DType::f64, 1e-9},
-                                                          Precision{DType::f32, 1e-4})),
+                                          testing::Values(Accuracy{DType::f64, 1e-9},
+                                                          Accuracy{DType::f32, 1e-4})),
                          [](const auto& test) {
                            return std::get<0>(test.param).name + "_" +
                                   std::string(dtype_name(std::get<1>(test.param).dtype));

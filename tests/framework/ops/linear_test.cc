@@ -17,7 +17,7 @@
 namespace qkv {
 namespace {
 
-Tensor normal(const Shape& shape, uint64_t seed) {
+Tensor normal_f32(const Shape& shape, uint64_t seed) {
   Array array(shape, DType::f32);
   kernels::fill_normal(RandomStream(seed), 0.0, 1.0, array);
   return parameter(array);
@@ -26,8 +26,8 @@ Tensor normal(const Shape& shape, uint64_t seed) {
 // As a leaf of its own.
 Tensor in_bf16(const Tensor& x) { return parameter(cast(x.detached(), DType::bf16).array()); }
 
-Tensor f64(const Tensor& x) { return cast(x.detached(), DType::f64); }
-Tensor rounded(const Tensor& x) { return f64(cast(x.detached(), DType::bf16)); }
+Tensor as_f64(const Tensor& x) { return cast(x.detached(), DType::f64); }
+Tensor rounded(const Tensor& x) { return as_f64(cast(x.detached(), DType::bf16)); }
 Tensor magnitude(const Tensor& x) { return sqrt(x * x); }
 
 // actual is a b [+ c], in f64: the products of bf16 numbers are exact, a sum of n terms is off by
@@ -56,29 +56,29 @@ TEST(LinearTest, Bf16ProductsAreThoseOfTheRoundedWeight) {
       SCOPED_TRACE(sizes.to_string());
       const int64_t rows = sizes[0], k = sizes[1], n = sizes[2];
       const DType result = bf16_result ? DType::bf16 : DType::f32;
-      const Tensor x = in_bf16(normal({rows, k}, 1));
-      const Tensor weight = normal({n, k}, 2), bias = normal({n}, 3);
+      const Tensor x = in_bf16(normal_f32({rows, k}, 1));
+      const Tensor weight = normal_f32({n, k}, 2), bias = normal_f32({n}, 3);
       const Tensor y = linear(x, weight, bias, {.bf16_result = bf16_result});
       EXPECT_EQ(y.dtype(), result);
-      expect_product(y, f64(x), rounded(weight), f64(bias), {.transpose_b = true});
+      expect_product(y, as_f64(x), rounded(weight), as_f64(bias), {.transpose_b = true});
 
-      const Tensor dy = cast(normal({rows, n}, 4).detached(), result);
+      const Tensor dy = cast(normal_f32({rows, n}, 4).detached(), result);
       const Gradients g = backward(y, {.cotangent = dy});
       EXPECT_EQ(g[x].dtype(), DType::bf16);
       EXPECT_EQ(g[weight].dtype(), DType::f32);
       EXPECT_EQ(g[bias].dtype(), DType::f32);
       expect_product(g[x], rounded(dy), rounded(weight), Tensor(), {});
-      expect_product(g[weight], rounded(dy), f64(x), Tensor(), {.transpose_a = true});
-      expect_product(reshape(g[bias], {1, n}), full({1, rows}, 1.0, DType::f64), f64(dy), Tensor(),
+      expect_product(g[weight], rounded(dy), as_f64(x), Tensor(), {.transpose_a = true});
+      expect_product(reshape(g[bias], {1, n}), full({1, rows}, 1.0, DType::f64), as_f64(dy), Tensor(),
                      {});  // not a product: not rounded
     }
   }
 }
 
 TEST(LinearTest, AVectorInBf16) {
-  const Tensor x = in_bf16(normal({4}, 1)), weight = normal({3, 4}, 2), bias = normal({3}, 3);
+  const Tensor x = in_bf16(normal_f32({4}, 1)), weight = normal_f32({3, 4}, 2), bias = normal_f32({3}, 3);
   const Tensor y = linear(x, weight, bias, {.bf16_result = true});
-  const Gradients g = backward(y, {.cotangent = in_bf16(normal({3}, 4)).detached()});
+  const Gradients g = backward(y, {.cotangent = in_bf16(normal_f32({3}, 4)).detached()});
   EXPECT_EQ(y.describe(), "bf16[3]");
   EXPECT_EQ(g[x].describe(), "bf16[4]");
   EXPECT_EQ(g[weight].describe(), "f32[3, 4]");
@@ -87,9 +87,9 @@ TEST(LinearTest, AVectorInBf16) {
 
 TEST(LinearTest, Bf16ProductsHaveAComposedTwinAndSecondDerivatives) {
   for (const bool bf16_result : {false, true}) {
-    const Tensor x = in_bf16(normal({3, 3, 6}, 1)), weight = normal({5, 6}, 2);
-    const Tensor bias = normal({5}, 3), ddx = in_bf16(normal({3, 3, 6}, 5)).detached();
-    const Tensor dy = cast(normal({3, 3, 5}, 4).detached(), bf16_result ? DType::bf16 : DType::f32);
+    const Tensor x = in_bf16(normal_f32({3, 3, 6}, 1)), weight = normal_f32({5, 6}, 2);
+    const Tensor bias = normal_f32({5}, 3), ddx = in_bf16(normal_f32({3, 3, 6}, 5)).detached();
+    const Tensor dy = cast(normal_f32({3, 3, 5}, 4).detached(), bf16_result ? DType::bf16 : DType::f32);
     const auto gradients = [&] {
       const Tensor y = linear(x, weight, bias, {.bf16_result = bf16_result});
       const Gradients first = backward(y, {.cotangent = dy, .create_graph = true});
@@ -105,19 +105,19 @@ TEST(LinearTest, Bf16ProductsHaveAComposedTwinAndSecondDerivatives) {
     for (size_t i = 0; i < fused.size(); ++i) {
       SCOPED_TRACE(i);
       EXPECT_EQ(fused[i].dtype(), composed[i].dtype());
-      expect_close(f64(fused[i]), f64(composed[i]), tolerance_of(DType::bf16));
+      expect_close(as_f64(fused[i]), as_f64(composed[i]), tolerance_of(DType::bf16));
     }
     // d(dx)/dW = dyᵀ ddx
-    const auto as_rows = [](const Tensor& t) { return reshape(f64(t), {9, t.dim(-1)}); };
-    expect_close(f64(fused.back()), matmul(as_rows(dy), as_rows(ddx), {.transpose_a = true}),
+    const auto as_rows = [](const Tensor& t) { return reshape(as_f64(t), {9, t.dim(-1)}); };
+    expect_close(as_f64(fused.back()), matmul(as_rows(dy), as_rows(ddx), {.transpose_a = true}),
                  {.relative = 2e-2, .absolute = 5e-2});
   }
 }
 
 TEST(LinearTest, ARoundedWeightIsKeptUntilItChanges) {
   const LinearOptions keeps = {.rounded_weight = std::make_shared<RoundedWeight>()};
-  const Tensor x = in_bf16(normal({3, 6}, 1)), weight = normal({5, 6}, 2),
-               other = normal({5, 6}, 3);
+  const Tensor x = in_bf16(normal_f32({3, 6}, 1)), weight = normal_f32({5, 6}, 2),
+               other = normal_f32({5, 6}, 3);
   const auto expect_same = [&](const Tensor& w) {
     EXPECT_EQ(bits(linear(x, w, Tensor(), keeps)), bits(linear(x, w, Tensor())));
   };

@@ -15,7 +15,7 @@
 namespace qkv {
 namespace {
 
-ModelOptions small() {
+ModelOptions small_model() {
   ModelOptions options = {
       .num_layers = 1, .d_model = 16, .num_heads = 2, .d_ff = 32, .dropout = 0.1};
   options.patch_size = 8;
@@ -42,7 +42,7 @@ void make_steps(Trainer& trainer, int count) {
 
 TEST(EveryModelTest, ARunThatGoesOnEndsWithTheBitsOfOneThatNeverStopped) {
   const TemporaryFolder folder;
-  for (const ChosenModel& chosen : every_choice(small())) {
+  for (const ChosenModel& chosen : every_choice(small_model())) {
     SCOPED_TRACE(chosen.name);
     const Config config = config_of(chosen);
     const std::unique_ptr<Dataset> dataset = *make_dataset(config);
@@ -84,7 +84,7 @@ std::vector<double> losses(Config config, Precision precision) {
 }
 
 TEST(EveryModelTest, Bf16TrainsAsF32DoesButForItsRounding) {
-  for (const ChosenModel& chosen : every_choice(small())) {
+  for (const ChosenModel& chosen : every_choice(small_model())) {
     SCOPED_TRACE(chosen.name);
     const Config config = config_of(chosen);
     const std::vector<double> f32 = losses(config, Precision::kF32);
@@ -105,7 +105,7 @@ double loss_of_random_text(const std::string& path, bool causal) {
   config.data.task = "text";
   config.data.path = path;
   config.data.length = 16;
-  config.model = small();
+  config.model = small_model();
   config.model.dropout = 0;
   config.model.position = Position::kRelative;
   config.model.attention.causal = causal;

@@ -13,9 +13,9 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kSteps = 4;
+constexpr int64_t kComparedSteps = 4;
 
-Config tiny() {
+Config smallest_run() {
   Config config;
   config.data.task = "reverse";
   config.data.alphabet = 3;
@@ -25,7 +25,7 @@ Config tiny() {
   config.model.num_heads = 2;
   config.model.d_ff = 4;
   config.optimizer.grad_clip = 0.1;
-  config.train.steps = kSteps;
+  config.train.steps = kComparedSteps;
   config.train.batch_size = 4;
   config.train.precision = Precision::kF64;
   return config;
@@ -53,12 +53,12 @@ std::vector<double> weights_of(const Trainer& trainer) {
 TEST(TrainingStepTest, IsTheTrainersBitForBit) {
   for (const OptimizerKind kind :
        {OptimizerKind::kSgd, OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
-    Config config = tiny();
+    Config config = smallest_run();
     config.optimizer.kind = kind;
     config.optimizer.momentum = 0.9;
     const auto dataset = *make_dataset(config.data, config.seed);
     Trainer trainer(config, *dataset);
-    for (int64_t k = 0; k < kSteps; ++k) {
+    for (int64_t k = 0; k < kComparedSteps; ++k) {
       const Batch batch = dataset->training_batch(k, config.train.batch_size);
       const TensorFunction loss = [&](std::span<const Tensor> weights) {
         ForwardContext context;
