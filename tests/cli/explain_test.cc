@@ -215,7 +215,8 @@ TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {
   for (NamedArray& tensor : file.tensors) {
     if (tensor.name != "blocks.0.feed_forward.up.weight") continue;
     float* const numbers = tensor.array.mutable_data<float>();
-    std::fill(numbers, numbers + tensor.array.size(), 1e38F);
+    // So large that every sum overflows, in whatever order it is added up.
+    std::fill(numbers, numbers + tensor.array.size(), 3.4e38F);
   }
   ASSERT_TRUE(write_safetensors(best, file).ok());
   const ProcessResult eval = qkv({"eval", "runs/tiny"});

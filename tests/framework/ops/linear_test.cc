@@ -69,14 +69,15 @@ TEST(LinearTest, Bf16ProductsAreThoseOfTheRoundedWeight) {
       EXPECT_EQ(g[bias].dtype(), DType::f32);
       expect_product(g[x], rounded(dy), rounded(weight), Tensor(), {});
       expect_product(g[weight], rounded(dy), as_f64(x), Tensor(), {.transpose_a = true});
-      expect_product(reshape(g[bias], {1, n}), full({1, rows}, 1.0, DType::f64), as_f64(dy), Tensor(),
-                     {});  // not a product: not rounded
+      expect_product(reshape(g[bias], {1, n}), full({1, rows}, 1.0, DType::f64), as_f64(dy),
+                     Tensor(), {});  // not a product: not rounded
     }
   }
 }
 
 TEST(LinearTest, AVectorInBf16) {
-  const Tensor x = in_bf16(normal_f32({4}, 1)), weight = normal_f32({3, 4}, 2), bias = normal_f32({3}, 3);
+  const Tensor x = in_bf16(normal_f32({4}, 1)), weight = normal_f32({3, 4}, 2),
+               bias = normal_f32({3}, 3);
   const Tensor y = linear(x, weight, bias, {.bf16_result = true});
   const Gradients g = backward(y, {.cotangent = in_bf16(normal_f32({3}, 4)).detached()});
   EXPECT_EQ(y.describe(), "bf16[3]");
@@ -89,7 +90,8 @@ TEST(LinearTest, Bf16ProductsHaveAComposedTwinAndSecondDerivatives) {
   for (const bool bf16_result : {false, true}) {
     const Tensor x = in_bf16(normal_f32({3, 3, 6}, 1)), weight = normal_f32({5, 6}, 2);
     const Tensor bias = normal_f32({5}, 3), ddx = in_bf16(normal_f32({3, 3, 6}, 5)).detached();
-    const Tensor dy = cast(normal_f32({3, 3, 5}, 4).detached(), bf16_result ? DType::bf16 : DType::f32);
+    const Tensor dy =
+        cast(normal_f32({3, 3, 5}, 4).detached(), bf16_result ? DType::bf16 : DType::f32);
     const auto gradients = [&] {
       const Tensor y = linear(x, weight, bias, {.bf16_result = bf16_result});
       const Gradients first = backward(y, {.cotangent = dy, .create_graph = true});
