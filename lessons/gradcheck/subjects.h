@@ -21,21 +21,22 @@ struct GradcheckSubject {
   std::vector<Tensor> inputs = {};            // f64, or of the precision that is asked for
 };
 
+struct SubjectChoice {
+  std::vector<std::string> names = {};      // ops, layers, models, training steps; empty: all
+  std::string config = "";                  // instead the model of this config, with its loss
+  std::vector<std::string> overrides = {};  // of the config
+  // In f32 and bf16 inputs and parameters are as training has them: the inputs of ops are bf16 as
+  // far as the ops take it; layers and models multiply in bf16 and have f32 parameters.
+  Precision precision = Precision::kF64;
+};
+
+// All examples of the chosen functions, at the points of that seed. The model of a config is a
+// function of every parameter, freshly initialized, on the first examples of the training data.
+absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const SubjectChoice& choice,
+                                                          uint64_t seed);
+
 // The examples of the ops, or also layers, of these names; of all ops when there are no names.
 absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
                                                        bool layers_too);
-
-// The examples of the ops, layers, models and training steps of these names, at the points of that
-// seed; of all of them when there are no names. In f32 and bf16 inputs and parameters are as
-// training has them: of bf16 those of ops, as far as they take it; layers and models multiply in
-// bf16 and have f32 parameters.
-absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
-    const std::vector<std::string>& names, uint64_t seed, Precision precision = Precision::kF64);
-
-// The model of a config with its loss on the first examples of the training data, as a function of
-// every parameter, freshly initialized.
-absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
-                                                const std::vector<std::string>& overrides,
-                                                Precision precision = Precision::kF64);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-#include "cli/lessons/gradcheck_subjects.h"
+#include "lessons/gradcheck/subjects.h"
 
 #include <algorithm>
 #include <memory>
@@ -73,6 +73,32 @@ absl::Status check_names(const std::vector<std::string>& names, const std::vecto
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<GradcheckSubject>> subject_of_config(const SubjectChoice& choice) {
+  absl::StatusOr<LoadedConfig> loaded = load_config(choice.config, choice.overrides);
+  if (!loaded.ok()) return loaded.status();
+  loaded->config.train.precision = choice.precision;
+  const Config& c = loaded->config;
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c);
+  if (!dataset.ok()) return dataset.status();
+  const Model model = make_model(c, (*dataset)->shape());
+  const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);
+
+  GradcheckSubject subject{
+      .kind = "model", .name = c.name, .example = printable(choice.config), .f = nullptr};
+  for (const NamedParameter& p : parameters(model)) {
+    subject.input_names.push_back(p.name);
+    subject.inputs.push_back(p.tensor);
+  }
+  const double label_smoothing = c.train.label_smoothing;
+  subject.f = [model, batch, label_smoothing, seed = c.seed](std::span<const Tensor> tensors) {
+    ForwardContext context{.training = true, .random = RandomStream(seed).derive("dropout")};
+    return batch_loss(with_parameters(model, tensors), batch, {.label_smoothing = label_smoothing},
+                      context)
+        .loss;
+  };
+  return std::vector<GradcheckSubject>{std::move(subject)};
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
@@ -95,53 +121,27 @@ absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::st
   return examples;
 }
 
-absl::StatusOr<std::vector<GradcheckSubject>> example_subjects(
-    const std::vector<std::string>& names, uint64_t seed, Precision precision) {
-  const std::vector<Group> groups = all_groups(precision);
-  if (absl::Status status = check_names(names, groups); !status.ok()) return status;
+absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const SubjectChoice& choice,
+                                                          uint64_t seed) {
+  if (!choice.config.empty()) return subject_of_config(choice);
+  const std::vector<Group> groups = all_groups(choice.precision);
+  if (absl::Status status = check_names(choice.names, groups); !status.ok()) return status;
   std::vector<GradcheckSubject> subjects;
   for (const Group& group : groups) {
     for (const OpExamples& member : group.members) {
-      if (!names.empty() && !holds(names, member.op)) continue;
+      if (!choice.names.empty() && !holds(choice.names, member.op)) continue;
       for (const OpExample& example : member.examples) {
-        subjects.push_back({.kind = group.kind,
-                            .name = member.op,
-                            .example = example.name,
-                            .f = example.f,
-                            .input_names = example.input_names,
-                            .inputs = inputs_of(example, group.kind == "op", precision, seed)});
+        subjects.push_back(
+            {.kind = group.kind,
+             .name = member.op,
+             .example = example.name,
+             .f = example.f,
+             .input_names = example.input_names,
+             .inputs = inputs_of(example, group.kind == "op", choice.precision, seed)});
       }
     }
   }
   return subjects;
-}
-
-absl::StatusOr<GradcheckSubject> config_subject(const std::string& config,
-                                                const std::vector<std::string>& overrides,
-                                                Precision precision) {
-  absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
-  if (!loaded.ok()) return loaded.status();
-  loaded->config.train.precision = precision;
-  const Config& c = loaded->config;
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(c);
-  if (!dataset.ok()) return dataset.status();
-  const Model model = make_model(c, (*dataset)->shape());
-  const Batch batch = (*dataset)->training_batch(0, kExamplesOfConfig);
-
-  GradcheckSubject subject{
-      .kind = "model", .name = c.name, .example = printable(config), .f = nullptr};
-  for (const NamedParameter& p : parameters(model)) {
-    subject.input_names.push_back(p.name);
-    subject.inputs.push_back(p.tensor);
-  }
-  const double label_smoothing = c.train.label_smoothing;
-  subject.f = [model, batch, label_smoothing, seed = c.seed](std::span<const Tensor> tensors) {
-    ForwardContext context{.training = true, .random = RandomStream(seed).derive("dropout")};
-    return batch_loss(with_parameters(model, tensors), batch, {.label_smoothing = label_smoothing},
-                      context)
-        .loss;
-  };
-  return subject;
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-#include "cli/lessons/gradcheck_json.h"
+#include "lessons/gradcheck/report_json.h"
 
 #include <cmath>
 #include <vector>
@@ -26,7 +26,7 @@ Json sizes(const Shape& shape) {
   return array;
 }
 
-Json agreement(const Agreement& a) {
+Json json_of(const Agreement& a) {
   return {{"verdict", verdict_name(a.verdict)},
           {"analytic", number(a.analytic)},
           {"numeric", number(a.numeric)},
@@ -36,21 +36,21 @@ Json agreement(const Agreement& a) {
           {"note", a.note}};
 }
 
-Json element(const ElementReport& e) {
-  Json object = agreement(e);
+Json json_of(const ElementReport& e) {
+  Json object = json_of(static_cast<const Agreement&>(e));
   object["element"] = e.element;
   if (e.output >= 0) object["output"] = e.output;
   return object;
 }
 
-Json blocks(const BlockReport& b) {
+Json json_of(const BlockReport& b) {
   if (b.count == 0) return nullptr;
   return {{"count", b.count},         {"rounds", b.rounds},     {"wrong", b.wrong},
           {"by_size", b.by_size},     {"seen", number(b.seen)}, {"missed", number(b.missed)},
-          {"worst", element(b.worst)}};
+          {"worst", json_of(b.worst)}};
 }
 
-Json taylor(const TaylorReport& t) {
+Json json_of(const TaylorReport& t) {
   return {{"verdict", verdict_name(t.verdict)},
           {"measured", t.measured},
           {"slope", number(t.slope)},
@@ -59,9 +59,9 @@ Json taylor(const TaylorReport& t) {
           {"note", t.note}};
 }
 
-Json input_json(const InputReport& input) {
+Json json_of(const InputReport& input) {
   Json worst = Json::array();
-  for (const ElementReport& e : input.worst) worst.push_back(element(e));
+  for (const ElementReport& e : input.worst) worst.push_back(json_of(e));
   return {{"verdict", verdict_name(input.verdict)},
           {"order", input.order},
           {"name", input.name},
@@ -69,7 +69,7 @@ Json input_json(const InputReport& input) {
           {"shape", sizes(input.shape)},
           {"output_shape", sizes(input.output_shape)},
           {"full_jacobian", input.full_jacobian},
-          {"blocks", blocks(input.blocks)},
+          {"blocks", json_of(input.blocks)},
           {"ignored", input.ignored},
           {"elements", input.elements},
           {"derivatives", input.derivatives},
@@ -79,11 +79,11 @@ Json input_json(const InputReport& input) {
           {"kinks_stepped_around", input.kinks_stepped_around},
           {"smaller_steps", input.smaller_steps},
           {"worst", worst},
-          {"direction", agreement(input.direction)},
-          {"taylor", taylor(input.taylor)},
-          {"dot_product", agreement(input.dot_product)},
-          {"composed", element(input.composed)},
-          {"forward", input.no_forward_rule.empty() ? element(input.forward) : Json()},
+          {"direction", json_of(input.direction)},
+          {"taylor", json_of(input.taylor)},
+          {"dot_product", json_of(input.dot_product)},
+          {"composed", json_of(input.composed)},
+          {"forward", input.no_forward_rule.empty() ? json_of(input.forward) : Json()},
           {"no_forward_rule", input.no_forward_rule},
           {"diagnosis", input.diagnosis},
           {"note", input.note}};
@@ -93,10 +93,10 @@ Json input_json(const InputReport& input) {
 
 Json to_json(const GradcheckReport& report) {
   Json inputs = Json::array();
-  for (const InputReport& input : report.inputs) inputs.push_back(input_json(input));
+  for (const InputReport& input : report.inputs) inputs.push_back(json_of(input));
   return {{"verdict", verdict_name(report.verdict())},
           {"inputs", inputs},
-          {"hessian_symmetry", agreement(report.hessian_symmetry)},
+          {"hessian_symmetry", json_of(report.hessian_symmetry)},
           {"notes", report.notes},
           {"elements", report.elements},
           {"derivatives", report.derivatives},
