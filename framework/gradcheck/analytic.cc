@@ -7,33 +7,23 @@
 #include "framework/gradcheck/epsilon.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
+#include "framework/graph/recorder.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
 
-using AllComputed = std::unordered_map<const Op*, Computed>;
-
 // What y is the difference of: log(sum(exp(x))) and a score, in these.
-double size_inside(const Op& op, const Inputs& x) {
-  if (op.name() != "log_softmax" && op.name() != "cross_entropy") return 0.0;
+double size_inside(const RecordedOp& call) {
+  if (call.op->name() != "log_softmax" && call.op->name() != "cross_entropy") return 0.0;
   double largest = 0.0;
-  for (const double score : Tensor(x[0]).to_vector()) {
+  for (const double score : call.x[0].to_vector()) {
     if (std::isfinite(score)) largest = std::max(largest, std::abs(score));
   }
   return largest;
 }
 
-class ComputedRecorder final : public Observer {
- public:
-  explicit ComputedRecorder(AllComputed& computed) : computed_(computed) {}
-  void after_forward(const Op& op, const Inputs& x, const Array& y) override {
-    computed_[&op] = {y, size_inside(op, x)};
-  }
-
- private:
-  AllComputed& computed_;
-};
+using AllComputed = std::unordered_map<const Op*, Computed>;
 
 class RoundingSum final : public Observer {
  public:
@@ -99,12 +89,11 @@ Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
   for (const Tensor& x : inputs) {
     leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
   }
-  AllComputed all;
-  const ComputedRecorder recorder(all);
+  std::vector<RecordedOp> ops;
+  const Recorder recorder(ops);
   y_ = f(leaves_);
-  if (!y_.requires_grad()) return;
-  for (const std::shared_ptr<Node>& node : nodes_behind(y_.node())) {
-    if (!node->is_leaf()) computed_[&node->op()] = all[&node->op()];
+  for (const RecordedOp& each : ops) {
+    if (each.y.requires_grad()) computed_[each.op.get()] = {each.y.array(), size_inside(each)};
   }
 }
 

@@ -2,60 +2,18 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
-#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/analytic.h"
-#include "framework/graph/node.h"
-#include "framework/graph/op.h"
+#include "framework/graph/recorder.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-using NodePointer = std::shared_ptr<Node>;
-
-// What each op read when it ran: a node keeps only what its backward reads.
-using InputsOfOps = std::unordered_map<const Op*, std::vector<Array>>;
-class InputRecorder final : public Observer {
- public:
-  explicit InputRecorder(InputsOfOps& inputs) : inputs_(inputs) {}
-
-  void before_forward(const Op& op, const Inputs& x) override {
-    std::vector<Array>& inputs = inputs_[&op];
-    inputs.clear();
-    for (size_t i = 0; i < x.size(); ++i) inputs.push_back(x[i]);
-  }
-
- private:
-  InputsOfOps& inputs_;
-};
-
-// Runs an op that stands in a graph once more, on other numbers.
-class Replay final : public Op {
- public:
-  explicit Replay(Op& op) : op_(op) {}
-  std::string_view name() const override { return op_.name(); }
-  Saves saves() const override { return Saves::kInputsAndOutput; }
-  std::vector<Attribute> attributes() const override { return op_.attributes(); }
-
-  Array forward(const Inputs& x) override { return op_.forward(x); }
-
-  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    std::vector<Tensor> inputs;
-    for (size_t i = 0; i < saved.size(); ++i) inputs.push_back(saved.input(i));
-    op_.forward(Inputs(inputs));  // what it keeps for backward may be from another point
-    return op_.backward(saved, dy);
-  }
-
- private:
-  Op& op_;
-};
 
 // Scores that a mask has hidden are -inf, where nothing can be varied: numbers that can stand in
 // their place, and the mask hides them again.
@@ -83,14 +41,6 @@ std::vector<Tensor> at_infinity(std::span<const Tensor> x, const std::vector<Ten
   return all;
 }
 
-std::vector<NodePointer> ops_of(const Tensor& y) {  // those that ran first come first
-  if (!y.requires_grad()) return {};
-  std::vector<NodePointer> nodes = nodes_behind(y.node());
-  std::erase_if(nodes, [](const NodePointer& node) { return node->is_leaf(); });
-  std::ranges::reverse(nodes);
-  return nodes;
-}
-
 }  // namespace
 
 std::string OpCheck::to_text() const {
@@ -99,31 +49,31 @@ std::string OpCheck::to_text() const {
 
 std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Tensor> inputs,
                                     const GradcheckOptions& options) {
-  InputsOfOps inputs_of;
+  std::vector<RecordedOp> ops;
   const Tensor y = [&] {
-    const InputRecorder recorder(inputs_of);
+    const Recorder recorder(ops);
     return Recorded(f, inputs).output();
   }();
   std::vector<OpCheck> wrong;
-  for (const NodePointer& node : ops_of(y)) {
+  for (const RecordedOp& each : ops_behind(y, ops)) {
     std::vector<Tensor> at, masks;
     std::vector<std::string> described;
-    for (const Array& x : inputs_of.at(&node->op())) {
-      const Hidden hidden(x);
+    for (const Tensor& x : each.x) {
+      const Hidden hidden(x.array());
       at.push_back(hidden.finite);
       masks.push_back(hidden.mask);
       described.push_back(x.describe());
     }
-    const Hidden output(node->op().forward(Inputs(at_infinity(at, masks))));
-    const ScopeAt scope(node->scope());
+    const Hidden output(each.op->forward(Inputs(at_infinity(at, masks))));
+    const ScopeAt scope(each.scope);
     const TensorFunction alone = [&](std::span<const Tensor> x) {
-      const Tensor result = apply<Replay>(at_infinity(x, masks), node->op());
+      const Tensor result = replay(each, at_infinity(x, masks));
       return output.mask.defined() ? masked_fill(result, output.mask, 0.0) : result;
     };
     GradcheckReport report = gradcheck(alone, at, options);
     if (report.passed()) continue;
-    wrong.push_back({.op = std::string(node->op().name()),
-                     .place = node->scope(),
+    wrong.push_back({.op = std::string(each.op->name()),
+                     .place = each.scope,
                      .inputs = absl::StrJoin(described, ", "),
                      .report = std::move(report)});
   }

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "framework/gradcheck/forward_rules.h"
-#include "framework/gradcheck/shared_op.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 
@@ -14,76 +12,41 @@ namespace qkv {
 
 NoForwardRule::NoForwardRule(std::string_view op)
     : Error(absl::StrCat("gradcheck: forward mode: no rule for ", std::string(op),
-                         ": give it one in gradcheck/forward_rules.cc")),
+                         ": give it a tangent(), in the file of the op")),
       op_(op) {}
-
-// Lists the ops of a run. What it knows a tensor by is its node, so that a detached one is a
-// constant, as it is for backward.
-class ForwardMode::Recorder final : public Interceptor {
- public:
-  explicit Recorder(std::vector<Step>& steps) : steps_(steps) {}
-
-  Tensor leaf(const Tensor& x) {
-    const int place = next_++;
-    if (!is_floating(x.dtype())) return x;
-    Tensor input = parameter(x.array());
-    places_[input.node().get()] = place;
-    return input;
-  }
-
-  int place_of(const Tensor& x) const {
-    const auto found = places_.find(x.node().get());
-    return found == places_.end() ? kConstant : found->second;
-  }
-
-  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) override {
-    const std::shared_ptr<Op> shared = std::move(op);
-    Tensor y = run_directly(std::make_unique<SharedOp>(shared), inputs);
-    std::vector<int> from;
-    for (const Tensor& x : inputs) from.push_back(place_of(x));
-    const bool moves = std::ranges::any_of(from, [](int place) { return place != kConstant; });
-    if (!moves || !y.requires_grad()) return y;
-    places_[y.node().get()] = next_++;
-    steps_.push_back({.op = shared, .x = std::move(inputs), .y = y, .from = std::move(from)});
-    return y;
-  }
-
- private:
-  std::vector<Step>& steps_;  // they hold the tensors, so that no node's address is used again
-  std::unordered_map<const Node*, int> places_;
-  int next_ = 0;
-};
 
 ForwardMode::ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs) {
   const RecordGradients record(true);
   const ComposedOnly composed;
-  Recorder recorder(steps_);
-  std::vector<Tensor> leaves;
-  for (const Tensor& x : inputs) leaves.push_back(recorder.leaf(x));
-  y_ = f(leaves);
-  y_place_ = recorder.place_of(y_);
+  const Interceptor none;  // the rules are those of the ops as they are
+  for (const Tensor& x : inputs) {
+    leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
+  }
+  const Recorder recorder(ops_);
+  y_ = f(leaves_);
 }
 
+// A tensor is known by its node, so that a detached one is a constant, as it is for backward.
 Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
   const NoGrad no_grad;
   const Interceptor none;  // the ops that rules call are none of f's
-  std::vector<Tensor> moves(tangents.begin(), tangents.end());
-  for (const Step& step : steps_) {
-    std::vector<Tensor> dx;
-    for (const int place : step.from) dx.push_back(place == kConstant ? Tensor() : moves[place]);
-    if (std::ranges::none_of(dx, &Tensor::defined)) {
-      moves.emplace_back();
-      continue;
+  std::unordered_map<const Node*, Tensor> moves;
+  for (size_t i = 0; i < leaves_.size(); ++i) moves[leaves_[i].node().get()] = tangents[i];
+  moves[nullptr] = Tensor();  // constants
+  for (const RecordedOp& each : ops_) {
+    if (!each.y.requires_grad()) continue;
+    std::vector<Tensor> x_dot;
+    for (const Tensor& x : each.x) x_dot.push_back(moves[x.node().get()]);
+    if (std::ranges::none_of(x_dot, &Tensor::defined)) continue;
+    const std::string name(each.op->name());
+    if (each.y.dtype() != DType::f64) {
+      throw NoForwardRule(absl::StrCat(name, " in ", std::string(dtype_name(each.y.dtype()))));
     }
-    if (step.y.dtype() != DType::f64) {
-      throw NoForwardRule(absl::StrCat(std::string(step.op->name()), " in ",
-                                       std::string(dtype_name(step.y.dtype()))));
-    }
-    const ForwardRule* rule = forward_rule_of(step.op->name());
-    if (!rule) throw NoForwardRule(step.op->name());
-    moves.push_back(rule->tangent({.op = *step.op, .x = step.x, .y = step.y, .dx = dx}));
+    const Tensor y_dot = each.op->tangent(each.x, each.y, x_dot);
+    if (!y_dot.defined()) throw NoForwardRule(name);
+    moves[each.y.node().get()] = y_dot;
   }
-  return y_place_ == kConstant ? Tensor() : moves[y_place_];
+  return moves[y_.node().get()];
 }
 
 Tensor forward_derivative(const TensorFunction& f, std::span<const Tensor> inputs,

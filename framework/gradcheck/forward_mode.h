@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,12 +7,12 @@
 
 #include "framework/autograd/tensor_function.h"
 #include "framework/core/error.h"
-#include "framework/graph/op.h"
+#include "framework/graph/recorder.h"
 
 // Forward-mode differentiation: J u without a step and without a backward.
 namespace qkv {
 
-// An op stands between the inputs that move and the value, and forward_rules.h has no rule for it.
+// An op stands between the inputs that move and the value, and has no tangent.
 class NoForwardRule : public Error {
  public:
   explicit NoForwardRule(std::string_view op);
@@ -24,10 +23,10 @@ class NoForwardRule : public Error {
 };
 
 // The ops that f runs at its inputs, in their order, with every fused op in its pieces: a list of
-// simple functions, along which a tangent is handed from the inputs to the value by one rule for
-// each op. Wengert, "A simple automatic derivative evaluation program", 1964.
+// simple functions, along which a tangent is handed from the inputs to the value by the rule of
+// each op (Op::tangent). Wengert, "A simple automatic derivative evaluation program", 1964.
 //
-// The rules (forward_rules.h) know nothing of backward. Where f is itself the gradient of a
+// The rules know nothing of backward. Where f is itself the gradient of a
 // function (gradients_of), the ops of that backward are in the list.
 class ForwardMode {
  public:
@@ -40,19 +39,9 @@ class ForwardMode {
   Tensor derivative(std::span<const Tensor> tangents) const;
 
  private:
-  class Recorder;
-  static constexpr int kConstant = -1;
-
-  struct Step {
-    std::shared_ptr<Op> op;
-    std::vector<Tensor> x;
-    Tensor y;
-    std::vector<int> from;  // where the tangent of each x stands: an input or a step before
-  };
-
-  std::vector<Step> steps_;  // tangents: those of the inputs come first, then those of the steps
+  std::vector<Tensor> leaves_;
+  std::vector<RecordedOp> ops_;
   Tensor y_;
-  int y_place_ = kConstant;
 };
 
 // The same for one direction.

@@ -227,4 +227,17 @@ std::optional<std::vector<Tensor>> inputs_in(DType dtype, const OpExample& examp
   return std::nullopt;
 }
 
+std::map<std::string, std::string> rounding_formulas() {
+  std::map<std::string, std::string> all;
+  for (const OpExamples& op : op_examples()) {
+    for (const OpExample& example : op.examples) {
+      const std::vector<Tensor> inputs = make_inputs(example, DType::f32, RandomStream(1));
+      const Tensor y = example.f(inputs);
+      if (!y.requires_grad()) continue;
+      all.merge(std::map(RoundedRun(example.f, inputs, ones(y.shape(), y.dtype())).formulas()));
+    }
+  }
+  return all;
+}
+
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -77,5 +78,9 @@ PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor>
 // Inputs of an example in that type. For bf16: the first k of the floating ones, for the largest k
 // that the function takes, and the others f32; nothing where it takes none.
 std::optional<std::vector<Tensor>> inputs_in(DType dtype, const OpExample& example, uint64_t seed);
+
+// How each op of the list rounds, by its name, and each that its backward needs: bounds as
+// formulas.
+std::map<std::string, std::string> rounding_formulas();
 
 }  // namespace qkv

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/gradcheck/rounding_rules.h"
-#include "framework/gradcheck/shared_op.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
+#include "framework/graph/recorder.h"
+#include "framework/graph/rounding.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -36,40 +36,38 @@ Tensor in_f64(const Tensor& x) {
   return cast(x.detached(), DType::f64);
 }
 
-const RoundingRule& rule_of(const Op& op) {
-  const RoundingRule* rule = rounding_rule_of(op.name());
-  if (!rule) {
+Rounding rounding_of(Op& op, const ExactCall& call) {
+  Rounding rounding = op.rounding(call);
+  if (rounding.formula.empty()) {
     fail(absl::StrCat("gradcheck: no rule says how the op ", std::string(op.name()),
-                      " rounds: give it one in gradcheck/rounding_rules.cc"));
+                      " rounds: give it a rounding(), in the file of the op"));
   }
-  return *rule;
+  return rounding;
 }
 
-bool is_sum(const Op& op) {
-  return op.name() == "sum" || op.name() == "sum_to" || op.name() == "matmul" ||
-         op.name() == "fold";
-}
-
-// How many elements of relu and maximum are as near to a kink as the two runs to each other.
-int64_t kinks_of(std::string_view op, std::span<const Tensor> narrow,
-                 std::span<const Tensor> exact) {
-  if (op != "relu" && op != "maximum") return 0;
-  const bool two = op == "maximum";
-  const auto values = [](const Tensor& x) { return x.to_vector(); };
-  const std::vector<double> a = values(exact[0]), near_a = values(narrow[0]);
-  const std::vector<double> b = two ? values(exact[1]) : std::vector<double>(a.size());
-  const std::vector<double> near_b = two ? values(narrow[1]) : b;
+// How many elements are as near to a kink as the two runs to each other.
+int64_t kinks_of(const Rounding& rounding, TensorSpan narrow, TensorSpan exact) {
+  std::vector<double> apart(rounding.to_kink.size());
+  for (size_t k = 0; k < narrow.size() && !apart.empty(); ++k) {
+    const std::vector<double> a = narrow[k].to_vector(), b = exact[k].to_vector();
+    for (size_t i = 0; i < a.size(); ++i) apart[i] += std::abs(a[i] - b[i]);
+  }
   int64_t count = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    const double apart = std::abs(near_a[i] - a[i]) + std::abs(near_b[i] - b[i]);
-    count += apart > 0.0 && std::abs(a[i] - b[i]) <= 2 * apart;
+  for (size_t i = 0; i < apart.size(); ++i) {
+    count += apart[i] > 0.0 && rounding.to_kink[i] <= 2 * apart[i];
   }
   return count;
 }
 
-// Where the largest element of each row stood when max ran last.
-std::vector<double> places_of_max(Op& op) {
-  return op.name() == "max" ? op.kept()[0].array->to_vector() : std::vector<double>();
+// Which elements the op chose when it ran last, as max does.
+std::vector<double> choices_of(Op& op) {
+  std::vector<double> choices;
+  for (const Kept& kept : op.kept()) {
+    if (kept.array->dtype() != DType::i64) continue;
+    const std::vector<double> places = kept.array->to_vector();
+    choices.insert(choices.end(), places.begin(), places.end());
+  }
+  return choices;
 }
 
 int64_t differences(const std::vector<double>& a, const std::vector<double>& b) {
@@ -107,7 +105,7 @@ std::vector<Tensor> results_of(const TensorFunction& f, std::span<const Tensor> 
   return results;
 }
 
-// Runs every op twice, and keeps the exact twin of every narrow tensor.
+// Runs every op of the narrow run again, exactly, and keeps the twin of every narrow tensor.
 class RoundedRun::Twins {
  public:
   // The rounding of one exact node.
@@ -130,24 +128,21 @@ class RoundedRun::Twins {
     return found->second.exact;
   }
 
-  // One call of an op: the narrow result, whose exact twin is remembered.
-  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
-    const std::shared_ptr<Op> shared = std::move(op);
+  // Runs a recorded op once more, exactly, and remembers that as the twin of its result.
+  void run(const RecordedOp& narrow) {
+    Op& op = *narrow.op;
     std::vector<Tensor> exact_inputs;
-    for (const Tensor& x : inputs) exact_inputs.push_back(exact(x));
-    const bool casts = shared->name() == "cast";
-    const Tensor exact_y = casts ? run_directly(std::make_unique<Identity>(), exact_inputs)
-                                 : run_directly(std::make_unique<SharedOp>(shared), exact_inputs);
-    const DType dtype = inputs[0].dtype();
-    note_rounding(*shared, dtype, exact_inputs, exact_y);
-    kinks_ += kinks_of(shared->name(), inputs, exact_inputs);
-    const std::vector<double> places = places_of_max(*shared);
-    Tensor y = run_directly(std::make_unique<SharedOp>(shared), std::move(inputs));
-    kinks_ += differences(places, places_of_max(*shared));
-    const bool narrows = unit_roundoff(y.dtype()) > unit_roundoff(dtype);
-    if (casts ? narrows : y.dtype() == DType::bf16) note_storing(y.dtype(), exact_y);
-    remember(y, exact_y);
-    return y;
+    for (const Tensor& x : narrow.x) exact_inputs.push_back(exact(x));
+    const std::vector<double> choices = choices_of(op);
+    const bool casts = op.name() == "cast";
+    const Tensor y = casts ? run_directly(std::make_shared<Identity>(), exact_inputs)
+                           : run_directly(narrow.op, exact_inputs);
+    kinks_ += differences(choices, choices_of(op));
+    const DType from = narrow.x[0].dtype(), to = narrow.y.dtype();
+    note_rounding(narrow, exact_inputs, y);
+    const bool narrows = unit_roundoff(to) > unit_roundoff(from);
+    if (casts ? narrows : to == DType::bf16) note_storing(to, y);
+    remember(narrow.y, y);
   }
 
   const Rounded* rounding(const Op& op) const {
@@ -160,6 +155,7 @@ class RoundedRun::Twins {
   }
   int64_t kinks() const { return kinks_; }
   double narrowest_roundoff() const { return narrowest_; }
+  const std::map<std::string, std::string>& formulas() const { return formulas_; }
 
  private:
   struct Twin {
@@ -176,21 +172,20 @@ class RoundedRun::Twins {
     return found == sums_.end() ? 0.0 : found->second;
   }
 
-  void note_rounding(Op& op, DType dtype, std::span<const Tensor> x, const Tensor& y) {
+  void note_rounding(const RecordedOp& narrow, TensorSpan x, const Tensor& y) {
+    Op& op = *narrow.op;
     double& chain_of_y = chains_[y.node().get()];
     for (const Tensor& input : x) chain_of_y = std::max(chain_of_y, chain(input.node().get()));
     if (op.name() == "cast") return;
     std::vector<double> sum_roundings;
     for (const Tensor& input : x) sum_roundings.push_back(roundings_of_sum(input));
-    Rounding rounding =
-        rule_of(op).rounding({.op = op, .x = x, .roundings = sum_roundings, .y = y.array()});
-    if (is_sum(op)) sums_[y.node().get()] = rounding.roundings;
-    if (op.name() == "reshape" || op.name() == "permute") {
-      sums_[y.node().get()] = sum_roundings[0];
-    }
+    Rounding rounding = rounding_of(op, {.x = x, .y = y, .sum_roundings = sum_roundings});
+    sums_[y.node().get()] = rounding.sum_roundings;
+    formulas_[std::string(op.name())] = rounding.formula;
+    kinks_ += kinks_of(rounding, narrow.x, x);
     if (rounding.errors.empty()) return;
     // The exact run is rounded, too, if only to f64.
-    const double u = unit_roundoff(computed_dtype(dtype)) + unit_roundoff(DType::f64);
+    const double u = unit_roundoff(computed_dtype(narrow.x[0].dtype())) + unit_roundoff(DType::f64);
     for (double& e : rounding.errors) e = u * e + kUnderflow;
     chain_of_y += u * rounding.roundings;
     roundings_[&y.node()->op()] = {std::string(op.name()), std::move(rounding.errors)};
@@ -218,25 +213,12 @@ class RoundedRun::Twins {
   std::unordered_map<const Op*, Rounded> roundings_;  // by the exact node's op
   std::unordered_map<const Node*, double> sums_;  // the roundings of the exact nodes that are sums
   std::unordered_map<const Node*, double> chains_;  // n u up to the exact node
+  std::map<std::string, std::string> formulas_;     // by the op
   int64_t kinks_ = 0;
   double narrowest_ = 0.0;  // its u
 };
 
 namespace {
-
-// Hands every recorded op to the twins.
-template <class Twins>
-class RunsTwice final : public Interceptor {
- public:
-  explicit RunsTwice(Twins& twins) : twins_(twins) {}
-  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) override {
-    if (!records(inputs)) return run_directly(std::move(op), std::move(inputs));
-    return twins_.run(std::move(op), std::move(inputs));
-  }
-
- private:
-  Twins& twins_;
-};
 
 // Sums |dy / dz_i| e_i of each op while backward runs.
 template <class Twins>
@@ -287,10 +269,16 @@ RoundedRun::RoundedRun(const TensorFunction& f, std::span<const Tensor> inputs,
   for (const Tensor& x : inputs) leaves.push_back(is_floating(x.dtype()) ? twins_->leaf(x) : x);
   const Tensor v = cotangent.defined() ? twins_->leaf(cotangent) : Tensor();
   const ComposedOnly composed;
-  const RunsTwice<Twins> interceptor(*twins_);
-  for (const Tensor& result : results_of(f, leaves, v, /*create_graph=*/true)) {
-    exact_.push_back(twins_->exact(result));
+  const Interceptor none;  // the ops as they are
+  std::vector<RecordedOp> ops;
+  const std::vector<Tensor> narrow = [&] {
+    const Recorder recorder(ops);
+    return results_of(f, leaves, v, /*create_graph=*/true);
+  }();
+  for (const RecordedOp& each : ops) {
+    if (each.y.requires_grad()) twins_->run(each);
   }
+  for (const Tensor& result : narrow) exact_.push_back(twins_->exact(result));
 }
 
 RoundedRun::~RoundedRun() = default;
@@ -298,6 +286,9 @@ RoundedRun::~RoundedRun() = default;
 const std::vector<Tensor>& RoundedRun::exact() const { return exact_; }
 int64_t RoundedRun::kinks() const { return twins_->kinks(); }
 double RoundedRun::narrowest_roundoff() const { return twins_->narrowest_roundoff(); }
+const std::map<std::string, std::string>& RoundedRun::formulas() const {
+  return twins_->formulas();
+}
 
 RoundingBound RoundedRun::bound(size_t result, int64_t element) const {
   const Tensor& y = exact_[result];

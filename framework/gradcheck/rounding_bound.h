@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,7 +33,7 @@ struct RoundingBound {
 // first is not rounded in the second, so that the exact graph is that of f without rounding, and
 // every place where the narrow run rounds has its node there.
 //
-// With the error e_i of each element i of each node z (rounding_rules.h), the error of a result y
+// With the error e_i of each element i of each node z (Op::rounding), the error of a result y
 // is
 //   |narrow - exact| <= sum over z and i of |dy / dz_i| e_i / (1 - n u)
 // where the derivatives come from backward of the exact graph: rounding errors travel as gradients
@@ -47,7 +48,7 @@ struct RoundingBound {
 // more, as attention in bf16 does, its composed formula has to have, too.
 class RoundedRun {
  public:
-  // Inputs f32 or bf16. Throws Error where f has an op that there is no rule for.
+  // Inputs f32 or bf16. Throws Error where f has an op without such a rule.
   RoundedRun(const TensorFunction& f, std::span<const Tensor> inputs, const Tensor& cotangent);
   ~RoundedRun();
   RoundedRun(const RoundedRun&) = delete;
@@ -62,6 +63,8 @@ class RoundedRun {
   int64_t kinks() const;
   // u of the narrowest type that the narrow run has.
   double narrowest_roundoff() const;
+  // Of each op that ran, by its name: how far a rounding takes its result (Rounding::formula).
+  const std::map<std::string, std::string>& formulas() const;
 
  private:
   class Twins;

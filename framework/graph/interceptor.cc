@@ -15,7 +15,7 @@ Interceptor::Interceptor() : outer_(std::exchange(interceptor, this)) {}
 Interceptor::~Interceptor() { interceptor = outer_; }
 Interceptor* Interceptor::current() { return interceptor; }
 
-Tensor Interceptor::run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+Tensor Interceptor::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   return run_directly(std::move(op), std::move(inputs));
 }
 

@@ -20,7 +20,7 @@ class Interceptor {
   Interceptor& operator=(const Interceptor&) = delete;
 
   // Replaces qkv::run.
-  virtual Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
+  virtual Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs);
   // Replaces op.backward.
   virtual std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy);
   // What a backward formula gets when it reads input i, or the output. What is referred to must

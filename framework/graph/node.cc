@@ -45,7 +45,7 @@ void let_go(std::vector<Tensor>& inputs) {
 
 Node::Node() : id_(next_id()) {}
 
-Node::Node(std::unique_ptr<Op> op, std::vector<Tensor> inputs, const Array& output)
+Node::Node(std::shared_ptr<Op> op, std::vector<Tensor> inputs, const Array& output)
     : id_(next_id()), op_(std::move(op)), inputs_(std::move(inputs)), scope_(Scope::current()) {
   const Saves saves = op_->saves();
   const bool saves_inputs = saves == Saves::kInputs || saves == Saves::kInputsAndOutput;

@@ -14,7 +14,7 @@ namespace qkv {
 class Node {
  public:
   Node();  // a leaf
-  Node(std::unique_ptr<Op> op, std::vector<Tensor> inputs, const Array& output);
+  Node(std::shared_ptr<Op> op, std::vector<Tensor> inputs, const Array& output);
   ~Node();  // iterative: the length of a chain is not limited by the stack
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -35,7 +35,7 @@ class Node {
 
   uint64_t id_;
   bool released_ = false;
-  std::unique_ptr<Op> op_;
+  std::shared_ptr<Op> op_;
   std::vector<Tensor> inputs_;      // without storage where backward does not read them
   std::vector<uint64_t> versions_;  // of the inputs' storage when the op ran
   Array output_;

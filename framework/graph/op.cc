@@ -6,6 +6,7 @@
 #include "framework/core/out_of_memory.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
+#include "framework/graph/rounding.h"
 
 namespace qkv {
 namespace {
@@ -22,25 +23,33 @@ Array forward(Op& op, const Inputs& x) {
   }
 }
 
-bool any_requires_grad(std::span<const Tensor> inputs) {
+bool any_requires_grad(TensorSpan inputs) {
   return std::ranges::any_of(inputs, [](const Tensor& x) { return x.requires_grad(); });
+}
+
+Tensor with_node(std::shared_ptr<Op> op, std::vector<Tensor> inputs, Array y) {
+  if (!records(inputs)) return Tensor(std::move(y));
+  auto node = std::make_shared<Node>(std::move(op), std::move(inputs), y);
+  return Tensor(std::move(y), std::move(node));
 }
 
 }  // namespace
 
-Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+Rounding Op::rounding(const ExactCall&) { return {}; }
+
+Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   Interceptor* interceptor = Interceptor::current();
   return interceptor ? interceptor->run(std::move(op), std::move(inputs))
                      : run_directly(std::move(op), std::move(inputs));
 }
 
-Tensor run_directly(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   Observer::tell([&](Observer& o) { o.before_forward(*op, Inputs(inputs)); });
-  Array y = forward(*op, Inputs(inputs));
-  Observer::tell([&](Observer& o) { o.after_forward(*op, Inputs(inputs), y); });
-  if (!records(inputs)) return Tensor(std::move(y));
-  auto node = std::make_shared<Node>(std::move(op), std::move(inputs), y);
-  return Tensor(std::move(y), std::move(node));
+  Array array = forward(*op, Inputs(inputs));
+  if (!Observer::any()) return with_node(std::move(op), std::move(inputs), std::move(array));
+  Tensor y = with_node(op, inputs, std::move(array));
+  Observer::tell([&](Observer& o) { o.after_forward(op, inputs, y); });
+  return y;
 }
 
 NoGrad::NoGrad() : outer_(std::exchange(recording, false)) {}
@@ -49,9 +58,9 @@ NoGrad::~NoGrad() { recording = outer_; }
 RecordGradients::RecordGradients(bool record) : outer_(std::exchange(recording, record)) {}
 RecordGradients::~RecordGradients() { recording = outer_; }
 
-bool records(std::span<const Tensor> inputs) { return recording && any_requires_grad(inputs); }
+bool records(TensorSpan inputs) { return recording && any_requires_grad(inputs); }
 bool records(std::initializer_list<Tensor> inputs) {
-  return records(std::span<const Tensor>(inputs.begin(), inputs.size()));
+  return records(TensorSpan(inputs.begin(), inputs.size()));
 }
 
 ComposedOnly::ComposedOnly() : outer_(std::exchange(only_composed, true)) {}

@@ -12,16 +12,20 @@
 namespace qkv {
 
 class Saved;
+struct ExactCall;
+struct Rounding;
+
+using TensorSpan = std::span<const Tensor>;
 
 // The arrays that forward reads.
 class Inputs {
  public:
-  explicit Inputs(std::span<const Tensor> tensors) : tensors_(tensors) {}
+  explicit Inputs(TensorSpan tensors) : tensors_(tensors) {}
   const Array& operator[](size_t i) const { return tensors_[i].array(); }
   size_t size() const { return tensors_.size(); }
 
  private:
-  std::span<const Tensor> tensors_;
+  TensorSpan tensors_;
 };
 
 // What backward reads; the storage of the rest is released.
@@ -57,6 +61,16 @@ class Op {
 
   virtual Saves saves() const { return Saves::kInputs; }
 
+  // Forward mode: ẏ, how fast y moves when each input moves at x_dot[i], which is undefined where
+  // it stays. The sum over the inputs of (dy/dx_i) ẋ_i, from the definition of the op and without
+  // its backward, so that the two check each other; all in f64. Undefined, as here: the op has no
+  // such rule. An op that gives way to a composed formula (ComposedOnly) needs none.
+  virtual Tensor tangent(TensorSpan /*x*/, const Tensor& /*y*/, TensorSpan /*x_dot*/) { return {}; }
+
+  // How far rounding may take y from the exact result (graph/rounding.h). Here: nobody knows. What
+  // needs no tangent needs no such rule either.
+  virtual Rounding rounding(const ExactCall& call);
+
   // The arguments besides the inputs: with the shape of the output, enough to run the op again.
   virtual std::vector<Attribute> attributes() const { return {}; }
 
@@ -65,12 +79,12 @@ class Op {
 };
 
 // Runs forward on `inputs`, and records the op where a gradient may be asked for.
-Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
-Tensor run_directly(std::unique_ptr<Op> op, std::vector<Tensor> inputs);  // past an Interceptor
+Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs);
+Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs);  // past an Interceptor
 
 template <class T, class... Attributes>
 Tensor apply(std::vector<Tensor> inputs, Attributes&&... attributes) {
-  return run(std::make_unique<T>(std::forward<Attributes>(attributes)...), std::move(inputs));
+  return run(std::make_shared<T>(std::forward<Attributes>(attributes)...), std::move(inputs));
 }
 
 // While one lives, nothing is recorded: tensors come out as constants.
@@ -98,7 +112,7 @@ class RecordGradients {
 };
 
 // Whether an op on these inputs would be recorded.
-bool records(std::span<const Tensor> inputs);
+bool records(TensorSpan inputs);
 bool records(std::initializer_list<Tensor> inputs);
 
 // While one lives, fused ops and fused backwards give way to the composed formulas that they must
@@ -131,9 +145,9 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
 
   virtual void before_forward(const Op&, const Inputs&) {}
-  virtual void after_forward(const Op&, const Inputs&, const Array& /*y*/) {}
+  virtual void after_forward(const std::shared_ptr<Op>&, TensorSpan /*x*/, const Tensor& /*y*/) {}
   virtual void before_backward(const Op&, const Tensor& /*dy*/) {}
-  virtual void after_backward(const Op&, const Tensor& /*dy*/, std::span<const Tensor> /*dx*/) {}
+  virtual void after_backward(const Op&, const Tensor& /*dy*/, TensorSpan /*dx*/) {}
 
   virtual void before_section(std::string_view /*name*/) {}
   virtual void after_section(std::string_view /*name*/) {}

@@ -38,7 +38,7 @@ void FormulaTracer::know(const Tensor& x, Origin origin) {
   origins_[{x.array().raw(), x.shape().to_string()}] = std::move(origin);
 }
 
-Tensor FormulaTracer::run_forward(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+Tensor FormulaTracer::run_forward(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   Tensor y = run_directly(std::move(op), std::move(inputs));
   if (!y.requires_grad()) return y;  // there is no backward to read anything
   Op& recorded = y.node()->op();
@@ -49,7 +49,7 @@ Tensor FormulaTracer::run_forward(std::unique_ptr<Op> op, std::vector<Tensor> in
   return y;
 }
 
-Tensor FormulaTracer::run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) {
+Tensor FormulaTracer::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   if (!in_formula_) return run_forward(std::move(op), std::move(inputs));
   if (op->name() == "reshape" || op->name() == "broadcast_to") {
     Origin same = origin_of(inputs[0]);

@@ -22,14 +22,14 @@ struct FormulaPlace {
 // change what is computed there. Reshaping and repeating (reshape, broadcast_to) are passed over.
 class FormulaTracer : public Interceptor {
  public:
-  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) final;
+  Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) final;
   std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) final;
   const Tensor& saved_input(size_t i, const Tensor& x) final;
   Tensor saved_output(const Tensor& y) final;
 
  protected:
   // A step of a formula: in the place of running an op.
-  virtual Tensor step(const FormulaPlace& place, std::unique_ptr<Op> op,
+  virtual Tensor step(const FormulaPlace& place, std::shared_ptr<Op> op,
                       std::vector<Tensor> inputs) = 0;
   // What the formula reads of the forward.
   virtual Tensor read(const FormulaPlace& place, const Tensor& saved) = 0;
@@ -46,7 +46,7 @@ class FormulaTracer : public Interceptor {
   Origin origin_of(const Tensor& x) const;
   Origin origin_of_step(const Op& op, const std::vector<Tensor>& inputs) const;
   void know(const Tensor& x, Origin origin);
-  Tensor run_forward(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
+  Tensor run_forward(std::shared_ptr<Op> op, std::vector<Tensor> inputs);
 
   bool in_formula_ = false;
   std::string op_;                                                 // whose formula runs

@@ -66,8 +66,8 @@ Tensor written_over(Op& scatter, const Tensor& x) {
 
 bool is_any(Op&, Operands, const Tensor&) { return true; }
 
-Tensor first_operand(std::unique_ptr<Op>, std::vector<Tensor> x) { return x[0]; }
-Tensor second_operand(std::unique_ptr<Op>, std::vector<Tensor> x) { return x[1]; }
+Tensor first_operand(std::shared_ptr<Op>, std::vector<Tensor> x) { return x[0]; }
+Tensor second_operand(std::shared_ptr<Op>, std::vector<Tensor> x) { return x[1]; }
 
 constexpr StepMistake kStepMistakes[] = {
     {MistakeKind::kSign, "is negated", is_any,

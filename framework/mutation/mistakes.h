@@ -34,7 +34,7 @@ struct StepMistake {
   // Whether the mistake can be made, and changes what is computed, where `op` made y.
   bool (*fits)(Op& op, std::span<const Tensor> inputs, const Tensor& y);
   // Replaces running `op`.
-  Tensor (*run)(std::unique_ptr<Op> op, std::vector<Tensor> inputs);
+  Tensor (*run)(std::shared_ptr<Op> op, std::vector<Tensor> inputs);
 };
 std::span<const StepMistake> step_mistakes();
 

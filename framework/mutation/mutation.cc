@@ -33,7 +33,7 @@ class Planter final : public FormulaTracer {
   bool overwrites_gradients() override { return mutant_.where == kWalk; }
 
  protected:
-  Tensor step(const FormulaPlace& place, std::unique_ptr<Op> op,
+  Tensor step(const FormulaPlace& place, std::shared_ptr<Op> op,
               std::vector<Tensor> inputs) override {
     for (const StepMistake& mistake : step_mistakes()) {
       if (is(place, mistake.change)) return mistake.run(std::move(op), std::move(inputs));
@@ -93,7 +93,7 @@ class Surveyor final : public FormulaTracer {
   }
 
  protected:
-  Tensor step(const FormulaPlace& place, std::unique_ptr<Op> op,
+  Tensor step(const FormulaPlace& place, std::shared_ptr<Op> op,
               std::vector<Tensor> inputs) override {
     const Tensor y(op->forward(Inputs(inputs)));
     if (y.size() > 0 && inputs[0].size() > 0) {

@@ -1,5 +1,8 @@
 //   y = a + b                          a, b, y, dy: one shape, after broadcasting
 //   da = dy,  db = dy
+//   ẏ = ȧ + ḃ
+
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
@@ -8,6 +11,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -24,6 +28,21 @@ class Add final : public Op {
   }
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy, dy}; }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+
+  // Whatever is added to a sum of n terms may as well be its first term: the bias of a product, a
+  // gradient that a kernel adds to. It is then rounded as often as they.
+  Rounding rounding(const ExactCall& call) override {
+    const std::vector<double> a = call.x[0].to_vector(), b = call.x[1].to_vector();
+    const double of_a = call.sum_roundings[0], of_b = call.sum_roundings[1];
+    return each_rounding("|y|, and n |b| where a is a sum of n terms", call, 1.0,
+                         [&](size_t i, double y) {
+                           return std::abs(y) + of_a * std::abs(b[i]) + of_b * std::abs(a[i]);
+                         });
+  }
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "framework/graph/node.h"
 #include "framework/ops/bf16.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -24,6 +25,11 @@ class AttentionOutput final : public Op {
     const Tensor dot = sum(d * widened(saved.output()), -1, /*keep_axis=*/true);
     return {d / sums, neg(dot / sums)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    return quotient_tangent(x, y, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 
  private:
   DType dtype_;

@@ -14,6 +14,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -33,6 +34,11 @@ class BroadcastTo final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {cast(sum_to(dy, saved.shape(0)), saved.dtype(0))};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:
   Shape shape_;
@@ -88,6 +94,11 @@ class SumTo final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {cast(broadcast_to(dy, saved.shape(0)), saved.dtype(0))};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 
  private:
   Shape shape_;

@@ -8,6 +8,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -26,6 +27,10 @@ class Cast final : public Op {
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {cast(dy, from_)};
+  }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
   }
 
  private:

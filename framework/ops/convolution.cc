@@ -26,6 +26,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -49,6 +50,11 @@ class Unfold final : public Op {
   std::vector<Tensor> backward(const Saved& /*saved*/, const Tensor& dy) const override {
     return {fold(dy, kernel_, before_)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:
   int64_t kernel_, before_;
@@ -74,6 +80,11 @@ class Fold final : public Op {
   std::vector<Tensor> backward(const Saved& /*saved*/, const Tensor& dy) const override {
     return {unfold(dy, kernel_, before_)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 
  private:
   int64_t kernel_, before_;

@@ -1,5 +1,6 @@
 //   y = a / b                          a, b, y, dy: one shape, after broadcasting
 //   da = dy / b,  db = -dy / b * y
+//   ẏ = (ȧ - y ḃ) / b
 //
 // As IEEE has it: a division by 0 gives inf or NaN.
 
@@ -8,6 +9,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -27,6 +29,11 @@ class Div final : public Op {
     const Tensor da = dy / b;
     return {da, saved.needs(1) ? -(da * (a / b)) : Tensor()};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    return quotient_tangent(x, y, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 //   y = x / (1 - p) where mask, else 0        mask: each true with probability 1 - p
-//   dx = dy / (1 - p) where mask, else 0
+//   dx = dy / (1 - p) where mask, else 0;  ẏ: the same of ẋ
 //
 // The backward is the same function of dy, and so is the backward of that.
 // Srivastava et al., "Dropout", 2014, with the scaling in training.
@@ -9,6 +9,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -29,6 +30,11 @@ class KeepByMask final : public Op {
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {apply<KeepByMask>({dy}, mask_, p_)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
 
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
 
@@ -54,6 +60,11 @@ class Dropout final : public Op {
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {apply<KeepByMask>({dy}, mask_, p_)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
 
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
 

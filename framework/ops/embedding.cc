@@ -11,6 +11,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -35,6 +36,11 @@ class Embedding final : public Op {
     return {scatter_of_rows(dy, index_, saved.shape(0)[0])};
   }
 
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
+
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 
  private:
@@ -57,6 +63,11 @@ class ScatterOfRows final : public Op {
   std::vector<Tensor> backward(const Saved&, const Tensor& dtable) const override {
     return {rows_of(dtable, index_)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return closed_sum_rounding(*this, call); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 

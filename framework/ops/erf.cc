@@ -1,10 +1,12 @@
 //   y = erf(x)                         x, y, dy, dx: one shape
-//   dx = 2 / sqrt(pi) exp(-x²) dy
+//   dx = 2 / sqrt(pi) exp(-x²) dy,  ẏ = 2 / sqrt(pi) exp(-x²) ẋ
 
+#include <cmath>
 #include <numbers>
 
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {
@@ -17,7 +19,12 @@ Tensor erf_gradient(const Tensor& x, const Tensor& dy) {
 }  // namespace
 
 Tensor erf(const Tensor& x) {
-  return unary_op("erf", kernels::Unary::erf, x, {.from_input = erf_gradient});
+  return unary_op(
+      "erf", kernels::Unary::erf, x,
+      {.from_input = erf_gradient,
+       .derivative = [](double x,
+                        double) { return 2.0 * std::numbers::inv_sqrtpi * std::exp(-x * x); },
+       .roundings = kTanhRoundings});
 }
 
 OpExamples erf_examples() {

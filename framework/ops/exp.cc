@@ -1,15 +1,18 @@
 //   y = exp(x)                         x, y, dy, dx: one shape
-//   dx = y dy
+//   dx = y dy,  ẏ = y ẋ
 
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {
 
 Tensor exp(const Tensor& x) {
   return unary_op("exp", kernels::Unary::exp, x,
-                  {.from_output = [](const Tensor& y, const Tensor& dy) { return y * dy; }});
+                  {.from_output = [](const Tensor& y, const Tensor& dy) { return y * dy; },
+                   .derivative = [](double, double y) { return y; },
+                   .roundings = kExpRoundings});
 }
 
 OpExamples exp_examples() {

@@ -13,6 +13,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -36,6 +37,11 @@ class Gather final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {scatter_add(dy, axis_, Tensor(index_), saved.shape(0)[axis_])};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 
@@ -64,6 +70,11 @@ class ScatterAdd final : public Op {
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {gather(dy, axis_, Tensor(index_))};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return closed_sum_rounding(*this, call); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 

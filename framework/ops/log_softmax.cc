@@ -1,11 +1,15 @@
 //   y = log(softmax(x)) = x - log(sum(exp(x)))      x, y, dy, dx: [..., C], sums over C
 //   dx = dy - exp(y) sum(dy)
+//   ẏ = ẋ - sum(exp(y) ẋ)
+
+#include <cmath>
 
 #include "framework/graph/node.h"
 #include "framework/kernels/softmax.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/softmax_rounding.h"
 
 namespace qkv {
 namespace {
@@ -27,6 +31,20 @@ class LogSoftmax final : public Op {
     Array dx(y.shape(), y.dtype());
     kernels::log_softmax_backward(y.array(), dy.array(), dx);
     return {Tensor(dx)};
+  }
+
+  Tensor tangent(TensorSpan, const Tensor& y, TensorSpan x_dot) override {
+    return x_dot[0] - sum(exp(y) * x_dot[0], -1, /*keep_axis=*/true);
+  }
+
+  // y = t - log(s); std::log has less than 1 ulp = 2 u. For backward, kernels may keep
+  // lse = max(x) + log(s), which is rounded once more.
+  Rounding rounding(const ExactCall& call) override {
+    return softmax_rounding("|t| + r + 2 log(sum(exp(t))) + |y| + |lse|", call,
+                            [](const SoftmaxRow& row, double x, double y) {
+                              return std::abs(x - row.max) + row.sum_error + 2 * row.log_sum +
+                                     std::abs(y) + std::abs(row.max + row.log_sum);
+                            });
   }
 };
 

@@ -1,5 +1,6 @@
 //   C = A B                            A: [..., M, K], B: [..., K, N], C: [..., M, N]
 //   dA = dC Bᵀ,  dB = Aᵀ dC
+//   Ċ = Ȧ B + A Ḃ
 //
 // With transpose_a, A stands for Aᵀ in the formula, so that dA comes out transposed; B likewise.
 // bf16 operands give an f32 product, or a bf16 one, and get bf16 gradients. Sums are f32.
@@ -12,6 +13,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -54,6 +56,11 @@ class Matmul final : public Op {
     }
     return {da, db};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return product_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return product_rounding(*this, call); }
 
   static Tensor product(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
     return apply<Matmul>({a, b}, options);

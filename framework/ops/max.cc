@@ -10,6 +10,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -32,6 +33,20 @@ class Max final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {scatter_add(dy, axis_, Tensor(index_), saved.shape(0)[axis_])};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    const auto [outer, n, inner] = around_axis(x[0].shape(), axis_);
+    const std::vector<double> from = x[0].to_vector(), to = y.to_vector(),
+                              moves = x_dot[0].to_vector();
+    std::vector<double> y_dot(to.size());
+    for (int64_t i = 0; i < outer * inner; ++i) {
+      int64_t place = i / inner * n * inner + i % inner;
+      for (int64_t k = 1; k < n && from[place] != to[i]; ++k) place += inner;
+      y_dot[i] = moves[place];
+    }
+    return Tensor(Array::of(y.shape(), y.dtype(), y_dot));
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 

@@ -1,11 +1,15 @@
 //   y = max(a, b)                      a, b, y, dy: one shape, after broadcasting
 //   da = dy where a > b, dy / 2 where a = b, else 0;  db = dy - da
+//   ẏ = ȧ where a > b, ḃ where a < b, (ȧ + ḃ) / 2 where a = b
+
+#include <cmath>
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -36,6 +40,25 @@ class Maximum final : public Op {
     const Tensor &a = saved.input(0), &b = saved.input(1);
     return {saved.needs(0) ? share_of(a, b, dy) : Tensor(),
             saved.needs(1) ? share_of(b, a, dy) : Tensor()};
+  }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    const std::vector<double> a = x[0].to_vector(), b = x[1].to_vector();
+    std::vector<double> a_dot(a.size()), b_dot(a.size()), y_dot(a.size());
+    if (x_dot[0].defined()) a_dot = x_dot[0].to_vector();
+    if (x_dot[1].defined()) b_dot = x_dot[1].to_vector();
+    for (size_t i = 0; i < y_dot.size(); ++i) {
+      y_dot[i] = a[i] > b[i] ? a_dot[i] : a[i] < b[i] ? b_dot[i] : (a_dot[i] + b_dot[i]) / 2;
+    }
+    return Tensor(Array::of(y.shape(), y.dtype(), y_dot));
+  }
+
+  Rounding rounding(const ExactCall& call) override {
+    Rounding rounding = exact();
+    for (const double apart : (call.x[0] - call.x[1]).to_vector()) {
+      rounding.to_kink.push_back(std::abs(apart));
+    }
+    return rounding;
   }
 };
 

@@ -1,11 +1,13 @@
 //   y = a b                            a, b, y, dy: one shape, after broadcasting
 //   da = dy b,  db = dy a
+//   ẏ = ȧ b + a ḃ
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -24,6 +26,11 @@ class Mul final : public Op {
     return {saved.needs(0) ? dy * saved.input(1) : Tensor(),
             saved.needs(1) ? dy * saved.input(0) : Tensor()};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return product_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 //   y = -x                             x, y, dy, dx: one shape
-//   dx = -dy
+//   dx = -dy,  ẏ = -ẋ
 
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
@@ -8,7 +8,10 @@
 namespace qkv {
 
 Tensor neg(const Tensor& x) {
-  return unary_op("neg", kernels::Unary::neg, x, {.from_dy = [](const Tensor& dy) { return -dy; }});
+  return unary_op("neg", kernels::Unary::neg, x,
+                  {.from_dy = [](const Tensor& dy) { return -dy; },
+                   .derivative = [](double, double) { return -1.0; },
+                   .roundings = 0.0});
 }
 
 OpExamples neg_examples() {

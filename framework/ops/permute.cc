@@ -12,6 +12,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -40,6 +41,11 @@ class Permute final : public Op {
     }
     return {permute(dy, inverse)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return exact_in_another_shape(call); }
 
  private:
   std::vector<int> axes_;

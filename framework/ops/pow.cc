@@ -1,18 +1,29 @@
 //   y = a ^ b                          a, b, y, dy: one shape, after broadcasting
 //   da = b a ^ (b - 1) dy
 //   db = y log(a) dy                   needs a > 0, as IEEE has it: NaN at 0 and below
+//   ẏ = b a ^ (b - 1) ȧ + y log(a) ḃ
 //
-// With a number n for b, dx = n x ^ (n - 1) dy, which is defined for negative x too where n is
-// whole.
+// With a number n for b, dx = n x ^ (n - 1) dy and ẏ = n x ^ (n - 1) ẋ, which are defined for
+// negative x too where n is whole.
+
+#include <cmath>
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
+
+// x^(n (1 + δ)) = y (1 + δ n log(x)), and n log(x) = log(y). Of std::pow less than 1 ulp = 2 u.
+Rounding pow_rounding(const ExactCall& call) {
+  return each_rounding("(2 + |log(|y|)|) |y|", call, 3.0, [](size_t, double y) {
+    return y == 0.0 ? 0.0 : (2 + std::abs(std::log(std::abs(y)))) * std::abs(y);
+  });
+}
 
 class Pow final : public Op {
  public:
@@ -30,6 +41,15 @@ class Pow final : public Op {
     return {saved.needs(0) ? dy * b * pow(a, b - 1.0) : Tensor(),
             saved.needs(1) ? dy * saved.output() * log(a) : Tensor()};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    const Tensor &a = x[0], &b = x[1], &a_dot = x_dot[0], &b_dot = x_dot[1];
+    Tensor y_dot = zeros(y.shape(), y.dtype());
+    if (a_dot.defined()) y_dot = y_dot + b * pow(a, b - 1.0) * a_dot;
+    if (b_dot.defined()) y_dot = y_dot + y * log(a) * b_dot;
+    return y_dot;
+  }
+  Rounding rounding(const ExactCall& call) override { return pow_rounding(call); }
 };
 
 class PowScalar final : public Op {
@@ -48,6 +68,12 @@ class PowScalar final : public Op {
     const Tensor& x = saved.input(0);
     return {exponent_ * (pow(x, exponent_ - 1.0) * dy)};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    return chain_rule(x, y, x_dot,
+                      [n = exponent_](double from, double) { return n * std::pow(from, n - 1.0); });
+  }
+  Rounding rounding(const ExactCall& call) override { return pow_rounding(call); }
 
  private:
   double exponent_;

@@ -1,7 +1,9 @@
 //   y = max(x, 0)                      x, y, dy, dx: one shape
-//   dx = dy where x > 0, else 0
+//   dx = dy where x > 0, else 0;  ẏ = ẋ where x > 0, else 0
 //
 // Backward asks y and not x, because x > 0 exactly where y > 0. The derivative at 0 is 0.
+
+#include <cmath>
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
@@ -9,6 +11,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -33,6 +36,15 @@ class Relu final : public Op {
     }
     const Tensor dx = masked_fill(widened(dy), is_not_positive(widened(y).array()), 0.0);
     return {cast(dx, y.dtype())};
+  }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    return chain_rule(x, y, x_dot, [](double from, double) { return from > 0.0 ? 1.0 : 0.0; });
+  }
+  Rounding rounding(const ExactCall& call) override {
+    Rounding rounding = exact();
+    for (const double x : call.x[0].to_vector()) rounding.to_kink.push_back(std::abs(x));
+    return rounding;
   }
 
  private:

@@ -8,6 +8,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -23,6 +24,11 @@ class Reshape final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {reshape(dy, saved.shape(0).dims())};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return exact_in_another_shape(call); }
 
  private:
   Shape shape_;

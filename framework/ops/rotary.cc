@@ -1,12 +1,14 @@
 //   y[2i]     = x[2i] cos(p w_i) - x[2i + 1] sin(p w_i)      x, y, dy: [B, T, H, D], D even
 //   y[2i + 1] = x[2i] sin(p w_i) + x[2i + 1] cos(p w_i)      p = first_position + t
 //                                                            w_i = 10000^(-2i / D)
-//   dx: the same of dy, by -p w_i
+//   dx: the same of dy, by -p w_i;  ẏ: the same of ẋ
 //
 // A query at p and a key at r, both turned, have the product that they would have if the query
 // alone were turned by p - r: scores know the distance. Su et al., "RoFormer", 2021.
 
 #include "framework/kernels/rotary.h"
+
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
@@ -14,6 +16,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -35,6 +38,19 @@ class Rotary final : public Op {
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {apply<Rotary>({dy}, first_position_, !back_)};
+  }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+
+  // cos and sin are rounded, the products, and their sum; |a cos| + |b sin| <= sqrt(a² + b²).
+  Rounding rounding(const ExactCall& call) override {
+    const std::vector<double> x = call.x[0].to_vector();
+    return each_rounding("3 sqrt(a² + b²) of each pair", call, 3.0, [&](size_t i, double) {
+      const size_t pair = i / 2 * 2;
+      return 3 * std::hypot(x[pair], x[pair + 1]);
+    });
   }
 
  private:

@@ -1,5 +1,5 @@
 //   y = 1 / sqrt(x)                    x, y, dy, dx: one shape
-//   dx = -y³ dy / 2
+//   dx = -y³ dy / 2,  ẏ = -y ẋ / (2 x)
 //
 // As IEEE has it: rsqrt(0) is inf, and a negative x gives NaN.
 
@@ -12,7 +12,9 @@ namespace qkv {
 Tensor rsqrt(const Tensor& x) {
   return unary_op(
       "rsqrt", kernels::Unary::rsqrt, x,
-      {.from_output = [](const Tensor& y, const Tensor& dy) { return -0.5 * (y * y * y * dy); }});
+      {.from_output = [](const Tensor& y, const Tensor& dy) { return -0.5 * (y * y * y * dy); },
+       .derivative = [](double x, double y) { return -0.5 * y / x; },
+       .roundings = 2.0});
 }
 
 OpExamples rsqrt_examples() {

@@ -1,14 +1,17 @@
 // With a number:
 //   scale:       y = factor x          x, y, dy, dx: one shape
-//                dx = factor dy
+//                dx = factor dy,  ẏ = factor ẋ
 //   add_scalar:  y = x + term
-//                dx = dy
+//                dx = dy,  ẏ = ẋ
+
+#include <cmath>
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -30,6 +33,13 @@ class Scale final : public Op {
     return {scale(dy, factor_)};
   }
 
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+
+  // The factor is rounded as well.
+  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
+
  private:
   double factor_;
 };
@@ -48,6 +58,14 @@ class AddScalar final : public Op {
   }
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy}; }
+
+  Tensor tangent(TensorSpan, const Tensor&, TensorSpan x_dot) override { return x_dot[0]; }
+
+  // The term is rounded as well.
+  Rounding rounding(const ExactCall& call) override {
+    return each_rounding("|term| + |y|", call, 2.0,
+                         [this](size_t, double y) { return std::abs(term_) + std::abs(y); });
+  }
 
  private:
   double term_;

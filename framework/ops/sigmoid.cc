@@ -1,16 +1,30 @@
 //   y = 1 / (1 + exp(-x))              x, y, dy, dx: one shape
-//   dx = y (1 - y) dy
+//   dx = y (1 - y) dy,  ẏ = ẋ / (2 cosh(x / 2))²
+
+#include <cmath>
 
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {
+namespace {
+
+// y = (1 + tanh(x / 2)) / 2
+double sigmoid_derivative(double x, double) {
+  const double cosh = std::cosh(0.5 * x);
+  return 0.25 / (cosh * cosh);
+}
+
+}  // namespace
 
 Tensor sigmoid(const Tensor& x) {
   return unary_op(
       "sigmoid", kernels::Unary::sigmoid, x,
-      {.from_output = [](const Tensor& y, const Tensor& dy) { return y * (1.0 - y) * dy; }});
+      {.from_output = [](const Tensor& y, const Tensor& dy) { return y * (1.0 - y) * dy; },
+       .derivative = sigmoid_derivative,
+       .roundings = kExpRoundings});
 }
 
 OpExamples sigmoid_examples() {

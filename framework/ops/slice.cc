@@ -12,6 +12,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -37,6 +38,11 @@ class Slice final : public Op {
     return {pad(dy, axis_, start_, saved.shape(0)[axis_])};
   }
 
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
+
  private:
   int axis_;
   int64_t start_, length_;
@@ -61,6 +67,11 @@ class Pad final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {slice(dy, axis_, start_, saved.shape(0)[axis_])};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:
   int axis_;

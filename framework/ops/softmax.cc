@@ -1,12 +1,16 @@
 //   y = softmax(x) = exp(x) / sum(exp(x))        x, y, dy, dx: [..., C], sums over C
 //   dx = y (dy - sum(y dy))
+//   ẏ = y (ẋ - sum(y ẋ))
 
 #include "framework/kernels/softmax.h"
+
+#include <cmath>
 
 #include "framework/graph/node.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/softmax_rounding.h"
 
 namespace qkv {
 namespace {
@@ -31,6 +35,19 @@ class Softmax final : public Op {
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {softmax_backward(saved.output(), dy)};
+  }
+
+  Tensor tangent(TensorSpan, const Tensor& y, TensorSpan x_dot) override {
+    return y * (x_dot[0] - sum(y * x_dot[0], -1, /*keep_axis=*/true));
+  }
+
+  // The quotient is a product with 1 / s: two roundings.
+  Rounding rounding(const ExactCall& call) override {
+    return softmax_rounding(
+        "y (|t| + 5.03 + r + 2), r = sum(y (|t| + 5.03)) + n - 1, t = x - max(x)", call,
+        [](const SoftmaxRow& row, double x, double y) {
+          return y == 0.0 ? 0.0 : y * (std::abs(x - row.max) + kExpRoundings + row.sum_error + 2);
+        });
   }
 };
 

@@ -1,5 +1,5 @@
 //   y = sqrt(x)                        x, y, dy, dx: one shape
-//   dx = dy / (2 y)
+//   dx = dy / (2 y),  ẏ = ẋ / (2 y)
 //
 // As IEEE has it: the derivative at 0 is infinite, and a negative x gives NaN.
 
@@ -11,7 +11,8 @@ namespace qkv {
 
 Tensor sqrt(const Tensor& x) {
   return unary_op("sqrt", kernels::Unary::sqrt, x,
-                  {.from_output = [](const Tensor& y, const Tensor& dy) { return 0.5 * dy / y; }});
+                  {.from_output = [](const Tensor& y, const Tensor& dy) { return 0.5 * dy / y; },
+                   .derivative = [](double, double y) { return 0.5 / y; }});
 }
 
 OpExamples sqrt_examples() {

@@ -1,11 +1,13 @@
 //   y = a - b                          a, b, y, dy: one shape, after broadcasting
 //   da = dy,  db = -dy
+//   ẏ = ȧ - ḃ
 
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -24,6 +26,11 @@ class Sub final : public Op {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {dy, saved.needs(1) ? -dy : Tensor()};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -28,6 +29,11 @@ class Sum final : public Op {
     const Tensor kept = reshape(dy, saved.shape(0).with(axis_, 1).dims());
     return {broadcast_to(kept, saved.shape(0))};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 
  private:
   int axis_;

@@ -1,8 +1,11 @@
 //   y = tanh(x)                        x, y, dy, dx: one shape
-//   dx = (1 - y²) dy
+//   dx = (1 - y²) dy,  ẏ = ẋ / cosh(x)²
+
+#include <cmath>
 
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {
@@ -10,7 +13,9 @@ namespace qkv {
 Tensor tanh(const Tensor& x) {
   return unary_op(
       "tanh", kernels::Unary::tanh, x,
-      {.from_output = [](const Tensor& y, const Tensor& dy) { return (1.0 - y * y) * dy; }});
+      {.from_output = [](const Tensor& y, const Tensor& dy) { return (1.0 - y * y) * dy; },
+       .derivative = [](double x, double) { return 1.0 / (std::cosh(x) * std::cosh(x)); },
+       .roundings = kTanhRoundings});
 }
 
 OpExamples tanh_examples() {

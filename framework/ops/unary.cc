@@ -4,6 +4,7 @@
 #include "framework/ops/bf16.h"
 #include "framework/ops/check.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -16,27 +17,34 @@ Array computed(kernels::Unary kernel, const Array& x) {
 
 class UnaryOp final : public Op {
  public:
-  UnaryOp(std::string_view name, kernels::Unary kernel, const UnaryGradient& gradient)
-      : name_(name), kernel_(kernel), gradient_(gradient) {}
+  UnaryOp(std::string_view name, kernels::Unary kernel, const UnaryRules& rules)
+      : name_(name), kernel_(kernel), rules_(rules) {}
   std::string_view name() const override { return name_; }
 
   Saves saves() const override {
-    if (gradient_.from_input) return Saves::kInputs;
-    return gradient_.from_output ? Saves::kOutput : Saves::kNothing;
+    if (rules_.from_input) return Saves::kInputs;
+    return rules_.from_output ? Saves::kOutput : Saves::kNothing;
   }
 
   Array forward(const Inputs& x) override { return computed(kernel_, x[0]); }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    if (gradient_.from_input) return {gradient_.from_input(saved.input(0), dy)};
-    if (gradient_.from_output) return {gradient_.from_output(saved.output(), dy)};
-    return {gradient_.from_dy(dy)};
+    if (rules_.from_input) return {rules_.from_input(saved.input(0), dy)};
+    if (rules_.from_output) return {rules_.from_output(saved.output(), dy)};
+    return {rules_.from_dy(dy)};
+  }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    return chain_rule(x, y, x_dot, rules_.derivative);
+  }
+  Rounding rounding(const ExactCall& call) override {
+    return rules_.roundings == 0.0 ? exact() : rounded(call, rules_.roundings);
   }
 
  private:
   std::string_view name_;
   kernels::Unary kernel_;
-  UnaryGradient gradient_;
+  UnaryRules rules_;
 };
 
 class FusedUnaryOp final : public Op {
@@ -70,9 +78,9 @@ class FusedUnaryOp final : public Op {
 }  // namespace
 
 Tensor unary_op(std::string_view name, kernels::Unary kernel, const Tensor& x,
-                const UnaryGradient& gradient) {
+                const UnaryRules& rules) {
   check_floating(name, {"x", x});
-  return apply<UnaryOp>({x}, name, kernel, gradient);
+  return apply<UnaryOp>({x}, name, kernel, rules);
 }
 
 Tensor fused_unary_op(std::string_view name, kernels::Unary kernel, const Tensor& x,

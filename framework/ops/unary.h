@@ -10,16 +10,19 @@
 // input, of the output, or of dy alone. Each function is in the file of its name, with its formula.
 namespace qkv {
 
-// dx; set one of the three. Only the tensors that it takes are kept for backward.
-struct UnaryGradient {
+struct UnaryRules {
+  // dx; set one of the three. Only the tensors that it takes are kept for backward.
   Tensor (*from_input)(const Tensor& x, const Tensor& dy) = nullptr;
   Tensor (*from_output)(const Tensor& y, const Tensor& dy) = nullptr;
   Tensor (*from_dy)(const Tensor& dy) = nullptr;
+  // ẏ = derivative(x, y) ẋ
+  double (*derivative)(double x, double y) = nullptr;
+  double roundings = 1.0;  // y is off by roundings u |y| at most; 0: it is exact
 };
 
 // x is f32 or f64. `name` must outlive the graph: a literal.
 Tensor unary_op(std::string_view name, kernels::Unary kernel, const Tensor& x,
-                const UnaryGradient& gradient);
+                const UnaryRules& rules);
 
 // Also for x in bf16, and with a kernel for dx; the composed formulas serve second derivatives.
 struct ComposedUnary {

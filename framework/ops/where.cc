@@ -8,6 +8,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -29,6 +30,11 @@ class Where final : public Op {
     return {saved.needs(0) ? where(Tensor(mask_), dy, zeros(dy.shape(), dy.dtype())) : Tensor(),
             saved.needs(1) ? masked_fill(dy, Tensor(mask_), 0.0) : Tensor()};
   }
+
+  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
+    return linear_tangent(*this, x, x_dot);
+  }
+  Rounding rounding(const ExactCall&) override { return exact(); }
 
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
 

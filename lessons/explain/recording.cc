@@ -21,13 +21,13 @@ std::vector<std::string_view> names_of_inputs(DataForm form, bool is_image) {
   return {"tokens", "padding"};
 }
 
-void name_leaves(TapeRecorder& recorder, const Model& model, const Batch& batch, DataForm form) {
-  for (const auto& [name, tensor] : parameters(model)) recorder.name(tensor, name, true);
+void name_leaves(TapeWriter& writer, const Model& model, const Batch& batch, DataForm form) {
+  for (const auto& [name, tensor] : parameters(model)) writer.name(tensor, name, true);
   const std::vector<std::string_view> names = names_of_inputs(form, model.data().is_image());
   for (size_t i = 0; i < batch.inputs.size(); ++i) {
-    recorder.name(Tensor(batch.inputs[i]), names[i], false);
+    writer.name(Tensor(batch.inputs[i]), names[i], false);
   }
-  recorder.name(Tensor(batch.targets), "targets", false);
+  writer.name(Tensor(batch.targets), "targets", false);
 }
 
 bool has_weights(const TapeValue& value) {
@@ -119,33 +119,36 @@ const Tensor& Recording::weights_of(const std::string& layer) const {
 }
 
 Recording record(const Model& model, const Batch& batch, DataForm form) {
-  TapeRecorder recorder;
-  name_leaves(recorder, model, batch, form);
-
-  Recording recording;
+  std::vector<RecordedOp> ops;
+  const Recorder recorder(ops);
   Trace trace;
   ForwardContext context{.trace = &trace};
   const BatchLoss result = batch_loss(model, batch, {}, context);
   trace.add("logits", result.logits);
   trace.add("loss", result.loss);
-  recording.loss = recorder.id(result.loss);
-  recording.forward_ops = recorder.tape().ops.size();
-  for (const std::string& path : trace.paths()) {
-    recorder.tape()[recorder.id(trace[path])].paths.push_back(path);
-  }
-
-  recorder.begin_backward();
   const Gradients gradients =
       backward(result.loss, {.create_graph = true, .keep = trace.tensors()});
+
+  TapeWriter writer;
+  name_leaves(writer, model, batch, form);
+  const auto backward_ops = std::ranges::find_if(ops, &RecordedOp::in_backward);
+  for (auto op = ops.begin(); op != backward_ops; ++op) writer.write(*op);
+  Recording recording;
+  recording.loss = writer.id(result.loss);
+  recording.forward_ops = writer.tape().ops.size();
+  for (const std::string& path : trace.paths()) {
+    writer.tape()[writer.id(trace[path])].paths.push_back(path);
+  }
+  for (auto op = backward_ops; op != ops.end(); ++op) writer.write(*op);
   const auto note_gradient = [&](const Tensor& tensor) {
     if (!gradients.contains(tensor)) return;
-    const ValueId gradient = recorder.id(gradients[tensor]);
-    recorder.tape()[recorder.id(tensor)].gradient = gradient;
+    const ValueId gradient = writer.id(gradients[tensor]);
+    writer.tape()[writer.id(tensor)].gradient = gradient;
   };
   for (const Tensor& tensor : trace.tensors()) note_gradient(tensor);
   for (const auto& [name, tensor] : parameters(model)) note_gradient(tensor);
   recording.whole_loss = result.loss.item();
-  recording.tape = std::move(recorder.tape());
+  recording.tape = std::move(writer.tape());
   return recording;
 }
 

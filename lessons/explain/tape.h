@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/graph/interceptor.h"
-#include "framework/graph/op.h"
+#include "framework/graph/recorder.h"
 
 namespace qkv {
 
@@ -55,36 +54,30 @@ struct Tape {
   const TapeValue& operator[](ValueId id) const { return values[static_cast<size_t>(id)]; }
 };
 
-// Records every op that runs while it lives, those of backward formulas, too.
-class TapeRecorder : public Interceptor {
+// Makes a tape of what was recorded.
+class TapeWriter {
  public:
   // Of what was there before all ops. Says nothing of a tensor that an op has made.
   void name(const Tensor& tensor, std::string_view name, bool parameter);
 
-  // From here on, ops are of the backward pass.
-  void begin_backward() { in_backward_ = true; }
+  // What ran next.
+  void write(const RecordedOp& recorded);
 
   // Every tensor that has been seen has one; another becomes a value that no op made.
   ValueId id(const Tensor& tensor);
 
   Tape& tape() { return tape_; }
 
-  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) override;
-  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override;
-
  private:
   // A tensor is known by its node, or else by its memory and shape.
   using Memory = std::pair<const void*, std::vector<int64_t>>;
   static Memory memory_of(const Tensor& tensor);
   ValueId add(const Tensor& tensor, bool computed);
-  TapeOp record_of(const Op& op, const std::vector<Tensor>& inputs);
 
   Tape tape_;  // holds all tensors, so that none's memory is used again
   std::unordered_map<const Node*, ValueId> by_node_;
   std::map<Memory, ValueId> by_memory_;
-  std::unordered_map<const Op*, size_t> recorded_;
-  bool in_backward_ = false;
-  std::optional<size_t> differentiated_;  // the op whose backward runs
+  std::unordered_map<const Op*, size_t> written_;
 };
 
 }  // namespace qkv

@@ -13,7 +13,6 @@
 #include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/coverage.h"
 #include "framework/gradcheck/rounding_bound.h"
-#include "framework/gradcheck/rounding_rules.h"
 #include "framework/gradcheck/sweep.h"
 #include "framework/mutation/mutation.h"
 #include "lessons/gradcheck/findings.h"
@@ -199,8 +198,8 @@ class GradientCheck {
 
 std::string text_of_rounding_rules() {
   std::string text = "\nRounding error bound of each op, in units of u (2^-24 in f32):\n";
-  for (const RoundingRule& rule : rounding_rules()) {
-    absl::StrAppendFormat(&text, "%-18s %s\n", rule.op, rule.errors);
+  for (const auto& [op, formula] : rounding_formulas()) {
+    absl::StrAppendFormat(&text, "%-18s %s\n", op, formula);
   }
   return text + "A result in bf16 is rounded once more, by 2^-8 |y|, unless it was exact.\n";
 }

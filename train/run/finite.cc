@@ -22,8 +22,8 @@ void FiniteObserver::look(const Op& op, const Array& array, const char* directio
                         scope, ")");
 }
 
-void FiniteObserver::after_forward(const Op& op, const Inputs&, const Array& y) {
-  look(op, y, "forward");
+void FiniteObserver::after_forward(const std::shared_ptr<Op>& op, TensorSpan, const Tensor& y) {
+  look(*op, y.array(), "forward");
 }
 
 void FiniteObserver::after_backward(const Op& op, const Tensor&, std::span<const Tensor> dx) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "framework/core/array.h"
@@ -16,7 +17,7 @@ int64_t count_not_finite(const Array& array);
 // Masked scores are -inf on purpose: masked_fill is passed over.
 class FiniteObserver final : public Observer {
  public:
-  void after_forward(const Op& op, const Inputs& x, const Array& y) override;
+  void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
   void after_backward(const Op& op, const Tensor& dy, std::span<const Tensor> dx) override;
 
   // "softmax (backward, in blocks.1.attention)"; "" when all was finite.

@@ -38,8 +38,8 @@ void Profiler::before_forward(const Op& op, const Inputs&) {
   open(derivative ? kBackward : kForward, op.name());
 }
 
-void Profiler::after_forward(const Op&, const Inputs& x, const Array& y) {
-  close(bytes_moved(x, y));
+void Profiler::after_forward(const std::shared_ptr<Op>&, TensorSpan x, const Tensor& y) {
+  close(bytes_moved(Inputs(x), y.array()));
 }
 
 void Profiler::before_backward(const Op& op, const Tensor&) { open(kBackward, op.name()); }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -43,7 +44,7 @@ class Profiler final : public Observer {
   explicit Profiler(bool keep_trace = false);
 
   void before_forward(const Op& op, const Inputs& x) override;
-  void after_forward(const Op& op, const Inputs& x, const Array& y) override;
+  void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
   void before_backward(const Op& op, const Tensor& dy) override;
   void after_backward(const Op& op, const Tensor& dy, std::span<const Tensor> dx) override;
   void before_section(std::string_view name) override;

@@ -77,7 +77,7 @@ TEST(PrecisionCheckTest, MostOpsComeNearTheirBound) {
 // An op whose largest result in f32 is off by a part.
 class OffByAPart final : public Op {
  public:
-  OffByAPart(std::unique_ptr<Op> op, double part) : op_(std::move(op)), part_(part) {}
+  OffByAPart(std::shared_ptr<Op> op, double part) : op_(std::move(op)), part_(part) {}
   std::string_view name() const override { return op_->name(); }
   Saves saves() const override { return op_->saves(); }
   Array forward(const Inputs& x) override {
@@ -97,17 +97,17 @@ class OffByAPart final : public Op {
   }
 
  private:
-  std::unique_ptr<Op> op_;
+  std::shared_ptr<Op> op_;
   double part_;
 };
 
 class PlantsInKernel final : public Interceptor {
  public:
   explicit PlantsInKernel(std::string_view op) : op_(op) {}
-  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) override {
+  Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override {
     if (op->name() == op_) {
       ++planted_;
-      op = std::make_unique<OffByAPart>(std::move(op), 1e-3);
+      op = std::make_shared<OffByAPart>(std::move(op), 1e-3);
     }
     return run_directly(std::move(op), std::move(inputs));
   }

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
+#include <map>
+#include <string>
 
-#include "framework/gradcheck/rounding_rules.h"
+#include "framework/gradcheck/precision_check.h"
 #include "framework/graph/node.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
@@ -94,14 +96,34 @@ class Unheard final : public Op {
 
 TEST(RoundingBoundTest, AnOpWithoutARuleIsAnError) {
   const TensorFunction f = [](std::span<const Tensor> x) { return apply<Unheard>({x[0]}); };
-  EXPECT_EQ(error_of([&] { RoundedRun(f, std::vector{numbers({1.0})}, numbers({1.0})); }),
-            "gradcheck: no rule says how the op unheard_of rounds: give it one in "
-            "gradcheck/rounding_rules.cc");
+  EXPECT_EQ(
+      error_of([&] { RoundedRun(f, std::vector{numbers({1.0})}, numbers({1.0})); }),
+      "gradcheck: no rule says how the op unheard_of rounds: give it a rounding(), in the file "
+      "of the op");
 }
 
-TEST(RoundingBoundTest, NoOpHasTwoRules) {
-  std::set<std::string_view> ops;
-  for (const RoundingRule& rule : rounding_rules()) EXPECT_TRUE(ops.insert(rule.op).second);
+// An op of one's own that says how it rounds: three times.
+class Rounds final : public Op {
+ public:
+  std::string_view name() const override { return "rounds"; }
+  Array forward(const Inputs& x) override { return x[0]; }
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy}; }
+  Rounding rounding(const ExactCall& call) override { return rounded(call, 3.0); }
+};
+
+TEST(RoundingBoundTest, AnOpOfOnesOwnMaySayHowItRounds) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return apply<Rounds>({x[0]}); };
+  EXPECT_NEAR(bound_in_u(f, {numbers({5.0})}), 15.0, 1e-5);
+}
+
+TEST(RoundingBoundTest, AFormulaIsKnownOfEveryOp) {
+  const std::map<std::string, std::string> formulas = rounding_formulas();
+  EXPECT_GT(formulas.size(), 40U);
+  EXPECT_EQ(formulas.at("mul"), "|y|");
+  EXPECT_EQ(formulas.at("exp"), "5.03 |y|");
+  EXPECT_EQ(formulas.at("matmul"), "n |A| |B|");
+  EXPECT_EQ(formulas.at("attention_output"), "|y|");
+  EXPECT_EQ(formulas.at("embedding_backward"), "(n - 1) sum(|x|)");  // in a backward alone
 }
 
 }  // namespace

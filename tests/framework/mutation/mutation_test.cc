@@ -10,8 +10,7 @@
 #include <string>
 
 #include "framework/autograd/backward.h"
-#include "framework/graph/interceptor.h"
-#include "framework/graph/node.h"
+#include "framework/graph/recorder.h"
 #include "framework/mutation/formula_tracer.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
@@ -161,31 +160,12 @@ TEST(MutationTest, WhatAnOpKeepsInAFieldIsWrittenOverToo) {
   EXPECT_EQ(report.score(), 100.0);
 }
 
-// Holds the calls that are recorded, and can make one again on other numbers, with the same op:
-// what the op keeps in its fields is then of that second call.
-class Calls final : public Interceptor {
- public:
-  Tensor run(std::unique_ptr<Op> op, std::vector<Tensor> inputs) override {
-    Tensor y = run_directly(std::move(op), inputs);
-    if (y.requires_grad()) calls_.push_back({y, std::move(inputs)});
-    return y;
-  }
-
-  size_t size() const { return calls_.size(); }
-  Op& op(size_t i) { return calls_[i].y.node()->op(); }
-  void call_again(size_t i, bool on_other_numbers) {
-    std::vector<Tensor> inputs = calls_[i].inputs;
-    for (Tensor& x : inputs) x = on_other_numbers ? stale(x) : x;
-    op(i).forward(Inputs(inputs));
-  }
-
- private:
-  struct Call {
-    Tensor y;
-    std::vector<Tensor> inputs;
-  };
-  std::vector<Call> calls_;
-};
+// Makes a call again, with the same op: what the op keeps in its fields is then of that call.
+void call_again(const RecordedOp& call, bool on_other_numbers) {
+  std::vector<Tensor> inputs = call.x;
+  for (Tensor& x : inputs) x = on_other_numbers ? stale(x) : x;
+  call.op->forward(Inputs(inputs));
+}
 
 std::string gradient_bits(const Tensor& y, const std::vector<Tensor>& inputs) {
   const Gradients g = backward(y, {.cotangent = normal_like(y, 1), .keep_graph = true});
@@ -199,18 +179,20 @@ TEST(MutationTest, AnOpWhoseGradientsChangeWhenItIsCalledAgainListsWhatItKeeps) 
   for (const OpExamples& function : op_examples()) {
     for (const OpExample& example : function.examples) {
       const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(1));
-      Calls calls;
-      const Tensor y = example.f(inputs);
+      std::vector<RecordedOp> calls;
+      const Tensor y = [&] {
+        const Recorder recorder(calls);
+        return example.f(inputs);
+      }();
       if (!y.requires_grad()) continue;
-      const size_t recorded = calls.size();
       const std::string gradients = gradient_bits(y, inputs);
-      for (size_t i = 0; i < recorded; ++i) {
-        calls.call_again(i, true);
+      for (const RecordedOp& call : ops_behind(y, calls)) {
+        call_again(call, true);
         if (gradient_bits(y, inputs) != gradients) {
-          found.emplace(calls.op(i).name());
-          EXPECT_FALSE(calls.op(i).kept().empty()) << calls.op(i).name() << ", " << example.name;
+          found.emplace(call.op->name());
+          EXPECT_FALSE(call.op->kept().empty()) << call.op->name() << ", " << example.name;
         }
-        calls.call_again(i, false);
+        call_again(call, false);
       }
     }
   }

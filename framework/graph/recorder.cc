@@ -1,0 +1,70 @@
+#include "framework/graph/recorder.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "framework/core/error.h"
+#include "framework/graph/node.h"
+
+namespace qkv {
+namespace {
+
+constexpr std::string_view kBackward = "backward";  // the section
+
+class Replay final : public Op {
+ public:
+  explicit Replay(std::shared_ptr<Op> op) : op_(std::move(op)) {}
+  std::string_view name() const override { return op_->name(); }
+  Saves saves() const override { return Saves::kInputsAndOutput; }
+  std::vector<Attribute> attributes() const override { return op_->attributes(); }
+
+  Array forward(const Inputs& x) override { return op_->forward(x); }
+
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < saved.size(); ++i) inputs.push_back(saved.input(i));
+    op_->forward(Inputs(inputs));  // what it keeps for backward may be from another point
+    return op_->backward(saved, dy);
+  }
+
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
+    return op_->tangent(x, y, x_dot);
+  }
+
+ private:
+  std::shared_ptr<Op> op_;
+};
+
+}  // namespace
+
+void Recorder::after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) {
+  ops_.push_back({.op = op,
+                  .x = {x.begin(), x.end()},
+                  .y = y,
+                  .scope = Scope::current(),
+                  .in_backward = backwards_ > 0,
+                  .backward_of = differentiated_});
+}
+
+void Recorder::before_backward(const Op& op, const Tensor&) { differentiated_ = &op; }
+void Recorder::after_backward(const Op&, const Tensor&, TensorSpan) { differentiated_ = nullptr; }
+
+void Recorder::before_section(std::string_view name) { backwards_ += name == kBackward; }
+void Recorder::after_section(std::string_view name) { backwards_ -= name == kBackward; }
+
+std::vector<RecordedOp> ops_behind(const Tensor& y, const std::vector<RecordedOp>& ops) {
+  std::vector<RecordedOp> behind;
+  if (!y.requires_grad()) return behind;
+  std::unordered_set<const Node*> nodes;
+  for (const std::shared_ptr<Node>& node : nodes_behind(y.node())) nodes.insert(node.get());
+  for (const RecordedOp& each : ops) {
+    if (nodes.contains(each.y.node().get())) behind.push_back(each);
+  }
+  return behind;
+}
+
+Tensor replay(const RecordedOp& recorded, std::vector<Tensor> inputs) {
+  return apply<Replay>(std::move(inputs), recorded.op);
+}
+
+}  // namespace qkv

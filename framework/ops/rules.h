@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "framework/graph/op.h"
+#include "framework/graph/rounding.h"
+
+// Rules that several ops share: how a tangent goes on, and how a result is rounded.
+namespace qkv {
+
+// An op that is linear in all of its inputs together: ẏ = op(ẋ).
+Tensor linear_tangent(Op& op, TensorSpan x, TensorSpan x_dot);
+// An op that is linear in each of its two inputs: ẏ = op(ȧ, b) + op(a, ḃ).
+Tensor product_tangent(Op& op, TensorSpan x, TensorSpan x_dot);
+// y = a / b, so that y b = a and ẏ b + y ḃ = ȧ.
+Tensor quotient_tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot);
+// A function of one number: ẏ = derivative(x, y) ẋ. What does not move stays, even where the
+// derivative is infinite.
+template <class Derivative>
+Tensor chain_rule(TensorSpan x, const Tensor& y, TensorSpan x_dot, const Derivative& derivative) {
+  const double *from = x[0].array().data<double>(), *to = y.array().data<double>(),
+               *moves = x_dot[0].array().data<double>();
+  Array y_dot(y.shape(), DType::f64);
+  double* result = y_dot.mutable_data<double>();
+  for (int64_t i = 0; i < y_dot.size(); ++i) {
+    result[i] = moves[i] == 0.0 ? 0.0 : derivative(from[i], to[i]) * moves[i];
+  }
+  return Tensor(y_dot);
+}
+
+// What kernels/vector_math.h promises for float, in units of its u = 2^-24.
+inline constexpr double kExpRoundings = 3e-7 / 0x1p-24;   // exp, log, sigmoid
+inline constexpr double kTanhRoundings = 1e-6 / 0x1p-24;  // tanh, erf
+
+// 0: the op moves numbers, chooses one of several, or changes a sign.
+Rounding exact();
+// The same, where y has the numbers of x in another shape or order.
+Rounding exact_in_another_shape(const ExactCall& call);
+// times |y|: rounded once (IEEE 754), or more often, or as a kernel promises.
+Rounding rounded(const ExactCall& call, double times = 1.0);
+// (n - 1) sum(|x|), where the op of x adds up n terms. (The op of ones counts them.)
+Rounding sum_rounding(Op& op, const ExactCall& call);
+// The same, where no kernel goes on to add to y (Rounding::sum_roundings).
+Rounding closed_sum_rounding(Op& op, const ExactCall& call);
+// n |A| |B|: the products of the terms are rounded, too.
+Rounding product_rounding(Op& op, const ExactCall& call);
+// error(i, y_i) for each element; what is not finite was not rounded.
+template <class Error>
+Rounding each_rounding(std::string formula, const ExactCall& call, double roundings,
+                       const Error& error) {
+  const std::vector<double> y = call.y.to_vector();
+  std::vector<double> errors(y.size());
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (std::isfinite(y[i])) errors[i] = error(i, y[i]);
+  }
+  return {.formula = std::move(formula), .errors = std::move(errors), .roundings = roundings};
+}
+
+}  // namespace qkv

@@ -1,0 +1,106 @@
+// A recording has every op that ran, in order, and can be run again.
+
+#include "framework/graph/recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/autograd/backward.h"
+#include "framework/core/error.h"
+#include "framework/graph/interceptor.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Tensor leaf(std::initializer_list<double> values) {
+  return parameter(constant({static_cast<int64_t>(values.size())}, values, DType::f64).array());
+}
+
+std::vector<std::string> names(const std::vector<RecordedOp>& ops) {
+  std::vector<std::string> all;
+  for (const RecordedOp& each : ops) all.emplace_back(each.op->name());
+  return all;
+}
+
+TEST(RecorderTest, ListsWhatRunsWhileItLives) {
+  const Tensor a = leaf({1.0, 2.0}), b = leaf({3.0, 4.0});
+  std::vector<RecordedOp> ops;
+  exp(a);
+  Tensor y;
+  {
+    const Recorder recorder(ops);
+    const ScopeAt scope("blocks.0");
+    y = exp(a) * b;
+  }
+  exp(a);
+  ASSERT_THAT(names(ops), ElementsAre("exp", "mul"));
+  EXPECT_EQ(ops[1].x[0].node(), ops[0].y.node());
+  EXPECT_EQ(ops[1].x[1].node(), b.node());
+  EXPECT_EQ(ops[1].y.node(), y.node());
+  EXPECT_EQ(ops[1].scope, "blocks.0");
+  EXPECT_FALSE(ops[1].in_backward);
+  EXPECT_EQ(ops[1].backward_of, nullptr);
+}
+
+TEST(RecorderTest, TellsWhatRunsInTheBackwardAndOfWhichOp) {
+  const Tensor a = leaf({1.0, 2.0});
+  std::vector<RecordedOp> ops;
+  {
+    const Recorder recorder(ops);
+    const Tensor y = exp(a) + a;
+    backward(y, {.cotangent = leaf({1.0, 1.0}), .create_graph = true});
+    neg(a);
+  }
+  ASSERT_THAT(names(ops), ElementsAre("exp", "add", "mul", "add", "neg"));
+  EXPECT_TRUE(ops[2].in_backward);
+  EXPECT_EQ(ops[2].backward_of, ops[0].op.get());
+  EXPECT_TRUE(ops[3].in_backward);  // a has two gradients
+  EXPECT_EQ(ops[3].backward_of, nullptr);
+  EXPECT_FALSE(ops[4].in_backward);
+}
+
+TEST(RecorderTest, HasWhatAnInterceptorRunsInstead) {
+  class Doubles final : public Interceptor {
+    Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override {
+      const Tensor y = run_directly(std::move(op), std::move(inputs));
+      const Interceptor none;
+      return scale(y, 2.0);
+    }
+  };
+  std::vector<RecordedOp> ops;
+  const Recorder recorder(ops);
+  const Doubles doubles;
+  exp(leaf({1.0}));
+  EXPECT_THAT(names(ops), ElementsAre("exp", "scale"));
+}
+
+TEST(RecorderTest, KnowsWhatAResultDependsOn) {
+  const Tensor a = leaf({1.0, 2.0});
+  std::vector<RecordedOp> ops;
+  const Recorder recorder(ops);
+  const Tensor y = exp(a), z = tanh(a) * y, constant = exp(y.detached());
+  EXPECT_THAT(names(ops_behind(z, ops)), ElementsAre("exp", "tanh", "mul"));
+  EXPECT_THAT(names(ops_behind(y, ops)), ElementsAre("exp"));
+  EXPECT_THAT(ops_behind(constant, ops), IsEmpty());
+}
+
+// max keeps where the largest stood.
+TEST(RecorderTest, AReplayHasTheBackwardOfItsOwnInputs) {
+  std::vector<RecordedOp> ops;
+  {
+    const Recorder recorder(ops);
+    max(leaf({1.0, 2.0}), 0, /*keep_axis=*/true);
+  }
+  const Tensor x = leaf({5.0, 3.0});
+  const Tensor y = replay(ops[0], {x});
+  replay(ops[0], {leaf({3.0, 5.0})});
+  EXPECT_EQ(y.item(), 5.0);
+  EXPECT_THAT(backward(y)[x].to_vector(), ElementsAre(1.0, 0.0));
+}
+
+}  // namespace
+}  // namespace qkv
