@@ -92,6 +92,7 @@ Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
   std::vector<RecordedOp> ops;
   const Recorder recorder(ops);
   y_ = f(leaves_);
+  computed_.reserve(ops.size());
   for (const RecordedOp& each : ops) {
     if (each.y.requires_grad()) computed_[each.op.get()] = {each.y.array(), size_inside(each)};
   }

@@ -36,15 +36,16 @@ Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
   for (const RecordedOp& each : ops_) {
     if (!each.y.requires_grad()) continue;
     std::vector<Tensor> x_dot;
+    x_dot.reserve(each.x.size());
     for (const Tensor& x : each.x) x_dot.push_back(moves[x.node().get()]);
     if (std::ranges::none_of(x_dot, &Tensor::defined)) continue;
-    const std::string name(each.op->name());
     if (each.y.dtype() != DType::f64) {
-      throw NoForwardRule(absl::StrCat(name, " in ", std::string(dtype_name(each.y.dtype()))));
+      throw NoForwardRule(absl::StrCat(std::string(each.op->name()), " in ",
+                                       std::string(dtype_name(each.y.dtype()))));
     }
-    const Tensor y_dot = each.op->tangent(each.x, each.y, x_dot);
-    if (!y_dot.defined()) throw NoForwardRule(name);
-    moves[each.y.node().get()] = y_dot;
+    Tensor y_dot = each.op->tangent(each.x, each.y, x_dot);
+    if (!y_dot.defined()) throw NoForwardRule(each.op->name());
+    moves[each.y.node().get()] = std::move(y_dot);
   }
   return moves[y_.node().get()];
 }

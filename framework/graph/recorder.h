@@ -25,7 +25,7 @@ struct RecordedOp {
 // Lists every op that runs while it lives, in order, those of backward formulas, too.
 class Recorder final : public Observer {
  public:
-  explicit Recorder(std::vector<RecordedOp>& ops) : ops_(ops) {}
+  explicit Recorder(std::vector<RecordedOp>& ops) : ops_(ops) { ops_.reserve(kUsual); }
 
   void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
   void before_backward(const Op& op, const Tensor& dy) override;
@@ -34,6 +34,8 @@ class Recorder final : public Observer {
   void after_section(std::string_view name) override;
 
  private:
+  static constexpr size_t kUsual = 64;  // ops of a function, or of a layer
+
   std::vector<RecordedOp>& ops_;
   int backwards_ = 0;  // that have begun and not ended
   const Op* differentiated_ = nullptr;
