@@ -12,6 +12,7 @@
 #include "framework/core/error.h"
 #include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/coverage.h"
+#include "framework/gradcheck/precision_check.h"
 #include "framework/gradcheck/rounding_bound.h"
 #include "framework/gradcheck/sweep.h"
 #include "framework/mutation/mutation.h"
