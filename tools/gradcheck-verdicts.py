@@ -186,7 +186,10 @@ def main():
     for i, (line, (name, f, at)) in enumerate(zip(lines, functions)):
         mistake, made_of = MISTAKES[i % len(MISTAKES)]
         check_that_it_is_the_same(line, name, f, at, mistake)
-        wrong = lambda x, f=f, made_of=made_of: f(Mistaken.apply(x, made_of))
+
+        def wrong(x, f=f, made_of=made_of):
+            return f(Mistaken.apply(x, made_of))
+
         rows["qkv"].add(name, mistake, line["right"] == "PASS", line["wrong"] == "FAIL")
         for checker, passes in judges.items():
             rows[checker].add(name, mistake, passes(f, at), not passes(wrong, at))

@@ -2,7 +2,10 @@
 window.pageTests = (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const text = (selector, root = document) => root.querySelector(selector)?.textContent ?? null;
-  const nextTask = () => new Promise((done) => setTimeout(done));
+  const nextTask = () =>
+    new Promise((done) => {
+      setTimeout(done);
+    });
 
   async function until(holds, what, patience = 10000) {
     const end = performance.now() + patience;
@@ -12,7 +15,10 @@ window.pageTests = (() => {
     }
   }
 
-  const nextFrame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  const nextFrame = () =>
+    new Promise((done) => {
+      requestAnimationFrame(() => setTimeout(done));
+    });
   const appNow = () => document.getElementById("lesson").app;
 
   // As the address bar would lead there, but that Chromium bears 200 changes of it in ten seconds.

@@ -180,13 +180,17 @@ Object.assign(window.pageTests, (() => {
 
   // As the address bar does it.
   async function follow(address) {
-    const arrived = new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    const arrived = new Promise((done) => {
+      addEventListener("hashchange", done, { once: true });
+    });
     location.hash = address;
     await arrived;
   }
 
   async function goBack() {
-    const arrived = new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    const arrived = new Promise((done) => {
+      addEventListener("hashchange", done, { once: true });
+    });
     history.back();
     await arrived;
   }

@@ -56,7 +56,7 @@ def expect_in_order(patches: list, where: str) -> None:
 
 
 def test_other_matrices_and_other_models_have_no_picture_of_shares():
-    page = Page(engine.classifier(), step="query", cell="Q.1.0")
+    Page(engine.classifier(), step="query", cell="Q.1.0")
     expect_equal(browser.script(OVERLAY)["patches"], [], "for Q")
-    page = Page(engine.decoder(), step="softmax", cell="P.1.0")
+    Page(engine.decoder(), step="softmax", cell="P.1.0")
     expect_equal(browser.script(OVERLAY)["patches"], [], "without a picture")

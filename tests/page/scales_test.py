@@ -69,7 +69,7 @@ def test_matrices_of_other_quantities_have_other_scales():
 
 def test_a_colour_means_one_number_in_all_matrices_of_a_scale():
     """Read from what is painted: the middle of a cell in Z, and of a cell in S."""
-    page = Page(engine.three_words(), step="scale")
+    Page(engine.three_words(), step="scale")
     pixels = browser.script("""
         const { lesson, steps } = document.getElementById("lesson").app;
         return ["Z", "S"].map((key) => {

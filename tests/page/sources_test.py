@@ -18,7 +18,7 @@ TABLES = {}
 
 
 def sources() -> dict:
-    found = {file.name: file.read_text(encoding="utf-8") for file in sorted(PAGE.glob("*.js"))}
+    found = {str(file.relative_to(PAGE)): file.read_text(encoding="utf-8") for file in sorted(PAGE.rglob("*.js"))}
     assert len(found) > 20
     return found
 
@@ -78,27 +78,27 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def modules():
-    """Opens pages in which import(…) finds the modules; gives a function that opens one."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(engine.ROOT)))
+def served(folder):
+    """An address under which the browser finds the files of a folder, and at /units a page for tests of modules."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        yield lambda: browser.driver().get(f"http://127.0.0.1:{server.server_port}/units")
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
 
 
 def test_the_modules_pass_their_own_tests_in_the_browser():
     """tests/lessons/page/*.test.mjs, which node --test runs as well."""
-    with modules() as open_page:
+    with served(engine.ROOT) as address:
         for file in sorted(engine.ROOT.glob("tests/lessons/page/*.test.mjs")):
-            open_page()
-            found = browser.driver().execute_async_script("""
+            browser.driver().get(f"{address}/units")
+            run_tests = """
                 const [file, done] = arguments;
                 Promise.all([import(file), import("/tests/page/node/test.js")])
                     .then(([, { finished }]) => finished())
-                    .then(done, (error) => done({ count: 0, failures: [String(error.stack ?? error)] }));""",
-                f"/tests/lessons/page/{file.name}")
+                    .then(done, (error) => done({ count: 0, failures: [String(error.stack ?? error)] }));"""
+            found = browser.driver().execute_async_script(run_tests, f"/tests/lessons/page/{file.name}")
             expect(found["count"] > 0, f"{file.name}: no test ran")
             for failure in found["failures"]:
                 expect(False, f"{file.name}: {failure}")

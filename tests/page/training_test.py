@@ -56,7 +56,7 @@ def test_the_slider_shows_the_history_of_the_document():
     lesson = engine.decoder()
     history = lesson.document.json["history"]
     assert len(history) >= 3
-    page = Page(lesson, step="training")
+    Page(lesson, step="training")
     for i, frame in enumerate(history):
         shown = browser.script(FRAME, i)
         expect_equal(shown["said"], f"step {frame['step']} of {history[-1]['step']}", "the slider")
@@ -72,7 +72,7 @@ def test_the_slider_shows_the_history_of_the_document():
 def test_the_maps_follow_the_slider():
     lesson = engine.decoder()
     history = lesson.document.json["history"]
-    page = Page(lesson, step="training")
+    Page(lesson, step="training")
     first, last = (browser.script(FRAME, i)["alpha"] for i in (0, len(history) - 1))
     layer = next(iter(history[0]["weights"]))
     (_, rows, columns), shares = weights_of(history[0], layer)

@@ -1,12 +1,12 @@
 // The page: reads the document, computes everything again, compares, and shows.
-import { App } from "./app.js";
-import { element } from "./dom.js";
-import { Lesson } from "./lesson.js";
-import { shortNumber } from "./numbers.js";
-import { Tape } from "./tape.js";
-import { say, useLanguage } from "./texts.js";
-import { unpacked } from "./unpacked.js";
-import { readAddress } from "./address.js";
+import { App } from "./frame/app.js";
+import { element } from "./frame/dom.js";
+import { Lesson } from "./lesson/lesson.js";
+import { shortNumber } from "./ops/numbers.js";
+import { Tape } from "./tape/tape.js";
+import { say, useLanguage } from "./texts/say.js";
+import { unpacked } from "./tape/unpacked.js";
+import { readAddress } from "./lesson/address.js";
 
 const mostDifference = 1e-12;
 
@@ -28,9 +28,10 @@ async function start() {
     root.replaceChildren(element("p", { class: "refused", role: "alert", text: say("no_layers") }));
     return;
   }
-  root.app = new App(root, lesson, found);
-  root.app.open(address);
-  root.app.loadForms(document.getElementById("variants")?.textContent ?? "");
+  const app = new App(root, lesson, found);
+  Object.assign(root, { app }); // for who looks at the page from its console, as tests do
+  app.open(address);
+  app.loadForms(document.getElementById("variants")?.textContent ?? "");
 }
 
 start();

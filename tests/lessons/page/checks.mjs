@@ -1,6 +1,6 @@
 // What must hold of every document. Each check throws where it does not.
-import { finiteDifference, lossAlong } from "../../../lessons/explain/page/differences.js";
-import { Expression } from "../../../lessons/explain/page/expression.js";
+import { finiteDifference, lossAlong } from "../../../lessons/explain/page/tape/differences.js";
+import { Expression } from "../../../lessons/explain/page/ops/expression.js";
 import { elementsOf } from "./small_document.mjs";
 
 function require(isTrue, message) {

@@ -1,5 +1,5 @@
 // One or more nodes of every op, with numbers that are nothing special: sines.
-import { sizeOf } from "../../../lessons/explain/page/shapes.js";
+import { sizeOf } from "../../../lessons/explain/page/ops/shapes.js";
 
 export function wave(shape, phase = 0) {
   const data = new Float64Array(sizeOf(shape)).map((_, i) => Math.sin(1.7 * i + phase + 0.3));

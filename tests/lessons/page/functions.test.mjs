@@ -4,7 +4,7 @@ import {
   errorFunction,
   logisticFunction,
   normalDistribution,
-} from "../../../lessons/explain/page/functions.js";
+} from "../../../lessons/explain/page/ops/functions.js";
 
 const isNear = (a, b, relative) => Math.abs(a - b) <= relative * Math.abs(b);
 

@@ -6,7 +6,7 @@ import {
   fullNumber,
   numberOfJson,
   shortNumber,
-} from "../../../lessons/explain/page/numbers.js";
+} from "../../../lessons/explain/page/ops/numbers.js";
 
 test("numbers come back from base64 as they were", () => {
   const numbers = [0, -0, 0.1, -1e-300, 1e300, Infinity, -Infinity, NaN];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Expression } from "../../../lessons/explain/page/expression.js";
-import { opNamed, opNames } from "../../../lessons/explain/page/ops.js";
+import { Expression } from "../../../lessons/explain/page/ops/expression.js";
+import { opNamed, opNames } from "../../../lessons/explain/page/ops/list.js";
 import { opExamples, transposedPairs, wave } from "./examples.mjs";
 
 const isNear = (a, b) =>

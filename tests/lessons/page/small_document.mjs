@@ -1,7 +1,7 @@
 // A document such as the engine writes, of one head of attention over three tokens:
 //   q, k, v = x W_q, x W_k, x W_v,  loss = Σ output g,  output = softmax(scale q kᵀ, masked) v
-import { encodeNumbers } from "../../../lessons/explain/page/numbers.js";
-import { sizeOf } from "../../../lessons/explain/page/shapes.js";
+import { encodeNumbers } from "../../../lessons/explain/page/ops/numbers.js";
+import { sizeOf } from "../../../lessons/explain/page/ops/shapes.js";
 import { wave } from "./examples.mjs";
 
 const scope = "blocks.0.attention";

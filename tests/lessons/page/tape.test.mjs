@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
-import { finiteDifference, vCurve } from "../../../lessons/explain/page/differences.js";
-import { Expression } from "../../../lessons/explain/page/expression.js";
-import { mistakes, signatureOf } from "../../../lessons/explain/page/mistakes.js";
-import { applySettings } from "../../../lessons/explain/page/settings.js";
-import { Tape } from "../../../lessons/explain/page/tape.js";
+import { finiteDifference, vCurve } from "../../../lessons/explain/page/tape/differences.js";
+import { Expression } from "../../../lessons/explain/page/ops/expression.js";
+import { mistakes, signatureOf } from "../../../lessons/explain/page/tape/mistakes.js";
+import { applySettings } from "../../../lessons/explain/page/tape/settings.js";
+import { Tape } from "../../../lessons/explain/page/tape/tape.js";
 import {
   formulasGiveTheNumbers,
   gradientsEqualDifferences,

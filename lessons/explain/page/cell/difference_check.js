@@ -1,0 +1,119 @@
+// The derivative beside what differences of the loss say, computed when there is time.
+import { finiteDifference, vCurvePoints } from "../tape/differences.js";
+import { element, svgElement } from "../frame/dom.js";
+import { fullNumber, shortNumber } from "../ops/numbers.js";
+import { say } from "../texts/say.js";
+
+export class DifferenceCheck {
+  // `through`: the op by which a path leaves the value, where the derivative is that of one path.
+  constructor(app, idle, { value, index, derivative, through }) {
+    this.app = app;
+    this.idle = idle;
+    this.value = value;
+    this.index = index;
+    this.derivative = derivative;
+    this.through = through;
+    this.body = element("div", { class: "difference" }, element("p", { text: say("computing") }));
+    this.root = element(
+      "section",
+      { class: "check", "aria-label": say("check") },
+      element("h3", { text: say("check") }),
+      through ? element("p", { class: "hint", text: say("one_of_paths") }) : null,
+      this.body,
+    );
+    idle.add(() => this.compare());
+  }
+
+  get tape() {
+    return this.app.lesson.tape;
+  }
+
+  compare() {
+    if (!Number.isFinite(this.tape.number(this.value, this.index))) {
+      this.body.replaceChildren(element("p", { text: say("cannot_move") }));
+      return;
+    }
+    const found = finiteDifference(this.tape, this.value, this.index, this.through);
+    const apart = Math.abs(found.value - this.derivative);
+    const agrees = apart <= Math.max(3 * found.error, 1e-8 * Math.abs(found.value));
+    this.body.replaceChildren(
+      pair("numeric", fullNumber(found.value), "numeric-value"),
+      pair("derivative", fullNumber(this.derivative)),
+      element(
+        "p",
+        { class: `verdict ${agrees ? "good" : "bad"}`, id: "difference-verdict" },
+        `${say("differs_by", { by: shortNumber(apart) })} ${agrees ? "✓" : "✗"}`,
+      ),
+    );
+    this.idle.add(() => this.drawCurve());
+  }
+
+  // One point at a time: each runs the model twice.
+  drawCurve() {
+    const points = [];
+    const { through, derivative } = this;
+    const coming = vCurvePoints(this.tape, this.value, this.index, { through, derivative });
+    const next = () => {
+      const { value, done } = coming.next();
+      if (done) {
+        const title = element("p", { class: "curve-title", text: say("v_curve") });
+        this.body.append(title, curve(points));
+      } else {
+        points.push(value);
+        this.idle.add(next);
+      }
+    };
+    next();
+  }
+}
+
+function pair(label, number, id) {
+  return element(
+    "p",
+    { class: "pair" },
+    element("span", { text: say(label) }),
+    element("output", { class: "number", id, text: number }),
+  );
+}
+
+const width = 260;
+const height = 96;
+const edge = { left: 40, right: 8, top: 8, bottom: 20 };
+
+// Error against step, both by powers of ten: falls with h², rises again with rounding / h.
+function curve(points) {
+  const floor = 1e-17;
+  const powers = points.map(({ error }) => Math.log10(Math.max(floor, error)));
+  const low = Math.floor(Math.min(...powers));
+  const high = Math.max(low + 1, Math.ceil(Math.max(...powers)));
+  const across = width - edge.left - edge.right;
+  const down = height - edge.top - edge.bottom;
+  const x = (i) => edge.left + (across * i) / (points.length - 1);
+  const y = (power) => edge.top + (down * (high - power)) / (high - low);
+  const path = powers.map((power, i) => `${x(i)},${y(power)}`).join(" ");
+  const best = powers.indexOf(Math.min(...powers));
+  const label = (text, at, anchor) =>
+    svgElement("text", { x: at[0], y: at[1], "text-anchor": anchor, text });
+  return svgElement(
+    "svg",
+    {
+      class: "curve",
+      viewBox: `0 0 ${width} ${height}`,
+      role: "img",
+      "aria-label": say("curve_label", {
+        h: points[best].h,
+        error: shortNumber(points[best].error),
+      }),
+    },
+    svgElement("line", { x1: edge.left, x2: width - edge.right, y1: y(low), y2: y(low) }),
+    svgElement("line", { x1: edge.left, x2: edge.left, y1: y(low), y2: y(high) }),
+    svgElement("polyline", { points: path }),
+    powers.map((power, i) =>
+      svgElement("circle", { cx: x(i), cy: y(power), r: i === best ? 4 : 2 }),
+    ),
+    label(`1e${high}`, [edge.left - 4, edge.top + 8], "end"),
+    label(`1e${low}`, [edge.left - 4, y(low)], "end"),
+    label(`h = ${points[0].h}`, [edge.left, height - 5], "start"),
+    label(`${points[points.length - 1].h}`, [width - edge.right, height - 5], "end"),
+  );
+}

@@ -1,0 +1,89 @@
+// A number typed over the one that is there: what comes after it follows.
+import { element } from "../frame/dom.js";
+import { fullNumber } from "../ops/numbers.js";
+import { say } from "../texts/say.js";
+
+export function editorOf(app, matrix, row, column) {
+  if (matrix.derived || matrix.isGradient) return null;
+  const { lesson } = app;
+  const index = matrix.index(row, column);
+  const number = matrix.number(row, column);
+  if (!Number.isFinite(number)) return null;
+  const input = element("input", {
+    type: "number",
+    step: "any",
+    id: "cell-edit",
+    value: fullNumber(number).replace("−", "-"),
+  });
+  const put = (event) => {
+    event.preventDefault();
+    if (Number.isFinite(input.valueAsNumber)) app.edit(matrix.value, index, input.valueAsNumber);
+  };
+  const handle = element("button", {
+    type: "button",
+    class: "drag",
+    title: say("drag_number"),
+    "aria-label": say("drag_number"),
+    text: "↕",
+    on: {
+      pointerdown: (event) => dragNumber(app, event, { matrix, index, number }),
+      keydown: (event) => {
+        const steps = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+        if (!steps) return;
+        event.preventDefault();
+        app.edit(matrix.value, index, moved(number, steps, matrix.size));
+        /** @type {HTMLElement} */ (document.querySelector(".edit .drag"))?.focus();
+      },
+    },
+  });
+  const isEdited = lesson.state.edits?.some((e) => e.value === matrix.value && e.index === index);
+  return element(
+    "section",
+    { class: "edit", "aria-label": say("edit") },
+    element("h3", { text: say("edit") }),
+    element(
+      "form",
+      { on: { submit: put } },
+      element("label", { for: "cell-edit", class: "unseen", text: say("new_number") }),
+      input,
+      handle,
+      element("button", { type: "submit", text: say("put_in") }),
+      isEdited ? undoButton(app, matrix.value, index) : null,
+    ),
+  );
+}
+
+function undoButton(app, value, index) {
+  const click = () => app.undoEdit(value, index);
+  return element("button", { type: "button", text: say("undo"), on: { click } });
+}
+
+const stepsOfSize = 50;
+
+// So many steps of a fiftieth of the largest number of the matrix, in round numbers.
+function moved(number, steps, size) {
+  return Number((number + (steps * (size || 1)) / stepsOfSize).toPrecision(6));
+}
+
+// As long as the pointer is down, the number follows it, and everything after the number.
+function dragNumber(app, event, { matrix, index, number }) {
+  event.preventDefault();
+  const from = event.clientY;
+  let wanted = number;
+  let isWaiting = false;
+  const follow = (moveEvent) => {
+    wanted = moved(number, Math.round((from - moveEvent.clientY) / 4), matrix.size);
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      app.edit(matrix.value, index, wanted);
+    });
+  };
+  const stop = () => {
+    document.removeEventListener("pointermove", follow);
+    document.removeEventListener("pointerup", stop);
+  };
+  document.addEventListener("pointermove", follow);
+  document.addEventListener("pointerup", stop);
+}

@@ -1,0 +1,170 @@
+// The right of the page: one cell, the arithmetic that made it, what checks it, what it feeds.
+import { arithmeticLine, arithmeticText } from "./arithmetic.js";
+import { DifferenceCheck } from "./difference_check.js";
+import { element } from "../frame/dom.js";
+import { editorOf } from "./editor.js";
+import { exercisePanel } from "./exercise.js";
+import { Expression } from "../ops/expression.js";
+import { feedsOf } from "./feeds.js";
+import { symbolText } from "../lesson/symbols.js";
+import { fullNumber, shortNumber } from "../ops/numbers.js";
+import { IdleWork } from "./idle.js";
+import { picturedShares } from "../chapters/picture.js";
+import { reasonForZero } from "../lesson/reasons.js";
+import { say } from "../texts/say.js";
+
+export class CellPanel {
+  constructor(app) {
+    this.app = app;
+    this.root = element("div", { class: "cell-panel" });
+    this.idle = new IdleWork();
+  }
+
+  show() {
+    this.idle.cancel();
+    const { lesson } = this.app;
+    const { cell } = lesson.state;
+    const matrix = cell && lesson.matrix(cell.key);
+    const isThere = matrix && cell.row < matrix.grid.rows && cell.column < matrix.grid.columns;
+    if (!isThere) {
+      this.root.replaceChildren(element("p", { class: "hint", text: say("choose_cell") }));
+      return { chosen: null, lit: [], fed: [], isSum: false };
+    }
+    const { row, column } = cell;
+    const index = matrix.index(row, column);
+    const expression = lesson.expression(matrix, row, column);
+    if (matrix.isHiddenCell(row, column)) {
+      this.root.replaceChildren(...exercisePanel(this.app, matrix, row, column, expression));
+      return { chosen: cell, lit: [], fed: [], isSum: false };
+    }
+    const fed = matrix.derived ? [] : lesson.uses(matrix.value, index);
+    const way = wayBack(lesson, matrix);
+    this.check = way
+      ? new DifferenceCheck(this.app, this.idle, {
+          ...way,
+          index,
+          derivative: matrix.number(row, column),
+        })
+      : null;
+    this.root.replaceChildren(
+      ...[
+        this.heading(matrix, row, column),
+        this.arithmetic(matrix, expression, row, column),
+        reasonSection(lesson, matrix, row, column),
+        pictureSection(this.app, matrix, row),
+        this.check?.root,
+        feedsOf(this.app, fed),
+        editorOf(this.app, matrix, row, column),
+      ].filter(Boolean),
+    );
+    const isSum = expression.kind === "sum";
+    return { chosen: cell, lit: Expression.cellsOf(expression), fed, isSum };
+  }
+
+  heading(matrix, row, column) {
+    const number = fullNumber(matrix.number(row, column));
+    const path = matrix.derived ? "" : this.app.lesson.tape.name(matrix.value);
+    return element(
+      "header",
+      {},
+      element("h2", { id: "cell-name", text: matrix.name(row, column) }),
+      element("p", { class: "place", text: matrix.place(row, column) }),
+      element(
+        "p",
+        { class: "value" },
+        element("output", { class: "number", id: "cell-value", text: number }),
+        this.app.copyButton(() => number),
+      ),
+      element("p", { class: "path", text: path }),
+    );
+  }
+
+  arithmetic(matrix, expression, row, column) {
+    const { lesson } = this.app;
+    const isCopy = expression.kind === "cell" || expression.kind === "number";
+    const isLeaf = expression.kind === "cell" && expression.value === matrix.value;
+    if (isLeaf) return section("arithmetic", element("p", { text: say(leafText(lesson, matrix)) }));
+    const line = (mode) =>
+      arithmeticLine(expression, {
+        mode,
+        lesson,
+        chosen: (value, index) => this.app.goToCell(value, index),
+        pointed: (cells) => this.app.point(cells),
+      });
+    const computed = lesson.evaluate(expression);
+    const shown = matrix.number(row, column);
+    const agrees = isSame(computed, shown);
+    const code = element("code", { id: "cell-arithmetic" });
+    const numberAt = (value, index) =>
+      lesson.isHidden(value, index) ? null : lesson.tape.number(value, index);
+    this.idle.add(() => {
+      code.textContent = arithmeticText(expression, numberAt);
+    });
+    return section(
+      "arithmetic",
+      element("p", { class: "what-it-is", text: say(isCopy ? "copied_from" : "made_of") }),
+      line("names"),
+      line("numbers"),
+      element(
+        "p",
+        { class: `result ${agrees ? "good" : "bad"}` },
+        `= ${shortNumber(computed)} ${agrees ? "✓" : "✗"}`,
+      ),
+      element(
+        "details",
+        { class: "digits" },
+        element("summary", { text: say("all_digits") }),
+        code,
+        this.app.copyButton(() => code.textContent),
+      ),
+    );
+  }
+}
+
+// Whose derivative a matrix is; of a share of a gradient, with the op through which it came.
+function wayBack({ anatomy, tape }, { isGradient, of, value, part }) {
+  if (!isGradient) return null;
+  if (of !== undefined) return { value: of, through: null };
+  const reader = part.isShare && tape.program.ops[anatomy.maker(value)?.backward_of];
+  return reader?.reads.includes(part.shareOf) ? { value: part.shareOf, through: reader } : null;
+}
+
+export function section(name, ...children) {
+  return element(
+    "section",
+    { class: name, "aria-label": say(name) },
+    element("h3", { text: say(name) }),
+    ...children,
+  );
+}
+
+// Of a picture, what this query attends to.
+function pictureSection(app, matrix, row) {
+  const isMap = matrix.part.look === "map" && matrix.part.columnNames?.length > 0;
+  if (!isMap) return null;
+  const { lesson } = app;
+  const { weights } = lesson.layer;
+  const [, , rows, columns] = lesson.anatomy.shape(weights);
+  const from = (lesson.state.head * rows + row) * columns;
+  const shares = lesson.tape.values[weights].data.subarray(from, from + columns);
+  const picture = picturedShares(app, { shares, query: row });
+  return picture && section("looks_at", picture);
+}
+
+const isSame = (a, b) =>
+  Object.is(a, b) || a === b || Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(b));
+
+function leafText(lesson, matrix) {
+  const { kind } = lesson.anatomy.facts[matrix.value];
+  return kind === "parameter" ? "is_parameter" : kind === "constant" ? "is_constant" : "is_edited";
+}
+
+function reasonSection(lesson, matrix, row, column) {
+  const reason = reasonForZero(lesson, matrix, row, column);
+  if (!reason) return null;
+  const text = say(`reason_${reason.id}`, { ...reason, name: symbolText(matrix.symbol) });
+  return section(
+    "why_zero",
+    element("p", { class: `reason ${reason.id}`, "data-reason": reason.id, text }),
+  );
+}

@@ -1,0 +1,72 @@
+// The vectors of tokens or patches, and what is added for their positions.
+import { ofQuantity, sequencePart } from "./parts.js";
+
+export const embeddingChapter = {
+  id: "embedding",
+  group: "before",
+  texts: {
+    name: ["Embedding and positions", "词嵌入与位置编码"],
+    what: [
+      "Each token becomes a vector; the vector of its position is added.",
+      "每个词元变成一个向量，再加上它所在位置的向量。",
+    ],
+    why: [
+      "Attention alone does not know order: what is not added here, no later step can know.",
+      "自注意力本身不考虑顺序；位置信息只能从这里加进来。",
+    ],
+    question: ["Why do dA and de get the same gradient?", "为什么 dA 和 de 得到相同的梯度？"],
+    answer: [
+      "A sum passes its gradient on to each addend unchanged.",
+      "加法把梯度原样传给每个加数。",
+    ],
+  },
+  step: embeddingStep,
+};
+
+function embeddingStep({ anatomy, layer, queries, vocabulary }) {
+  const embedded = anatomy.at(`${layer.stack}embedded`);
+  const input = anatomy.at(`${layer.stack}blocks.0.input`);
+  const positions = anatomy.at(`${layer.stack}positions`);
+  if (embedded === undefined) return null;
+  const parts = [sequencePart("A", embedded, queries)];
+  const hasSum = positions !== undefined && input !== undefined && input !== embedded;
+  if (hasSum) {
+    parts.push(
+      sequencePart(
+        "e",
+        positions,
+        queries.map((_, i) => String(i)),
+        "e",
+      ),
+    );
+    parts.push(sequencePart("X_{in}", input, queries));
+  }
+  const table = anatomy.at("token_embedding.weight");
+  if (table !== undefined) parts.unshift(sequencePart("T", table, vocabulary, "w"));
+  const made = [...patchParts(anatomy), ...ofQuantity("stream", parts)];
+  const [image, classToken] = ["patch_embedding.weight", "class_token"].map((name) => anatomy.at(name));
+  const first = classToken === undefined ? [] : ["A_0 = c"];
+  const tokens = image === undefined ? "A_t = T [token_t]" : "A_t = W_e patch_t + b_e";
+  return {
+    picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
+    layout: { kind: "stack", parts: made },
+    forward: [...first, tokens, ...(hasSum ? ["X_{in} = A + e"] : [])].join(", "),
+    backward: [
+      ...(hasSum ? ["dA = dX_{in}", "de = dX_{in}"] : []),
+      ...(classToken === undefined ? [] : ["dc = dA_0"]),
+      image === undefined ? "dT [token] ← Σ dA_t" : "dW_e = Σ dA_t patch_t^T",
+    ],
+  };
+}
+
+// What makes vectors of a picture's patches, and the class token before these or before tokens.
+function patchParts(anatomy) {
+  const weight = anatomy.at("patch_embedding.weight");
+  const rows = [
+    ["b_e", anatomy.at("patch_embedding.bias")],
+    ["c", anatomy.at("class_token")],
+  ];
+  const isThere = ({ value }) => value !== undefined;
+  const vectors = rows.map(([symbol, value]) => ({ symbol, value, look: "rows", family: "w" }));
+  return [sequencePart("W_e", weight, null, "w"), ...vectors].filter(isThere);
+}

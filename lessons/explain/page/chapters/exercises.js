@@ -1,0 +1,84 @@
+// A hidden cell to fill in: one for each matrix of this layer that has something to compute.
+import { element } from "../frame/dom.js";
+import { Expression } from "../ops/expression.js";
+import { formula } from "../frame/formulas.js";
+import { say, stepText } from "../texts/say.js";
+
+const mostOperands = 200;
+const mostTried = 40;
+
+export const exercisesChapter = {
+  id: "exercises",
+  group: "more",
+  texts: {
+    name: ["Exercises", "练习"],
+    what: ["A cell is hidden: compute it.", "一个单元格被盖住了：把它算出来。"],
+    why: [
+      "Who can fill in any cell has understood the step.",
+      "能填出任何一个格子，就懂了这一步。",
+    ],
+  },
+  view: exercisesView,
+};
+
+function exercisesView(app) {
+  const asked = app.lesson.chapters.steps.filter((step) => step.hasExercises);
+  const sections = asked.map((step) => {
+    const items = exercisesOf(app, step);
+    return items.length === 0
+      ? null
+      : element(
+          "section",
+          {},
+          element("h3", { text: stepText(step).name }),
+          element("ul", {}, items),
+        );
+  });
+  return element("div", { class: "exercises" }, sections);
+}
+
+// Forward the result, backward the gradients of what it was made of.
+function exercisesOf(app, step) {
+  const { lesson } = app;
+  const all = lesson.matrices(step);
+  const results = [all[all.length - 1].forward];
+  const gradients = all.slice(0, step.id === "ledger" ? 1 : -1).map(({ backward }) => backward);
+  return [...results, ...gradients]
+    .filter((matrix) => matrix && !matrix.derived)
+    .map((matrix) => ({ matrix, at: tellingCell(lesson, matrix) }))
+    .filter(({ at }) => at)
+    .map(({ matrix, at }) => {
+      const cell = { key: matrix.key, ...at };
+      return element(
+        "li",
+        {},
+        element(
+          "a",
+          { href: app.addressOf({ step: step.id, cell, exercise: cell }) },
+          formula(matrix.symbol),
+          element("span", { text: ` ${say("at_cell", cell)}` }),
+        ),
+      );
+    });
+}
+
+// The largest number that was made of several others, and is none of them: where a query sees one
+// key, O is V.
+function tellingCell(lesson, matrix) {
+  const cells = [];
+  for (let row = 0; row < matrix.grid.rows; row++) {
+    for (let column = 0; column < matrix.grid.columns; column++) {
+      const size = Math.abs(matrix.number(row, column));
+      if (size > 0 && size < Infinity) cells.push({ row, column, size });
+    }
+  }
+  cells.sort((a, b) => b.size - a.size);
+  const isTelling = ({ row, column }) => {
+    const operands = Expression.cellsOf(lesson.expression(matrix, row, column));
+    const number = matrix.number(row, column);
+    const isCopy = operands.some(({ value, index }) => lesson.tape.number(value, index) === number);
+    return operands.length > 1 && operands.length <= mostOperands && !isCopy;
+  };
+  const found = cells.slice(0, mostTried).find(isTelling);
+  return found ? { row: found.row, column: found.column } : null;
+}

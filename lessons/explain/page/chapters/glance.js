@@ -1,0 +1,119 @@
+// At a glance: each head of each layer as two small maps, P and its gradient.
+import { element } from "../frame/dom.js";
+import { shortNumber } from "../ops/numbers.js";
+import { pictureOf } from "./picture.js";
+import { tokenText } from "../lesson/sequences.js";
+import { smallMap } from "../matrix/small_map.js";
+import { say } from "../texts/say.js";
+import { meanEntropy } from "../lesson/training.js";
+
+export const glanceChapter = {
+  id: "glance",
+  group: "overview",
+  texts: {
+    name: ["At a glance", "一览"],
+    what: [
+      "Every layer and head: where it looks (P), and where the loss would have it look (dP).",
+      "每一层、每个头：它看哪里（P），以及损失希望它看哪里（dP）。",
+    ],
+    why: [
+      "Attention shares out a limited resource: each row of P is a budget of 1.",
+      "注意力分配有限的资源：P 的每一行都是总和为 1 的预算。",
+    ],
+    question: [
+      "Which head looks at one place only, and which at everything?",
+      "哪个头只看一处，哪个头什么都看？",
+    ],
+    answer: [
+      "Read the entropy: 0 is one place, ln T is everything alike.",
+      "看熵：0 表示只看一处，ln T 表示平均地看所有位置。",
+    ],
+  },
+  view: glanceView,
+};
+
+function glanceView(app) {
+  const { lesson } = app;
+  return element(
+    "div",
+    { class: "glance" },
+    pictureOf(app),
+    textOf(app),
+    partNote(lesson),
+    lesson.shownLayers.map((path) => layerRow(app, path)),
+  );
+}
+
+function partNote({ document }) {
+  const { part } = document.meta;
+  return part ? element("p", { class: "part-note", text: say("part_note", { part }) }) : null;
+}
+
+// What goes in, and what should come out.
+function textOf({ lesson }) {
+  const { texts = {} } = lesson.document.meta;
+  const names = ["tokens", "source", "target", "targets"].filter((name) => texts[name]);
+  return element(
+    "dl",
+    { class: "texts" },
+    names.flatMap((name) => [
+      element("dt", { text: say(`text_${name}`) }),
+      element(
+        "dd",
+        {},
+        texts[name].map((text) => element("kbd", { text: tokenText(text) })),
+      ),
+    ]),
+  );
+}
+
+function layerRow(app, path) {
+  const { anatomy, state } = app.lesson;
+  const weights = anatomy.at(`${path}.weights`);
+  const [, heads] = anatomy.shape(weights);
+  const tiles = Array.from({ length: heads }, (_, head) => tile(app, { path, weights, head }));
+  return element(
+    "section",
+    { class: "layer-row", "aria-label": path },
+    element("h3", { text: path, class: path === state.layer ? "focus" : null }),
+    element("div", { class: "tiles" }, tiles),
+  );
+}
+
+function tile(app, { path, weights, head }) {
+  const { lesson, colours } = app;
+  const { tape, anatomy } = lesson;
+  const [, , rows, columns] = anatomy.shape(weights);
+  const from = head * rows * columns;
+  const shares = tape.values[weights].data.subarray(from, from + rows * columns);
+  const gradient = anatomy.gradient(weights);
+  const back =
+    gradient === undefined
+      ? null
+      : tape.values[gradient].data.subarray(from, from + rows * columns);
+  const facts = [`H ${shortNumber(meanEntropy(shares, rows))}`];
+  if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
+  const isExplained = lesson.layers.includes(path);
+  return element(
+    isExplained ? "a" : "div",
+    {
+      class: "tile",
+      href: isExplained
+        ? app.addressOf({ layer: path, head, step: "softmax", cell: null })
+        : null,
+    },
+    element("span", { class: "unseen", text: path }),
+    element("span", { class: "tile-name", text: `${say("head")} ${head}` }),
+    element(
+      "span",
+      { class: "pair-of-maps" },
+      smallMap(shares, rows, columns, { colours, hue: "share" }),
+      back ? smallMap(back, rows, columns, { colours, hue: "signed" }) : null,
+    ),
+    element("span", { class: "facts", text: facts.join("  ") }),
+  );
+}
+
+function normOf(data) {
+  return Math.sqrt(data.reduce((sum, x) => sum + x * x, 0));
+}

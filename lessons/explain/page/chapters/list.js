@@ -1,0 +1,88 @@
+// Every chapter of the page, in the order of the forward pass. A chapter is {id, group, texts, …}:
+//   group: under which heading it stands at the left: overview, before, attention, after or more
+//   texts: {name, what, why, question, answer}, each [English, 中文]; the last two may be missing
+//   step(facts): what it shows of a layer: {layout, forward, backward, …} or several of these, which
+//     may have an id and texts of their own; null where this layer has nothing of the kind. Without
+//     step, the chapter is there for every layer
+//   view(app): in place of the matrices of `layout`
+//   hasExercises: whether cells of its matrices are asked for in the chapter of exercises
+import { embeddingChapter } from "./embedding.js";
+import { exercisesChapter } from "./exercises.js";
+import { activationChapter, downChapter, upChapter } from "./feed_forward.js";
+import { glanceChapter } from "./glance.js";
+import { graphChapter } from "./graph/view.js";
+import { ledgerChapter, ledgerOfInputChapter } from "./ledgers.js";
+import { logitsChapter, lossChapter } from "./loss.js";
+import { finalNormChapter, normChapter, rmsNormTexts, secondNormChapter } from "./norms.js";
+import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
+import { headsChapter, keyChapter, queryChapter, rotationTexts, valueChapter } from "./projections.js";
+import { residualChapter, secondResidualChapter } from "./residuals.js";
+import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter } from "./scores.js";
+import { softmaxChapter } from "./softmax.js";
+import { trainingChapter } from "./training.js";
+import { sequenceNames, vocabularyNames } from "../lesson/sequences.js";
+
+const allChapters = [
+  glanceChapter,
+  embeddingChapter,
+  normChapter,
+  queryChapter,
+  keyChapter,
+  valueChapter,
+  headsChapter,
+  scoresChapter,
+  scaleChapter,
+  positionBiasChapter,
+  maskChapter,
+  softmaxChapter,
+  sumChapter,
+  concatChapter,
+  outputChapter,
+  ledgerChapter,
+  ledgerOfInputChapter,
+  residualChapter,
+  secondNormChapter,
+  upChapter,
+  activationChapter,
+  downChapter,
+  secondResidualChapter,
+  finalNormChapter,
+  logitsChapter,
+  lossChapter,
+  graphChapter,
+  trainingChapter,
+  exercisesChapter,
+];
+
+// The steps of one layer.
+export function stepsOf(document, anatomy, layerPath, order) {
+  const layer = anatomy.layer(layerPath);
+  const [, heads, rows, columns] = anatomy.shape(layer.weights);
+  const queries = sequenceNames(document, anatomy, { stack: layer.stack, rows, order });
+  const source = { stack: "encoder.", rows: columns, order: null };
+  const keys = layer.isCross ? sequenceNames(document, anatomy, source) : queries;
+  const facts = {
+    anatomy,
+    layer,
+    queries,
+    keys,
+    heads,
+    width: anatomy.shape(layer.q)[3],
+    vocabulary: vocabularyNames(document),
+    document,
+  };
+  const steps = allChapters.flatMap(({ step = () => ({}), ...chapter }) =>
+    [step(facts)]
+      .flat()
+      .filter(Boolean)
+      .map((shown) => ({ ...chapter, ...shown })),
+  );
+  return { layer, steps, heads, queries, keys };
+}
+
+// The texts of all chapters, and of the steps that have their own.
+export const chapterTexts = () => [
+  ...allChapters.map(({ id, texts }) => ({ id, texts })),
+  { id: "rms_norm", texts: rmsNormTexts },
+  { id: "rotation", texts: rotationTexts },
+];

@@ -1,0 +1,123 @@
+// Logits and the loss, where the way back begins.
+import { sequencePart } from "./parts.js";
+
+export const logitsChapter = {
+  id: "logits",
+  group: "after",
+  texts: {
+    name: ["Logits", "Logits"],
+    what: ["A number for each token that could come.", "每个可能的词元一个数。"],
+    why: [
+      "The inner product of the row with each token's vector: similarity again.",
+      "该行与每个词元向量的内积：还是相似度。",
+    ],
+    question: ["Why is dH a mixture of rows of W?", "为什么 dH 是 W 各行的混合？"],
+    answer: [
+      "It pulls towards the right token, and away from those that were too likely.",
+      "它拉向正确的词元，推离概率过高的词元。",
+    ],
+  },
+  step: logitsStep,
+};
+
+export const lossChapter = {
+  id: "loss",
+  group: "after",
+  hasExercises: true,
+  texts: {
+    name: ["Loss", "损失"],
+    what: [
+      "Minus the log of the share that the right token got, averaged.",
+      "正确词元所得概率的负对数，取平均。",
+    ],
+    why: [
+      "Here the way back begins: dlogits = (p − y) / N, y being 1 at the target.",
+      "反向从这里开始：dlogits = (p − y) / N，y 在目标处为 1。",
+    ],
+    question: ["Why do the rows of dlogits sum to 0?", "为什么 dlogits 的每一行之和是 0？"],
+    answer: ["p sums to 1, and so does y.", "p 的和是 1，y 的和也是 1。"],
+  },
+  step: lossStep,
+};
+
+const isLastStack = ({ layer }) => layer.stack !== "encoder.";
+
+// A classifier has one row of logits, for the picture.
+const logitRows = ({ anatomy, queries }, logits) =>
+  anatomy.shape(logits).reduce((size, n) => size * n, 1) ===
+  anatomy.shape(logits)[anatomy.shape(logits).length - 1]
+    ? null
+    : queries;
+
+function logitsStep(facts) {
+  const { anatomy, vocabulary } = facts;
+  const logits = anatomy.at("logits");
+  const linear = logits === undefined ? null : anatomy.linearBehind(logits);
+  if (!linear || !isLastStack(facts)) return null;
+  const rowNames = logitRows(facts, logits);
+  anatomy.adopt(linear.x);
+  const bias =
+    linear.bias === undefined
+      ? []
+      : [{ symbol: "b", value: linear.bias, look: "rows", family: "w" }];
+  return {
+    layout: {
+      kind: "product",
+      left: sequencePart("H", linear.x, rowNames),
+      top: [{ symbol: "W", value: linear.weight, look: "weight", family: "w" }, ...bias].map(
+        (part) => ({ ...part, columnNames: vocabulary }),
+      ),
+      result: {
+        ...sequencePart("logits", logits, rowNames, "p"),
+        columnNames: vocabulary,
+      },
+    },
+    forward: `logits = H W${bias.length > 0 ? " + b" : ""}`,
+    backward: ["dW = H^T dlogits", "dH = dlogits W^T"],
+  };
+}
+
+function lossStep(facts) {
+  const { anatomy, vocabulary } = facts;
+  const logits = anatomy.at("logits");
+  const loss = anatomy.at("loss");
+  const op = anatomy.program.ops.find((each) => each.op === "cross_entropy");
+  if (logits === undefined || loss === undefined || !op || !isLastStack(facts)) return null;
+  const rowNames = logitRows(facts, logits);
+  const part = {
+    ...sequencePart("logits", logits, rowNames, "p"),
+    columnNames: vocabulary,
+  };
+  const losses = anatomy.adopt(op.output);
+  const made = (name) => anatomy.program.ops.find((o) => o.backward_of === op.id && o.op === name);
+  const [shares, wanted, apart] = ["softmax", "one_hot", "sub"].map(made);
+  const inner = (symbol, { output }, hue = "signed") => ({
+    ...part,
+    symbol,
+    hue,
+    quantity: "probability",
+    value: anatomy.adopt(output),
+    noGradient: true,
+  });
+  const within =
+    shares && wanted && apart
+      ? [
+          { ...inner("p", shares, "share"), gradientPart: inner("p-y", apart) },
+          inner("y", wanted, "share"),
+        ]
+      : [];
+  return {
+    layout: {
+      kind: "stack",
+      parts: [
+        part,
+        ...within,
+        { symbol: "ℓ_t", value: losses, look: "column", family: "p", rowNames },
+        { symbol: "ℓ", value: loss, look: "rows", family: "p" },
+      ],
+    },
+    forward: "p = softmax(logits), ℓ = frac{1}{N} Σ -log p_{target}",
+    backward: ["dlogits = frac{1}{N} (p - y)"],
+    invariants: ["rows_of_logits"],
+  };
+}

@@ -1,0 +1,131 @@
+// What attention gives: the weighted sum of each head, the heads side by side, and the mixture of these.
+import { ofQuantity, partsOfScores } from "./parts.js";
+
+export const sumChapter = {
+  id: "sum",
+  group: "attention",
+  hasExercises: true,
+  texts: {
+    name: ["Weighted sum: P V", "加权求和：P V"],
+    what: [
+      "Row i of O is the sum of the rows of V, by the shares in row i of P.",
+      "O 的第 i 行是 V 各行按 P 第 i 行的份额加权求和。",
+    ],
+    why: [
+      "This is what attention is for: a vector that holds what mattered to it.",
+      "注意力的核心就是加权求和：新向量包含了对它重要的信息。",
+    ],
+    question: ["Why does dP exist where the mask hides?", "为什么被掩码的位置也有 dP？"],
+    answer: [
+      "dP = dO Vᵀ does not ask for P; softmax's P ∘ … stops it.",
+      "dP = dO Vᵀ 与 P 无关；到 softmax 的 P ∘ … 才被挡住。",
+    ],
+  },
+  step: sumStep,
+};
+
+function sumStep(facts) {
+  const { layer, queries, keys } = facts;
+  const { weights } = partsOfScores(facts);
+  return {
+    layout: {
+      kind: "product",
+      left: weights,
+      top: ofQuantity("values", [
+        { symbol: "V", value: layer.v, look: "head", family: "v", rowNames: keys },
+      ]),
+      result: {
+        symbol: "O",
+        value: layer.heads,
+        look: "map",
+        family: "o",
+        quantity: "values",
+        rowNames: queries,
+      },
+    },
+    forward: "O = P V",
+    backward: ["dP = dO V^T", "dV = P^T dO"],
+    invariants: ["two_sums"],
+  };
+}
+
+export const concatChapter = {
+  id: "concat",
+  group: "attention",
+  texts: {
+    name: ["Concatenate", "拼接各头"],
+    what: ["The heads' outputs stand side by side again.", "各头的输出重新并排拼接（concat）。"],
+    why: [
+      "Each head has found something else; the next step mixes it.",
+      "每个头找到不同的信息，下一步把它们混合。",
+    ],
+    question: ["What does concatenation do to the gradient?", "拼接对梯度做了什么？"],
+    answer: ["It is cut: each head gets its band of dC.", "切开：每个头得到 dC 中自己的那一段。"],
+  },
+  step: concatStep,
+};
+
+function concatStep({ layer, queries, width }) {
+  return {
+    layout: {
+      kind: "stack",
+      parts: ofQuantity("heads", [
+        { symbol: "O", value: layer.heads, look: "map", family: "o", rowNames: queries },
+        {
+          symbol: "C",
+          value: layer.concatenated,
+          look: "rows",
+          band: width,
+          family: "o",
+          rowNames: queries,
+        },
+      ]),
+    },
+    forward: "C = [O_1 O_2 …]",
+    backward: ["dO_h = dC [h]"],
+  };
+}
+
+export const outputChapter = {
+  id: "output",
+  group: "attention",
+  hasExercises: true,
+  texts: {
+    name: ["Output: W_o", "输出：W_o"],
+    what: [
+      "A linear map mixes the heads into the width of the model.",
+      "一个线性变换把各头混合回模型的宽度。",
+    ],
+    why: ["Heads meet only here.", "各头只在这里相遇。"],
+    question: ["Which head does the loss want to change most?", "损失最想改变哪个头？"],
+    answer: ["Compare the bands of dC.", "比较 dC 的各段。"],
+  },
+  step: outputStep,
+};
+
+function outputStep({ anatomy, layer, queries, width }) {
+  const linear = anatomy.linearBehind(layer.output);
+  if (!linear) return null;
+  const result = { symbol: "Y", value: layer.output, look: "rows", family: "y", rowNames: queries };
+  const bias =
+    linear.bias === undefined
+      ? []
+      : [{ symbol: "b_o", value: linear.bias, look: "rows", family: "w" }];
+  return {
+    layout: {
+      kind: "product",
+      left: {
+        symbol: "C",
+        value: linear.x,
+        look: "rows",
+        band: width,
+        family: "o",
+        rowNames: queries,
+      },
+      top: [{ symbol: "W_o", value: linear.weight, look: "weight", family: "w" }, ...bias],
+      result,
+    },
+    forward: `Y = C W_o${bias.length > 0 ? " + b_o" : ""}`,
+    backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(bias.length > 0 ? ["db_o = colsum(dY)"] : [])],
+  };
+}

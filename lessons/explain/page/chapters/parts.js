@@ -1,0 +1,42 @@
+// Matrices of steps. Those with one `quantity`, in one step, are drawn on one scale.
+
+// One whose rows are a sequence.
+export const sequencePart = (symbol, value, rowNames, family = "x") => ({
+  symbol,
+  value,
+  look: "rows",
+  family,
+  rowNames,
+});
+
+export const ofQuantity = (quantity, parts) => parts.map((part) => ({ ...part, quantity }));
+
+// Scores, from the product to the weights, of one head.
+export function partsOfScores({ layer, queries, keys }) {
+  const map = (symbol, value, hue = "signed", quantity = "scores") => ({
+    symbol,
+    value,
+    hue,
+    quantity,
+    look: "map",
+    family: "p",
+    rowNames: queries,
+    columnNames: keys,
+  });
+  const hasMask = layer.masked !== undefined && layer.masked !== layer.scores;
+  return {
+    hasMask,
+    raw: map("Z", layer.raw),
+    scaled: map("Z_c", layer.scaled),
+    scores: map("S", layer.scores),
+    masked: map(hasMask ? "S_m" : "S", hasMask ? layer.masked : layer.scores),
+    weights: map("P", layer.weights, "share", null),
+  };
+}
+
+// All matrices of a step.
+export function partsOf(step) {
+  const { layout } = step;
+  if (!layout) return [];
+  return layout.kind === "product" ? [layout.left, ...layout.top, layout.result] : layout.parts;
+}

@@ -1,0 +1,203 @@
+// Queries, keys and values: linear maps of a sequence, turned where positions are rotary, cut into heads.
+import { shareThrough } from "./ledgers.js";
+import { ofQuantity } from "./parts.js";
+
+const projections = {
+  query: { id: "query", symbol: "Q", letter: "q" },
+  key: { id: "key", symbol: "K", letter: "k" },
+  value: { id: "value", symbol: "V", letter: "v" },
+};
+
+export const queryChapter = {
+  id: "query",
+  group: "attention",
+  hasExercises: true,
+  texts: {
+    name: ["Queries: X → Q", "查询：X → Q"],
+    what: [
+      "Each row of X times W_q is what this token asks for.",
+      "X 的每一行乘 W_q，就是这个词元要查询的东西。",
+    ],
+    why: [
+      "A learned linear map lets the model choose in which respect tokens are compared.",
+      "可以训练的线性变换让模型选择从哪个角度比较词元（提升拟合能力）。",
+    ],
+    question: ["Why is dW_q a product of X and dQ?", "为什么 dW_q 是 X 与 dQ 的乘积？"],
+    answer: [
+      "Every token used the same W_q: each adds x times its own dq.",
+      "每个词元都用同一个 W_q：各自贡献 x 乘它的 dq，再相加。",
+    ],
+  },
+  step: (facts) => projectionSteps(facts, projections.query),
+};
+
+export const keyChapter = {
+  id: "key",
+  group: "attention",
+  texts: {
+    name: ["Keys: X → K", "键：X → K"],
+    what: [
+      "Each row of X times W_k is what this token offers to be found by.",
+      "X 的每一行乘 W_k，是这个词元供别人查找的标签。",
+    ],
+    why: [
+      "Q and K apart: who asks need not be who answers, so QKᵀ is not symmetric.",
+      "Q 与 K 分开：提问的不必是回答的，所以 QKᵀ 不对称。",
+    ],
+    question: ["Why is db_k zero?", "为什么 db_k 是零？"],
+    answer: [
+      "It adds the same to all scores of a query, and softmax does not see a common shift.",
+      "它给一个查询的所有得分加上同一个数，而 softmax 看不到整体平移。",
+    ],
+  },
+  step: (facts) => projectionSteps(facts, projections.key),
+};
+
+export const valueChapter = {
+  id: "value",
+  group: "attention",
+  texts: {
+    name: ["Values: X → V", "值：X → V"],
+    what: [
+      "Each row of X times W_v is what this token gives when it is attended to.",
+      "X 的每一行乘 W_v，是这个词元被注意时给出的内容。",
+    ],
+    why: [
+      "What is found by (K) and what is given (V) may differ.",
+      "用来查找的（K）和给出的（V）可以不同。",
+    ],
+    question: [
+      "Which of Q, K and V gets its gradient without softmax?",
+      "Q、K、V 中哪一个的梯度不经过 softmax？",
+    ],
+    answer: ["V: dV = Pᵀ dO.", "V：dV = Pᵀ dO。"],
+  },
+  step: (facts) => projectionSteps(facts, projections.value),
+};
+
+function projectionSteps({ anatomy, layer, queries, keys }, { id, symbol, letter }) {
+  const value = layer[letter];
+  const linear = anatomy.linearBehind(value);
+  const names = letter === "q" ? queries : keys;
+  const source = layer.isCross && letter !== "q" ? "X_{enc}" : "X";
+  const result = { symbol, value, look: "head", family: letter, rowNames: names };
+  if (!linear) return [];
+  const cut = anatomy.shape(value)[3];
+  const rotated = linear.output !== value && anatomy.maker(value)?.op === "rotary";
+  const before = rotated
+    ? { ...result, symbol: `${symbol}_0`, value: unrotated(anatomy, value) }
+    : result;
+  const bias =
+    linear.bias === undefined
+      ? []
+      : [
+          {
+            symbol: `b_${letter}`,
+            value: linear.bias,
+            look: "rows",
+            cut,
+            family: "w",
+          },
+        ];
+  const weight = {
+    symbol: `W_${letter}`,
+    value: linear.weight,
+    look: "weight",
+    cut,
+    family: "w",
+  };
+  const hasBias = bias.length > 0;
+  const left = { symbol: source, value: linear.x, look: "rows", family: "x", rowNames: names };
+  const share = shareThrough(anatomy, {
+    scope: `${layer.path}.${id}`,
+    path: letter,
+    symbol: source,
+    x: linear.x,
+    rowNames: names,
+  });
+  const back = share?.symbol ?? `d${source}`;
+  const step = {
+    id,
+    layout: {
+      kind: "product",
+      left: share ? { ...left, gradientPart: share } : left,
+      top: [weight, ...bias],
+      result: before,
+    },
+    forward: `${before.symbol} = ${source} W_${letter}${hasBias ? ` + b_${letter}` : ""}`,
+    backward: [
+      `dW_${letter} = ${source}^T d${before.symbol}`,
+      ...(hasBias ? [`db_${letter} = colsum(d${before.symbol})`] : []),
+      `${back} = d${before.symbol} W_${letter}^T`,
+    ],
+    invariants: letter === "k" ? ["key_bias"] : undefined,
+  };
+  return rotated ? [step, rotationStep(id, before, result)] : [step];
+}
+
+function unrotated(anatomy, value) {
+  return anatomy.adopt(anatomy.maker(value).inputs[0]);
+}
+
+export const rotationTexts = {
+  name: ["Rotary position", "旋转位置编码"],
+  what: [
+    "Pairs of features are turned by an angle that grows with the position.",
+    "特征两两一组，按与位置成正比的角度旋转。",
+  ],
+  why: [
+    "The inner product of two turned rows knows only how far apart they are.",
+    "两个旋转后的行的内积只取决于它们的距离。",
+  ],
+  question: ["How does the gradient go back through a rotation?", "梯度如何穿过旋转？"],
+  answer: ["It is turned back by the same angle: Rᵀ.", "按同样的角度转回来：Rᵀ。"],
+};
+
+function rotationStep(id, before, after) {
+  return {
+    id: `${id}_rotation`,
+    texts: rotationTexts,
+    hasExercises: false,
+    layout: { kind: "stack", parts: ofQuantity("rotated", [before, after]) },
+    forward: `${after.symbol}_t = R_t ${before.symbol}_t`,
+    backward: [`d${before.symbol}_t = R_t^T d${after.symbol}_t`],
+  };
+}
+
+export const headsChapter = {
+  id: "heads",
+  group: "attention",
+  texts: {
+    name: ["Cut into heads", "切成多头"],
+    what: [
+      "The columns of Q, K and V are cut into bands; each band is a head.",
+      "Q、K、V 按列（通道）切成几段，每一段是一个头。",
+    ],
+    why: [
+      "Each head compares tokens in its own subspace, and finds its own relation.",
+      "每个头在自己的子空间里比较词元，捕捉不同的相关性。",
+    ],
+    question: [
+      "Does one head's gradient reach another's band here?",
+      "一个头的梯度会到达另一个头的那一段吗？",
+    ],
+    answer: ["No: bands only meet at W_o and in X.", "不会：各段只在 W_o 处和 X 中相遇。"],
+  },
+  step: headsStep,
+};
+
+function headsStep({ anatomy, layer, queries, keys }) {
+  const all = Object.values(projections).map(({ symbol, letter }) => ({
+    symbol: `${symbol}_{all}`,
+    value: layer[letter],
+    look: "heads",
+    band: anatomy.shape(layer[letter])[3],
+    family: letter,
+    rowNames: letter === "q" ? queries : keys,
+  }));
+  return {
+    layout: { kind: "stack", parts: all },
+    forward: "Q_{all} = [Q_1 Q_2 …]",
+    backward: ["dQ_{all} = [dQ_1 dQ_2 …]"],
+  };
+}

@@ -1,0 +1,73 @@
+// The sums on the residual stream.
+import { ofQuantity, sequencePart } from "./parts.js";
+
+export const residualChapter = {
+  id: "residual",
+  group: "after",
+  hasExercises: true,
+  texts: {
+    name: ["Residual", "残差"],
+    what: ["The layer's output is added to what came in.", "把这一层的输出加到输入上。"],
+    why: [
+      "The gradient reaches early layers past every layer, unchanged.",
+      "梯度可以绕过每一层，原样到达前面的层。",
+    ],
+    question: ["How is dR shared between X_in and Y?", "dR 如何分给 X_in 和 Y？"],
+    answer: ["It is not shared: each gets all of it.", "不是分：每一个都得到全部。"],
+  },
+  step: residualStep,
+};
+
+function residualStep({ anatomy, layer, queries }) {
+  if (layer.mixed === undefined || layer.input === undefined) return null;
+  if (anatomy.op(layer.mixed)?.op !== "add") return null;
+  return {
+    layout: {
+      kind: "stack",
+      parts: ofQuantity("stream", [
+        sequencePart("X_{in}", layer.input, queries),
+        sequencePart("Y", layer.output, queries, "y"),
+        sequencePart("R", layer.mixed, queries),
+      ]),
+    },
+    forward: "R = X_{in} + Y",
+    backward: ["dY = dR", "dX_{in} ← dR"],
+  };
+}
+
+export const secondResidualChapter = {
+  id: "second_residual",
+  group: "after",
+  texts: {
+    name: ["Second residual", "第二次残差"],
+    what: ["What the feed-forward layer found is added.", "加上前馈层的结果。"],
+    why: [
+      "The block has changed its input, and not replaced it.",
+      "这一块修改输入，而不是替换它。",
+    ],
+    question: ["Where do two gradients meet going back?", "反向时两个梯度在哪里相遇？"],
+    answer: [
+      "At R: that past the layer and that through it are added.",
+      "在 R：绕过与穿过这一层的梯度相加。",
+    ],
+  },
+  step: secondResidualStep,
+};
+
+function secondResidualStep({ anatomy, layer, queries }) {
+  const { feedForward, blockOutput } = layer;
+  const sum = blockOutput === undefined ? null : anatomy.op(blockOutput);
+  if (sum?.op !== "add") return null;
+  return {
+    layout: {
+      kind: "stack",
+      parts: ofQuantity("stream", [
+        sequencePart("R", sum.inputs[0], queries),
+        sequencePart("F", feedForward, queries, "f"),
+        sequencePart("X_{out}", blockOutput, queries),
+      ]),
+    },
+    forward: "X_{out} = R + F",
+    backward: ["dF = dX_{out}", "dR ← dX_{out}"],
+  };
+}

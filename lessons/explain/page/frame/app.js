@@ -1,0 +1,271 @@
+// The page as a whole: it keeps the zones, and moves from state to state.
+import { readAddress, writeAddress } from "../lesson/address.js";
+import { CellPanel } from "../cell/panel.js";
+import { chapterList, neighbours } from "./contents.js";
+import { themeColours } from "../matrix/colours.js";
+import { switchBar } from "./controls.js";
+import { element } from "./dom.js";
+import { keptFocus } from "./focus.js";
+import { header } from "./header.js";
+import { exportMenuOf } from "../matrix/exports.js";
+import { Motion } from "../matrix/motion.js";
+import { pictureOf } from "../chapters/picture.js";
+import { stepHead } from "./step_head.js";
+import { StepView } from "../matrix/step_view.js";
+import { languageNow, say, useLanguage } from "../texts/say.js";
+import { retaped } from "../lesson/retape.js";
+
+const addressDelay = 250;
+
+export class App {
+  constructor(root, lesson, found) {
+    this.root = root;
+    this.lesson = lesson;
+    this.found = found;
+    this.panel = new CellPanel(this);
+    this.tip = element("div", { class: "tip", role: "presentation", hidden: true });
+    this.zones = {
+      header: element("header", { class: "top" }),
+      chapters: element("nav", { class: "chapters" }),
+      step: element("main", { class: "step", id: "step", tabindex: "-1" }),
+      cell: element("aside", { class: "cell", id: "cell", tabindex: "-1" }),
+      switches: element("footer", { class: "switches" }),
+    };
+    const skip = (id, key) =>
+      element("a", {
+        class: "skip",
+        href: `#${id}`,
+        text: say(key),
+        on: {
+          click: (event) => {
+            event.preventDefault();
+            this.zones[id].focus();
+          },
+        },
+      });
+    root.replaceChildren(
+      skip("step", "skip_step"),
+      skip("cell", "skip_cell"),
+      ...Object.values(this.zones),
+      this.tip,
+    );
+    this.zones.cell.replaceChildren(this.panel.root);
+    this.steps = new StepView(this);
+    this.motion = new Motion(root);
+    window.addEventListener("hashchange", () => this.visit(location.hash));
+    document.addEventListener("keydown", (event) => this.keyPressed(event));
+    window.addEventListener("beforeprint", () => this.panel.idle.finish());
+    this.paper = matchMedia("print");
+    this.night = matchMedia("(prefers-color-scheme: dark)");
+    for (const query of [this.paper, this.night]) {
+      query.addEventListener("change", () => this.show());
+    }
+  }
+
+  // Where an address leads.
+  visit(address) {
+    this.open(readAddress(address));
+  }
+
+  open(address) {
+    const { lesson } = this;
+    const { begin } = lesson;
+    const cell = address.step ? null : begin.cell;
+    const wanted = { ...begin, cell, zoom: "fit", settings: {}, edits: [], ...address };
+    if (!lesson.layers.includes(wanted.layer)) wanted.layer = begin.layer;
+    lesson.state = wanted;
+    useLanguage(wanted.lang ?? languageNow());
+    this.retape();
+    if (lesson.state.head >= lesson.heads) lesson.state.head = 0;
+    this.show();
+  }
+
+  // What was packed has come: there is more to choose from, and a form to show that was asked for.
+  async loadForms(packed) {
+    await this.lesson.forms.load(packed);
+    this.tapeKey = null;
+    if (this.lesson.state.form) this.open(this.lesson.state);
+    else this.zones.switches.replaceChildren(...switchBar(this));
+  }
+
+  retape() {
+    const key = JSON.stringify([
+      this.lesson.state.form,
+      this.lesson.state.settings,
+      this.lesson.state.edits,
+      this.lesson.state.break,
+      this.lesson.state.order,
+      this.lesson.state.break && this.lesson.state.layer,
+    ]);
+    if (key === this.tapeKey) return;
+    this.tapeKey = key;
+    retaped(this.lesson);
+  }
+
+  get isPresenting() {
+    return this.lesson.state.style === "large";
+  }
+
+  get isDark() {
+    const { theme } = this.lesson.state;
+    return !this.paper.matches && (theme ? theme === "dark" : this.night.matches);
+  }
+
+  // The state with changes, as the address bar has it.
+  go(changes, { replace = false } = {}) {
+    clearTimeout(this.addressTimer);
+    const state = { ...this.lesson.state, ...changes };
+    const address = writeAddress(state);
+    if (replace) history.replaceState(null, "", address);
+    else history.pushState(null, "", address);
+    this.visit(address);
+  }
+
+  addressOf(changes) {
+    return writeAddress({ ...this.lesson.state, ...changes });
+  }
+
+  show() {
+    const { lesson, zones } = this;
+    const giveFocusBack = keptFocus(zones);
+    const isSameStep = this.shownStep === lesson.step.id;
+    const scrolled = isSameStep ? zones.step.scrollTop : 0;
+    this.shownStep = lesson.step.id;
+    this.setLooks(document.documentElement);
+    zones.header.replaceChildren(...header(this));
+    zones.chapters.setAttribute("aria-label", say("chapters"));
+    zones.chapters.replaceChildren(chapterList(this));
+    zones.step.setAttribute("aria-label", say("the_step"));
+    zones.cell.setAttribute("aria-label", say("this_cell"));
+    zones.switches.setAttribute("aria-label", say("switches"));
+    zones.switches.replaceChildren(...switchBar(this));
+    const special = lesson.step.view?.(this) ?? null;
+    const body = special ?? this.steps.root;
+    const picture = lesson.step.picture ? pictureOf(this) : null;
+    zones.step.replaceChildren(...[...stepHead(this), picture, body].filter(Boolean));
+    this.marks = null; // those of what was shown before
+    if (!special) this.steps.show();
+    else this.steps.maps = special.maps ?? [];
+    zones.step.scrollTop = scrolled;
+    zones.cell.hidden = Boolean(special) && !special.maps;
+    this.showCell();
+    giveFocusBack();
+  }
+
+  // Any change of these makes the browser look at all of its style again.
+  setLooks(html) {
+    const { state } = this.lesson;
+    const looks = {
+      lang: languageNow() === "zh" ? "zh-CN" : "en",
+      "data-theme": this.isDark ? "dark" : "light",
+      "data-style": state.style ?? "",
+    };
+    for (const [name, look] of Object.entries(looks)) {
+      if (html.getAttribute(name) !== look) html.setAttribute(name, look);
+    }
+    this.colours = themeColours(html);
+  }
+
+  // Moves within what is shown: only marks and the panel change.
+  select(cell) {
+    const { state } = this.lesson;
+    const now = state.cell;
+    if (now?.key === cell.key && now.row === cell.row && now.column === cell.column) return;
+    this.lesson.state = { ...state, cell };
+    clearTimeout(this.addressTimer);
+    this.addressTimer = setTimeout(() => this.writeState(), addressDelay);
+    this.showCell();
+    this.motion.show(this.steps.maps, this.marks);
+  }
+
+  // A state that is shown already.
+  note(changes) {
+    this.lesson.state = { ...this.lesson.state, ...changes };
+    this.writeState();
+  }
+
+  // Browsers do not like to be told of every key.
+  writeState() {
+    history.replaceState(null, "", writeAddress(this.lesson.state));
+  }
+
+  showCell() {
+    this.marks = this.panel.show();
+    this.mark();
+  }
+
+  // Lights up other cells for as long as they are pointed at.
+  point(cells) {
+    this.steps.mark(cells ? { ...this.marks, lit: cells, fed: [] } : this.marks);
+  }
+
+  mark() {
+    if (this.marks) this.steps.mark(this.marks);
+  }
+
+  goToCell(value, index) {
+    const state = this.lesson.stateOf(value, index);
+    if (!state) return;
+    if (state.step === this.lesson.step.id && state.head === this.lesson.state.head) {
+      this.select(state.cell);
+    } else {
+      this.go(state);
+    }
+    this.steps.mapOf(state.cell.key)?.cell.focus({ preventScroll: true });
+  }
+
+  edit(value, index, number) {
+    const { edits } = this.lesson.state;
+    const others = edits.filter((each) => each.value !== value || each.index !== index);
+    this.go({ edits: [...others, { value, index, number }] }, { replace: true });
+  }
+
+  undoEdit(value, index) {
+    const { edits } = this.lesson.state;
+    const left = edits.filter((each) => each.value !== value || each.index !== index);
+    this.go({ edits: left }, { replace: true });
+  }
+
+  keyPressed(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    const { back, next } = neighbours(this.lesson);
+    const to = { n: next, "]": next, p: back, "[": back }[event.key];
+    if (to) this.go({ step: to.id, cell: null });
+  }
+
+  tooltip(text, event) {
+    this.tip.hidden = !text;
+    if (!text) return;
+    this.tip.textContent = text;
+    const { innerWidth } = window;
+    const left = Math.min(event.clientX + 12, innerWidth - this.tip.offsetWidth - 8);
+    this.tip.style.transform = `translate(${left}px, ${event.clientY + 18}px)`;
+  }
+
+  boardHeight(root) {
+    if (innerWidth < 900) return 460;
+    const { step } = this.zones;
+    const top = root.getBoundingClientRect().top + step.scrollTop;
+    return Math.max(340, step.getBoundingClientRect().bottom - top - 70);
+  }
+
+  copyButton(textOf) {
+    const button = element("button", {
+      type: "button",
+      class: "copy",
+      text: say("copy"),
+      on: {
+        click: async () => {
+          await navigator.clipboard?.writeText(textOf());
+          button.textContent = say("copied");
+        },
+      },
+    });
+    return button;
+  }
+
+  exportMenu(matrix) {
+    return exportMenuOf(this, matrix);
+  }
+}

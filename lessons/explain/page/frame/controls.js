@@ -1,0 +1,143 @@
+// The bar below: switches of the model, the order of the tokens, planted mistakes.
+import { element } from "./dom.js";
+import { attentionLayers } from "../tape/layers.js";
+import { mistakes } from "../tape/mistakes.js";
+import { isCausalFixed } from "../tape/settings.js";
+import { say } from "../texts/say.js";
+import { tokenStrip } from "./token_strip.js";
+
+export function switchBar(app) {
+  const { lesson } = app;
+  const { state } = lesson;
+  const isChanged =
+    Object.keys(state.settings).length > 0 ||
+    state.edits.length > 0 ||
+    state.break ||
+    state.order ||
+    state.form;
+  return [
+    ...switches(app),
+    windowField(app),
+    formSelect(app),
+    breakSelect(app),
+    tokenStrip(app),
+    isChanged
+      ? element("button", {
+          type: "button",
+          class: "reset",
+          text: say("reset"),
+          on: { click: () => app.go({ form: null, settings: {}, edits: [], break: null, order: null }) },
+        })
+      : null,
+  ].filter(Boolean);
+}
+
+function switches(app) {
+  const { lesson } = app;
+  const { settings } = lesson.state;
+  const layer = attentionLayers(lesson.rightTape.program, lesson.state.layer)[0];
+  const hasBias = [...lesson.anatomy.byName.keys()].some(
+    (name) => name.startsWith(lesson.state.layer) && name.endsWith(".bias"),
+  );
+  const isFixed = isCausalFixed(lesson.rightTape.program);
+  const isMasked = (isFixed ? undefined : settings.causal) ?? Boolean(layer?.mask);
+  const isScaled = settings.scale ?? (layer?.scale?.attributes.factor ?? 1) !== 1;
+  return [
+    layer?.isSelf ? toggleOf(app, "causal", isMasked, isFixed) : null,
+    layer?.isSelf && isFixed ? why("causal_fixed") : null,
+    toggleOf(app, "scale", isScaled),
+    hasBias ? toggleOf(app, "bias", settings.bias ?? true) : null,
+    toggleOf(app, "residual", settings.residual ?? true),
+  ];
+}
+
+const why = (key) => element("span", { class: "fixed", text: say(key) });
+
+// What is switched back to how it was recorded is no setting any more.
+function toggleOf(app, name, isOn, isFixed = false) {
+  const change = () => {
+    const settings = { ...app.lesson.state.settings };
+    if (name in settings) delete settings[name];
+    else settings[name] = !isOn;
+    app.go({ settings }, { replace: true });
+  };
+  return element(
+    "button",
+    {
+      type: "button",
+      role: "switch",
+      "aria-checked": String(isOn),
+      disabled: isFixed,
+      class: "switch",
+      on: { click: change },
+    },
+    element("i", { "aria-hidden": "true" }),
+    say(`switch_${name}`),
+  );
+}
+
+function windowField(app) {
+  const { settings } = app.lesson.state;
+  const change = (event) => {
+    const { window, ...others } = app.lesson.state.settings;
+    const wanted = Math.floor(event.target.valueAsNumber);
+    app.go({ settings: wanted > 0 ? { ...others, window: wanted } : others }, { replace: true });
+  };
+  return element(
+    "label",
+    { class: "window" },
+    `${say("switch_window")} `,
+    element("input", {
+      type: "number",
+      min: 0,
+      step: 1,
+      value: settings.window ?? 0,
+      on: { change },
+    }),
+  );
+}
+
+// Heads, positions and projections. Edits are of the cells of one tape.
+function formSelect(app) {
+  const { forms, state } = app.lesson;
+  if (forms.settings.length === 0) return null;
+  const options = forms.settings.map((setting) => {
+    const text = setting.replace(/^[a-z]+\./, "").replace("=", " = ");
+    return element("option", { value: setting, selected: setting === state.form, text });
+  });
+  const change = (event) =>
+    app.go({ form: event.target.value || null, edits: [], cell: null }, { replace: true });
+  return element(
+    "label",
+    { class: "form" },
+    `${say("form")} `,
+    element(
+      "select",
+      { id: "form", on: { change } },
+      element("option", { value: "", text: say("form_recorded") }),
+      options,
+    ),
+  );
+}
+
+function breakSelect(app) {
+  const { lesson } = app;
+  const { state } = lesson;
+  const possible = mistakes.filter(({ isPossible }) => isPossible(lesson.rightTape, state.layer));
+  const options = possible.map(({ id }) =>
+    element("option", { value: id, selected: id === state.break, text: say(`break_${id}`) }),
+  );
+  return element(
+    "label",
+    { class: `break${state.break ? " on" : ""}` },
+    `${say("break_it")} `,
+    element(
+      "select",
+      {
+        on: { change: (event) => app.go({ break: event.target.value || null }, { replace: true }) },
+      },
+      element("option", { value: "", text: say("break_none") }),
+      options,
+    ),
+  );
+}

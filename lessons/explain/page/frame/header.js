@@ -1,0 +1,101 @@
+// The top of the page: what is explained, whether it was checked, language and looks.
+import { element } from "./dom.js";
+import { shortNumber } from "../ops/numbers.js";
+import { languageNow, say } from "../texts/say.js";
+
+const mostUntrained = 3;
+
+export function header(app) {
+  const { lesson, found } = app;
+  const { meta } = lesson.document;
+  return [
+    element(
+      "div",
+      { class: "name" },
+      element("h1", { text: meta.name }),
+      element("span", { class: "subtitle", text: say("title") }),
+    ),
+    checkedText(found),
+    element("span", { class: "loss", text: lossText(lesson) }),
+    ...warnings(lesson),
+    element(
+      "div",
+      { class: "looks" },
+      toggle(app, "style", "large", say("presenter")),
+      themeButton(app),
+      languageButton(app),
+    ),
+  ];
+}
+
+// A page without numbers of the engine has nothing to show that it is right.
+function checkedText({ compared, difference }) {
+  const isChecked = compared > 0;
+  return element("span", {
+    class: `checked ${isChecked ? "good" : "bad"}`,
+    id: "recomputed",
+    title: say("recomputed_title", { count: compared }),
+    text: isChecked
+      ? `${say("recomputed", { difference: shortNumber(difference) })} ✓`
+      : say("not_compared"),
+  });
+}
+
+function lossText({ tape, engineTape, forms, document }) {
+  const { meta } = document;
+  if (!meta.part) return changed("loss", tape.loss(), forms.recorded.loss());
+  // A part has Σ dY ∘ Y in place of the loss.
+  if (tape !== engineTape) return changed("loss_of_part", tape.loss(), engineTape.loss());
+  return changed("loss", engineTape.document.whole_loss ?? meta.loss, meta.loss);
+}
+
+// What the numbers of this page are not.
+function warnings({ engineTape, tape, document }) {
+  const texts = [];
+  const untrained = engineTape.document.untrained ?? document.meta.untrained ?? [];
+  if (untrained.length > 0) {
+    const names = untrained.slice(0, mostUntrained).join(", ");
+    const more = untrained.length - mostUntrained;
+    texts.push(say("untrained", { names: more > 0 ? say("and_more", { names, more }) : names }));
+  }
+  if (!Number.isFinite(tape.loss())) texts.push(say("loss_not_finite"));
+  return texts.map((text) =>
+    element("span", { class: "warning", title: untrained.join(", "), text }),
+  );
+}
+
+function changed(what, now, before) {
+  const text = `${say(what)} ${shortNumber(now)}`;
+  return Object.is(now, before) ? text : say("was_before", { text, before: shortNumber(before) });
+}
+
+function toggle(app, name, value, text) {
+  const isOn = app.lesson.state[name] === value;
+  return element("button", {
+    type: "button",
+    "aria-pressed": String(isOn),
+    text,
+    on: { click: () => app.go({ [name]: isOn ? null : value }, { replace: true }) },
+  });
+}
+
+function themeButton(app) {
+  const { isDark } = app;
+  return element("button", {
+    type: "button",
+    "aria-label": say("theme"),
+    title: say("theme"),
+    text: isDark ? "☀" : "☾",
+    on: { click: () => app.go({ theme: isDark ? "light" : "dark" }, { replace: true }) },
+  });
+}
+
+function languageButton(app) {
+  const isChinese = languageNow() === "zh";
+  return element("button", {
+    type: "button",
+    lang: isChinese ? "en" : "zh",
+    text: isChinese ? "English" : "中文",
+    on: { click: () => app.go({ lang: isChinese ? "en" : "zh" }, { replace: true }) },
+  });
+}

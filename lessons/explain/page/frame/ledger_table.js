@@ -1,0 +1,61 @@
+// The shares of a gradient by the paths on which they came.
+import { element } from "./dom.js";
+import { formula } from "./formulas.js";
+import { shortNumber } from "../ops/numbers.js";
+import { say } from "../texts/say.js";
+
+const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+
+// A share: how much of the sum points the way of the sum. The shares add up to 1.
+export function ledgerTable(app) {
+  const { tape, step } = app.lesson;
+  const total = tape.values[step.total].data;
+  const square = dot(total, total);
+  const lines = step.shares.map(({ name, value }) => {
+    const { data } = tape.values[value];
+    const share = square > 0 ? dot(data, total) / square : 0;
+    return line(name, Math.sqrt(dot(data, data)), share);
+  });
+  const sum = line(step.total === undefined ? "" : "sum", Math.sqrt(square), square > 0 ? 1 : 0);
+  sum.className = "sum";
+  return element(
+    "table",
+    { class: "ledger" },
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        element("th", { scope: "col", text: say("path") }),
+        element("th", { scope: "col", text: say("norm") }),
+        element("th", { scope: "col", text: say("share") }),
+        element("th", { "aria-hidden": "true" }),
+      ),
+    ),
+    element("tbody", {}, lines, sum),
+  );
+}
+
+function line(name, norm, share) {
+  const isSum = name === "sum";
+  return element(
+    "tr",
+    {},
+    element(
+      "th",
+      { scope: "row" },
+      isSum ? say("sum") : formula(name.replace(/_([\w,]+)/, "_{$1}")),
+    ),
+    element("td", { text: shortNumber(norm) }),
+    element("td", { text: shortNumber(share) }),
+    element(
+      "td",
+      { class: "bar", "aria-hidden": "true" },
+      element("i", {
+        class: share < 0 ? "negative" : null,
+        style: `width: ${Math.min(100, Math.abs(share) * 100)}%`,
+      }),
+    ),
+  );
+}

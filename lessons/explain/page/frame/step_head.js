@@ -1,0 +1,109 @@
+// Above the matrices: the name of the step, layer and head, what it is and why, and a question.
+import { neighbours } from "./contents.js";
+import { element, saveText } from "./dom.js";
+import { invariantMarks } from "./invariants.js";
+import { ledgerTable } from "./ledger_table.js";
+import { mistakeNote } from "./mistake_note.js";
+import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
+import { say, stepText } from "../texts/say.js";
+
+export function stepHead(app) {
+  const { lesson } = app;
+  const { step } = lesson;
+  const text = stepText(step);
+  return [
+    element(
+      "div",
+      { class: "step-bar" },
+      element("h2", { text: text.name }),
+      layerSelect(app),
+      step.group === "attention" ? headTabs(app) : null,
+      step.layout ? zoomButton(app) : null,
+      step.layout && computesSomething(lesson) ? numpyButton(app) : null,
+      stepButtons(app),
+    ),
+    element(
+      "div",
+      { class: "said" },
+      element("p", {}, element("strong", { text: text.what }), " ", text.why),
+      text.question ? questionOf(text) : null,
+      step.invariants ? invariantMarks(app, step.invariants) : null,
+      mistakeNote(app),
+      step.shares ? ledgerTable(app) : null,
+    ),
+  ];
+}
+
+function layerSelect(app) {
+  const { lesson } = app;
+  const options = lesson.layers.map((path) =>
+    element("option", { value: path, selected: path === lesson.state.layer, text: path }),
+  );
+  const change = (event) => app.go({ layer: event.target.value, cell: null });
+  return element("select", { "aria-label": say("layer"), class: "layer", on: { change } }, options);
+}
+
+function headTabs(app) {
+  const { lesson } = app;
+  const { heads } = lesson;
+  const tabs = Array.from({ length: heads }, (_, head) =>
+    element("button", {
+      type: "button",
+      "aria-pressed": String(head === lesson.state.head),
+      "aria-label": say("head_of", { head, heads }),
+      text: String(head),
+      on: { click: () => app.go({ head }, { replace: true }) },
+    }),
+  );
+  return element(
+    "div",
+    { class: "heads", role: "group", "aria-label": say("head") },
+    element("span", { text: say("head") }),
+    tabs,
+  );
+}
+
+function zoomButton(app) {
+  const isOn = app.lesson.state.zoom === "numbers";
+  return element("button", {
+    type: "button",
+    class: "zoom",
+    "aria-pressed": String(isOn),
+    text: say("zoom"),
+    on: { click: () => app.go({ zoom: isOn ? "fit" : "numbers" }, { replace: true }) },
+  });
+}
+
+function numpyButton(app) {
+  const { lesson } = app;
+  return element("button", {
+    type: "button",
+    class: "numpy",
+    text: "NumPy",
+    title: say("numpy_script"),
+    on: { click: () => saveText(`${lesson.step.id}.py`, numpyScript(lesson), "text/x-python") },
+  });
+}
+
+function stepButtons(app) {
+  const { back, next } = neighbours(app.lesson);
+  const button = (step, key, sign) =>
+    element("button", {
+      type: "button",
+      disabled: !step,
+      "aria-label": say(key),
+      title: step ? stepText(step).name : null,
+      text: sign,
+      on: { click: () => app.go({ step: step.id, cell: null }) },
+    });
+  return element("div", { class: "moves" }, button(back, "back", "←"), button(next, "next", "→"));
+}
+
+function questionOf(text) {
+  return element(
+    "details",
+    { class: "question" },
+    element("summary", { text: text.question }),
+    element("p", { text: text.answer }),
+  );
+}

@@ -1,0 +1,166 @@
+// Which value of the tape is what: found by the paths that the layers gave, and by the ops between.
+import { sizeOf } from "../ops/shapes.js";
+
+export class Anatomy {
+  constructor(tape) {
+    this.tape = tape;
+    this.program = tape.program;
+    this.facts = tape.program.facts;
+    this.byPath = new Map();
+    this.byName = new Map();
+    this.facts.forEach((fact, id) => {
+      for (const path of fact.paths ?? []) if (!this.byPath.has(path)) this.byPath.set(path, id);
+      if (fact.name && !this.byName.has(fact.name)) this.byName.set(fact.name, id);
+    });
+    this.named = tape.program.named.slice();
+    this.gradientsOfUnnamed = new Map();
+    this.symbols = new Map();
+  }
+
+  at(path) {
+    return this.byPath.get(path) ?? this.byName.get(path);
+  }
+
+  shape(value) {
+    return this.facts[value].shape;
+  }
+
+  // The op that made a value, or would have made it without an edit.
+  op(value) {
+    const op = this.program.makers[value];
+    return op?.isEdit ? this.op(op.inputs[1]) : op;
+  }
+
+  // The op that made a value, through copies in one piece: reshape, permute.
+  maker(value) {
+    const op = this.op(value);
+    if (!op || !["reshape", "permute"].includes(op.op)) return op ?? null;
+    return this.maker(op.inputs[0]);
+  }
+
+  gradient(value) {
+    return this.facts[value]?.gradient ?? this.gradientsOfUnnamed.get(value);
+  }
+
+  // A value that no layer named gets a name of the page's, and its gradient is looked for: what the
+  // backward of its reader made, in the same shape.
+  adopt(value) {
+    this.named[value] = true;
+    if (this.gradient(value) === undefined) {
+      const found = this.gradientByReader(value);
+      if (found === undefined) return value;
+      this.gradientsOfUnnamed.set(value, found);
+    }
+    this.named[this.gradient(value)] = true;
+    return value;
+  }
+
+  // A name for what is in no matrix of the page: formulas stop there, and open on demand.
+  call(value, symbol) {
+    this.named[value] = true;
+    this.symbols.set(value, symbol);
+  }
+
+  gradientByReader(value) {
+    const size = sizeOf(this.shape(value));
+    const readers = this.program.readers[value].filter((op) => !op.backward);
+    if (readers.length !== 1) return undefined;
+    if (readers[0].op === "add") return this.gradient(readers[0].output); // a sum passes it on
+    const own = (op) => op.backward_of === readers[0].id;
+    const made = this.program.ops
+      .filter(own)
+      .map((op) => op.output)
+      .filter((output) => sizeOf(this.shape(output)) === size)
+      .filter((output) => !this.program.readers[output].some(own)); // on the way to others
+    return made[made.length - 1];
+  }
+
+  // x, weight and bias of the linear layer that a value comes from; through a rotation too.
+  linearBehind(value) {
+    const op = this.maker(value);
+    if (!op) return null;
+    if (op.op === "rotary") return this.linearBehind(op.inputs[0]);
+    if (op.op !== "linear") return null;
+    const [x, weight, bias] = op.inputs;
+    return { x, weight, bias, output: op.output };
+  }
+
+  // Everything of one attention layer: "blocks.0.attention", "decoder.blocks.1.cross_attention".
+  layer(path) {
+    const cut = path.lastIndexOf(".");
+    const block = cut < 0 ? "" : path.slice(0, cut);
+    const own = (name) => this.at(`${path}.${name}`);
+    const near = (name) => this.at(block ? `${block}.${name}` : name);
+    const isCross = path.endsWith("cross_attention");
+    const name = path.slice(cut + 1);
+    const found = {
+      path,
+      block,
+      isCross,
+      stack: block.includes("blocks.") ? block.slice(0, block.indexOf("blocks.")) : "",
+      q: own("q"),
+      k: own("k"),
+      v: own("v"),
+      scores: own("scores"),
+      masked: own("masked_scores"),
+      weights: own("weights"),
+      heads: own("heads"),
+      concatenated: own("concatenated"),
+      output: this.at(path),
+      norm: near(`${name}_norm`),
+      mixed: near(isCross ? "cross_mixed" : "mixed"),
+      feedForwardNorm: near("feed_forward_norm"),
+      up: near("feed_forward.up"),
+      hidden: near("feed_forward.hidden"),
+      feedForward: near("feed_forward"),
+      blockOutput: near("output"),
+    };
+    found.input = isCross ? near("mixed") : near("input");
+    return { ...found, ...this.scoresBehind(found.scores) };
+  }
+
+  // raw → scaled → (+ position bias) → scores
+  scoresBehind(scores) {
+    let at = scores;
+    let bias;
+    if (this.op(at)?.op === "add") {
+      const [first, second] = this.op(at).inputs;
+      const isBias = (value) => this.op(value)?.op !== "scale";
+      [at, bias] = isBias(first) ? [second, first] : [first, second];
+    }
+    const op = this.op(at);
+    if (op?.op !== "scale") return { raw: at, scaled: at, positionBias: bias };
+    return {
+      raw: this.adopt(op.inputs[0]),
+      scaled: at === scores ? at : this.adopt(at),
+      scale: op.attributes.factor,
+      positionBias: bias,
+    };
+  }
+
+  // The ops of the backward pass of the softmax that made `weights`, by what they are.
+  softmaxBackward(weights) {
+    const forward = this.maker(weights);
+    if (forward?.op !== "softmax") return null;
+    const ops = this.program.ops.filter((op) => op.backward_of === forward.id);
+    const product = ops.find(({ op }) => op === "mul");
+    const sum = ops.find(({ op }) => op === "sum");
+    return product && sum ? { product: product.output, sum: sum.output } : null;
+  }
+
+  // What a gradient is the sum of: the addends of its chain of "add" ops, which end at
+  // gradients of other values.
+  addends(gradient, isWhole = true) {
+    const op = this.program.makers[gradient];
+    const isOwn = !isWhole && this.program.gradientOf[gradient].length > 0;
+    if (isOwn || op?.op !== "add" || op.backward_of !== undefined) return [gradient];
+    return op.inputs.flatMap((value) => this.addends(value, false));
+  }
+
+  // The path of the forward op whose backward made a value.
+  originOf(value) {
+    const op = this.maker(value);
+    if (op?.backward_of === undefined) return null;
+    return this.program.ops[op.backward_of].scope ?? "";
+  }
+}

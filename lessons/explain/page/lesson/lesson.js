@@ -1,0 +1,234 @@
+// The state of the page: the document, the tape as it is now, and where one stands.
+import { Anatomy } from "./anatomy.js";
+import { Expression } from "../ops/expression.js";
+import { Forms } from "../tape/forms.js";
+import { hiddenCellOf } from "./hidden_cell.js";
+import { cellIn, gridOf } from "./looks.js";
+import { giveCommonScales, matrixOf } from "./matrices.js";
+import { keyOf, symbolText } from "./symbols.js";
+import { stepsOf } from "../chapters/list.js";
+import { partsOf } from "../chapters/parts.js";
+import { languageNow } from "../texts/say.js";
+import { trainingOf } from "./training.js";
+
+export class Lesson {
+  constructor(document, tape) {
+    this.document = document;
+    this.engineTape = tape;
+    this.forms = new Forms(tape);
+    this.tape = tape;
+    this.anatomy = new Anatomy(tape);
+    const { layers = [], part } = document.meta;
+    this.shownLayers = layers; // at a glance: all
+    this.layers = layers.filter((path) => isIn(path, part));
+    this.training = trainingOf(document);
+    this.derivedNumbers = new Map();
+    this.matricesOf = new Map();
+    this.chaptersOfLayer = new Map();
+    this.placesOf = new Map();
+    this.begin = beginOf(document, this.layers);
+    /** @type {State} */
+    this.state = { ...this.begin, zoom: "fit" };
+  }
+
+  get chapters() {
+    const { layer } = this.state;
+    if (!this.chaptersOfLayer.has(layer)) {
+      this.chaptersOfLayer.set(layer, this.stepsNow(layer));
+    }
+    return this.chaptersOfLayer.get(layer);
+  }
+
+  stepsNow(layer) {
+    return stepsOf(this.document, this.anatomy, layer, this.state.order);
+  }
+
+  get layer() {
+    return this.chapters.layer;
+  }
+
+  get heads() {
+    return this.chapters.heads;
+  }
+
+  get step() {
+    const { steps } = this.chapters;
+    return steps.find(({ id }) => id === this.state.step) ?? steps[0];
+  }
+
+  // The numbers changed: nothing that was computed from them holds.
+  useTape(tape, right = tape) {
+    const isSameProgram = right.program === this.rightTape?.program;
+    this.tape = tape;
+    this.rightTape = right;
+    this.derivedNumbers = new Map();
+    this.matricesOf = new Map();
+    const order = String(this.state.order ?? "");
+    if (isSameProgram && order === this.shownOrder) return;
+    this.shownOrder = order;
+    this.anatomy = new Anatomy(right);
+    this.chaptersOfLayer = new Map();
+    this.placesOf = new Map();
+  }
+
+  isNamed = (value) => Boolean(this.anatomy.named[value]);
+
+  expression(matrix, row, column) {
+    const index = matrix.index(row, column);
+    if (matrix.derived) return matrix.derived.expression(index);
+    return this.expressionOf(matrix.value, index);
+  }
+
+  expressionOf(value, index) {
+    return this.tape.expression(value, index, this.isNamed);
+  }
+
+  evaluate(expression) {
+    return Expression.evaluate(expression, (value, index) => this.tape.number(value, index));
+  }
+
+  uses(value, index) {
+    return this.tape.uses(value, index, this.isNamed);
+  }
+
+  // Whether it is the cell of an exercise.
+  isHidden(value, index) {
+    if (!this.state.exercise) return false;
+    const { layer, head, exercise } = this.state;
+    const key = JSON.stringify([layer, head, this.step.id, exercise]);
+    if (this.hidden?.key !== key || this.hidden.chapters !== this.chapters) {
+      this.hidden = { key, chapters: this.chapters, cell: hiddenCellOf(this) };
+    }
+    const { cell } = this.hidden;
+    return cell?.value === value && cell.index === index;
+  }
+
+  // Where the chapters of this layer show a value, those of the step that is open first.
+  places(value) {
+    const key = `${this.state.layer} ${this.step.id} ${value}`;
+    if (!this.placesOf.has(key)) this.placesOf.set(key, this.placesNow(value));
+    return this.placesOf.get(key);
+  }
+
+  placesNow(value) {
+    const { steps } = this.chapters;
+    const inOrder = [this.step, ...steps.filter((step) => step !== this.step)];
+    const found = [];
+    for (const step of inOrder) {
+      for (const part of partsOf(step)) {
+        const { gradientPart } = part;
+        if (gradientPart?.value === value) {
+          found.push({ step, part: gradientPart, symbol: gradientPart.symbol });
+        } else if (!part.derived && part.value === value) {
+          found.push({ step, part, symbol: part.symbol });
+        } else if (isShownGradient(this.anatomy, part, value)) {
+          found.push({ step, part, symbol: `d${part.symbol}` });
+        }
+      }
+    }
+    return found;
+  }
+
+  // {step, part, symbol, head, row, column} of an element of a value, or null; rather where it is
+  // called so.
+  locate(value, index, called = null) {
+    const places = this.places(value);
+    const meant = places.filter((place) => place.symbol === called);
+    for (const place of [...meant, ...places]) {
+      const at = this.cellOf(place.part, index);
+      if (at) return { ...place, ...at };
+    }
+    return null;
+  }
+
+  cellOf(part, index) {
+    const shape = this.anatomy.shape(part.value);
+    const own = this.state.head;
+    const others = Array.from({ length: this.heads }, (_, head) => head).filter((h) => h !== own);
+    for (const head of [own, ...others]) {
+      const grid = gridOf(part, shape, head, this.heads);
+      const at = cellIn(grid, index);
+      if (at) return { ...at, head, hasHeads: Boolean(grid.heads), grid };
+      if (!grid.heads) return null;
+    }
+    return null;
+  }
+
+  // "dS[3,1]"; of another head with its number; of what this layer does not show, the path.
+  name(value, index) {
+    const place = this.locate(value, index);
+    if (!place) return this.nameElsewhere(value, index);
+    const { row, column, part, grid } = place;
+    const isLine = grid.rows === 1 && !part.rowNames;
+    const isColumn = grid.columns === 1 && part.look === "column";
+    const subscript = isLine ? column : isColumn ? row : `${row},${column}`;
+    const other = place.hasHeads && place.head !== this.state.head ? `₍${place.head}₎` : "";
+    return `${symbolText(place.symbol)}${other}[${subscript}]`;
+  }
+
+  nameElsewhere(value, index) {
+    const symbol = this.anatomy.symbols.get(value);
+    if (!symbol) return `${this.tape.name(value)}[${index}]`;
+    const shape = this.anatomy.shape(value);
+    const columns = shape[shape.length - 1];
+    const row = Math.floor(index / columns);
+    return `${symbol}[${columns === 1 ? row : `${row},${index % columns}`}]`;
+  }
+
+  // All matrices of a step: {part, forward, backward}, either null where there is none.
+  matrices(step = this.step) {
+    const { layer, head, exercise } = this.state;
+    const key = JSON.stringify([layer, head, exercise, languageNow()]);
+    const known = this.matricesOf.get(step);
+    if (known?.key === key) return known.matrices;
+    const matrices = this.matricesNow(step);
+    this.matricesOf.set(step, { key, matrices });
+    return matrices;
+  }
+
+  matricesNow(step) {
+    const matrices = partsOf(step).map((part) => ({
+      part,
+      forward: matrixOf(this, part, false),
+      backward: matrixOf(this, part, true),
+    }));
+    giveCommonScales(matrices);
+    return matrices;
+  }
+
+  matrix(key, step = this.step) {
+    for (const { forward, backward } of this.matrices(step)) {
+      if (forward?.key === key) return forward;
+      if (backward?.key === key) return backward;
+    }
+    return null;
+  }
+
+  // Where the address of an element of a value is: what to put into the state. `called`: as above.
+  stateOf(value, index, called = null) {
+    const place = this.locate(value, index, called);
+    if (!place) return null;
+    const { step, head, hasHeads, row, column, symbol } = place;
+    return {
+      step: step.id,
+      head: hasHeads ? head : this.state.head,
+      cell: { key: keyOf(symbol), row, column },
+    };
+  }
+}
+
+// Whether a layer is in the part of the model that the document has.
+const isIn = (path, part) => !part || path === part || path.startsWith(`${part}.`);
+
+// Where the document wants the page to open.
+/** @param {LessonDocument} document @param {string[]} layers */
+function beginOf({ meta: { begin = {} } }, layers) {
+  const { layer = layers[0], head = 0, position = 0, step = "glance" } = begin;
+  const cell = step === "softmax" ? { key: "P", row: position, column: 0 } : null;
+  return { layer, head, step, cell };
+}
+
+function isShownGradient(anatomy, part, value) {
+  if (part.derived || part.noGradient || part.gradientPart) return false;
+  return anatomy.gradient(part.value) === value;
+}

@@ -1,0 +1,173 @@
+// A part of a step with its numbers: what a heat map draws and the panel explains.
+import { derivedNumbers } from "./derived.js";
+import { keyOf, symbolText } from "./symbols.js";
+import { gridOf, indexIn, largestMagnitude } from "./looks.js";
+import { shortNumber } from "../ops/numbers.js";
+import { roundingOf } from "./reasons.js";
+import { say } from "../texts/say.js";
+
+const widthOfLetter = 7;
+
+// The forward matrix of a part, or that of its gradient; null where there is none.
+export function matrixOf(lesson, part, isGradient) {
+  if (isGradient) {
+    if (part.gradientPart) return complete(lesson, part.gradientPart, true);
+    if (part.noGradient) return null;
+    const value = lesson.anatomy.gradient(part.value);
+    if (value === undefined || part.derived) return null;
+    const symbol = `d${part.symbol}`;
+    const of = { ...part, symbol, value, hue: "signed", of: part.value };
+    return complete(lesson, of, true);
+  }
+  return complete(lesson, part, false);
+}
+
+function complete(lesson, part, isGradient) {
+  const derived = part.derived ? derivedNumbers(lesson, part) : null;
+  // a gradient lies in its tensor as the value does, whatever the shape is called
+  const shape = lesson.anatomy.shape(part.of ?? part.value);
+  const grid = gridOf(part, shape, lesson.state.head, lesson.heads);
+  const data = derived ? derived.data : lesson.tape.values[part.value].data;
+  return new Matrix({ lesson, part, isGradient, grid, data, derived });
+}
+
+// What is of one quantity is compared: those forward have one scale, and their gradients another.
+export function giveCommonScales(matrices) {
+  const groups = new Map();
+  for (const matrix of matrices.flatMap(({ forward, backward }) => [forward, backward])) {
+    const { quantity } = matrix?.part ?? {};
+    if (!quantity) continue;
+    const key = `${quantity} ${matrix.isGradient}`;
+    groups.set(key, [...(groups.get(key) ?? []), matrix]);
+  }
+  for (const group of groups.values()) {
+    const size = Math.max(...group.map((matrix) => matrix.size));
+    for (const matrix of group) {
+      matrix.size = size;
+      matrix.scaledWith = group.filter((other) => other !== matrix);
+    }
+  }
+}
+
+class Matrix {
+  constructor({ lesson, part, isGradient, grid, data, derived }) {
+    this.lesson = lesson;
+    this.part = part;
+    this.isGradient = isGradient;
+    this.grid = grid;
+    this.data = data;
+    this.derived = derived;
+    this.key = keyOf(part.symbol);
+    this.symbol = part.symbol;
+    this.value = derived ? -1 : part.value;
+    this.of = part.of;
+    this.hue = part.hue ?? "signed";
+    this.family = part.family;
+    this.scaledWith = []; // the matrices of the step that have the same scale
+    this.largest = largestMagnitude(this.dataShown(), grid);
+    // What gets the full colour; more where this is drawn on one scale with others.
+    this.size = this.largest;
+    if (isGradient && this.size > 0) this.size = Math.max(this.size, 10 * roundingOf(lesson));
+    this.title = say("matrix_title", {
+      name: symbolText(part.symbol),
+      rows: grid.rows,
+      columns: grid.columns,
+    });
+    this.gutter = this.gutterWidth();
+    this.longestName = longestOf(part.columnNames ?? []);
+  }
+
+  gutterWidth() {
+    const { rowNames } = this.part;
+    if (!rowNames?.length) return 0;
+    return Math.min(64, longestOf(rowNames) * widthOfLetter + 9);
+  }
+
+  // Room for the names of the columns, above cells of this width.
+  headerFor(cellWidth) {
+    if (!this.part.columnNames?.length) return 0;
+    return this.turnsNames(cellWidth) ? Math.min(64, this.longestName * widthOfLetter + 8) : 16;
+  }
+
+  turnsNames(cellWidth) {
+    return this.longestName * widthOfLetter > Math.max(cellWidth, 14) + 4;
+  }
+
+  rowName(row) {
+    return this.part.rowNames?.[row] ?? "";
+  }
+
+  columnName(column) {
+    return this.part.columnNames?.[column] ?? "";
+  }
+
+  // As they stand beside the cells.
+  rowLabel(row) {
+    return shortened(this.rowName(row));
+  }
+
+  columnLabel(column) {
+    return shortened(this.columnName(column));
+  }
+
+  index(row, column) {
+    return indexIn(this.grid, row, column);
+  }
+
+  number(row, column) {
+    return this.data[this.index(row, column)];
+  }
+
+  // The cell of an exercise.
+  isHiddenCell(row, column) {
+    return !this.derived && this.lesson.isHidden(this.value, this.index(row, column));
+  }
+
+  // NaN where it is hidden.
+  numberShown(row, column) {
+    return this.isHiddenCell(row, column) ? NaN : this.number(row, column);
+  }
+
+  dataShown() {
+    const { exercise } = this.lesson.state;
+    if (!exercise || this.derived) return this.data;
+    return this.data.map((x, index) => (this.lesson.isHidden(this.value, index) ? NaN : x));
+  }
+
+  name(row, column) {
+    return `${symbolText(this.symbol)}[${this.subscript(row, column)}]`;
+  }
+
+  subscript(row, column) {
+    if (this.grid.columns === 1 && this.part.look === "column") return String(row);
+    return this.grid.rows === 1 && !this.part.rowNames ? String(column) : `${row},${column}`;
+  }
+
+  place(row, column) {
+    return [this.rowName(row), this.columnName(column)].filter(Boolean).join(" → ");
+  }
+
+  // The number in few digits.
+  text(row, column) {
+    return this.isHiddenCell(row, column) ? "?" : shortNumber(this.number(row, column));
+  }
+
+  describe(row, column) {
+    const place = this.place(row, column);
+    const number = this.text(row, column);
+    return `${this.name(row, column)}${place ? `, ${place}` : ""}: ${number}`;
+  }
+}
+
+// In letters: those of Chinese are wider.
+const widthOfName = (name) =>
+  [...name].reduce((sum, letter) => sum + (letter >= "⺀" ? 1.8 : 1), 0);
+const longestOf = (names) =>
+  names.reduce((size, name) => Math.max(size, widthOfName(shortened(name))), 0);
+
+const mostLetters = 9;
+
+function shortened(name) {
+  const letters = [...name];
+  return letters.length > mostLetters ? `${letters.slice(0, mostLetters - 1).join("")}…` : name;
+}

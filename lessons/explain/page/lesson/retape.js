@@ -1,0 +1,33 @@
+// The tape that a state asks for: a form of the model, then switches, edits, and a planted mistake.
+import { mistakes } from "../tape/mistakes.js";
+import { applySettings } from "../tape/settings.js";
+import { indexOfTokens } from "./sequences.js";
+
+export function retaped(lesson) {
+  const { state } = lesson;
+  lesson.engineTape = lesson.forms.tape(state.form);
+  if (lesson.rightTape?.document !== lesson.engineTape.document) lesson.useTape(lesson.engineTape);
+  let tape = lesson.engineTape;
+  if (Object.keys(state.settings).length > 0) tape = applySettings(tape, state.settings);
+  if (state.order) tape = reordered(lesson, tape, state.order);
+  const { values } = tape;
+  const edits = state.edits.filter(({ value, index }) => index < (values[value]?.data.length ?? 0));
+  if (edits.length > 0) tape = tape.edited(edits);
+  const right = tape;
+  const mistake = mistakes.find(({ id }) => id === state.break);
+  if (mistake) tape = mistake.plant(tape, state.layer);
+  lesson.useTape(tape, right);
+}
+
+// The tokens in another order: what is embedded at place i stood at order[i].
+function reordered(lesson, tape, order) {
+  const index = indexOfTokens(lesson);
+  const data = index === undefined ? [] : lesson.engineTape.values[index].data;
+  const isPermutation =
+    order.length === data.length &&
+    new Set(order).size === data.length &&
+    order.every((from) => from in data);
+  if (!isPermutation) return tape;
+  const edits = order.map((from, i) => ({ value: index, index: i, number: data[from] }));
+  return tape.edited(edits.filter((edit) => edit.number !== data[edit.index]));
+}

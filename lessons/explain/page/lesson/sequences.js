@@ -1,0 +1,72 @@
+// What the rows and columns of matrices stand for: tokens, patches of a picture, features.
+
+const shown = new Map([
+  [" ", "␣"],
+  ["\n", "⏎"],
+  ["\t", "⇥"],
+  ["", "∅"],
+]);
+
+export function tokenText(text) {
+  if (text === null || text === undefined) return "–";
+  return shown.get(text) ?? text.replaceAll("\n", "⏎");
+}
+
+const classToken = "[class]";
+
+// Names of the `rows` of a sequence: the tokens of this stack ("", "encoder.", "decoder."), after
+// the class token where there is one more row.
+export function sequenceNames(document, anatomy, { stack, rows, order }) {
+  const { tokens, source, target } = document.meta.texts ?? {};
+  const own = stack === "encoder." ? source : stack === "decoder." ? target : tokens;
+  if (own) {
+    const inOrder = order?.length === own.length ? order.map((i) => own[i]) : own;
+    const names = inOrder.map(tokenText);
+    return rows > names.length ? [classToken, ...names] : names;
+  }
+  const pixels = anatomy.at("pixels");
+  return pixels === undefined ? [] : patchNames(anatomy);
+}
+
+function patchNames(anatomy) {
+  const embedded = anatomy.at("embedded");
+  if (embedded === undefined) return [];
+  const rows = anatomy.shape(embedded)[1];
+  const classTokens = anatomy.at("class_token") === undefined ? 0 : 1;
+  const side = Math.round(Math.sqrt(rows - classTokens));
+  const patches = Array.from(
+    { length: rows - classTokens },
+    (_, i) => `${Math.floor(i / side)},${i % side}`,
+  );
+  return classTokens ? [classToken, ...patches] : patches;
+}
+
+// How many patches are beside each other, and the class tokens before them; null without a picture.
+export function patchGrid(anatomy) {
+  const pixels = anatomy.at("pixels");
+  const embedded = anatomy.at("embedded");
+  if (pixels === undefined || embedded === undefined) return null;
+  const classTokens = anatomy.at("class_token") === undefined ? 0 : 1;
+  const side = Math.round(Math.sqrt(anatomy.shape(embedded)[1] - classTokens));
+  return { pixels, classTokens, side };
+}
+
+export function vocabularyNames(document) {
+  return (document.meta.vocabulary ?? []).map(tokenText);
+}
+
+// The constant by which the embedding of this stack picks its rows.
+export function indexOfTokens({ anatomy, layer }) {
+  const embedded = anatomy.at(`${layer.stack}embedded`);
+  const op = embedded === undefined ? null : embeddingBehind(anatomy, embedded);
+  if (!op) return undefined;
+  const index = op.attributes.index.value;
+  return anatomy.program.makers[index]?.inputs[0] ?? index;
+}
+
+// A class token may stand before what was embedded.
+function embeddingBehind(anatomy, value) {
+  const op = anatomy.maker(value);
+  const made = op?.op === "concat" ? op.inputs.map((input) => anatomy.maker(input)) : [op];
+  return made.find((each) => each?.op === "embedding") ?? null;
+}

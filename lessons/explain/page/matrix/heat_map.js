@@ -1,0 +1,275 @@
+// One matrix: a heat map on a canvas, what is marked on a second one, and a cell of a grid that the
+// keys move.
+import { colourBytes, isDeep } from "./colours.js";
+import { element } from "../frame/dom.js";
+import { indexIn } from "../lesson/looks.js";
+import { shortNumber } from "../ops/numbers.js";
+import { marksOf, paintMarks } from "./marks.js";
+
+const labelSize = 11;
+const narrowest = 28;
+const numberHeight = 14;
+const smallestFont = 9.5;
+const largestFont = 17;
+const widthOfDigit = 0.56; // of the height of letters
+
+export class HeatMap {
+  // matrix: see matrices.js; chosen({row, column}), pointed({row, column} or null, event)
+  constructor(matrix, { colours, chosen, pointed }) {
+    this.matrix = matrix;
+    this.colours = colours;
+    this.chosen = chosen;
+    this.pointed = pointed;
+    this.base = element("canvas", { "aria-hidden": "true" });
+    this.marks = element("canvas", { "aria-hidden": "true", class: "marks" });
+    this.cell = element("div", { role: "gridcell", tabindex: "0", class: "cursor" });
+    this.row = element("div", { role: "row" }, this.cell);
+    const { rows, columns } = matrix.grid;
+    this.gridElement = element(
+      "div",
+      {
+        role: "grid",
+        class: "grid",
+        "aria-label": matrix.title,
+        "aria-rowcount": rows,
+        "aria-colcount": columns,
+        "data-matrix": matrix.key,
+        "data-value": matrix.value,
+      },
+      this.row,
+    );
+    this.root = element(
+      "div",
+      { class: "heat-map" },
+      element("div", { class: "sheet" }, this.base, this.marks, this.gridElement),
+    );
+    this.at = { row: 0, column: 0 };
+    this.listen();
+  }
+
+  listen() {
+    this.cell.addEventListener("keydown", (event) => this.keyPressed(event));
+    this.cell.addEventListener("focus", () => {
+      if (!this.isChosen) this.choose(this.at);
+    });
+    this.marks.addEventListener("click", (event) => {
+      const at = this.cellUnder(event);
+      if (at) this.choose(at, true);
+    });
+    this.marks.addEventListener("pointermove", (event) =>
+      this.pointed(this.cellUnder(event), event),
+    );
+    this.marks.addEventListener("pointerleave", (event) => this.pointed(null, event));
+  }
+
+  // Room for the cells, in pixels; the names of rows and columns come on top.
+  fit({ cellWidth, cellHeight, gutter, header, namesRows, namesColumns }) {
+    const { rows, columns } = this.matrix.grid;
+    this.cellWidth = cellWidth;
+    this.cellHeight = cellHeight;
+    this.namesRows = namesRows;
+    this.namesColumns = namesColumns;
+    this.left = gutter;
+    this.top = header;
+    this.width = Math.ceil(this.left + columns * cellWidth) + 2;
+    this.height = Math.ceil(this.top + rows * cellHeight) + 2;
+    for (const canvas of [this.base, this.marks]) {
+      canvas.width = Math.round(this.width * devicePixelRatio);
+      canvas.height = Math.round(this.height * devicePixelRatio);
+      canvas.style.width = `${this.width}px`;
+      canvas.style.height = `${this.height}px`;
+      canvas.getContext("2d").setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    }
+    this.paint();
+    this.moveCell(this.at);
+  }
+
+  paint() {
+    const { matrix, cellWidth, cellHeight, left, top } = this;
+    const { rows, columns } = matrix.grid;
+    const context = this.base.getContext("2d");
+    context.clearRect(0, 0, this.width, this.height);
+    context.imageSmoothingEnabled = false;
+    const across = columns * cellWidth;
+    const down = rows * cellHeight;
+    context.drawImage(this.pixels(), left, top, across, down);
+    if (cellWidth > 14 && cellHeight > 10) this.paintGaps(context, across, down);
+    this.paintLines(context);
+    const font = this.numberFont();
+    if (font) this.paintNumbers(context, font);
+    this.paintNames(context);
+  }
+
+  // The matrix with one pixel for a cell.
+  pixels() {
+    const { matrix, colours } = this;
+    const { grid, data } = matrix;
+    const canvas = element("canvas", { width: grid.columns, height: grid.rows });
+    const image = new ImageData(grid.columns, grid.rows);
+    const write = colourBytes(colours, matrix.hue, matrix.size);
+    let at = 0;
+    for (let row = 0; row < grid.rows; row++) {
+      for (let column = 0; column < grid.columns; column++, at += 4) {
+        const isHidden = matrix.isHiddenCell(row, column);
+        write(isHidden ? NaN : data[indexIn(grid, row, column)], image.data, at);
+      }
+    }
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  paintGaps(context, across, down) {
+    const { matrix, colours, cellWidth, cellHeight, left, top } = this;
+    context.fillStyle = colours.zero;
+    for (let row = 1; row < matrix.grid.rows; row++) {
+      context.fillRect(left, top + row * cellHeight - 1, across, 1);
+    }
+    for (let column = 1; column < matrix.grid.columns; column++) {
+      context.fillRect(left + column * cellWidth - 1, top, 1, down);
+    }
+  }
+
+  paintLines(context) {
+    const { colours, cellWidth, cellHeight, left, top } = this;
+    const { rows, columns, band } = this.matrix.grid;
+    context.strokeStyle = colours.line;
+    context.lineWidth = 1;
+    context.strokeRect(left - 0.5, top - 0.5, columns * cellWidth + 1, rows * cellHeight + 1);
+    if (!band) return;
+    context.strokeStyle = colours.ink;
+    for (let column = band; column < columns; column += band) {
+      const x = Math.round(left + column * cellWidth) - 0.5;
+      context.beginPath();
+      context.moveTo(x, top);
+      context.lineTo(x, top + rows * cellHeight);
+      context.stroke();
+    }
+  }
+
+  // The size in which every number fits into its cell, or null.
+  numberFont() {
+    const { matrix, cellWidth, cellHeight } = this;
+    if (cellWidth < narrowest || cellHeight < numberHeight) return null;
+    const { rows, columns } = matrix.grid;
+    let longest = 1;
+    for (let row = 0; row < rows; row++) {
+      for (let column = 0; column < columns; column++) {
+        longest = Math.max(longest, shortNumber(matrix.number(row, column)).length);
+      }
+    }
+    const fitting = (cellWidth - 3) / (longest * widthOfDigit);
+    const font = Math.min(largestFont, cellHeight * 0.5, fitting);
+    return fitting < smallestFont ? null : Math.max(smallestFont, font);
+  }
+
+  paintNumbers(context, font) {
+    const { matrix, colours, cellWidth, cellHeight, left, top } = this;
+    const { grid, data, size } = matrix;
+    context.font = `${font}px ${colours.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    for (let row = 0; row < grid.rows; row++) {
+      for (let column = 0; column < grid.columns; column++) {
+        const x = data[indexIn(grid, row, column)];
+        const at = [left + (column + 0.5) * cellWidth, top + (row + 0.5) * cellHeight];
+        const isHidden = matrix.isHiddenCell(row, column);
+        const ink = isDeep(x, size, matrix.hue) && !isHidden ? colours.onDeep : colours.ink;
+        context.fillStyle = x === 0 && !isHidden ? colours.faint : ink;
+        context.fillText(isHidden ? "?" : shortNumber(x), at[0], at[1]);
+      }
+    }
+  }
+
+  paintNames(context) {
+    const { matrix, colours, cellWidth, cellHeight, left, top } = this;
+    context.font = `${labelSize}px ${colours.font}`;
+    context.fillStyle = colours.faint;
+    context.textBaseline = "middle";
+    if (left > 0 && this.namesRows) {
+      const every = Math.max(1, Math.ceil(labelSize / cellHeight));
+      context.textAlign = "right";
+      for (let row = 0; row < matrix.grid.rows; row += every) {
+        const y = top + (row + 0.5) * cellHeight;
+        context.fillText(matrix.rowLabel(row), left - 5, y, left - 6);
+      }
+    }
+    if (top > 0 && this.namesColumns) this.paintColumnNames(context, cellWidth, left, top);
+  }
+
+  paintColumnNames(context, cellWidth, left, top) {
+    const { matrix } = this;
+    const every = Math.max(1, Math.ceil((labelSize + 1) / cellWidth));
+    for (let column = 0; column < matrix.grid.columns; column += every) {
+      const x = left + (column + 0.5) * cellWidth;
+      const name = matrix.columnLabel(column);
+      if (!matrix.turnsNames(cellWidth)) {
+        context.textAlign = "center";
+        context.fillText(name, x, top - 8);
+        continue;
+      }
+      context.save();
+      context.translate(x, top - 4);
+      context.rotate(-Math.PI / 2);
+      context.textAlign = "left";
+      context.fillText(name, 0, 0, top - 6);
+      context.restore();
+    }
+  }
+
+  // chosen: {row, column} or null; lit and fed: what lights up, by value and index
+  mark({ chosen, lit, fed }) {
+    this.isChosen = Boolean(chosen);
+    if (chosen) this.moveCell(chosen);
+    this.cell.setAttribute("aria-selected", String(this.isChosen));
+    paintMarks(this, { chosen, lit: marksOf(this.matrix, lit), fed: marksOf(this.matrix, fed) });
+  }
+
+  moveCell({ row, column }) {
+    const { rows, columns } = this.matrix.grid;
+    this.at = { row: Math.min(row, rows - 1), column: Math.min(column, columns - 1) };
+    const style = this.cell.style;
+    style.left = `${this.left + this.at.column * this.cellWidth}px`;
+    style.top = `${this.top + this.at.row * this.cellHeight}px`;
+    style.width = `${this.cellWidth}px`;
+    style.height = `${this.cellHeight}px`;
+    this.row.setAttribute("aria-rowindex", this.at.row + 1);
+    this.cell.setAttribute("aria-colindex", this.at.column + 1);
+    this.cell.setAttribute("aria-label", this.matrix.describe(this.at.row, this.at.column));
+  }
+
+  choose(at, withFocus = false) {
+    this.moveCell(at);
+    this.chosen(this.at);
+    if (withFocus) this.cell.focus({ preventScroll: true });
+    this.cell.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  keyPressed(event) {
+    const { rows, columns } = this.matrix.grid;
+    const { row, column } = this.at;
+    const moves = {
+      ArrowLeft: [row, column - 1],
+      ArrowRight: [row, column + 1],
+      ArrowUp: [row - 1, column],
+      ArrowDown: [row + 1, column],
+      Home: [event.ctrlKey ? 0 : row, 0],
+      End: [event.ctrlKey ? rows - 1 : row, columns - 1],
+      PageUp: [row - 10, column],
+      PageDown: [row + 10, column],
+    };
+    const to = event.altKey || event.metaKey ? undefined : moves[event.key];
+    if (!to) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const within = (x, count) => Math.max(0, Math.min(count - 1, x));
+    this.choose({ row: within(to[0], rows), column: within(to[1], columns) });
+  }
+
+  cellUnder(event) {
+    const box = this.marks.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left - this.left) / this.cellWidth);
+    const row = Math.floor((event.clientY - box.top - this.top) / this.cellHeight);
+    const { rows, columns } = this.matrix.grid;
+    return row >= 0 && row < rows && column >= 0 && column < columns ? { row, column } : null;
+  }
+}

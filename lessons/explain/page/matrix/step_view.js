@@ -1,0 +1,185 @@
+// The middle of the page: a step's matrices forward, and beside them, in the same places, those of
+// their gradients.
+import { fitBoard } from "./board.js";
+import { colourScale } from "./colours.js";
+import { element } from "../frame/dom.js";
+import { formula } from "../frame/formulas.js";
+import { symbolText } from "../lesson/symbols.js";
+import { HeatMap } from "./heat_map.js";
+import { isWrongGradient } from "../frame/mistake_note.js";
+import { shortNumber } from "../ops/numbers.js";
+import { say } from "../texts/say.js";
+
+const leastWidth = 112; // for the ends of a scale
+
+// What is wider than its place is scrolled, and so can be reached by keys.
+const widths = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
+    else target.removeAttribute("tabindex");
+  }
+});
+
+function scrollable(node) {
+  widths.observe(node);
+  return node;
+}
+
+// Says which matrices of the step have the same scale.
+function scaledWith({ scaledWith: others }) {
+  if (others.length === 0) return null;
+  const names = others.map(({ symbol }) => symbolText(symbol)).join(", ");
+  const title = say("same_scale_title", { names });
+  return element("span", { class: "scaled-with", title, text: say("same_scale", { names }) });
+}
+
+export class StepView {
+  constructor(app) {
+    this.app = app;
+    this.maps = [];
+    this.root = element("div", { class: "boards" });
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(this.root);
+  }
+
+  show() {
+    const { lesson } = this.app;
+    const { step } = lesson;
+    const matrices = lesson.matrices();
+    this.layout = step.layout;
+    this.sides = [this.side("forward", step, matrices), this.side("backward", step, matrices)];
+    this.maps = this.sides.flatMap(({ maps }) => maps.filter(Boolean));
+    this.root.replaceChildren(...this.sides.map(({ root }) => root));
+    this.size = null;
+    this.fit();
+  }
+
+  side(direction, step, matrices) {
+    const maps = [];
+    const figures = matrices.map((each) => {
+      const matrix = each[direction];
+      const map = matrix && this.map(matrix);
+      maps.push(map);
+      return map ? this.figure(matrix, map) : this.missing(each.part, each.forward);
+    });
+    const board = element("div", { class: "board" }, figures);
+    const formulas = [step[direction]].flat().filter(Boolean).map(formula);
+    const root = element(
+      "section",
+      { class: `side ${direction}`, "aria-label": say(direction) },
+      element(
+        "h3",
+        {},
+        element("span", { class: "direction", text: say(direction) }),
+        scrollable(element("span", { class: "formulas" }, formulas)),
+      ),
+      board,
+    );
+    return { root, board, figures, maps, matrices: matrices.map((each) => each[direction]) };
+  }
+
+  map(matrix) {
+    const { app } = this;
+    return new HeatMap(matrix, {
+      colours: app.colours,
+      chosen: ({ row, column }) => app.select({ key: matrix.key, row, column }),
+      pointed: (at, event) => app.tooltip(at && matrix.describe(at.row, at.column), event),
+    });
+  }
+
+  figure(matrix, map) {
+    const { rows, columns } = matrix.grid;
+    const caption = element(
+      "figcaption",
+      {},
+      element("span", { class: "symbol" }, formula(matrix.symbol)),
+      element("span", { class: "shape", text: `${rows} × ${columns}` }),
+      this.app.exportMenu(matrix),
+    );
+    return element(
+      "figure",
+      { class: this.classesOf(matrix) },
+      caption,
+      element("div", { class: "frame" }, map.root),
+      this.legend(matrix),
+    );
+  }
+
+  classesOf(matrix) {
+    const isWrong = isWrongGradient(this.app.lesson, matrix);
+    const names = ["matrix", `family-${matrix.family}`];
+    if (matrix.isGradient) names.push("gradient");
+    if (isWrong) names.push("wrong");
+    return names.join(" ");
+  }
+
+  missing(part, forward) {
+    return element(
+      "figure",
+      { class: `matrix missing family-${part.family}` },
+      element("figcaption", {}, element("span", { class: "symbol" }, formula(`d${part.symbol}`))),
+      element("p", { class: "empty", text: say(forward?.derived ? "within" : "no_gradient") }),
+    );
+  }
+
+  // The scale, with its ends.
+  legend(matrix) {
+    const colour = colourScale(this.app.colours, matrix.hue, 1);
+    const isShare = matrix.hue === "share";
+    const from = isShare ? colour(0) : colour(-1);
+    const size = matrix.size;
+    return element(
+      "div",
+      { class: "legend", "aria-hidden": "true" },
+      element("span", { text: isShare || size === 0 ? "0" : shortNumber(-size) }),
+      element("i", {
+        style: `background: linear-gradient(to right, ${from}, ${colour(0)}, ${colour(1)})`,
+      }),
+      element("span", { text: shortNumber(size) }),
+      scaledWith(matrix),
+    );
+  }
+
+  fit() {
+    if (!this.sides || !this.root.clientWidth || !this.layout) return;
+    const width = this.sides[0].board.clientWidth;
+    const height = this.app.boardHeight(this.root);
+    const size = `${width}:${height}:${this.app.lesson.state.zoom}`;
+    if (size === this.size) return;
+    this.size = size;
+    const { zoom } = this.app.lesson.state;
+    const largest = this.app.isPresenting ? 96 : 64;
+    const shapes = this.sides[0].matrices;
+    const fitted = fitBoard(this.layout, shapes, { width, height, zoom, largest });
+    this.sides.forEach((side) => this.place(side, fitted));
+    this.app.mark();
+  }
+
+  place({ board, figures, maps }, { cells, isStacked, inTwo }) {
+    const isProduct = !isStacked;
+    board.classList.toggle("two", Boolean(inTwo));
+    board.classList.toggle("product", isProduct);
+    figures.forEach((figure, i) => {
+      const isLeft = isProduct && i === 0;
+      const isLower = isLeft || (isProduct && i === figures.length - 1);
+      figure.style.gridColumn = isProduct ? (isLeft ? 1 : 2) : "";
+      figure.style.gridRow = isProduct ? (isLower ? figures.length - 1 : i) : "";
+      maps[i]?.fit(cells[i]);
+      const { width } = maps[i] ?? {};
+      figure.style.maxWidth = isProduct && width ? `${Math.max(width + 8, leastWidth)}px` : "";
+      if (!maps[i]) figure.style.minHeight = `${cells[i].cellHeight}px`;
+    });
+  }
+
+  mark(marks) {
+    for (const map of this.maps) {
+      const { chosen } = marks;
+      const isOwn = chosen && map.matrix.key === chosen.key;
+      map.mark({ ...marks, chosen: isOwn ? chosen : null });
+    }
+  }
+
+  mapOf(key) {
+    return this.maps.find((map) => map.matrix.key === key);
+  }
+}

@@ -1,0 +1,85 @@
+// Derivatives of the loss by central differences, which know nothing of the backward pass.
+import { numberAfterChange } from "./tail.js";
+
+const roundingError = 2 ** -53;
+
+// The loss as a function of one number of a forward value. Only what comes after it, and leads to
+// the loss, runs again. `through`: the one op that reads the number; others see it as it was.
+/** @param {Tape} tape @param {number} value @param {number} index @param {Op} [through] */
+export function lossAlong(tape, value, index, through) {
+  const { program } = tape;
+  const toLoss = program.ancestors(program.loss);
+  /** @param {Op} op */
+  const isOnTheWay = (op) => !op.backward && toLoss.has(op);
+  const { ops } = program.dependents(through ? through.output : value, isOnTheWay);
+  const again = through ? [through, ...ops] : ops;
+  const result = program.loss;
+  return (/** @type {number} */ number) => numberAfterChange(tape, again, { value, index, number, result, through });
+}
+
+/** @param {(x: number) => number} f @param {number} x @param {number} h */
+export function centralDifference(f, x, h) {
+  const [right, left] = [x + h, x - h]; // as they are rounded
+  return (f(right) - f(left)) / (right - left);
+}
+
+// From D(h), D(h / 2), D(h / 4) = D + c2 h² + c4 h⁴ + … to D: each step cancels one more power.
+// Richardson, "The deferred approach to the limit", 1927.
+/** @param {number[]} options */
+function extrapolated([wide, middle, narrow]) {
+  const a = middle + (middle - wide) / 3;
+  const b = narrow + (narrow - middle) / 3;
+  const value = b + (b - a) / 15;
+  return { value, error: Math.max(Math.abs(value - b), Math.abs(b - a) / 15) };
+}
+
+// The widest steps, from which smaller ones follow where the function bends too much for them.
+const firstSteps = [2 ** -8, 2 ** -11, 2 ** -14, 2 ** -17];
+const goodEnough = 1e-9;
+
+// {value, error, step, evaluations}: the derivative, an estimate of its error, and the smallest
+// step that it is made of.
+/** @param {Tape} tape @param {number} value @param {number} index @param {Op} [through] */
+export function finiteDifference(tape, value, index, through) {
+  const f = lossAlong(tape, value, index, through);
+  const x = tape.number(value, index);
+  const unit = Math.max(1, Math.abs(x));
+  const noise = roundingError * Math.max(1, Math.abs(tape.loss()));
+  let best = { value: NaN, error: Infinity, step: NaN };
+  let evaluations = 0;
+  for (const first of firstSteps) {
+    const steps = [first * unit, (first * unit) / 2, (first * unit) / 4];
+    const found = extrapolated(steps.map((h) => centralDifference(f, x, h)));
+    evaluations += 6;
+    const error = found.error + (4 * noise) / steps[2];
+    if (error < best.error) best = { value: found.value, error, step: steps[2] };
+    if (best.error <= goodEnough * Math.max(1e-2, Math.abs(best.value))) break;
+  }
+  return { ...best, evaluations };
+}
+
+// The error of central differences against a derivative, by default that on the tape, for steps
+// 1e-1 … 1e-13: large steps miss the bend of the function, small ones drown in rounding. Yields
+// {h, value, error}, one by one, for who wants to do something else in between.
+/**
+ * @param {Tape} tape
+ * @param {number} value
+ * @param {number} index
+ * @param {{ through?: Op, derivative?: number }} [options]
+ */
+export function* vCurvePoints(tape, value, index, { through, derivative } = {}) {
+  const f = lossAlong(tape, value, index, through);
+  const x = tape.number(value, index);
+  const onTape = () => tape.gradient(value)?.data[index];
+  const gradient = derivative ?? onTape() ?? finiteDifference(tape, value, index, through).value;
+  for (let digits = 1; digits <= 13; digits++) {
+    const h = Number(`1e-${digits}`);
+    const difference = centralDifference(f, x, h);
+    yield { h, value: difference, error: Math.abs(difference - gradient) };
+  }
+}
+
+/** @param {Tape} tape @param {number} value @param {number} index */
+export function vCurve(tape, value, index) {
+  return [...vCurvePoints(tape, value, index)];
+}

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { chapterTexts } from "../../../lessons/explain/page/chapters/list.js";
+import { wordTexts } from "../../../lessons/explain/page/texts/say.js";
+
+const needed = ["name", "what", "why"];
+const possible = [...needed, "question", "answer"];
+const placesIn = (text) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
+
+function isInBothLanguages(key, texts) {
+  assert.equal(texts?.length, 2, `${key}: [English, 中文]`);
+  const [english, chinese] = texts;
+  for (const text of texts) assert.ok(text.trim().length > 0, `${key}: an empty text`);
+  assert.ok(!/[\u4e00-\u9fff]/.test(english), `${key}: English has Chinese in it`);
+  assert.deepEqual(placesIn(chinese), placesIn(english), `${key}: the places of values`);
+  const isSentence = /[a-z]{3}.* .*[a-z]{3}/.test(english.replace(/\{\w+\}|d?logits/g, ""));
+  assert.ok(!isSentence || /[\u4e00-\u9fff]/.test(chinese), `${key}: the Chinese has no Chinese in it`);
+}
+
+test("every word of the page is there in both languages", () => {
+  assert.ok(Object.keys(wordTexts).length > 100);
+  for (const [key, texts] of Object.entries(wordTexts)) isInBothLanguages(key, texts);
+});
+
+test("every chapter says what it is in both languages", () => {
+  assert.ok(chapterTexts().length > 20);
+  for (const { id, texts } of chapterTexts()) {
+    for (const name of needed) assert.ok(texts[name], `${id} has no ${name}`);
+    assert.equal(Boolean(texts.answer), Boolean(texts.question), `${id}: a question has an answer`);
+    for (const [name, pair] of Object.entries(texts)) {
+      assert.ok(possible.includes(name), `${id}: no page shows ${name}`);
+      isInBothLanguages(`${id}.${name}`, pair);
+    }
+  }
+});
