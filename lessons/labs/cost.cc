@@ -89,10 +89,10 @@ Section table_section(const LabContext& lab) {
     return lab.is_control() ? whole_attention(width) : attention_alone();
   };
   Section section = make_section("cost.table", {"C80-2", "C81", "C82-1"});
-  const auto judge = [&](const std::string& name, const auto& make_layer, double n,
+  const auto judge = [&](const std::string& name, const auto& make_layer, double n_power,
                          double d_power) {
     const Powers powers = powers_of(lab, make_layer);
-    for (const Finding& finding : {exact(name + ": power of n", n, powers.n, 1e-9),
+    for (const Finding& finding : {exact(name + ": power of n", n_power, powers.n, 1e-9),
                                    exact(name + ": power of d", d_power, powers.d, 1e-9)}) {
       section.add(name.ends_with("maps") ? beyond(finding) : finding);
     }
