@@ -18,7 +18,7 @@ std::vector<Section> run(const LabContext& lab) {
   const std::vector<Trained> maps = train(lab, lab.is_control() ? "none" : "separate");
   const std::vector<Trained> bare = train(lab, "none");
   return {make_section(
-      "why-w.maps", {"A34", "A35"},
+      "why-w.maps", {"A34", "A35-1"},
       {larger("share of tokens that are right, with the maps and without", right_tokens_of(maps),
               right_tokens_of(bare)),
        at_least("the worst seed with the maps", 0.99, least_of(right_tokens_of(maps)))},
