@@ -1,21 +1,10 @@
 # The texts of the labs as a source file: cmake -D output=FILE -D folder=FOLDER -P THIS.
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/literal.cmake)
 
-# A literal may be at most so long; neighbours are one.
-function(literal name file)
-  file(READ ${folder}/${file} text)
-  string(LENGTH "${text}" length)
-  set(pieces "")
-  set(begin 0)
-  while(begin LESS length)
-    string(SUBSTRING "${text}" ${begin} 8000 piece)
-    string(APPEND pieces "R\"qkv_text(${piece})qkv_text\"\n")
-    math(EXPR begin "${begin} + 8000")
-  endwhile()
-  file(APPEND ${output} "extern const std::string ${name} =\n${pieces};\n")
-endfunction()
-
+file(READ ${folder}/claims.toml claims)
+file(READ ${folder}/sections.toml sections)
 file(WRITE ${output} "#include \"lessons/labs/text_files.h\"\n\nnamespace qkv {\n\n")
-literal(kClaimsToml claims.toml)
-literal(kSectionsToml sections.toml)
+literal(kClaimsToml "${claims}")
+literal(kSectionsToml "${sections}")
 file(APPEND ${output} "\n}  // namespace qkv\n")

@@ -2,6 +2,7 @@
 # of the script become one: each comes after those that it imports from, without `import` and `export`.
 # No top-level name may be in two of them.
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/literal.cmake)
 
 function(visit module)
   get_property(seen GLOBAL PROPERTY seen)
@@ -29,19 +30,6 @@ foreach(sheet IN LISTS sheets)
   file(READ ${sheet} text)
   string(APPEND style "${text}")
 endforeach()
-
-# A literal may be at most so long; neighbours are one.
-function(literal name text)
-  string(LENGTH "${text}" length)
-  set(pieces "\"\"\n")
-  set(begin 0)
-  while(begin LESS length)
-    string(SUBSTRING "${text}" ${begin} 8000 piece)
-    string(APPEND pieces "R\"qkv_page(${piece})qkv_page\"\n")
-    math(EXPR begin "${begin} + 8000")
-  endwhile()
-  file(APPEND ${output} "extern const std::string ${name} =\n${pieces};\n")
-endfunction()
 
 file(WRITE ${output} "#include \"lessons/explain/page_files.h\"\n\nnamespace qkv {\n\n")
 literal(kPageHtml "${html}")
