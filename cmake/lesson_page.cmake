@@ -4,6 +4,7 @@
 # `export`; so each top-level name is in one module only. The sheets become one in the order of style.css. This
 # is all of bundling that the page needs: its source is read by who looks at a lesson, with its names and comments.
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/literal.cmake)
 
 # The modules that one imports from, as paths within the folder.
 function(imports_of module text result)
@@ -59,19 +60,6 @@ foreach(sheet IN LISTS sheets)
   file(READ ${folder}/${sheet} text)
   string(APPEND style "${text}")
 endforeach()
-
-# A literal may be at most so long; neighbours are one.
-function(literal name text)
-  string(LENGTH "${text}" length)
-  set(pieces "\"\"\n")
-  set(begin 0)
-  while(begin LESS length)
-    string(SUBSTRING "${text}" ${begin} 8000 piece)
-    string(APPEND pieces "R\"qkv_page(${piece})qkv_page\"\n")
-    math(EXPR begin "${begin} + 8000")
-  endwhile()
-  file(APPEND ${output} "extern const std::string ${name} =\n${pieces};\n")
-endfunction()
 
 file(WRITE ${output} "#include \"lessons/explain/page_files.h\"\n\nnamespace qkv {\n\n")
 literal(kPageHtml "${html}")

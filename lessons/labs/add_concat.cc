@@ -1,10 +1,6 @@
 // Why positions are added to tokens and not concatenated.
-
-#include "framework/autograd/backward.h"
 #include "framework/nn/position.h"
-#include "framework/ops/ops.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
+#include "lessons/labs/kit.h"
 
 namespace qkv {
 namespace {
@@ -21,17 +17,12 @@ struct Words {
 
 Words make_words(const LabContext& lab) {
   const int64_t length = lab.integer("n"), count = lab.integer("words"), d = lab.integer("d");
-  RandomStream random(lab.integer("seed"));
-  std::vector<int64_t> tokens, positions;
-  for (int64_t t = 0; t < length; ++t) {
-    tokens.push_back(static_cast<int64_t>(random.below(static_cast<uint64_t>(count))));
-    positions.push_back(t);
-  }
-  return {.tokens = Tensor(Array::of({length}, tokens)),
-          .positions = Tensor(Array::of({length}, positions)),
+  const RandomStream random(lab.integer("seed"));
+  return {.tokens = random_tokens(random, {length}, count),
+          .positions = counted(length),
           .count = count,
           .length = length,
-          .weight = as_parameter(random_normal(random.derive("W"), {length + count, d}))};
+          .weight = as_parameter(random_normal(random, "W", {length + count, d}))};
 }
 
 // The control puts a bend behind each map.
@@ -47,66 +38,43 @@ Section one_hot_section(const LabContext& lab, const Words& words) {
   const Tensor through_map = bent(lab, matmul(side_by_side(words), words.weight));
   const Tensor positions = bent(lab, embedding(words.position_part(), words.positions));
   const Tensor tokens = bent(lab, embedding(words.token_part(), words.tokens));
-  return {.claims = {{"C166", "假设位置编码为one-hot形式，concatenate到输入向量上进行词嵌入：",
-                      "Let the encoding of a position be one-hot, concatenated to the input, and "
-                      "let the two be embedded:"},
-                     {"C170",
-                      "结果等价于先对位置索引和输入序列分别进行词嵌入，再相加。此时的位置编码是一种"
-                      "位置嵌入(position embedding)",
-                      "the result is that of embedding index and input apart, and adding: such "
-                      "an encoding is a position embedding."}},
-          .formula = "[p, x] [W_p; W_x] = p W_p + x W_x",
-          .prediction =
-              "The map of a concatenation is the sum of two maps, and a map of one-hot vectors is "
-              "a table: to add embeddings is to concatenate before.",
-          .findings = {same("[p, x] W and the sum of two embeddings",
+  return make_section("add-concat.one-hot", {"C166", "C170-1"},
+                      {same("[p, x] W and the sum of two embeddings",
                             largest_difference(through_map, positions + tokens))},
-          .figures = {heat_map_of("Positions E", positions), heat_map_of("Tokens A", tokens),
-                      heat_map_of("X = A + E", positions + tokens)}};
+                      {heat_map_of("Positions E", positions), heat_map_of("Tokens A", tokens),
+                       heat_map_of("X = A + E", positions + tokens)});
 }
 
 Section code_section(const LabContext& lab, const Words& words) {
   const int64_t d = lab.integer("d");
   const RandomStream random(lab.integer("seed"));
   const Tensor code = sinusoidal_positions(words.length, d, DType::f64);
-  const Tensor x = random_normal(random.derive("x"), {words.length, d});
-  const Tensor upper = random_normal(random.derive("upper"), {d, d});
-  const Tensor lower = random_normal(random.derive("lower"), {d, d});
+  const Tensor x = random_normal(random, "x", {words.length, d});
+  const Tensor upper = random_normal(random, "upper", {d, d});
+  const Tensor lower = random_normal(random, "lower", {d, d});
   const Tensor whole = bent(lab, matmul(concat({code, x}, -1), concat({upper, lower}, 0)));
   const Tensor parts = bent(lab, matmul(code, upper)) + bent(lab, matmul(x, lower));
   const Tensor twice = matmul(concat({code, x}, -1), concat({lower, lower}, 0));
-  return {
-      .claims = {{"C165", "为什么是add而不是concatenate ?", "Why add, and why not concatenate?"}},
-      .formula = "[e, x] [W_e; W_x] = e W_e + x W_x,   (e + x) W = [e, x] [W; W]",
-      .prediction =
-          "The same goes for an encoding that is not one-hot. To add is the case in which both "
-          "go through the same map.",
-      .findings = {
-          same("[e, x] W and e W_e + x W_x, of sinusoids", largest_difference(whole, parts)),
-          same("(e + x) W and [e, x] [W; W]", largest_difference(matmul(code + x, lower), twice))}};
+  return make_section(
+      "add-concat.code", {"C165"},
+      {same("[e, x] W and e W_e + x W_x, of sinusoids", largest_difference(whole, parts)),
+       same("(e + x) W and [e, x] [W; W]", largest_difference(matmul(code + x, lower), twice))});
 }
 
 Section gradient_section(const LabContext& lab, const Words& words) {
   const Tensor concatenated = side_by_side(words);
   const Tensor result = bent(lab, matmul(concatenated, words.weight));
-  const Tensor pushed =
-      random_normal(RandomStream(lab.integer("seed")).derive("dX"), result.shape());
+  const Tensor pushed = random_normal(RandomStream(lab.integer("seed")), "dX", result.shape());
   const Tensor back = backward(result, {.cotangent = pushed})[words.weight];
   const Tensor position_part = slice(back, 0, 0, words.length);
   const Tensor token_part = slice(back, 0, words.length, words.count);
   const Tensor added =
       matmul(one_hot(words.tokens, words.count, DType::f64), pushed, {.transpose_a = true});
-  return {
-      .claims = {{"C170", "结果等价于先对位置索引和输入序列分别进行词嵌入，再相加。",
-                  "The result is that of embedding index and input apart, and adding."}},
-      .formula = "dW_p = dX,   dW_x = Σ over the places of x of dX",
-      .prediction =
-          "dW falls in two blocks: a position gets the gradient of its row, a token the sum "
-          "over all the places where it stands.",
-      .findings = {same("block of the positions and dX", largest_difference(position_part, pushed)),
-                   same("block of the tokens and dX added up by token",
-                        largest_difference(token_part, added))},
-      .figures = {heat_map_of("[p, x]", concatenated), heat_map_of("dW", back)}};
+  return make_section(
+      "add-concat.gradient", {"C170-2"},
+      {same("block of the positions and dX", largest_difference(position_part, pushed)),
+       same("block of the tokens and dX added up by token", largest_difference(token_part, added))},
+      {heat_map_of("[p, x]", concatenated), heat_map_of("dW", back)});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -1,14 +1,5 @@
 // Attention shares out a limited resource: what one token gains the others lose.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 
 namespace qkv {
 namespace {
@@ -29,7 +20,7 @@ Tensor raised(const Tensor& scores, double extra) {
 std::vector<double> exchange(const LabContext& lab, const Tensor& numbers) {
   const Tensor scores = as_parameter(numbers);
   const Tensor weights = weights_of(lab, scores);
-  std::vector<double> rates;
+  Samples rates;
   for (int64_t i = 0; i < numbers.dim(1); ++i) {
     const Tensor row = backward(sum(number_at(weights, i)), {.keep_graph = true})[scores];
     rates.push_back(row.to_vector()[0]);
@@ -39,9 +30,9 @@ std::vector<double> exchange(const LabContext& lab, const Tensor& numbers) {
 
 Section budget_section(const LabContext& lab, const Tensor& scores) {
   const int64_t n = scores.dim(1);
-  const std::vector<double> before = weights_of(lab, scores).to_vector();
-  const std::vector<double> after = weights_of(lab, raised(scores, 1)).to_vector();
-  const std::vector<double> rates = exchange(lab, scores);
+  const Samples before = weights_of(lab, scores).to_vector();
+  const Samples after = weights_of(lab, raised(scores, 1)).to_vector();
+  const Samples rates = exchange(lab, scores);
   double lost = 0, law = 0;
   int64_t losers = 0;
   for (size_t i = 1; i < before.size(); ++i) {
@@ -54,34 +45,21 @@ Section budget_section(const LabContext& lab, const Tensor& scores) {
     lines.push_back({.name = absl::StrCat("token ", i), .x = {}, .y = {}});
   }
   for (double extra = -4; extra <= 4; extra += 0.5) {
-    const std::vector<double> weights = weights_of(lab, raised(scores, extra)).to_vector();
+    const Samples weights = weights_of(lab, raised(scores, extra)).to_vector();
     for (size_t i = 0; i < lines.size(); ++i) {
       lines[i].x.push_back(extra);
       lines[i].y.push_back(weights[i]);
     }
   }
-  return {
-      .claims = {{"A3", "人类会选择性地关注所有信息的一部分,同时忽略其他可见的信息。",
-                  "People attend to a chosen part of all there is, and ignore the rest that "
-                  "they could see."},
-                 {"A4",
-                  "注意力机制主要有两个方面:决定需要关注输入的哪部分;分配有限的信息处理资源给"
-                  "重要的部分。",
-                  "Attention has two sides: to decide which part of the input to heed, and to "
-                  "give limited means to the important part."}},
-      .formula = "dp_i / ds_0 = -p_i p_0,   Σ_i dp_i = 0",
-      .prediction =
-          "The weights are a budget of 1: a higher score of one token takes from every other "
-          "in proportion to what that has, and they lose what it gains.",
-      .findings = {exact("sum of the weights", 1, sum(weights_of(lab, raised(scores, 1))).item()),
-                   exact("what token 0 gains, and the others lose", after[0] - before[0], lost),
-                   exact("tokens that lose", static_cast<double>(n - 1),
-                         static_cast<double>(losers), 0),
-                   same("dp_i / ds_0 and -p_i p_0", law)},
-      .figures = {LineChart{.title = "Weights, as the score of token 0 is raised",
-                            .x_label = "added to the score",
-                            .y_label = "weight",
-                            .series = lines}}};
+  return make_section(
+      "budget.budget", {"A3-1", "A4"},
+      {exact("sum of the weights", 1, sum(weights_of(lab, raised(scores, 1))).item()),
+       exact("what token 0 gains, and the others lose", after[0] - before[0], lost),
+       equal("tokens that lose", n - 1, losers), same("dp_i / ds_0 and -p_i p_0", law)},
+      {LineChart{.title = "Weights, as the score of token 0 is raised",
+                 .x_label = "added to the score",
+                 .y_label = "weight",
+                 .series = lines}});
 }
 
 // One query's y = Σ p_j v_j, and the gradients of a random loss.
@@ -124,44 +102,29 @@ Section forgotten_section(const LabContext& lab, const Tensor& scores, const Ten
   const Tensor another =
       concat({slice(values, 0, 0, 1) + 100.0, slice(values, 0, 1, values.dim(0) - 1)}, 0);
   const double exponent = fitted_exponent(of_score.x, of_score.y);
-  return {
-      .claims = {{"B5",
-                  "我们往往会下意识关注一些重点，而会选择性地忽略掉一些无关紧要的细节或者背景",
-                  "We tend to heed what matters, and to ignore details and background that "
-                  "do not."},
-                 {"B7",
-                  "对于重要的数据，我们要使用；对于不重要的数据，我们要选择性地忽略或者起码要"
-                  "降低权重。",
-                  "Important data are to be used, unimportant ones to be ignored, or at "
-                  "least to be given less weight."},
-                 {"B19", "注意力机制就是我们会把我们的焦点聚焦在比较重要的事物上",
-                  "Attention: we focus on what is more important."}},
-      .formula = "dv_0 = p_0 dO,   ds_0 = p_0 (dp_0 - Σ_k p_k dp_k)",
-      .prediction =
-          "What is ignored does not count, and is not taught: with weight 0 a token changes "
-          "nothing and gets no gradient, and near 0 as little as its weight.",
-      .findings = {exact("weight of a token with the score -∞", 0, none.weight, 0),
-                   exact("its |dv|", 0, none.of_value, 0), exact("its |ds|", 0, none.of_score, 0),
-                   same("result, with another value there",
-                        largest_difference(none.result, learn(lab, hidden, another, pushed).result),
-                        0),
-                   same("|dv_0| and p_0 |dO|", law),
-                   found("power of the weight by which |ds_0| falls", "0.95 … 1.05",
-                         format_number(exponent), std::abs(exponent - 1) < 0.05)},
-      .figures = {LineChart{.title = "What token 0 is taught",
-                            .x_label = "weight",
-                            .y_label = "gradient",
-                            .log_x = true,
-                            .log_y = true,
-                            .series = {of_value, of_score}}}};
+  return make_section(
+      "budget.forgotten", {"B5-2", "B7-1", "B19"},
+      {equal("weight of a token with the score -∞", 0, none.weight),
+       equal("its |dv|", 0, none.of_value), equal("its |ds|", 0, none.of_score),
+       same("result, with another value there",
+            largest_difference(none.result, learn(lab, hidden, another, pushed).result), 0),
+       same("|dv_0| and p_0 |dO|", law),
+       found("power of the weight by which |ds_0| falls", "0.95 … 1.05", format_number(exponent),
+             std::abs(exponent - 1) < 0.05)},
+      {LineChart{.title = "What token 0 is taught",
+                 .x_label = "weight",
+                 .y_label = "gradient",
+                 .log_x = true,
+                 .log_y = true,
+                 .series = {of_value, of_score}}});
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const int64_t n = lab.integer("n"), d = lab.integer("d");
   const RandomStream random(lab.integer("seed"));
-  const Tensor scores = random_normal(random.derive("scores"), {1, n});
-  const Tensor values = random_normal(random.derive("values"), {n, d});
-  const Tensor pushed = random_normal(random.derive("dO"), {1, d});
+  const Tensor scores = random_normal(random, "scores", {1, n});
+  const Tensor values = random_normal(random, "values", {n, d});
+  const Tensor pushed = random_normal(random, "dO", {1, d});
   return {budget_section(lab, scores), forgotten_section(lab, scores, values, pushed)};
 }
 

@@ -1,17 +1,9 @@
 // Attention and convolution: alike in form, not in spirit. All is y = M x.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <set>
 
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
 #include "framework/nn/attention.h"
 #include "framework/nn/convolution.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 #include "models/mixer.h"
 
 namespace qkv {
@@ -38,14 +30,14 @@ struct Setting {
 Setting make_setting(const LabContext& lab) {
   Setting s = {.n = lab.integer("n"), .d = lab.integer("d"), .kernel = lab.integer("kernel")};
   s.random = RandomStream(lab.integer("seed"));
-  s.taps = random_normal(s.random.derive("taps"), {1, 1, s.kernel});
-  s.dense = random_normal(s.random.derive("dense"), {s.n, s.n});
-  s.w_query = random_normal(s.random.derive("W_q"), {s.d, s.d});
-  s.w_key = random_normal(s.random.derive("W_k"), {s.d, s.d});
+  s.taps = random_normal(s.random, "taps", {1, 1, s.kernel});
+  s.dense = random_normal(s.random, "dense", {s.n, s.n});
+  s.w_query = random_normal(s.random, "W_q", {s.d, s.d});
+  s.w_key = random_normal(s.random, "W_k", {s.d, s.d});
   s.factor = lab.is_control() ? 0 : 0.5 / static_cast<double>(s.d);
-  s.x = random_normal(s.random.derive("x"), {1, s.n, s.d});
-  s.other = random_normal(s.random.derive("other x"), {1, s.n, s.d});
-  s.values = random_normal(s.random.derive("values"), {1, s.n, s.d});
+  s.x = random_normal(s.random, "x", {1, s.n, s.d});
+  s.other = random_normal(s.random, "other x", {1, s.n, s.d});
+  s.values = random_normal(s.random, "values", {1, s.n, s.d});
   return s;
 }
 
@@ -68,56 +60,32 @@ std::vector<Form> make_forms(const Setting& s) {
   return {convolution, dense, attend};
 }
 
-// M of y = M v: row i is dy_i / dv_j, of the first number of each token.
 Tensor matrix_of(const Form& form, const Tensor& x, const Tensor& values) {
   const Tensor v = as_parameter(values);
-  const Tensor y = form.mix(x, v);
-  std::vector<Tensor> rows;
-  for (int64_t i = 0; i < y.dim(1); ++i) {
-    const Tensor number = slice(slice(y, 1, i, 1), 2, 0, 1);
-    const Tensor back = backward(number, {.keep_graph = true})[v];  // [1, T, C]
-    rows.push_back(reshape(slice(back, 2, 0, 1), {1, y.dim(1)}));
-  }
-  return concat(rows, 0);
+  return mixing_matrix(form.mix(x, v), v);
 }
 
 double count_different(const Tensor& matrix) {
-  const std::vector<double> numbers = matrix.to_vector();
+  const Samples numbers = matrix.to_vector();
   std::set<double> all(numbers.begin(), numbers.end());
   all.erase(0.0);
   return static_cast<double>(all.size());
 }
 
 Section alike_section(const Setting& s, const std::vector<Form>& forms) {
-  Section section = {
-      .claims = {{"D6",
-                  "无论是attention机制还是CNN中的卷积(亦或是全连接),在实现层面看,都是以加权求和的"
-                  "模式对数据进行加工。",
-                  "Attention, convolution and full connection alike work on data by weighted "
-                  "sums."},
-                 {"D6",
-                  "attention考虑的是全输入,然后在全输入下“划重点”,而卷积上来就是窗口操作模式。",
-                  "Attention considers the whole input and then marks what matters; convolution "
-                  "starts from a window."}},
-      .formula = "y_i = Σ_j m_ij v_j",
-      .prediction =
-          "Each is a matrix times the tokens: of a convolution a band with K numbers, "
-          "the same on each diagonal; of the others with no zero, and n² numbers.",
-      .findings = {},
-      .figures = {}};
+  Section section = make_section("conv-attention.alike", {"D6-1", "D6-5"});
   const auto n = static_cast<double>(s.n), k = static_cast<double>(s.kernel);
   const double band = n * k - static_cast<double>(s.before() * (s.before() + 1));
   for (const Form& form : forms) {
     const Tensor matrix = matrix_of(form, s.x, s.values);
     const bool is_banded = form.name == "convolution";
-    section.findings.push_back(
-        same(absl::StrCat(form.name, ": y and M v"),
-             largest_difference(form.mix(s.x, s.values), matmul(matrix, s.values))));
-    section.findings.push_back(exact(absl::StrCat(form.name, ": weights that are not 0"),
-                                     is_banded ? band : n * n, count_not_zero(matrix), 0));
-    section.findings.push_back(exact(absl::StrCat(form.name, ": different weights"),
-                                     is_banded ? k : n * n, count_different(matrix), 0));
-    section.figures.push_back(heat_map_of(absl::StrCat("M, ", form.name), matrix));
+    section.add(same(absl::StrCat(form.name, ": y and M v"),
+                     largest_difference(form.mix(s.x, s.values), matmul(matrix, s.values))));
+    section.add(equal(absl::StrCat(form.name, ": weights that are not 0"), is_banded ? band : n * n,
+                      count_not_zero(matrix)));
+    section.add(equal(absl::StrCat(form.name, ": different weights"), is_banded ? k : n * n,
+                      count_different(matrix)));
+    section.show(heat_map_of(absl::StrCat("M, ", form.name), matrix));
   }
   return section;
 }
@@ -130,7 +98,7 @@ Tensor attend_by(const Tensor& bias, const Tensor& values) {
 }
 
 // [T, T + K - 1]: scores[k] where tap k of token i stands, -∞ elsewhere.
-Tensor scores_of_taps(const Setting& s, const std::vector<double>& scores) {
+Tensor scores_of_taps(const Setting& s, const Samples& scores) {
   const int64_t keys = s.n + s.kernel - 1;
   std::vector<double> numbers(static_cast<size_t>(s.n * keys),
                               -std::numeric_limits<double>::infinity());
@@ -144,7 +112,7 @@ Tensor scores_of_taps(const Setting& s, const std::vector<double>& scores) {
 
 // How many of so many random kernels have a weight that no head can give.
 double share_below_zero(const Setting& s, int64_t kernels) {
-  const Tensor drawn = random_normal(s.random.derive("kernels"), {kernels, s.kernel});
+  const Tensor drawn = random_normal(s.random, "kernels", {kernels, s.kernel});
   const Tensor below = relu(max(neg(drawn), 1));
   return count_not_zero(below) / static_cast<double>(kernels);
 }
@@ -159,7 +127,7 @@ Section window_section(const Setting& s) {
   const Tensor bias = scores_of_taps(s, log(mean_like).to_vector());
   const Tensor one = attend_by(reshape(bias, {1, s.n, bias.dim(1)}), one_head(padded));
   // Any convolution: head k looks at the place of tap k alone, and has a map of values of its own.
-  const Tensor weight = random_normal(s.random.derive("convolution"), {s.d, s.d, s.kernel});
+  const Tensor weight = random_normal(s.random, "convolution", {s.d, s.d, s.kernel});
   std::vector<Tensor> biases, values;
   for (int64_t k = 0; k < s.kernel; ++k) {
     std::vector<double> scores(static_cast<size_t>(s.kernel),
@@ -171,74 +139,42 @@ Section window_section(const Setting& s) {
   }
   const Tensor heads = sum(attend_by(stack(biases, 0), stack(values, 2)), 2);  // [1, T, C]
   const double below = share_below_zero(s, 1000);
-  return {.claims =
-              {{"D6",
-                "甚至可以认为CNN中的卷积是在全图范围内,只对当前卷积窗口中投射了全部的注意力而已。",
-                "One may even say that a convolution looks at the whole picture, and gives all "
-                "of its attention to the window."}},
-          .formula = "s_ij = log w_(j-i) in the window, -∞ outside",
-          .prediction = "Attention with such scores is the convolution, number by number.",
-          .findings = {same("convolution, and one head with scores log w",
-                            largest_difference(convolve(mean_like), reshape(one, {1, s.n, s.d}))),
-                       same("any convolution, and K heads of one place each",
-                            largest_difference(convolution(s.values, weight, Tensor(), s.before()),
-                                               heads)),
-                       beyond(exact("share of random kernels with a weight below 0", 0, below, 0))},
-          .condition = "the weights of the kernel are above 0 and sum to 1",
-          .correction =
-              "One head cannot subtract. K heads can be any convolution of K taps: where "
-              "they look is fixed, and the signs are in the maps of their values."};
+  return make_section(
+      "conv-attention.window", {"D6-3"},
+      {same("convolution, and one head with scores log w",
+            largest_difference(convolve(mean_like), reshape(one, {1, s.n, s.d}))),
+       same("any convolution, and K heads of one place each",
+            largest_difference(convolution(s.values, weight, Tensor(), s.before()), heads)),
+       beyond(equal("share of random kernels with a weight below 0", 0, below))});
 }
 
 Section fusion_section(const Setting& s) {
-  const Tensor weight = random_normal(s.random.derive("convolution"), {s.d, s.d, s.kernel});
+  const Tensor weight = random_normal(s.random, "convolution", {s.d, s.d, s.kernel});
   std::vector<Tensor> summed;
   for (int64_t i = 0; i < s.d; ++i) {
     const Tensor own = reshape(slice(weight, 0, i, 1), {s.d, 1, s.kernel});
     summed.push_back(sum(depthwise_convolution(s.x, own, Tensor(), s.before()), -1));
   }
   const int64_t width = 2 * s.d;  // of two heads
-  const Tensor q = random_normal(s.random.derive("q"), {1, s.n, 2, s.d});
-  const Tensor v = random_normal(s.random.derive("v"), {1, s.n, 2, s.d});
-  const Tensor w_output = random_normal(s.random.derive("W_o"), {width, s.d});
+  const Tensor q = random_normal(s.random, "q", {1, s.n, 2, s.d});
+  const Tensor v = random_normal(s.random, "v", {1, s.n, 2, s.d});
+  const Tensor w_output = random_normal(s.random, "W_o", {width, s.d});
   const Tensor heads = attention(q, q, v, {.scale = s.factor});
   Tensor added = zeros(s.x.shape(), DType::f64);
   for (int64_t h = 0; h < 2; ++h) {
     added = added +
             matmul(reshape(slice(heads, 2, h, 1), {1, s.n, s.d}), slice(w_output, 0, h * s.d, s.d));
   }
-  return {.claims = {{"D6",
-                      "尤其是在Transformer中,Multi-Head Attention在后面还有一个特征融合过程,在操作"
-                      "套路上和CNN中逐通道卷积最后沿着通道求和做特征融合就更像了。",
-                      "Multi-head attention goes on to fuse features, even more like a CNN, which "
-                      "convolves channel by channel and sums over the channels."}},
-          .formula = "y = Σ_c M_c x_c,   y = Σ_h P_h V_h W_o,h",
-          .prediction =
-              "Both mix tokens first, in each channel or head by itself, and then sum "
-              "over channels or heads.",
-          .findings = {
-              same("convolution, and channel by channel, summed",
-                   largest_difference(convolution(s.x, weight, Tensor(), s.before()),
-                                      stack(summed, 2))),
-              same("heads times W_o, and head by head, summed",
-                   largest_difference(matmul(reshape(heads, {1, s.n, width}), w_output), added))}};
+  return make_section(
+      "conv-attention.fusion", {"D6-2"},
+      {same("convolution, and channel by channel, summed",
+            largest_difference(convolution(s.x, weight, Tensor(), s.before()), stack(summed, 2))),
+       same("heads times W_o, and head by head, summed",
+            largest_difference(matmul(reshape(heads, {1, s.n, width}), w_output), added))});
 }
 
 Section dynamic_section(const Setting& s, const std::vector<Form>& forms) {
-  Section section = {
-      .claims =
-          {{"D6",
-            "attention的注意力权重是动态的按照输入计算出来的,即是随着输入改变的,可谓“见人说"
-            "人话,见鬼说鬼话”,但是卷积一但训练完毕就定死了,和输入无关了",
-            "The weights of attention are computed from the input and change with it; a "
-            "convolution, once trained, is fixed whatever the input."},
-           {"D6", "也就是说attention是一套机制,而卷积是一种操作。",
-            "That is, attention is a mechanism (of where to look), convolution an operation."}},
-      .formula = "M(x) and M(x'),   dM / dx",
-      .prediction =
-          "For another input a convolution has the same M, attention another; and only "
-          "there does a gradient go from the weights to the input.",
-      .findings = {}};
+  Section section = make_section("conv-attention.dynamic", {"D6-4", "D6-6"});
   for (const Form& form : forms) {
     const double change =
         largest_difference(matrix_of(form, s.x, s.values), matrix_of(form, s.other, s.values));
@@ -246,21 +182,14 @@ Section dynamic_section(const Setting& s, const std::vector<Form>& forms) {
     const bool is_taught = backward(sum(form.mix(x, v) * s.other)).contains(x);
     const std::string what = absl::StrCat(form.name, ": change of M with the input");
     if (form.name == "attention") {
-      section.findings.push_back(found(what, "above 0.01", format_number(change), change > 0.01));
+      section.add(above(what, 0.01, change));
     } else {
-      section.findings.push_back(exact(what, 0, change, 0));
+      section.add(equal(what, 0, change));
     }
-    section.findings.push_back(exact(absl::StrCat(form.name, ": inputs that the weights teach"),
-                                     form.name == "attention" ? 1 : 0, is_taught ? 1 : 0, 0));
+    section.add(equal(absl::StrCat(form.name, ": inputs that the weights teach"),
+                      form.name == "attention" ? 1 : 0, is_taught ? 1 : 0));
   }
   return section;
-}
-
-// Numbers of y that no mean of the tokens' numbers could be.
-double count_outside(const Tensor& x, const Tensor& y) {
-  const Tensor highest = max(x, 1, true), lowest = neg(max(neg(x), 1, true));  // [1, 1, C]
-  const Tensor above = relu(y - highest - 1e-12), below = relu(lowest - y - 1e-12);
-  return count_not_zero(above + below);
 }
 
 // How many of the layer's parameters are maps of that role.
@@ -288,27 +217,13 @@ Section self_section(const Setting& s, const std::vector<Form>& forms) {
               convolve = layer_of(MixerKind::kConvolution);
   const double inside = count_outside(s.x, forms[2].mix(s.x, s.x));
   const double outside = count_outside(s.x, forms[0].mix(s.x, s.x));
-  return {
-      .claims = {{"D6",
-                  "这个自注意力中的“自”是有大文章的,核心是如何用一个特征集合自己表示自己的问题",
-                  "The \"self\" matters: it is about how a set of features expresses itself "
-                  "by itself."},
-                 {"D6", "而CNN就和“自己表达自己”这件事儿没什么关系了。",
-                  "A CNN has nothing to do with that."},
-                 {"D6",
-                  "在Transformer中有明确的查询(Q)、键-值数据(K和V)的概念,这一点在卷积中是没有的。",
-                  "A transformer has queries, keys and values; a convolution has not."}},
-      .formula = "att(V, {(V, V)}): a mean of V",
-      .prediction =
-          "What attention makes of a set is a mean of the set, number by number "
-          "between its smallest and its largest; a convolution is not held to that, "
-          "and has no maps of queries, keys and values.",
-      .findings = {exact("attention: numbers that no mean of x could be", 0, inside, 0),
-                   found("convolution: numbers that no mean of x could be", "some",
-                         format_number(outside), outside > 0),
-                   exact("attention: maps named query, key or value", 3,
-                         count_roles(std::get<0>(attend.kind)), 0),
-                   exact("convolution: such maps", 0, count_roles(std::get<1>(convolve.kind)), 0)}};
+  return make_section(
+      "conv-attention.self", {"D6-8", "D6-9", "D6-7"},
+      {equal("attention: numbers that no mean of x could be", 0, inside),
+       found("convolution: numbers that no mean of x could be", "some", format_number(outside),
+             outside > 0),
+       equal("attention: maps named query, key or value", 3, count_roles(std::get<0>(attend.kind))),
+       equal("convolution: such maps", 0, count_roles(std::get<1>(convolve.kind)))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -1,18 +1,9 @@
 // The table of costs: operations counted, parameters, steps one after the other, milliseconds.
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <functional>
-
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/autograd/backward.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"
 #include "framework/ops/scaled_dot_product_attention.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 #include "models/mixer.h"
 
 namespace qkv {
@@ -68,33 +59,27 @@ double flops_of(const Layer& layer, int64_t n, int64_t d) {
   return log.flops();
 }
 
-// The powers by which the operations grow with n, and with d.
 struct Powers {
-  double n = 0, d = 0;
+  double n, d;  // by which the operations grow with n, and with d
 };
 
 Powers powers_of(const LabContext& lab, const std::function<Layer(int64_t d)>& make_layer) {
-  constexpr double kWidths[] = {32, 64, 128};
-  const std::vector<double> lengths = lab.numbers("n");
+  const Samples widths = {32, 64, 128};
+  const Samples lengths = lab.numbers("n");
   const int64_t width = lab.integer("d"), length = lab.integer("n");
-  std::vector<double> by_length, by_width;
-  for (const double n : lengths) {
-    by_length.push_back(flops_of(make_layer(width), std::llround(n), width));
-  }
-  for (const double d : kWidths) {
-    by_width.push_back(flops_of(make_layer(std::llround(d)), length, std::llround(d)));
-  }
-  return {.n = fitted_exponent(lengths, by_length), .d = fitted_exponent(kWidths, by_width)};
+  const Samples by_length = values_of(
+      lengths, [&](double n) { return flops_of(make_layer(width), std::llround(n), width); });
+  const Samples by_width = values_of(widths, [&](double d) {
+    return flops_of(make_layer(std::llround(d)), length, std::llround(d));
+  });
+  return {.n = fitted_exponent(lengths, by_length), .d = fitted_exponent(widths, by_width)};
 }
 
 Layer whole_attention(int64_t d) { return whole(make(MixerKind::kAttention, d)); }
 
 Series flops_series(const LabContext& lab, const char* name, const Layer& layer) {
-  Series series = {.name = name, .x = lab.numbers("n")};
-  for (const double n : series.x) {
-    series.y.push_back(flops_of(layer, std::llround(n), lab.integer("d")));
-  }
-  return series;
+  return series_by(name, lab.numbers("n"), std::identity(),
+                   [&](double n) { return flops_of(layer, std::llround(n), lab.integer("d")); });
 }
 
 Section table_section(const LabContext& lab) {
@@ -103,44 +88,28 @@ Section table_section(const LabContext& lab) {
   const auto attend = [&](int64_t width) {
     return lab.is_control() ? whole_attention(width) : attention_alone();
   };
-  Section section = {
-      .claims = {{"C80", "Convolutional: O(k·n·d^2)", "Convolution takes O(k n d²)."},
-                 {"C81", "Recurrent: O(n·d^2)", "Recurrence takes O(n d²)."},
-                 {"C82", "Self-Attention: O(n^2·d)", "Self-attention takes O(n² d)."}},
-      .formula = "2 k n d²,   4 n d²,   4 n² d",
-      .prediction =
-          "Multiplications and additions, counted, grow by these powers of n and d; "
-          "attention and recurrence cost the same at n = d.",
-      .findings = {},
-      .figures = {},
-      .condition = "the projections are left out",
-      .correction =
-          "A layer has maps of queries, keys, values and results as well: 8 n d² + "
-          "4 n² d. Up to n = 2 d it is they that cost most."};
-  const auto judge = [&](const char* name, const Powers& powers, double of_n, double of_d) {
-    return std::vector<Finding>{exact(absl::StrCat(name, ": power of n"), of_n, powers.n, 1e-9),
-                                exact(absl::StrCat(name, ": power of d"), of_d, powers.d, 1e-9)};
+  Section section = make_section("cost.table", {"C80-2", "C81", "C82-1"});
+  const auto judge = [&](const std::string& name, const auto& make_layer, double n_power,
+                         double d_power) {
+    const Powers powers = powers_of(lab, make_layer);
+    for (const Finding& finding : {exact(name + ": power of n", n_power, powers.n, 1e-9),
+                                   exact(name + ": power of d", d_power, powers.d, 1e-9)}) {
+      section.add(name.ends_with("maps") ? beyond(finding) : finding);
+    }
   };
-  for (auto& findings : {judge("convolution", powers_of(lab, convolve), 1, 2),
-                         judge("recurrence", powers_of(lab, recurrence_of), 1, 2),
-                         judge("attention", powers_of(lab, attend), 2, 1)}) {
-    section.findings.insert(section.findings.end(), findings.begin(), findings.end());
-  }
-  for (const Finding& finding :
-       judge("attention, all its maps", powers_of(lab, whole_attention), 2, 1)) {
-    section.findings.push_back(beyond(finding));
-  }
-  const double of_one = flops_of(convolution_of(d, 1), n, d);
-  section.findings.push_back(
-      exact("convolution: 5 taps over 1", 5, flops_of(convolution_of(d, 5), n, d) / of_one, 0));
-  section.findings.push_back(exact("n = d: attention over recurrence", 1,
-                                   flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d),
-                                   0));
+  judge("convolution", convolve, 1, 2);
+  judge("recurrence", recurrence_of, 1, 2);
+  judge("attention", attend, 2, 1);
+  judge("attention, all its maps", whole_attention, 2, 1);
+  section.add(equal("convolution: 5 taps over 1", 5,
+                    flops_of(convolution_of(d, 5), n, d) / flops_of(convolution_of(d, 1), n, d)));
+  section.add(equal("n = d: attention over recurrence", 1,
+                    flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d)));
   const Mixer lstm = make(MixerKind::kRecurrence, d, Cell::kLstm);
-  section.findings.push_back(
-      exact("n = 2.5 d, all maps: attention over lstm", 1,
-            flops_of(whole_attention(d), 5 * d / 2, d) / flops_of(whole(lstm), 5 * d / 2, d), 0));
-  section.figures.push_back(
+  section.add(
+      equal("n = 2.5 d, all maps: attention over lstm", 1,
+            flops_of(whole_attention(d), 5 * d / 2, d) / flops_of(whole(lstm), 5 * d / 2, d)));
+  section.show(
       LineChart{.title = absl::StrCat("Operations, d = ", d),
                 .x_label = "n",
                 .y_label = "operations",
@@ -173,19 +142,13 @@ Section parameters_section(const LabContext& lab) {
     return found(absl::StrCat("attention needs fewer than ", what), "yes",
                  attention < other ? "yes" : "no", attention < other);
   };
-  return {.claims = {{"A43", "需要学习的参数量更少", "It has fewer parameters to learn."}},
-          .formula = "4 d²,   k d²,   2 d²,   8 d²",
-          .prediction =
-              "Attention has four maps; a convolution as many as taps, an rnn two, an "
-              "lstm eight.",
-          .findings = {exact("attention: parameters / d²", 4, attention / square, 0),
-                       exact("lstm: parameters / d²", 8, lstm / square, 0),
-                       exact("rnn: parameters / d²", 2, rnn / square, 0),
-                       exact("convolution of 3 taps: parameters / d²", 3, convolution / square, 0),
+  return make_section("cost.parameters", {"A43"},
+                      {equal("attention: parameters / d²", 4, attention / square),
+                       equal("lstm: parameters / d²", 8, lstm / square),
+                       equal("rnn: parameters / d²", 2, rnn / square),
+                       equal("convolution of 3 taps: parameters / d²", 3, convolution / square),
                        fewer("an lstm", lstm), beyond(fewer("an rnn", rnn)),
-                       beyond(fewer("a convolution of 3 taps", convolution))},
-          .condition = "it is compared with an LSTM",
-          .correction = "Fewer than an LSTM, and twice as many as a plain RNN."};
+                       beyond(fewer("a convolution of 3 taps", convolution))});
 }
 
 // The formulas, op by op: h_t = tanh(x_t + W h_(t-1)), and softmax(Q Kᵀ) V.
@@ -208,38 +171,31 @@ double time_of(const Layer& layer, int64_t n, int64_t d, int threads) {
   const int before = kernels::num_threads();
   kernels::set_num_threads(threads);
   const Tensor x = filled({1, n, d}).detached();
-  double shortest = INFINITY;
-  for (int i = 0; i < 3; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    layer(x);
-    const std::chrono::duration<double, std::milli> passed =
-        std::chrono::steady_clock::now() - start;
-    shortest = std::min(shortest, passed.count());
-  }
+  const double shortest = milliseconds_of(3, [&] { layer(x); })[0];
   kernels::set_num_threads(before);
   return shortest;
 }
 
 Table times_of(const LabContext& lab) {
   const int64_t d = lab.integer("d");
-  const std::vector<double> lengths = lab.numbers("n");
+  const Samples lengths = lab.numbers("n");
+  std::vector<std::string> header =
+      row_by("layer, threads", lengths, [](double n) { return absl::StrCat("n = ", n); });
+  header.emplace_back("power of n");
   Table table = {.title = absl::StrCat("Milliseconds of one sequence, d = ", d, ", f32"),
-                 .header = {"layer, threads"},
+                 .header = std::move(header),
                  .rows = {}};
-  for (const double n : lengths) table.header.push_back(absl::StrCat("n = ", n));
-  table.header.emplace_back("power of n");
   const std::pair<const char*, Layer> layers[] = {{"attention", attention_alone()},
                                                   {"attention, all its maps", whole_attention(d)},
                                                   {"recurrence", recurrence_of(d)},
                                                   {"convolution", convolution_of(d, kTaps)}};
   for (const auto& [name, layer] : layers) {
     for (const int threads : {1, 2}) {
-      std::vector<double> times;
-      std::vector<std::string> row = {absl::StrCat(name, ", ", threads)};
-      for (const double n : lengths) {
-        times.push_back(time_of(layer, std::llround(n), d, threads));
-        row.push_back(absl::StrFormat("%.3f", times.back()));
-      }
+      const Samples times =
+          values_of(lengths, [&](double n) { return time_of(layer, std::llround(n), d, threads); });
+      std::vector<std::string> row =
+          row_by(absl::StrCat(name, ", ", threads), times,
+                 [](double time) { return absl::StrFormat("%.3f", time); });
       row.push_back(absl::StrFormat("%.1f", fitted_exponent(lengths, times)));
       table.rows.push_back(row);
     }
@@ -263,32 +219,15 @@ Section steps_section(const LabContext& lab) {
   const int64_t longest = lab.integers("n").back();
   const double ratio =
       time_of(recurrence_of(d), longest, d, 1) / time_of(attention_alone(), longest, d, 1);
-  return {.claims = {{"C58", "对于输入序列是顺序处理的，速度较慢，不能并行(parallel)实现",
-                      "The input is read in order, which is slow and cannot be done in "
-                      "parallel."},
-                     {"C72",
-                      "循环神经网络是递归计算的，无法并行；卷积神经网络的不同卷积核之间可以并行"
-                      "计算；自注意力机制的计算是高度并行的，很容易被GPU等加速。",
-                      "Recurrence is recursive and not parallel; kernels of a convolution can be "
-                      "computed in parallel; self-attention is highly parallel."},
-                     {"A44", "可以并行计算", "It can be computed in parallel."},
-                     {"C135", "提高并行计算效率;", "It makes better use of parallel machines."}},
-          .formula = "sequential operations: O(1),   O(n),   O(1)",
-          .prediction =
-              "The longest chain of operations that wait for each other grows by one "
-              "step for each token of a recurrence, and not at all for the others.",
-          .findings = {exact("recurrence: steps more from n = 16 to 64", 48,
-                             grows(stepwise_recurrence) / per_step, 0),
-                       exact("attention: ops more", 0, grows(stepwise_attention), 0),
-                       exact("convolution: ops more", 0, grows(convolution_of(d, kTaps)), 0),
-                       exact("attention: backward operations over forward", 2, back / there, 0),
-                       beyond(found(absl::StrCat("ms of recurrence over attention, n = ", longest),
-                                    "above 1", ratio > 1 ? "above 1" : "below 1", ratio > 1))},
-          .figures = {times_of(lab)},
-          .condition = "steps are counted, or there is a processor for each token",
-          .correction =
-              "A step for each token, but n / d times fewer operations: on one or two "
-              "cores a recurrence is the faster one where n is far above d."};
+  return make_section(
+      "cost.steps", {"C58-1", "C72", "A44", "C135"},
+      {equal("recurrence: steps more from n = 16 to 64", 48, grows(stepwise_recurrence) / per_step),
+       equal("attention: ops more", 0, grows(stepwise_attention)),
+       equal("convolution: ops more", 0, grows(convolution_of(d, kTaps))),
+       equal("attention: backward operations over forward", 2, back / there),
+       beyond(found(absl::StrCat("ms of recurrence over attention, n = ", longest), "above 1",
+                    ratio > 1 ? "above 1" : "below 1", ratio > 1))},
+      {times_of(lab)});
 }
 
 std::vector<Section> run(const LabContext& lab) {

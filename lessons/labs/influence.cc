@@ -1,14 +1,5 @@
 // Who sees whom: |dy_i / dx_j| of attention, convolution and recurrence, by backward.
-#include <algorithm>
-#include <cmath>
-#include <functional>
-
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 #include "models/mixer.h"
 #include "models/stack.h"
 
@@ -21,28 +12,14 @@ using Network = std::function<Tensor(const Tensor& x)>;  // [B, T, C] -> [B, T, 
 // gradient is taken.   x [T, C] -> [T, T]
 Tensor influence(const Network& network, const Tensor& x) {
   const int64_t n = x.dim(0), d = x.dim(1), copies = n * d;
-  std::vector<int64_t> numbers;
-  for (int64_t i = 0; i < copies; ++i) numbers.push_back(i);
-  const Tensor one_each = one_hot(Tensor(Array::of({copies}, numbers)), copies, DType::f64);
   const Tensor batch = as_parameter(broadcast_to(reshape(x, {1, n, d}), {copies, n, d}));
-  const Tensor back =
-      backward(network(batch), {.cotangent = reshape(one_each, {copies, n, d})})[batch];
+  const Tensor pushed = reshape(identity(copies), {copies, n, d});
+  const Tensor back = backward(network(batch), {.cotangent = pushed})[batch];
   return sqrt(sum(sum(reshape(back * back, {n, d, n, d}), 3), 1));
 }
 
-// The largest distance |i - j| over which there is any influence.
-int64_t reach_of(const Tensor& influence) {
-  const std::vector<double> numbers = influence.to_vector();
-  const int64_t n = influence.dim(0);
-  int64_t reach = 0;
-  for (int64_t i = 0; i < n * n; ++i) {
-    if (numbers[static_cast<size_t>(i)] != 0) reach = std::max(reach, std::abs(i / n - i % n));
-  }
-  return reach;
-}
-
 Tensor make_words(const LabContext& lab, uint64_t seed) {
-  return random_normal(RandomStream(seed).derive("x"), {lab.integer("n"), lab.integer("d")});
+  return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
 }
 
 ModelOptions options_of(const LabContext& lab, MixerKind mixer, Cell cell = Cell::kLstm) {
@@ -86,51 +63,27 @@ Mixer make_mixer(const LabContext& lab, uint64_t seed, const ModelOptions& optio
 
 Section reach_section(const LabContext& lab) {
   const int64_t n = lab.integer("n"), half = (lab.integer("kernel") - 1) / 2;
-  Section section = {
-      .claims =
-          {{"C44", "y_i = f(x_{i-1},x_{i},x_{i+1})", "Convolution, with a kernel of length 3."},
-           {"C48", "每一个卷积核只能感受局部的信息，要获得更大的receptive field需要加深层数。",
-            "A kernel feels but what is near; a larger receptive field takes more layers."},
-           {"C54", "y_i = f(h_{i-1},x_{i})", "Recurrence."},
-           {"C63", "y_i = f(x_{1},x_{2},...,x_{n})", "Self-attention."},
-           {"C70",
-            "卷积神经网络事实上只能获得局部信息，需要通过堆叠更多层数来增大感受野；循环神经网络"
-            "需要通过递归获得全局信息，因此一般采用双向形式；自注意力机制能够直接获得全局信息。",
-            "Convolution gets only what is near and has to be stacked; recurrence gets at all by "
-            "recursion, and so as a rule in both directions; self-attention gets at all of it "
-            "directly."}},
-      .formula = "dy_i / dx_j ≠ 0 for |i - j| ≤ L (k - 1) / 2,   for j ≤ i,   for all j",
-      .prediction =
-          "L layers of convolution reach L (k - 1) / 2 tokens to each side, and not one "
-          "more; a recurrence in one direction all that stood before, in two "
-          "directions all; attention all, in one layer.",
-      .findings = {},
-      .figures = {}};
+  Section section = make_section("influence.reach", {"C44", "C48", "C54", "C63", "C70-1"});
   const Tensor x = make_words(lab, 1);
   for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
     const Tensor found = influence(encoder(lab, 1, MixerKind::kConvolution, layers), x);
-    section.findings.push_back(exact(
+    section.add(equal(
         absl::StrCat("reach of ", layers, layers > 1 ? " layers" : " layer", " of convolution"),
-        static_cast<double>(std::min(layers * half, n - 1)), static_cast<double>(reach_of(found)),
-        0));
+        std::min(layers * half, n - 1), reach_of(found)));
   }
-  const auto far = static_cast<double>(n - 1);
   for (const MixerKind kind : {MixerKind::kRecurrence, MixerKind::kAttention}) {
-    const Tensor found = influence(encoder(lab, 1, kind, 1), x);
-    section.findings.push_back(exact(absl::StrCat("reach of 1 layer of ", name_of(kind)), far,
-                                     static_cast<double>(reach_of(found)), 0));
+    section.add(equal(absl::StrCat("reach of 1 layer of ", name_of(kind)), n - 1,
+                      reach_of(influence(encoder(lab, 1, kind, 1), x))));
   }
-  const ModelOptions recurrence = options_of(lab, MixerKind::kRecurrence);
-  const Tensor one_way =
-      influence(mixer_of(lab, make_mixer(lab, 1, recurrence, true), /*causal=*/true), x);
-  section.findings.push_back(exact("recurrence, one direction: |dy_first / dx_last|", 0,
-                                   one_way.to_vector()[static_cast<size_t>(n - 1)], 0));
-  for (const MixerKind kind :
-       {MixerKind::kConvolution, MixerKind::kRecurrence, MixerKind::kAttention}) {
+  const Mixer recurrence = make_mixer(lab, 1, options_of(lab, MixerKind::kRecurrence), true);
+  const Tensor one_way = influence(mixer_of(lab, recurrence, /*causal=*/true), x);
+  section.add(equal("recurrence, one direction: |dy_first / dx_last|", 0,
+                    one_way.to_vector()[static_cast<size_t>(n - 1)]));
+  using enum MixerKind;
+  for (const MixerKind kind : {kConvolution, kRecurrence, kAttention}) {
     const Mixer mixer = make_mixer(lab, 1, options_of(lab, kind), false);
-    section.figures.push_back(
-        heat_map_of(absl::StrCat("|dy_i / dx_j|, ", std::string(mixer.name())),
-                    influence(mixer_of(lab, mixer, false), x)));
+    section.show(heat_map_of(absl::StrCat("|dy_i / dx_j|, ", std::string(mixer.name())),
+                             influence(mixer_of(lab, mixer, false), x)));
   }
   return section;
 }
@@ -138,35 +91,29 @@ Section reach_section(const LabContext& lab) {
 // |dy_last / dx_j| over its largest, by the distance of j, of the mixer alone.
 std::vector<double> by_distance(const Network& network, const Tensor& x) {
   const int64_t n = x.dim(0);
-  std::vector<double> row = reshape(slice(influence(network, x), 0, n - 1, 1), {n}).to_vector();
+  Samples row = reshape(slice(influence(network, x), 0, n - 1, 1), {n}).to_vector();
   std::ranges::reverse(row);
-  const double largest = *std::ranges::max_element(row);
+  const double largest = most_of(row);
   for (double& number : row) number /= largest;
   return row;
 }
 
 // What is left of the first token beside the last where the matrix of the state is the identity, of
 // words so many times as large: where they are tiny tanh is a line. By seed.
-std::vector<double> shares_kept_by_identity(const LabContext& lab, double times) {
-  const int64_t d = lab.integer("d");
-  std::vector<double> identity(static_cast<size_t>(d * d));
-  for (int64_t i = 0; i < d; ++i) identity[static_cast<size_t>(i * (d + 1))] = 1;
-  std::vector<double> shares;
-  for (const uint64_t seed : lab.seeds()) {
+Samples shares_kept_by_identity(const LabContext& lab, double times) {
+  return over_seeds(lab, [&](uint64_t seed) {
     Mixer mixer = make_mixer(lab, seed, options_of(lab, MixerKind::kRecurrence, Cell::kRnn), true);
     std::get<Child<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
-        constant_f64({d, d}, identity);
+        identity(lab.integer("d"));
     const auto row = by_distance(mixer_of(lab, mixer, true), make_words(lab, seed) * times);
-    shares.push_back(row.back() / row.front());
-  }
-  return shares;
+    return row.back() / row.front();
+  });
 }
 
 // Less is left of the first token than of the last, though the matrix is the identity.
 Finding forgets_with_identity(const LabContext& lab, const char* words, double times) {
-  const std::vector<double> kept = shares_kept_by_identity(lab, times);
-  return beyond(found(absl::StrCat("rnn with W = 1, ", words, ": first over last"), "below 0.9",
-                      format_samples(kept), mean_of(kept) < 0.9));
+  return beyond(below(absl::StrCat("rnn with W = 1, ", words, ": first over last"), 0.9,
+                      shares_kept_by_identity(lab, times)));
 }
 
 Section decay_section(const LabContext& lab) {
@@ -174,103 +121,69 @@ Section decay_section(const LabContext& lab) {
     std::string name;
     MixerKind mixer;
     Cell cell;
-    std::vector<double> nearest = {}, farthest = {}, first_seed = {};
+    std::vector<Samples> rows = {};  // by seed
+
+    Samples nearest() const {
+      return values_of(rows, [](const Samples& row) { return row[0]; });
+    }
+    Samples farthest() const {
+      return values_of(rows, [](const Samples& row) { return row.back(); });
+    }
   };
   std::vector<Kind> kinds = {{"rnn", MixerKind::kRecurrence, Cell::kRnn},
                              {"lstm", MixerKind::kRecurrence, Cell::kLstm},
                              {"attention", MixerKind::kAttention, Cell::kRnn}};
-  LineChart chart = {.title = "|dy_last / dx_j|, over the largest",
-                     .x_label = "distance",
-                     .y_label = "influence",
-                     .log_y = true};
   for (Kind& kind : kinds) {
-    for (const uint64_t seed : lab.seeds()) {
+    kind.rows = over_seeds(lab, [&](uint64_t seed) {
       const Mixer mixer = make_mixer(lab, seed, options_of(lab, kind.mixer, kind.cell), true);
-      const auto row = by_distance(mixer_of(lab, mixer, true), make_words(lab, seed));
-      kind.nearest.push_back(row.front());
-      kind.farthest.push_back(row.back());
-      if (kind.first_seed.empty()) kind.first_seed = row;
-    }
-    chart.series.push_back(numbered_series(kind.name, kind.first_seed, 0));
+      return by_distance(mixer_of(lab, mixer, true), make_words(lab, seed));
+    });
   }
+  const LineChart chart = {.title = "|dy_last / dx_j|, over the largest",
+                           .x_label = "distance",
+                           .y_label = "influence",
+                           .log_y = true,
+                           .series = each_of(kinds, [](const Kind& kind) {
+                             return numbered_series(kind.name, kind.rows[0], 0);
+                           })};
   const Kind &rnn = kinds[0], &lstm = kinds[1], &attention = kinds[2];
-  return {.claims = {{"A41",
-                      "前面的变量在经过多次RNN计算后,已经失去了原有的特征。越到后面,最前面的变量"
-                      "占比就越小",
-                      "After many steps of an RNN the variables at the front have lost what they "
-                      "were: the further on, the smaller their share."},
-                     {"C58",
-                      "循环神经网络无法很好的学习到全局结构信息(尽管上图的双向结构一定程度上缓解了"
-                      "这个问题)",
-                      "Recurrence does not learn what is global well (two directions mend it in "
-                      "part)."}},
-          .formula = "dh_T / dh_t = Π diag(1 - h²) W",
-          .prediction =
-              "What is decided here is the recurrence. Each step multiplies by one more factor, so "
-              "that "
-              "the first token counts for less than the last; of attention it counts for as much.",
-          .findings = {larger("rnn: influence of the last token, and of the first", rnn.nearest,
-                              rnn.farthest),
-                       larger("lstm: the same", lstm.nearest, lstm.farthest),
-                       larger("of the first token: attention, and lstm", attention.farthest,
-                              lstm.farthest),
-                       near("attention: influence of the first", 1, attention.farthest, 0.1),
-                       forgets_with_identity(lab, "x", 1), forgets_with_identity(lab, "0.1 x", 0.1),
-                       forgets_with_identity(lab, "x / 10^6, so that tanh is a line", 1e-6)},
-          .figures = {chart},
-          .condition = "the matrix of the state makes it smaller, or tanh is saturated",
-          .correction =
-              "It is the matrix and tanh that forget, not the recurrence: with W = 1 and no "
-              "saturation nothing is lost. Of words of size 1 tanh is saturated, and then the "
-              "first is lost with W = 1, too."};
+  return make_section(
+      "influence.decay", {"A41-1", "C58-2"},
+      {larger("rnn: influence of the last token, and of the first", rnn.nearest(), rnn.farthest()),
+       larger("lstm: the same", lstm.nearest(), lstm.farthest()),
+       larger("of the first token: attention, and lstm", attention.farthest(), lstm.farthest()),
+       near("attention: influence of the first", 1, attention.farthest(), 0.1),
+       forgets_with_identity(lab, "x", 1), forgets_with_identity(lab, "0.1 x", 0.1),
+       forgets_with_identity(lab, "x / 10^6, so that tanh is a line", 1e-6)},
+      {chart});
 }
 
 // What n keys get, times n, where all maps have the deviation `sigma`.
 std::vector<double> shares_of(const LabContext& lab, uint64_t seed, int64_t d, double sigma) {
   const RandomStream random(seed);
-  const Tensor x = random_normal(random.derive("x"), {lab.integer("tokens"), d});
-  const Tensor q = matmul(x, random_normal(random.derive("W_q"), {d, d}) * sigma);
-  const Tensor k = matmul(x, random_normal(random.derive("W_k"), {d, d}) * sigma);
+  const Tensor x = random_normal(random, "x", {lab.integer("tokens"), d});
+  const Tensor q = matmul(x, random_normal(random, "W_q", {d, d}) * sigma);
+  const Tensor k = matmul(x, random_normal(random, "W_k", {d, d}) * sigma);
   const double factor = 1 / std::sqrt(static_cast<double>(d));
   const Tensor weights = softmax(matmul(q, k, {.transpose_b = true}) * factor);
   return (weights * static_cast<double>(x.dim(0))).to_vector();
 }
 
 Section share_section(const LabContext& lab) {
-  Section section = {
-      .claims = {{"A41", "self-attention在每次计算中都能保证每个输入变量a aa的初始占比是一样的",
-                  "Self-attention makes sure that each input has the same share to begin with."},
-                 {"A45", "能够保证每个变量初始化占比是一样的",
-                  "It can make sure that each variable has the same share at the start."}},
-      .formula = "s = σ² d,   n p_ij = 1 ± √(exp(s²) - 1)",
-      .prediction =
-          "What is decided here is attention, before any training. Scores of maps with the "
-          "deviation σ have the deviation s = σ² d, and shares are as equal as that is small: "
-          "equal "
-          "only where all scores are.",
-      .findings = {},
-      .condition = "the maps are small to begin with (0.02, as of GPT-2), and d is not large",
-      .correction =
-          "Nothing makes sure of it: shares are about equal only while scores are about "
-          "0. Larger maps choose before they have learned anything."};
+  Section section = make_section("influence.share", {"A41-2", "A45"});
   for (const int64_t d : lab.integers("widths")) {
     const double s = 0.02 * 0.02 * static_cast<double>(d);
-    std::vector<double> spread, largest, of_large_maps;
-    for (const uint64_t seed : lab.seeds()) {
-      const std::vector<double> shares = shares_of(lab, seed, d, 0.02);
-      spread.push_back(deviation_of(shares));
-      largest.push_back(*std::ranges::max_element(shares));
-      of_large_maps.push_back(
-          std::ranges::max(shares_of(lab, seed, d, 1 / std::sqrt(static_cast<double>(d)))));
-    }
-    section.findings.push_back(near(absl::StrCat("deviation of n p, σ = 0.02, d = ", d),
-                                    std::sqrt(std::exp(s * s) - 1), spread, 0.1));
-    const auto equal = [&](const char* sigma, const std::vector<double>& samples) {
-      return found(absl::StrCat("largest n p, σ = ", sigma, ", d = ", d), "below 2",
-                   format_samples(samples), mean_of(samples) < 2);
+    const auto shares_by = [&](double sigma) {
+      return over_seeds(lab, [&](uint64_t seed) { return shares_of(lab, seed, d, sigma); });
     };
-    section.findings.push_back(equal("0.02", largest));
-    section.findings.push_back(beyond(equal("1 / √d", of_large_maps)));
+    const auto small = shares_by(0.02), large = shares_by(1 / std::sqrt(static_cast<double>(d)));
+    section.add(near(absl::StrCat("deviation of n p, σ = 0.02, d = ", d),
+                     std::sqrt(std::exp(s * s) - 1), values_of(small, deviation_of), 0.1));
+    const auto equal = [&](const char* sigma, const Samples& samples) {
+      return below(absl::StrCat("largest n p, σ = ", sigma, ", d = ", d), 2, samples);
+    };
+    section.add(equal("0.02", values_of(small, most_of)));
+    section.add(beyond(equal("1 / √d", values_of(large, most_of))));
   }
   return section;
 }
@@ -293,35 +206,22 @@ int64_t layers_between(int64_t n, int64_t k, bool is_dilated) {
 }
 
 Section path_section(const LabContext& lab) {
-  Section section = {
-      .claims = {{"C80", "Convolutional: O(log_k(n))",
-                  "The longest path through convolutions, from one token to another."},
-                 {"C82", "Self-Attention: O(1)", "And through self-attention."}},
-      .formula = "layers = log_k n",
-      .prediction =
-          "The last of n tokens hears of the first after log_k n layers of convolution, "
-          "and one of attention.",
-      .findings = {},
-      .condition = "the taps of each layer stand k times as far apart as those before (dilated)",
-      .correction =
-          "Taps that stand side by side reach k - 1 tokens further with each layer: "
-          "(n - 1) / (k - 1) layers."};
+  Section section = make_section("influence.path", {"C80-1", "C82-2"});
   const int64_t k = lab.integer("kernel");
   for (const int64_t power : {2, 3, 4}) {
     const auto n = static_cast<int64_t>(std::llround(std::pow(k, power)));
     const auto expect = [&](const char* form, bool is_dilated) {
-      return exact(absl::StrCat(form, ": layers for n = ", n), static_cast<double>(power),
-                   static_cast<double>(layers_between(n, k, is_dilated)), 0);
+      return equal(absl::StrCat(form, ": layers for n = ", n), power,
+                   layers_between(n, k, is_dilated));
     };
-    section.findings.push_back(expect("dilated", true));
-    section.findings.push_back(beyond(expect("side by side", false)));
+    section.add(expect("dilated", true));
+    section.add(beyond(expect("side by side", false)));
   }
-  const Tensor one_layer = influence(encoder(lab, 1, MixerKind::kAttention, 1), make_words(lab, 1));
-  section.findings.push_back(found(
-      "attention: influence of the first on the last after 1 layer", "above 0",
-      format_number(
-          one_layer.to_vector()[static_cast<size_t>((lab.integer("n") - 1) * lab.integer("n"))]),
-      reach_of(one_layer) == lab.integer("n") - 1));
+  const int64_t n = lab.integer("n");
+  const Tensor one = influence(encoder(lab, 1, MixerKind::kAttention, 1), make_words(lab, 1));
+  section.add(found("attention: influence of the first on the last after 1 layer", "above 0",
+                    format_number(one.to_vector()[static_cast<size_t>((n - 1) * n)]),
+                    reach_of(one) == n - 1));
   return section;
 }
 

@@ -1,13 +1,5 @@
 // What keys and values have to do with each other: items that are found by their labels.
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
-#include "framework/optim/optimizer.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 #include "models/mixer.h"
 
 namespace qkv {
@@ -28,23 +20,18 @@ struct Items {
 
 Items draw_items(const RandomStream& random, const Sizes& sizes) {
   const Shape shape = {sizes.batch, sizes.items, sizes.d};
-  return {.labels = random_normal(random.derive("labels"), shape),
-          .contents = random_normal(random.derive("contents"), shape)};
+  return {.labels = random_normal(random, "labels", shape),
+          .contents = random_normal(random, "contents", shape)};
 }
 
 // The rows of each sequence in another order.   x [B, n, C]
 Tensor shuffled(const Tensor& x, RandomStream random) {
-  std::vector<int64_t> places;
+  std::vector<Tensor> sequences;
   for (int64_t b = 0; b < x.dim(0); ++b) {
-    std::vector<int64_t> order;
-    for (int64_t i = 0; i < x.dim(1); ++i) order.push_back(b * x.dim(1) + i);
-    for (size_t i = order.size(); i > 1; --i) {  // Fisher and Yates, 1938
-      std::swap(order[i - 1], order[random.below(i)]);
-    }
-    places.insert(places.end(), order.begin(), order.end());
+    const Tensor order = random_order(random, x.dim(1));
+    sequences.push_back(embedding(reshape(row_of(x, b), {x.dim(1), x.dim(2)}), order));
   }
-  const Tensor rows = reshape(x, {-1, x.dim(2)});
-  return embedding(rows, Tensor(Array::of({x.dim(0), x.dim(1)}, places)));
+  return stack(sequences, 0);
 }
 
 enum class Keys { kOwn, kOneMap, kShuffled, kRandom };
@@ -56,7 +43,7 @@ struct Layer {
   Layer(const RandomStream& random, const Sizes& sizes) {
     const int64_t width = 2 * sizes.d;
     const auto make = [&](const char* name, int64_t from, int64_t to) {
-      const Tensor drawn = random_normal(random.derive(name), {from, to});
+      const Tensor drawn = random_normal(random, name, {from, to});
       return as_parameter(drawn * (1 / static_cast<double>(width)));
     };
     w_q = make("W_q", sizes.d, width);
@@ -81,8 +68,8 @@ struct Layer {
 
 // The mean square by which what is found differs from what was asked for, after training.
 struct Trained {
-  std::vector<double> losses;  // of each step
-  double last = 0;             // over the last tenth of the steps
+  Samples losses;   // of each step
+  double last = 0;  // over the last tenth of the steps
 };
 
 Trained train(const LabContext& lab, uint64_t seed, Keys kind) {
@@ -93,24 +80,14 @@ Trained train(const LabContext& lab, uint64_t seed, Keys kind) {
   for (Tensor* weight : layer.weights()) {
     parameters.push_back({absl::StrCat("w", parameters.size()), *weight});
   }
-  const auto optimizer =
-      make_optimizer({.kind = OptimizerKind::kAdam, .weight_decay = 0}, parameters);
-  Trained trained;
   const int64_t steps = lab.integer("steps");
-  for (int64_t step = 0; step < steps; ++step) {
-    const RandomStream of_step = random.derive(static_cast<uint64_t>(step));
+  Trained trained;
+  trained.losses = train_with_adam(parameters, steps, [&](uint64_t step) {
+    const RandomStream of_step = random.derive(step);
     const Items items = draw_items(of_step, sizes);
     const Tensor error = layer(items, kind, of_step.derive("keys")) - items.contents;
-    const Tensor loss = mean(error * error);
-    const Gradients gradients = backward(loss);
-    std::vector<Tensor> steps_of;
-    for (Tensor* weight : layer.weights()) {
-      steps_of.push_back(gradients.contains(*weight) ? gradients[*weight]
-                                                     : zeros(weight->shape(), DType::f64));
-    }
-    optimizer->step(steps_of, /*learning_rate=*/0.02);
-    trained.losses.push_back(loss.item());
-  }
+    return mean(error * error);
+  });
   const auto tenth = static_cast<std::ptrdiff_t>(std::max<int64_t>(1, steps / 10));
   trained.last = mean_of(std::vector<double>(trained.losses.end() - tenth, trained.losses.end()));
   return trained;
@@ -120,7 +97,7 @@ Trained train(const LabContext& lab, uint64_t seed, Keys kind) {
 struct Form {
   std::string name;
   Keys kind;
-  std::vector<double> last = {};
+  Samples last = {};
   Series curve = {};  // first seed
 };
 
@@ -135,15 +112,11 @@ Forms train_all(const LabContext& lab) {
   Forms forms;
   for (Form* form : {&forms.own, &forms.one, &forms.moved, &forms.random}) {
     lab.say(absl::StrCat("key-value: ", form->name));
-    for (const uint64_t seed : lab.seeds()) {
-      const Trained trained = train(lab, seed, lab.is_control() ? Keys::kShuffled : form->kind);
-      form->last.push_back(trained.last);
-      if (seed > 1) continue;
-      form->curve = {.name = form->name, .x = {}, .y = trained.losses};
-      for (size_t i = 0; i < trained.losses.size(); ++i) {
-        form->curve.x.push_back(static_cast<double>(i + 1));
-      }
-    }
+    const std::vector<Trained> models = over_seeds(lab, [&](uint64_t seed) {
+      return train(lab, seed, lab.is_control() ? Keys::kShuffled : form->kind);
+    });
+    form->last = values_of(models, &Trained::last);
+    form->curve = numbered_series(form->name, models[0].losses);
   }
   return forms;
 }
@@ -152,7 +125,7 @@ Forms train_all(const LabContext& lab) {
 double blind_error(const LabContext& lab) { return 1 - 1 / static_cast<double>(lab.integer("n")); }
 
 Finding finds(const LabContext& lab, const Form& form) {
-  const double worst = *std::ranges::max_element(form.last), most = blind_error(lab) / 2;
+  const double worst = most_of(form.last), most = blind_error(lab) / 2;
   return found(absl::StrCat("error, ", form.name, ", the worst seed"),
                absl::StrCat("below ", format_number(most)), format_number(worst), worst < most);
 }
@@ -160,37 +133,27 @@ Finding finds(const LabContext& lab, const Form& form) {
 Section guiding_section(const LabContext& lab, const Forms& forms) {
   const double blind = blind_error(lab);
   const Form &own = forms.own, &moved = forms.moved, &random = forms.random;
-  return {
-      .claims = {{"B29",
-                  "但是 K 和 V 之间一定具有某种联系，这样的 QK 点乘才能指导 V 哪些重要，哪些不重要",
-                  "But there must be some relation between K and V: only then can the products of "
-                  "Q and K tell which of V matter."}},
-      .formula = "V' = softmax(Q Kᵀ) V;   of the mean of n values the error is 1 - 1/n",
-      .prediction =
-          "Trained to find what a label stands for: with keys of the same items it is found; with "
-          "shuffled or random keys nothing is better than the mean of all.",
-      .findings = {finds(lab, own), near("error, K shuffled against V", blind, moved.last),
-                   near("error, K random", blind, random.last),
-                   larger("error, K shuffled and by two maps", moved.last, own.last)},
-      .figures = {LineChart{.title = "Mean square of the error, first seed",
-                            .x_label = "step",
-                            .y_label = "error",
-                            .series = {own.curve, forms.one.curve, moved.curve, random.curve}}}};
+  return make_section(
+      "key-value.guiding", {"B29-2"},
+      {finds(lab, own), near("error, K shuffled against V", blind, moved.last),
+       near("error, K random", blind, random.last),
+       larger("error, K shuffled and by two maps", moved.last, own.last)},
+      {LineChart{.title = "Mean square of the error, first seed",
+                 .x_label = "step",
+                 .y_label = "error",
+                 .series = {own.curve, forms.one.curve, moved.curve, random.curve}}});
 }
 
 Section exchange_section(const LabContext& lab) {
   const RandomStream random(1);
   const int64_t n = lab.integer("n"), d = lab.integer("d");
-  const auto make = [&](const char* name) {
-    return random_normal(random.derive(name), {1, n, 1, d});
-  };
+  const auto make = [&](const char* name) { return random_normal(random, name, {1, n, 1, d}); };
   const Tensor q = as_parameter(make("Q")), k = as_parameter(make("K")),
                v = as_parameter(make("V")), other = make("other");
   const Tensor mixed = attention(q, k, v);
   const auto change = [&](const char* what, const Tensor& again) {
     const double difference = size_of(mixed - again) / size_of(mixed);
-    return found(absl::StrCat("change of V' when ", what, " is exchanged"), "above 0.1",
-                 format_number(difference), difference > 0.1);
+    return above(absl::StrCat("change of V' when ", what, " is exchanged"), 0.1, difference);
   };
   const auto turned = [&](const Tensor& x) {
     return reshape(shuffled(reshape(x, {1, n, d}), random.derive("order")), {1, n, 1, d});
@@ -203,25 +166,15 @@ Section exchange_section(const LabContext& lab) {
                  .rows = {{"V, through the values", format_number(size_of(gradients[v]))},
                           {"Q, through the weights", format_number(size_of(gradients[q]))},
                           {"K, through the weights", format_number(size_of(gradients[k]))}}};
-  return {
-      .claims = {{"B60",
-                  "得到新的矩阵V'不仅包含了V的信息，然后这种表示还暗含了 Q 的信息（于 Q 而言，K "
-                  "里面重要的信息），也就是说，挑出了 K 里面的关键点",
-                  "The new V' holds what is in V, and also hints of Q: of what in K matters "
-                  "to Q. It picks the key points of K."}},
-      .formula = "V' = P V,   P = softmax(Q Kᵀ)",
-      .prediction =
-          "Every number of V' lies between the smallest and the largest of V's column; which "
-          "of them it is near depends on Q and on K. What keys and values have in common is "
-          "their order: shuffle both alike and V' stays.",
-      .findings = {change("Q", attention(other, k, v)), change("K", attention(q, other, v)),
-                   change("V", attention(q, k, other)),
-                   change("the order of K alone", attention(q, turned(k), v)),
-                   same("V' when K and V are shuffled alike",
-                        largest_difference(mixed, attention(q, turned(k), turned(v)))),
-                   found("largest step of V' outside of V", "at most 0", format_number(outside),
-                         outside <= 1e-12)},
-      .figures = {table}};
+  return make_section("key-value.exchange", {"B60"},
+                      {change("Q", attention(other, k, v)), change("K", attention(q, other, v)),
+                       change("V", attention(q, k, other)),
+                       change("the order of K alone", attention(q, turned(k), v)),
+                       same("V' when K and V are shuffled alike",
+                            largest_difference(mixed, attention(q, turned(k), turned(v)))),
+                       found("largest step of V' outside of V", "at most 0", format_number(outside),
+                             outside <= 1e-12)},
+                      {table});
 }
 
 // Queries, keys and values of one X in a layer of a transformer.
@@ -238,13 +191,13 @@ Source measure_source(const LabContext& lab) {
   const Mixer mixer = make_mixer(init, {.d_model = d, .num_heads = 1}, n, /*causal=*/false,
                                  /*residual_deviation=*/0.02);
   const auto& layer = std::get<Child<"attention", MultiHeadAttention>>(mixer.kind);
-  const Tensor x = as_parameter(random_normal(random.derive("x"), {1, n, d}));
+  const Tensor x = as_parameter(random_normal(random, "x", {1, n, d}));
   Trace trace;
   ForwardContext context{.trace = &trace};
   const Tensor y = mixer(x, {}, context);
   const Tensor q = trace["attention.q"], k = trace["attention.k"], v = trace["attention.v"];
   const Gradients gradients =
-      backward(y, {.cotangent = random_normal(random.derive("dy"), y.shape()), .keep = {q, k, v}});
+      backward(y, {.cotangent = random_normal(random, "dy", y.shape()), .keep = {q, k, v}});
   const auto back = [&](const Tensor& role, const Projection& map) {
     return matmul(reshape(gradients[role], {1, n, d}), std::get<Linear>(map.kind).weight);
   };
@@ -257,40 +210,18 @@ Source measure_source(const LabContext& lab) {
 }
 
 Section equal_section(const LabContext& lab, const Source& source, const Forms& forms) {
-  return {.claims = {{"B29",
-                      "这里面我们引入一个矩阵K，一般而言K=V，在 Transformer 里，K!=V 可不可以，"
-                      "可以的",
-                      "Here we introduce a matrix K; in general K = V. May K differ from V in a "
-                      "transformer? It may."}},
-          .formula = "K = X W_k, V = X W_v",
-          .prediction =
-              "Attention finds what is asked for with K = V, and with K by a map of its own as "
-              "well; and in a layer of a transformer the two are not the same numbers.",
-          .findings = {finds(lab, forms.one), finds(lab, forms.own),
-                       found("|K - V| in a layer of a transformer, the largest", "above 0.01",
-                             format_number(source.apart), source.apart > 0.01)},
-          .figures = {},
-          .correction =
-              "In a transformer they not only may differ, they do: they are of one source, X, by a "
-              "map for each (B68). K = V is the special case of one map for both."};
+  return make_section(
+      "key-value.equal", {"B29-1"},
+      {finds(lab, forms.one), finds(lab, forms.own),
+       above("|K - V| in a layer of a transformer, the largest", 0.01, source.apart)});
 }
 
 Section source_section(const Source& source) {
-  const auto path = [](const char* what, double size) {
-    return found(what, "above 0", format_number(size), size > 0);
-  };
-  return {
-      .claims = {{"B64", "Self-Attention 的关键点再于， K≈≈V≈≈Q 来源于同一个矩阵X，这三者是同源的",
-                  "The point of self-attention is that K, V and Q come from one matrix X."},
-                 {"B66", "也就是通过 X 本身找到 X 里面的关键点",
-                  "That is, by X itself the key points of X are found."}},
-      .formula = "dX = dQ W_qᵀ + dK W_kᵀ + dV W_vᵀ",
-      .prediction =
-          "One X has three parts to play, and its gradient comes back from each: as what "
-          "asks, as what is found by, and as what is said.",
-      .findings = {same("dX and the sum of its three paths", source.sum_error),
-                   path("|dX| by Q", source.by_query), path("|dX| by K", source.by_key),
-                   path("|dX| by V", source.by_value)}};
+  const auto path = [](const char* what, double size) { return above(what, 0, size); };
+  return make_section("key-value.source", {"B64", "B66"},
+                      {same("dX and the sum of its three paths", source.sum_error),
+                       path("|dX| by Q", source.by_query), path("|dX| by K", source.by_key),
+                       path("|dX| by V", source.by_value)});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -1,13 +1,8 @@
 // One model at other lengths than it was made for: which part of it forbids them.
-#include <algorithm>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
-#include "framework/ops/ops.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -33,12 +28,7 @@ Model make(const LabContext& lab, const Part& part) {
 
 // The first so many tokens of one text.   i64 [1, T]
 Tensor text(int64_t length, const char* name = "text") {
-  RandomStream random = RandomStream(1).derive(name);
-  std::vector<int64_t> tokens;
-  for (int64_t i = 0; i < length; ++i) {
-    tokens.push_back(static_cast<int64_t>(random.below(kVocabulary)));
-  }
-  return Tensor(Array::of({1, length}, tokens));
+  return random_tokens(RandomStream(1).derive(name), {1, length}, kVocabulary);
 }
 
 struct Read {
@@ -111,46 +101,30 @@ Table table_of(const LabContext& lab, const std::vector<int64_t>& lengths) {
 Section length_section(const LabContext& lab) {
   const std::vector<int64_t> lengths = lab.integers("lengths");
   const std::string only = lengths_text({lab.integer("trained")});
-  Section section = {
-      .claims = {{"C71", "但其只能处理长度固定的输入序列。",
-                  "But it can handle only input sequences of a fixed length."}},
-      .formula = "softmax(Q Kᵀ / √d_k) V: no parameter has the length in its shape",
-      .prediction = "A model of self-attention reads the length that it was made for, no other.",
-      .findings = {},
-      .figures = {table_of(lab, lengths)},
-      .correction =
-          "Attention reads any length. A table of learned positions ends with its last row; fixed "
-          "weights for pairs of places do, too."};
+  Section section = make_section("length.length", {"C71-2"}, {}, {table_of(lab, lengths)});
   for (const Part& part : attentions()) {
     const std::string measured = lengths_text(lengths_read(make(lab, part), lengths));
-    section.findings.push_back(found(absl::StrCat(part.name, ": lengths that are read"), only,
-                                     measured, measured == only));
+    section.add(found(absl::StrCat(part.name, ": lengths that are read"), only, measured,
+                      measured == only));
   }
   return section;
 }
 
 Section part_section(const LabContext& lab) {
   const std::vector<int64_t> lengths = lab.integers("lengths");
-  const int64_t longest = *std::ranges::max_element(lengths);
-  Section section = {
-      .claims = {{"C71", "只能处理长度固定的输入序列", "… only sequences of a fixed length."}},
-      .formula = "E [T_max, d] or W [T_max, T_max] against W_q, W_k, W_v [d, d]",
-      .prediction =
-          "What forbids a longer input is a parameter with a row for each place. Of the same "
-          "model without one a causal prefix comes out the same, however long the text.",
-      .findings = {},
-      .figures = {}};
+  const int64_t longest = std::ranges::max(lengths);
+  Section section = make_section("length.part", {"C71-3"});
   for (const Part& part : tables()) {
     const Read refused = read(make(lab, part), text(longest));
-    section.findings.push_back(found(absl::StrCat(part.name, ", ", longest, " tokens"), "refused",
-                                     refused.logits.defined() ? "read" : refused.refusal,
-                                     !refused.logits.defined()));
+    section.add(found(absl::StrCat(part.name, ", ", longest, " tokens"), "refused",
+                      refused.logits.defined() ? "read" : refused.refusal,
+                      !refused.logits.defined()));
   }
   for (const Part& part : attentions()) {
     const Model model = make(lab, part);
     const Tensor whole = read(model, text(longest)).logits;
     if (!whole.defined()) {
-      section.findings.push_back(
+      section.add(
           found(absl::StrCat(part.name, ", ", longest, " tokens"), "read", "refused", false));
       continue;
     }
@@ -159,8 +133,8 @@ Section part_section(const LabContext& lab) {
       difference = std::max(difference, largest_difference(read(model, text(length)).logits,
                                                            slice(whole, 1, 0, length)));
     }
-    section.findings.push_back(same(
-        absl::StrCat(part.name, ": logits of a beginning, alone and in ", longest), difference));
+    section.add(same(absl::StrCat(part.name, ": logits of a beginning, alone and in ", longest),
+                     difference));
   }
   return section;
 }
@@ -173,21 +147,10 @@ Section weights_section(const LabContext& lab) {
                               read(model, text(length, "another")).trace[path]);
   };
   const double computed = change(attentions().front(), "blocks.0.attention.weights");
-  return {
-      .claims = {{"C71",
-                  "常用的神经网络模型(如多层感知机)，其每一层的权重参数经过训练后是**固定**的，与"
-                  "输入无关；而自注意力层的权重是由输入决定的",
-                  "In usual networks, as a multilayer perceptron, the weights of each layer "
-                  "are fixed after training, whatever the input; those of self-attention are "
-                  "decided by the input."}},
-      .formula = "y = M x:  M a parameter, or M = softmax(Q Kᵀ / √d_k)",
-      .prediction =
-          "Of two texts learned weights that mix the tokens are the same, those of attention "
-          "are not: which is why these need no parameter of the length.",
-      .findings = {exact("learned weights: change with the text", 0,
-                         change(tables().back(), "blocks.0.learned.weights"), 0),
-                   found("attention: change with the text", "above 0", format_number(computed),
-                         computed > 0)}};
+  return make_section("length.weights", {"C71-1"},
+                      {equal("learned weights: change with the text", 0,
+                             change(tables().back(), "blocks.0.learned.weights")),
+                       above("attention: change with the text", 0, computed)});
 }
 
 std::vector<Section> run(const LabContext& lab) {

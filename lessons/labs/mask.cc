@@ -1,14 +1,6 @@
 // "I have a dream <eos>": what a causal mask hides, forward and backward.
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
 #include "framework/ops/scaled_dot_product_attention.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 
 namespace qkv {
 namespace {
@@ -53,7 +45,7 @@ HeatMap named_map(const std::string& title, const Tensor& matrix) {
 
 // [T, T] of zeros at and below the diagonal, ones above: a token and one after it.
 Tensor above_diagonal(int64_t n) {
-  std::vector<double> numbers;
+  Samples numbers;
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) numbers.push_back(j > i ? 1 : 0);
   }
@@ -61,27 +53,13 @@ Tensor above_diagonal(int64_t n) {
 }
 
 Section steps_section(const LabContext& lab, const Sentence& sentence) {
-  Section section = {
-      .claims = {{"B112", "在做生成模型去生成单词的时候，我们是一个一个生成的",
-                  "Where a model generates words, it does so one by one."},
-                 {"B118", "I 第一次注意力计算，只有 I", "The first time attention has only I."},
-                 {"B119", "I have 第二次，只有 I 和 have", "The second time only I and have."},
-                 {"B120", "I have a", "The third time I have a."},
-                 {"B121", "I have a dream", "Then I have a dream."},
-                 {"B122", "I have a dream <eos>", "And at last I have a dream <eos>."}},
-      .formula = "row t of f(x_1 … x_T) = row t of f(x_1 … x_t)",
-      .prediction =
-          "One pass over the whole sentence with a mask is five passes over its beginnings, one "
-          "word longer each: the same numbers, but for rounding where sums are taken in another "
-          "order.",
-      .findings = {},
-      .figures = {}};
+  Section section = make_section("mask.steps", {"B112", "B118", "B119", "B120", "B121", "B122"});
   const AttentionOptions options = options_of(lab);
   const Tensor whole = attention(sentence.query, sentence.key, sentence.value, options);
   for (int64_t t = 1; t <= whole.dim(1); ++t) {
     const Sentence begun = sentence.first(t);
     const Tensor step = attention(begun.query, begun.key, begun.value, options);
-    section.findings.push_back(
+    section.add(
         same("row of \"" + words()[static_cast<size_t>(t - 1)] + "\", masked and step by step",
              largest_difference(slice(whole, 1, t - 1, 1), slice(step, 1, t - 1, 1))));
   }
@@ -99,17 +77,13 @@ Walk walk_of(const LabContext& lab, const Sentence& sentence) {
   const int64_t n = sentence.query.dim(1), d = sentence.query.dim(3);
   const auto head = [&](const Tensor& x) { return reshape(x, {1, 1, n, d}); };
   const Tensor query = as_parameter(head(sentence.query));
-  Tensor scores, masked, weights;
-  const Tensor result =
-      scaled_dot_product_attention(query, head(sentence.key), head(sentence.value), options_of(lab),
-                                   [&](std::string_view name, const Tensor& x) {
-                                     if (name == "scores") scores = x;
-                                     if (name == "masked_scores") masked = x;
-                                     if (name == "weights") weights = x;
-                                   });
-  if (!masked.defined()) masked = scores;  // nothing is hidden
-  const Tensor pushed =
-      random_normal(RandomStream(lab.integer("seed")).derive("dO"), result.shape());
+  const Attended attended =
+      attend_in_steps(query, head(sentence.key), head(sentence.value), options_of(lab));
+  const auto& steps = attended.steps;
+  const Tensor &result = attended.result, &scores = steps.at("scores"),
+               &weights = steps.at("weights");
+  const Tensor& masked = steps.at(steps.contains("masked_scores") ? "masked_scores" : "scores");
+  const Tensor pushed = random_normal(RandomStream(lab.integer("seed")), "dO", result.shape());
   const Gradients gradients = backward(result, {.cotangent = pushed, .keep = {scores, weights}});
   const auto square = [&](const Tensor& x) { return reshape(x.detached(), {n, n}); };
   return {.scores = square(scores),
@@ -122,21 +96,13 @@ Walk walk_of(const LabContext& lab, const Sentence& sentence) {
 
 Section weights_section(const Walk& walk) {
   const Tensor later = above_diagonal(walk.weights.dim(0));
-  return {
-      .claims = {{"B114", "也就是说后面的单词其实对于前面的单词来说其实是不可见的",
-                  "That is, words that come later cannot be seen by those before."},
-                 {"B132", "就是对于前面的单词来说，后面的单词不参与运算，只和前面的单词运算",
-                  "For a word those after it take no part, only those before it."}},
-      .formula = "S_ij = -∞ for j > i,   P = softmax(S)",
-      .prediction =
-          "No word gives a weight to one after it; its row still sums to 1. The first word "
-          "can but give all of it to itself.",
-      .findings = {exact("largest weight of a later word", 0, largest_of(walk.weights * later), 0),
-                   same("sums of the rows and 1", largest_of(sum(walk.weights, -1) - 1.0)),
-                   exact("weight of the first word for itself", 1,
-                         sum(slice(slice(walk.weights, 0, 0, 1), 1, 0, 1)).item(), 0)},
-      .figures = {named_map("Scores S", walk.scores), named_map("S, masked", walk.masked),
-                  named_map("Weights P", walk.weights)}};
+  return make_section("mask.weights", {"B114", "B132-2"},
+                      {equal("largest weight of a later word", 0, largest_of(walk.weights * later)),
+                       same("sums of the rows and 1", largest_of(sum(walk.weights, -1) - 1.0)),
+                       equal("weight of the first word for itself", 1,
+                             sum(slice(slice(walk.weights, 0, 0, 1), 1, 0, 1)).item())},
+                      {named_map("Scores S", walk.scores), named_map("S, masked", walk.masked),
+                       named_map("Weights P", walk.weights)});
 }
 
 // |dy_i / dx_j| where j comes after i, the largest: of what goes into queries, keys and values.
@@ -156,23 +122,13 @@ double leak(const LabContext& lab, const Sentence& sentence) {
 Section gradient_section(const LabContext& lab, const Sentence& sentence, const Walk& walk) {
   const Tensor later = above_diagonal(walk.weights.dim(0));
   const double pushed = largest_of(walk.dweights * later);
-  return {
-      .claims = {{"B132",
-                  "就是对于前面的单词来说，后面的单词不参与运算，只和前面的单词运算，这样就"
-                  "能保证词向量更符合现实的分布。",
-                  "For a word those after it take no part, only those before it; so that its "
-                  "vector is nearer to what there really is."}},
-      .formula = "dP = dO Vᵀ,   dS_ij = P_ij (dP_ij - Σ_k dP_ik P_ik) = 0 for j > i",
-      .prediction =
-          "A gradient does arrive at hidden weights, but P_ij = 0 lets none of it pass: no "
-          "token learns from one after it. Of one key alone there is nothing to choose, so "
-          "the first query never learns.",
-      .findings = {found("largest |dP| of a later word", "not 0", format_number(pushed),
-                         pushed > 0),
-                   exact("largest |dS| of a later word", 0, largest_of(walk.dscores * later), 0),
-                   exact("largest |dy_i / dx_j|, j after i", 0, leak(lab, sentence), 0),
-                   same("dQ of the first word and 0", largest_of(slice(walk.dquery, 0, 0, 1)))},
-      .figures = {named_map("dP", walk.dweights), named_map("dS", walk.dscores)}};
+  return make_section(
+      "mask.gradient", {"B132-1"},
+      {found("largest |dP| of a later word", "not 0", format_number(pushed), pushed > 0),
+       equal("largest |dS| of a later word", 0, largest_of(walk.dscores * later)),
+       equal("largest |dy_i / dx_j|, j after i", 0, leak(lab, sentence)),
+       same("dQ of the first word and 0", largest_of(slice(walk.dquery, 0, 0, 1)))},
+      {named_map("dP", walk.dweights), named_map("dS", walk.dscores)});
 }
 
 std::vector<Section> run(const LabContext& lab) {

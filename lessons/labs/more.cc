@@ -1,51 +1,26 @@
 // 更 ("more") and its: the words on which a sentence turns, before and after training.
-#include <algorithm>
-#include <iterator>
-
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
+#include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "lessons/report/statistics.h"
 #include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
 
-constexpr const char* kConfig = R"(
-name = "more"
-[data]
-validation_examples = 200
-[model]
-num_layers = 2
-d_model = 32
-num_heads = 2
-d_ff = 64
-[optimizer]
-learning_rate = 5e-3
-[train]
-batch_size = 32
-)";
-
-Config config_of(const LabContext& lab, const std::string& task, uint64_t seed) {
-  std::vector<std::string> settings = {absl::StrCat("data.task=", task),
-                                       absl::StrCat("seed=", seed),
-                                       absl::StrCat("train.steps=", lab.integer("steps"))};
+std::vector<Trained> train(const LabContext& lab, const std::string& task) {
+  std::vector<std::string> settings = {"name=more", absl::StrCat("data.task=", task),
+                                       "model.num_layers=2", "model.num_heads=2"};
   if (lab.is_control()) settings.emplace_back("attention.window=1");
-  return lab_config(kConfig, settings);
+  return train_over_seeds(lab, settings);
 }
 
 // Where a question has what matters in it.
 struct Places {
-  int64_t word = 0;   // on which the sentence turns
-  int64_t next = 0;   // after it
-  int64_t meant = 0;  // noun, and the other
-  int64_t other = 0;
-  int64_t asked = 0;  // "=", where the answer is told
+  int64_t word = 0;              // on which the sentence turns
+  int64_t next = 0;              // after it
+  int64_t meant = 0, other = 0;  // nouns
+  int64_t asked = 0;             // "=", where the answer is told
 };
 
 // Of 更 there is one. A possessive comes after the second noun and ", but".
@@ -55,10 +30,7 @@ Places places_of(const Dataset& data, const Example& example) {
     const int64_t token = example.prompt[static_cast<size_t>(i)];
     const std::string& text = data.vocabulary().texts()[static_cast<size_t>(token)];
     if (text == "更") places.word = i;
-    if (text == "but") {
-      places.word = i + 1;
-      places.other = i - 2;
-    }
+    if (text == "but") places.word = i + 1, places.other = i - 2;
     if (token == example.answer[0]) places.meant = i;
   }
   if (places.other == places.meant) places.other = 1;
@@ -84,24 +56,13 @@ Walk walk_of(const Model& model, const Dataset& data) {
   const BatchLoss out = batch_loss(model, data.validation_batch(0, kExamples), {}, context);
   const Tensor embedded = walk.trace["embedded"], vectors = walk.trace["blocks.1.output"];
   walk.of_loss = backward(out.loss, {.keep_graph = true, .keep = {embedded}});
-  RandomStream random(1);
-  std::vector<double> pushed(static_cast<size_t>(vectors.size()));
-  for (int64_t b = 0; b < kExamples; ++b) {
-    const auto begin =
-        (b * vectors.dim(1) + walk.places[static_cast<size_t>(b)].word) * vectors.dim(2);
-    for (int64_t c = 0; c < vectors.dim(2); ++c) {
-      pushed[static_cast<size_t>(begin + c)] = random.normal();
-    }
-  }
-  walk.of_word = backward(
-      vectors,
-      {.cotangent = Tensor(Array::of(vectors.shape(), DType::f32, pushed)), .keep = {embedded}});
+  const Tensor words =
+      tokens_of(each_of(walk.places, [](const Places& places) { return places.word; }));
+  const Tensor at_word = reshape(one_hot(words, vectors.dim(1), DType::f32), {kExamples, -1, 1});
+  const Tensor pushed = random_normal(RandomStream(1), {kExamples, 1, vectors.dim(2)});
+  walk.of_word =
+      backward(vectors, {.cotangent = at_word * cast(pushed, DType::f32), .keep = {embedded}});
   return walk;
-}
-
-// |dL/dx| of each token of each example.   [B, T]
-std::vector<double> sizes_of(const Tensor& gradient) {
-  return sqrt(sum(gradient * gradient, -1)).to_vector();
 }
 
 // The mean over the examples of what `of` says, which is given the example and its places.
@@ -119,7 +80,7 @@ double weight_of_word(const Walk& walk) {
     if (!absl::EndsWith(path, "attention.weights")) continue;
     const Tensor& weights = walk.trace[path];  // [B, H, T, T]
     const int64_t heads = weights.dim(1), length = weights.dim(2);
-    const std::vector<double> all = weights.to_vector();
+    const Samples all = weights.to_vector();
     for (int64_t head = 0; head < heads; ++head) {
       for (const auto query : {&Places::next, &Places::meant, &Places::asked}) {
         most = std::max(
@@ -136,7 +97,7 @@ double weight_of_word(const Walk& walk) {
 
 int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
   const Array one = Array::of({1, std::ssize(prompt)}, prompt);
-  const std::vector<double> logits = model.next_logits(one, Array(), nullptr).to_vector();
+  const Samples logits = model.next_logits(one, Array(), nullptr).to_vector();
   return std::ranges::max_element(logits) - logits.begin();
 }
 
@@ -164,7 +125,7 @@ double answers_that_follow(const Model& model, const Dataset& data, const Walk& 
 // |d y_word / d x| at one place and at another, on the mean.
 double reach(const Walk& walk, int64_t Places::*place) {
   const Tensor gradient = walk.of_word[walk.trace["embedded"]];
-  const std::vector<double> sizes = sizes_of(gradient);
+  const Samples sizes = lengths_of_rows(gradient).to_vector();
   return mean_over(walk, [&](size_t b, const Places& places) {
     return sizes[b * static_cast<size_t>(gradient.dim(1)) + static_cast<size_t>(places.*place)];
   });
@@ -172,40 +133,40 @@ double reach(const Walk& walk, int64_t Places::*place) {
 
 // One task over the seeds.
 struct Measured {
-  std::vector<double> right;  // of questions, after training
-  std::vector<double> weight_before, weight;
-  std::vector<double> follows_before, follows;       // answers, when the word is moved
-  std::vector<double> to_meant, to_other, to_later;  // |d y_word / d x|
-  Table of_one;                                      // the gradient token by token
+  Samples right;  // of questions, after training
+  Samples weight_before, weight;
+  Samples follows_before, follows;       // answers, when the word is moved
+  Samples to_meant, to_other, to_later;  // |d y_word / d x|
+  Table of_one;                          // the gradient token by token
+  Config config;
 };
 
 Table table_of(const Walk& before, const Walk& after, const Dataset& data) {
+  const std::vector<int64_t> tokens = data.validation_example(0).prompt;
   Table table = {.title = "|dL/dx| by token, in % of the question's: before and after training",
                  .header = {"token", "before", "after"},
                  .rows = {}};
-  const Example example = data.validation_example(0);
-  const auto share = [&](const Walk& walk, int64_t t) {
-    const std::vector<double> sizes = sizes_of(walk.of_loss[walk.trace["embedded"]]);
-    double total = 0;
-    for (int64_t i = 0; i <= walk.places[0].asked; ++i) total += sizes[static_cast<size_t>(i)];
-    return format_number(100 * sizes[static_cast<size_t>(t)] / total);
+  const auto share = [&](const Walk& walk, size_t t) {
+    Samples sizes = lengths_of_rows(walk.of_loss[walk.trace["embedded"]]).to_vector();
+    sizes.resize(tokens.size());  // of the question
+    return format_number(100 * sizes[t] / std::accumulate(sizes.begin(), sizes.end(), 0.0));
   };
-  for (int64_t t = 0; t <= after.places[0].asked; ++t) {
-    const auto token = static_cast<size_t>(example.prompt[static_cast<size_t>(t)]);
-    table.rows.push_back({data.vocabulary().texts()[token], share(before, t), share(after, t)});
+  for (size_t t = 0; t < tokens.size(); ++t) {
+    const std::string& text = data.vocabulary().texts()[static_cast<size_t>(tokens[t])];
+    table.rows.push_back({text, share(before, t), share(after, t)});
   }
   return table;
 }
 
 Measured measure(const LabContext& lab, const std::string& task) {
   Measured m;
-  for (const uint64_t seed : lab.seeds()) {
-    const Config config = config_of(lab, task, seed);
-    const Trained trained = train_or_reuse(lab, config);
+  const std::vector<Trained> models = train(lab, task);
+  m.right = right_sequences_of(models);
+  m.config = models[0].config;
+  for (const Trained& trained : models) {
     const Dataset& data = *trained.data;
-    const Model first = make_model(config, data.shape());
+    const Model first = untrained(trained);
     const Walk before = walk_of(first, data), after = walk_of(trained.model, data);
-    m.right.push_back(trained.validation.sequence_accuracy);
     m.weight_before.push_back(weight_of_word(before));
     m.weight.push_back(weight_of_word(after));
     if (task == "preference") {
@@ -221,58 +182,29 @@ Measured measure(const LabContext& lab, const std::string& task) {
 }
 
 Section meaning_section(const Measured& more) {
-  const double worst = *std::ranges::min_element(more.right);
-  return {
-      .claims = {{"A3",
-                  "对于人类显然知道这个人更喜欢打篮球,但对于深度学习或计算机来说,它没办法领会到"
-                  "「更」的含义,因此没有办法知道这个结果。",
-                  "To people it is clear that this person likes basketball more; but deep "
-                  "learning, or a computer, cannot grasp what 更 means and so cannot know it."}},
-      .formula = "我喜欢踢足球,但我更喜欢打篮球=篮",
-      .prediction =
-          "Asked which of two is liked more, a model is right in half of the sentences at most.",
-      .findings = {found("unseen sentences that are right, the worst seed", "at most 0.5",
-                         format_number(worst), worst <= 0.5)},
-      .figures = {},
-      .correction =
-          "It cannot before it is trained. A small transformer learns from examples alone what "
-          "更 does, wherever in the sentence it stands."};
+  return make_section(
+      "more.meaning", {"A3-2"},
+      {at_most("unseen sentences that are right, the worst seed", 0.5, least_of(more.right))});
 }
 
 Section importance_section(const Measured& more) {
-  const double worst = *std::ranges::min_element(more.follows);
-  return {.claims = {{"A3", "让它在句子中的重要性获得更大的占比",
-                      "… so that 更 counts for more in the sentence."}},
-          .formula = "我更喜欢踢足球,但我喜欢打篮球=足",
-          .prediction =
-              "After training the answer hangs on 更: moved from the one half to the other, and "
-              "nothing else changed, it changes the answer. Before training it does not.",
-          .findings = {found("answers that follow 更, the worst seed", "at least 0.9",
-                             format_number(worst), worst >= 0.9),
-                       larger("answers that follow 更, after and before training", more.follows,
-                              more.follows_before)}};
+  return make_section(
+      "more.importance", {"A3-4"},
+      {at_least("answers that follow 更, the worst seed", 0.9, least_of(more.follows)),
+       larger("answers that follow 更, after and before training", more.follows,
+              more.follows_before)});
 }
 
 Section weight_section(const Measured& more) {
-  return {
-      .claims = {{"A3", "所以我们在训练模型的时候,会大家「更」字的权重",
-                  "So when we train a model we give 更 a larger weight."}},
-      .formula = "P_i,更 (i + 1): 1 is the even share",
-      .prediction =
-          "Nobody sets the weight, training does. Before it 更 gets the even share; after it "
-          "more, in the head that gives it most: of \"=\", of the noun, or of the token after.",
-      .findings = {near("weight of 更 before training", 1, more.weight_before, 0.1),
-                   larger("weight of 更, after and before training", more.weight,
-                          more.weight_before)},
-      .figures = {more.of_one},
-      .correction =
-          "What counts need not be looked at much: that a half of the sentence has no 更 tells as "
-          "much as that the other has it."};
+  return make_section(
+      "more.weight", {"A3-3"},
+      {near("weight of 更 before training", 1, more.weight_before, 0.1),
+       larger("weight of 更, after and before training", more.weight, more.weight_before)},
+      {more.of_one});
 }
 
 // The largest |d y_its / d x| at another token, in a model whose tokens see none but themselves.
-double reach_without_attention(const LabContext& lab) {
-  Config config = config_of(lab, "reference", 1);
+double reach_without_attention(Config config) {
   config.model.mixer = MixerKind::kConvolution;
   config.model.kernel = 1;
   config.model.attention.window = 0;
@@ -281,50 +213,27 @@ double reach_without_attention(const LabContext& lab) {
   return std::max(reach(walk, &Places::meant), reach(walk, &Places::other));
 }
 
-Section its_section(const LabContext& lab, const Measured& its) {
-  const double smallest =
-      std::min(*std::ranges::min_element(its.to_meant), *std::ranges::min_element(its.to_other));
-  return {
-      .claims = {{"B98", "不做注意力，its 的词向量就是单纯的 its，没有任何附加信息",
-                  "Without attention the vector of \"its\" is its and nothing more."},
-                 {"B100",
-                  "在做了attention的操作之后，its 有了 law 这层意思（当然其实是包含了一整句话甚至是"
-                  "一整段文章的信息",
-                  "After attention \"its\" also has the meaning of law (in fact it holds what "
-                  "is in the whole sentence, or even a whole passage)."}},
-      .formula = "|dy_its / dx_j|",
-      .prediction = "Without attention no other token reaches the vector of its; with it all do.",
-      .findings = {exact("|dy_its / dx| at both nouns, without attention", 0,
-                         reach_without_attention(lab), 0),
-                   found("with it, the smaller of both, the worst seed", "above 0",
-                         format_number(smallest), smallest > 0),
-                   beyond(found("|dy_its / dx| at \"=\", after it", "above 0",
-                                format_number(mean_of(its.to_later)), mean_of(its.to_later) > 0))},
-      .figures = {its.of_one},
-      .condition = "what it reads stands before it, as the model is causal"};
+Section its_section(const Measured& its) {
+  return make_section("more.its", {"B98", "B100-1"},
+                      {equal("|dy_its / dx| at both nouns, without attention", 0,
+                             reach_without_attention(its.config)),
+                       above("with it, the smaller of both, the worst seed", 0,
+                             std::min(least_of(its.to_meant), least_of(its.to_other))),
+                       beyond(above("|dy_its / dx| at \"=\", after it", 0, mean_of(its.to_later)))},
+                      {its.of_one});
 }
 
 Section law_section(const Measured& its) {
-  const double worst = *std::ranges::min_element(its.right);
-  return {
-      .claims = {{"B100", "its 有了 law 这层意思", "\"its\" also has the meaning of law."}},
-      .formula = "|dy_its / dx_law| beside |dy_its / dx_other|",
-      .prediction =
-          "Trained to say whose, the model puts into the vector of its the noun that it "
-          "stands for, more than the other one.",
-      .findings = {found("unseen sentences that are right, the worst seed", "at least 0.9",
-                         format_number(worst), worst >= 0.9),
-                   larger("law and the other noun, after training", its.to_meant, its.to_other)},
-      .figures = {},
-      .correction =
-          "The model need not do it there: the answer is asked for at the end, and \"=\" can "
-          "read its and both nouns itself."};
+  return make_section(
+      "more.law", {"B100-2"},
+      {at_least("unseen sentences that are right, the worst seed", 0.9, least_of(its.right)),
+       larger("law and the other noun, after training", its.to_meant, its.to_other)});
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const Measured more = measure(lab, "preference"), its = measure(lab, "reference");
-  return {meaning_section(more), importance_section(more), weight_section(more),
-          its_section(lab, its), law_section(its)};
+  return {meaning_section(more), importance_section(more), weight_section(more), its_section(its),
+          law_section(its)};
 }
 
 }  // namespace

@@ -1,15 +1,8 @@
 // A step against the gradient: what it promises, and what it keeps.
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
 #include "framework/autograd/hessian.h"
 #include "framework/core/error.h"
 #include "framework/optim/optimizer.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 #include "models/decoder.h"
 
 namespace qkv {
@@ -31,14 +24,6 @@ struct Setting {
     return cross_entropy(with_parameters(model, numbers)(tokens, context), targets);
   }
 };
-
-Tensor random_tokens(RandomStream random, const Shape& shape, uint64_t vocabulary) {
-  std::vector<int64_t> tokens;
-  for (int64_t i = 0; i < shape.size(); ++i) {
-    tokens.push_back(static_cast<int64_t>(random.below(vocabulary)));
-  }
-  return Tensor(Array::of(shape, tokens));
-}
 
 Setting make_setting(const LabContext& lab, uint64_t seed) {
   constexpr int64_t kVocabulary = 8, kBatch = 4, kLength = 6;
@@ -116,11 +101,11 @@ Point make_point(const LabContext& lab, uint64_t seed) {
 // What the loss does in steps of some length, over the points.
 struct Steps {
   double rate = 0;
-  std::vector<double> promised = {};  // η |g|²
-  std::vector<double> kept = {};      // what the loss falls by
+  Samples promised = {};  // η |g|²
+  Samples kept = {};      // what the loss falls by
 
   std::vector<double> ratios() const {
-    std::vector<double> ratios;
+    Samples ratios;
     for (size_t i = 0; i < kept.size(); ++i) ratios.push_back(kept[i] / promised[i]);
     return ratios;
   }
@@ -141,19 +126,15 @@ Steps take_steps(const std::vector<Point>& points, double rate) {
 }
 
 LineChart chart_of(const std::vector<Steps>& all) {
-  Series promised = {.name = "η |g|²"}, kept = {.name = "what the loss falls by"};
-  for (const Steps& steps : all) {
-    promised.x.push_back(steps.rate);
-    promised.y.push_back(steps.promised.front());
-    kept.x.push_back(steps.rate);
-    kept.y.push_back(steps.kept.front());
-  }
   return {.title = "A step of length η |g|, first seed",
           .x_label = "η",
           .y_label = "loss",
           .log_x = true,
           .log_y = true,
-          .series = {promised, kept}};
+          .series = {series_by("η |g|²", all, &Steps::rate,
+                               [](const Steps& steps) { return steps.promised.front(); }),
+                     series_by("what the loss falls by", all, &Steps::rate,
+                               [](const Steps& steps) { return steps.kept.front(); })}};
 }
 
 // How much of what the line leaves is the curvature's: the slope of one against the other over all
@@ -170,7 +151,7 @@ double share_of_curvature(const std::vector<Point>& points, const Steps& steps) 
 
 // Of Adam: what the loss falls by, over η Σ |g_i|.
 std::vector<double> ratios_of_adam(const std::vector<Point>& points, double rate) {
-  std::vector<double> ratios;
+  Samples ratios;
   for (const Point& point : points) {
     double sizes = 0;
     for (const Tensor& each : point.gradient) {
@@ -183,42 +164,31 @@ std::vector<double> ratios_of_adam(const std::vector<Point>& points, double rate
 
 std::vector<Section> run(const LabContext& lab) {
   constexpr double kLongestOfSmall = 0.01, kTooLong = 1000, kOfAdam = 1e-5;
-  std::vector<Point> points;
-  for (const uint64_t seed : lab.seeds()) points.push_back(make_point(lab, seed));
-  std::vector<Steps> all;
-  for (const double rate : lab.numbers("rates")) all.push_back(take_steps(points, rate));
+  const std::vector<Point> points =
+      over_seeds(lab, [&](uint64_t seed) { return make_point(lab, seed); });
+  const std::vector<Steps> all =
+      each_of(lab.numbers("rates"), [&](double rate) { return take_steps(points, rate); });
   if (all.size() < 2) fail("lab optimizer-step: a power needs two --rates at least");
   // The notes say nothing of steps. Nearest to this lab is that a matrix can be trained at all.
-  Section section = {
-      .claims = {{"A35", "矩阵W都是可以训练的", "The matrices W can be trained."}},
-      .formula = "L(w - η g) = L(w) - η |g|² + η² gᵀ H g / 2 - …;   of Adam's first: - η Σ |g_i|",
-      .prediction =
-          "What is decided here is that a step trains: a small step η against the gradient g "
-          "lowers the loss by η |g|², to a tenth. What that leaves is the curvature's and grows as "
-          "η². Adam's first step moves each number by η, however small its gradient. Too long a "
-          "step makes the loss larger.",
-      .findings = {},
-      .figures = {chart_of(all)},
-      .condition = "the step is small"};
+  Section section = make_section("optimizer-step.step", {"A35-2"}, {}, {chart_of(all)});
   for (const Steps& steps : all) {
     const Finding finding =
         near(absl::StrCat("what the loss falls by, over η |g|², η = ", steps.rate), 1,
              steps.ratios(), /*tolerance=*/0.1);
-    section.findings.push_back(steps.rate <= kLongestOfSmall ? finding : beyond(finding));
+    section.add(steps.rate <= kLongestOfSmall ? finding : beyond(finding));
   }
   // Of the two smallest, where what grows as η³ is not seen yet.
   const Steps &first = all[0], &second = all[1];
   const double power = std::log(second.rest() / first.rest()) / std::log(second.rate / first.rate);
-  section.findings.push_back(found("power of η by which the rest grows", "1.9 … 2.1",
-                                   format_number(power), std::abs(power - 2) < 0.1));
-  section.findings.push_back(exact(absl::StrCat("the rest over η² gᵀ H g / 2, η = ", first.rate), 1,
-                                   share_of_curvature(points, first), /*tolerance=*/0.05));
-  section.findings.push_back(near(absl::StrCat("Adam: the same over η Σ |g_i|, η = ", kOfAdam), 1,
-                                  ratios_of_adam(points, kOfAdam), 0.02));
+  section.add(found("power of η by which the rest grows", "1.9 … 2.1", format_number(power),
+                    std::abs(power - 2) < 0.1));
+  section.add(exact(absl::StrCat("the rest over η² gᵀ H g / 2, η = ", first.rate), 1,
+                    share_of_curvature(points, first), /*tolerance=*/0.05));
+  section.add(near(absl::StrCat("Adam: the same over η Σ |g_i|, η = ", kOfAdam), 1,
+                   ratios_of_adam(points, kOfAdam), 0.02));
   const double most = std::ranges::max(take_steps(points, kTooLong).kept);
-  section.findings.push_back(
-      found(absl::StrCat("what the loss falls by at η = ", kTooLong, ", the most"), "below 0",
-            format_number(most), most < 0));
+  section.add(
+      below(absl::StrCat("what the loss falls by at η = ", kTooLong, ", the most"), 0, most));
   return {section};
 }
 

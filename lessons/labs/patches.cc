@@ -1,16 +1,8 @@
 // Attention over an image: what a Vision Transformer looks at, and what it leaves out.
-#include <algorithm>
-#include <numeric>
-
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
 #include "framework/ops/scaled_dot_product_attention.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
+#include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "lessons/report/statistics.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
@@ -18,31 +10,11 @@ namespace {
 
 constexpr int64_t kSize = 16, kPatch = 4, kAcross = kSize / kPatch, kPatches = kAcross * kAcross;
 
-// A circle, a square, a triangle or a cross: which?
-constexpr const char* kConfig = R"(
-name = "patches"
-[data]
-task = "shapes"
-image_size = 16
-validation_examples = 200
-[model]
-kind = "classifier"
-num_layers = 1
-d_model = 64
-num_heads = 2
-d_ff = 64
-patch_size = 4
-[optimizer]
-learning_rate = 5e-3
-[train]
-batch_size = 32
-)";
-
 // Images, and what a model makes of them.
 struct Look {
-  std::vector<double> ink;       // of each patch, the share of its pixels that are bright   [B, P]
-  std::vector<double> weights;   // of the class token, for each patch; their sum is 1   [B, P]
-  std::vector<double> gradient;  // |dL/dx| of each pixel   [B, size, size]
+  Samples ink;       // of each patch, the share of its pixels that are bright   [B, P]
+  Samples weights;   // of the class token, for each patch; their sum is 1   [B, P]
+  Samples gradient;  // |dL/dx| of each pixel   [B, size, size]
   double loss = 0;
 };
 
@@ -75,7 +47,7 @@ Look look_at(const Model& model, const Batch& batch) {
                .loss = loss.item()};
   for (double& x : look.gradient) x = std::abs(x);
   constexpr double kBright = 0.5;  // figures are 0.6 and more, what is behind them 0.4 and less
-  const std::vector<double> values = pixels.to_vector();
+  const Samples values = pixels.to_vector();
   for_each_pixel(images, [&](size_t pixel, size_t patch) {
     look.ink[patch] += values[pixel] > kBright ? 1.0 / (kPatch * kPatch) : 0;
   });
@@ -83,7 +55,7 @@ Look look_at(const Model& model, const Batch& batch) {
     if (!absl::EndsWith(path, "attention.weights")) continue;
     // [B, H, 1 + P, 1 + P] -> of the class token, the mean over the heads [B, P]
     const Tensor row = mean(slice(slice(trace[path], 2, 0, 1), 3, 1, kPatches), 1);
-    const std::vector<double> numbers = row.to_vector();
+    const Samples numbers = row.to_vector();
     for (size_t i = 0; i < numbers.size(); ++i) look.weights[i] += numbers[i];
   }
   for (int64_t b = 0; b < images; ++b) {
@@ -131,7 +103,7 @@ double loss_without(const Model& model, Batch batch, const Look& look, bool larg
     });
     for (int64_t i = 0; i < kErased; ++i) erased[order[static_cast<size_t>(i)]] = true;
   }
-  std::vector<double> pixels = batch.inputs[0].to_vector();
+  Samples pixels = batch.inputs[0].to_vector();
   for_each_pixel(batch.rows(), [&](size_t pixel, size_t patch) {
     if (erased[patch]) pixels[pixel] = 0;
   });
@@ -140,30 +112,31 @@ double loss_without(const Model& model, Batch batch, const Look& look, bool larg
 }
 
 // The first `size` x `size` numbers, times `factor`.
-HeatMap square_map(const std::string& title, std::vector<double> numbers, int64_t size,
-                   double factor = 1) {
+HeatMap square_map(const std::string& title, Samples numbers, int64_t size, double factor = 1) {
   numbers.resize(static_cast<size_t>(size * size));
   for (double& x : numbers) x *= factor;
   return {.title = title, .rows = size, .columns = size, .numbers = std::move(numbers)};
 }
 
 struct Measured {
-  std::vector<double> right, weight_before, weight, gradient, most, least;
+  Samples right, weight_before, weight, gradient, most, least;
   std::vector<Figure> figures;
 };
 
 Measured measure(const LabContext& lab) {
   constexpr int64_t kImages = 100;
   Measured m;
-  for (const uint64_t seed : lab.seeds()) {
-    Config config = lab_config(
-        kConfig, {absl::StrCat("seed=", seed), absl::StrCat("train.steps=", lab.integer("steps"))});
-    if (lab.is_control()) config.model.attention.scale = 1e-9;
-    const Trained trained = train_or_reuse(lab, config);
+  // A circle, a square, a triangle or a cross: which?
+  std::vector<std::string> settings = {
+      "name=patches",       "data.task=shapes", "data.image_size=16", "model.kind=classifier",
+      "model.patch_size=4", "model.d_model=64", "model.num_heads=2"};
+  if (lab.is_control()) settings.emplace_back("attention.scale=1e-9");
+  const std::vector<Trained> models = train_over_seeds(lab, settings);
+  m.right = right_sequences_of(models);
+  for (const Trained& trained : models) {
     const Batch batch = trained.data->validation_batch(0, kImages);
-    const Look before = look_at(make_model(config, trained.data->shape()), batch);
+    const Look before = look_at(untrained(trained), batch);
     const Look after = look_at(trained.model, batch);
-    m.right.push_back(trained.validation.sequence_accuracy);
     m.weight_before.push_back(weight_of_figure(before));
     m.weight.push_back(weight_of_figure(after));
     m.gradient.push_back(gradient_of_figure(after, kImages));
@@ -180,56 +153,28 @@ Measured measure(const LabContext& lab) {
 }
 
 Section focus_section(const Measured& m) {
-  return {
-      .claims = {{"A1", "Vision Transform学习笔记2|Self-Attention",
-                  "Vision Transformer, notes 2: self-attention."},
-                 {"B5",
-                  "我们人在关注一个事物的时候，我们往往会下意识关注一些重点，而会选择性地忽略掉一些"
-                  "无关紧要的细节或者背景",
-                  "When we look at something we attend to some points, and leave out "
-                  "details that do not matter, or the background."},
-                 {"B15", "红色的是科学家们发现，如果给你一张这个图，你眼睛的重点会聚焦在红色区域。",
-                  "Red is where, as scientists found, your eyes will rest when you are given this "
-                  "picture."},
-                 {"B17", "这些红色区域可能包含更多的信息，更重要的信息",
-                  "These red places may hold more, and more important, information."}},
-      .formula = "x_cls = Σ_j p_j v_j over 16 patches; 1 is the even share",
-      .prediction =
-          "Before training the class token looks at all patches alike; after it more at "
-          "those with some of the figure than at the background.",
-      .findings = {near("weight of patches with the figure, before training", 1, m.weight_before,
-                        0.05),
-                   larger("weight of these, after and before", m.weight, m.weight_before),
-                   found("images that are right, of four kinds", "at least 0.8",
-                         format_samples(m.right), mean_of(m.right) >= 0.8)},
-      .figures = m.figures};
+  return make_section(
+      "patches.focus", {"A1", "B5-1", "B15", "B17"},
+      {near("weight of patches with the figure, before training", 1, m.weight_before, 0.05),
+       larger("weight of these, after and before", m.weight, m.weight_before),
+       at_least("images that are right, of four kinds", 0.8, m.right)},
+      m.figures);
 }
 
 Section importance_section(const Measured& m) {
   const std::vector<double> even(m.gradient.size(), 1.0);
-  return {.claims = {{"B7",
-                      "对于重要的数据，我们要使用；对于不重要的数据，我们要选择性地忽略或者起码要"
-                      "降低权重。",
-                      "What matters we must use; what does not we must leave out, or at least "
-                      "give less weight."}},
-          .formula = "|dL/dx|, and L without the 4 patches of the largest and the smallest p_j",
-          .prediction =
-              "What has the weight is what counts: to empty the patches that are looked at most "
-              "harms more than to empty those looked at least, and the gradient is larger where "
-              "the figure is.",
-          .findings = {larger("loss without the most and without the least", m.most, m.least),
-                       larger("|dL/dx| at the figure, and 1, the mean", m.gradient, even)}};
+  return make_section("patches.importance", {"B7-1"},
+                      {larger("loss without the most and without the least", m.most, m.least),
+                       larger("|dL/dx| at the figure, and 1, the mean", m.gradient, even)});
 }
 
 // Attention over words, patches or the nodes of a graph: only what they see differs.
 Section graph_section(const LabContext& lab) {
   const int64_t n = kPatches, d = 4;
   const RandomStream random(1);
-  const auto make = [&](const char* name) {
-    return random_normal(random.derive(name), {1, 1, n, d});
-  };
+  const auto make = [&](const char* name) { return random_normal(random, name, {1, 1, n, d}); };
   // Of the grid of patches as a graph: neighbours above, below, left and right, and itself.
-  std::vector<double> hidden;
+  Samples hidden;
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       const int64_t steps =
@@ -245,17 +190,11 @@ Section graph_section(const LabContext& lab) {
   const Tensor y = matmul(weights, values);
   const Tensor of_first = backward(sum(slice(y, 2, 0, 1)))[values];  // [1, 1, n, d]
   const Tensor far = reshape(slice(no_edge, 0, 0, 1), {1, 1, n, 1});
-  return {
-      .claims = {{"B7", "这不仅在NLP是这样，CV、图等等所有的一切都可以套用这个道理。",
-                  "That is so not only of language: of images, graphs, of everything."}},
-      .formula = "S_ij = -∞ where i and j have no edge",
-      .prediction =
-          "To attention a word, a patch and a node are rows of a matrix. On a graph, what "
-          "has no edge gets the weight 0, and no gradient.",
-      .findings = {exact("largest weight without an edge", 0, largest_of(weights * no_edge), 0),
-                   same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
-                   exact("largest |dy_0/dv_j| without an edge", 0, largest_of(of_first * far), 0)},
-      .figures = {heat_map_of("Weights on a grid of 4 × 4 nodes", reshape(weights, {n, n}))}};
+  return make_section("patches.graph", {"B7-2"},
+                      {equal("largest weight without an edge", 0, largest_of(weights * no_edge)),
+                       same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
+                       equal("largest |dy_0/dv_j| without an edge", 0, largest_of(of_first * far))},
+                      {heat_map_of("Weights on a grid of 4 × 4 nodes", reshape(weights, {n, n}))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -1,33 +1,13 @@
 // Learned, fixed, turned or added to the scores: what positions are worth, and beyond training.
-#include <algorithm>
-#include <cmath>
 #include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
-#include "lessons/labs/labs.h"
+#include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "lessons/report/statistics.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
-
-constexpr const char* kConfig = R"(
-name = "positions"
-[data]
-alphabet = 8
-validation_examples = 100
-[model]
-num_layers = 1
-d_model = 32
-num_heads = 2
-d_ff = 64
-[optimizer]
-learning_rate = 5e-3
-[train]
-batch_size = 32
-)";
 
 // A question where the place counts (reverse), and one where the distance does (echo).
 struct Task {
@@ -39,22 +19,27 @@ constexpr Task kEcho = {.name = "echo", .length = 24, .longer = 48};
 
 struct Kind {
   Position position;
-  std::vector<double> reverse = {}, echo = {};  // share of tokens that are right
-  std::vector<double> longer = {};              // of echo at twice the length
-  bool refuses = false;                         // to read that at all
+  Samples reverse = {}, echo = {};  // share of tokens that are right
+  Samples longer = {};              // of echo at twice the length
+  bool refuses = false;             // to read that at all
   double parameters = 0;
 
   std::string name() const { return name_of(position); }
 };
 
-Config config_of(const LabContext& lab, const Task& task, Position position, uint64_t seed) {
-  Config config = lab_config(
-      kConfig, {absl::StrCat("data.task=", task.name), absl::StrCat("data.length=", task.length),
-                absl::StrCat("seed=", seed), absl::StrCat("train.steps=", lab.integer("steps"))});
-  config.data.distance = 4;
-  config.model.position = lab.is_control() ? Position::kNone : position;
-  config.model.sinusoidal_scale = 0.1;  // learned from there
-  return config;
+std::vector<Trained> train(const LabContext& lab, const Task& task, Position position) {
+  if (lab.is_control()) position = Position::kNone;
+  std::vector<std::string> settings = {
+      "name=positions",
+      absl::StrCat("data.task=", task.name),
+      absl::StrCat("data.length=", task.length),
+      "data.alphabet=8",
+      "data.validation_examples=100",
+      "model.num_heads=2",
+      absl::StrCat("model.position=", std::string(name_of(position)))};
+  if (task.longer > task.length) settings.emplace_back("data.distance=4");
+  if (position == Position::kSinusoidal) settings.emplace_back("model.sinusoidal_scale=0.1");
+  return train_over_seeds(lab, settings);
 }
 
 // The share of tokens that are right at twice the length; nothing where that is refused.
@@ -73,17 +58,14 @@ std::vector<Kind> measure(const LabContext& lab) {
   std::vector<Kind> kinds = {{Position::kNone},   {Position::kLearned}, {Position::kSinusoidal},
                              {Position::kRotary}, {Position::kAlibi},   {Position::kRelative}};
   for (Kind& kind : kinds) {
-    for (const uint64_t seed : lab.seeds()) {
-      const Trained reverse = train_or_reuse(lab, config_of(lab, kReverse, kind.position, seed));
-      const Trained echo = train_or_reuse(lab, config_of(lab, kEcho, kind.position, seed));
-      kind.reverse.push_back(reverse.validation.token_accuracy);
-      kind.echo.push_back(echo.validation.token_accuracy);
-      kind.parameters = static_cast<double>(parameter_count(parameters(echo.model)));
-      if (const auto right = right_when_longer(echo)) {
-        kind.longer.push_back(*right);
-      } else {
-        kind.refuses = true;
-      }
+    const std::vector<Trained> echo = train(lab, kEcho, kind.position);
+    kind.reverse = right_tokens_of(train(lab, kReverse, kind.position));
+    kind.echo = right_tokens_of(echo);
+    kind.parameters = static_cast<double>(parameter_count(parameters(echo[0].model)));
+    for (const Trained& each : echo) {
+      const std::optional<double> right = right_when_longer(each);
+      if (right) kind.longer.push_back(*right);
+      kind.refuses = kind.refuses || !right;
     }
   }
   return kinds;
@@ -94,42 +76,28 @@ const Kind& of(const std::vector<Kind>& kinds, Position position) {
 }
 
 Table table_of(const std::vector<Kind>& kinds) {
-  Table table = {.title = "Tokens that are right",
-                 .header = {"position", "parameters", "reverse", "echo", "twice as long"},
-                 .rows = {}};
-  for (const Kind& kind : kinds) {
-    table.rows.push_back({kind.name(), format_number(kind.parameters), format_samples(kind.reverse),
-                          format_samples(kind.echo),
-                          kind.refuses ? "refused" : format_samples(kind.longer)});
-  }
-  return table;
+  return table_by("Tokens that are right",
+                  {"position", "parameters", "reverse", "echo", "twice as long"}, kinds,
+                  [](const Kind& kind) {
+                    return std::vector{kind.name(), format_number(kind.parameters),
+                                       format_samples(kind.reverse), format_samples(kind.echo),
+                                       kind.refuses ? "refused" : format_samples(kind.longer)};
+                  });
 }
 
 Section source_section(const std::vector<Kind>& kinds) {
   const Kind &none = of(kinds, Position::kNone), &learned = of(kinds, Position::kLearned);
-  return {
-      .claims =
-          {{"C163",
-            "位置编码$e$是自注意力机制中获取序列**位置**信息的唯一来源，是模型重要的组成部分。",
-            "The encoding e is the only source from which self-attention knows "
-            "positions, and an important part of the model."}},
-      .formula = "reverse: y_t = x_(n - t),   echo: y_t = x_(t - 4)",
-      .prediction = "Without positions neither task is learned; with them both are.",
-      .findings = {larger("reverse, learned positions and none", learned.reverse, none.reverse),
-                   larger("echo, learned positions and none", learned.echo, none.echo),
-                   found("reverse, learned positions, the worst seed", "at least 0.95",
-                         format_number(*std::ranges::min_element(learned.reverse)),
-                         std::ranges::min(learned.reverse) >= 0.95),
-                   beyond(near("echo without positions, as by guessing", 1.0 / 8, none.echo))},
-      .figures = {table_of(kinds)},
-      .condition = "every place counts",
-      .correction =
-          "Not the only source: a causal mask tells the first token from the second (order). It "
-          "is not enough for the task, but more is right than by guessing."};
+  return make_section(
+      "positions.source", {"C163-1"},
+      {larger("reverse, learned positions and none", learned.reverse, none.reverse),
+       larger("echo, learned positions and none", learned.echo, none.echo),
+       at_least("reverse, learned positions, the worst seed", 0.95, least_of(learned.reverse)),
+       beyond(near("echo without positions, as by guessing", 1.0 / 8, none.echo))},
+      {table_of(kinds)});
 }
 
 // Their difference is small beside what positions are worth.
-Finding close(const std::string& what, const std::vector<double>& a, const std::vector<double>& b) {
+Finding close(const std::string& what, const Samples& a, const Samples& b) {
   const double difference = std::abs(mean_of(a) - mean_of(b));
   return found(what, "differ by less than 0.05",
                absl::StrCat(format_samples(a), " and ", format_samples(b)), difference < 0.05);
@@ -138,51 +106,24 @@ Finding close(const std::string& what, const std::vector<double>& a, const std::
 Section same_section(const std::vector<Kind>& kinds) {
   const Kind &learned = of(kinds, Position::kLearned),
              &sinusoids = of(kinds, Position::kSinusoidal);
-  return {
-      .claims = {{"C163", "位置编码既可以从数据中学习得到，也可以人为定义并加到词嵌入向量上。",
-                  "Positions can be learned from data, or be defined by people and added to the "
-                  "embeddings."},
-                 {"C187", "通过实验发现位置嵌入和上述位置编码效果是接近的，因此直接选用后者。",
-                  "Experiments show that learned positions and these come to about the same, so "
-                  "the latter are taken."}},
-      .formula = "x_t + E_t against x_t + s e_t",
-      .prediction =
-          "With the same seeds and steps, learned positions and sinusoids are right about as "
-          "often.",
-      .findings = {close("reverse, learned and sinusoidal", learned.reverse, sinusoids.reverse),
-                   beyond(close("echo, learned and sinusoidal", learned.echo, sinusoids.echo))},
-      .figures = {},
-      .condition = "places count (reverse), not distances (echo)",
-      .correction = "Where distances count, sinusoids have not come as far in the same steps."};
+  return make_section(
+      "positions.same", {"C163-2", "C187-2"},
+      {close("reverse, learned and sinusoidal", learned.reverse, sinusoids.reverse),
+       beyond(close("echo, learned and sinusoidal", learned.echo, sinusoids.echo))});
 }
 
 Section longer_section(const std::vector<Kind>& kinds) {
   const Kind &learned = of(kinds, Position::kLearned),
              &sinusoids = of(kinds, Position::kSinusoidal), &rotary = of(kinds, Position::kRotary),
              &relative = of(kinds, Position::kRelative);
-  return {.claims =
-              {{"C187",
-                "因此位置$\\alpha+\\beta$处的编码很容易被位置$\\alpha$和位置$\\beta$处的编码表示。",
-                "So the encoding at α + β is easily expressed by those at α and at β."},
-               {"C193", "更多的位置编码形式可以参考", "For more forms of positions see …"}},
-          .formula = "trained on 24 tokens, asked for 48",
-          .prediction =
-              "A table of learned positions ends with the longest of training. Sinusoids go on, "
-              "and as a shift is a rotation at every place, what was learned should still hold "
-              "there; as for rotary and relative positions, which know distances alone.",
-          .findings = {found("learned, twice as long", "refused",
-                             learned.refuses ? "refused" : "read", learned.refuses),
-                       near("rotary, twice as long, as before", mean_of(rotary.echo), rotary.longer,
-                            0.1),
-                       near("relative, twice as long, as before", mean_of(relative.echo),
-                            relative.longer, 0.1),
-                       beyond(near("sinusoidal, twice as long, as before", mean_of(sinusoids.echo),
-                                   sinusoids.longer, 0.1))},
-          .figures = {},
-          .condition = "positions work by the distance of two tokens",
-          .correction =
-              "Sinusoids are there beyond training, but the model has not learned to read them: "
-              "that a rotation exists does not make W_q and W_k use it."};
+  return make_section(
+      "positions.longer", {"C187-1", "C193"},
+      {found("learned, twice as long", "refused", learned.refuses ? "refused" : "read",
+             learned.refuses),
+       near("rotary, twice as long, as before", mean_of(rotary.echo), rotary.longer, 0.1),
+       near("relative, twice as long, as before", mean_of(relative.echo), relative.longer, 0.1),
+       beyond(near("sinusoidal, twice as long, as before", mean_of(sinusoids.echo),
+                   sinusoids.longer, 0.1))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -1,16 +1,7 @@
 // Attention to r tokens on each side: how many pairs there are, how long it takes, how far it sees.
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
 #include "framework/ops/scaled_dot_product_attention.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 #include "models/stack.h"
 
 namespace qkv {
@@ -29,69 +20,33 @@ struct Walk {
 Walk walk(const LabContext& lab, int64_t n) {
   const RandomStream random(lab.integer("seed"));
   const int64_t d = lab.integer("d");
-  const auto head = [&](const char* name) {
-    return random_normal(random.derive(name), {1, 1, n, d});
-  };
+  const auto head = [&](const char* name) { return random_normal(random, name, {1, 1, n, d}); };
   const Tensor query = as_parameter(head("q"));
-  Tensor scores, weights;
-  const Tensor y = scaled_dot_product_attention(
-      query, head("k"), head("v"), {.mask = mask_of(lab, lab.integer("r")), .scale = 0.1},
-      [&](std::string_view name, const Tensor& x) {
-        if (name == "scores") scores = x;
-        if (name == "weights") weights = x;
-      });
-  const Gradients gradients = backward(y, {.cotangent = head("dO"), .keep = {scores}});
+  const Attended y = attend_in_steps(query, head("k"), head("v"),
+                                     {.mask = mask_of(lab, lab.integer("r")), .scale = 0.1});
+  const Tensor &scores = y.steps.at("scores"), &weights = y.steps.at("weights");
+  const Gradients gradients = backward(y.result, {.cotangent = head("dO"), .keep = {scores}});
   return {.weights = reshape(weights.detached(), {n, n}),
           .dscores = reshape(gradients[scores], {n, n})};
 }
 
-// The largest |dS_ij| with |i - j| > r.
-double largest_outside(const Tensor& matrix, int64_t r) {
-  const std::vector<double> numbers = matrix.to_vector();
-  const int64_t n = matrix.dim(0);
-  double largest = 0;
-  for (int64_t i = 0; i < n * n; ++i) {
-    if (std::abs(i / n - i % n) <= r) continue;
-    largest = std::max(largest, std::abs(numbers[static_cast<size_t>(i)]));
-  }
-  return largest;
-}
-
 Section pairs_section(const LabContext& lab) {
   const int64_t r = lab.integer("r");
-  Section section = {
-      .claims =
-          {{"C138", "自注意力模型可以看作在一个线性投影空间中建立X中不同向量之间的交互关系。",
-            "Self-attention relates the vectors of X to each other in a space to which they are "
-            "mapped linearly."},
-           {"C138",
-            "上述自注意力运算的计算复杂度为O(N^2)。实践中有些问题并不需要捕捉全局结构，只依赖于"
-            "局部信息，此时可以使用restricted自注意力机制，即假设当前词只与前后r个词发生联系"
-            "(类似于卷积中的滑动窗口)，此时计算复杂度为O(rN)。",
-            "Self-attention is O(N²). Some problems need only what is near: restricted "
-            "self-attention, where a word is related to the r words before and after it, "
-            "like the sliding window of a convolution, and O(r N)."}},
-      .formula = "pairs = N (2 r + 1) - r (r + 1)",
-      .prediction =
-          "A word sees 2 r + 1, fewer at the ends: pairs grow with N and not with its "
-          "square, and no gradient comes from outside the band.",
-      .findings = {},
-      .figures = {}};
-  std::vector<double> lengths, pairs;
+  Section section = make_section("restricted.pairs", {"C138-1", "C138-2"});
+  Samples lengths, pairs;
   for (const int64_t n : lab.integers("n")) {
     const Walk walked = walk(lab, n);
     lengths.push_back(static_cast<double>(n));
     pairs.push_back(count_not_zero(walked.weights));
-    section.findings.push_back(exact(absl::StrCat("pairs of N = ", n, ", r = ", r),
-                                     static_cast<double>(n * (2 * r + 1) - r * (r + 1)),
-                                     pairs.back(), 0));
-    section.findings.push_back(exact(absl::StrCat("N = ", n, ": largest |dS| outside the band"), 0,
-                                     largest_outside(walked.dscores, r), 0));
+    section.add(equal(absl::StrCat("pairs of N = ", n, ", r = ", r), n * (2 * r + 1) - r * (r + 1),
+                      pairs.back()));
+    section.add(equal(absl::StrCat("N = ", n, ": largest |dS| outside the band"), 0,
+                      largest_outside(walked.dscores, r)));
   }
   const double exponent = fitted_exponent(lengths, pairs);
-  section.findings.push_back(found("power of N by which pairs grow", "0.9 … 1.1",
-                                   format_number(exponent), std::abs(exponent - 1) < 0.1));
-  section.figures.push_back(heat_map_of("dS, the first N", walk(lab, lab.integer("n")).dscores));
+  section.add(found("power of N by which pairs grow", "0.9 … 1.1", format_number(exponent),
+                    std::abs(exponent - 1) < 0.1));
+  section.show(heat_map_of("dS, the first N", walk(lab, lab.integer("n")).dscores));
   return section;
 }
 
@@ -100,43 +55,36 @@ double time_of(const LabContext& lab, int64_t n, bool restricted) {
   const Tensor x = full({1, n, 4, 16}, 0.5);
   const AttentionOptions options = {
       .mask = restricted ? mask_of(lab, lab.integer("r")) : AttentionMask{}, .scale = 0.25};
-  double shortest = INFINITY;
-  for (int i = 0; i < 3; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    attention(x, x, x, options);
-    const std::chrono::duration<double, std::milli> passed =
-        std::chrono::steady_clock::now() - start;
-    shortest = std::min(shortest, passed.count());
-  }
-  return shortest;
+  return milliseconds_of(3, [&] { attention(x, x, x, options); })[0];
 }
 
 Section time_section(const LabContext& lab) {
-  Table table = {.title = "Milliseconds, 4 heads of 16 numbers, f32",
-                 .header = {"N", "restricted", "all", "all / restricted"},
-                 .rows = {}};
-  Series near_only = {.name = "restricted"}, all = {.name = "all"};
-  for (const int64_t n : lab.integers("long")) {
-    const double few = time_of(lab, n, true), many = time_of(lab, n, false);
-    near_only.x.push_back(static_cast<double>(n));
-    near_only.y.push_back(few);
-    all.x.push_back(static_cast<double>(n));
-    all.y.push_back(many);
-    table.rows.push_back({absl::StrCat(n), absl::StrFormat("%.2f", few),
-                          absl::StrFormat("%.2f", many), absl::StrFormat("%.1f", many / few)});
-  }
-  const double ratio = all.y.back() / near_only.y.back();
-  return {.claims = {{"C138", "此时计算复杂度为O(rN)。", "Its complexity is then O(r N)."}},
-          .formula = "ms ~ r N against N²",
-          .prediction = "Of long sequences the restricted form takes a fraction of the time.",
-          .findings = {found(absl::StrCat("ms of all over restricted, N = ", all.x.back()),
-                             "above 3", ratio > 3 ? "above 3" : "below 3", ratio > 3)},
-          .figures = {table, LineChart{.title = "Time of one attention",
-                                       .x_label = "N",
-                                       .y_label = "ms",
-                                       .log_x = true,
-                                       .log_y = true,
-                                       .series = {near_only, all}}}};
+  struct Time {
+    int64_t n;
+    double few, all;
+  };
+  const std::vector<Time> times = each_of(lab.integers("long"), [&](int64_t n) {
+    return Time{n, time_of(lab, n, true), time_of(lab, n, false)};
+  });
+  const Table table =
+      table_by("Milliseconds, 4 heads of 16 numbers, f32",
+               {"N", "restricted", "all", "all / restricted"}, times, [](const Time& time) {
+                 return std::vector{absl::StrCat(time.n), absl::StrFormat("%.2f", time.few),
+                                    absl::StrFormat("%.2f", time.all),
+                                    absl::StrFormat("%.1f", time.all / time.few)};
+               });
+  const double ratio = times.back().all / times.back().few;
+  return make_section(
+      "restricted.time", {"C138-4"},
+      {found(absl::StrCat("ms of all over restricted, N = ", times.back().n), "above 3",
+             ratio > 3 ? "above 3" : "below 3", ratio > 3)},
+      {table, LineChart{.title = "Time of one attention",
+                        .x_label = "N",
+                        .y_label = "ms",
+                        .log_x = true,
+                        .log_y = true,
+                        .series = {series_by("restricted", times, &Time::n, &Time::few),
+                                   series_by("all", times, &Time::n, &Time::all)}}});
 }
 
 // The largest distance at which the last of `layers` blocks hears of a token: by dy_i / dx_0.
@@ -151,14 +99,14 @@ int64_t reach_of(const LabContext& lab, int64_t layers) {
   const RandomStream random(lab.integer("seed"));
   Initializer init(random, DType::f64);
   const Stack stack(init, options, Stack::Role::kEncoder, n);
-  const Tensor x = as_parameter(random_normal(random.derive("x"), {1, n, d}));
+  const Tensor x = as_parameter(random_normal(random, "x", {1, n, d}));
   ForwardContext context;
   const Tensor first = slice(stack(x, Tensor(), context), 1, 0, 1);  // y_0
-  const Tensor pushed = random_normal(random.derive("dy"), first.shape());
-  const std::vector<double> back = sum(reshape(backward(sum(first * pushed))[x], {n, d}) *
-                                           random_normal(random.derive("direction"), {n, d}),
-                                       -1)
-                                       .to_vector();
+  const Tensor pushed = random_normal(random, "dy", first.shape());
+  const Samples back = sum(reshape(backward(sum(first * pushed))[x], {n, d}) *
+                               random_normal(random, "direction", {n, d}),
+                           -1)
+                           .to_vector();
   int64_t reach = 0;
   for (int64_t j = 0; j < n; ++j) {
     if (back[static_cast<size_t>(j)] != 0) reach = j;
@@ -167,18 +115,12 @@ int64_t reach_of(const LabContext& lab, int64_t layers) {
 }
 
 Section reach_section(const LabContext& lab) {
-  Section section = {
-      .claims = {{"C138", "即假设当前词只与前后r个词发生联系(类似于卷积中的滑动窗口)",
-                  "A word is related only to the r words before and after it, as in a "
-                  "convolution."}},
-      .formula = "reach = L r",
-      .prediction = "L layers see L r tokens far, exactly; as convolutions of 2 r + 1 taps.",
-      .findings = {}};
+  Section section = make_section("restricted.reach", {"C138-3"});
   for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
     const int64_t expected = std::min(layers * lab.integer("r"), lab.integer("n") - 1);
-    section.findings.push_back(exact(
+    section.add(equal(
         absl::StrCat("tokens that ", layers, layers > 1 ? " layers see far" : " layer sees far"),
-        static_cast<double>(expected), static_cast<double>(reach_of(lab, layers)), 0));
+        expected, reach_of(lab, layers)));
   }
   return section;
 }

@@ -1,73 +1,53 @@
 // What dividing the scores by the root of d_k does to a training.
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
+#include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "lessons/report/statistics.h"
 #include "train/run/batch_loss.h"
-#include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kWidth = 64;  // of the model, and of its one head
-constexpr const char* kConfig = R"(
-name = "scaling-train"
-[data]
-task = "reverse"
-length = 8
-validation_examples = 200
-[model]
-num_layers = 1
-d_model = 64
-num_heads = 1
-d_ff = 128
-[optimizer]
-learning_rate = 1e-3
-betas = [0.9, 0.99]
-schedule = "constant"
-[train]
-batch_size = 64
-)";
 
 // Maps begin with deviation 0.02, so that q and k of a normalized x have variance C 0.02². With
 // this factor the scores are those of queries and keys of variance 1, as the notes have them.
 constexpr double kToVarianceOne = 1 / (kWidth * 0.02 * 0.02);
 
-// How steep attention is after some steps, over the seeds.
+// How steep attention is after some steps.
+struct Steepness {
+  double largest = 0;    // weight of a row, the mean over the rows
+  double entropy = 0;    // of a row, over that of even weights
+  double passed_on = 0;  // |dS| / |dP|, of all rows together
+};
+
+// At the start, halfway and at the end, over the seeds.
 struct Moment {
   int64_t steps = 0;
-  std::vector<double> largest = {};    // weight of a row, the mean over the rows
-  std::vector<double> entropy = {};    // of a row, over that of even weights
-  std::vector<double> passed_on = {};  // |dS| / |dP|, of all rows together
+  std::vector<Steepness> seeds = {};
 };
 
 struct Form {
   std::string name;
-  double scale;                      // of the scores
-  std::vector<Moment> moments = {};  // at the start, halfway, at the end
-  std::vector<double> losses = {};   // of what it has not seen
-  std::vector<double> jumps = {};    // deviation of log(|g_t| / |g_t-1|)
-  std::vector<double> curve = {};    // |g| of each step, first seed
+  double scale;  // of the scores
+  std::vector<Moment> moments = {};
+  std::vector<Trained> models = {};
+
+  // How much the norm of the gradient changes from a step to the next.
+  Samples jumps() const {
+    return values_of(models, [](const Trained& trained) {
+      const std::vector<double>& norms = trained.grad_norms;
+      Samples changes;
+      for (size_t i = 1; i < norms.size(); ++i) {
+        changes.push_back(std::log(norms[i] / norms[i - 1]));
+      }
+      return deviation_of(changes);
+    });
+  }
 };
 
-// How much the norm of the gradient changes from a step to the next.
-double jumps_of(const std::vector<double>& norms) {
-  std::vector<double> changes;
-  for (size_t i = 1; i < norms.size(); ++i) changes.push_back(std::log(norms[i] / norms[i - 1]));
-  return deviation_of(changes);
-}
-
-void measure(const Model& model, const Dataset& data, Moment& moment) {
+Steepness measure(const Model& model, const Dataset& data) {
   constexpr int64_t kRows = 64;
   Trace trace;
-  ForwardContext context;
-  context.trace = &trace;
+  ForwardContext context{.trace = &trace};
   const Tensor loss = batch_loss(model, data.validation_batch(0, kRows), {}, context).loss;
   const Tensor scores = trace["blocks.0.attention.masked_scores"];
   const Tensor weights = trace["blocks.0.attention.weights"];  // [B, 1, T, T]; causal
@@ -77,119 +57,88 @@ void measure(const Model& model, const Dataset& data, Moment& moment) {
   double even = 0;  // row t has t keys
   const int64_t length = weights.dim(3);
   for (int64_t t = 1; t <= length; ++t) even += std::log(static_cast<double>(t));
-  moment.largest.push_back(mean(max(weights, -1)).item());
-  moment.entropy.push_back(entropy * static_cast<double>(length) / even);
-  moment.passed_on.push_back(size_of(gradients[scores]) / size_of(gradients[weights]));
+  return {.largest = mean(max(weights, -1)).item(),
+          .entropy = entropy * static_cast<double>(length) / even,
+          .passed_on = size_of(gradients[scores]) / size_of(gradients[weights])};
 }
 
 // With a constant learning rate half of a training is a training of half as many steps.
-void train(const LabContext& lab, Form& form) {
-  const int64_t steps = lab.integer("steps");
-  form.moments = {{.steps = 0}, {.steps = std::max<int64_t>(1, steps / 2)}, {.steps = steps}};
-  for (const uint64_t seed : lab.seeds()) {
-    const auto config_of = [&](int64_t count) {
-      return lab_config(kConfig, {absl::StrCat("seed=", seed), absl::StrCat("train.steps=", count),
-                                  absl::StrCat("attention.scale=", form.scale)});
-    };
-    for (Moment& moment : form.moments) {
-      if (moment.steps == 0) continue;
-      const Trained trained = train_or_reuse(lab, config_of(moment.steps));
-      measure(trained.model, *trained.data, moment);
-      if (moment.steps < steps) continue;
-      const Model fresh = make_model(trained.config, trained.data->shape());
-      measure(fresh, *trained.data, form.moments.front());
-      form.losses.push_back(trained.validation.loss);
-      form.jumps.push_back(jumps_of(trained.grad_norms));
-      if (form.curve.empty()) form.curve = trained.grad_norms;
-    }
-  }
+std::vector<Trained> train_for(const LabContext& lab, double scale, int64_t steps) {
+  return train_over_seeds(
+      lab, {"name=scaling-train", "data.task=reverse", "data.length=8", "model.d_model=64",
+            "model.num_heads=1", "model.d_ff=128", "optimizer.learning_rate=1e-3",
+            "optimizer.betas=[0.9, 0.99]", "optimizer.schedule=constant", "train.batch_size=64",
+            absl::StrCat("train.steps=", steps), absl::StrCat("attention.scale=", scale)});
 }
 
-LineChart gradient_chart(const std::vector<Form>& forms) {
-  LineChart chart = {.title = "Norm of the gradient, first seed",
-                     .x_label = "step",
-                     .y_label = "|g|",
-                     .log_y = true};
-  for (const Form& form : forms) {
-    chart.series.push_back(numbered_series(form.name, form.curve));
-  }
-  return chart;
+Form train(const LabContext& lab, const std::string& name, double scale) {
+  const int64_t steps = lab.integer("steps"), half = std::max<int64_t>(1, steps / 2);
+  Form form = {.name = name, .scale = scale};
+  const std::vector<Trained> halfway = train_for(lab, scale, half);
+  form.models = train_for(lab, scale, steps);
+  const auto now = [](const Trained& each) { return measure(each.model, *each.data); };
+  const auto before = [](const Trained& each) { return measure(untrained(each), *each.data); };
+  form.moments = {{0, each_of(form.models, before)},
+                  {half, each_of(halfway, now)},
+                  {steps, each_of(form.models, now)}};
+  return form;
 }
 
-Table table_of(const char* title, const std::vector<Form>& forms,
-               std::vector<double> Moment::*samples) {
-  Table table = {.title = title, .header = {"after steps"}, .rows = {}};
-  for (const Moment& moment : forms.front().moments) {
-    table.header.push_back(absl::StrCat(moment.steps));
-  }
-  for (const Form& form : forms) {
-    std::vector<std::string> row = {form.name};
-    for (const Moment& moment : form.moments) row.push_back(format_samples(moment.*samples));
-    table.rows.push_back(std::move(row));
-  }
-  return table;
+Table table_of(const char* title, const std::vector<Form>& forms, double Steepness::*number) {
+  return table_by(title,
+                  row_by("after steps", forms[0].moments,
+                         [](const Moment& moment) { return absl::StrCat(moment.steps); }),
+                  forms, [&](const Form& form) {
+                    return row_by(form.name, form.moments, [&](const Moment& moment) {
+                      return format_samples(values_of(moment.seeds, number));
+                    });
+                  });
 }
 
-Table loss_table(const std::vector<Form>& forms) {
-  Table table = {.title = "At the end", .header = {"", "loss, unseen", "jumps of |g|"}, .rows = {}};
-  for (const Form& form : forms) {
-    table.rows.push_back({form.name, format_samples(form.losses), format_samples(form.jumps)});
-  }
-  return table;
-}
-
-// Of how much |g| jumps: what not dividing does to it is a factor.
-std::vector<double> logs_of_jumps(const Form& form) {
-  std::vector<double> logs;
-  for (const double jumps : form.jumps) logs.push_back(std::log10(jumps));
-  return logs;
-}
-
-// That factor, the geometric mean over the seeds.
+// What not dividing does to how much |g| jumps is a factor: the geometric mean over the seeds.
 Finding jumps_more(const char* start, const Form& plain, const Form& divided) {
-  const double factor =
-      std::pow(10, mean_of(logs_of_jumps(plain)) - mean_of(logs_of_jumps(divided)));
-  return found(absl::StrCat("how much |g| jumps, ", start, ", not divided over divided"), "above 2",
-               format_number(factor), factor > 2);
+  return above(absl::StrCat("how much |g| jumps, ", start, ", not divided over divided"), 2,
+               std::pow(10, mean_of(log10_of(plain.jumps())) - mean_of(log10_of(divided.jumps()))));
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const double divisor = lab.is_control() ? 1 : std::sqrt(static_cast<double>(kWidth));
-  std::vector<Form> forms = {{"variance 1, divided", kToVarianceOne / divisor},
-                             {"variance 1, not divided", kToVarianceOne},
-                             {"small start, divided", 1 / divisor},
-                             {"small start, not divided", 1}};
-  for (Form& form : forms) train(lab, form);
+  std::vector<Form> forms;
+  forms.push_back(train(lab, "variance 1, divided", kToVarianceOne / divisor));
+  forms.push_back(train(lab, "variance 1, not divided", kToVarianceOne));
+  forms.push_back(train(lab, "small start, divided", 1 / divisor));
+  forms.push_back(train(lab, "small start, not divided", 1));
   const Form &divided = forms[0], &plain = forms[1];
-  Section section = {
-      .claims = {{"A38", "从而使得训练过程中梯度保持稳定。",
-                  "So that gradients stay stable while the model is trained."}},
-      .formula = "S = Q Kᵀ / √d_k against S = Q Kᵀ",
-      .prediction =
-          "Of the sentence, what is decided here is the training: divided, softmax stays less "
-          "steep in it, and the norm of the gradient changes less from a step to the next. "
-          "Of the loss the note says nothing: it is in the table.",
-      .findings = {larger("log10 of how much |g| jumps, variance 1, not divided and divided",
-                          logs_of_jumps(plain), logs_of_jumps(divided)),
-                   jumps_more("variance 1", plain, divided),
-                   beyond(jumps_more("small start", forms[3], forms[2]))},
-      .figures = {table_of("Largest weight of a row", forms, &Moment::largest),
-                  table_of("Entropy of a row, over that of even weights", forms, &Moment::entropy),
-                  table_of("|dS| / |dP|", forms, &Moment::passed_on), loss_table(forms),
-                  gradient_chart(forms)},
-      .condition = "queries and keys begin with variance 1",
-      .correction =
-          "Where maps begin small, as they do today (0.02), scores are small as well, softmax is "
-          "not saturated, gradients are as stable if nothing divides, and the first steps go "
-          "faster."};
+  Section section = make_section(
+      "scaling-train.training", {"A38-3"},
+      {larger("log10 of how much |g| jumps, variance 1, not divided and divided",
+              log10_of(plain.jumps()), log10_of(divided.jumps())),
+       jumps_more("variance 1", plain, divided),
+       beyond(jumps_more("small start", forms[3], forms[2]))},
+      {table_of("Largest weight of a row", forms, &Steepness::largest),
+       table_of("Entropy of a row, over that of even weights", forms, &Steepness::entropy),
+       table_of("|dS| / |dP|", forms, &Steepness::passed_on),
+       table_by("At the end", {"", "loss, unseen", "jumps of |g|"}, forms,
+                [](const Form& form) {
+                  return std::vector{form.name, format_samples(losses_of(form.models)),
+                                     format_samples(form.jumps())};
+                }),
+       LineChart{.title = "Norm of the gradient, first seed",
+                 .x_label = "step",
+                 .y_label = "|g|",
+                 .log_y = true,
+                 .series = each_of(forms, [](const Form& form) {
+                   return numbered_series(form.name, form.models[0].grad_norms);
+                 })}});
   for (size_t i = 0; i < plain.moments.size(); ++i) {
     const int64_t steps = plain.moments[i].steps;
-    section.findings.push_back(
-        larger(absl::StrCat("entropy after ", steps, " steps, variance 1, divided and not"),
-               divided.moments[i].entropy, plain.moments[i].entropy));
-    section.findings.push_back(
+    const std::vector<Steepness>&with = divided.moments[i].seeds, &without = plain.moments[i].seeds;
+    section.add(larger(absl::StrCat("entropy after ", steps, " steps, variance 1, divided and not"),
+                       values_of(with, &Steepness::entropy),
+                       values_of(without, &Steepness::entropy)));
+    section.add(
         larger(absl::StrCat("largest weight after ", steps, " steps, variance 1, not and divided"),
-               plain.moments[i].largest, divided.moments[i].largest));
+               values_of(without, &Steepness::largest), values_of(with, &Steepness::largest)));
   }
   return {section};
 }

@@ -1,27 +1,18 @@
 // How alike two vectors are: by their inner product, scaled or not, or by the angle between them.
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "framework/ops/ops.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 
 namespace qkv {
 namespace {
 
 using Similarity = Tensor (*)(const Tensor& a, const Tensor& b);  // [N, d], [M, d] -> [N, M]
 
-Tensor dot(const Tensor& a, const Tensor& b) { return matmul(a, b, {.transpose_b = true}); }
+Tensor dot(const Tensor& a, const Tensor& b) { return products_of_rows(a, b); }
 
 Tensor scaled(const Tensor& a, const Tensor& b) {
   return dot(a, b) / std::sqrt(static_cast<double>(a.dim(1)));
 }
 
-Tensor lengths(const Tensor& x) { return sqrt(sum(x * x, -1, /*keep_axis=*/true)); }  // [N, 1]
-Tensor unit(const Tensor& x) { return x / lengths(x); }
+Tensor unit(const Tensor& x) { return x / reshape(lengths_of_rows(x), {x.dim(0), 1}); }
 
 Tensor cosine(const Tensor& a, const Tensor& b) { return dot(unit(a), unit(b)); }
 
@@ -34,12 +25,12 @@ constexpr Form kForms[] = {{"q·k", dot}, {"q·k / √d", scaled}, {"cos(q, k)",
 Similarity product_of(const LabContext& lab) { return lab.is_control() ? cosine : dot; }
 
 Tensor make_words(const LabContext& lab, uint64_t seed) {
-  return random_normal(RandomStream(seed).derive("x"), {lab.integer("n"), lab.integer("d")});
+  return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
 }
 
 // Of all pairs of columns in a row: the share that `a` puts into the order in which `b` has them.
 double agreement_of(const Tensor& a, const Tensor& b) {
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  const Samples x = a.to_vector(), y = b.to_vector();
   const auto n = static_cast<size_t>(a.dim(1));
   double pairs = 0, agreeing = 0;
   for (size_t row = 0; row < x.size(); row += n) {
@@ -59,8 +50,6 @@ double angle_between(const Tensor& a, const Tensor& b) {
   const Tensor u = unit(a), v = unit(b);
   return 2 * std::atan2(size_of(u - v), size_of(u + v));
 }
-
-Tensor row_of(const Tensor& x, int64_t i) { return slice(x, 0, i, 1); }
 
 // The largest differences over all pairs of words.
 struct Geometry {
@@ -86,7 +75,7 @@ Geometry geometry_of(const Tensor& x, Similarity product) {
 Section angle_section(const LabContext& lab) {
   const Similarity product = product_of(lab);
   double law = 0, rest = 0, of_units = 1;
-  std::vector<double> as_they_are;
+  Samples as_they_are;
   for (const uint64_t seed : lab.seeds()) {
     const Tensor x = make_words(lab, seed);
     const Geometry geometry = geometry_of(x, product);
@@ -96,30 +85,18 @@ Section angle_section(const LabContext& lab) {
     as_they_are.push_back(agreement_of(product(x, x), cosine(x, x)));
   }
   const Tensor x = make_words(lab, 1);
-  return {
-      .claims = {{"A17", "向量的内积,其几何意义是什么?", "What does an inner product mean?"},
-                 {"A18", "表征两个向量的夹角,表征一个向量在另一个向量上的投影",
-                  "It stands for the angle between two vectors, and for the projection of one on "
-                  "the other."}},
-      .formula = "x·y = |x| |y| cos(x, y)",
-      .prediction =
-          "Divided by |y| it is the projection: what is left of x is at right angles to y. If it "
-          "stood for the angle alone, it would put any two words into the order of their angles.",
-      .findings = {same("x·y and |x| |y| cos(angle)", law),
-                   same("rest of x beside the projection, times y, and 0", rest),
-                   exact("pairs in the order of their angles, all lengths 1", 1, of_units, 0),
-                   beyond(found("pairs in that order, with their own lengths", "1",
-                                format_samples(as_they_are), mean_of(as_they_are) == 1))},
-      .figures = {heat_map_of("x·y", product(x, x)), heat_map_of("cos(x, y)", cosine(x, x))},
-      .condition = "all vectors have one length",
-      .correction =
-          "It is angle and lengths in one number: of two words at one angle the longer "
-          "has the larger product."};
+  return make_section("similarity.angle", {"A17", "A18"},
+                      {same("x·y and |x| |y| cos(angle)", law),
+                       same("rest of x beside the projection, times y, and 0", rest),
+                       equal("pairs in the order of their angles, all lengths 1", 1, of_units),
+                       beyond(found("pairs in that order, with their own lengths", "1",
+                                    format_samples(as_they_are), mean_of(as_they_are) == 1))},
+                      {heat_map_of("x·y", product(x, x)), heat_map_of("cos(x, y)", cosine(x, x))});
 }
 
 // The share of words that are more like themselves than like any other.
 double share_like_themselves(const Tensor& similarity) {
-  const std::vector<double> s = similarity.to_vector(), largest = max(similarity, -1).to_vector();
+  const Samples s = similarity.to_vector(), largest = max(similarity, -1).to_vector();
   const size_t n = largest.size();
   double count = 0;
   for (size_t i = 0; i < n; ++i) count += s[i * n + i] == largest[i] ? 1 : 0;
@@ -127,60 +104,28 @@ double share_like_themselves(const Tensor& similarity) {
 }
 
 Section related_section(const LabContext& lab) {
-  std::vector<double> relatives, strangers, themselves;
+  Samples relatives, strangers, themselves;
   double of_units = 1;
   for (const uint64_t seed : lab.seeds()) {
     const RandomStream random(seed);
     const Tensor x = make_words(lab, seed);
-    const Tensor noise = random_normal(random.derive("noise"), x.shape());
-    const Tensor others = random_normal(random.derive("others"), x.shape());
+    const Tensor noise = random_normal(random, "noise", x.shape());
+    const Tensor others = random_normal(random, "others", x.shape());
     const Tensor near_x = (x + noise * 0.5) / std::sqrt(1.25);  // variance 1 again
     relatives.push_back(mean(sum(x * near_x, -1)).item());
     strangers.push_back(mean(sum(x * others, -1)).item());
     themselves.push_back(share_like_themselves(product_of(lab)(x, x)));
     of_units = std::min(of_units, share_like_themselves(product_of(lab)(unit(x), unit(x))));
   }
-  return {
-      .claims = {{"A22", "投影的值大,说明两个向量相关度高。",
-                  "A large projection says that two vectors are closely related."},
-                 {"A23",
-                  "词向量之间相关度高表示什么?是不是在一定程度上(不是完全)表示,在关注词A的时候,"
-                  "应当给予词B更多的关注?",
-                  "Does it not mean, to some degree, that whoever looks at word A should give word "
-                  "B more attention?"},
-                 {"B25", "也就是去计算 V相对于Q来说的重要程度",
-                  "To compute how important V is to Q."},
-                 {"B27", "重要程度计算，其实是不是就是相似度计算（比较接近），其实就是求内积",
-                  "Is importance not likeness, which is an inner product?"}},
-      .formula = "s_ij = x_i · x_j",
-      .prediction =
-          "A word has a larger product with its relatives than with strangers, and the "
-          "largest with itself.",
-      .findings = {larger("product with a relative, and with a stranger", relatives, strangers),
-                   exact("words most like themselves, all lengths 1", 1, of_units, 0),
-                   beyond(found("words most like themselves, with their own lengths", "1",
-                                format_samples(themselves), mean_of(themselves) == 1))},
-      .condition = "all vectors have one length",
-      .correction =
-          "A long word can have a larger product with a short one than that has with "
-          "itself: a large value says related, or long."};
+  return make_section("similarity.related", {"A22", "A23", "B25", "B27"},
+                      {larger("product with a relative, and with a stranger", relatives, strangers),
+                       equal("words most like themselves, all lengths 1", 1, of_units),
+                       beyond(found("words most like themselves, with their own lengths", "1",
+                                    format_samples(themselves), mean_of(themselves) == 1))});
 }
 
 Section shares_section(const LabContext& lab) {
-  Section section = {
-      .claims =
-          {{"D6",
-            "每个纯净试剂的混合比例是按照其与样本试剂之间的相似度决定——试剂本身约相似,"
-            "占的比例也越高。",
-            "Each reagent's share is decided by its likeness to the sample: the more similar, "
-            "the larger."}},
-      .formula = "p = softmax(s)",
-      .prediction =
-          "Whatever measures likeness, the shares are in its order. To scale changes no "
-          "order, only how unequal they are; a cosine is at most 1, and so leaves no "
-          "share above e / (e + (n - 1) / e).",
-      .findings = {},
-      .figures = {}};
+  Section section = make_section("similarity.shares", {"D6-12"});
   Table table = {.title = "Shares of n words",
                  .header = {"similarity", "largest share", "pairs as q·k has them"},
                  .rows = {}};
@@ -189,10 +134,10 @@ Section shares_section(const LabContext& lab) {
   double largest_of_cosine = 0;
   for (const Form& form : kForms) {
     double ordered = 1;
-    std::vector<double> largest, as_dot;
+    Samples largest, as_dot;
     for (const uint64_t seed : lab.seeds()) {
       const Tensor x = make_words(lab, seed);
-      const Tensor samples = random_normal(RandomStream(seed).derive("samples"), x.shape());
+      const Tensor samples = random_normal(RandomStream(seed), "samples", x.shape());
       const Tensor similarity = form.similarity(samples, x), shares = softmax(similarity);
       ordered = std::min(ordered, agreement_of(shares, similarity));
       largest.push_back(mean(max(shares, -1)).item());
@@ -202,17 +147,15 @@ Section shares_section(const LabContext& lab) {
       }
     }
     if (form.similarity == scaled) {
-      section.findings.push_back(exact("pairs whose order the scale leaves as it is", 1,
-                                       *std::ranges::min_element(as_dot), 0));
+      section.add(equal("pairs whose order the scale leaves as it is", 1, least_of(as_dot)));
     }
-    section.findings.push_back(
-        exact(absl::StrCat("pairs whose shares are as ", form.name, " has them"), 1, ordered, 0));
+    section.add(
+        equal(absl::StrCat("pairs whose shares are as ", form.name, " has them"), 1, ordered));
     table.rows.push_back({form.name, format_samples(largest), format_samples(as_dot)});
   }
-  section.findings.push_back(found("largest share by the cosine",
-                                   absl::StrCat("at most ", format_number(bound)),
-                                   format_number(largest_of_cosine), largest_of_cosine <= bound));
-  section.figures.push_back(std::move(table));
+  section.add(found("largest share by the cosine", absl::StrCat("at most ", format_number(bound)),
+                    format_number(largest_of_cosine), largest_of_cosine <= bound));
+  section.show(std::move(table));
   return section;
 }
 
@@ -227,8 +170,7 @@ Section gradient_section(const LabContext& lab) {
   const double root = std::sqrt(static_cast<double>(lab.integer("d")));
   for (const uint64_t seed : lab.seeds()) {
     const Tensor keys = make_words(lab, seed), key = row_of(keys, 0);
-    const Tensor q =
-        as_parameter(random_normal(RandomStream(seed).derive("q"), {1, lab.integer("d")}));
+    const Tensor q = as_parameter(random_normal(RandomStream(seed), "q", {1, lab.integer("d")}));
     const Similarity product = product_of(lab);
     of_dot = std::max(of_dot, largest_difference(gradient_of(product, q, key), key));
     of_scaled = std::max(of_scaled, largest_difference(gradient_of(scaled, q, key), key / root));
@@ -237,16 +179,10 @@ Section gradient_section(const LabContext& lab) {
     const Tensor back = backward(sum(neg(log(slice(weights, 1, 0, 1)))))[q];
     pulled = std::max(pulled, largest_difference(back, matmul(weights, keys) - key));
   }
-  return {
-      .claims = {{"B31", "我们一般使用点乘的方式", "As a rule we use the dot product."}},
-      .formula = "d(q·k)/dq = k,   q · d cos(q, k)/dq = 0,   -d log p_j / dq = Σ_k p_k k_k - k_j",
-      .prediction =
-          "A dot product teaches q by the key itself, and can make it longer; a cosine "
-          "only turns it. To see key j more, q goes towards it, away from the mean of "
-          "what it sees.",
-      .findings = {same("d(q·k)/dq and k", of_dot), same("scaled: and k / √d", of_scaled),
-                   same("cosine: the gradient along q, and 0", of_cosine),
-                   same("-d log p_j / dq, and Σ_k p_k k_k - k_j", pulled)}};
+  return make_section("similarity.gradient", {"B31"},
+                      {same("d(q·k)/dq and k", of_dot), same("scaled: and k / √d", of_scaled),
+                       same("cosine: the gradient along q, and 0", of_cosine),
+                       same("-d log p_j / dq, and Σ_k p_k k_k - k_j", pulled)});
 }
 
 std::vector<Section> run(const LabContext& lab) {

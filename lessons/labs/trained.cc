@@ -25,6 +25,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What a lab does not say otherwise.
+constexpr const char* kBase = R"(
+[data]
+validation_examples = 200
+[model]
+num_layers = 1
+d_model = 32
+d_ff = 64
+[optimizer]
+learning_rate = 5e-3
+[train]
+batch_size = 32
+)";
+
 constexpr const char* kUnfinished = ".unfinished-";  // in the names of folders
 
 void require(const absl::Status& status) {
@@ -86,8 +100,6 @@ RunFolder create_unfinished(const std::string& runs, const std::string& path,
   return required(RunFolder::create(path, config));
 }
 
-StepResult next_step(Trainer& trainer) { return required(trainer.step()); }
-
 // "reverse, training 7, seed 2 of 5"
 std::string name_of_training(const LabContext& lab, const Config& config) {
   return absl::StrCat(config.name, ", training ", lab.count_training(), ", seed ", config.seed,
@@ -102,7 +114,7 @@ void train_into(const RunFolder& folder, const LabContext& lab, const Config& co
   Trainer trainer(config, data);
   const int64_t steps = config.train.steps;
   for (int64_t step = 1; step <= steps; ++step) {
-    const StepResult result = next_step(trainer);
+    const StepResult result = required(trainer.step());
     StepReport report;
     report.logged = true;
     report.metrics.step = step;
@@ -142,7 +154,7 @@ absl::Status read_steps(const std::string& path, Trained& trained) {
 bool begins_alike(const Trained& trained) {
   Trainer trainer(trained.config, *trained.data);
   for (size_t i = 0; i < std::min<size_t>(2, trained.losses.size()); ++i) {
-    const StepResult result = next_step(trainer);
+    const StepResult result = required(trainer.step());
     if (result.loss != trained.losses[i] || result.grad_norm != trained.grad_norms[i]) return false;
   }
   return true;
@@ -199,9 +211,12 @@ Trained train(const std::string& path, const LabContext& lab, const Config& conf
 
 }  // namespace
 
-Config lab_config(const std::string& toml, const std::vector<std::string>& settings) {
+Config lab_config(const LabContext& lab, uint64_t seed, const std::vector<std::string>& settings) {
   constexpr int64_t kWarmup = 20;
-  Config config = required(parse_config(toml, "lab", settings)).config;
+  std::vector<std::string> all = {absl::StrCat("seed=", seed),
+                                  absl::StrCat("train.steps=", lab.integer("steps"))};
+  all.insert(all.end(), settings.begin(), settings.end());
+  Config config = required(parse_config(kBase, "lab", all)).config;
   config.optimizer.warmup_steps = std::min(kWarmup, config.train.steps);
   return config;
 }
@@ -213,6 +228,16 @@ Trained train_or_reuse(const LabContext& lab, const Config& config) {
   trained.validation =
       required(evaluate(trained.model, *trained.data, Split::kValidation, config.train.batch_size));
   return trained;
+}
+
+std::vector<Trained> train_over_seeds(const LabContext& lab,
+                                      const std::vector<std::string>& settings) {
+  return over_seeds(
+      lab, [&](uint64_t seed) { return train_or_reuse(lab, lab_config(lab, seed, settings)); });
+}
+
+Model untrained(const Trained& trained) {
+  return make_model(trained.config, trained.data->shape());
 }
 
 }  // namespace qkv

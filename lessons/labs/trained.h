@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "lessons/labs/lab.h"
+#include "lessons/labs/samples.h"
 #include "models/model.h"
 #include "train/config/options.h"
 #include "train/run/evaluate.h"
@@ -23,13 +23,33 @@ struct Trained {
   Evaluation validation;           // at the end
 };
 
-// A config as TOML, with settings: "model.num_heads=2"; the learning rate warms up in 20 steps, or
-// in all where they are fewer. Throws Error on a mistake in it.
-Config lab_config(const std::string& toml, const std::vector<std::string>& settings);
+// What all trainings of labs have in common, with the seed, so many steps as `--steps` says, and
+// settings that differ: "name=leak", "model.num_heads=2". The learning rate warms up in 20 steps,
+// or in all where they are fewer. Throws Error on a mistake in it.
+Config lab_config(const LabContext& lab, uint64_t seed, const std::vector<std::string>& settings);
 
 // Trains it, or takes what the same config came to before from the folder of runs. What of that
 // cannot be read, or would come out otherwise today, is trained again. Several processes may share
 // the folder.
 Trained train_or_reuse(const LabContext& lab, const Config& config);
+
+// One for each seed of the lab, and what the validation of each came to.
+std::vector<Trained> train_over_seeds(const LabContext& lab,
+                                      const std::vector<std::string>& settings);
+inline Samples validations_of(const std::vector<Trained>& all, double Evaluation::*number) {
+  return values_of(all, [number](const Trained& each) { return each.validation.*number; });
+}
+inline Samples losses_of(const std::vector<Trained>& all) {
+  return validations_of(all, &Evaluation::loss);
+}
+inline Samples right_tokens_of(const std::vector<Trained>& all) {  // shares
+  return validations_of(all, &Evaluation::token_accuracy);
+}
+inline Samples right_sequences_of(const std::vector<Trained>& all) {  // shares
+  return validations_of(all, &Evaluation::sequence_accuracy);
+}
+
+// The model of a config before its training.
+Model untrained(const Trained& trained);
 
 }  // namespace qkv

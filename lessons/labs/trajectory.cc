@@ -1,38 +1,12 @@
 // Where the layers of a trained model move its points, and whether these places are better.
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
+#include "lessons/labs/kit.h"
+#include "lessons/labs/matrices.h"
 #include "lessons/labs/trained.h"
-#include "lessons/report/statistics.h"
 #include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
-
-constexpr const char* kConfig = R"(
-name = "trajectory"
-[data]
-task = "reverse"
-alphabet = 6
-length = 5
-validation_examples = 100
-[model]
-num_layers = 3
-d_model = 32
-num_heads = 2
-d_ff = 64
-[optimizer]
-learning_rate = 3e-3
-betas = [0.9, 0.99]
-schedule = "cosine"
-[train]
-batch_size = 64
-)";
 
 // The points of all tokens on their way through a model, and which way is down.
 struct Paths {
@@ -40,7 +14,7 @@ struct Paths {
   std::vector<Tensor> points;     // [B T, C] of what the first block reads, and after each block
   std::vector<Tensor> gradients;  // dL / dx there
   std::vector<int64_t> tokens, targets;  // kIgnoredTarget where nothing is asked
-  std::vector<double> losses;  // read from the points of each layer, as if it were the last
+  Samples losses;  // read from the points of each layer, as if it were the last
 };
 
 Tensor parameter_named(const Model& model, const std::string& name) {
@@ -84,9 +58,8 @@ Paths walk(const Model& model, const Dataset& data, int64_t layers) {
 double downhill(const Paths& paths, size_t layer) {
   const Tensor step = paths.points[layer + 1] - paths.points[layer];
   const Tensor down = neg(paths.gradients[layer]);
-  const auto length = [](const Tensor& x) { return sqrt(sum(x * x, -1)); };
-  const std::vector<double> along = sum(step * down, -1).to_vector();
-  const std::vector<double> lengths = (length(step) * length(down)).to_vector();
+  const Samples along = sum(step * down, -1).to_vector();
+  const Samples lengths = (lengths_of_rows(step) * lengths_of_rows(down)).to_vector();
   double total = 0, count = 0;
   for (size_t i = 0; i < along.size(); ++i) {
     if (paths.targets[i] == kIgnoredTarget || lengths[i] == 0) continue;
@@ -94,24 +67,6 @@ double downhill(const Paths& paths, size_t layer) {
     count += 1;
   }
   return total / count;
-}
-
-// The two directions in which rows [N, C] differ most: of XᵀX, by its powers.   -> [C, 2]
-Tensor principal_axes(const Tensor& centred) {
-  Tensor scatter = matmul(centred, centred, {.transpose_a = true});
-  std::vector<Tensor> axes;
-  constexpr int kPowers = 300;
-  for (uint64_t k = 0; k < 2; ++k) {
-    Tensor axis = random_normal(RandomStream(1).derive(k), {scatter.dim(0), 1});
-    for (int i = 0; i < kPowers; ++i) {
-      axis = matmul(scatter, axis);
-      axis = axis / size_of(axis);
-    }
-    const Tensor found = matmul(axis, axis, {.transpose_b = true});
-    scatter = scatter - matmul(found, matmul(scatter, found));
-    axes.push_back(axis);
-  }
-  return concat(axes, 1);
 }
 
 // The answer of the first example on its way, and at each point but the last the way down.
@@ -162,102 +117,68 @@ double share_within(const Tensor& points, const std::vector<int64_t>& tokens, in
   return std::pow(size_of(x - matmul(of_token, means)) / size_of(x - mean(x, 0, true)), 2);
 }
 
-std::vector<double> at_layer(const std::vector<Paths>& all, size_t layer) {
-  std::vector<double> losses;
-  for (const Paths& paths : all) losses.push_back(std::log10(paths.losses[layer]));
-  return losses;
+Samples at_layer(const std::vector<Paths>& all, size_t layer) {
+  return log10_of(values_of(all, [layer](const Paths& paths) { return paths.losses[layer]; }));
 }
 
 // The note does not say that layers descend: a table beside what it does say.
 Table downhill_table(const std::vector<Paths>& trained, const std::vector<Paths>& fresh) {
-  Table table = {.title = "Cosine of what a layer adds and of minus the gradient there",
-                 .header = {"layer", "trained", "not trained"},
-                 .rows = {}};
-  for (size_t l = 0; l + 1 < trained.front().points.size(); ++l) {
-    std::vector<double> after, before;
-    for (const Paths& paths : trained) after.push_back(downhill(paths, l));
-    for (const Paths& paths : fresh) before.push_back(downhill(paths, l));
-    table.rows.push_back({absl::StrCat(l + 1), format_samples(after), format_samples(before)});
-  }
-  return table;
+  std::vector<size_t> layers(trained.front().points.size() - 1);
+  std::iota(layers.begin(), layers.end(), 0);
+  return table_by("Cosine of what a layer adds and of minus the gradient there",
+                  {"layer", "trained", "not trained"}, layers, [&](size_t layer) {
+                    const auto cosine = [&](const Paths& paths) { return downhill(paths, layer); };
+                    return std::vector{absl::StrCat(layer + 1),
+                                       format_samples(values_of(trained, cosine)),
+                                       format_samples(values_of(fresh, cosine))};
+                  });
 }
 
 Section places_section(const std::vector<Paths>& trained, const std::vector<Paths>& fresh) {
-  Section section = {
-      .claims =
-          {{"B160",
-            "非线性变换的本质就是改变空间上的位置坐标，任何一个点都能在维度空间上找到，也就是通过"
-            "多次复杂的非线性变换，我们可以让一个不合理的点（位置不合理）变得合理",
-            "A nonlinear map changes the places of points; by many of them a point whose "
-            "place makes no sense comes to one that does."},
-           {"B162", "都是在找寻一种更合适更好的方法得到这个合理的位置，也就是得到的更好的词向量",
-            "All of it is the search for a better way to that place: to a better word "
-            "vector."}},
-      .formula = "x_(l+1) = x_l + f_l(x_l)",
-      .prediction =
-          "Read as if it were the last, each layer of a trained model has a lower loss "
-          "than the one before: it moves points to better places.",
-      .findings = {},
-      .figures = {chart_of(trained.front())}};
-  LineChart losses = {.title = "Loss, read from the points after each layer, first seed",
-                      .x_label = "layers",
-                      .y_label = "loss",
-                      .log_y = true,
-                      .series = {{.name = "trained", .y = trained.front().losses},
-                                 {.name = "not trained", .y = fresh.front().losses}}};
-  for (Series& series : losses.series) {
-    for (size_t i = 0; i < series.y.size(); ++i) series.x.push_back(static_cast<double>(i));
-  }
-  section.figures.push_back(std::move(losses));
-  section.figures.push_back(downhill_table(trained, fresh));
+  Section section =
+      make_section("trajectory.places", {"B160", "B162-2"}, {}, {chart_of(trained.front())});
+  section.show(LineChart{.title = "Loss, read from the points after each layer, first seed",
+                         .x_label = "layers",
+                         .y_label = "loss",
+                         .log_y = true,
+                         .series = {numbered_series("trained", trained.front().losses, 0),
+                                    numbered_series("not trained", fresh.front().losses, 0)}});
+  section.show(downhill_table(trained, fresh));
   const size_t layers = trained.front().points.size() - 1;
   for (size_t l = 0; l < layers; ++l) {
-    section.findings.push_back(
-        larger(absl::StrCat("log10 of the loss before layer ", l + 1, ", and after it"),
-               at_layer(trained, l), at_layer(trained, l + 1)));
+    section.add(larger(absl::StrCat("log10 of the loss before layer ", l + 1, ", and after it"),
+                       at_layer(trained, l), at_layer(trained, l + 1)));
   }
   return section;
 }
 
 Section words_section(const std::vector<Paths>& trained, int64_t vocabulary) {
-  std::vector<double> embedded, after_last;
-  for (const Paths& paths : trained) {
-    embedded.push_back(share_within(paths.embedded, paths.tokens, vocabulary));
-    after_last.push_back(share_within(paths.points.back(), paths.tokens, vocabulary));
-  }
-  std::vector<int64_t> numbers;
-  for (int64_t i = 0; i < vocabulary; ++i) numbers.push_back(i);
-  const Tensor one = one_hot(Tensor(Array::of({vocabulary}, numbers)), vocabulary, DType::f64);
+  const Samples embedded = values_of(trained, [&](const Paths& paths) {
+    return share_within(paths.embedded, paths.tokens, vocabulary);
+  });
+  const Samples after_last = values_of(trained, [&](const Paths& paths) {
+    return share_within(paths.points.back(), paths.tokens, vocabulary);
+  });
+  const Tensor one = identity(vocabulary);
   double off = 0;
   for (int64_t i = 1; i < vocabulary; ++i) {
     off = std::max(off,
                    std::abs(size_of(slice(one, 0, 0, 1) - slice(one, 0, i, 1)) - std::sqrt(2.0)));
   }
-  const double least = *std::ranges::min_element(after_last);
-  return {.claims = {{"B162",
-                      "这就是词向量的本质，也就是说，我们从独热编码到word2vec到ELMO，再到现在的各种"
-                      "attention",
-                      "That is what word vectors are about: from one-hot codes to word2vec, to "
-                      "ELMo, to attention."}},
-          .formula = "share of the variance within tokens",
-          .prediction =
-              "One-hot codes are all equally far apart; an embedding gives each token a "
-              "place, whatever stands around it; after attention one token has many, by "
-              "what it has read.",
-          .findings = {same("one-hot: distances of tokens and √2", off),
+  const double least = least_of(after_last);
+  return make_section("trajectory.words", {"B162-1"},
+                      {same("one-hot: distances of tokens and √2", off),
                        same("embedding: variance within tokens, and 0", mean_of(embedded), 1e-9),
                        found("after the last layer: variance within tokens", "above 0.2",
-                             format_samples(after_last), least > 0.2)}};
+                             format_samples(after_last), least > 0.2)});
 }
 
 Section maps_section(const LabContext& lab) {
   const RandomStream random(1);
   const int64_t d = 4;
-  const Tensor w = random_normal(random.derive("w"), {d, d}),
-               v = random_normal(random.derive("v"), {d, d});
-  const Tensor b = random_normal(random.derive("b"), {1, d});
-  const Tensor a = random_normal(random.derive("a"), {1, d}),
-               c = random_normal(random.derive("c"), {1, d});
+  const Tensor w = random_normal(random, "w", {d, d}), v = random_normal(random, "v", {d, d});
+  const Tensor b = random_normal(random, "b", {1, d});
+  const Tensor a = random_normal(random, "a", {1, d}), c = random_normal(random, "c", {1, d});
   const bool bends = !lab.is_control();
   const auto layer = [&](const Tensor& x) { return matmul(x, w) + b; };
   const auto bent = [&](const Tensor& x) { return bends ? tanh(layer(x)) : layer(x); };
@@ -270,39 +191,29 @@ Section maps_section(const LabContext& lab) {
   const Tensor added = sum(corners, -1);
   const Tensor solved = bends ? relu(added) - relu(added - 1.0) * 2.0 : added;
   const double off = largest_difference(solved, constant_f64({4}, {0, 1, 1, 0}));
-  return {
-      .claims = {{"B156", "y=σ(wx+b)", "What machine learning does."},
-                 {"B158",
-                  "其实就是非线性变换+线性变换（或者说线性变换其实是非线性变换的一种特殊情况），"
-                  "其实也就是信息在空间（低维度、高维度都有可能）当中的变换",
-                  "A nonlinear and a linear map (the linear one is a special case of the "
-                  "other): information is transformed in a space."}},
-      .formula = "f((a + c) / 2) = (f(a) + f(c)) / 2",
-      .prediction =
-          "Linear layers keep what lies in the middle in the middle, however many; "
-          "σ bends. So it can pull apart what no line divides: exclusive or.",
-      .findings = {
-          same("one linear layer: the middle stays there", middle_off(layer)),
-          same("two linear layers, and one",
-               largest_difference(matmul(layer(a), v), matmul(a, matmul(w, v)) + matmul(b, v))),
-          found("with σ: the middle is off by", "above 0.01", format_number(middle_off(bent)),
-                middle_off(bent) > 0.01),
-          same("relu far from 0, and a line", largest_difference(relu(a + kFar) - kFar, a)),
-          same("exclusive or, by two relu", off)}};
+  return make_section(
+      "trajectory.maps", {"B156", "B158"},
+      {same("one linear layer: the middle stays there", middle_off(layer)),
+       same("two linear layers, and one",
+            largest_difference(matmul(layer(a), v), matmul(a, matmul(w, v)) + matmul(b, v))),
+       above("with σ: the middle is off by", 0.01, middle_off(bent)),
+       same("relu far from 0, and a line", largest_difference(relu(a + kFar) - kFar, a)),
+       same("exclusive or, by two relu", off)});
 }
 
 std::vector<Section> run(const LabContext& lab) {
   std::vector<Paths> trained, fresh;
   int64_t vocabulary = 0;
-  for (const uint64_t seed : lab.seeds()) {
-    const Config config = lab_config(
-        kConfig, {absl::StrCat("seed=", seed), absl::StrCat("train.steps=", lab.integer("steps"))});
-    const Trained run = train_or_reuse(lab, config);
-    const Model untrained = make_model(config, run.data->shape());
-    const int64_t layers = config.model.num_layers;
-    fresh.push_back(walk(untrained, *run.data, layers));
-    trained.push_back(lab.is_control() ? fresh.back() : walk(run.model, *run.data, layers));
-    vocabulary = run.data->vocabulary().size();
+  const std::vector<Trained> models = train_over_seeds(
+      lab, {"name=trajectory", "data.task=reverse", "data.alphabet=6", "data.length=5",
+            "data.validation_examples=100", "model.num_layers=3", "model.num_heads=2",
+            "optimizer.learning_rate=3e-3", "optimizer.betas=[0.9, 0.99]",
+            "optimizer.schedule=cosine", "train.batch_size=64"});
+  for (const Trained& each : models) {
+    const int64_t layers = each.config.model.num_layers;
+    fresh.push_back(walk(untrained(each), *each.data, layers));
+    trained.push_back(lab.is_control() ? fresh.back() : walk(each.model, *each.data, layers));
+    vocabulary = each.data->vocabulary().size();
   }
   return {maps_section(lab), words_section(trained, vocabulary), places_section(trained, fresh)};
 }

@@ -1,14 +1,7 @@
 // How the gradient fares in a deep stack: with residuals and norms, and without.
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/autograd/backward.h"
 #include "framework/nn/block.h"
-#include "lessons/labs/labs.h"
-#include "lessons/labs/numbers.h"
-#include "lessons/report/statistics.h"
+#include "lessons/labs/kit.h"
 
 namespace qkv {
 namespace {
@@ -38,11 +31,7 @@ std::vector<Block> make_blocks(const LabContext& lab, uint64_t seed, const Form&
   const auto map = [&] { return Linear(init, d, d, false, deviation); };
   std::vector<Block> blocks;
   for (int64_t i = 0; i < depth; ++i) {
-    MultiHeadAttention attention;
-    attention.query = map();
-    attention.key = map();
-    attention.value = map();
-    attention.output = map();
+    MultiHeadAttention attention = attention_layer(init, d, 1);
     attention.scale_scores = form.is_scaled;
     Block block;
     block.mixer_norm.kind = block.feed_forward_norm.kind = LayerNorm(init, d, false);
@@ -73,13 +62,13 @@ std::vector<double> gradients_of(const LabContext& lab, uint64_t seed, const For
   const RandomStream random(seed);
   const Shape shape = {1, lab.integer("n"), lab.integer("d")};
   ForwardContext context;
-  std::vector<Tensor> stream = {as_parameter(random_normal(random.derive("x"), shape))};
+  std::vector<Tensor> stream = {as_parameter(random_normal(random, "x", shape))};
   for (const Block& block : make_blocks(lab, seed, form, depth)) {
     stream.push_back(run_block(block, form, stream.back(), context));
   }
-  const Tensor pushed = random_normal(random.derive("dy"), shape);
+  const Tensor pushed = random_normal(random, "dy", shape);
   const Gradients gradients = backward(sum(stream.back() * pushed), {.keep = stream});
-  std::vector<double> norms;
+  Samples norms;
   for (const Tensor& x : stream) norms.push_back(size_of(gradients[x]));
   return norms;
 }
@@ -89,29 +78,22 @@ std::vector<double> gradients_of(const LabContext& lab, uint64_t seed, const For
 struct Shares {
   std::string name;
   std::vector<std::vector<double>> by_depth = {};
-  std::vector<double> by_layer = {};  // over that at the output, of the deepest, first seed
+  Samples by_layer = {};  // over that at the output, of the deepest, first seed
 
-  std::vector<double> deepest_logs() const { return logs_of(by_depth.back()); }
+  Samples deepest_logs() const { return log10_of(by_depth.back()); }
   // By depth, of the logarithms.
-  std::vector<double> means() const {
-    std::vector<double> means;
-    for (const auto& samples : by_depth) means.push_back(std::pow(10, mean_of(logs_of(samples))));
-    return means;
-  }
-
- private:
-  static std::vector<double> logs_of(std::vector<double> samples) {
-    for (double& sample : samples) sample = std::log10(sample);
-    return samples;
+  Samples means() const {
+    return values_of(
+        by_depth, [](const Samples& samples) { return std::pow(10, mean_of(log10_of(samples))); });
   }
 };
 
 Shares measure(const LabContext& lab, const Form& form) {
   Shares shares = {.name = form.name};
   for (const int64_t depth : lab.integers("depth")) {
-    std::vector<double> samples;
+    Samples samples;
     for (const uint64_t seed : lab.seeds()) {
-      std::vector<double> norms = gradients_of(lab, seed, form, depth);
+      Samples norms = gradients_of(lab, seed, form, depth);
       for (double& norm : norms) norm /= norms.back();
       samples.push_back(norms.front());
       if (seed == lab.seeds().front()) shares.by_layer = norms;
@@ -121,78 +103,52 @@ Shares measure(const LabContext& lab, const Form& form) {
   return shares;
 }
 
-std::string range_of(const std::vector<double>& samples) {
+std::string range_of(const Samples& samples) {
   const auto [least, most] = std::ranges::minmax(samples);
   return absl::StrFormat("%.2g … %.2g", least, most);
 }
 
 Table table_of(const std::vector<Shares>& all, const std::vector<double>& depths) {
-  Table table = {.title = "|dL/dx| at the input, over that at the output, of all seeds",
-                 .header = {"layers"},
-                 .rows = {}};
-  for (const double depth : depths) table.header.push_back(absl::StrCat(depth));
-  for (const Shares& shares : all) {
-    std::vector<std::string> row = {shares.name};
-    for (const auto& samples : shares.by_depth) row.push_back(range_of(samples));
-    table.rows.push_back(row);
-  }
-  return table;
+  return table_by(
+      "|dL/dx| at the input, over that at the output, of all seeds",
+      row_by("layers", depths, [](double depth) { return absl::StrCat(depth); }), all,
+      [](const Shares& shares) { return row_by(shares.name, shares.by_depth, range_of); });
 }
 
 LineChart chart_of(const std::vector<Shares>& all) {
-  LineChart chart = {.title = "|dL/dx| on the way, over that at the output, first seed",
-                     .x_label = "layers below",
-                     .y_label = "gradient",
-                     .log_y = true};
-  for (const Shares& shares : all) {
-    chart.series.push_back(numbered_series(shares.name, shares.by_layer, 0));
-  }
-  return chart;
+  return {.title = "|dL/dx| on the way, over that at the output, first seed",
+          .x_label = "layers below",
+          .y_label = "gradient",
+          .log_y = true,
+          .series = each_of(all, [](const Shares& shares) {
+            return numbered_series(shares.name, shares.by_layer, 0);
+          })};
 }
 
 // Neither vanished nor exploded, whatever the seed.
 Finding keeps(const Shares& shares, double depth) {
-  const std::vector<double>& samples = shares.by_depth.back();
+  const Samples& samples = shares.by_depth.back();
   const auto [least, most] = std::ranges::minmax(samples);
   return found(absl::StrCat(shares.name, ": what arrives through ", depth, " layers, all seeds"),
                "within 0.01 … 100", range_of(samples), least >= 0.01 && most <= 100);
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const std::vector<double> depths = lab.numbers("depth");
+  const Samples depths = lab.numbers("depth");
   std::vector<Shares> all;
   for (const Form& form : forms_of(lab)) all.push_back(measure(lab, form));
   const Shares &pre = all[0], &post = all[1], &undivided = all[2], &residuals = all[3],
                &norms = all[4], &neither = all[5];
   const double deepest = depths.back(), power = fitted_exponent(depths, pre.means());
-  Section section = {
-      .claims = {{"A38",
-                  "因此A中每一个元素除以√d_k后,方差又变为1。这使得Softmax(A)的分布陡峭程度与d解耦,"
-                  "从而使得训练过程中梯度保持稳定。",
-                  "Divided by √d_k the elements of A have variance 1 again, and so gradients stay "
-                  "stable in training."},
-                 {"B56", "避免出现极端情况，也就是梯度爆炸、梯度弥散这些",
-                  "It avoids extremes: gradients that explode or vanish."}},
-      .formula = "x' = x + f(norm(x)),   x' = norm(x + f(x)),   x' = f(norm(x)),   x' = f(x)",
-      .prediction =
-          "Of the sentence, what is decided here is depth: whether divided scores are enough for "
-          "the gradient to arrive through many layers, neither a hundredth of what set out nor a "
-          "hundred times as much. Where they are not divided it arrives larger. Of pre-norm the "
-          "stream grows with the root of the depth, and so does the gradient's share at the input.",
-      .findings = {keeps(pre, deepest), keeps(post, deepest),
-                   larger("pre-norm: log10 of the share, S not divided, and divided",
-                          undivided.deepest_logs(), pre.deepest_logs()),
-                   found("pre-norm: power of the depth", "0.25 … 0.75", format_number(power),
-                         std::abs(power - 0.5) <= 0.25),
-                   beyond(keeps(residuals, deepest)), beyond(keeps(norms, deepest)),
-                   beyond(keeps(neither, deepest))},
-      .figures = {table_of(all, depths), chart_of(all)},
-      .condition = "there are both norms and residuals around the layers",
-      .correction =
-          "Dividing by √d_k is not enough. With residuals and no norms the gradient explodes, with "
-          "neither next to nothing is left of it. With norms and no residuals it neither grows nor "
-          "falls by rule, but by chance: one stack gets a hundredth of it or less, another all of "
-          "it. Pre-norm keeps it in every stack, post-norm with more chance in it."};
+  Section section = make_section("vanish.depth", {"A38-1", "B56"},
+                                 {keeps(pre, deepest), keeps(post, deepest),
+                                  larger("pre-norm: log10 of the share, S not divided, and divided",
+                                         undivided.deepest_logs(), pre.deepest_logs()),
+                                  found("pre-norm: power of the depth", "0.25 … 0.75",
+                                        format_number(power), std::abs(power - 0.5) <= 0.25),
+                                  beyond(keeps(residuals, deepest)), beyond(keeps(norms, deepest)),
+                                  beyond(keeps(neither, deepest))},
+                                 {table_of(all, depths), chart_of(all)});
   return {section};
 }
 

@@ -69,7 +69,7 @@ std::string row_of(const Finding& finding) {
 }
 
 std::string text_of(const Claim& claim) {
-  return absl::StrCat("> ", claim.place, "　", markdown_escaped(quote_of(claim)), "\n>\n> ",
+  return absl::StrCat("> ", claim.place, "　", markdown_escaped(claim.chinese), "\n>\n> ",
                       markdown_escaped(claim.english), "\n");
 }
 

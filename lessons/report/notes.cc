@@ -1,7 +1,6 @@
 #include "lessons/report/notes.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 
 namespace qkv {
 namespace {
@@ -19,11 +18,6 @@ std::string place_in(std::span<const Report> reports, const Note& note) {
 }
 
 }  // namespace
-
-std::string quote_of(const Claim& claim) {
-  return absl::StrReplaceAll(claim.chinese,
-                             {{"**", ""}, {"$", ""}, {"\\alpha", "α"}, {"\\beta", "β"}});
-}
 
 std::string legend_of(std::span<const Report> reports) {
   std::string legend;

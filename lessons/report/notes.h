@@ -17,9 +17,6 @@ inline constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Se
                                          {'C', "自注意力机制(Self-Attention Mechanism)"},
                                          {'D', "我认为attention和CNN是“形似而神不似”"}};
 
-// A claim without the signs of Markdown and TeX in it.
-std::string quote_of(const Claim& claim);
-
 // What the places of reports mean: "A37: line 37 of the note A, …". One of each note.
 std::string legend_of(std::span<const Report> reports);
 

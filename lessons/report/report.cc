@@ -67,6 +67,34 @@ Finding found(std::string what, std::string predicted, std::string measured, boo
           .agreement = agreement_if(agrees)};
 }
 
+Measurement::Measurement(double number) : value(number), text(format_number(number)) {}
+Measurement::Measurement(const std::vector<double>& samples)
+    : value(mean_of(samples)), text(format_samples(samples)) {}
+
+Finding above(std::string what, double bound, const Measurement& measured) {
+  return found(std::move(what), absl::StrCat("above ", format_number(bound)), measured.text,
+               measured.value > bound);
+}
+
+Finding below(std::string what, double bound, const Measurement& measured) {
+  return found(std::move(what), absl::StrCat("below ", format_number(bound)), measured.text,
+               measured.value < bound);
+}
+
+Finding at_least(std::string what, double bound, const Measurement& measured) {
+  return found(std::move(what), absl::StrCat("at least ", format_number(bound)), measured.text,
+               measured.value >= bound);
+}
+
+Finding at_most(std::string what, double bound, const Measurement& measured) {
+  return found(std::move(what), absl::StrCat("at most ", format_number(bound)), measured.text,
+               measured.value <= bound);
+}
+
+Finding differ(std::string what, double difference, double least) {
+  return found(std::move(what), "differ", format_number(difference), difference > least);
+}
+
 Finding beyond(Finding finding) {
   finding.in_condition = false;
   return finding;

@@ -15,7 +15,7 @@ namespace qkv {
 // A sentence of the lecture notes on self-attention.
 struct Claim {
   std::string place;    // the note and the line in it: "A37"
-  std::string chinese;  // as it stands there
+  std::string chinese;  // as it stands there, without the signs of Markdown and TeX
   std::string english;
 };
 
@@ -49,6 +49,26 @@ Finding near(std::string what, double predicted, std::span<const double> samples
 // Sample by sample, with the same seeds, `a` is larger than `b`. Undecided where the mean of the
 // differences could be zero with 95 % confidence, and of a single pair.
 Finding larger(std::string what, std::span<const double> a, std::span<const double> b);
+// What is measured: a number, or samples, of which the mean counts.
+struct Measurement {
+  Measurement(double number);                       // NOLINT(google-explicit-constructor)
+  Measurement(const std::vector<double>& samples);  // NOLINT(google-explicit-constructor)
+
+  double value;
+  std::string text;
+};
+// Beside a bound that is known before.
+Finding above(std::string what, double bound, const Measurement& measured);
+Finding below(std::string what, double bound, const Measurement& measured);
+Finding at_least(std::string what, double bound, const Measurement& measured);
+Finding at_most(std::string what, double bound, const Measurement& measured);
+// The very same number.
+template <class A, class B>
+Finding equal(std::string what, A predicted, B measured) {
+  return exact(std::move(what), static_cast<double>(predicted), static_cast<double>(measured), 0);
+}
+// Two ways that come to different numbers.
+Finding differ(std::string what, double difference, double least = 1e-3);
 // Whatever else.
 Finding found(std::string what, std::string predicted, std::string measured, bool agrees);
 
@@ -71,6 +91,9 @@ struct Section {
   std::vector<Figure> figures = {};
   std::string condition = {};   // of "holds if": "their mean is 0"
   std::string correction = {};  // how the sentence should read, where it is a slip
+
+  void add(Finding finding) { findings.push_back(std::move(finding)); }
+  void show(Figure figure) { figures.push_back(std::move(figure)); }
 
   // Of the findings where the condition is met, one that disagrees: does not hold; else one that is
   // undecided: not supported. Else the claim holds; "if", where a finding beyond the condition

@@ -53,7 +53,7 @@ std::string findings_of(const Section& section) {
 std::string html_of(const Section& section) {
   std::string html = "<section>\n";
   for (const Claim& claim : section.claims) {
-    absl::StrAppend(&html, "<blockquote><p lang=\"zh-CN\">", escaped(quote_of(claim)), "</p>\n<p>",
+    absl::StrAppend(&html, "<blockquote><p lang=\"zh-CN\">", escaped(claim.chinese), "</p>\n<p>",
                     escaped(claim.english), " <span class=\"place\">", escaped(claim.place),
                     "</span></p></blockquote>\n");
   }

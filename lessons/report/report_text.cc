@@ -133,7 +133,7 @@ std::string text_of(const Finding& finding) {
 std::string text_of(const Section& section) {
   std::string text;
   for (const Claim& claim : section.claims) {
-    text += wrapped(absl::StrCat(claim.place, "  ", quote_of(claim)), kTerminalColumns);
+    text += wrapped(absl::StrCat(claim.place, "  ", claim.chinese), kTerminalColumns);
     text += wrapped(claim.english, kTerminalColumns, "     ");
   }
   if (!section.formula.empty())

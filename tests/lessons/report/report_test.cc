@@ -193,13 +193,6 @@ TEST(ReportTest, JsonHasWhatTheTextSays) {
   EXPECT_TRUE(section["figures"][0]["series"][0]["y"][1].is_null());
 }
 
-TEST(ReportTest, QuotesAreShownWithoutSignsOfMarkdown) {
-  Report report = example();
-  report.sections[0].claims[0].chinese = "**位置**$\\alpha+\\beta$处";
-  EXPECT_NE(report_text(report).find("位置α+β处"), std::string::npos);
-  EXPECT_NE(report_page(report).find(">位置α+β处<"), std::string::npos);
-}
-
 TEST(ReportTest, JsonHasTheNumbersBehindAFinding) {
   Report report = example();
   report.sections[0].findings = {near("a", 1.5, Samples{1, 2}),

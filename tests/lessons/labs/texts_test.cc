@@ -1,0 +1,69 @@
+#include "lessons/labs/texts.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/io/files.h"
+
+namespace qkv {
+namespace {
+
+// All labs, as they are written.
+std::string sources() {
+  std::string all;
+  for (const auto& file : std::filesystem::directory_iterator(QKV_SOURCE_DIR "/lessons/labs")) {
+    if (file.path().extension() == ".cc") all += read_file(file.path(), 1 << 20).value();
+  }
+  return all;
+}
+
+TEST(LabTextsTest, EveryClaimIsThereInBothLanguagesAndWithoutSignsOfMarkdown) {
+  for (const std::string& key : keys_of_claims()) {
+    const Claim claim = claim_at(key);
+    EXPECT_FALSE(claim.chinese.empty() || claim.english.empty()) << key;
+    for (const char* const sign : {"**", "$", "\\"}) {
+      EXPECT_FALSE(absl::StrContains(claim.chinese, sign)) << key;
+    }
+    EXPECT_TRUE(absl::StartsWith(key, claim.place));
+    EXPECT_FALSE(absl::StrContains(claim.place, '-'));
+  }
+}
+
+TEST(LabTextsTest, NoSentenceOfTheNotesIsThereTwice) {
+  std::set<std::pair<std::string, std::string>> sentences;
+  for (const std::string& key : keys_of_claims()) {
+    const Claim claim = claim_at(key);
+    EXPECT_TRUE(sentences.emplace(claim.place, claim.chinese).second) << key;
+  }
+}
+
+TEST(LabTextsTest, EveryClaimIsJudgedByALab) {
+  const std::string labs = sources();
+  for (const std::string& key : keys_of_claims()) {
+    EXPECT_TRUE(absl::StrContains(labs, absl::StrCat("\"", key, "\""))) << key;
+  }
+}
+
+TEST(LabTextsTest, EverySectionIsOneOfALab) {
+  const std::string labs = sources();
+  for (const std::string& name : names_of_sections()) {
+    EXPECT_TRUE(absl::StrContains(labs, absl::StrCat("\"", name, "\""))) << name;
+    EXPECT_FALSE(make_section(name, {}).prediction.empty()) << name;
+  }
+}
+
+TEST(LabTextsTest, WhatIsNotThereIsAnError) {
+  EXPECT_THROW(claim_at("A999"), Error);
+  EXPECT_THROW(claim_at("A37.zh"), Error);
+  EXPECT_THROW(make_section("scaling.nothing", {"A37-1"}), Error);
+  EXPECT_THROW(make_section("scaling", {"A37-1"}), Error);
+  EXPECT_THROW(make_section("scaling.variance", {"A999"}), Error);
+}
+
+}  // namespace
+}  // namespace qkv
