@@ -236,6 +236,13 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   return absl::InvalidArgumentError(e.what());
 }
 
+absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes) {
+  for (const auto& [is_made, message] : mistakes) {
+    if (is_made) return absl::InvalidArgumentError(message);
+  }
+  return absl::OkStatus();
+}
+
 void say_note(const std::string& text) {
   std::fprintf(stderr, "note: %s\n", printable(text).c_str());
 }

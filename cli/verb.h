@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -83,6 +85,9 @@ struct Verb {
 // Runs the verb with the words after `qkv`, the first of which is its name; or shows its help. What
 // is wrong with the words themselves is InvalidArgument.
 absl::Status run_verb(const Verb& verb, int argc, char** argv);
+
+// InvalidArgument with the text of the first of these mistakes that was made.
+absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes);
 
 void print(const std::string& text);     // on standard output
 void say_note(const std::string& text);  // "note: TEXT" on standard error, for a terminal
