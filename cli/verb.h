@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +57,9 @@ class GivenOptions {
   int64_t integer(const std::string& name) const;
   std::optional<int64_t> integer_if_given(const std::string& name) const;
   uint64_t unsigned_integer(const std::string& name) const;
+  std::string any_option() const;  // the name of one; "" where none was given
+  // The texts of those of these options that were given, by name.
+  std::map<std::string, std::string> texts_of(const std::set<std::string>& names) const;
   double number(const std::string& name) const;
 
   std::vector<std::string> set() const { return texts("set"); }
