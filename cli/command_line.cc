@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/version.h"
 #include "framework/core/error.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
@@ -48,7 +49,9 @@ std::string usage(const Program& program) {
   for (const VerbTitle& title : titles) {
     absl::StrAppendFormat(&text, "  %-11s%-10s%s\n", title.name, title.argument, title.summary);
   }
-  return text + "\nqkv VERB --help prints the options of a verb.\n";
+  return text +
+         "\nqkv VERB --help prints the options of a verb.\n"
+         "qkv --version prints the version, and what it was compiled with.\n";
 }
 
 int exit_status(const absl::Status& status) {
@@ -75,6 +78,10 @@ int dispatch(int argc, char** argv, const Program& program) {
   if (name == "--help" || name == "-h" || name == "help") {
     std::printf("%s", usage(program).c_str());
     return argc > 1 ? 0 : kUserError;
+  }
+  if (name == "--version") {
+    print(version_text());
+    return 0;
   }
   std::vector<std::string> names;
   for (const auto make_verb : program.verbs) {

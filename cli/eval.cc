@@ -1,15 +1,13 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "cli/batch_file.h"
-#include "cli/run.h"
 #include "cli/verbs.h"
 #include "framework/core/utf8.h"
 #include "train/run/attention_share.h"
 #include "train/run/evaluate.h"
-#include "train/run/progress.h"
+#include "train/run/evaluation_report.h"
+#include "train/run/loaded_run.h"
 
 namespace qkv {
 namespace {
@@ -26,13 +24,11 @@ void add_options(OptionList& options) {
 }
 
 // A line for each head.
-absl::Status print_attention(const Model& model, const Dataset& dataset, const std::string& text,
-                             int64_t batch_size) {
-  const Vocabulary& vocabulary = dataset.vocabulary();
-  const absl::StatusOr<std::vector<int64_t>> token = vocabulary.encode(text);
-  if (!token.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("--attention: ", token.status().message()));
-  }
+absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& model,
+                                           const Dataset& dataset, const std::string& text,
+                                           int64_t batch_size) {
+  const absl::StatusOr<std::vector<int64_t>> token = run.encode("attention", text);
+  if (!token.ok()) return token.status();
   if (token->size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--attention: one token is needed, not ", token->size()));
@@ -43,15 +39,7 @@ absl::Status print_attention(const Model& model, const Dataset& dataset, const s
     return absl::FailedPreconditionError(
         "--attention: this model has no attention from an answer to its question");
   }
-  std::string table =
-      absl::StrFormat("  %-36s %4s  %9s  %9s\n", "attention from the answer's position", "head",
-                      "to " + printable(text), "to answer");
-  for (const AttentionShare& share : shares) {
-    absl::StrAppendFormat(&table, "  %-36s %4d  %9s  %9s\n", share.layer, share.head,
-                          format_percent(share.to_token), format_percent(share.to_answer));
-  }
-  print(table);
-  return absl::OkStatus();
+  return attention_table(shares, printable(text));
 }
 
 absl::Status run(const std::string& name, const GivenOptions& given) {
@@ -71,10 +59,10 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   }
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset(overrides);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset(overrides, say_note);
   if (!dataset.ok()) return dataset.status();
   if (exports) widen(loaded->checkpoint);
-  absl::StatusOr<Model> model = restore_model(loaded->path, loaded->checkpoint);
+  const absl::StatusOr<Model> model = loaded->model();
   if (!model.ok()) return model.status();
 
   const TrainOptions& train = loaded->checkpoint.config.train;
@@ -90,35 +78,16 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   }
   const char* part = split == Split::kValidation ? "val" : "train";
   if (given.has("json")) {
-    nlohmann::ordered_json object = {{"checkpoint", loaded->path},
-                                     {"step", loaded->checkpoint.state.step},
-                                     {"split", part},
-                                     {"loss", e.loss},
-                                     {"tokens", e.tokens},
-                                     {"sequences", e.sequences}};
-    if ((*dataset)->has_answers()) {
-      object["token_accuracy"] = e.token_accuracy;
-      object["sequence_accuracy"] = e.sequence_accuracy;
-    }
-    print(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print(evaluation_json(*loaded, **dataset, part, e));
     return absl::OkStatus();
   }
-  const DataShape shape = (*dataset)->shape();
-  std::string text =
-      absl::StrFormat("%s, step %d, %s\n  loss %.4f over %d %s\n", printable(loaded->path),
-                      loaded->checkpoint.state.step, part, e.loss, e.tokens, shape.unit());
-  if (shape.is_image()) {
-    absl::StrAppendFormat(&text, "  %s of %d images right\n", format_percent(e.sequence_accuracy),
-                          e.sequences);
-  } else if ((*dataset)->has_answers()) {
-    absl::StrAppendFormat(&text, "  %s of %d sequences right, %s of tokens\n",
-                          format_percent(e.sequence_accuracy), e.sequences,
-                          format_percent(e.token_accuracy));
-  }
-  print(text);
+  print(evaluation_text(*loaded, **dataset, part, e));
   const std::string token = given.text("attention");
   if (token.empty()) return absl::OkStatus();
-  return print_attention(*model, **dataset, token, batch_size);
+  const absl::StatusOr<std::string> table =
+      attention_text(*loaded, *model, **dataset, token, batch_size);
+  if (table.ok()) print(*table);
+  return table.status();
 }
 
 }  // namespace

@@ -52,4 +52,8 @@ absl::Status check_outputs(std::span<const OutputFile> files) {
   return absl::OkStatus();
 }
 
+absl::Status write_if_asked(const std::string& path, const std::string& text) {
+  return path.empty() ? absl::OkStatus() : write_file_atomically(path, text);
+}
+
 }  // namespace qkv

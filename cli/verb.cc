@@ -186,6 +186,22 @@ double GivenOptions::number(const std::string& name) const {
   return number_of<double>(parsed_, name);
 }
 
+std::string GivenOptions::any_option() const {
+  for (const cxxopts::KeyValue& given : parsed_.arguments()) {
+    if (given.key() != "argument") return given.key();
+  }
+  return "";
+}
+
+std::map<std::string, std::string> GivenOptions::texts_of(
+    const std::set<std::string>& names) const {
+  std::map<std::string, std::string> texts;
+  for (const std::string& name : names) {
+    if (has(name)) texts[name] = text(name);
+  }
+  return texts;
+}
+
 absl::Status GivenOptions::split(Split& split) const {
   const std::string name = text("split");
   if (name != "val" && name != "train") {
@@ -234,6 +250,13 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   return verb.run(arguments.empty() ? "" : arguments[0], GivenOptions(parsed));
 } catch (const cxxopts::exceptions::exception& e) {
   return absl::InvalidArgumentError(e.what());
+}
+
+absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes) {
+  for (const auto& [is_made, message] : mistakes) {
+    if (is_made) return absl::InvalidArgumentError(message);
+  }
+  return absl::OkStatus();
 }
 
 void say_note(const std::string& text) {

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -53,6 +57,9 @@ class GivenOptions {
   int64_t integer(const std::string& name) const;
   std::optional<int64_t> integer_if_given(const std::string& name) const;
   uint64_t unsigned_integer(const std::string& name) const;
+  std::string any_option() const;  // the name of one; "" where none was given
+  // The texts of those of these options that were given, by name.
+  std::map<std::string, std::string> texts_of(const std::set<std::string>& names) const;
   double number(const std::string& name) const;
 
   std::vector<std::string> set() const { return texts("set"); }
@@ -83,6 +90,9 @@ struct Verb {
 // Runs the verb with the words after `qkv`, the first of which is its name; or shows its help. What
 // is wrong with the words themselves is InvalidArgument.
 absl::Status run_verb(const Verb& verb, int argc, char** argv);
+
+// InvalidArgument with the text of the first of these mistakes that was made.
+absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes);
 
 void print(const std::string& text);     // on standard output
 void say_note(const std::string& text);  // "note: TEXT" on standard error, for a terminal

@@ -9,6 +9,7 @@ if(TARGET qkv)
 endif()
 install(DIRECTORY framework models DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv
         FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(EXPORT qkv_targets NAMESPACE qkv:: FILE qkvTargets.cmake DESTINATION ${qkv_package_folder})
 configure_package_config_file(cmake/qkvConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/qkvConfig.cmake

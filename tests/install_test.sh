@@ -13,6 +13,7 @@ trap 'rm -rf "$work"' EXIT
 without_rounding() { sed -E 's/worst at \[[0-9, ]+\]: analytic -?0,/worst: analytic 0,/; s/-?[0-9.]+e[-+][0-9]+/(small)/g'; }
 
 cmake --install "$build" --prefix "$work/installed"
+for file in LICENSE CHANGELOG.md; do test -s "$work/installed/share/doc/qkv/$file"; done
 cmake -S "$examples" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/installed"
 cmake --build "$work/build"
 for expected in "$examples"/*.expected; do

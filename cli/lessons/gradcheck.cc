@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
@@ -35,36 +34,32 @@ absl::Status check_options(const GradcheckRequest& request, const GivenOptions& 
   const bool sweep = given.has("sweep"), has_config = !subjects.config.empty();
   const bool checks_nothing = sweep || coverage;
   const bool one_point = request.order == 1 && request.seeds == 1;
-  const std::pair<bool, const char*> mistakes[] = {
-      {request.order != 1 && request.order != 2, "--order must be 1 or 2"},
-      {request.seed < 0, "--seed must be 0 or more"},
-      {request.seeds < 1, "--seeds must be 1 or more"},
-      {mutate && !one_point,
-       "--mutate checks one point at first order; it takes no --order and no --seeds"},
-      {mutate + coverage + sweep > 1, "--mutate, --coverage and --sweep exclude each other"},
-      {has_config && !subjects.names.empty(), "--config and --op exclude each other"},
-      {has_config && (mutate || coverage),
-       "--mutate and --coverage check ops, not a config; choose ops with --op"},
-      {!has_config && !subjects.overrides.empty(),
-       "--set changes a config; it needs --config CONFIG"},
-      {subjects.precision != Precision::kF64 &&
-           (mutate || checks_nothing || request.makes_page || request.order != 1),
-       "--precision takes no --order, --mutate, --coverage, --sweep or --html"},
-      {sweep && !has_config && subjects.names.size() != 1,
-       "--sweep needs one --op NAME, or --config CONFIG"},
-      {checks_nothing && !one_point,
-       "--sweep and --coverage check one point at first order; they take no --order and no "
-       "--seeds"},
-      {given.text("sweep") == "-",
-       "--sweep needs the name of a file; standard output shows the plot"},
-      {checks_nothing && request.makes_json, "--json does not go with --sweep or --coverage"},
-      {checks_nothing && request.makes_page, "--html does not go with --sweep or --coverage"},
-      {given.text("html") == "-" && given.text("json") == "-",
-       "--json and --html cannot both go to standard output"}};
-  for (const auto& [is_made, message] : mistakes) {
-    if (is_made) return absl::InvalidArgumentError(message);
-  }
-  return absl::OkStatus();
+  return reject(
+      {{request.order != 1 && request.order != 2, "--order must be 1 or 2"},
+       {request.seed < 0, "--seed must be 0 or more"},
+       {request.seeds < 1, "--seeds must be 1 or more"},
+       {mutate && !one_point,
+        "--mutate checks one point at first order; it takes no --order and no --seeds"},
+       {mutate + coverage + sweep > 1, "--mutate, --coverage and --sweep exclude each other"},
+       {has_config && !subjects.names.empty(), "--config and --op exclude each other"},
+       {has_config && (mutate || coverage),
+        "--mutate and --coverage check ops, not a config; choose ops with --op"},
+       {!has_config && !subjects.overrides.empty(),
+        "--set changes a config; it needs --config CONFIG"},
+       {subjects.precision != Precision::kF64 &&
+            (mutate || checks_nothing || request.makes_page || request.order != 1),
+        "--precision takes no --order, --mutate, --coverage, --sweep or --html"},
+       {sweep && !has_config && subjects.names.size() != 1,
+        "--sweep needs one --op NAME, or --config CONFIG"},
+       {checks_nothing && !one_point,
+        "--sweep and --coverage check one point at first order; they take no --order and no "
+        "--seeds"},
+       {given.text("sweep") == "-",
+        "--sweep needs the name of a file; standard output shows the plot"},
+       {checks_nothing && request.makes_json, "--json does not go with --sweep or --coverage"},
+       {checks_nothing && request.makes_page, "--html does not go with --sweep or --coverage"},
+       {given.text("html") == "-" && given.text("json") == "-",
+        "--json and --html cannot both go to standard output"}});
 }
 
 // "-" is standard output.

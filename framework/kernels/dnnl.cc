@@ -22,6 +22,7 @@
 #include "framework/kernels/matrices.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_check.h"
+#include "framework/kernels/product_library.h"
 #include "framework/kernels/product_pieces.h"
 
 namespace qkv::kernels {
@@ -170,12 +171,11 @@ std::string describe(const Matrices& x) {
 void warn_of(const MatrixProduct& p, const Product& product) {
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
-  const dnnl_version_t& version = *dnnl::version();
   absl::FPrintF(stderr,
-                "warning: oneDNN %d.%d.%d (%s) multiplies %s by %s into %s%s wrongly on this "
+                "warning: %s (%s) multiplies %s by %s into %s%s wrongly on this "
                 "processor; such products are computed in another way, right and slower\n",
-                version.major, version.minor, version.patch, product.description.impl_info_str(),
-                describe(p.a), describe(p.b), describe(p.c), p.bias ? " with a bias" : "");
+                product_library(), product.description.impl_info_str(), describe(p.a), describe(p.b),
+                describe(p.c), p.bias ? " with a bias" : "");
 }
 
 // With AMX, 2.6 and 2.7 end the program with an illegal instruction where sums of bf16 have 63
@@ -295,5 +295,10 @@ bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
 bool dnnl_multiplies_bf16() { return may_use(dnnl::cpu_isa::avx512_core_bf16); }
 
 int64_t dnnl_primitives_created() { return created; }
+
+std::string product_library() {
+  const dnnl_version_t& version = *dnnl::version();
+  return absl::StrCat("oneDNN ", version.major, ".", version.minor, ".", version.patch);
+}
 
 }  // namespace qkv::kernels

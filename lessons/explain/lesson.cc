@@ -99,7 +99,32 @@ void copy_parameters(const Model& from, const std::vector<std::string>& untraine
   }
 }
 
+absl::Status check_range(const std::string& option, int64_t value, int64_t count,
+                         const std::string& what) {
+  if (value >= 0 && value < count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", option, ": there are ", what, " 0 to ", count - 1));
+}
+
 }  // namespace
+
+absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson) {
+  const std::vector<std::string> layers = recording.attention_layers();
+  if (layers.empty()) {
+    return absl::FailedPreconditionError("this model has no attention to explain");
+  }
+  const int64_t layer = beginning.layer.value_or(std::ssize(layers) - 1);
+  absl::Status status = check_range("layer", layer, std::ssize(layers), "layers of attention");
+  if (!status.ok()) return status;
+  lesson.layer = layers[static_cast<size_t>(layer)];
+  lesson.head = beginning.head.value_or(0);
+  lesson.position = beginning.position.value_or(0);
+  lesson.begins_at_place = beginning.layer || beginning.head || beginning.position;
+  const Shape& weights = recording.weights_of(lesson.layer).shape();  // [B, H, Tq, Tk]
+  status = check_range("head", lesson.head, weights[1], "heads");
+  if (!status.ok()) return status;
+  return check_range("position", lesson.position, weights[2], "positions");
+}
 
 std::vector<std::string> lesson_names() { return {kThreeWords}; }
 

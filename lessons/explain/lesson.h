@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "lessons/explain/history.h"
+#include "lessons/explain/recording.h"
 #include "models/model.h"
 #include "train/config/options.h"
 
@@ -30,6 +32,17 @@ struct Lesson {
 
   DataForm form() const { return form_of(config.model.kind); }
 };
+
+// Where to begin; a part that is missing has its default.
+struct Beginning {
+  std::optional<int64_t> layer = {};     // of the layers of attention, counted from 0; the last
+  std::optional<int64_t> head = {};      // 0
+  std::optional<int64_t> position = {};  // 0
+};
+
+// Sets where the lesson begins. An error names the option of `qkv explain` that is out of range, or
+// says that the recording has no attention.
+absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson);
 
 // Lessons that need no run.
 std::vector<std::string> lesson_names();

@@ -140,7 +140,7 @@ TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
   };
   expect_refused({"--layer", "1"}, "--layer: there are layers of attention 0 to 0");
   expect_refused({"--head", "-1"}, "--head: there are heads 0 to 1");
-  expect_refused({"--position", "6"}, "--position: there are places 0 to 5");
+  expect_refused({"--position", "6"}, "--position: there are positions 0 to 5");
   expect_refused({"--validation", "100000"}, "--validation: there are examples 0 to 3");
   expect_refused({"--target", "1"}, "--target needs --prompt");
   expect_refused({"--prompt", "012=", "--target", "0123"},

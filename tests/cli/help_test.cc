@@ -25,5 +25,21 @@ TEST_F(HelpTest, KeepsToEightyColumns) {
   }
 }
 
+TEST_F(HelpTest, TellsTheVersionOfTheProjectAndWhatItWasCompiledWith) {
+  const ProcessResult result = qkv({"--version"});
+  expect_success(result);
+  const std::vector<std::string> lines = absl::StrSplit(result.output, '\n');
+  ASSERT_EQ(lines.size(), 4U) << result.output;  // the last one is empty
+  ASSERT_TRUE(lines[0].starts_with("qkv ")) << result.output;
+  const std::string version = lines[0].substr(4);
+  EXPECT_NE(contents_of(QKV_SOURCE_DIR "/CMakeLists.txt").find("VERSION " + version + " "),
+            std::string::npos)
+      << version;
+  EXPECT_NE(contents_of(QKV_SOURCE_DIR "/CHANGELOG.md").find("## " + version), std::string::npos)
+      << version;
+  EXPECT_TRUE(lines[1].starts_with("compiled by ")) << result.output;
+  EXPECT_TRUE(lines[2].starts_with("matrix products by oneDNN ")) << result.output;
+}
+
 }  // namespace
 }  // namespace qkv

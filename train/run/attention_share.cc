@@ -4,8 +4,10 @@
 #include <span>
 #include <string_view>
 
+#include "absl/strings/str_format.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
+#include "train/run/progress.h"
 
 namespace qkv {
 namespace {
@@ -73,6 +75,17 @@ std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& 
     share.to_answer /= static_cast<double>(examples);
   }
   return shares;
+}
+
+std::string attention_table(const std::vector<AttentionShare>& shares, const std::string& token) {
+  std::string table =
+      absl::StrFormat("  %-36s %4s  %9s  %9s\n", "attention from the answer's position", "head",
+                      "to " + token, "to answer");
+  for (const AttentionShare& share : shares) {
+    absl::StrAppendFormat(&table, "  %-36s %4d  %9s  %9s\n", share.layer, share.head,
+                          format_percent(share.to_token), format_percent(share.to_answer));
+  }
+  return table;
 }
 
 }  // namespace qkv

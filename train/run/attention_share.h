@@ -23,4 +23,7 @@ struct AttentionShare {
 std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& dataset,
                                              int64_t token, int64_t batch_size);
 
+// For a terminal, a line for each; `token` as it is to be shown.
+std::string attention_table(const std::vector<AttentionShare>& shares, const std::string& token);
+
 }  // namespace qkv

@@ -1,7 +1,8 @@
-#include "cli/run.h"
+#include "train/run/loaded_run.h"
+
+#include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "cli/verb.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"
@@ -44,7 +45,7 @@ absl::Status LoadedRun::check_fits(const DataShape& now) const {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
-    const std::vector<std::string>& overrides) const {
+    const std::vector<std::string>& overrides, const TellNote& tell) const {
   absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
   if (!config.ok()) return config.status();
   // Long examples take long to make: where the length is known before, check it first.
@@ -64,9 +65,39 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
   // A user who names another file needs no note that it is another one.
   if (config->data.path == checkpoint.config.data.path) {
     const std::string other = other_data(checkpoint, **data);
-    if (!other.empty()) say_note(other);
+    if (!other.empty()) tell(other);
   }
   return data;
+}
+
+absl::StatusOr<std::vector<int64_t>> LoadedRun::encode(const std::string& option,
+                                                       const std::string& text) const {
+  absl::StatusOr<std::vector<int64_t>> tokens = checkpoint.vocabulary.encode(text);
+  if (!tokens.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--", option, ": ", tokens.status().message()));
+  }
+  if (tokens->empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--", option, " holds no token"));
+  }
+  return tokens;
+}
+
+int64_t LoadedRun::longest_prompt() const {
+  const bool has_source = form_of(checkpoint.config.model.kind) == DataForm::kSourceTarget;
+  return limit_of(has_source ? checkpoint.data.source_length : checkpoint.data.max_length);
+}
+
+int64_t LoadedRun::longest_sequence() const { return limit_of(checkpoint.data.max_length); }
+
+int64_t LoadedRun::limit_of(int64_t length) const {
+  const bool has_limit = !reads_any_length(checkpoint.config.model);
+  return has_limit ? length : std::numeric_limits<int64_t>::max();
+}
+
+absl::Status check_length(const std::string& what, int64_t length, int64_t longest) {
+  if (length <= longest) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " has ", length, " tokens; this model reads at most ", longest));
 }
 
 }  // namespace qkv

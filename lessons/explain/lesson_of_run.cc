@@ -1,0 +1,156 @@
+#include "lessons/explain/lesson_of_run.h"
+
+#include <algorithm>
+#include <span>
+
+#include "absl/strings/str_cat.h"
+#include "data/question_batch.h"
+#include "data/tasks/tasks.h"
+#include "train/run/generate.h"
+#include "train/run/run_folder.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMaxHistoryNumbers = 75000;
+constexpr int64_t kTokensOfText = 32;  // a text has no end of its own
+
+// In a text, every token is the target of the tokens before it.
+Batch batch_of_text(std::span<const int64_t> text) {
+  const Shape shape = {1, std::ssize(text) - 1};
+  return {{Array::of(shape, text.first(text.size() - 1))}, Array::of(shape, text.subspan(1))};
+}
+
+// A run, and what is read with its model.
+class Reader {
+ public:
+  Reader(const LoadedRun& run, const Dataset& dataset, const Model& model, const TellNote& tell)
+      : run_(run), dataset_(dataset), model_(model), tell_(tell) {}
+
+  absl::StatusOr<Batch> prompt(const RunExample& example) const {
+    if (run_.checkpoint.data.is_image()) {
+      return absl::InvalidArgumentError(
+          "--prompt: this model reads images; --validation chooses a validation image");
+    }
+    absl::StatusOr<Tokens> prompt = run_.encode("prompt", *example.prompt);
+    if (!prompt.ok()) return prompt.status();
+    // Before the model writes an answer to it, which takes long.
+    absl::Status status = check_length("--prompt", std::ssize(*prompt), run_.longest_prompt());
+    if (!status.ok()) return status;
+    absl::StatusOr<Tokens> target = target_of(*prompt, example);
+    if (!target.ok()) return target.status();
+    status = check_target(std::ssize(*prompt), std::ssize(*target));
+    if (!status.ok()) return status;
+    Tokens both = *prompt;
+    both.insert(both.end(), target->begin(), target->end());
+    if (dataset_.has_answers()) {
+      const QuestionLengths lengths = {
+          .prompt = std::ssize(*prompt), .answer = std::ssize(*target), .both = std::ssize(both)};
+      return question_batch(dataset_.form(),
+                            {{.prompt = *std::move(prompt), .answer = *std::move(target)}}, lengths,
+                            /*padding=*/0);
+    }
+    if (both.size() >= 2) return batch_of_text(both);
+    return absl::InvalidArgumentError(
+        "--prompt: a text needs two tokens, so that one can follow the other; --target adds "
+        "tokens");
+  }
+
+  absl::StatusOr<Batch> validation(int64_t index) const {
+    if (index < 0 || index >= dataset_.validation_size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--validation: there are examples 0 to ", dataset_.validation_size() - 1));
+    }
+    Batch batch = dataset_.validation_batch(index, 1);
+    if (dataset_.has_answers()) return batch;
+    const Array& tokens = batch.inputs[0];
+    const int64_t length = std::min(tokens.size(), kTokensOfText);
+    const auto beginning = [&](const Array& all) {
+      return Array::of({1, length}, std::span(all.data<int64_t>(), static_cast<size_t>(length)));
+    };
+    return Batch{{beginning(tokens)}, beginning(batch.targets)};
+  }
+
+ private:
+  // What the user gave; else the task's answer, or the model's own; nothing for a text.
+  absl::StatusOr<Tokens> target_of(const Tokens& prompt, const RunExample& example) const {
+    if (example.target) return run_.encode("target", *example.target);
+    if (!dataset_.has_answers()) return Tokens();
+    if (std::optional<Tokens> answer = dataset_.answer_to(prompt)) return *std::move(answer);
+    const DataOptions& data = run_.checkpoint.config.data;
+    const TaskKind& task = *find_task(data.task);
+    tell_(absl::StrCat("\"", dataset_.vocabulary().decode(prompt), "\" is no question of the task ",
+                       task.name,
+                       "; the model's own answer is the target; --target sets another one"));
+    return generate(model_, prompt, task.answer_length(data, std::ssize(prompt)),
+                    {.temperature = 0.0});
+  }
+
+  absl::Status check_target(int64_t prompt, int64_t target) const {
+    switch (dataset_.form()) {
+      case DataForm::kSequence:
+        return check_length("--prompt with the target", prompt + target - 1,
+                            run_.longest_sequence());
+      case DataForm::kSourceTarget:
+        return check_length("--target", target, run_.longest_sequence());
+      default:
+        if (target == 1) return absl::OkStatus();
+        return absl::InvalidArgumentError("--target: this model answers with exactly one token");
+    }
+  }
+
+  const LoadedRun& run_;
+  const Dataset& dataset_;
+  const Model& model_;
+  const TellNote& tell_;
+};
+
+absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& lesson) {
+  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  widen(*checkpoint);
+  const absl::StatusOr<Model> model = restore_model(path, *checkpoint);
+  if (!model.ok()) return model.status();
+  return frame_of(record(*model, lesson.batch, lesson.form()), checkpoint->state.step);
+}
+
+}  // namespace
+
+absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& example,
+                                     const TellNote& tell) {
+  absl::StatusOr<LoadedRun> loaded = load_run(run);
+  if (!loaded.ok()) return loaded.status();
+  const Checkpoint& checkpoint = loaded->checkpoint;
+  widen(loaded->checkpoint);
+  absl::StatusOr<Model> model = loaded->model();
+  if (!model.ok()) return model.status();
+  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset({}, tell);
+  if (!dataset.ok()) return dataset.status();
+  const Reader reader(*loaded, **dataset, *model, tell);
+  absl::StatusOr<Batch> batch =
+      example.prompt ? reader.prompt(example) : reader.validation(example.validation);
+  if (!batch.ok()) return batch.status();
+  return Lesson{.config = checkpoint.config,
+                .vocabulary = checkpoint.vocabulary.texts(),
+                .step = checkpoint.state.step,
+                .model = *std::move(model),
+                .batch = *std::move(batch)};
+}
+
+std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
+                                    const Recording& recording, const TellNote& tell) {
+  const std::vector<std::string> paths = numbered_checkpoints(run);
+  std::vector<LessonFrame> frames;
+  for (const size_t i : spread_frames(paths.size(), recording, kMaxHistoryNumbers)) {
+    absl::StatusOr<LessonFrame> frame = frame_at(paths[i], lesson);
+    if (frame.ok()) {
+      frames.push_back(*std::move(frame));
+    } else {
+      tell(absl::StrCat("a numbered checkpoint is left out: ",
+                        std::string(frame.status().message())));
+    }
+  }
+  return frames;
+}
+
+}  // namespace qkv

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "lessons/explain/lesson.h"
+#include "lessons/explain/recording.h"
+#include "train/run/loaded_run.h"
+
+namespace qkv {
+
+// The example that the model of a run reads: a prompt, or else a validation example.
+struct RunExample {
+  std::optional<std::string> prompt = {};
+  std::optional<std::string> target = {};  // what should follow the prompt; by default the answer
+  int64_t validation = 0;                  // counted from 0
+};
+
+// The lesson of a run, with its parameters in f64. Errors name the options of `qkv explain`. Where
+// the task has no answer to the prompt, the model's own is the target, and a note says so.
+absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& example,
+                                     const TellNote& tell);
+
+// The lesson's example as numbered checkpoints of the run see it. A note names one that cannot be
+// read, which is left out.
+std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
+                                    const Recording& recording, const TellNote& tell);
+
+}  // namespace qkv
