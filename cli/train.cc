@@ -4,7 +4,7 @@
 #include "cli/verbs.h"
 #include "train/config/config.h"
 #include "train/run/interrupt.h"
-#include "train/run/training_run.h"
+#include "train/run/train.h"
 
 namespace qkv {
 namespace {

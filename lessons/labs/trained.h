@@ -16,7 +16,7 @@ namespace qkv {
 // A model that a lab trained.
 struct Trained {
   Config config;
-  std::unique_ptr<Dataset> data;
+  std::shared_ptr<const Dataset> data;
   Model model;
   std::vector<double> losses;      // of each step
   std::vector<double> grad_norms;  // before clipping
@@ -25,12 +25,12 @@ struct Trained {
 
 // What all trainings of labs have in common, with the seed, so many steps as `--steps` says, and
 // settings that differ: "name=leak", "model.num_heads=2". The learning rate warms up in 20 steps,
-// or in all where they are fewer. Throws Error on a mistake in it.
+// or in all where they are fewer; every step is logged, and the last one evaluated. Throws Error on
+// a mistake in it.
 Config lab_config(const LabContext& lab, uint64_t seed, const std::vector<std::string>& settings);
 
-// Trains it, or takes what the same config came to before from the folder of runs. What of that
-// cannot be read, or would come out otherwise today, is trained again. Several processes may share
-// the folder.
+// Trains it, or takes what the same config came to before from the folder of runs
+// (train/run/train_once.h).
 Trained train_or_reuse(const LabContext& lab, const Config& config);
 
 // One for each seed of the lab, and what the validation of each came to.

@@ -79,14 +79,13 @@ void Progress::clear_line() {
   line_shown_ = false;
 }
 
-absl::Status Progress::report(const StepReport& step) {
+void Progress::report(const StepReport& step) {
   if (step.evaluated) {
     show_evaluation(step.metrics);
     say(step.samples);
   } else {
     show_step(step.metrics);
   }
-  return absl::OkStatus();
 }
 
 void Progress::show_step(const Metrics& metrics) {

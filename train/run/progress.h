@@ -20,7 +20,7 @@ class Progress final : public RunListener {
   Progress& operator=(const Progress&) = delete;
 
   // An evaluation is lines that stay; after other steps mostly nothing is printed.
-  absl::Status report(const StepReport& step) override;
+  void report(const StepReport& step) override;
   void say(const std::string& text);  // lines that stay, escaped (framework/core/utf8.h)
 
  private:

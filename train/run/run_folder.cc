@@ -66,6 +66,14 @@ std::string in(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
 }
 
+FileDescriptor open_folder(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+absl::Status cannot_open(const std::string& path) {
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+}
+
 std::string name_of_checkpoint(int64_t step) {
   return absl::StrFormat("step-%06d.safetensors", step);
 }
@@ -73,8 +81,8 @@ std::string name_of_checkpoint(int64_t step) {
 }  // namespace
 
 absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
-  FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  FileDescriptor folder = open_folder(path);
+  if (!folder.is_open()) return cannot_open(path);
   // A file system without locks is no reason not to train.
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::FailedPreconditionError(
@@ -94,10 +102,36 @@ absl::StatusOr<RunFolder> RunFolder::create(const std::string& path, const Confi
   if (!folder.ok()) return folder;
   if (absl::Status status = folder->check_unused(); !status.ok()) return status;
   if (absl::Status status = folder->remove_leftovers(); !status.ok()) return status;
-  if (absl::Status status = make_folder(in(path, "checkpoints")); !status.ok()) return status;
-  const absl::Status written = write_file_atomically(folder->config(), to_toml(config));
-  if (!written.ok()) return written;
+  if (absl::Status status = folder->lay_out(config); !status.ok()) return status;
   return folder;
+}
+
+absl::Status RunFolder::lay_out(const Config& config) const {
+  if (absl::Status status = make_folder(in(path_, "checkpoints")); !status.ok()) return status;
+  return write_file_atomically(this->config(), to_toml(config));
+}
+
+absl::StatusOr<RunFolder> RunFolder::wait_for(const std::string& path) {
+  while (true) {
+    if (absl::Status status = make_folder(path); !status.ok()) return status;
+    RunFolder folder(path, open_folder(path));
+    if (!folder.lock_.is_open() && errno == ENOENT) continue;
+    if (!folder.lock_.is_open()) return cannot_open(path);
+    ::flock(folder.lock_.get(), LOCK_EX);
+    // Whoever held it may have removed it: then another stands there, or none.
+    const absl::StatusOr<bool> moved = folder.follow();
+    if (moved.ok() && !*moved) return folder;
+  }
+}
+
+absl::Status RunFolder::begin_anew(const Config& config) const {
+  std::error_code error;
+  for (fs::directory_iterator i(path_, error), end; !error && i != end; i.increment(error)) {
+    fs::remove_all(i->path(), error);
+    if (error) break;
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot empty ", path_));
+  return lay_out(config);
 }
 
 // Nothing is mixed with another run, or with anything else.

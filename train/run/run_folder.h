@@ -27,6 +27,12 @@ class RunFolder {
   static absl::StatusOr<RunFolder> create(const std::string& path, const Config& config);
   // Opens a folder that create() made, to go on with its run.
   static absl::StatusOr<RunFolder> resume(const std::string& path);
+  // For a run that several processes want: makes the folder where there is none, and waits as long
+  // as another process trains into it.
+  static absl::StatusOr<RunFolder> wait_for(const std::string& path);
+
+  // Removes all that is in the folder, and writes the config of a new run.
+  absl::Status begin_anew(const Config& config) const;
 
   const std::string& path() const { return path_; }
   // Looks whether the folder still stands at path(). Where it was moved, path() is its new place
@@ -49,6 +55,7 @@ class RunFolder {
   RunFolder(std::string path, FileDescriptor lock)
       : path_(std::move(path)), lock_(std::move(lock)) {}
   static absl::StatusOr<RunFolder> lock(const std::string& path);
+  absl::Status lay_out(const Config& config) const;
   absl::Status check_unused() const;
   absl::Status remove_leftovers() const;
 

@@ -15,8 +15,7 @@ struct StepReport {
   std::string samples;     // of the evaluation: what the model answered
 };
 
-// Who watches a run: shows it, measures it, or keeps what it gives. All are told of everything, in
-// the order in which they came; a failure ends the run, and those after it are not told.
+// Who watches a run: shows it to a person, or measures it. A failure ends the run.
 class RunListener {
  public:
   virtual ~RunListener() = default;
@@ -25,9 +24,7 @@ class RunListener {
   // The weights have changed; nothing else was computed yet.
   virtual absl::Status after_step() { return absl::OkStatus(); }
   // All that was due after the step is computed.
-  virtual absl::Status report(const StepReport& /*step*/) { return absl::OkStatus(); }
-  // A checkpoint follows: what was written before it is to be on the disk before it is.
-  virtual absl::Status before_checkpoint() { return absl::OkStatus(); }
+  virtual void report(const StepReport& /*step*/) {}
 };
 
 }  // namespace qkv

@@ -12,7 +12,7 @@
 #include "tests/data/idx_bytes.h"
 #include "tests/temporary_folder.h"
 #include "train/run/checkpoint.h"
-#include "train/run/training_run.h"
+#include "train/run/train.h"
 
 namespace qkv {
 namespace {

@@ -1,0 +1,92 @@
+#include "train/run/resume.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "train/config/config.h"
+#include "train/run/metrics.h"
+#include "train/run/samples.h"
+
+namespace qkv {
+namespace {
+
+std::vector<std::string> changes_between(Config now, const Config& before) {
+  now.train.threads = before.train.threads;
+  return config_changes(now, before);
+}
+
+absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
+                            const RunFolder& folder, const Config& config, const Dataset& dataset) {
+  if (!changes_between(config, checkpoint.config).empty() ||
+      checkpoint.state.step > config.train.steps) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": this is a checkpoint of another run than that of ", folder.config()));
+  }
+  if (checkpoint.vocabulary.texts() != dataset.vocabulary().texts()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        ": its vocabulary is not that of the data; the text has changed since the run began"));
+  }
+  if (const std::string other = other_data(checkpoint, dataset); !other.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": ", other, "; put that one back, or start a new run with another --out"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> elapsed_seconds_at(const std::string& path, int64_t step) {
+  const absl::StatusOr<std::vector<Metrics>> lines = read_metrics(path);
+  if (absl::IsNotFound(lines.status())) return 0.0;  // somebody has removed them
+  if (!lines.ok()) return lines.status();
+  double seconds = 0;
+  for (const Metrics& metrics : *lines) {
+    if (metrics.step > step) break;
+    seconds = metrics.elapsed_seconds.value_or(seconds);
+  }
+  return seconds;
+}
+
+absl::Status cut_back(const RunFolder& folder, const RunState& state) {
+  const int64_t last_step = state.unwritten ? state.step - 1 : state.step;
+  if (absl::Status s = cut_metrics(folder.metrics(), last_step); !s.ok()) return s;
+  return cut_samples(folder.samples(), last_step);
+}
+
+}  // namespace
+
+absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config) {
+  absl::StatusOr<RunFolder> folder = RunFolder::resume(path);
+  if (!folder.ok()) return folder;
+  const absl::StatusOr<Config> before = load_saved_config(folder->config());
+  if (!before.ok()) return before.status();
+  const std::vector<std::string> changes = changes_between(config, *before);
+  if (changes.empty()) return folder;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--resume continues with the config of the run (", folder->config(),
+                   "), but this config differs: ", absl::StrJoin(changes, "; "),
+                   ". Undo the change, or start a new run with another --out"));
+}
+
+absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& config,
+                                       const Dataset& dataset, Trainer& trainer) {
+  const absl::StatusOr<std::string> path = folder.newest_checkpoint();
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  if (absl::Status s = check_same_run(*path, *checkpoint, folder, config, dataset); !s.ok()) {
+    return s;
+  }
+  const absl::StatusOr<double> seconds =
+      elapsed_seconds_at(folder.metrics(), checkpoint->state.step);
+  if (!seconds.ok()) return seconds.status();
+  if (absl::Status s = restore(*path, *checkpoint, trainer.model(), &trainer.optimizer());
+      !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = cut_back(folder, checkpoint->state); !s.ok()) return s;
+  return ResumedRun{.state = checkpoint->state, .elapsed_seconds = *seconds};
+}
+
+}  // namespace qkv

@@ -1,0 +1,100 @@
+#include "train/run/run_record.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "framework/kernels/elementwise.h"
+#include "train/run/finite.h"
+
+namespace qkv {
+
+RunRecord::RunRecord(RunFolder folder, const Config& config, const Dataset& dataset,
+                     const Trainer& trainer, RunState& state)
+    : folder_(std::move(folder)),
+      config_(config),
+      dataset_(dataset),
+      trainer_(trainer),
+      state_(state) {}
+
+absl::Status RunRecord::open() {
+  absl::StatusOr<AppendFile> metrics = AppendFile::open(folder_.metrics());
+  if (!metrics.ok()) return metrics.status();
+  absl::StatusOr<AppendFile> samples = AppendFile::open(folder_.samples());
+  if (!samples.ok()) return samples.status();
+  metrics_.emplace(*std::move(metrics));
+  samples_.emplace(*std::move(samples));
+  return absl::OkStatus();
+}
+
+absl::Status RunRecord::write(const StepReport& step) {
+  if (absl::Status s = append_lines(step); !s.ok()) return s;
+  state_.unwritten.reset();
+  return save_checkpoints(step);
+}
+
+absl::Status RunRecord::append_lines(const StepReport& step) {
+  if (step.evaluated) {
+    const std::string part = absl::StrCat("step ", step.metrics.step, "\n", step.samples, "\n");
+    if (absl::Status s = samples_->append(part); !s.ok()) return s;
+  }
+  return step.logged ? metrics_->append(metrics_to_json(step.metrics)) : absl::OkStatus();
+}
+
+absl::Status RunRecord::save_checkpoints(const StepReport& step) {
+  const Metrics& metrics = step.metrics;
+  const int64_t interval = config_.train.checkpoint_interval;
+  const bool numbered = interval > 0 && metrics.step % interval == 0;
+  if (!step.evaluated && !numbered) return absl::OkStatus();
+  if (absl::Status s = check_finite(); !s.ok()) return s;
+  if (metrics.val_loss && (state_.best_step == 0 || *metrics.val_loss < state_.best_val_loss)) {
+    state_.best_val_loss = *metrics.val_loss;
+    state_.best_step = metrics.step;
+    if (absl::Status s = save(folder_.best_checkpoint()); !s.ok()) return s;
+  }
+  if (numbered) {
+    if (absl::Status s = save(folder_.checkpoint(metrics.step)); !s.ok()) return s;
+  }
+  return save_last();
+}
+
+absl::Status RunRecord::save_last() { return save(folder_.last_checkpoint()); }
+
+absl::Status RunRecord::save(const std::string& path) {
+  if (absl::Status s = metrics_->flush(); !s.ok()) return s;
+  if (absl::Status s = samples_->flush(); !s.ok()) return s;
+  return save_checkpoint(path, config_, dataset_, trainer_.model(), trainer_.optimizer(), state_);
+}
+
+absl::Status RunRecord::check_finite() const {
+  const bool finite = std::ranges::all_of(
+      parameters(trainer_.model()),
+      [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
+  if (finite) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("step ", state_.step,
+                   ": a parameter is no longer a finite number; this step was not saved.  ",
+                   advice_for_blow_up(config_, state_.step)));
+}
+
+absl::Status RunRecord::check_place() {
+  const std::string before = folder_.path();
+  const absl::StatusOr<bool> moved = folder_.follow();
+  if (!moved.ok() || !*moved) return moved.status();
+  if (absl::Status s = save_last(); !s.ok()) return s;
+  return absl::AbortedError(
+      absl::StrCat(before, " was moved to ", folder_.path(),
+                   " while the run trained into it; the run was saved there after step ",
+                   state_.step, "; --resume --out ", folder_.path(), " continues it"));
+}
+
+absl::Status RunRecord::explain(absl::Status status) {
+  if (!absl::IsDataLoss(status) && !absl::IsAborted(status)) {
+    if (absl::Status moved = check_place(); !moved.ok()) status = moved;
+  }
+  if (folder_.newest_checkpoint().value_or("").empty()) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), "; the checkpoints in ",
+                                                  folder_.path(), " are kept"));
+}
+
+}  // namespace qkv

@@ -1,0 +1,54 @@
+#include "train/run/step_evaluation.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "train/run/evaluate.h"
+#include "train/run/finite.h"
+#include "train/run/samples.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kSamples = 3;
+
+}  // namespace
+
+bool is_evaluated(const TrainOptions& options, int64_t step) {
+  return step == options.steps || step % options.eval_interval == 0;
+}
+
+bool is_logged(const TrainOptions& options, int64_t step) {
+  return is_evaluated(options, step) || step % options.log_interval == 0;
+}
+
+absl::Status evaluate_step(const Config& config, const Model& model, const Dataset& dataset,
+                           const std::stop_token& stop, StepReport& step) {
+  Metrics& metrics = step.metrics;
+  const TrainOptions& train = config.train;
+  const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
+  const absl::StatusOr<Evaluation> validation =
+      evaluate(model, dataset, Split::kValidation, batch_size, stop);
+  if (!validation.ok()) return validation.status();
+  if (!std::isfinite(validation->loss)) {
+    return absl::DataLossError(absl::StrCat("step ", metrics.step, ": the validation loss is ",
+                                            validation->loss,
+                                            ", not a finite number; this step was not saved.  ",
+                                            advice_for_blow_up(config, metrics.step)));
+  }
+  metrics.val_loss = validation->loss;
+  if (dataset.has_answers()) {
+    metrics.val_token_accuracy = validation->token_accuracy;
+    metrics.val_sequence_accuracy = validation->sequence_accuracy;
+    const absl::StatusOr<Evaluation> training =
+        evaluate(model, dataset, Split::kTraining, batch_size, stop);
+    if (!training.ok()) return training.status();
+    metrics.train_sequence_accuracy = training->sequence_accuracy;
+  }
+  absl::StatusOr<std::string> samples = describe_samples(model, dataset, kSamples, stop);
+  if (!samples.ok()) return samples.status();
+  step.samples = *std::move(samples);
+  return absl::OkStatus();
+}
+
+}  // namespace qkv

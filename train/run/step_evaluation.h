@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+
+#include "absl/status/status.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "train/config/options.h"
+#include "train/run/run_listener.h"
+
+namespace qkv {
+
+bool is_evaluated(const TrainOptions& options, int64_t step);  // the last step always is
+bool is_logged(const TrainOptions& options, int64_t step);     // every evaluated step is
+
+// Evaluates the model after a step, and adds to its report how well it does and what it answers. A
+// stop is answered by a Status: Cancelled. A loss that is not finite is an error.
+absl::Status evaluate_step(const Config& config, const Model& model, const Dataset& dataset,
+                           const std::stop_token& stop, StepReport& step);
+
+}  // namespace qkv

@@ -1,0 +1,87 @@
+#include "train/run/train.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "framework/kernels/parallel.h"
+#include "train/run/experiment.h"
+#include "train/run/progress.h"
+#include "train/run/resume.h"
+#include "train/run/run_profile.h"
+
+namespace qkv {
+namespace {
+
+void introduce(const TrainingRun& run, Progress& progress) {
+  const Config& config = run.config();
+  const kernels::StartedThreads threads = kernels::start_threads();
+  progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config.name,
+                               parameter_count(parameters(run.model())),
+                               name_of(config.train.precision), threads.count,
+                               run.folder().path()));
+  if (!threads.why_fewer.empty()) {
+    progress.say(absl::StrCat("the system gives only ", threads.count, " of ",
+                              kernels::num_threads(), " threads (", threads.why_fewer,
+                              "); the results are the same, but take longer"));
+  }
+  if (const std::string note = precision_note(config.train); !note.empty()) progress.say(note);
+  if (run.state().step > 0) {
+    progress.say(absl::StrCat("going on after step ", run.state().step));
+  }
+}
+
+void conclude(const TrainingRun& run, Progress& progress) {
+  const RunState& state = run.state();
+  progress.say(absl::StrFormat(
+      "trained %d steps in %s; the best validation loss is %.4f, at step %d", state.step,
+      format_duration(run.elapsed_seconds()), state.best_val_loss, state.best_step));
+  progress.say(absl::StrCat("in ", run.folder().path(),
+                            ": config.toml, metrics.jsonl, samples.txt, "
+                            "checkpoints/best.safetensors"));
+}
+
+absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset, bool profiled) {
+  const int64_t begin = run.state().step, end = run.config().train.steps;
+  Progress progress(begin, end, dataset.shape().unit());
+  if (run.is_finished()) {
+    progress.say(absl::StrCat("this run is finished: all ", end, " steps were made before"));
+    conclude(run, progress);
+    return RunOutcome::kFinished;
+  }
+  introduce(run, progress);
+  RunProfile profile(run.folder(), end - begin);
+  std::vector<RunListener*> listeners = {&progress};
+  if (profiled) listeners.push_back(&profile);
+  const absl::StatusOr<RunOutcome> outcome = run.run(listeners);
+  if (!outcome.ok()) return outcome;
+  if (*outcome == RunOutcome::kInterrupted) {
+    progress.say(absl::StrCat("stopped after step ", run.state().step, " of ", end,
+                              "; saved. The same command with --resume goes on"));
+    return outcome;
+  }
+  conclude(run, progress);
+  if (profiled && profile.complete()) progress.say(profile.describe());
+  return outcome;
+}
+
+}  // namespace
+
+absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
+                                        const TrainingRunOptions& options) {
+  const Config& config = loaded.config;
+  kernels::set_num_threads(static_cast<int>(config.train.threads));
+  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
+  if (!dataset.ok()) return dataset.status();
+  const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
+  absl::StatusOr<RunFolder> folder =
+      options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);
+  if (!folder.ok()) return folder.status();
+  TrainingRun run(config, **dataset, *std::move(folder), options.stop);
+  const absl::Status begun = options.resume ? run.resume() : run.begin();
+  if (!begun.ok()) return begun;
+  return run_and_tell(run, **dataset, options.profile);
+}
+
+}  // namespace qkv
