@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -35,6 +36,12 @@ DataForm form_of(const std::string& kind) {
     if (known.name == kind) return known.form;
   }
   fail(absl::StrCat("model: there is no kind \"", kind, "\""));
+}
+
+bool attends_to_source(const std::string& kind) {
+  return std::ranges::any_of(model_kinds(), [&kind](const ModelKind& known) {
+    return known.name == kind && known.form == DataForm::kSourceTarget;
+  });
 }
 
 Tensor Model::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {

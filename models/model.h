@@ -22,6 +22,9 @@ std::vector<ModelKind> model_kinds();
 // The form of the kind with that name. Throws Error where there is none.
 DataForm form_of(const std::string& kind);
 
+// Whether a model of that kind has attention to a source, whatever its mixer is.
+bool attends_to_source(const std::string& kind);
+
 // A model of any kind; a config chooses the kind by its name. The code that trains, evaluates,
 // checks, saves or measures a model names no kind.
 class Model {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
+#include "train/run/experiment.h"
 #include "train/run/train_once.h"
 
 namespace qkv {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
@@ -61,6 +62,15 @@ void find_rounded_numbers(const Config& config, std::vector<Clash>& clashes) {
   }
 }
 
+bool mixer_reads(MixerKind mixer, std::string_view key) {
+  return std::ranges::any_of(kNames<MixerKind>, [&](const Named<MixerKind>& entry) {
+    return entry.value == mixer && std::ranges::count(entry.reads, key) > 0;
+  });
+}
+
+// Whether the mixer is attention, with heads.
+bool attends(const ModelOptions& model) { return mixer_reads(model.mixer, "num_heads"); }
+
 bool position_is_in_attention(Position position) {
   return position == Position::kRotary || position == Position::kAlibi ||
          position == Position::kRelative;
@@ -71,7 +81,7 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
   const auto add = [&clashes](std::vector<std::string> keys, const auto&... message) {
     clashes.push_back({std::move(keys), absl::StrCat(message...)});
   };
-  if (model.mixer != MixerKind::kAttention && model.kind != EncoderDecoder::kName) return;
+  if (!attends(model) && !attends_to_source(model.kind)) return;
   if (model.d_model % model.num_heads != 0) {
     add({"model.num_heads", "model.d_model"},
         "\"model.num_heads\" must divide \"model.d_model\": ", model.d_model,
@@ -101,8 +111,7 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
           " heads makes keys from its own part of the input");
     }
   }
-  if (attention.window > 0 &&
-      (model.mixer == MixerKind::kConvolution || model.mixer == MixerKind::kRecurrence)) {
+  if (attention.window > 0 && !mixer_reads(model.mixer, "attention.window")) {
     add({"attention.window", "model.mixer"}, "\"attention.window\" is ", attention.window,
         ", but \"model.mixer\" = \"", name_of(model.mixer), "\" has no window");
   }
@@ -143,7 +152,7 @@ std::vector<Clash> find_clashes(const Config& config) {
         name_of(form), "; \"data.task\" = \"", data.task, "\" has none");
   }
   find_attention_clashes(model, clashes);
-  if (model.mixer != MixerKind::kAttention && position_is_in_attention(model.position)) {
+  if (!attends(model) && position_is_in_attention(model.position)) {
     add({"model.position", "model.mixer"}, "\"model.position\" is \"", name_of(model.position),
         "\", which is a part of attention, but \"model.mixer\" is \"", name_of(model.mixer), "\"");
   }

@@ -41,6 +41,14 @@ class FieldList {
     field.high = high;
   }
 
+  // 0 <= value < 1
+  void add_fraction(std::string name, FieldValue value, std::string_view description) {
+    Field& field = add(std::move(name), value, description);
+    field.low = 0;
+    field.high = 1;
+    field.high_excluded = true;
+  }
+
   void add(std::string name, FieldValue value, std::vector<std::string> allowed,
            std::string_view description) {
     add(std::move(name), value, description).allowed = std::move(allowed);
@@ -117,11 +125,8 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
            "Normalization before each layer (pre) or after its residual sum (post).");
   list.add("norm_kind", &model.norm_kind, "Kind of normalization: layer norm or RMS norm.");
   list.add("activation", &model.activation, "Activation function of the feed-forward layers.");
-  Field& dropout =
-      list.add("dropout", &model.dropout, "Fraction of activations that training sets to zero.");
-  dropout.low = 0;
-  dropout.high = 1;
-  dropout.high_excluded = true;
+  list.add_fraction("dropout", &model.dropout,
+                    "Fraction of activations that training sets to zero.");
   list.add("scale_scores", &model.scale_scores, "Divide the attention scores by sqrt(d_k).");
   list.add("kernel", &model.kernel, 1, 1 << 16, "Kernel size of the convolution, in tokens.");
   list.add("depthwise", &model.depthwise, "Convolve each feature separately.");
@@ -157,18 +162,12 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
   list.start_table("optimizer");
   list.add("kind", &optimizer.kind, "The optimizer.");
   list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The peak learning rate.");
-  Field& betas = list.add("betas", &optimizer.betas, "Decay rates of the two moving averages.");
-  betas.low = 0;
-  betas.high = 1;
-  betas.high_excluded = true;
+  list.add_fraction("betas", &optimizer.betas, "Decay rates of the two moving averages.");
   Field& epsilon =
       list.add("epsilon", &optimizer.epsilon, "Added to the denominator of the update.");
   epsilon.low = 0;
   epsilon.low_excluded = true;
-  Field& momentum = list.add("momentum", &optimizer.momentum, "Decay rate of the velocity.");
-  momentum.low = 0;
-  momentum.high = 1;
-  momentum.high_excluded = true;
+  list.add_fraction("momentum", &optimizer.momentum, "Decay rate of the velocity.");
   list.add("weight_decay", &optimizer.weight_decay, 0, kInfinity,
            "Weight decay. adamw: decoupled, on matrices only; sgd, adam: added to the gradient.");
   list.add("grad_clip", &optimizer.grad_clip, 0, kInfinity,
@@ -186,11 +185,8 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   list.add("batch_size", &train.batch_size, 1, kMillion, "Examples per step.");
   list.add("accumulation_steps", &train.accumulation_steps, 1, kMillion,
            "Number of parts of a batch whose gradients a step adds up.");
-  Field& smoothing = list.add("label_smoothing", &train.label_smoothing,
-                              "Fraction of the target that is spread over all tokens.");
-  smoothing.low = 0;
-  smoothing.high = 1;
-  smoothing.high_excluded = true;
+  list.add_fraction("label_smoothing", &train.label_smoothing,
+                    "Fraction of the target that is spread over all tokens.");
   list.add("precision", &train.precision,
            "Number type. bf16: linear layers multiply and pass on bf16; all else is f32.");
   list.add("eval_interval", &train.eval_interval, 1, kInfinity, "Steps between evaluations.");

@@ -28,15 +28,14 @@ Choice choice(std::string table, std::string field, E taken) {
   return choice;
 }
 
-// Cross-attention is attention, whatever mixes the tokens of one sequence.
+// Attention to a source is attention, whatever mixes the tokens of one sequence.
 Choice mixer_choice(const ModelOptions& model) {
   Choice mixer = choice("model", "mixer", model.mixer);
-  if (model.kind == EncoderDecoder::kName) {
-    const std::vector<std::string> attention_keys = mixer.readers.front().keys;
-    for (Reader& reader : mixer.readers) {
-      if (&reader == &mixer.readers.front()) continue;
-      reader.keys.insert(reader.keys.end(), attention_keys.begin(), attention_keys.end());
-    }
+  if (!attends_to_source(model.kind)) return mixer;
+  const std::vector<std::string> attention_keys = mixer.readers.front().keys;
+  for (Reader& reader : mixer.readers) {
+    if (&reader == &mixer.readers.front()) continue;
+    reader.keys.insert(reader.keys.end(), attention_keys.begin(), attention_keys.end());
   }
   return mixer;
 }
