@@ -46,7 +46,7 @@ TEST_F(ModelsTest, AnEncoderDecoderAnswersABatchOfPromptsAsEachAlone) {
   EXPECT_EQ(no_question.errors,
             "note: \"=0\" is no question of the task reverse; there is no right answer\n");
   expect_error(qkv({"generate", "runs/both", "--prompt", "01230123="}), 2,
-               "--prompt holds 9 tokens, and this model reads at most 4");
+               "--prompt has 9 tokens; this model reads at most 4");
   expect_error(qkv({"generate", "runs/both", "--prompt", "01=", "--max-new-tokens", "9"}), 2,
                "--max-new-tokens: this model answers with at most 3 tokens");
 }
