@@ -1,10 +1,11 @@
+#include "train/run/train.h"
+
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
 #include "train/config/config.h"
 #include "train/run/interrupt.h"
-#include "train/run/train.h"
 
 namespace qkv {
 namespace {

@@ -174,8 +174,8 @@ void warn_of(const MatrixProduct& p, const Product& product) {
   absl::FPrintF(stderr,
                 "warning: %s (%s) multiplies %s by %s into %s%s wrongly on this "
                 "processor; such products are computed in another way, right and slower\n",
-                product_library(), product.description.impl_info_str(), describe(p.a), describe(p.b),
-                describe(p.c), p.bias ? " with a bias" : "");
+                product_library(), product.description.impl_info_str(), describe(p.a),
+                describe(p.b), describe(p.c), p.bias ? " with a bias" : "");
 }
 
 // With AMX, 2.6 and 2.7 end the program with an illegal instruction where sums of bf16 have 63
