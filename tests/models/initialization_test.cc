@@ -20,9 +20,9 @@ ModelOptions base() {
   return {.num_layers = 2, .d_model = 16, .num_heads = 2, .d_ff = 24, .patch_size = 2};
 }
 
-// GPT-2's deviations: 0.02, and of the projections back into the residual stream that divided by
-// the root of their number. Those of a recurrence are PyTorch's; sums of a depthwise convolution
-// have as many fewer terms as the model has numbers.
+// GPT-2's deviations: init_std (its own is 0.02), and of the projections back into the residual
+// stream that divided by the root of their number. Those of a recurrence are PyTorch's; sums of a
+// depthwise convolution have as many fewer terms as the model has numbers.
 double deviation_of(const ChosenModel& chosen, const std::string& name) {
   const ModelOptions& o = chosen.options;
   const auto ends = [&](const char* end) { return name.ends_with(end); };
@@ -36,13 +36,15 @@ double deviation_of(const ChosenModel& chosen, const std::string& name) {
     return 1 / std::sqrt(3.0 * (one_direction || of_decoder ? 16 : 8));
   }
   const bool of_source = name.starts_with("decoder.");
-  const double back = 0.02 / std::sqrt(2.0 * (of_source ? 3 : 2));
+  const double back = o.init_std / std::sqrt(2.0 * (of_source ? 3 : 2));
   if (ends("convolution.weight")) return back * (o.depthwise ? 4 : 1);
-  return ends(".output.weight") || ends(".down.weight") ? back : 0.02;
+  return ends(".output.weight") || ends(".down.weight") ? back : o.init_std;
 }
 
-TEST(InitializationTest, EveryModelStartsAsGpt2Does) {
-  for (const ChosenModel& chosen : every_choice(base())) {
+void expect_start(double init_std) {
+  ModelOptions options = base();
+  options.init_std = init_std;
+  for (const ChosenModel& chosen : every_choice(options)) {
     SCOPED_TRACE(chosen.name);
     const Model model(chosen.options, data_for(chosen, kLength, kVocabulary),
                       Initializer(RandomStream(1), DType::f64));
@@ -66,6 +68,9 @@ TEST(InitializationTest, EveryModelStartsAsGpt2Does) {
     }
   }
 }
+
+TEST(InitializationTest, EveryModelStartsAsGpt2Does) { expect_start(0.02); }
+TEST(InitializationTest, TheStandardDeviationIsThatOfTheOptions) { expect_start(0.1); }
 
 TEST(InitializationTest, WithoutBiasNoLayerHasOne) {
   ModelOptions options = base();
