@@ -66,8 +66,8 @@ Tensor written_over(Op& scatter, const Tensor& x) {
 
 bool is_any(Op&, Operands, const Tensor&) { return true; }
 
-Tensor first_operand(std::shared_ptr<Op>, std::vector<Tensor> x) { return x[0]; }
-Tensor second_operand(std::shared_ptr<Op>, std::vector<Tensor> x) { return x[1]; }
+constexpr auto kFirstOperand = [](auto, auto x) { return x[0]; };
+constexpr auto kSecondOperand = [](auto, auto x) { return x[1]; };
 
 constexpr StepMistake kStepMistakes[] = {
     {MistakeKind::kSign, "is negated", is_any,
@@ -82,12 +82,12 @@ constexpr StepMistake kStepMistakes[] = {
      [](auto& op, auto, auto&) {
        return is_one_of(op, {"add", "sub", "mul", "div", "pow", "add_scalar"});
      },
-     first_operand},
+     kFirstOperand},
     {MistakeKind::kDroppedTerm, "is its second operand",
      [](auto& op, auto x, auto&) {
        return is_one_of(op, {"add", "sub", "mul"}) && !same(x[0], x[1]);
      },
-     second_operand},
+     kSecondOperand},
     {MistakeKind::kSwapped, "has its operands swapped",
      [](auto& op, auto x, auto&) {
        return is_one_of(op, {"sub", "div", "pow", "matmul"}) && x.size() == 2 &&
@@ -119,9 +119,9 @@ constexpr StepMistake kStepMistakes[] = {
      [](auto& op, auto, auto&) {
        return is_one_of(op, {"masked_fill", "where", "dropout_backward"});
      },
-     first_operand},
+     kFirstOperand},
     {MistakeKind::kMissingScale, "is not scaled",
-     [](auto& op, auto, auto&) { return is_one_of(op, {"scale"}); }, first_operand},
+     [](auto& op, auto, auto&) { return is_one_of(op, {"scale"}); }, kFirstOperand},
     {MistakeKind::kOverwritten, "keeps the last of those for one place",
      [](auto& op, auto x, auto&) {
        if (!is_one_of(op, {"scatter_add", "embedding_backward"})) return false;
