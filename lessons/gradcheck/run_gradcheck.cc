@@ -111,7 +111,7 @@ class GradientCheck {
 
   absl::Status run() {
     const Clock::time_point start = Clock::now();
-    const absl::Status status = check_all(
+    absl::Status status = check_all(
         request_, [this](const GradcheckSubject& subject, uint64_t seed) { check(subject, seed); });
     findings_.seconds = seconds_since(start);
     return status;
