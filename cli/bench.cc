@@ -29,7 +29,7 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
   const bool suite = given.has("suite"), generation = given.has("generation");
   const bool json = given.has("json");
   std::vector<std::string> overrides = given.set();
-  const absl::Status options = reject(
+  absl::Status options = reject(
       {{steps.value_or(1) < 1, "--steps must be 1 or more"},
        {int{!config.empty()} + int{!shape.empty()} + int{suite} != 1,
         "bench takes one of CONFIG, --shape and --suite; see qkv bench --help"},

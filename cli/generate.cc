@@ -50,7 +50,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
                                               .top_p = given.number("top-p"),
                                               .seed = given.unsigned_integer("seed")}};
   const SamplingOptions& s = texts.sampling;
-  const absl::Status options = reject(
+  absl::Status options = reject(
       {{!(s.temperature >= 0) || !std::isfinite(s.temperature), "--temperature must be 0 or more"},
        {s.top_k < 0, "--top-k must be 0 (all tokens) or more"},
        {!(s.top_p > 0) || s.top_p > 1, "--top-p must be above 0 and at most 1"},

@@ -155,7 +155,7 @@ class GradientCheck {
   absl::StatusOr<std::string> page(std::optional<MutationReport> mutations = std::nullopt) {
     GradcheckRequest first_point = request_;
     first_point.seeds = 1;
-    const absl::Status status =
+    absl::Status status =
         check_all(first_point, [this](const GradcheckSubject& subject, uint64_t seed) {
           CheckedFunction& function = findings_.function(subject.kind, subject.name);
           if (function.curve.points.empty()) function.curve = step_curve_of(subject, seed);

@@ -54,7 +54,7 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   RunProfile profile(run.folder(), end - begin);
   std::vector<RunListener*> listeners = {&progress};
   if (profiled) listeners.push_back(&profile);
-  const absl::StatusOr<RunOutcome> outcome = run.run(listeners);
+  absl::StatusOr<RunOutcome> outcome = run.run(listeners);
   if (!outcome.ok()) return outcome;
   if (*outcome == RunOutcome::kInterrupted) {
     progress.say(absl::StrCat("stopped after step ", run.state().step, " of ", end,
@@ -79,7 +79,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
       options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);
   if (!folder.ok()) return folder.status();
   TrainingRun run(config, **dataset, *std::move(folder), options.stop);
-  const absl::Status begun = options.resume ? run.resume() : run.begin();
+  absl::Status begun = options.resume ? run.resume() : run.begin();
   if (!begun.ok()) return begun;
   return run_and_tell(run, **dataset, options.profile);
 }
