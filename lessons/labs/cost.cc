@@ -189,12 +189,13 @@ Table times_of(const LabContext& lab) {
                                                   {"attention, all its maps", whole_attention(d)},
                                                   {"recurrence", recurrence_of(d)},
                                                   {"convolution", convolution_of(d, kTaps)}};
-  for (const auto& [name, layer] : layers) {
+  for (const auto& named : layers) {
+    const Layer& layer = named.second;
     for (const int threads : {1, 2}) {
       const Samples times =
           values_of(lengths, [&](double n) { return time_of(layer, std::llround(n), d, threads); });
       std::vector<std::string> row =
-          row_by(absl::StrCat(name, ", ", threads), times,
+          row_by(absl::StrCat(named.first, ", ", threads), times,
                  [](double time) { return absl::StrFormat("%.3f", time); });
       row.push_back(absl::StrFormat("%.1f", fitted_exponent(lengths, times)));
       table.rows.push_back(row);
