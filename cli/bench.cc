@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kDefaultSteps = 60;
 
-void add_options(OptionList& options) {
+void add_bench_options(OptionList& options) {
   options.set();
   options.text("shape", "NAME",
                "Measures a built-in model instead of a CONFIG: toy, small, mini, seq2seq or vit");
@@ -23,7 +23,7 @@ void add_options(OptionList& options) {
   options.flag("generation", "Measures generation instead, with and without the key/value cache");
 }
 
-absl::Status run(const std::string& config, const GivenOptions& given) {
+absl::Status run_bench(const std::string& config, const GivenOptions& given) {
   const std::string shape = given.text("shape"), precision = given.text("precision");
   const std::optional<int64_t> steps = given.integer_if_given("steps");
   const bool suite = given.has("suite"), generation = given.has("generation");
@@ -61,7 +61,7 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 
 Verb bench_verb() {
   return {
-      {"bench", "[CONFIG]", "measures how long a training step takes, op by op"}, add_options, run};
+      {"bench", "[CONFIG]", "measures how long a training step takes, op by op"}, add_bench_options, run_bench};
 }
 
 }  // namespace qkv

@@ -5,9 +5,9 @@
 namespace qkv {
 namespace {
 
-void add_options(OptionList& options) { options.set(); }
+void add_config_options(OptionList& options) { options.set(); }
 
-absl::Status run(const std::string& config, const GivenOptions& given) {
+absl::Status run_config(const std::string& config, const GivenOptions& given) {
   absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
   print(to_toml_with_origins(*loaded));
@@ -18,8 +18,8 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 
 Verb config_verb() {
   return {{"config", "CONFIG", "prints the whole config, and where each value came from"},
-          add_options,
-          run};
+          add_config_options,
+          run_config};
 }
 
 }  // namespace qkv

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMaxImages = 10000;  // in one picture
 
-void add_options(OptionList& options) {
+void add_data_options(OptionList& options) {
   options.set();
   options.split();
   options.integer("samples", "N", "Number of examples to show", 5);
@@ -54,7 +54,7 @@ absl::Status export_images(const Dataset& dataset, Split split, int64_t samples,
   return absl::OkStatus();
 }
 
-absl::Status run(const std::string& config, const GivenOptions& given) {
+absl::Status run_data(const std::string& config, const GivenOptions& given) {
   Split split = Split::kValidation;
   if (absl::Status status = given.split(split); !status.ok()) return status;
   const int64_t samples = given.integer("samples");
@@ -79,8 +79,8 @@ absl::Status run(const std::string& config, const GivenOptions& given) {
 
 Verb data_verb() {
   return {{"data", "CONFIG", "shows the examples that a config makes, or exports them"},
-          add_options,
-          run};
+          add_data_options,
+          run_data};
 }
 
 }  // namespace qkv

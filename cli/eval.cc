@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-void add_options(OptionList& options) {
+void add_eval_options(OptionList& options) {
   options.split();
   options.set("Overrides a value of [data]: --set data.validation_length=20");
   options.text("attention", "TOKEN",
@@ -42,7 +42,7 @@ absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& mo
   return attention_table(shares, printable(text));
 }
 
-absl::Status run(const std::string& name, const GivenOptions& given) {
+absl::Status run_eval(const std::string& name, const GivenOptions& given) {
   Split split = Split::kValidation;
   if (absl::Status status = given.split(split); !status.ok()) return status;
   const std::vector<std::string> overrides = given.set();
@@ -94,8 +94,8 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 
 Verb eval_verb() {
   return {{"eval", "RUN", "measures the loss and accuracy of a run's best checkpoint"},
-          add_options,
-          run};
+          add_eval_options,
+          run_eval};
 }
 
 }  // namespace qkv

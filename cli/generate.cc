@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-void add_options(OptionList& options) {
+void add_generate_options(OptionList& options) {
   options.texts("prompt", "TEXT", "The text to continue; may be repeated");
   options.integer("max-new-tokens", "N",
                   "Number of tokens to write; by default 200 for a text, else one answer");
@@ -42,7 +42,7 @@ bool print_text(const std::string& text) {
   return std::ferror(stdout) == 0;
 }
 
-absl::Status run(const std::string& name, const GivenOptions& given) {
+absl::Status run_generate(const std::string& name, const GivenOptions& given) {
   const TextsToContinue texts = {.prompts = given.texts("prompt"),
                                  .max_new_tokens = given.integer_if_given("max-new-tokens"),
                                  .sampling = {.temperature = given.number("temperature"),
@@ -70,7 +70,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb generate_verb() {
-  return {{"generate", "RUN", "continues a text, or answers a question"}, add_options, run};
+  return {{"generate", "RUN", "continues a text, or answers a question"}, add_generate_options, run_generate};
 }
 
 }  // namespace qkv

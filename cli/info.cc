@@ -11,9 +11,9 @@
 namespace qkv {
 namespace {
 
-void add_options(OptionList& /*options*/) {}
+void add_info_options(OptionList& /*options*/) {}
 
-absl::Status run(const std::string& file, const GivenOptions& /*given*/) {
+absl::Status run_info(const std::string& file, const GivenOptions& /*given*/) {
   absl::StatusOr<std::string> path = find_checkpoint(file);
   if (!path.ok()) return path.status();
   absl::StatusOr<TensorFile> tensors = read_safetensors(*path);
@@ -42,7 +42,7 @@ absl::Status run(const std::string& file, const GivenOptions& /*given*/) {
 }  // namespace
 
 Verb info_verb() {
-  return {{"info", "FILE", "lists the tensors and the metadata of a checkpoint"}, add_options, run};
+  return {{"info", "FILE", "lists the tensors and the metadata of a checkpoint"}, add_info_options, run_info};
 }
 
 }  // namespace qkv

@@ -10,14 +10,14 @@
 namespace qkv {
 namespace {
 
-void add_options(OptionList& options) {
+void add_train_options(OptionList& options) {
   options.set();
   options.text("out", "DIR", "Folder of the run; by default runs/NAME");
   options.flag("resume", "Continues the run in its folder; CONFIG may also be that folder");
   options.flag("profile", "Measures the time of each op in some steps: profile.txt, trace.json");
 }
 
-absl::Status run(const std::string& argument, const GivenOptions& given) {
+absl::Status run_train(const std::string& argument, const GivenOptions& given) {
   const InterruptGuard interrupt;  // before anything else: a stop at any moment is a stop
   TrainingRunOptions options = {.out = given.text("out"),
                                 .resume = given.has("resume"),
@@ -48,8 +48,8 @@ absl::Status run(const std::string& argument, const GivenOptions& given) {
 
 Verb train_verb() {
   return {{"train", "CONFIG", "trains a model; writes a folder, by default runs/NAME"},
-          add_options,
-          run};
+          add_train_options,
+          run_train};
 }
 
 }  // namespace qkv

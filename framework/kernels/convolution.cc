@@ -11,10 +11,6 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements worth a piece
-
-int64_t grain_of(int64_t width) { return std::max<int64_t>(1, kGrain / width); }
-
 // The taps that stand within a sequence, seen from position t: first … last - 1.
 struct Taps {
   int64_t first, last;
@@ -41,7 +37,7 @@ template <class T>
 void convolve(const T* x, const T* w, const T* start, const Shape& shape, int64_t kernel,
               int64_t before, T* y) {
   const int64_t length = shape[1], width = shape[2];
-  parallel_for(shape[0] * length, grain_of(width * kernel), [=](int64_t begin, int64_t end) {
+  parallel_for(shape[0] * length, piece_rows(width * kernel), [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       T* out = y + row * width;
       if (start) {
@@ -69,7 +65,7 @@ void unfold(const Array& x, int64_t before, Array& windows) {
   const auto bytes = static_cast<size_t>(width) * dtype_bytes(x.dtype());
   const auto* in = static_cast<const std::byte*>(x.raw());
   auto* out = static_cast<std::byte*>(windows.mutable_raw());
-  parallel_for(x.shape()[0] * length, grain_of(width * kernel), [=](int64_t begin, int64_t end) {
+  parallel_for(x.shape()[0] * length, piece_rows(width * kernel), [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const Taps taps = taps_within(row % length, kernel, before, length);
       for (int64_t k = 0; k < kernel; ++k) {
@@ -95,7 +91,8 @@ void fold(const Array& windows, int64_t before, Array& x) {
     X* out = x.mutable_data<X>();
     // Position s is tap k of position s - k + before: the same neighbours, in the other direction.
     const int64_t after = kernel - 1 - before;
-    parallel_for(x.shape()[0] * length, grain_of(width * kernel), [=](int64_t begin, int64_t end) {
+    const int64_t grain = piece_rows(width * kernel);
+    parallel_for(x.shape()[0] * length, grain, [=](int64_t begin, int64_t end) {
       std::vector<T> sums(static_cast<size_t>(width));
       T* sum = sums.data();
       for (int64_t row = begin; row < end; ++row) {
@@ -144,7 +141,7 @@ void depthwise_convolution_backward(const Array& x, const Array& weight, int64_t
 
     // Sums over rows are taken piece by piece; `partial` has a row for each piece.
     const int64_t rows = x.shape()[0] * length;
-    const int64_t grain = grain_of(width * kernel);
+    const int64_t grain = piece_rows(width * kernel);
     Array partial = Array::full({num_pieces(rows, grain), kernel, width}, x.dtype(), 0);
     const T* in = x.data<T>();
     T* partial_dw = partial.mutable_data<T>();

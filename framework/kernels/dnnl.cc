@@ -67,7 +67,7 @@ Memory::desc memory_of(const Matrices& x, bool several) {
 
 // A primitive for one thread. Parallel work is shared out above it, in pieces that do not depend on
 // the number of threads, so that results don't either.
-struct Product {
+struct MatmulPrimitive {
   dnnl::matmul::primitive_desc description;
   dnnl::matmul primitive;
   int64_t number;  // unlike that of any other
@@ -89,7 +89,7 @@ class OneThread {
   int before_;
 };
 
-Product create(const MatrixProduct& p) {
+MatmulPrimitive create(const MatrixProduct& p) {
   require_spare_memory();  // oneDNN uses what it gets without a look whether it got it
   const OneThread one_thread;
   dnnl::primitive_attr attributes;
@@ -110,7 +110,7 @@ Product create(const MatrixProduct& p) {
 // What a thread needs to run a product: the memory objects, whose addresses change at every call.
 class Call {
  public:
-  explicit Call(const Product& product) : stream_(engine()) {
+  explicit Call(const MatmulPrimitive& product) : stream_(engine()) {
     require_spare_memory();
     const auto& description = product.description;
     add(DNNL_ARG_SRC, description.src_desc());
@@ -120,7 +120,8 @@ class Call {
     add(DNNL_ARG_BIAS, description.bias_desc());
   }
 
-  void run(const Product& product, const void* a, const void* b, const void* bias, void* c) {
+  void run(const MatmulPrimitive& product, const void* a, const void* b, const void* bias,
+           void* c) {
     const size_t needed = memories_[3].get_desc().get_size();
     if (scratchpad().size() * sizeof(CacheLine) < needed) {
       scratchpad().resize(needed / sizeof(CacheLine) + 1);
@@ -155,7 +156,7 @@ class Call {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-void run(const Product& product, const void* a, const void* b, const void* bias, void* c) {
+void run(const MatmulPrimitive& product, const void* a, const void* b, const void* bias, void* c) {
   thread_local std::unordered_map<int64_t, Call> calls;
   if (calls.size() > kMaxCached) calls.clear();
   const OneThread one_thread;
@@ -168,7 +169,7 @@ std::string describe(const Matrices& x) {
 }
 
 // Once for all of them: where one product is wrong, others are.
-void warn_of(const MatrixProduct& p, const Product& product) {
+void warn_of(const MatrixProduct& p, const MatmulPrimitive& product) {
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
   absl::FPrintF(stderr,
@@ -186,9 +187,9 @@ bool may_crash(const MatrixProduct& p) {
 
 // The primitive for a product; null where oneDNN is wrong about it. Each is put to the test when it
 // is made: no version of oneDNN is known to be right on a processor that came after it.
-std::shared_ptr<const Product> cached(const MatrixProduct& any_description) {
+std::shared_ptr<const MatmulPrimitive> cached(const MatrixProduct& any_description) {
   static std::mutex& mutex = *new std::mutex;
-  static auto& cache = *new std::map<MatrixProduct, std::shared_ptr<const Product>>;
+  static auto& cache = *new std::map<MatrixProduct, std::shared_ptr<const MatmulPrimitive>>;
   // oneDNN sees one description of a product. With AMX, 3.7 and 3.12 take bf16 [3, 1, 9] with
   // strides {9, 1, 1} for something else than with {9, 9, 1}, and the first primitive that is made
   // for either of the two serves both.
@@ -198,7 +199,7 @@ std::shared_ptr<const Product> cached(const MatrixProduct& any_description) {
   if (found != cache.end()) return found->second;
   if (cache.size() >= kMaxCached) cache.clear();
   if (may_crash(p)) return cache[p] = nullptr;
-  auto product = std::make_shared<const Product>(create(p));
+  auto product = std::make_shared<const MatmulPrimitive>(create(p));
   const auto multiply = [&](const void* a, const void* b, const void* bias, void* c) {
     run(*product, a, b, bias, c);
   };

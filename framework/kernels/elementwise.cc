@@ -14,8 +14,6 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements worth a piece
-
 // What leaves the upper halves of vector registers in use makes libm's functions of double, of
 // which some know no AVX, ten times slower; and compilers do not clear them at the end of every
 // loop.

@@ -8,12 +8,6 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements worth a piece
-
-int64_t grain_of(int64_t elements_each) {
-  return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements_each));
-}
-
 int64_t row_width(const Array& rows) { return rows.shape()[-1]; }
 
 }  // namespace
@@ -33,7 +27,7 @@ void gather_rows(const Array& table, const Array& index, Array& y) {
     using T = decltype(zero_value);
     const T* in = table.data<T>();
     T* out = y.mutable_data<T>();
-    parallel_for(index.size(), grain_of(width), [=](int64_t begin, int64_t end) {
+    parallel_for(index.size(), piece_rows(width), [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         std::copy_n(in + row[i] * width, width, out + i * width);
     });
@@ -50,7 +44,7 @@ void scatter_add_rows(const Array& dy, const Array& index, Array& dtable) {
     const T* in = dy.data<T>();
     T* out = dtable.mutable_data<T>();
     // Shared by columns, so that each sum is taken by one thread in the order of i.
-    const int64_t grain = std::max<int64_t>(16, grain_of(count));
+    const int64_t grain = std::max<int64_t>(16, piece_rows(count));
     parallel_for(width, grain, [=](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < count; ++i) {
         const T* from = in + i * width;
@@ -70,7 +64,7 @@ void gather(const Array& x, const Array& index, int64_t outer, int64_t n, int64_
     using T = decltype(zero_value);
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
-    parallel_for(outer * m, grain_of(inner), [=](int64_t begin, int64_t end) {
+    parallel_for(outer * m, piece_rows(inner), [=](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* block = in + row / m * n * inner;
         for (int64_t j = 0; j < inner; ++j) {
@@ -90,7 +84,7 @@ void scatter_add(const Array& dy, const Array& index, int64_t outer, int64_t n, 
     using T = decltype(zero_value);
     const T* in = dy.data<T>();
     T* out = dx.mutable_data<T>();
-    parallel_for(outer, grain_of(m * inner), [=](int64_t begin, int64_t end) {
+    parallel_for(outer, piece_rows(m * inner), [=](int64_t begin, int64_t end) {
       for (int64_t row = begin * m; row < end * m; ++row) {
         T* block = out + row / m * n * inner;
         for (int64_t j = 0; j < inner; ++j) {

@@ -15,7 +15,7 @@ namespace {
 // two threads of a Xeon with AVX-512, 79 to 100 with a grain of 8192, whose pieces are two rows and
 // have no tiles of four, and 52 to 54 with 131072; those of 16 to 32 rows differed less than the
 // noise.
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kProductGrain = 32768;
 
 Array with_last_axes_swapped(const Array& x) {
   const Shape& s = x.shape();
@@ -63,7 +63,7 @@ void matmul_loops(const Array& a, const Array& b, const Array* bias, Array& c) {
   const T* right = b.data<T>();
   const T* start = bias ? bias->data<T>() : nullptr;
   T* out = c.mutable_data<T>();
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, k * l));
+  const int64_t grain = piece_rows(k * l, kProductGrain);
   parallel_for(c.shape()[0] * m, grain, [=](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end;) {
       const int64_t matrix = row / m;

@@ -10,9 +10,7 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements worth a piece
-
-int64_t grain_of(int64_t width) { return std::max<int64_t>(1, kGrain / width); }
+int64_t norm_rows(int64_t width) { return piece_rows(width, 8192); }
 
 // The mean of term(at) over a row (join_vectors).
 template <class T, class Term>
@@ -44,7 +42,7 @@ void layer_norm(const Array& x, const Array& weight, const Array& bias, double e
     T* out = y.mutable_data<T>();
     T* means = mean.mutable_data<T>();
     T* rstds = rstd.mutable_data<T>();
-    parallel_for(x.size() / n, grain_of(n), [=](int64_t begin, int64_t end) {
+    parallel_for(x.size() / n, norm_rows(n), [=](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* xr = in + row * n;
         T* yr = out + row * n;
@@ -66,7 +64,7 @@ void layer_norm_backward(const Array& x, const Array& weight, const Array& mean,
     const int64_t n = x.shape()[-1];
     if (n == 0) return;
     const int64_t rows = x.size() / n;
-    const int64_t pieces = num_pieces(rows, grain_of(n));
+    const int64_t pieces = num_pieces(rows, norm_rows(n));
     Array partial_weight = partial_sums(pieces, n, x.dtype());
     Array partial_bias = partial_sums(pieces, n, x.dtype());
     const T* in = x.data<T>();
@@ -77,7 +75,7 @@ void layer_norm_backward(const Array& x, const Array& weight, const Array& mean,
     T* din = dx.mutable_data<T>();
     T* partial_dw = partial_weight.mutable_data<T>();
     T* partial_db = partial_bias.mutable_data<T>();
-    parallel_pieces(rows, grain_of(n), [=](int64_t piece, int64_t begin, int64_t end) {
+    parallel_pieces(rows, norm_rows(n), [=](int64_t piece, int64_t begin, int64_t end) {
       T* dw = partial_dw + piece * n;
       T* db = partial_db + piece * n;
       for (int64_t row = begin; row < end; ++row) {
@@ -113,7 +111,7 @@ void rms_norm(const Array& x, const Array& weight, double epsilon, Array& y, Arr
     const T* w = weight.data<T>();
     T* out = y.mutable_data<T>();
     T* rstds = rstd.mutable_data<T>();
-    parallel_for(x.size() / n, grain_of(n), [=](int64_t begin, int64_t end) {
+    parallel_for(x.size() / n, norm_rows(n), [=](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* xr = in + row * n;
         T* yr = out + row * n;
@@ -133,7 +131,7 @@ void rms_norm_backward(const Array& x, const Array& weight, const Array& rstd, c
     const int64_t n = x.shape()[-1];
     if (n == 0) return;
     const int64_t rows = x.size() / n;
-    const int64_t pieces = num_pieces(rows, grain_of(n));
+    const int64_t pieces = num_pieces(rows, norm_rows(n));
     Array partial_weight = partial_sums(pieces, n, x.dtype());
     const T* in = x.data<T>();
     const T* w = weight.data<T>();
@@ -141,7 +139,7 @@ void rms_norm_backward(const Array& x, const Array& weight, const Array& rstd, c
     const T* dout = dy.data<T>();
     T* din = dx.mutable_data<T>();
     T* partial_dw = partial_weight.mutable_data<T>();
-    parallel_pieces(rows, grain_of(n), [=](int64_t piece, int64_t begin, int64_t end) {
+    parallel_pieces(rows, norm_rows(n), [=](int64_t piece, int64_t begin, int64_t end) {
       T* dw = partial_dw + piece * n;
       for (int64_t row = begin; row < end; ++row) {
         const T* xr = in + row * n;

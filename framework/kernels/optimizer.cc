@@ -5,12 +5,6 @@
 #include "framework/kernels/parallel.h"
 
 namespace qkv::kernels {
-namespace {
-
-constexpr int64_t kGrain = 16384;  // elements worth a piece
-
-}  // namespace
-
 void sgd(const SgdStep& step, const Array& gradient, Array& weight, Array& velocity) {
   dispatch_floating("sgd", weight.dtype(), [&](auto zero) {
     using T = decltype(zero);

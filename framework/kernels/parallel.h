@@ -27,6 +27,15 @@ struct StartedThreads {
 };
 StartedThreads start_threads();
 
+// Elements worth a piece, where a kernel does little with each.
+inline constexpr int64_t kGrain = 16384;
+
+// How many rows of so many elements each are worth a piece.
+constexpr int64_t piece_rows(int64_t elements_each, int64_t elements = kGrain) {
+  const int64_t rows = elements_each > 0 ? elements / elements_each : elements;
+  return rows > 0 ? rows : 1;
+}
+
 // Calls f(begin, end), on several threads, for pieces (chunks) that together cover 0 … count - 1.
 // They depend on `count` and `grain` (the least worth a piece) alone and never on the number of
 // threads, so that sums taken piece by piece have the same bits for any number of threads. A call

@@ -9,7 +9,7 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 4096;  // numbers worth a piece
+constexpr int64_t kRandomGrain = 4096;  // numbers worth a piece
 
 }  // namespace
 
@@ -17,7 +17,7 @@ void fill_normal(const RandomStream& stream, double mean, double standard_deviat
   dispatch_floating("fill_normal", y.dtype(), [&](auto zero) {
     using T = decltype(zero);
     T* out = y.mutable_data<T>();
-    parallel_for(y.size(), kGrain, [=](int64_t begin, int64_t end) {
+    parallel_for(y.size(), kRandomGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double z = stream.normal_at(static_cast<uint64_t>(i));
         out[i] = static_cast<T>(mean + standard_deviation * z);
@@ -30,7 +30,7 @@ void fill_uniform(const RandomStream& stream, double low, double high, Array& y)
   dispatch_floating("fill_uniform", y.dtype(), [&](auto zero) {
     using T = decltype(zero);
     T* out = y.mutable_data<T>();
-    parallel_for(y.size(), kGrain, [=](int64_t begin, int64_t end) {
+    parallel_for(y.size(), kRandomGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double u = stream.uniform_at(static_cast<uint64_t>(i));
         out[i] = static_cast<T>(low + (high - low) * u);
@@ -51,7 +51,7 @@ void dropout(const RandomStream& stream, double p, const Array& x, Array& y, Arr
     const T scale = static_cast<T>(1 / (1 - p));
     const int64_t size = x.size();
     const int64_t groups = (size + kGroup - 1) / kGroup;
-    parallel_for(groups, kGrain / kGroup, [=](int64_t begin, int64_t end) {
+    parallel_for(groups, kRandomGrain / kGroup, [=](int64_t begin, int64_t end) {
       uint32_t drawn[kGroup];
       for (int64_t group = begin; group < end; ++group) {
         words.draw(static_cast<uint64_t>(group), drawn);
@@ -78,7 +78,7 @@ void dropout_backward(const Array& mask, double p, const Array& dy, Array& dx) {
     const T* d = dy.data<T>();
     T* out = dx.mutable_data<T>();
     const T scale = static_cast<T>(1 / (1 - p));
-    parallel_for(dy.size(), 4 * kGrain, [=](int64_t begin, int64_t end) {
+    parallel_for(dy.size(), 4 * kRandomGrain, [=](int64_t begin, int64_t end) {
 #pragma omp simd
       for (int64_t i = begin; i < end; ++i) {
         const T scaled = d[i] * scale;

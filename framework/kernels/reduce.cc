@@ -10,14 +10,9 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 16384;   // elements worth a piece
 constexpr int64_t kBlock = 1024;    // elements summed in T before they join a sum in f64
 constexpr int64_t kBlockRows = 32;  // the same for sums down columns
 constexpr int64_t kColumns = 128;   // columns summed side by side
-
-int64_t grain_of(int64_t elements_each) {
-  return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, elements_each));
-}
 
 template <class X>
 double sum_contiguous(const X* x, int64_t n) {
@@ -61,17 +56,17 @@ void sum_along(const X* x, int64_t outer, int64_t n, int64_t inner, T* y) {
       return sum_contiguous(x + begin, end - begin);
     }));
   } else if (inner == 1) {
-    parallel_for(outer, grain_of(n), [=](int64_t begin, int64_t end) {
+    parallel_for(outer, piece_rows(n), [=](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) y[o] = static_cast<T>(sum_contiguous(x + o * n, n));
     });
   } else {
     // Work is shared by pieces of n as well, where there are too few columns for it.
     const int64_t chunks = (inner + kColumns - 1) / kColumns;
-    const int64_t pieces = outer * chunks >= 8 || n == 0 ? 1 : num_pieces(n, grain_of(inner));
+    const int64_t pieces = outer * chunks >= 8 || n == 0 ? 1 : num_pieces(n, piece_rows(inner));
     Array partial(Shape{pieces, outer * inner}, DType::f64);
     double* sums = partial.mutable_data<double>();
     const int64_t units = pieces * outer * chunks;
-    parallel_for(units, grain_of(n * inner / (pieces * chunks)), [=](int64_t begin, int64_t end) {
+    parallel_for(units, piece_rows(n * inner / (pieces * chunks)), [=](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t column = unit % chunks * kColumns;
         const int64_t o = unit / chunks % outer;
@@ -102,7 +97,7 @@ int64_t first_largest(const T* x, int64_t n) {
 
 template <class T>
 void max_of(const T* x, int64_t outer, int64_t n, int64_t inner, T* y, int64_t* index) {
-  parallel_for(outer, grain_of(n * inner), [=](int64_t begin, int64_t end) {
+  parallel_for(outer, piece_rows(n * inner), [=](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
       const T* block = x + o * n * inner;
       T* best = y + o * inner;

@@ -11,8 +11,6 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements worth a piece
-
 // cos and sin of the angle of each pair, position by position: [T, D].
 template <class T>
 std::vector<T> turns(int64_t first, int64_t length, int64_t width, bool back) {
@@ -43,7 +41,7 @@ void rotate_pairs(const Array& x, int64_t first, bool back, Array& y) {
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
     const int64_t tokens = x.shape()[0] * length, row = heads * width;
-    parallel_for(tokens, std::max<int64_t>(1, kGrain / row), [&](int64_t begin, int64_t end) {
+    parallel_for(tokens, piece_rows(row), [&](int64_t begin, int64_t end) {
       for (int64_t token = begin; token < end; ++token) {
         const C* turn = table.data() + token % length * width;
         for (int64_t head = token * heads; head < (token + 1) * heads; ++head) {

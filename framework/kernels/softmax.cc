@@ -11,17 +11,16 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kGrain = 8192;  // elements worth a piece
+constexpr int64_t kSoftmaxGrain = 8192;  // elements worth a piece
 
 // Calls f(row) for the rows of x [rows, C].
 template <class F>
 void for_each_row(const Array& x, F f) {
   if (x.size() == 0) return;
   const int64_t width = x.shape()[-1];
-  parallel_for(x.size() / width, std::max<int64_t>(1, kGrain / width),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t row = begin; row < end; ++row) f(row);
-               });
+  parallel_for(x.size() / width, piece_rows(width, kSoftmaxGrain), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) f(row);
+  });
 }
 
 // What is taken from a row before exp: its maximum; 0 in a row that is masked whole, so that every
