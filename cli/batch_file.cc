@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/utf8.h"
+#include "framework/io/files.h"
 #include "train/run/batch_file.h"
 
 namespace qkv {
@@ -21,10 +22,13 @@ absl::Status check_export_options(const GivenOptions& given) {
   if (path.empty() && given.has("batches")) {
     return absl::InvalidArgumentError("--batches needs --export");
   }
+  if (path.empty()) return absl::OkStatus();
   std::error_code ignored;
-  if (path.empty() || !std::filesystem::exists(path, ignored)) return absl::OkStatus();
-  return absl::AlreadyExistsError(
-      absl::StrCat("--export: ", path, " exists; remove it or choose another name"));
+  if (std::filesystem::exists(path, ignored)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("--export: ", path, " exists; remove it or choose another name"));
+  }
+  return check_can_write(path);
 }
 
 absl::Status export_batches(const Dataset& dataset, Split split, int64_t batch_size,

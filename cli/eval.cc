@@ -59,11 +59,11 @@ absl::Status run_eval(const std::string& name, const GivenOptions& given) {
   }
   absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset(overrides, say_note);
-  if (!dataset.ok()) return dataset.status();
   if (exports) widen(loaded->checkpoint);
-  const absl::StatusOr<Model> model = loaded->model();
+  const absl::StatusOr<Model> model = loaded->model();  // before the data, which may take long
   if (!model.ok()) return model.status();
+  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset(overrides, say_note);
+  if (!dataset.ok()) return dataset.status();
 
   const TrainOptions& train = loaded->checkpoint.config.train;
   const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;

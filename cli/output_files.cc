@@ -1,5 +1,7 @@
 #include "cli/output_files.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -22,10 +24,13 @@ std::string beginning_of(const std::string& path, size_t count) {
   return bytes;
 }
 
+// fs::equivalent() says of no device or pipe that it is another one.
 bool are_one_file(const std::string& a, const std::string& b) {
+  struct stat of_a = {}, of_b = {};
+  if (::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0) {
+    return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+  }
   std::error_code error;
-  if (fs::exists(a, error) && !fs::is_regular_file(a, error)) return false;  // a device
-  if (fs::equivalent(a, b, error)) return true;
   return fs::weakly_canonical(fs::absolute(a), error) ==
          fs::weakly_canonical(fs::absolute(b), error);
 }

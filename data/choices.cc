@@ -15,4 +15,10 @@ bool EveryChoice::next() {
   return true;
 }
 
+int64_t EveryChoice::least_left() const {
+  int64_t left = 0;
+  for (const Decision& decision : path_) left += decision.bound - 1 - decision.value;
+  return left;
+}
+
 }  // namespace qkv

@@ -42,6 +42,10 @@ class EveryChoice final : public Choices {
   // Goes on to the next sequence; false when that was the last.
   bool next();
 
+  // At least so many sequences follow that of before: each other answer to one of its decisions
+  // begins one.
+  int64_t least_left() const;
+
  private:
   struct Decision {
     int64_t value;

@@ -106,9 +106,9 @@ class TaskDataset final : public Dataset {
     Listing listing;
     EveryChoice counted;
     do {
-      if (listing.questions == limit) return listing;
       task_.draw(split, counted);
       ++listing.questions;
+      if (listing.questions + counted.least_left() > limit) return listing;
     } while (counted.next());
     EveryChoice every;
     do {

@@ -215,6 +215,12 @@ absl::Status write_file_atomically(const std::string& path, std::string_view byt
 absl::Status check_can_write(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return system_error("write", path, EISDIR);
+  if (std::filesystem::is_character_file(path, ignored)) {
+    // Without a terminal of its own for this process. No bytes: /dev/full has no room for them.
+    const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+    const bool writes = file.is_open() && ::write(file.get(), "", 0) == 0;
+    return writes ? absl::OkStatus() : system_error("write", path, errno);
+  }
   // The path of what should be a folder ends in "/.", since a file that stands there is none.
   const std::filesystem::path folder = std::filesystem::path(path).parent_path() / ".";
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "framework/io/safetensors.h"
 #include "tests/cli/command_line_fixture.h"
 
@@ -30,6 +31,17 @@ class DamagedRunTest : public CommandLineFixture {
     std::filesystem::create_symlink(target, folder_ / file);
   }
 };
+
+TEST_F(DamagedRunTest, AModelThatTheFileDoesNotHoldIsSaidBeforeTheDataIsMade) {
+  const std::string path = "runs/tiny/checkpoints/best.safetensors";
+  TensorFile file = *read_safetensors(folder_ / path);
+  std::string& config = file.metadata["config"];
+  config = absl::StrReplaceAll(
+      config, {{"num_layers = 1\n", "num_layers = 9\n"}, {"alphabet = 4\n", "alphabet = 5\n"}});
+  EXPECT_TRUE(write_safetensors(folder_ / path, file).ok());
+  expect_error(qkv({"eval", path}), 1,
+               path + ": its config describes a larger model than the file holds");
+}
 
 TEST_F(DamagedRunTest, ADeviceIsNotReadForAFileOfTheRun) {
   for (const char* name : {"samples.txt", "metrics.jsonl"}) {

@@ -67,6 +67,8 @@ TEST_F(ExportTest, WhatCannotBeWrittenIsSaid) {
   train();
   expect_error(qkv({"eval", "runs/tiny", "--export", "tiny.toml"}), 2,
                "--export: tiny.toml exists; remove it or choose another name");
+  expect_error(qkv({"eval", "runs/tiny", "--export", "none/e"}), 2,
+               "cannot write none/e: No such file or directory");
   expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--batches", "0"}), 2,
                "--batches must be 1 or more");
   expect_error(qkv({"eval", "runs/tiny", "--batches", "3"}), 2, "--batches needs --export");

@@ -97,6 +97,9 @@ TEST_F(OutputsTest, TwoOutputsAreTwoFiles) {
   }
   expect_error(qkv({"gradcheck", "--op", "exp", "--html", "s", "--json", "s"}), 2,
                "--json and --html both name the file s; choose two names");
+  expect_error(qkv({"explain", "--example", "three-words", "--out", "/dev/stdout", "--json",
+                    "/proc/self/fd/1"}),
+               2, "--out and --json both name the file /proc/self/fd/1; choose two names");
 }
 
 }  // namespace

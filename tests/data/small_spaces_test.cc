@@ -5,6 +5,7 @@
 #include <set>
 
 #include "data/choices.h"
+#include "data/task.h"
 #include "tests/data/rows.h"
 
 namespace qkv {
@@ -25,7 +26,44 @@ TEST(EveryChoiceTest, RunsThroughAllDecisionsOnceEvenWhereOneDependsOnAnother) {
 
 TEST(EveryChoiceTest, WithNothingToDecideThereIsOneWay) {
   EveryChoice every;
+  EXPECT_EQ(every.least_left(), 0);
   EXPECT_FALSE(every.next());
+}
+
+TEST(EveryChoiceTest, TellsHowManyAreLeftAtLeast) {
+  EveryChoice every;
+  std::vector<int64_t> left;
+  do {
+    for (int64_t i = 0; i < 2; ++i) every.below(3);
+    left.push_back(every.least_left());
+  } while (every.next());
+  EXPECT_EQ(left, (std::vector<int64_t>{4, 3, 2, 3, 2, 1, 2, 1, 0}));
+}
+
+// To count questions of 65,536 symbols one by one takes a minute.
+TEST(SmallSpaceTest, FewLongQuestionsTellThatTheSpaceIsNotSmall) {
+  constexpr int64_t kLength = 65536;
+  int64_t asked = 0;
+  const Task task = {.token_texts = {"0", "1"},
+                     .training = {.prompt = kLength, .answer = 1, .both = kLength + 1},
+                     .validation = {.prompt = kLength, .answer = 1, .both = kLength + 1},
+                     .draw = [&asked](Split, Choices& choices) {
+                       ++asked;
+                       Example example;
+                       example.answer = {0};
+                       for (int64_t i = 0; i < kLength; ++i) {
+                         example.prompt.push_back(choices.below(2));
+                       }
+                       return example;
+                     }};
+  DataOptions options;
+  options.validation_examples = 1;
+  options.train_fraction = 0.5;
+  const auto dataset =
+      make_task_dataset(options, task, /*validates_on_all=*/false, 1, DataForm::kSequence);
+  ASSERT_TRUE(dataset.ok());
+  EXPECT_EQ((*dataset)->validation_size(), 1);
+  EXPECT_LT(asked, 50);
 }
 
 DataOptions sort_of_three_symbols() {

@@ -297,7 +297,7 @@ def test_a_step_of_training_is_that_of_pytorchs_optimizers():
 def expected_deviation(name, shape, o):
     """docs/models.md, Parameters; None: it is a constant."""
     layers = (3 if name.startswith("decoder.") else 2) * o["num_layers"]
-    residual = 0.02 / math.sqrt(layers)
+    residual = o["init_std"] / math.sqrt(layers)
     if name.endswith(("bias", "norm.weight", "distance_bias", "scores", "position_gain")):
         return None
     if "recurrence" in name and "output" not in name:
@@ -305,13 +305,13 @@ def expected_deviation(name, shape, o):
         return 1 / math.sqrt(3 * hidden)
     if "convolution" in name:
         return residual * (math.sqrt(o["d_model"]) if shape[1] == 1 else 1)
-    return residual if "output" in name or "down" in name else 0.02
+    return residual if "output" in name or "down" in name else o["init_std"]
 
 
 def test_parameters_begin_as_the_page_says():
     """A learning rate of 0 leaves them. A deviation of n numbers is known to 1 / sqrt(2 n) of itself: 6 of these."""
     start = {**TRAIN, "optimizer.learning_rate": 0.0, "model.d_model": 48, "model.d_ff": 96, "train.steps": 1}
-    start["train.eval_interval"] = 1
+    start |= {"train.eval_interval": 1, "model.init_std": 0.05}
     for n, more in enumerate(
         [
             {"model.mixer": mixer, "model.position": position, "model.kind": kind, **rest}

@@ -41,6 +41,13 @@ class FieldList {
     field.high = high;
   }
 
+  // 0 < value
+  void add_positive(std::string name, FieldValue value, std::string_view description) {
+    Field& field = add(std::move(name), value, description);
+    field.low = 0;
+    field.low_excluded = true;
+  }
+
   // 0 <= value < 1
   void add_fraction(std::string name, FieldValue value, std::string_view description) {
     Field& field = add(std::move(name), value, description);
@@ -113,9 +120,9 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   list.add("num_heads", &model.num_heads, 1, 1 << 16,
            "Number of attention heads; each gets d_model / num_heads features.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
-  list.add("init_std", &model.init_std, 0, kInfinity,
-           "Standard deviation of the initial weights. 0.02 is GPT-2's; narrow models learn faster "
-           "from about 1 / sqrt(d_model).");
+  list.add_positive("init_std", &model.init_std,
+                    "Standard deviation of the initial weights. 0.02 is GPT-2's; narrow models "
+                    "learn faster from about 1 / sqrt(d_model).");
   list.add("position", &model.position, "The position encoding.");
   list.add("sinusoidal_scale", &model.sinusoidal_scale, 0, kInfinity,
            "Initial factor of the sinusoidal positions.");
@@ -163,10 +170,7 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
   list.add("kind", &optimizer.kind, "The optimizer.");
   list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The peak learning rate.");
   list.add_fraction("betas", &optimizer.betas, "Decay rates of the two moving averages.");
-  Field& epsilon =
-      list.add("epsilon", &optimizer.epsilon, "Added to the denominator of the update.");
-  epsilon.low = 0;
-  epsilon.low_excluded = true;
+  list.add_positive("epsilon", &optimizer.epsilon, "Added to the denominator of the update.");
   list.add_fraction("momentum", &optimizer.momentum, "Decay rate of the velocity.");
   list.add("weight_decay", &optimizer.weight_decay, 0, kInfinity,
            "Weight decay. adamw: decoupled, on matrices only; sgd, adam: added to the gradient.");

@@ -202,6 +202,8 @@ TEST(CheckCanWriteTest, SaysWhyAFileCannotBeWritten) {
   EXPECT_TRUE(check_can_write(folder / "f").ok());
   EXPECT_FALSE(std::filesystem::exists(folder / "f"));
   EXPECT_TRUE(check_can_write("/dev/null").ok());
+  EXPECT_EQ(message(check_can_write("/dev/full")),
+            "cannot write /dev/full: No space left on device");
   EXPECT_EQ(message(check_can_write(folder / "none/f")),
             "cannot write " + (folder / "none/f") + ": No such file or directory");
   write_bytes(folder / "file", "x");
