@@ -83,7 +83,7 @@ std::vector<double> values_apart(int64_t size, RandomStream stream) {
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = 0.1 * static_cast<double>(i + 1) * (i % 2 == 0 ? 1 : -1);
   }
-  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[stream.below(i)]);
+  shuffle(values, stream);
   return values;
 }
 

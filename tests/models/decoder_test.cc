@@ -61,8 +61,7 @@ std::vector<ModelOptions> variants() {
   add({.heads = Heads::kNarrow}, Position::kAlibi);
   add({.heads = Heads::kWide, .num_key_value_heads = 1}, Position::kRelative);
   add({.num_key_value_heads = 1, .window = 1, .scale = 0.4}, Position::kLearned);
-  for (const MixerKind mixer : {MixerKind::kConvolution, MixerKind::kRecurrence,
-                                MixerKind::kLearned, MixerKind::kUniform}) {
+  for (const char* mixer : {"convolution", "recurrence", "learned", "uniform"}) {
     for (const bool one : {true, false}) {
       ModelOptions options = small();
       options.mixer = mixer;
