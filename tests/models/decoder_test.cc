@@ -11,6 +11,7 @@
 #include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
@@ -245,15 +246,6 @@ TEST(DecoderTest, PositionsAreTheOnlySourceOfOrder) {
     } else {
       EXPECT_GT(difference, 1e-7) << position.name;
     }
-  }
-}
-
-void expect_error(const std::string& message, const std::function<void()>& f) {
-  try {
-    f();
-    FAIL() << "no error: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), message);
   }
 }
 

@@ -21,10 +21,6 @@ namespace {
 
 constexpr int64_t kWidth = 6, kLength = 7;
 
-Tensor random(const Shape& shape, uint64_t seed) {
-  return normal_like(zeros(shape, DType::f64), seed);
-}
-
 // Of every kind, for a causal mask or for one that is not.
 std::vector<Mixer> mixers(bool causal,
                           Initializer init = Initializer(RandomStream(5), DType::f64)) {

@@ -10,6 +10,7 @@
 #include "framework/ops/ops.h"
 #include "lessons/explain/lesson.h"
 #include "models/mixer.h"
+#include "tests/framework/testing.h"
 #include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 
@@ -59,12 +60,6 @@ void expect_order(const Recording& recording) {
     }
   }
   EXPECT_TRUE(made.contains(recording.loss));
-}
-
-void expect_near(const Tensor& a, const Tensor& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(a.shape(), b.shape()) << what;
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance) << what << " " << i;
 }
 
 TEST(RecordingTest, OpsComeInAnOrderInWhichTheyCanRunAgain) {
