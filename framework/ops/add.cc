@@ -66,13 +66,7 @@ OpExamples add_examples() {
                    {"a tensor with itself",
                     {{Fill::kNormal, {5}}},
                     [](std::span<const Tensor> x) { return x[0] + x[0]; }}},
-      .errors = {{"shapes that clash",
-                  [] {
-                    add(zeros({2, 3}), zeros({4}));
-                  },
-                  "add: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
-                 {"dtypes that differ", [] { add(zeros({2}), zeros({2}, DType::f64)); },
-                  "add: dtypes differ: a f32[2], b f64[2]; cast one of them"}},
+      .errors = binary_errors("add", add),
   };
 }
 

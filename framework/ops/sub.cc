@@ -40,23 +40,6 @@ Tensor sub(const Tensor& a, const Tensor& b) {
   return apply<Sub>({pair.a, pair.b});
 }
 
-OpExamples sub_examples() {
-  const auto f = [](std::span<const Tensor> x) { return x[0] - x[1]; };
-  return {
-      .op = "sub",
-      .examples = {{"one shape", {{Fill::kNormal, {3, 4}}, {Fill::kNormal, {3, 4}}}, f},
-                   {"broadcast", {{Fill::kNormal, {2, 1, 4}}, {Fill::kNormal, {3, 1}}}, f},
-                   {"a scalar", {{Fill::kNormal, {}}, {Fill::kNormal, {2, 3}}}, f}},
-      .errors = {{"shapes that clash",
-                  [] {
-                    sub(zeros({2, 3}), zeros({4}));
-                  },
-                  "sub: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
-                 {"dtypes that differ", [] { sub(zeros({2}), zeros({2}, DType::f64)); },
-                  "sub: dtypes differ: a f32[2], b f64[2]; cast one of them"},
-                 {"indices", [] { sub(zeros({2}, DType::i64), zeros({2}, DType::i64)); },
-                  "sub: needs f32 or f64: a i64[2], b i64[2]"}},
-  };
-}
+OpExamples sub_examples() { return binary_examples("sub", sub); }
 
 }  // namespace qkv

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +43,12 @@ std::vector<Mixer> mixers(bool causal,
           {Recurrence(init, kWidth, Cell::kLstm, !causal, true, 0.5)},
           {learned},
           {UniformMixing()}};
+}
+
+TEST(MixerTest, EveryKindIsAmongThem) {
+  std::set<std::string_view> names;
+  for (const Mixer& mixer : mixers(true)) names.insert(mixer.name());
+  EXPECT_EQ(names.size(), std::variant_size_v<decltype(Mixer::kind)>);
 }
 
 Tensor mixed(const Mixer& mixer, const Tensor& x, const AttentionMask& mask) {
