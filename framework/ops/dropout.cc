@@ -15,15 +15,11 @@ namespace qkv {
 namespace {
 
 // A mask over numbers, and the scale of those that stay: all but how the mask comes to be.
-class Masking : public Op {
+class Masking : public Superposition {
  public:
   explicit Masking(double p, const Array& mask = Array()) : p_(p), mask_(mask) {}
   std::vector<Attribute> attributes() const override { return {{"mask", mask_}, {"p", p_}}; }
-  Saves saves() const override { return Saves::kNothing; }
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override;
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
 

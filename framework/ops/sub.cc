@@ -12,10 +12,9 @@
 namespace qkv {
 namespace {
 
-class Sub final : public Op {
+class Sub final : public Superposition {
  public:
   std::string_view name() const override { return "sub"; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -27,9 +26,6 @@ class Sub final : public Op {
     return {dy, saved.needs(1) ? -dy : Tensor()};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return rounded(call); }
 };
 
