@@ -81,7 +81,7 @@ void normalize_backward(const char* op, const Array& x, const Array& weight, con
     T* din = dx.mutable_data<T>();
     T* partial_dw = partial_weight.mutable_data<T>();
     T* partial_db = kCentred ? partial_bias.mutable_data<T>() : nullptr;
-    parallel_pieces(rows, grain_of(n), [=](int64_t piece, int64_t begin, int64_t end) {
+    parallel_pieces(rows, norm_rows(n), [=](int64_t piece, int64_t begin, int64_t end) {
       T* dw = partial_dw + piece * n;
       T* db = kCentred ? partial_db + piece * n : nullptr;
       for (int64_t row = begin; row < end; ++row) {

@@ -19,12 +19,13 @@ Tensor erf_gradient(const Tensor& x, const Tensor& dy) {
 }  // namespace
 
 Tensor erf(const Tensor& x) {
-  return unary_op(
-      "erf", kernels::Unary::erf, x,
-      {.from_input = erf_gradient,
-       .derivative = [](double from,
-                        double) { return 2.0 * std::numbers::inv_sqrtpi * std::exp(-from * from); },
-       .roundings = kTanhRoundings});
+  return unary_op("erf", kernels::Unary::erf, x,
+                  {.from_input = erf_gradient,
+                   .derivative =
+                       [](double input, double) {
+                         return 2.0 * std::numbers::inv_sqrtpi * std::exp(-input * input);
+                       },
+                   .roundings = kTanhRoundings});
 }
 
 OpExamples erf_examples() { return unary_examples("erf", erf); }

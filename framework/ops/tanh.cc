@@ -14,7 +14,8 @@ Tensor tanh(const Tensor& x) {
   return unary_op(
       "tanh", kernels::Unary::tanh, x,
       {.from_output = [](const Tensor& y, const Tensor& dy) { return (1.0 - y * y) * dy; },
-       .derivative = [](double from, double) { return 1.0 / (std::cosh(from) * std::cosh(from)); },
+       .derivative = [](double input,
+                        double) { return 1.0 / (std::cosh(input) * std::cosh(input)); },
        .roundings = kTanhRoundings});
 }
 
