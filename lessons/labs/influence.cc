@@ -72,7 +72,7 @@ Section reach_section(const LabContext& lab) {
         std::min(layers * half, n - 1), reach_of(found)));
   }
   for (const char* kind : {"recurrence", "attention"}) {
-    section.add(equal(absl::StrCat("reach of 1 layer of ", name_of(kind)), n - 1,
+    section.add(equal(absl::StrCat("reach of 1 layer of ", kind), n - 1,
                       reach_of(influence(encoder(lab, 1, kind, 1), x))));
   }
   const Mixer recurrence = make_mixer(lab, 1, options_of(lab, "recurrence"), true);
