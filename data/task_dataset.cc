@@ -41,7 +41,8 @@ class TaskDataset final : public Dataset {
     if (listing.complete) {
       if (listing.examples.empty()) return no_question("validation", listing.questions);
       validation_ = std::move(listing.examples);
-      shuffle(validation_);
+      RandomStream order = stream_.derive("validation order");
+      shuffle(validation_, order);
       if (!validates_on_all_ && validation_size() > wanted) {
         validation_.resize(static_cast<size_t>(wanted));
       }
@@ -134,14 +135,6 @@ class TaskDataset final : public Dataset {
     for (uint64_t i = 0; validation_size() < wanted; ++i) {
       Example example = draw(Split::kValidation, stream.derive(i));
       if (seen.insert(example.prompt).second) validation_.push_back(std::move(example));
-    }
-  }
-
-  void shuffle(std::vector<Example>& examples) const {
-    RandomChoices choices(stream_.derive("validation order"));
-    for (size_t left = examples.size(); left > 1; --left) {
-      const auto chosen = static_cast<size_t>(choices.below(static_cast<int64_t>(left)));
-      std::swap(examples[left - 1], examples[chosen]);
     }
   }
 

@@ -61,13 +61,13 @@ std::vector<Row> decoders() {
     options.position = Position::kNone;
     rows.push_back({name, options});
   };
-  mixer("a convolution", {.mixer = MixerKind::kConvolution, .kernel = 2});
+  mixer("a convolution", {.mixer = "convolution", .kernel = 2});
   mixer("a depthwise convolution, dropout",
-        {.mixer = MixerKind::kConvolution, .dropout = 0.2, .depthwise = true});
-  mixer("an rnn", {.mixer = MixerKind::kRecurrence, .cell = Cell::kRnn});
-  mixer("an lstm, no biases", {.mixer = MixerKind::kRecurrence, .bias = false});
-  mixer("learned mixing", {.mixer = MixerKind::kLearned});
-  mixer("uniform mixing", {.mixer = MixerKind::kUniform});
+        {.mixer = "convolution", .dropout = 0.2, .depthwise = true});
+  mixer("an rnn", {.mixer = "recurrence", .cell = Cell::kRnn});
+  mixer("an lstm, no biases", {.mixer = "recurrence", .bias = false});
+  mixer("learned mixing", {.mixer = "learned"});
+  mixer("uniform mixing", {.mixer = "uniform"});
   return rows;
 }
 
@@ -82,21 +82,21 @@ std::vector<Row> encoder_decoders() {
   return {{"pre-norm, learned positions", {}},
           {"post-norm, sinusoids, padding", post, /*padded=*/true},
           {"relative positions, grouped heads, padding", grouped, true},
-          {"a convolution, padding", {.mixer = MixerKind::kConvolution}, true},
-          {"an lstm, padding", {.mixer = MixerKind::kRecurrence}, true}};
+          {"a convolution, padding", {.mixer = "convolution"}, true},
+          {"an lstm, padding", {.mixer = "recurrence"}, true}};
 }
 
 std::vector<Row> classifiers() {
   const ModelOptions class_token = {.patch_size = 2}, mean = {.pool = Pool::kMean, .patch_size = 2};
-  const auto mixed = [](MixerKind mixer) {
+  const auto mixed = [](const char* mixer) {
     return ModelOptions{.mixer = mixer, .cell = Cell::kRnn, .pool = Pool::kMean};
   };
   return {{"a class token, padding", class_token, /*padded=*/true},
           {"the mean", mean},
           {"the mean, padding", mean, true},
-          {"an rnn, padding", mixed(MixerKind::kRecurrence), true},
-          {"learned mixing, padding", mixed(MixerKind::kLearned), true},
-          {"uniform mixing, padding", mixed(MixerKind::kUniform), true},
+          {"an rnn, padding", mixed("recurrence"), true},
+          {"learned mixing, padding", mixed("learned"), true},
+          {"uniform mixing, padding", mixed("uniform"), true},
           {"patches, a class token", class_token, false, /*has_images=*/true},
           {"patches, the mean", mean, false, true}};
 }

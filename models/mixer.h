@@ -1,20 +1,41 @@
 #pragma once
 
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
 #include "framework/nn/mixer.h"
 #include "models/options.h"
 
 namespace qkv {
 
-// Throw Error on options that do not fit each other. What they add to the residual stream begins
-// with the standard deviation `residual_deviation`.
+// Where a mixer stands.
+struct MixerPlace {
+  int64_t max_length;         // of the sequences
+  bool causal;                // or hearing of both sides
+  double residual_deviation;  // the standard deviation of what adds to the residual stream
+};
 
-// What `options` name, of d_model numbers for each of up to `max_length` tokens; causal, or hearing
-// of both sides.
-Mixer make_mixer(Initializer& init, const ModelOptions& options, int64_t max_length, bool causal,
-                 double residual_deviation);
+// A value of model.mixer. The list of them is in models/mixer.cc: who builds, configures, saves or
+// checks a model names no mixer, but asks this list.
+struct MixerKind {
+  std::string_view name;                    // "convolution", as in framework/nn/mixer.h
+  std::initializer_list<const char*> keys;  // the options that it reads: "kernel"
+  bool limits_length = false;               // has a table of max_length positions
+  Mixer (*make)(Initializer& init, const ModelOptions& options, const MixerPlace& place);
 
-// Attention to a source: places in the one sequence mean nothing in the other.
-MultiHeadAttention make_cross_attention(Initializer& init, const ModelOptions& options,
-                                        double residual_deviation);
+  bool reads(std::string_view key) const;
+};
+std::span<const MixerKind> mixer_kinds();
+
+// The kind with that name. Throws Error where there is none.
+const MixerKind& find_mixer(std::string_view name);
+
+// What `options` name, of d_model numbers for each token. Throws Error on options that do not fit
+// each other.
+Mixer make_mixer(Initializer& init, const ModelOptions& options, const MixerPlace& place);
+
+// Whether a model has no table of a limited number of positions.
+bool reads_any_length(const ModelOptions& options);
 
 }  // namespace qkv

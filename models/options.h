@@ -23,7 +23,7 @@ struct ModelOptions {
   std::string kind = "decoder";  // one of models/model.h, which reads some of the others
   int64_t num_layers = 2;
   int64_t d_model = 64;
-  MixerKind mixer = MixerKind::kAttention;  // which reads some of the others
+  std::string mixer = "attention";  // one of models/mixer.h, which reads some of the others
   int64_t num_heads = 4;
   int64_t d_ff = 256;
   Position position = Position::kLearned;
@@ -44,10 +44,5 @@ struct ModelOptions {
   bool bias = true;        // in linear layers and layer norms
   AttentionChoices attention = {};
 };
-
-// Whether a model has no table of a limited number of positions.
-inline bool reads_any_length(const ModelOptions& options) {
-  return options.position != Position::kLearned && options.mixer != MixerKind::kLearned;
-}
 
 }  // namespace qkv

@@ -6,6 +6,7 @@
 #include "framework/core/error.h"
 #include "framework/nn/position.h"
 #include "framework/ops/ops.h"
+#include "models/attention.h"
 #include "models/mixer.h"
 
 namespace qkv {
@@ -28,11 +29,11 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
   Block block;
   block.pre_norm = o.norm == NormPlace::kPre;
   block.mixer_norm = make_norm(init, o);
-  block.mixer = make_mixer(init, o, max_length, causal, residual_deviation);
+  block.mixer = make_mixer(init, o, {max_length, causal, residual_deviation});
   if (attends_to_source) {
     block.attends_to_source = true;
     block.cross_attention_norm = make_norm(init, o);
-    block.cross_attention = make_cross_attention(init, o, residual_deviation);
+    block.cross_attention = make_attention(init, o, residual_deviation);
   }
   block.feed_forward_norm = make_norm(init, o);
   block.feed_forward =

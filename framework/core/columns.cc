@@ -71,4 +71,26 @@ std::string padded(std::string text, int64_t columns) {
   return text;
 }
 
+std::string aligned(const std::vector<std::vector<std::string>>& rows, const Alignment& alignment) {
+  std::vector<int64_t> widths;
+  for (const std::vector<std::string>& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i == widths.size()) widths.push_back(i == 0 ? 0 : alignment.least_width);
+      widths[i] = std::max(widths[i], text_width(row[i]));
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    std::string line(alignment.indent);
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      const bool left = i < alignment.left;
+      line +=
+          left ? padded(row[i], widths[i]) : padded("", widths[i] - text_width(row[i])) + row[i];
+    }
+    text.append(without_space(line)).append("\n");
+  }
+  return text;
+}
+
 }  // namespace qkv

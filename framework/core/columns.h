@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qkv {
 
@@ -17,5 +19,15 @@ std::string wrapped(std::string_view text, int64_t columns, std::string_view ind
 
 // `text` with spaces after it, so that it takes at least `columns` columns.
 std::string padded(std::string text, int64_t columns);
+
+// Rows of cells as lines of a table, each after `indent`, with two spaces between its columns. A
+// column is as wide as its widest cell, and at least `least_width`; the first `left` columns are
+// aligned at the left, the others at the right.
+struct Alignment {
+  size_t left = 0;
+  int64_t least_width = 0;  // but of the first column
+  std::string_view indent = "";
+};
+std::string aligned(const std::vector<std::vector<std::string>>& rows, const Alignment& alignment);
 
 }  // namespace qkv

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace qkv {
 
@@ -40,6 +43,14 @@ class RandomStream {
   uint64_t stream_;
   uint64_t position_ = 0;
 };
+
+// Puts them in a random order (Fisher and Yates 1938).
+template <class T>
+void shuffle(std::vector<T>& items, RandomStream& stream) {
+  for (size_t left = items.size(); left > 1; --left) {
+    std::swap(items[left - 1], items[stream.below(left)]);
+  }
+}
 
 // A hash that is the same on every machine and in every version (FNV-1a, finished with SplitMix64).
 uint64_t stable_hash(std::string_view bytes);

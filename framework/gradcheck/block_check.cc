@@ -56,7 +56,7 @@ class BlockCheck {
     const auto count = static_cast<int64_t>(all.size());
     for (int64_t round = 0; round < plan.rounds; ++round) {
       RandomStream random = stream.derive(static_cast<uint64_t>(round));
-      for (size_t k = all.size(); k > 1; --k) std::swap(all[k - 1], all[random.below(k)]);
+      shuffle(all, random);
       for (int64_t b = 0; b < plan.blocks; ++b) {
         Block block;
         block.elements.assign(all.begin() + count * b / plan.blocks,

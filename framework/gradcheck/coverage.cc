@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "framework/core/columns.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/example_checks.h"
 #include "framework/gradcheck/gradcheck.h"
@@ -71,17 +71,17 @@ std::vector<CoverageRow> coverage(std::span<const OpExamples> functions, uint64_
 }
 
 std::string coverage_text(std::span<const CoverageRow> rows) {
-  std::string text = absl::StrFormat("%-20s  %-7s  %-7s  %-11s  %-11s\n", "", "order 1", "order 2",
-                                     "f32 ~ f64", "determinism");
+  std::vector<std::vector<std::string>> lines = {
+      {"", "order 1", "order 2", "f32 ~ f64", "determinism"}};
   std::string failures;
   for (const CoverageRow& row : rows) {
-    absl::StrAppendFormat(&text, "%-20s  %-7s  %-7s  %-11s  %s\n", row.op, cell(row.order_1),
-                          cell(row.order_2), cell(row.f32), cell(row.determinism));
+    lines.push_back(
+        {row.op, cell(row.order_1), cell(row.order_2), cell(row.f32), cell(row.determinism)});
     for (const std::string& failure : row.failures) {
       absl::StrAppend(&failures, row.op, ": ", failure, "\n");
     }
   }
-  return text + failures;
+  return aligned(lines, {.left = lines[0].size()}) + failures;
 }
 
 }  // namespace qkv

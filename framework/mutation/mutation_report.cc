@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "framework/core/columns.h"
 #include "framework/mutation/mutation.h"
 
 namespace qkv {
@@ -23,54 +24,23 @@ std::string column_name(size_t column) {
   return column == kAll ? "all" : std::string(mistake_name(static_cast<MistakeKind>(column)));
 }
 
-// The names of the kinds, a word in each line, over the columns; then the rows.
-class Table {
- public:
-  explicit Table(size_t name_width) : name_width_(name_width) {
-    for (size_t column = 0; column <= kAll; ++column) {
-      words_.push_back(absl::StrSplit(column_name(column), ' '));
-      size_t width = 9;  // of "1000/1000"
-      for (const std::string& word : words_.back()) width = std::max(width, word.size());
-      widths_.push_back(width);
-      height_ = std::max(height_, words_.back().size());
+// The names of the kinds over the columns, a word in each line, the last ones at the bottom.
+std::vector<std::vector<std::string>> table_head() {
+  std::vector<std::vector<std::string>> columns;
+  size_t height = 1;
+  for (size_t column = 0; column <= kAll; ++column) {
+    columns.push_back(absl::StrSplit(column_name(column), ' '));
+    height = std::max(height, columns.back().size());
+  }
+  std::vector<std::vector<std::string>> lines(height, {""});
+  for (const std::vector<std::string>& words : columns) {
+    for (size_t line = 0; line < height; ++line) {
+      const size_t above = height - words.size();  // empty lines
+      lines[line].push_back(line < above ? "" : words[line - above]);
     }
   }
-
-  std::string head() const {
-    std::string text;
-    for (size_t line = 0; line < height_; ++line) {
-      absl::StrAppend(&text, padded("", name_width_));
-      for (size_t column = 0; column <= kAll; ++column) {
-        const std::vector<std::string>& words = words_[column];
-        const size_t above = height_ - words.size();  // empty lines
-        append_cell(&text, column, line < above ? "" : words[line - above]);
-      }
-      absl::StrAppend(&text, "\n");
-    }
-    return text;
-  }
-
-  std::string row(const MutationRow& row) const {
-    std::string text = padded(row.function, name_width_);
-    for (size_t column = 0; column <= kAll; ++column) {
-      append_cell(&text, column, to_text(row.counts[column]));
-    }
-    return absl::StrCat(text, "\n");
-  }
-
- private:
-  static std::string padded(const std::string& text, size_t width) {
-    return text + std::string(width - std::min(width, text.size()), ' ');
-  }
-  void append_cell(std::string* text, size_t column, const std::string& cell) const {
-    absl::StrAppend(text, "  ", std::string(widths_[column] - cell.size(), ' '), cell);
-  }
-
-  size_t name_width_;
-  size_t height_ = 1;
-  std::vector<std::vector<std::string>> words_;
-  std::vector<size_t> widths_;
-};
+  return lines;
+}
 
 }  // namespace
 
@@ -132,11 +102,13 @@ std::string MutationReport::to_text() const {
     absl::StrAppend(&below, "SURVIVED: ", mutant.to_text(), "\n");
   }
   const std::vector<MutationRow> table_rows = rows();
-  size_t name_width = 4;
-  for (const MutationRow& row : table_rows) name_width = std::max(name_width, row.function.size());
-  const Table table(name_width);
-  std::string text = table.head();
-  for (const MutationRow& row : table_rows) absl::StrAppend(&text, table.row(row));
+  std::vector<std::vector<std::string>> lines = table_head();
+  for (const MutationRow& row : table_rows) {
+    std::vector<std::string>& line = lines.emplace_back(1, row.function);
+    for (const MutationCount& count : row.counts) line.push_back(qkv::to_text(count));
+  }
+  constexpr int64_t kLeastWidth = 9;  // of "1000/1000"
+  std::string text = aligned(lines, {.left = 1, .least_width = kLeastWidth});
   absl::StrAppend(&text, below);
   absl::StrAppendFormat(&text,
                         "mutation score %.2f %%: %d of %d mutants caught; %d equivalent, %d that "

@@ -6,19 +6,6 @@
 
 namespace qkv {
 
-// What mixes the tokens of a block; each reads options of its own.
-enum class MixerKind { kAttention, kConvolution, kRecurrence, kLearned, kUniform };
-template <>
-inline constexpr Named<MixerKind> kNames<MixerKind>[] = {
-    {"attention",
-     MixerKind::kAttention,
-     {"num_heads", "scale_scores", "attention.projections", "attention.heads",
-      "attention.num_key_value_heads", "attention.window", "attention.scale"}},
-    {"convolution", MixerKind::kConvolution, {"kernel", "depthwise"}},
-    {"recurrence", MixerKind::kRecurrence, {"cell"}},
-    {"learned", MixerKind::kLearned, {"attention.window"}},
-    {"uniform", MixerKind::kUniform, {"attention.window"}}};
-
 // What a classifier reads: the position of an extra class token, or the mean over all positions of
 // the sequence.
 enum class Pool { kClassToken, kMean };

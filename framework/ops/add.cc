@@ -16,10 +16,9 @@
 namespace qkv {
 namespace {
 
-class Add final : public Op {
+class Add final : public Superposition {
  public:
   std::string_view name() const override { return "add"; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -28,10 +27,6 @@ class Add final : public Op {
   }
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy, dy}; }
-
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
 
   // Whatever is added to a sum of n terms may as well be its first term: the bias of a product, a
   // gradient that a kernel adds to. It is then rounded as often as they.
@@ -66,13 +61,7 @@ OpExamples add_examples() {
                    {"a tensor with itself",
                     {{Fill::kNormal, {5}}},
                     [](std::span<const Tensor> x) { return x[0] + x[0]; }}},
-      .errors = {{"shapes that clash",
-                  [] {
-                    add(zeros({2, 3}), zeros({4}));
-                  },
-                  "add: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
-                 {"dtypes that differ", [] { add(zeros({2}), zeros({2}, DType::f64)); },
-                  "add: dtypes differ: a f32[2], b f64[2]; cast one of them"}},
+      .errors = binary_errors("add", add),
   };
 }
 

@@ -19,11 +19,10 @@
 namespace qkv {
 namespace {
 
-class BroadcastTo final : public Op {
+class BroadcastTo final : public Superposition {
  public:
   explicit BroadcastTo(const Shape& shape) : shape_(shape) {}
   std::string_view name() const override { return "broadcast_to"; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(shape_, x[0].dtype());
@@ -35,9 +34,6 @@ class BroadcastTo final : public Op {
     return {cast(sum_to(dy, saved.shape(0)), saved.dtype(0))};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:
@@ -70,11 +66,10 @@ int64_t product(std::span<const Run> runs) {
   return size;
 }
 
-class SumTo final : public Op {
+class SumTo final : public Superposition {
  public:
   explicit SumTo(const Shape& shape) : shape_(shape) {}
   std::string_view name() const override { return "sum_to"; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     std::vector<Run> runs = runs_of(x[0].shape(), shape_);
@@ -95,9 +90,6 @@ class SumTo final : public Op {
     return {cast(broadcast_to(dy, saved.shape(0)), saved.dtype(0))};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 
  private:

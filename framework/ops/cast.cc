@@ -13,11 +13,10 @@
 namespace qkv {
 namespace {
 
-class Cast final : public Op {
+class Cast final : public Superposition {
  public:
   Cast(DType from, DType to) : from_(from), to_(to) {}
   std::string_view name() const override { return "cast"; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), to_);
@@ -27,10 +26,6 @@ class Cast final : public Op {
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {cast(dy, from_)};
-  }
-
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
   }
 
  private:

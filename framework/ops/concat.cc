@@ -15,12 +15,11 @@
 namespace qkv {
 namespace {
 
-class Concat final : public Op {
+class Concat final : public Superposition {
  public:
   Concat(int axis, const Shape& shape) : axis_(axis), shape_(shape) {}
   std::string_view name() const override { return "concat"; }
   std::vector<Attribute> attributes() const override { return {{"axis", axis_}}; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(shape_, x[0].dtype());
@@ -43,9 +42,6 @@ class Concat final : public Op {
     return gradients;
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:

@@ -31,7 +31,7 @@
 namespace qkv {
 namespace {
 
-class Unfold final : public Op {
+class Unfold final : public Superposition {
  public:
   Unfold(int64_t kernel, int64_t before, const Shape& shape)
       : kernel_(kernel), before_(before), shape_(shape) {}
@@ -39,7 +39,6 @@ class Unfold final : public Op {
   std::vector<Attribute> attributes() const override {
     return {{"kernel", kernel_}, {"before", before_}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array windows(shape_, x[0].dtype());
@@ -51,9 +50,6 @@ class Unfold final : public Op {
     return {fold(dy, kernel_, before_)};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:
@@ -61,7 +57,7 @@ class Unfold final : public Op {
   Shape shape_;
 };
 
-class Fold final : public Op {
+class Fold final : public Superposition {
  public:
   Fold(int64_t kernel, int64_t before, const Shape& shape)
       : kernel_(kernel), before_(before), shape_(shape) {}
@@ -69,7 +65,6 @@ class Fold final : public Op {
   std::vector<Attribute> attributes() const override {
     return {{"kernel", kernel_}, {"before", before_}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& windows) override {
     Array x(shape_, windows[0].dtype());
@@ -81,9 +76,6 @@ class Fold final : public Op {
     return {unfold(dy, kernel_, before_)};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 
  private:

@@ -43,23 +43,6 @@ Tensor div(const Tensor& a, const Tensor& b) {
   return apply<Div>({pair.a, pair.b});
 }
 
-OpExamples div_examples() {
-  const auto f = [](std::span<const Tensor> x) { return x[0] / x[1]; };
-  return {
-      .op = "div",
-      .examples = {{"one shape", {{Fill::kNormal, {3, 4}}, {Fill::kPositive, {3, 4}}}, f},
-                   {"broadcast", {{Fill::kNormal, {2, 1, 4}}, {Fill::kPositive, {3, 1}}}, f},
-                   {"a scalar", {{Fill::kNormal, {}}, {Fill::kPositive, {2, 3}}}, f}},
-      .errors = {{"shapes that clash",
-                  [] {
-                    div(zeros({2, 3}), zeros({4}));
-                  },
-                  "div: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
-                 {"dtypes that differ", [] { div(zeros({2}), zeros({2}, DType::f64)); },
-                  "div: dtypes differ: a f32[2], b f64[2]; cast one of them"},
-                 {"indices", [] { div(zeros({2}, DType::i64), zeros({2}, DType::i64)); },
-                  "div: needs f32 or f64: a i64[2], b i64[2]"}},
-  };
-}
+OpExamples div_examples() { return binary_examples("div", div, Fill::kPositive); }
 
 }  // namespace qkv

@@ -14,41 +14,40 @@
 namespace qkv {
 namespace {
 
-class KeepByMask final : public Op {
+// A mask over numbers, and the scale of those that stay: all but how the mask comes to be.
+class Masking : public Superposition {
  public:
-  KeepByMask(const Array& mask, double p) : mask_(mask), p_(p) {}
-  std::string_view name() const override { return "dropout_backward"; }
+  explicit Masking(double p, const Array& mask = Array()) : p_(p), mask_(mask) {}
   std::vector<Attribute> attributes() const override { return {{"mask", mask_}, {"p", p_}}; }
-  Saves saves() const override { return Saves::kNothing; }
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override;
+  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
+  std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
+
+ protected:
+  double p_;
+  Array mask_;
+};
+
+class KeepByMask final : public Masking {
+ public:
+  using Masking::Masking;
+  std::string_view name() const override { return "dropout_backward"; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
     kernels::dropout_backward(mask_, p_, x[0], y);
     return y;
   }
-
-  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
-    return {apply<KeepByMask>({dy}, mask_, p_)};
-  }
-
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
-  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
-
-  std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
-
- private:
-  Array mask_;
-  double p_;
 };
 
-class Dropout final : public Op {
+std::vector<Tensor> Masking::backward(const Saved&, const Tensor& dy) const {
+  return {apply<KeepByMask>({dy}, p_, mask_)};
+}
+
+class Dropout final : public Masking {
  public:
-  Dropout(double p, const RandomStream& stream) : p_(p), stream_(stream) {}
+  Dropout(double p, const RandomStream& stream) : Masking(p), stream_(stream) {}
   std::string_view name() const override { return "dropout"; }
-  std::vector<Attribute> attributes() const override { return {{"mask", mask_}, {"p", p_}}; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -57,21 +56,8 @@ class Dropout final : public Op {
     return y;
   }
 
-  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
-    return {apply<KeepByMask>({dy}, mask_, p_)};
-  }
-
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
-  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
-
-  std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
-
  private:
-  double p_;
   RandomStream stream_;
-  Array mask_;
 };
 
 }  // namespace

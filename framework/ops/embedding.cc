@@ -19,12 +19,11 @@ namespace {
 Tensor rows_of(const Tensor& table, const Array& index);
 Tensor scatter_of_rows(const Tensor& y, const Array& index, int64_t rows);
 
-class Embedding final : public Op {
+class Embedding final : public Superposition {
  public:
   explicit Embedding(const Array& index) : index_(index) {}
   std::string_view name() const override { return "embedding"; }
   std::vector<Attribute> attributes() const override { return {{"index", index_}}; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y({index_.size(), x[0].shape()[1]}, x[0].dtype());
@@ -36,9 +35,6 @@ class Embedding final : public Op {
     return {scatter_of_rows(dy, index_, saved.shape(0)[0])};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
@@ -47,12 +43,11 @@ class Embedding final : public Op {
   Array index_;
 };
 
-class ScatterOfRows final : public Op {
+class ScatterOfRows final : public Superposition {
  public:
   ScatterOfRows(const Array& index, int64_t rows) : index_(index), rows_(rows) {}
   std::string_view name() const override { return "embedding_backward"; }
   std::vector<Attribute> attributes() const override { return {{"index", index_}}; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array table({rows_, x[0].shape()[1]}, x[0].dtype());
@@ -64,9 +59,6 @@ class ScatterOfRows final : public Op {
     return {rows_of(dtable, index_)};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return closed_sum_rounding(*this, call); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }

@@ -28,15 +28,6 @@ Tensor erf(const Tensor& x) {
                    .roundings = kTanhRoundings});
 }
 
-OpExamples erf_examples() {
-  const auto f = [](std::span<const Tensor> x) { return erf(x[0]); };
-  return {
-      .op = "erf",
-      .examples = {{"a matrix", {{Fill::kNormal, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { erf(zeros({2}, DType::i64)); },
-                  "erf: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples erf_examples() { return unary_examples("erf", erf); }
 
 }  // namespace qkv

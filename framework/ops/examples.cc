@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/ops/ops.h"
+
 namespace qkv {
 
 // One line for each op: its file defines NAME_examples().
@@ -83,7 +85,7 @@ std::vector<double> values_apart(int64_t size, RandomStream stream) {
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = 0.1 * static_cast<double>(i + 1) * (i % 2 == 0 ? 1 : -1);
   }
-  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[stream.below(i)]);
+  shuffle(values, stream);
   return values;
 }
 
@@ -122,6 +124,37 @@ std::vector<Tensor> make_inputs(const OpExample& example, DType dtype, const Ran
     inputs.push_back(make_input(input, dtype, stream.derive(inputs.size())));
   }
   return inputs;
+}
+
+OpExamples unary_examples(const std::string& op, Tensor (*f)(const Tensor& x), Fill fill) {
+  const auto of_first = [f](ExampleTensors x) { return f(x[0]); };
+  const bool is_positive = fill == Fill::kPositive;
+  return {.op = op,
+          .examples = {{is_positive ? "positive numbers" : "a matrix", {{fill, {3, 4}}}, of_first},
+                       {"a scalar", {{Fill::kPositive, {}}}, of_first}},
+          .errors = {{"indices", [f] { f(zeros({2}, DType::i64)); },
+                      op + ": needs f32 or f64: x i64[2]"}}};
+}
+
+OpExamples binary_examples(const std::string& op, Tensor (*f)(const Tensor& a, const Tensor& b),
+                           Fill second) {
+  const auto of_both = [f](ExampleTensors x) { return f(x[0], x[1]); };
+  return {.op = op,
+          .examples = {{"one shape", {{Fill::kNormal, {3, 4}}, {second, {3, 4}}}, of_both},
+                       {"broadcast", {{Fill::kNormal, {2, 1, 4}}, {second, {3, 1}}}, of_both},
+                       {"a scalar", {{Fill::kNormal, {}}, {second, {2, 3}}}, of_both}},
+          .errors = binary_errors(op, f)};
+}
+
+std::vector<ErrorExample> binary_errors(const std::string& op,
+                                        Tensor (*f)(const Tensor& a, const Tensor& b)) {
+  const auto misuse = [f](const Tensor& a, const Tensor& b) { return [=] { f(a, b); }; };
+  return {{"shapes that clash", misuse(zeros({2, 3}), zeros({4})),
+           op + ": shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
+          {"dtypes that differ", misuse(zeros({2}), zeros({2}, DType::f64)),
+           op + ": dtypes differ: a f32[2], b f64[2]; cast one of them"},
+          {"indices", misuse(zeros({2}, DType::i64), zeros({2}, DType::i64)),
+           op + ": needs f32 or f64: a i64[2], b i64[2]"}};
 }
 
 }  // namespace qkv

@@ -51,6 +51,16 @@ struct OpExamples {
   std::vector<ErrorExample> errors = {};
 };
 
+// Those of an elementwise function of one tensor: a matrix and a scalar, filled so.
+OpExamples unary_examples(const std::string& op, Tensor (*f)(const Tensor& x),
+                          Fill fill = Fill::kNormal);
+
+// Those of an elementwise function of two tensors that broadcast; the first is normal.
+OpExamples binary_examples(const std::string& op, Tensor (*f)(const Tensor& a, const Tensor& b),
+                           Fill second = Fill::kNormal);
+std::vector<ErrorExample> binary_errors(const std::string& op,
+                                        Tensor (*f)(const Tensor& a, const Tensor& b));
+
 // Every op's, in alphabetical order; the list stands in examples.cc.
 std::vector<OpExamples> op_examples();
 

@@ -15,15 +15,6 @@ Tensor exp(const Tensor& x) {
                    .roundings = kExpRoundings});
 }
 
-OpExamples exp_examples() {
-  const auto f = [](std::span<const Tensor> x) { return exp(x[0]); };
-  return {
-      .op = "exp",
-      .examples = {{"a matrix", {{Fill::kNormal, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { exp(zeros({2}, DType::i64)); },
-                  "exp: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples exp_examples() { return unary_examples("exp", exp); }
 
 }  // namespace qkv

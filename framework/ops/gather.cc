@@ -18,14 +18,13 @@
 namespace qkv {
 namespace {
 
-class Gather final : public Op {
+class Gather final : public Superposition {
  public:
   Gather(int axis, const Array& index) : axis_(axis), index_(index) {}
   std::string_view name() const override { return "gather"; }
   std::vector<Attribute> attributes() const override {
     return {{"axis", axis_}, {"index", index_}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(index_.shape(), x[0].dtype());
@@ -38,9 +37,6 @@ class Gather final : public Op {
     return {scatter_add(dy, axis_, Tensor(index_), saved.shape(0)[axis_])};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
@@ -50,7 +46,7 @@ class Gather final : public Op {
   Array index_;
 };
 
-class ScatterAdd final : public Op {
+class ScatterAdd final : public Superposition {
  public:
   ScatterAdd(int axis, const Array& index, const Shape& shape)
       : axis_(axis), index_(index), shape_(shape) {}
@@ -58,7 +54,6 @@ class ScatterAdd final : public Op {
   std::vector<Attribute> attributes() const override {
     return {{"axis", axis_}, {"index", index_}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(shape_, x[0].dtype());
@@ -71,9 +66,6 @@ class ScatterAdd final : public Op {
     return {gather(dy, axis_, Tensor(index_))};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return closed_sum_rounding(*this, call); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }

@@ -22,15 +22,6 @@ Tensor log(const Tensor& x) {
                    .roundings = kExpRoundings});
 }
 
-OpExamples log_examples() {
-  const auto f = [](std::span<const Tensor> x) { return log(x[0]); };
-  return {
-      .op = "log",
-      .examples = {{"positive numbers", {{Fill::kPositive, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { log(zeros({2}, DType::i64)); },
-                  "log: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples log_examples() { return unary_examples("log", log, Fill::kPositive); }
 
 }  // namespace qkv

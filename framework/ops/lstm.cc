@@ -72,14 +72,10 @@ ScanGradients lstm_backward_composed(const Scan& scan, const Tensor& states, con
       });
 }
 
-class Lstm final : public Op {
+class Lstm final : public ScanOp {
  public:
-  Lstm(bool reverse, const Tensor& padding) : reverse_(reverse), padding_(padding.array()) {}
+  using ScanOp::ScanOp;
   std::string_view name() const override { return "lstm"; }
-  std::vector<Attribute> attributes() const override {
-    return {{"reverse", reverse_}, {"padding", padding_}};
-  }
-  Saves saves() const override { return Saves::kInputsAndOutput; }
 
   Array forward(const Inputs& x) override {
     Array states(x[0].shape().with(2, x[2].shape()[1], "lstm"), x[0].dtype());
@@ -89,8 +85,7 @@ class Lstm final : public Op {
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    const Scan scan = {saved.input(0), saved.input(1), saved.input(2), reverse_,
-                       padding_.defined() ? Tensor(padding_) : Tensor()};
+    const Scan scan = scan_of(saved.input(0), saved);
     const Tensor states = saved.output();
     ScanGradients d;
     if (may_fuse({scan.x, scan.weight, scan.first, states, dy})) {
@@ -109,19 +104,13 @@ class Lstm final : public Op {
   }
 
   std::vector<Kept> kept() override {
-    std::vector<Kept> all = {{"gates", &gates_}};
-    if (padding_.defined()) all.push_back({"padding", &padding_});
+    std::vector<Kept> all = ScanOp::kept();
+    all.insert(all.begin(), {"gates", &gates_});
     return all;
   }
 
  private:
-  kernels::ScanArguments arguments() const {
-    return {reverse_, padding_.defined() ? &padding_ : nullptr};
-  }
-
-  bool reverse_;
-  Array padding_;  // [B, T], undefined: none
-  Array gates_;    // [B, T, 4 H]
+  Array gates_;  // [B, T, 4 H]
 };
 
 }  // namespace

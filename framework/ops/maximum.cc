@@ -84,13 +84,7 @@ OpExamples maximum_examples() {
                    {"a tensor with itself: ties",
                     {{Fill::kNormal, {3, 4}}},
                     [](std::span<const Tensor> x) { return maximum(x[0], x[0]); }}},
-      .errors = {{"shapes that clash",
-                  [] {
-                    maximum(zeros({2, 3}), zeros({4}));
-                  },
-                  "maximum: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
-                 {"dtypes that differ", [] { maximum(zeros({2}), zeros({2}, DType::f64)); },
-                  "maximum: dtypes differ: a f32[2], b f64[2]; cast one of them"}},
+      .errors = binary_errors("maximum", maximum),
   };
 }
 

@@ -41,25 +41,11 @@ Tensor mul(const Tensor& a, const Tensor& b) {
 }
 
 OpExamples mul_examples() {
-  const auto f = [](std::span<const Tensor> x) { return x[0] * x[1]; };
-  return {
-      .op = "mul",
-      .examples = {{"one shape", {{Fill::kNormal, {3, 4}}, {Fill::kNormal, {3, 4}}}, f},
-                   {"broadcast", {{Fill::kNormal, {2, 1, 4}}, {Fill::kNormal, {3, 1}}}, f},
-                   {"a scalar", {{Fill::kNormal, {}}, {Fill::kNormal, {2, 3}}}, f},
-                   {"a tensor with itself",
-                    {{Fill::kNormal, {5}}},
-                    [](std::span<const Tensor> x) { return x[0] * x[0]; }}},
-      .errors = {{"shapes that clash",
-                  [] {
-                    mul(zeros({2, 3}), zeros({4}));
-                  },
-                  "mul: shapes do not broadcast: a [2, 3], b [4]: sizes 3 and 4 at axis -1"},
-                 {"dtypes that differ", [] { mul(zeros({2}), zeros({2}, DType::f64)); },
-                  "mul: dtypes differ: a f32[2], b f64[2]; cast one of them"},
-                 {"indices", [] { mul(zeros({2}, DType::i64), zeros({2}, DType::i64)); },
-                  "mul: needs f32 or f64: a i64[2], b i64[2]"}},
-  };
+  OpExamples all = binary_examples("mul", mul);
+  all.examples.push_back({"a tensor with itself", {{Fill::kNormal, {5}}}, [](ExampleTensors x) {
+                            return x[0] * x[0];
+                          }});
+  return all;
 }
 
 }  // namespace qkv

@@ -14,15 +14,6 @@ Tensor neg(const Tensor& x) {
                    .roundings = 0.0});
 }
 
-OpExamples neg_examples() {
-  const auto f = [](std::span<const Tensor> x) { return neg(x[0]); };
-  return {
-      .op = "neg",
-      .examples = {{"a matrix", {{Fill::kNormal, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { neg(zeros({2}, DType::i64)); },
-                  "neg: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples neg_examples() { return unary_examples("neg", neg); }
 
 }  // namespace qkv

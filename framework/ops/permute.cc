@@ -17,14 +17,13 @@
 namespace qkv {
 namespace {
 
-class Permute final : public Op {
+class Permute final : public Superposition {
  public:
   explicit Permute(const std::vector<int>& axes) : axes_(axes) {}
   std::string_view name() const override { return "permute"; }
   std::vector<Attribute> attributes() const override {
     return {{"axes", std::vector<int64_t>(axes_.begin(), axes_.end())}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     std::vector<int64_t> dims;
@@ -42,9 +41,6 @@ class Permute final : public Op {
     return {permute(dy, inverse)};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return exact_in_another_shape(call); }
 
  private:

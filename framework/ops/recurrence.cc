@@ -53,6 +53,16 @@ Scan checked_scan(const char* op, const Tensor& x, const Tensor& weight, const S
   return {x, weight, first, options.reverse, options.padding};
 }
 
+std::vector<Kept> ScanOp::kept() {
+  if (!padding_.defined()) return {};
+  return {{"padding", &padding_}};
+}
+
+Scan ScanOp::scan_of(const Tensor& x, const Saved& saved) const {
+  return {x, saved.input(1), saved.input(2), reverse_,
+          padding_.defined() ? Tensor(padding_) : Tensor()};
+}
+
 Tensor scan_composed(const Scan& scan, const ScanStep& step) {
   std::vector<Tensor> states(static_cast<size_t>(scan.length()));
   Tensor state = scan.first;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
+#include "framework/graph/node.h"
 #include "framework/kernels/recurrence.h"
 #include "framework/ops/ops.h"
 
@@ -25,6 +27,27 @@ struct Scan {
 };
 Scan checked_scan(const char* op, const Tensor& x, const Tensor& weight, const ScanOptions& options,
                   int64_t gates, int64_t parts);
+
+// An op that scans: its inputs are x, weight and first.
+class ScanOp : public Op {
+ public:
+  ScanOp(bool reverse, const Tensor& padding) : reverse_(reverse), padding_(padding.array()) {}
+  std::vector<Attribute> attributes() const override {
+    return {{"reverse", reverse_}, {"padding", padding_}};
+  }
+  Saves saves() const override { return Saves::kInputsAndOutput; }
+  std::vector<Kept> kept() override;
+
+ protected:
+  kernels::ScanArguments arguments() const {
+    return {reverse_, padding_.defined() ? &padding_ : nullptr};
+  }
+  Scan scan_of(const Tensor& x, const Saved& saved) const;  // whose other inputs were saved
+
+ private:
+  bool reverse_;
+  Array padding_;  // [B, T], undefined: none
+};
 
 // The states [B, T, S], where step(x_t, state) gives the next.
 using ScanStep = std::function<Tensor(const Tensor& x, const Tensor& state)>;

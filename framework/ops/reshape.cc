@@ -13,11 +13,10 @@
 namespace qkv {
 namespace {
 
-class Reshape final : public Op {
+class Reshape final : public Superposition {
  public:
   explicit Reshape(const Shape& shape) : shape_(shape) {}
   std::string_view name() const override { return "reshape"; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override { return x[0].reshaped(shape_); }
 
@@ -25,9 +24,6 @@ class Reshape final : public Op {
     return {reshape(dy, saved.shape(0).dims())};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return exact_in_another_shape(call); }
 
  private:

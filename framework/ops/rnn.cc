@@ -33,14 +33,10 @@ ScanGradients rnn_backward_composed(const Scan& scan, const Tensor& h, const Ten
       });
 }
 
-class Rnn final : public Op {
+class Rnn final : public ScanOp {
  public:
-  Rnn(bool reverse, const Tensor& padding) : reverse_(reverse), padding_(padding.array()) {}
+  using ScanOp::ScanOp;
   std::string_view name() const override { return "rnn"; }
-  std::vector<Attribute> attributes() const override {
-    return {{"reverse", reverse_}, {"padding", padding_}};
-  }
-  Saves saves() const override { return Saves::kInputsAndOutput; }
 
   Array forward(const Inputs& x) override {
     Array states(x[0].shape(), x[0].dtype());
@@ -50,8 +46,7 @@ class Rnn final : public Op {
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     const Tensor h = saved.output();
-    const Scan scan = {h, saved.input(1), saved.input(2), reverse_,  // h for x, which is not read
-                       padding_.defined() ? Tensor(padding_) : Tensor()};
+    const Scan scan = scan_of(h, saved);  // h for x, which is not read
     ScanGradients d;
     if (may_fuse({scan.weight, h, dy})) {
       Array dx(h.shape(), h.dtype()), dfirst(scan.first.shape(), h.dtype());
@@ -64,19 +59,6 @@ class Rnn final : public Op {
     if (saved.needs(1)) dweight = recurrent_weight_gradient(d.x, states_before(scan, h));
     return {d.x, dweight, d.first};
   }
-
-  std::vector<Kept> kept() override {
-    if (!padding_.defined()) return {};
-    return {{"padding", &padding_}};
-  }
-
- private:
-  kernels::ScanArguments arguments() const {
-    return {reverse_, padding_.defined() ? &padding_ : nullptr};
-  }
-
-  bool reverse_;
-  Array padding_;  // [B, T], undefined: none
 };
 
 }  // namespace

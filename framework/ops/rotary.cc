@@ -21,14 +21,13 @@
 namespace qkv {
 namespace {
 
-class Rotary final : public Op {
+class Rotary final : public Superposition {
  public:
   Rotary(int64_t first_position, bool back) : first_position_(first_position), back_(back) {}
   std::string_view name() const override { return back_ ? "rotary_backward" : "rotary"; }
   std::vector<Attribute> attributes() const override {
     return {{"first_position", first_position_}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -38,10 +37,6 @@ class Rotary final : public Op {
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {apply<Rotary>({dy}, first_position_, !back_)};
-  }
-
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
   }
 
   // cos and sin are rounded, the products, and their sum; |a cos| + |b sin| <= sqrt(a² + b²).

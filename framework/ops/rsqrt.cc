@@ -17,15 +17,6 @@ Tensor rsqrt(const Tensor& x) {
        .roundings = 2.0});
 }
 
-OpExamples rsqrt_examples() {
-  const auto f = [](std::span<const Tensor> x) { return rsqrt(x[0]); };
-  return {
-      .op = "rsqrt",
-      .examples = {{"positive numbers", {{Fill::kPositive, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { rsqrt(zeros({2}, DType::i64)); },
-                  "rsqrt: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples rsqrt_examples() { return unary_examples("rsqrt", rsqrt, Fill::kPositive); }
 
 }  // namespace qkv

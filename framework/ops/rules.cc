@@ -34,12 +34,12 @@ Rounding rounding_of_terms(std::string formula, Op& op, const ExactCall& call, d
 
 }  // namespace
 
-Tensor linear_tangent(Op& op, TensorSpan x, TensorSpan x_dot) {
+Tensor Superposition::tangent(TensorSpan x, const Tensor& /*y*/, TensorSpan x_dot) {
   std::vector<Tensor> inputs(x_dot.begin(), x_dot.end());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) inputs[i] = zeros(x[i].shape(), x[i].dtype());
   }
-  return Tensor(op.forward(Inputs(inputs)));
+  return Tensor(forward(Inputs(inputs)));
 }
 
 Tensor product_tangent(Op& op, TensorSpan x, TensorSpan x_dot) {

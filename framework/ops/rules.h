@@ -11,8 +11,13 @@
 // Rules that several ops share: how a tangent goes on, and how a result is rounded.
 namespace qkv {
 
-// An op that is linear in all of its inputs together: ẏ = op(ẋ).
-Tensor linear_tangent(Op& op, TensorSpan x, TensorSpan x_dot);
+// An op that is linear in all of its inputs together: ẏ = op(ẋ), and its backward needs none of its
+// numbers.
+class Superposition : public Op {
+ public:
+  Saves saves() const override { return Saves::kNothing; }
+  Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override;
+};
 // An op that is linear in each of its two inputs: ẏ = op(ȧ, b) + op(a, ḃ).
 Tensor product_tangent(Op& op, TensorSpan x, TensorSpan x_dot);
 // y = a / b, so that y b = a and ẏ b + y ḃ = ȧ.

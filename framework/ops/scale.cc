@@ -16,12 +16,11 @@
 namespace qkv {
 namespace {
 
-class Scale final : public Op {
+class Scale final : public Superposition {
  public:
   explicit Scale(double factor) : factor_(factor) {}
   std::string_view name() const override { return "scale"; }
   std::vector<Attribute> attributes() const override { return {{"factor", factor_}}; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -31,10 +30,6 @@ class Scale final : public Op {
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {scale(dy, factor_)};
-  }
-
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
   }
 
   // The factor is rounded as well.

@@ -27,15 +27,6 @@ Tensor sigmoid(const Tensor& x) {
        .roundings = kExpRoundings});
 }
 
-OpExamples sigmoid_examples() {
-  const auto f = [](std::span<const Tensor> x) { return sigmoid(x[0]); };
-  return {
-      .op = "sigmoid",
-      .examples = {{"a matrix", {{Fill::kNormal, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { sigmoid(zeros({2}, DType::i64)); },
-                  "sigmoid: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples sigmoid_examples() { return unary_examples("sigmoid", sigmoid); }
 
 }  // namespace qkv

@@ -19,14 +19,13 @@ namespace {
 
 constexpr int64_t kMaxPieces = 1 << 20;  // each is a tensor, also where it holds nothing
 
-class Slice final : public Op {
+class Slice final : public Superposition {
  public:
   Slice(int axis, int64_t start, int64_t length) : axis_(axis), start_(start), length_(length) {}
   std::string_view name() const override { return "slice"; }
   std::vector<Attribute> attributes() const override {
     return {{"axis", axis_}, {"start", start_}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape().with(axis_, length_), x[0].dtype());
@@ -38,9 +37,6 @@ class Slice final : public Op {
     return {pad(dy, axis_, start_, saved.shape(0)[axis_])};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:
@@ -48,14 +44,13 @@ class Slice final : public Op {
   int64_t start_, length_;
 };
 
-class Pad final : public Op {
+class Pad final : public Superposition {
  public:
   Pad(int axis, int64_t start, const Shape& shape) : axis_(axis), start_(start), shape_(shape) {}
   std::string_view name() const override { return "pad"; }
   std::vector<Attribute> attributes() const override {
     return {{"axis", axis_}, {"start", start_}};
   }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(shape_, x[0].dtype());
@@ -68,9 +63,6 @@ class Pad final : public Op {
     return {slice(dy, axis_, start_, saved.shape(0)[axis_])};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:

@@ -15,15 +15,6 @@ Tensor sqrt(const Tensor& x) {
                    .derivative = [](double, double y) { return 0.5 / y; }});
 }
 
-OpExamples sqrt_examples() {
-  const auto f = [](std::span<const Tensor> x) { return sqrt(x[0]); };
-  return {
-      .op = "sqrt",
-      .examples = {{"positive numbers", {{Fill::kPositive, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { sqrt(zeros({2}, DType::i64)); },
-                  "sqrt: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples sqrt_examples() { return unary_examples("sqrt", sqrt, Fill::kPositive); }
 
 }  // namespace qkv

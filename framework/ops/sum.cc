@@ -11,12 +11,11 @@
 namespace qkv {
 namespace {
 
-class Sum final : public Op {
+class Sum final : public Superposition {
  public:
   explicit Sum(int axis) : axis_(axis) {}
   std::string_view name() const override { return "sum"; }
   std::vector<Attribute> attributes() const override { return {{"axis", axis_}}; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape().without(axis_), x[0].dtype());
@@ -30,9 +29,6 @@ class Sum final : public Op {
     return {broadcast_to(kept, saved.shape(0))};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 
  private:

@@ -19,15 +19,6 @@ Tensor tanh(const Tensor& x) {
        .roundings = kTanhRoundings});
 }
 
-OpExamples tanh_examples() {
-  const auto f = [](std::span<const Tensor> x) { return tanh(x[0]); };
-  return {
-      .op = "tanh",
-      .examples = {{"a matrix", {{Fill::kNormal, {3, 4}}}, f},
-                   {"a scalar", {{Fill::kPositive, {}}}, f}},
-      .errors = {{"indices", [] { tanh(zeros({2}, DType::i64)); },
-                  "tanh: needs f32 or f64: x i64[2]"}},
-  };
-}
+OpExamples tanh_examples() { return unary_examples("tanh", tanh); }
 
 }  // namespace qkv

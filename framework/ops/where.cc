@@ -13,12 +13,11 @@
 namespace qkv {
 namespace {
 
-class Where final : public Op {
+class Where final : public Superposition {
  public:
   explicit Where(const Array& mask) : mask_(mask) {}
   std::string_view name() const override { return "where"; }
   std::vector<Attribute> attributes() const override { return {{"mask", mask_}}; }
-  Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -31,9 +30,6 @@ class Where final : public Op {
             saved.needs(1) ? masked_fill(dy, Tensor(mask_), 0.0) : Tensor()};
   }
 
-  Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
-    return linear_tangent(*this, x, x_dot);
-  }
   Rounding rounding(const ExactCall&) override { return exact(); }
 
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }

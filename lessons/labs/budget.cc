@@ -101,7 +101,7 @@ Section forgotten_section(const LabContext& lab, const Tensor& scores, const Ten
   const Learned none = learn(lab, hidden, values, pushed);
   const Tensor another =
       concat({slice(values, 0, 0, 1) + 100.0, slice(values, 0, 1, values.dim(0) - 1)}, 0);
-  const double exponent = fitted_exponent(of_score.x, of_score.y);
+  const double exponent = growth_exponent(of_score.x, of_score.y);
   return make_section(
       "budget.forgotten", {"B5-2", "B7-1", "B19"},
       {equal("weight of a token with the score -∞", 0, none.weight),

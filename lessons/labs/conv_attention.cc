@@ -209,12 +209,11 @@ Section self_section(const Setting& s, const std::vector<Form>& forms) {
   ModelOptions options;
   options.d_model = s.d;
   options.num_heads = 1;
-  const auto layer_of = [&](MixerKind kind) {
+  const auto layer_of = [&](const std::string& kind) {
     options.mixer = kind;
-    return make_mixer(init, options, s.n, /*causal=*/false, /*residual_deviation=*/1);
+    return make_mixer(init, options, {.max_length = s.n, .causal = false, .residual_deviation = 1});
   };
-  const Mixer attend = layer_of(MixerKind::kAttention),
-              convolve = layer_of(MixerKind::kConvolution);
+  const Mixer attend = layer_of("attention"), convolve = layer_of("convolution");
   const double inside = count_outside(s.x, forms[2].mix(s.x, s.x));
   const double outside = count_outside(s.x, forms[0].mix(s.x, s.x));
   return make_section(

@@ -34,7 +34,7 @@ Layer recurrence_of(int64_t d) {
 }
 
 // As models have it, with all its maps.
-Mixer make(MixerKind kind, int64_t d, Cell cell = Cell::kRnn) {
+Mixer make(const std::string& kind, int64_t d, Cell cell = Cell::kRnn) {
   ModelOptions options;
   options.d_model = d;
   options.num_heads = 1;
@@ -43,7 +43,7 @@ Mixer make(MixerKind kind, int64_t d, Cell cell = Cell::kRnn) {
   options.kernel = kTaps;
   options.bias = false;
   Initializer init(RandomStream(1), DType::f32);
-  return make_mixer(init, options, /*max_length=*/1, /*causal=*/true, 0.02);
+  return make_mixer(init, options, {.max_length = 1, .causal = true, .residual_deviation = 0.02});
 }
 
 Layer whole(const Mixer& mixer) {
@@ -72,10 +72,10 @@ Powers powers_of(const LabContext& lab, const std::function<Layer(int64_t d)>& m
   const Samples by_width = values_of(widths, [&](double d) {
     return flops_of(make_layer(std::llround(d)), length, std::llround(d));
   });
-  return {.n = fitted_exponent(lengths, by_length), .d = fitted_exponent(widths, by_width)};
+  return {.n = growth_exponent(lengths, by_length), .d = growth_exponent(widths, by_width)};
 }
 
-Layer whole_attention(int64_t d) { return whole(make(MixerKind::kAttention, d)); }
+Layer whole_attention(int64_t d) { return whole(make("attention", d)); }
 
 Series flops_series(const LabContext& lab, const char* name, const Layer& layer) {
   return series_by(name, lab.numbers("n"), std::identity(),
@@ -105,7 +105,7 @@ Section table_section(const LabContext& lab) {
                     flops_of(convolution_of(d, 5), n, d) / flops_of(convolution_of(d, 1), n, d)));
   section.add(equal("n = d: attention over recurrence", 1,
                     flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d)));
-  const Mixer lstm = make(MixerKind::kRecurrence, d, Cell::kLstm);
+  const Mixer lstm = make("recurrence", d, Cell::kLstm);
   section.add(
       equal("n = 2.5 d, all maps: attention over lstm", 1,
             flops_of(whole_attention(d), 5 * d / 2, d) / flops_of(whole(lstm), 5 * d / 2, d)));
@@ -132,11 +132,10 @@ Section parameters_section(const LabContext& lab) {
   const auto square = static_cast<double>(d * d);
   const auto scan = [&](Cell cell) {  // without the output map that a block adds to it
     return count_of(
-        std::get<Child<"recurrence", Recurrence>>(make(MixerKind::kRecurrence, d, cell).kind)
-            .forward);
+        std::get<Child<"recurrence", Recurrence>>(make("recurrence", d, cell).kind).forward);
   };
-  const double attention = count_of(make(MixerKind::kAttention, d));
-  const double convolution = count_of(make(MixerKind::kConvolution, d));
+  const double attention = count_of(make("attention", d));
+  const double convolution = count_of(make("convolution", d));
   const double rnn = scan(Cell::kRnn), lstm = scan(Cell::kLstm);
   const auto fewer = [&](const char* what, double other) {
     return found(absl::StrCat("attention needs fewer than ", what), "yes",
@@ -197,7 +196,7 @@ Table times_of(const LabContext& lab) {
       std::vector<std::string> row =
           row_by(absl::StrCat(named.first, ", ", threads), times,
                  [](double time) { return absl::StrFormat("%.3f", time); });
-      row.push_back(absl::StrFormat("%.1f", fitted_exponent(lengths, times)));
+      row.push_back(absl::StrFormat("%.1f", growth_exponent(lengths, times)));
       table.rows.push_back(row);
     }
   }

@@ -22,7 +22,7 @@ Tensor make_words(const LabContext& lab, uint64_t seed) {
   return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
 }
 
-ModelOptions options_of(const LabContext& lab, MixerKind mixer, Cell cell = Cell::kLstm) {
+ModelOptions options_of(const LabContext& lab, const std::string& mixer, Cell cell = Cell::kLstm) {
   ModelOptions options;
   options.d_model = options.d_ff = lab.integer("d");
   options.num_heads = 1;
@@ -34,10 +34,10 @@ ModelOptions options_of(const LabContext& lab, MixerKind mixer, Cell cell = Cell
 }
 
 // Whole blocks, as in an encoder.
-Network encoder(const LabContext& lab, uint64_t seed, MixerKind mixer, int64_t layers) {
+Network encoder(const LabContext& lab, uint64_t seed, const std::string& mixer, int64_t layers) {
   ModelOptions options = options_of(lab, mixer);
   options.num_layers = layers;
-  options.attention.window = lab.is_control() && mixer == MixerKind::kAttention ? 1 : 0;
+  options.attention.window = lab.is_control() && mixer == "attention" ? 1 : 0;
   Initializer init(RandomStream(seed), DType::f64);
   const Stack stack(init, options, Stack::Role::kEncoder, lab.integer("n"));
   return [stack](const Tensor& x) {
@@ -57,8 +57,8 @@ Network mixer_of(const LabContext& lab, const Mixer& mixer, bool causal) {
 
 Mixer make_mixer(const LabContext& lab, uint64_t seed, const ModelOptions& options, bool causal) {
   Initializer init(RandomStream(seed), DType::f64);
-  return make_mixer(init, options, lab.integer("n"), causal,
-                    1 / std::sqrt(static_cast<double>(options.d_model)));
+  const double deviation = 1 / std::sqrt(static_cast<double>(options.d_model));
+  return make_mixer(init, options, {lab.integer("n"), causal, deviation});
 }
 
 Section reach_section(const LabContext& lab) {
@@ -66,21 +66,20 @@ Section reach_section(const LabContext& lab) {
   Section section = make_section("influence.reach", {"C44", "C48", "C54", "C63", "C70-1"});
   const Tensor x = make_words(lab, 1);
   for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
-    const Tensor found = influence(encoder(lab, 1, MixerKind::kConvolution, layers), x);
+    const Tensor found = influence(encoder(lab, 1, "convolution", layers), x);
     section.add(equal(
         absl::StrCat("reach of ", layers, layers > 1 ? " layers" : " layer", " of convolution"),
         std::min(layers * half, n - 1), reach_of(found)));
   }
-  for (const MixerKind kind : {MixerKind::kRecurrence, MixerKind::kAttention}) {
-    section.add(equal(absl::StrCat("reach of 1 layer of ", name_of(kind)), n - 1,
+  for (const char* kind : {"recurrence", "attention"}) {
+    section.add(equal(absl::StrCat("reach of 1 layer of ", kind), n - 1,
                       reach_of(influence(encoder(lab, 1, kind, 1), x))));
   }
-  const Mixer recurrence = make_mixer(lab, 1, options_of(lab, MixerKind::kRecurrence), true);
+  const Mixer recurrence = make_mixer(lab, 1, options_of(lab, "recurrence"), true);
   const Tensor one_way = influence(mixer_of(lab, recurrence, /*causal=*/true), x);
   section.add(equal("recurrence, one direction: |dy_first / dx_last|", 0,
                     one_way.to_vector()[static_cast<size_t>(n - 1)]));
-  using enum MixerKind;
-  for (const MixerKind kind : {kConvolution, kRecurrence, kAttention}) {
+  for (const char* kind : {"convolution", "recurrence", "attention"}) {
     const Mixer mixer = make_mixer(lab, 1, options_of(lab, kind), false);
     section.show(heat_map_of(absl::StrCat("|dy_i / dx_j|, ", std::string(mixer.name())),
                              influence(mixer_of(lab, mixer, false), x)));
@@ -102,7 +101,7 @@ std::vector<double> by_distance(const Network& network, const Tensor& x) {
 // words so many times as large: where they are tiny tanh is a line. By seed.
 Samples shares_kept_by_identity(const LabContext& lab, double times) {
   return over_seeds(lab, [&](uint64_t seed) {
-    Mixer mixer = make_mixer(lab, seed, options_of(lab, MixerKind::kRecurrence, Cell::kRnn), true);
+    Mixer mixer = make_mixer(lab, seed, options_of(lab, "recurrence", Cell::kRnn), true);
     std::get<Child<"recurrence", Recurrence>>(mixer.kind).forward.state_weight =
         identity(lab.integer("d"));
     const auto row = by_distance(mixer_of(lab, mixer, true), make_words(lab, seed) * times);
@@ -119,7 +118,7 @@ Finding forgets_with_identity(const LabContext& lab, const char* words, double t
 Section decay_section(const LabContext& lab) {
   struct Kind {
     std::string name;
-    MixerKind mixer;
+    std::string mixer;
     Cell cell;
     std::vector<Samples> rows = {};  // by seed
 
@@ -130,9 +129,9 @@ Section decay_section(const LabContext& lab) {
       return values_of(rows, [](const Samples& row) { return row.back(); });
     }
   };
-  std::vector<Kind> kinds = {{"rnn", MixerKind::kRecurrence, Cell::kRnn},
-                             {"lstm", MixerKind::kRecurrence, Cell::kLstm},
-                             {"attention", MixerKind::kAttention, Cell::kRnn}};
+  std::vector<Kind> kinds = {{"rnn", "recurrence", Cell::kRnn},
+                             {"lstm", "recurrence", Cell::kLstm},
+                             {"attention", "attention", Cell::kRnn}};
   for (Kind& kind : kinds) {
     kind.rows = over_seeds(lab, [&](uint64_t seed) {
       const Mixer mixer = make_mixer(lab, seed, options_of(lab, kind.mixer, kind.cell), true);
@@ -218,7 +217,7 @@ Section path_section(const LabContext& lab) {
     section.add(beyond(expect("side by side", false)));
   }
   const int64_t n = lab.integer("n");
-  const Tensor one = influence(encoder(lab, 1, MixerKind::kAttention, 1), make_words(lab, 1));
+  const Tensor one = influence(encoder(lab, 1, "attention", 1), make_words(lab, 1));
   section.add(found("attention: influence of the first on the last after 1 layer", "above 0",
                     format_number(one.to_vector()[static_cast<size_t>((n - 1) * n)]),
                     reach_of(one) == n - 1));

@@ -188,8 +188,8 @@ Source measure_source(const LabContext& lab) {
   const int64_t n = lab.integer("n"), d = lab.integer("d");
   const RandomStream random(1);
   Initializer init(random.derive("mixer"), DType::f64);
-  const Mixer mixer = make_mixer(init, {.d_model = d, .num_heads = 1}, n, /*causal=*/false,
-                                 /*residual_deviation=*/0.02);
+  const Mixer mixer = make_mixer(init, {.d_model = d, .num_heads = 1},
+                                 {.max_length = n, .causal = false, .residual_deviation = 0.02});
   const auto& layer = std::get<Child<"attention", MultiHeadAttention>>(mixer.kind);
   const Tensor x = as_parameter(random_normal(random, "x", {1, n, d}));
   Trace trace;

@@ -15,3 +15,4 @@
 #include "lessons/labs/samples.h"
 #include "lessons/labs/texts.h"
 #include "lessons/report/statistics.h"
+#include "train/bench/growth.h"

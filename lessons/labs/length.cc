@@ -13,13 +13,13 @@ constexpr int64_t kVocabulary = 10;
 // The same model but for one part.
 struct Part {
   const char* name;
-  MixerKind mixer = MixerKind::kAttention;
+  std::string mixer = "attention";
   Position position = Position::kNone;
 };
 
 Model make(const LabContext& lab, const Part& part) {
   ModelOptions options = {.mixer = part.mixer, .position = part.position};
-  if (lab.is_control() && part.mixer == MixerKind::kAttention) {
+  if (lab.is_control() && part.mixer == "attention") {
     options.position = Position::kLearned;
   }
   const DataShape data = {.vocabulary_size = kVocabulary, .max_length = lab.integer("trained")};
@@ -62,7 +62,7 @@ const std::vector<Part>& attentions() {
 const std::vector<Part>& tables() {
   static const std::vector<Part> kParts = {
       {.name = "attention, learned positions", .position = Position::kLearned},
-      {.name = "learned weights, no positions", .mixer = MixerKind::kLearned}};
+      {.name = "learned weights, no positions", .mixer = "learned"}};
   return kParts;
 }
 

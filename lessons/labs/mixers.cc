@@ -9,7 +9,7 @@ namespace {
 using Attention = Child<"attention", MultiHeadAttention>;
 using Learned = Child<"learned", LearnedMixing>;
 
-Mixer make(const LabContext& lab, MixerKind kind, uint64_t seed, bool projects = true) {
+Mixer make(const LabContext& lab, const std::string& kind, uint64_t seed, bool projects = true) {
   ModelOptions options;
   options.d_model = lab.integer("d");
   options.num_heads = 1;
@@ -17,7 +17,8 @@ Mixer make(const LabContext& lab, MixerKind kind, uint64_t seed, bool projects =
   options.scale_scores = projects;
   options.attention.projections = projects ? Projections::kSeparate : Projections::kNone;
   Initializer init(RandomStream(seed), DType::f64);
-  Mixer mixer = make_mixer(init, options, lab.integer("n"), /*causal=*/false, 0.5);
+  Mixer mixer = make_mixer(
+      init, options, {.max_length = lab.integer("n"), .causal = false, .residual_deviation = 0.5});
   if (Attention* const layer = std::get_if<Attention>(&mixer.kind)) {
     if (lab.is_control()) layer->scale = 0;
   }
@@ -26,7 +27,7 @@ Mixer make(const LabContext& lab, MixerKind kind, uint64_t seed, bool projects =
 
 // With scores as if they had been learned: a new table is uniform.
 Mixer make_learned(const LabContext& lab) {
-  Mixer mixer = make(lab, MixerKind::kLearned, 1);
+  Mixer mixer = make(lab, "learned", 1);
   Tensor& scores = std::get<Learned>(mixer.kind).scores;
   scores = as_parameter(random_normal(RandomStream(1), "scores", scores.shape()));
   return mixer;
@@ -67,23 +68,22 @@ Section inputs_section(const LabContext& lab) {
   const auto change = [&](const Mixer& mixer) {
     return largest_difference(weights_of(mixer, a), weights_of(mixer, b));
   };
-  const Mixer attend = make(lab, MixerKind::kAttention, 1), learned = make_learned(lab);
+  const Mixer attend = make(lab, "attention", 1), learned = make_learned(lab);
   const auto& layer = std::get<Attention>(attend.kind);
   const auto square = [&](const Tensor& weights) {
     return reshape(weights, {lab.integer("n"), lab.integer("n")});
   };
-  return make_section(
-      "mixers.inputs", {"C31-1"},
-      {equal("mean: change with the input", 0, change(make(lab, MixerKind::kUniform, 1))),
-       equal("learned table: change", 0, change(learned)),
-       equal("convolution: change", 0, change(make(lab, MixerKind::kConvolution, 1))),
-       changes("self-attention: change", change(attend)),
-       beyond(
-           equal("attention to another sequence: change", 0,
-                 largest_difference(weights_between(layer, c, a), weights_between(layer, c, b))))},
-      {heat_map_of("Learned table", weights_of(learned, a)),
-       heat_map_of("Self-attention, input a", square(weights_of(attend, a))),
-       heat_map_of("Self-attention, input b", square(weights_of(attend, b)))});
+  return make_section("mixers.inputs", {"C31-1"},
+                      {equal("mean: change with the input", 0, change(make(lab, "uniform", 1))),
+                       equal("learned table: change", 0, change(learned)),
+                       equal("convolution: change", 0, change(make(lab, "convolution", 1))),
+                       changes("self-attention: change", change(attend)),
+                       beyond(equal("attention to another sequence: change", 0,
+                                    largest_difference(weights_between(layer, c, a),
+                                                       weights_between(layer, c, b))))},
+                      {heat_map_of("Learned table", weights_of(learned, a)),
+                       heat_map_of("Self-attention, input a", square(weights_of(attend, a))),
+                       heat_map_of("Self-attention, input b", square(weights_of(attend, b)))});
 }
 
 // Sentences in which one token is marked (its first number), and what is asked for is its second.
@@ -114,7 +114,7 @@ struct Network {
 };
 
 // The share of the answers' variance that is left after training.
-double train(const LabContext& lab, MixerKind kind, uint64_t seed) {
+double train(const LabContext& lab, const std::string& kind, uint64_t seed) {
   Initializer init(RandomStream(seed).derive("head"), DType::f64);
   const Network network = {make(lab, kind, seed), Linear(init, lab.integer("d"), 1, true, 0.5)};
   const auto loss_of = [&](const Question& question) {
@@ -134,14 +134,14 @@ double train(const LabContext& lab, MixerKind kind, uint64_t seed) {
 }
 
 Section own_weights_section(const LabContext& lab) {
-  const auto left_by = [&](MixerKind kind) {
+  const auto left_by = [&](const std::string& kind) {
     return over_seeds(lab, [&](uint64_t seed) {
-      lab.say(absl::StrCat("mixers: ", name_of(kind), ", seed ", seed));
+      lab.say(absl::StrCat("mixers: ", kind, ", seed ", seed));
       return train(lab, kind, seed);
     });
   };
-  const Samples by_mean = left_by(MixerKind::kUniform), by_table = left_by(MixerKind::kLearned),
-                by_attention = left_by(MixerKind::kAttention);
+  const Samples by_mean = left_by("uniform"), by_table = left_by("learned"),
+                by_attention = left_by("attention");
   return make_section(
       "mixers.own-weights", {"A6"},
       {larger("what is left of the variance: set, and computed", by_mean, by_attention),
@@ -150,7 +150,7 @@ Section own_weights_section(const LabContext& lab) {
 }
 
 Section table_section(const LabContext& lab) {
-  const Mixer learned = make_learned(lab), bare = make(lab, MixerKind::kAttention, 1, false);
+  const Mixer learned = make_learned(lab), bare = make(lab, "attention", 1, false);
   const Tensor words = make_words(lab, "a") * 0.05, x = as_parameter(words);
   const Tensor weights = weights_of(learned, words), y = run_mixer(learned, x);
   const Tensor jacobian = mixing_matrix(y, x), flat = reshape(words, {x.dim(1), x.dim(2)});
@@ -173,24 +173,23 @@ Tensor taught(const Mixer& mixer, const Tensor& words, const Tensor& pushed) {
 Section old_section(const LabContext& lab) {
   const Tensor a = make_words(lab, "a") * 0.05, b = make_words(lab, "b") * 0.05;
   const Tensor pushed = make_words(lab, "pushed") * 0.05;
-  const auto change = [&](MixerKind kind) {
+  const auto change = [&](const std::string& kind) {
     const Mixer mixer = make(lab, kind, 1);
     const Tensor of_a = taught(mixer, a, pushed);
     return largest_difference(of_a, taught(mixer, b, pushed)) / largest_of(of_a);
   };
   const auto behind_relu = [&](const Tensor& words) {
-    const Mixer mixer = make(lab, MixerKind::kConvolution, 1);
+    const Mixer mixer = make(lab, "convolution", 1);
     const Tensor x = as_parameter(words);
     const Tensor back = backward(relu(run_mixer(mixer, x)), {.cotangent = pushed})[x];
     return back / largest_of(back);
   };
   return make_section(
       "mixers.old", {"B9"},
-      {equal("convolution: change of dy/dx with the input", 0, change(MixerKind::kConvolution)),
+      {equal("convolution: change of dy/dx with the input", 0, change("convolution")),
        beyond(exact("convolution and ReLU: change of dy/dx with the input", 0,
                     largest_difference(behind_relu(a), behind_relu(b)), 0.01)),
-       beyond(exact("lstm: change of dy/dx with the input", 0, change(MixerKind::kRecurrence),
-                    0.01))});
+       beyond(exact("lstm: change of dy/dx with the input", 0, change("recurrence"), 0.01))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

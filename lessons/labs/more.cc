@@ -205,7 +205,7 @@ Section weight_section(const Measured& more) {
 
 // The largest |d y_its / d x| at another token, in a model whose tokens see none but themselves.
 double reach_without_attention(Config config) {
-  config.model.mixer = MixerKind::kConvolution;
+  config.model.mixer = "convolution";
   config.model.kernel = 1;
   config.model.attention.window = 0;
   const auto data = make_dataset(config);

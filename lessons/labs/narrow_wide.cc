@@ -29,8 +29,8 @@ void measure_layer(const Sizes& sizes, Form& form) {
                                 .num_heads = sizes.heads,
                                 .bias = false,
                                 .attention = {.heads = form.heads}};
-  const Mixer layer = make_mixer(init, options, sizes.tokens, /*causal=*/true,
-                                 /*residual_deviation=*/0.02);
+  const Mixer layer = make_mixer(
+      init, options, {.max_length = sizes.tokens, .causal = true, .residual_deviation = 0.02});
   form.parameters = static_cast<double>(parameter_count(parameters(layer)));
   const Tensor x = parameter(
       cast(random_normal(random, "x", {1, sizes.tokens, sizes.width}), DType::f32).array());

@@ -51,9 +51,7 @@ Tensor random_tokens(RandomStream random, const Shape& shape, int64_t vocabulary
 Tensor random_order(RandomStream& random, int64_t n) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
-  for (size_t i = order.size(); i > 1; --i) {  // Fisher and Yates, 1938
-    std::swap(order[i - 1], order[static_cast<size_t>(random.below(i))]);
-  }
+  shuffle(order, random);
   return tokens_of(order);
 }
 

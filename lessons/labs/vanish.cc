@@ -139,7 +139,7 @@ std::vector<Section> run(const LabContext& lab) {
   for (const Form& form : forms_of(lab)) all.push_back(measure(lab, form));
   const Shares &pre = all[0], &post = all[1], &undivided = all[2], &residuals = all[3],
                &norms = all[4], &neither = all[5];
-  const double deepest = depths.back(), power = fitted_exponent(depths, pre.means());
+  const double deepest = depths.back(), power = growth_exponent(depths, pre.means());
   Section section = make_section("vanish.depth", {"A38-1", "B56"},
                                  {keeps(pre, deepest), keeps(post, deepest),
                                   larger("pre-norm: log10 of the share, S not divided, and divided",

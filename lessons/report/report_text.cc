@@ -59,19 +59,8 @@ std::string text_of(const LineChart& chart) {
 std::string text_of(const Table& table) {
   std::vector<std::vector<std::string>> lines = {table.header};
   lines.insert(lines.end(), table.rows.begin(), table.rows.end());
-  std::vector<int64_t> widths(table.header.size(), 0);
-  for (const auto& line : lines) {
-    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], text_width(line[i]));
-  }
-  std::string text = absl::StrCat("  ", table.title, "\n");
-  for (const auto& line : lines) {
-    std::string row = "  ";
-    for (size_t i = 0; i < line.size(); ++i)
-      absl::StrAppend(&row, "  ", padded(line[i], widths[i]));
-    while (row.ends_with(' ')) row.pop_back();
-    absl::StrAppend(&text, row, "\n");
-  }
-  return text;
+  const Alignment alignment = {.left = table.header.size(), .indent = "    "};
+  return absl::StrCat("  ", table.title, "\n", aligned(lines, alignment));
 }
 
 std::string shade_of(double number, double largest) {

@@ -10,8 +10,8 @@
 
 namespace qkv {
 
-inline constexpr char kConfig[] = R"(name = "tiny"
-[data]
+// The task and the model of a run of a second, and the table [train], to which more can be added.
+inline const std::string kTinyRun = R"([data]
 task = "reverse"
 alphabet = 4
 length = 3
@@ -21,11 +21,11 @@ d_model = 16
 num_heads = 2
 d_ff = 32
 [train]
-steps = 40
 batch_size = 8
 eval_interval = 20
-log_interval = 5
 )";
+inline const std::string kConfig =
+    "name = \"tiny\"\n" + kTinyRun + "steps = 40\nlog_interval = 5\n";
 
 // A folder with that config, tiny.toml, in which the built program runs.
 class CommandLineFixture : public testing::Test {

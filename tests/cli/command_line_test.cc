@@ -380,7 +380,7 @@ TEST_F(CommandLineTest, NamesOfFilesAreEscapedWhereverTheyAreSaid) {
 }
 
 TEST_F(CommandLineTest, ANumberThatF32TakesForZeroIsAMistakeOfTheConfig) {
-  write_bytes(folder_ / "zero.toml", std::string(kConfig) + "[optimizer]\nepsilon = 1e-50\n");
+  write_bytes(folder_ / "zero.toml", kConfig + "[optimizer]\nepsilon = 1e-50\n");
   expect_error(qkv({"train", "zero.toml"}), 2,
                "zero.toml:17:11: \"optimizer.epsilon\" is 1e-50, which f32 rounds to 0; use a "
                "larger one, or train.precision = \"f64\"");

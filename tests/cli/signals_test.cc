@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "tests/cli/command_line_fixture.h"
 #include "tests/cli/process.h"
 #include "tests/temporary_folder.h"
 
@@ -20,28 +21,13 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kConfig[] = R"(name = "run"
-[data]
-task = "reverse"
-alphabet = 4
-length = 3
-[model]
-num_layers = 1
-d_model = 16
-num_heads = 2
-d_ff = 32
-[train]
-steps = 400
-batch_size = 8
-eval_interval = 20
-threads = 3
-)";
-
 constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
 
 class SignalsTest : public testing::Test {
  protected:
-  SignalsTest() { write_bytes(folder_ / "run.toml", kConfig); }
+  SignalsTest() {
+    write_bytes(folder_ / "run.toml", "name = \"run\"\n" + kTinyRun + "steps = 400\nthreads = 3\n");
+  }
 
   // Trains; `act` gets the running program as soon as it has said `when`.
   ProcessResult train(const std::string& out, const std::string& when,

@@ -26,6 +26,10 @@ inline std::string error_of(const std::function<void()>& misuse) {
   return "";
 }
 
+inline void expect_error(const std::string& message, const std::function<void()>& misuse) {
+  EXPECT_EQ(error_of(misuse), message);
+}
+
 // A leaf of f64.
 inline Tensor leaf(const Shape& shape, const std::vector<double>& values) {
   return parameter(Array::of(shape, DType::f64, values));
@@ -36,6 +40,26 @@ inline Tensor normal_like(const Tensor& x, uint64_t seed) {
   std::vector<double> values(static_cast<size_t>(x.size()));
   std::ranges::generate(values, [&] { return stream.normal(); });
   return Tensor(Array::of(x.shape(), x.dtype(), values));
+}
+
+// Constants of f64, mean 0.
+inline Tensor random(const Shape& shape, uint64_t seed, double deviation = 1.0) {
+  RandomStream stream(seed);
+  std::vector<double> values(static_cast<size_t>(shape.size()));
+  std::ranges::generate(values, [&] { return deviation * stream.normal(); });
+  return Tensor(Array::of(shape, DType::f64, values));
+}
+
+inline void expect_near(const std::vector<double>& a, const std::vector<double>& b,
+                        double tolerance, const std::string& what = "element") {
+  ASSERT_EQ(a.size(), b.size()) << what;
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance) << what << " " << i;
+}
+
+inline void expect_near(const Tensor& a, const Tensor& b, double tolerance,
+                        const std::string& what = "element") {
+  ASSERT_EQ(a.shape(), b.shape()) << what;
+  expect_near(a.to_vector(), b.to_vector(), tolerance, what);
 }
 
 // Every element agrees within the tolerance; of one shape; a NaN agrees with nothing.

@@ -9,6 +9,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
@@ -42,15 +43,6 @@ Tensor pixels(const std::function<double(int64_t c, int64_t y, int64_t x)>& valu
     }
   }
   return Tensor(image);
-}
-
-void expect_error(const std::string& message, const std::function<void()>& f) {
-  try {
-    f();
-    FAIL() << "no error: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), message);
-  }
 }
 
 TEST(ClassifierTest, PaddingIsAsIfItWereNotThere) {

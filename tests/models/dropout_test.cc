@@ -81,7 +81,7 @@ TEST(ModelDropoutTest, EveryLayerDropsNumbersOfItsOwnAndNoOthers) {
 TEST(ModelDropoutTest, EveryPlaceOfDropoutTakesAStreamOfItsOwn) {
   for (const ChosenModel& chosen : every_choice(small())) {
     SCOPED_TRACE(chosen.name);
-    const bool attends = chosen.options.mixer == MixerKind::kAttention;
+    const bool attends = chosen.options.mixer == "attention";
     const bool has_source = form_of(chosen.options.kind) == DataForm::kSourceTarget;
     // what goes into a stack; the mixer's output, of attention the weights as well; feed-forward
     const uint64_t of_stack = 1 + 2 * ((attends ? 2 : 1) + 1);

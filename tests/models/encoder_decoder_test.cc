@@ -10,6 +10,7 @@
 #include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"
+#include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
@@ -39,21 +40,6 @@ Tensor logits(const EncoderDecoder& model, const Tokens& source, const Tokens& t
   }
   ForwardContext context;
   return model(inputs, context);
-}
-
-void expect_near(const Tensor& a, const Tensor& b, double tolerance) {
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  ASSERT_EQ(x.size(), y.size());
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance) << i;
-}
-
-void expect_error(const std::string& message, const std::function<void()>& f) {
-  try {
-    f();
-    FAIL() << "no error: " << message;
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()), message);
-  }
 }
 
 TEST(EncoderDecoderTest, ATargetTokenSeesThoseBeforeItAndTheWholeSource) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/graph/tensor.h"
+#include "models/mixer.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -24,17 +25,17 @@ inline std::vector<ChosenModel> every_choice(const ModelOptions& base) {
     change(all.back().options);
   };
   for (const ModelKind& kind : model_kinds()) {
-    for (const Named<MixerKind>& mixer : kNames<MixerKind>) {
+    for (const MixerKind& mixer : mixer_kinds()) {
       for (const bool second : {false, true}) {
-        const bool is_of_two =
-            mixer.value == MixerKind::kConvolution || mixer.value == MixerKind::kRecurrence;
+        const bool is_of_two = mixer.name == "convolution" || mixer.name == "recurrence";
         if (second && !is_of_two) continue;
-        add(kind.name + ", " + mixer.name + (second ? ", depthwise or lstm" : ""), [&](auto& o) {
-          o.kind = kind.name;
-          o.mixer = mixer.value;
-          o.depthwise = second;
-          o.cell = second ? Cell::kLstm : Cell::kRnn;
-        });
+        add(kind.name + ", " + std::string(mixer.name) + (second ? ", depthwise or lstm" : ""),
+            [&](auto& o) {
+              o.kind = kind.name;
+              o.mixer = mixer.name;
+              o.depthwise = second;
+              o.cell = second ? Cell::kLstm : Cell::kRnn;
+            });
       }
     }
   }

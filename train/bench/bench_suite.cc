@@ -1,7 +1,6 @@
 #include "train/bench/bench_suite.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,7 @@
 #include "framework/core/storage.h"
 #include "train/bench/bench.h"
 #include "train/bench/bench_shapes.h"
+#include "train/bench/growth.h"
 #include "train/config/config.h"
 
 namespace qkv {
@@ -173,22 +173,6 @@ void measure_writing(const BenchShape& shape, Report& report) {
 }
 
 }  // namespace
-
-double growth_exponent(std::span<const double> x, std::span<const double> y) {
-  const auto mean_log = [](std::span<const double> values) {
-    double sum = 0;
-    for (const double value : values) sum += std::log(value);
-    return sum / static_cast<double>(values.size());
-  };
-  const double mean_x = mean_log(x), mean_y = mean_log(y);
-  double covariance = 0, variance = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    const double dx = std::log(x[i]) - mean_x;
-    covariance += dx * (std::log(y[i]) - mean_y);
-    variance += dx * dx;
-  }
-  return covariance / variance;
-}
 
 absl::Status run_suite(const SuiteOptions& options) {
   Report report(options.json);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "absl/status/status.h"
 
@@ -16,8 +15,5 @@ struct SuiteOptions {
 // memory of a training step as T grows, also where attention sees a window of it alone; generation
 // with and without the key/value cache.
 absl::Status run_suite(const SuiteOptions& options);
-
-// The p of the power of x that y grows as: the slope of log(y) over log(x), by least squares.
-double growth_exponent(std::span<const double> x, std::span<const double> y);
 
 }  // namespace qkv

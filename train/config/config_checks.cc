@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
+#include "models/mixer.h"
 #include "models/model.h"
 #include "train/config/config_fields.h"
 #include "train/config/toml_text.h"
@@ -62,14 +63,8 @@ void find_rounded_numbers(const Config& config, std::vector<Clash>& clashes) {
   }
 }
 
-bool mixer_reads(MixerKind mixer, std::string_view key) {
-  return std::ranges::any_of(kNames<MixerKind>, [&](const Named<MixerKind>& entry) {
-    return entry.value == mixer && std::ranges::count(entry.reads, key) > 0;
-  });
-}
-
 // Whether the mixer is attention, with heads.
-bool attends(const ModelOptions& model) { return mixer_reads(model.mixer, "num_heads"); }
+bool attends(const ModelOptions& model) { return find_mixer(model.mixer).reads("num_heads"); }
 
 bool position_is_in_attention(Position position) {
   return position == Position::kRotary || position == Position::kAlibi ||
@@ -111,9 +106,9 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
           " heads makes keys from its own part of the input");
     }
   }
-  if (attention.window > 0 && !mixer_reads(model.mixer, "attention.window")) {
+  if (attention.window > 0 && !find_mixer(model.mixer).reads("attention.window")) {
     add({"attention.window", "model.mixer"}, "\"attention.window\" is ", attention.window,
-        ", but \"model.mixer\" = \"", name_of(model.mixer), "\" has no window");
+        ", but \"model.mixer\" = \"", model.mixer, "\" has no window");
   }
   const int64_t d_k =
       attention.heads == Heads::kWide ? model.d_model : model.d_model / model.num_heads;
@@ -154,7 +149,7 @@ std::vector<Clash> find_clashes(const Config& config) {
   find_attention_clashes(model, clashes);
   if (!attends(model) && position_is_in_attention(model.position)) {
     add({"model.position", "model.mixer"}, "\"model.position\" is \"", name_of(model.position),
-        "\", which is a part of attention, but \"model.mixer\" is \"", name_of(model.mixer), "\"");
+        "\", which is a part of attention, but \"model.mixer\" is \"", model.mixer, "\"");
   }
 
   const OptimizerOptions& optimizer = config.optimizer;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "data/tasks/tasks.h"
+#include "models/mixer.h"
 #include "models/model.h"
 #include "train/config/readers.h"
 #include "train/config/toml_text.h"
@@ -116,7 +117,10 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
            "Number of blocks; each has a mixer and a feed-forward network.");
   list.add("d_model", &model.d_model, 1, 1 << 16,
            "Width of the model: the size of a token's vector.");
-  list.add("mixer", &model.mixer, "The layer that passes information between tokens.");
+  std::vector<std::string> mixers;
+  for (const MixerKind& mixer : mixer_kinds()) mixers.emplace_back(mixer.name);
+  list.add("mixer", &model.mixer, std::move(mixers),
+           "The layer that passes information between tokens.");
   list.add("num_heads", &model.num_heads, 1, 1 << 16,
            "Number of attention heads; each gets d_model / num_heads features.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");

@@ -2,6 +2,7 @@
 
 #include "data/tasks/tasks.h"
 #include "framework/core/names.h"
+#include "models/mixer.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -29,15 +30,16 @@ Choice choice(std::string table, std::string field, E taken) {
 }
 
 // Attention to a source is attention, whatever mixes the tokens of one sequence.
-Choice mixer_choice(const ModelOptions& model) {
-  Choice mixer = choice("model", "mixer", model.mixer);
-  if (!attends_to_source(model.kind)) return mixer;
-  const std::vector<std::string> attention_keys = mixer.readers.front().keys;
-  for (Reader& reader : mixer.readers) {
-    if (&reader == &mixer.readers.front()) continue;
+std::vector<Reader> mixers(const ModelOptions& model) {
+  std::vector<Reader> readers;
+  for (const MixerKind& mixer : mixer_kinds()) {
+    Reader& reader = readers.emplace_back(Reader{std::string(mixer.name), {}});
+    reader.keys.assign(mixer.keys.begin(), mixer.keys.end());
+    if (!attends_to_source(model.kind)) continue;
+    const auto& attention_keys = find_mixer("attention").keys;
     reader.keys.insert(reader.keys.end(), attention_keys.begin(), attention_keys.end());
   }
-  return mixer;
+  return readers;
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ Choice mixer_choice(const ModelOptions& model) {
 std::vector<Choice> choices(const Config& config) {
   return {{"data", "task", config.data.task, tasks()},
           {"model", "kind", config.model.kind, models()},
-          mixer_choice(config.model),
+          {"model", "mixer", config.model.mixer, mixers(config.model)},
           choice("model", "position", config.model.position),
           choice("optimizer", "kind", config.optimizer.kind),
           choice("optimizer", "schedule", config.optimizer.schedule)};

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
+#include "models/mixer.h"
 #include "train/config/config.h"
 #include "train/run/experiment.h"
 #include "train/run/run_folder.h"

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <vector>
 
 #include "tests/framework/testing.h"
 
@@ -53,6 +55,20 @@ TEST(RandomStreamTest, BelowIsUniform) {
   for (int i = 0; i < 60000; ++i) ++counts[stream.below(6)];
   for (const int count : counts) EXPECT_NEAR(count, 10000, 5 * std::sqrt(10000 * 5.0 / 6.0));
   EXPECT_EQ(error_of([&] { stream.below(0); }), "random: there is no number below 0");
+}
+
+TEST(RandomStreamTest, AShuffleGivesEveryOrderAsOften) {
+  RandomStream stream(4);
+  std::map<std::vector<int>, int> counts;
+  for (int i = 0; i < 60000; ++i) {
+    std::vector<int> items = {1, 2, 3};
+    shuffle(items, stream);
+    ++counts[items];
+  }
+  EXPECT_EQ(counts.size(), 6u);
+  for (const auto& [order, count] : counts) {
+    EXPECT_NEAR(count, 10000, 5 * std::sqrt(10000 * 5.0 / 6.0));
+  }
 }
 
 TEST(StableHashTest, GivesTheSameOnEveryMachine) {

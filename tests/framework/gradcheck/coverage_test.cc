@@ -84,9 +84,9 @@ TEST(CoverageTest, TheTableHasALineForEachOpAndTheFailures) {
       {"exp", Covered::kPass, Covered::kPass, Covered::kPass, Covered::kPass, {}},
       {"log", Covered::kPass, Covered::kFail, Covered::kPass, Covered::kNo, {"order 2, a: FAIL"}}};
   EXPECT_EQ(coverage_text(rows),
-            "                      order 1  order 2  f32 ~ f64    determinism\n"
-            "exp                   pass     pass     pass         pass\n"
-            "log                   pass     FAIL     pass         -\n"
+            "     order 1  order 2  f32 ~ f64  determinism\n"
+            "exp  pass     pass     pass       pass\n"
+            "log  pass     FAIL     pass       -\n"
             "log: order 2, a: FAIL\n");
 }
 

@@ -10,6 +10,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/scaled_dot_product_attention.h"
+#include "tests/framework/testing.h"
 
 namespace qkv {
 namespace {
@@ -23,13 +24,6 @@ Tensor weights_of(const MultiHeadAttention& attention, const Tensor& x) {
   ForwardContext context{.trace = &trace};
   attention(x, {}, context);
   return trace["weights"];
-}
-
-Tensor random(const Shape& shape, uint64_t seed, double deviation = 1.0) {
-  RandomStream stream(seed);
-  std::vector<double> values(static_cast<size_t>(shape.size()));
-  for (double& value : values) value = deviation * stream.normal();
-  return Tensor(Array::of(shape, DType::f64, values));
 }
 
 MultiHeadAttention make_attention(int64_t d_model, int64_t num_heads, bool scale_scores = true,
@@ -58,11 +52,6 @@ MultiHeadAttention identity(int64_t width) {
   attention.value = map;
   attention.output = map;
   return attention;
-}
-
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance) << "element " << i;
 }
 
 // y = xWᵀ + b by three loops, x [T, C].

@@ -15,10 +15,6 @@ namespace {
 constexpr int64_t kWidth = 6, kLength = 7;
 const AttentionMask kCausal = {.causal = true};
 
-Tensor random(const Shape& shape, uint64_t seed) {
-  return normal_like(zeros(shape, DType::f64), seed);
-}
-
 // y[t, n] = sum_{k, c} weight[n, c, k] x[t + k - before, c] + bias[n] with nothing but loops; a
 // depthwise weight is taken for a full one with zeros.
 std::vector<double> convolution_by_loops(const std::vector<double>& x, const Convolution& layer,

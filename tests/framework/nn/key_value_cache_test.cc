@@ -13,10 +13,6 @@
 namespace qkv {
 namespace {
 
-Tensor random(const Shape& shape, uint64_t seed) {
-  return normal_like(zeros(shape, DType::f64), seed);
-}
-
 MultiHeadAttention make_attention() {
   Initializer init(RandomStream(5), DType::f64);
   const auto layer = [&] { return Linear(init, 8, 8, true, 0.5); };

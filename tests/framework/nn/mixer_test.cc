@@ -5,7 +5,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,10 +23,6 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kWidth = 6, kLength = 7;
-
-Tensor random(const Shape& shape, uint64_t seed) {
-  return normal_like(zeros(shape, DType::f64), seed);
-}
 
 // Of every kind, for a causal mask or for one that is not.
 std::vector<Mixer> mixers(bool causal,
@@ -44,6 +43,12 @@ std::vector<Mixer> mixers(bool causal,
           {Recurrence(init, kWidth, Cell::kLstm, !causal, true, 0.5)},
           {learned},
           {UniformMixing()}};
+}
+
+TEST(MixerTest, EveryKindIsAmongThem) {
+  std::set<std::string_view> names;
+  for (const Mixer& mixer : mixers(true)) names.insert(mixer.name());
+  EXPECT_EQ(names.size(), std::variant_size_v<decltype(Mixer::kind)>);
 }
 
 Tensor mixed(const Mixer& mixer, const Tensor& x, const AttentionMask& mask) {

@@ -15,10 +15,6 @@ namespace {
 constexpr int64_t kWidth = 6, kLength = 7;
 const AttentionMask kCausal = {.causal = true};
 
-Tensor random(const Shape& shape, uint64_t seed) {
-  return normal_like(zeros(shape, DType::f64), seed);
-}
-
 // One sequence with nothing but loops, from zeros; gates in PyTorch's order i, f, g, o.
 std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
   const auto project = [](const std::vector<double>& weight, const std::vector<double>& in) {

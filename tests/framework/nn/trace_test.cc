@@ -10,10 +10,6 @@
 namespace qkv {
 namespace {
 
-Tensor random(const Shape& shape, uint64_t seed) {
-  return normal_like(zeros(shape, DType::f64), seed);
-}
-
 Block make_block(double weight_dropout = 0.0) {
   Initializer init(RandomStream(5), DType::f64);
   const auto linear = [&](int64_t in, int64_t out) { return Linear(init, in, out, true, 0.5); };

@@ -9,6 +9,8 @@
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
 #include "lessons/explain/lesson.h"
+#include "models/mixer.h"
+#include "tests/framework/testing.h"
 #include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 
@@ -60,24 +62,18 @@ void expect_order(const Recording& recording) {
   EXPECT_TRUE(made.contains(recording.loss));
 }
 
-void expect_near(const Tensor& a, const Tensor& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(a.shape(), b.shape()) << what;
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], tolerance) << what << " " << i;
-}
-
 TEST(RecordingTest, OpsComeInAnOrderInWhichTheyCanRunAgain) {
   for (const char* kind : {"decoder", "encoder_decoder", "classifier"}) {
-    for (const Named<MixerKind>& mixer : kNames<MixerKind>) {
+    for (const MixerKind& mixer : mixer_kinds()) {
       for (const Named<Position>& position : kNames<Position>) {
         ModelOptions model = {.kind = kind, .num_layers = 1, .d_model = 8, .num_heads = 2};
         model.d_ff = 8;
-        model.mixer = mixer.value;
+        model.mixer = mixer.name;
         model.position = position.value;
         const bool needs_attention = position.value == Position::kRotary ||
                                      position.value == Position::kAlibi ||
                                      position.value == Position::kRelative;
-        if (needs_attention && mixer.value != MixerKind::kAttention) continue;
+        if (needs_attention && mixer.name != "attention") continue;
         SCOPED_TRACE(testing::Message() << kind << " " << mixer.name << " " << position.name);
         expect_order(record(lesson_of(model)));
       }

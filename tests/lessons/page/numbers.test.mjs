@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
   decodeNumbers,
-  encodeNumbers,
   fullNumber,
   numberOfJson,
   shortNumber,
 } from "../../../lessons/explain/page/ops/numbers.js";
+import { encodeNumbers } from "./small_document.mjs";
 
 test("numbers come back from base64 as they were", () => {
   const numbers = [0, -0, 0.1, -1e-300, 1e300, Infinity, -Infinity, NaN];

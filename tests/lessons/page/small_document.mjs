@@ -1,10 +1,15 @@
 // A document such as the engine writes, of one head of attention over three tokens:
 //   q, k, v = x W_q, x W_k, x W_v,  loss = Σ output g,  output = softmax(scale q kᵀ, masked) v
-import { encodeNumbers } from "../../../lessons/explain/page/ops/numbers.js";
 import { sizeOf } from "../../../lessons/explain/page/ops/shapes.js";
 import { wave } from "./examples.mjs";
 
 const scope = "blocks.0.attention";
+const arrayTypes = { f64: Float64Array, i32: Int32Array, u8: Uint8Array };
+
+// As the engine packs them: {"f64": "<base64>"}.
+export function encodeNumbers(data, type = "f64") {
+  return { [type]: Buffer.from(arrayTypes[type].from(data).buffer).toString("base64") };
+}
 
 class Recorder {
   constructor() {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
-import { finiteDifference, vCurve } from "../../../lessons/explain/page/tape/differences.js";
+import { finiteDifference, vCurvePoints } from "../../../lessons/explain/page/tape/differences.js";
 import { Expression } from "../../../lessons/explain/page/ops/expression.js";
 import { mistakes, signatureOf } from "../../../lessons/explain/page/tape/mistakes.js";
 import { applySettings } from "../../../lessons/explain/page/tape/settings.js";
@@ -107,7 +107,7 @@ test("differences know their own error, and their curve has the form of a V", ()
     const analytic = tape.gradient(value).data[index];
     assert.ok(Math.abs(numeric - analytic) <= 3 * error + 1e-13);
     assert.ok(error < 1e-9);
-    const errors = vCurve(tape, value, index).map((point) => point.error);
+    const errors = Array.from(vCurvePoints(tape, value, index), (point) => point.error);
     const least = Math.min(...errors);
     assert.ok(least < 1e-8 && errors[0] > 100 * least && errors.at(-1) > 100 * least);
   }

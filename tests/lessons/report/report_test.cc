@@ -95,16 +95,6 @@ TEST(StatisticsTest, DeviationAndErrorAreOfASample) {
   EXPECT_EQ(deviation_of(Samples{7}), 0);
 }
 
-TEST(StatisticsTest, FindsTheExponentOfAPower) {
-  EXPECT_NEAR(fitted_exponent(Samples{1, 2, 4, 8}, Samples{3, 12, 48, 192}), 2, 1e-12);
-}
-
-TEST(LinesTest, ChineseTakesTwoColumnsAndBreaksAnywhere) {
-  EXPECT_EQ(text_width("a注意b"), 6);
-  EXPECT_EQ(wrapped("注意力 abc", 4), "注意\n力\nabc\n");
-  EXPECT_EQ(wrapped("one two three", 8, "  "), "  one\n  two\n  three\n");
-}
-
 TEST(AxisTest, LeavesOutWhatHasNoPlace) {
   const Axis axis({1, 100, 0, std::nan("")}, /*is_logarithmic=*/true);
   EXPECT_FALSE(axis.shows(0));

@@ -46,6 +46,21 @@ TEST(ReadersTest, AValueThatNothingReadsIsAMistakeAtItsKey) {
             "c.toml:1:29: \"optimizer.betas\" is read by adam and adamw, not by sgd");
 }
 
+TEST(ReadersTest, WhatAValueReadsIsAField) {
+  Config config;
+  std::set<std::string> keys;
+  for (const Field& field : config_fields(config)) keys.insert(field.key());
+  for (const Choice& choice : choices(config)) {
+    for (const Reader& reader : choice.readers) {
+      for (const std::string& key : reader.keys) {
+        const bool has_table = key.find('.') != std::string::npos;
+        EXPECT_TRUE(keys.contains(has_table ? key : choice.table + "." + key))
+            << reader.name << " reads " << key;
+      }
+    }
+  }
+}
+
 TEST(ReadersTest, ATaskWithAnAlphabetOfItsOwnReadsNone) {
   EXPECT_EQ(
       mistakes("[data]\ntask = \"parity\"\nalphabet = 3"),

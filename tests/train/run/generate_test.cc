@@ -11,6 +11,7 @@
 #include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"
+#include "models/mixer.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {
@@ -40,16 +41,16 @@ std::vector<Writer> every_writer() {
   for (const char* kind : {"decoder", "encoder_decoder"}) {
     for (const bool causal : {true, false}) {
       for (const Named<Position>& position : kNames<Position>) {
-        for (const Named<MixerKind>& mixer : kNames<MixerKind>) {
+        for (const MixerKind& mixer : mixer_kinds()) {
           Config config = small_config();
           ModelOptions& model = config.model;
           model.kind = kind;
           model.attention.causal = causal;
           model.position = position.value;
-          model.mixer = mixer.value;
+          model.mixer = mixer.name;
           const std::string name = absl::StrCat(kind, causal ? ", causal, " : ", not causal, ",
-                                                position.name, ", ", mixer.name);
-          if (mixer.value == MixerKind::kConvolution || mixer.value == MixerKind::kRecurrence) {
+                                                position.name, ", ", std::string(mixer.name));
+          if (mixer.name == "convolution" || mixer.name == "recurrence") {
             add(config, name);
             model.depthwise = true;
             model.cell = Cell::kRnn;
@@ -59,7 +60,7 @@ std::vector<Writer> every_writer() {
           for (const int64_t window : {0, 1}) {
             model.attention.window = window;
             const std::string windowed = absl::StrCat(name, ", window ", window);
-            if (mixer.value != MixerKind::kAttention) {
+            if (mixer.name != "attention") {
               add(config, windowed);
               continue;
             }

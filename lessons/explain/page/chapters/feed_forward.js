@@ -1,6 +1,6 @@
 // The feed-forward layer: up, an activation, down.
 import { shareThrough } from "./ledgers.js";
-import { ofQuantity, sequencePart } from "./parts.js";
+import { ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
 
 export const upChapter = {
   id: "up",
@@ -53,10 +53,7 @@ export const downChapter = {
 function linearStep({ anatomy, queries }, { value, source, letter, symbol, family = "f" }) {
   const linear = value === undefined ? null : anatomy.linearBehind(value);
   if (!linear) return null;
-  const bias =
-    linear.bias === undefined
-      ? []
-      : [{ symbol: `b_${letter}`, value: linear.bias, look: "rows", family: "w" }];
+  const top = partsOfLinear(linear, `_${letter}`);
   const { scope } = anatomy.maker(value);
   const way = { scope, path: letter, symbol: source, x: linear.x, rowNames: queries };
   const share = shareThrough(anatomy, way); // where a residual reads the same x
@@ -65,10 +62,10 @@ function linearStep({ anatomy, queries }, { value, source, letter, symbol, famil
     layout: {
       kind: "product",
       left: share ? { ...left, gradientPart: share } : left,
-      top: [{ symbol: `W_${letter}`, value: linear.weight, look: "weight", family: "w" }, ...bias],
+      top,
       result: sequencePart(symbol, value, queries, family),
     },
-    forward: `${symbol} = ${source} W_${letter}${bias.length > 0 ? ` + b_${letter}` : ""}`,
+    forward: `${symbol} = ${source} W_${letter}${top.length > 1 ? ` + b_${letter}` : ""}`,
     backward: [
       `dW_${letter} = ${source}^T d${symbol}`,
       `${share?.symbol ?? `d${source}`} = d${symbol} W_${letter}^T`,

@@ -1,5 +1,5 @@
 // Logits and the loss, where the way back begins.
-import { sequencePart } from "./parts.js";
+import { partsOfLinear, sequencePart } from "./parts.js";
 
 export const logitsChapter = {
   id: "logits",
@@ -56,23 +56,18 @@ function logitsStep(facts) {
   if (!linear || !isLastStack(facts)) return null;
   const rowNames = logitRows(facts, logits);
   anatomy.adopt(linear.x);
-  const bias =
-    linear.bias === undefined
-      ? []
-      : [{ symbol: "b", value: linear.bias, look: "rows", family: "w" }];
+  const top = partsOfLinear(linear, "", { columnNames: vocabulary });
   return {
     layout: {
       kind: "product",
       left: sequencePart("H", linear.x, rowNames),
-      top: [{ symbol: "W", value: linear.weight, look: "weight", family: "w" }, ...bias].map(
-        (part) => ({ ...part, columnNames: vocabulary }),
-      ),
+      top,
       result: {
         ...sequencePart("logits", logits, rowNames, "p"),
         columnNames: vocabulary,
       },
     },
-    forward: `logits = H W${bias.length > 0 ? " + b" : ""}`,
+    forward: `logits = H W${top.length > 1 ? " + b" : ""}`,
     backward: ["dW = H^T dlogits", "dH = dlogits W^T"],
   };
 }

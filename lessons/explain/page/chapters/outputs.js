@@ -1,5 +1,5 @@
 // What attention gives: the weighted sum of each head, the heads side by side, and the mixture of these.
-import { ofQuantity, partsOfScores } from "./parts.js";
+import { ofQuantity, partsOfLinear, partsOfScores } from "./parts.js";
 
 export const sumChapter = {
   id: "sum",
@@ -107,10 +107,7 @@ function outputStep({ anatomy, layer, queries, width }) {
   const linear = anatomy.linearBehind(layer.output);
   if (!linear) return null;
   const result = { symbol: "Y", value: layer.output, look: "rows", family: "y", rowNames: queries };
-  const bias =
-    linear.bias === undefined
-      ? []
-      : [{ symbol: "b_o", value: linear.bias, look: "rows", family: "w" }];
+  const top = partsOfLinear(linear, "_o");
   return {
     layout: {
       kind: "product",
@@ -122,10 +119,10 @@ function outputStep({ anatomy, layer, queries, width }) {
         family: "o",
         rowNames: queries,
       },
-      top: [{ symbol: "W_o", value: linear.weight, look: "weight", family: "w" }, ...bias],
+      top,
       result,
     },
-    forward: `Y = C W_o${bias.length > 0 ? " + b_o" : ""}`,
-    backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(bias.length > 0 ? ["db_o = colsum(dY)"] : [])],
+    forward: `Y = C W_o${top.length > 1 ? " + b_o" : ""}`,
+    backward: ["dW_o = C^T dY", "dC = dY W_o^T", ...(top.length > 1 ? ["db_o = colsum(dY)"] : [])],
   };
 }

@@ -9,6 +9,13 @@ export const sequencePart = (symbol, value, rowNames, family = "x") => ({
   rowNames,
 });
 
+// The weight of a linear map, and its bias where it has one.
+export const partsOfLinear = (linear, letter, more = {}) =>
+  [
+    { symbol: `W${letter}`, value: linear.weight, look: "weight", family: "w", ...more },
+    { symbol: `b${letter}`, value: linear.bias, look: "rows", family: "w", ...more },
+  ].filter(({ value }) => value !== undefined);
+
 export const ofQuantity = (quantity, parts) => parts.map((part) => ({ ...part, quantity }));
 
 // Scores, from the product to the weights, of one head.

@@ -1,6 +1,6 @@
 // Queries, keys and values: linear maps of a sequence, turned where positions are rotary, cut into heads.
 import { shareThrough } from "./ledgers.js";
-import { ofQuantity } from "./parts.js";
+import { ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
 
 const projections = {
   query: { id: "query", symbol: "Q", letter: "q" },
@@ -87,27 +87,9 @@ function projectionSteps({ anatomy, layer, queries, keys }, { id, symbol, letter
   const before = rotated
     ? { ...result, symbol: `${symbol}_0`, value: unrotated(anatomy, value) }
     : result;
-  const bias =
-    linear.bias === undefined
-      ? []
-      : [
-          {
-            symbol: `b_${letter}`,
-            value: linear.bias,
-            look: "rows",
-            cut,
-            family: "w",
-          },
-        ];
-  const weight = {
-    symbol: `W_${letter}`,
-    value: linear.weight,
-    look: "weight",
-    cut,
-    family: "w",
-  };
-  const hasBias = bias.length > 0;
-  const left = { symbol: source, value: linear.x, look: "rows", family: "x", rowNames: names };
+  const top = partsOfLinear(linear, `_${letter}`, { cut });
+  const hasBias = top.length > 1;
+  const left = sequencePart(source, linear.x, names);
   const share = shareThrough(anatomy, {
     scope: `${layer.path}.${id}`,
     path: letter,
@@ -121,7 +103,7 @@ function projectionSteps({ anatomy, layer, queries, keys }, { id, symbol, letter
     layout: {
       kind: "product",
       left: share ? { ...left, gradientPart: share } : left,
-      top: [weight, ...bias],
+      top,
       result: before,
     },
     forward: `${before.symbol} = ${source} W_${letter}${hasBias ? ` + b_${letter}` : ""}`,

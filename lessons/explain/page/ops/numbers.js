@@ -12,24 +12,11 @@ export function bytesOfBase64(base64) {
   return bytes;
 }
 
-/** @param {Uint8Array} bytes */
-export function base64OfBytes(bytes) {
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
-}
-
 // {"f64": "<base64>"}, or another of the types, to a Float64Array.
 /** @param {PackedNumbers} numbers */
 export function decodeNumbers(numbers) {
   const [type] = Object.keys(numbers);
   return Float64Array.from(new arrayTypes[type](bytesOfBase64(numbers[type]).buffer));
-}
-
-/** @param {NumberList} data @param {string} [type] */
-export function encodeNumbers(data, type = "f64") {
-  const bytes = new Uint8Array(arrayTypes[type].from(data).buffer);
-  return { [type]: base64OfBytes(bytes) };
 }
 
 // Numbers in attributes: JSON has no infinity, so that it comes as a text.

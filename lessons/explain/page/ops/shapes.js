@@ -16,17 +16,6 @@ export function stridesOf(shape) {
   return strides;
 }
 
-// [2, 0, 3] of a flat index.
-/** @param {number} index @param {Shape} shape */
-export function coordinatesOf(index, shape) {
-  return stridesOf(shape).map((stride, axis) => Math.floor(index / stride) % shape[axis]);
-}
-
-/** @param {number[]} coordinates @param {Shape} shape */
-export function flatIndexOf(coordinates, shape) {
-  return stridesOf(shape).reduce((sum, stride, axis) => sum + stride * coordinates[axis], 0);
-}
-
 // For each element of `shape`, in order, start + Σ coordinate × stride.
 /** @param {Shape} shape @param {number[]} strides @param {number} [start] */
 export function stridedIndices(shape, strides, start = 0) {

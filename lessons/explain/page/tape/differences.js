@@ -78,8 +78,3 @@ export function* vCurvePoints(tape, value, index, { through, derivative } = {}) 
     yield { h, value: difference, error: Math.abs(difference - gradient) };
   }
 }
-
-/** @param {Tape} tape @param {number} value @param {number} index */
-export function vCurve(tape, value, index) {
-  return [...vCurvePoints(tape, value, index)];
-}

@@ -1,4 +1,4 @@
-#include "train/bench/bench_suite.h"
+#include "train/bench/growth.h"
 
 #include <gtest/gtest.h>
 
