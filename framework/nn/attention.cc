@@ -70,7 +70,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
     return keys_and_values(source);
   };
   const KeysAndValues all =
-      context.cache ? context.cache->of_source(Scope::current(), make) : make();
+      context.cache ? context.cache->source_keys_and_values(Scope::current(), make) : make();
   return attend(split_heads(has_query() ? query(x) : value(x), num_heads), all, mask, context);
 }
 

@@ -122,9 +122,9 @@ std::string svg_of(const LineChart& chart) { return Chart(chart).svg(); }
 std::string svg_of(const HeatMap& map) {
   const double left = widest(map.row_names, map.rows), top = 20;
   const double room = room_for_numbers(map);
-  const double most = kMapWidth / static_cast<double>(map.columns);
-  const bool has_numbers = room <= most;
-  const double cell = std::max(has_numbers ? room : 0, std::min(kCell, most));
+  const double max_cell = kMapWidth / static_cast<double>(map.columns);
+  const bool has_numbers = room <= max_cell;
+  const double cell = std::max(has_numbers ? room : 0, std::min(kCell, max_cell));
   const double wide = widest(map.column_names, map.columns);
   double largest = 0;
   for (const double x : map.numbers) {

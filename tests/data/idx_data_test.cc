@@ -85,15 +85,16 @@ std::set<std::vector<double>> changed_images(const DataOptions& options,
                 idx_bytes({2}, std::string("\x00\x01", 2)));
   }
   const auto dataset = dataset_of(options);
-  const auto of = [](const Batch& batch) {
+  const auto bytes_of = [](const Batch& batch) {
     std::vector<double> numbers;
     for (const double x : pixels_of(batch, 0)) numbers.push_back(std::round(255 * x));
     return numbers;
   };
-  EXPECT_EQ(of(dataset->validation_batch(0, 1)),
+  EXPECT_EQ(bytes_of(dataset->validation_batch(0, 1)),
             (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));  // is never changed
   std::set<std::vector<double>> seen;
-  for (int64_t index = 0; index < 200; ++index) seen.insert(of(dataset->training_batch(index, 1)));
+  for (int64_t index = 0; index < 200; ++index)
+    seen.insert(bytes_of(dataset->training_batch(index, 1)));
   return seen;
 }
 

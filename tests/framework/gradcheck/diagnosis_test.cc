@@ -56,8 +56,10 @@ TEST(DiagnosisTest, ASumTakenForAMean) {
 
 TEST(DiagnosisTest, AMeanOfAllTakenForASum) {
   const TensorFunction f = [](std::span<const Tensor> x) { return mean(x[0] * x[0]); };
-  const PlantedBackward of_sum = [](const Tensor& x, const Tensor& dy) { return 2.0 * x * dy; };
-  EXPECT_EQ(check_planted(f, of_sum, square()).inputs[0].diagnosis,
+  const PlantedBackward backward_of_sum = [](const Tensor& x, const Tensor& dy) {
+    return 2.0 * x * dy;
+  };
+  EXPECT_EQ(check_planted(f, backward_of_sum, square()).inputs[0].diagnosis,
             "analytic = 9 = sqrt(81) x numeric everywhere: a factor (the input has 9 elements): a "
             "sum taken for a mean, or the reverse?");
 }

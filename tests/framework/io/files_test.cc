@@ -106,13 +106,15 @@ TEST(WriteFileAtomicallyTest, WhatAKilledProcessHasLeftOfTheSameFileGoes) {
   const auto left_by = [&](const std::string& name, pid_t process) {
     return folder / absl::StrCat(name, ".tmp-", process, "-0");
   };
-  const std::string of_killed = left_by("f", killed), of_other_file = left_by("g", killed),
-                    of_running = left_by("f", ::getppid());
-  for (const std::string& path : {of_killed, of_other_file, of_running}) write_bytes(path, "half");
+  const std::string left_by_killed = left_by("f", killed),
+                    left_for_other_file = left_by("g", killed),
+                    left_by_running = left_by("f", ::getppid());
+  for (const std::string& path : {left_by_killed, left_for_other_file, left_by_running})
+    write_bytes(path, "half");
   ASSERT_TRUE(write_file_atomically(folder / "f", "whole").ok());
-  EXPECT_FALSE(std::filesystem::exists(of_killed));
-  EXPECT_TRUE(std::filesystem::exists(of_other_file));
-  EXPECT_TRUE(std::filesystem::exists(of_running));
+  EXPECT_FALSE(std::filesystem::exists(left_by_killed));
+  EXPECT_TRUE(std::filesystem::exists(left_for_other_file));
+  EXPECT_TRUE(std::filesystem::exists(left_by_running));
 }
 
 TEST(WriteFileAtomicallyTest, AReaderOfTheOldFileKeepsIt) {

@@ -190,8 +190,8 @@ TEST(AttentionTest, ASequenceCanAttendToAnother) {
   const Tensor x = random({2, 3, 8}, 11), source = random({2, 5, 8}, 12);
   const Tensor y = attention(x, source, {}, context);
   EXPECT_EQ(y.shape(), (Shape{2, 3, 8}));
-  const auto project = [](const Projection& map, const Tensor& of) {
-    return matmul(of, linear_of(map).weight, {.transpose_b = true}) + linear_of(map).bias;
+  const auto project = [](const Projection& map, const Tensor& tokens) {
+    return matmul(tokens, linear_of(map).weight, {.transpose_b = true}) + linear_of(map).bias;
   };
   const Tensor scores = matmul(project(attention.query, x), project(attention.key, source),
                                {.transpose_b = true});  // [B, Tq, Tk]
