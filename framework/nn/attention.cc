@@ -66,7 +66,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
                                       const AttentionMask& mask, ForwardContext& context) const {
   check_sequences(num_heads, x, source.defined() || !context.cache ? &source : nullptr);
   const auto make = [&] {
-    if (!source.defined()) fail("attention: there is no source, and the cache holds none");
+    if (!source.defined()) fail("attention: there is no source, and the cache has none");
     return keys_and_values(source);
   };
   const KeysAndValues all =

@@ -15,7 +15,7 @@ std::vector<Tensor>& KeyValueCache::read_on(const std::string& layer, int64_t fi
   Kept& kept = read_[layer];
   if (first_position != kept.tokens) {
     fail(absl::StrCat("key_value_cache: \"", layer, "\" has read ", kept.tokens,
-                      " tokens, but the next tokens begin at position ", first_position, " on"));
+                      " tokens, but the next tokens begin at position ", first_position));
   }
   kept.tokens += count;
   return kept.tensors;

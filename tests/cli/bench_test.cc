@@ -143,7 +143,7 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--shape", "huge"}),
             "error: --shape: there is no \"huge\"; there are \"toy\", \"small\", \"mini\", "
-            "\"seq2seq\" or \"vit\"\n");
+            "\"seq2seq\" and \"vit\"\n");
   EXPECT_EQ(error_of({"--suite", "--shape", "toy"}),
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--suite", "--precision", "f64"}),

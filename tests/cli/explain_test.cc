@@ -168,7 +168,7 @@ TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
       qkv({"explain", "runs/tiny", "--prompt", "=01", "--json", "lesson.json"});
   EXPECT_EQ(result.exit_status, 0) << result.errors;
   EXPECT_EQ(result.errors,
-            "note: \"=01\" is no question of the task reverse; the model's own answer is the "
+            "note: \"=01\" is not a question of the task reverse; the model's own answer is the "
             "target; --target sets another one\n");
 }
 
@@ -187,7 +187,7 @@ TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
                                     "--json", "lesson.json", "--text"});
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_EQ(result.errors,
-            "note: these parameters are not trained, their numbers are random: "
+            "note: these parameters are untrained, so their numbers are random: "
             "blocks.0.attention.position.distance_bias\n");
   EXPECT_EQ(json::parse(in("lesson.json"))["meta"]["untrained"],
             json({"blocks.0.attention.position.distance_bias"}));

@@ -169,7 +169,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   }
   const std::string toml = metadata.text("config"), texts = metadata.text("vocabulary");
   if (!metadata.missing().empty()) {
-    return problem(path, absl::StrCat("its metadata has no good \"", metadata.missing(), "\""));
+    return problem(path, absl::StrCat("its metadata has no valid \"", metadata.missing(), "\""));
   }
   absl::StatusOr<Config> config = parse_saved_config(toml, absl::StrCat(path, " (config)"));
   if (!config.ok()) {

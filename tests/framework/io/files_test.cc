@@ -84,7 +84,7 @@ TEST(ReadRegularFileTest, ReadsNoDeviceAndNoPipe) {
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   for (const char* name : {"link", "pipe"}) {
     EXPECT_EQ(message(read_regular_file(folder / name).status()),
-              "cannot read " + (folder / name) + ": it is no regular file");
+              "cannot read " + (folder / name) + ": it is not a regular file");
   }
 }
 
@@ -229,7 +229,7 @@ TEST(AppendFileTest, WritesToNoDeviceAndNoPipe) {
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   for (const char* name : {"link", "pipe"}) {
     EXPECT_EQ(message(AppendFile::open(folder / name).status()),
-              "cannot write " + (folder / name) + ": it is no regular file");
+              "cannot write " + (folder / name) + ": it is not a regular file");
   }
 }
 
@@ -309,7 +309,7 @@ TEST(CutLinesTest, LeavesADeviceAlone) {
   const TemporaryFolder folder;
   std::filesystem::create_symlink("/dev/full", folder / "link");
   EXPECT_EQ(message(cut_lines(folder / "link", [](std::string_view) { return true; })),
-            "cannot read " + (folder / "link") + ": it is no regular file");
+            "cannot read " + (folder / "link") + ": it is not a regular file");
 }
 
 TEST(CutLinesTest, AFailureLeavesTheFile) {

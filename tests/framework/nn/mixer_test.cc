@@ -201,7 +201,7 @@ TEST(MixerTest, TokensThatDoNotFollowAreAnError) {
                 mixer(random({1, 1, kWidth}, 1), kCausal, context);
               }),
               absl::StrCat("key_value_cache: \"", name,
-                           "\" has read 0 tokens, but the next tokens begin at position 2 on (in ",
+                           "\" has read 0 tokens, but the next tokens begin at position 2 (in ",
                            name, ")"));
   }
 }

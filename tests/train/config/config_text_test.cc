@@ -100,15 +100,15 @@ TEST(ConfigTextTest, WhatIsNotReadIsNoChange) {
   EXPECT_EQ(config_changes(now, before), Overrides{});
   before.data.task = "addition";
   EXPECT_EQ(config_changes(now, before),
-            (Overrides{"data.task is \"reverse\", and was \"addition\""}));
+            (Overrides{"data.task is \"reverse\", but was \"addition\""}));
 }
 
 TEST(ConfigTextTest, ChangesAreListedByKey) {
   Config now, before;
   now.train.steps = 500;
   now.data.task = "copy";
-  EXPECT_EQ(config_changes(now, before), (Overrides{"data.task is \"copy\", and was \"reverse\"",
-                                                    "train.steps is 500, and was 1000"}));
+  EXPECT_EQ(config_changes(now, before), (Overrides{"data.task is \"copy\", but was \"reverse\"",
+                                                    "train.steps is 500, but was 1000"}));
 }
 
 // Without the breaks between the lines of a comment.
