@@ -39,7 +39,8 @@ std::string json_document(const Json& content) {
 
 absl::Status not_passed(const std::vector<std::string>& names) {
   if (names.empty()) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("gradcheck: did not pass: ", absl::StrJoin(names, ", ")));
+  return absl::InternalError(
+      absl::StrCat("gradcheck: these did not pass: ", absl::StrJoin(names, ", ")));
 }
 
 const char* verdict_word(const absl::Status& verdict) {
