@@ -35,7 +35,7 @@ class ExplainTest : public CommandLineFixture {
 TEST_F(ExplainTest, AnExampleNeedsNoRun) {
   const ProcessResult result = qkv({"explain", "--example", "three-words"});
   expect_success(result);
-  EXPECT_EQ(result.output, "in three-words.html\n");
+  EXPECT_EQ(result.output, "wrote three-words.html\n");
   EXPECT_EQ(in("three-words.html").find("<!doctype html>"), 0u);
 }
 

@@ -56,7 +56,7 @@ TEST(IdxTest, NumbersOfAnotherTypeAreAnErrorThatNamesIt) {
             "its numbers have type 0x0C, integers of 32 bits; images and labels are unsigned "
             "bytes, type 0x08");
   EXPECT_EQ(error_of(idx_bytes({1}, "a", 0x77), 1),
-            "its numbers have type 0x77, no type that IDX has; images and labels are unsigned "
+            "its numbers have type 0x77, which IDX does not define; images and labels are unsigned "
             "bytes, type 0x08");
 }
 

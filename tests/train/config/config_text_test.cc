@@ -120,9 +120,9 @@ TEST(ConfigTextTest, TheHelpIsAConfigOfTheDefaults) {
   EXPECT_EQ(config_changes(parsed(config_help()), Config()), Overrides{});
   EXPECT_THAT(
       config_help(),
-      HasSubstr("\ndropout = 0.0                    # Fraction of activations that training "
-                "sets to\n                                 # zero. Must be at least 0 and "
-                "below 1.\n"))
+      HasSubstr("\ndropout = 0.0                    # Dropout probability: the fraction of\n"
+                "                                 # activations that training sets to zero. Must\n"
+                "                                 # be at least 0 and below 1.\n"))
       << config_help();
   EXPECT_THAT(one_line(config_help()),
               HasSubstr("One of: none, sinusoidal, learned, rotary, alibi, relative."));
