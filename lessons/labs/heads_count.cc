@@ -222,7 +222,7 @@ Section rank_section(const Task& sort) {
 std::vector<Section> run(const LabContext& lab) {
   const std::vector<int64_t> heads = lab.integers("heads");
   const int64_t most = std::ranges::max(heads);
-  // Of those that are neither 1 nor the most, the one nearest to 8.
+  // The count nearest to 8 that is neither 1 nor the largest.
   const int64_t some = *std::ranges::min_element(heads, {}, [&](int64_t h) {
     return h == 1 || h == most ? 1e9 : std::abs(std::log2(static_cast<double>(h) / 8));
   });

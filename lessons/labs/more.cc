@@ -23,7 +23,7 @@ struct Places {
   int64_t asked = 0;             // "=", where the answer is told
 };
 
-// Of 更 there is one. A possessive comes after the second noun and ", but".
+// There is one 更. A possessive comes after the second noun and ", but".
 Places places_of(const Dataset& data, const Example& example) {
   Places places = {.asked = std::ssize(example.prompt) - 1};
   for (int64_t i = 0; i < std::ssize(example.prompt); ++i) {
@@ -101,8 +101,8 @@ int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
   return std::ranges::max_element(logits) - logits.begin();
 }
 
-// Of the sentences that say twice who likes something: the share in which the answer is another
-// when the word is moved from behind the one "who" to behind the other.
+// The share of the sentences that say twice who likes something in which the answer changes when
+// the word is moved from behind the one "who" to behind the other.
 double answers_that_follow(const Model& model, const Dataset& data, const Walk& walk) {
   double followed = 0, moved = 0;
   for (size_t b = 0; b < walk.places.size(); ++b) {

@@ -149,7 +149,7 @@ double share_of_curvature(const std::vector<Point>& points, const Steps& steps) 
   return along / squares;
 }
 
-// Of Adam: what the loss falls by, over η Σ |g_i|.
+// What the loss falls by in a step of Adam, over η Σ |g_i|.
 std::vector<double> ratios_of_adam(const std::vector<Point>& points, double rate) {
   Samples ratios;
   for (const Point& point : points) {
@@ -177,7 +177,7 @@ std::vector<Section> run(const LabContext& lab) {
              steps.ratios(), /*tolerance=*/0.1);
     section.add(steps.rate <= kLargestSmallRate ? finding : beyond(finding));
   }
-  // Of the two smallest, where what grows as η³ is not seen yet.
+  // The two smallest rates, at which what grows as η³ is not seen yet.
   const Steps &first = all[0], &second = all[1];
   const double power = std::log(second.rest() / first.rest()) / std::log(second.rate / first.rate);
   section.add(found("power of η by which the rest grows", "1.9 … 2.1", format_number(power),

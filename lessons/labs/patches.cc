@@ -174,7 +174,7 @@ Section graph_section(const LabContext& lab) {
   const int64_t n = kPatches, d = 4;
   const RandomStream random(1);
   const auto make = [&](const char* name) { return random_normal(random, name, {1, 1, n, d}); };
-  // Of the grid of patches as a graph: neighbours above, below, left and right, and itself.
+  // The grid of patches as a graph: an edge to the four neighbours and to the patch itself.
   Samples hidden;
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) {

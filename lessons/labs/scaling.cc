@@ -4,7 +4,7 @@
 namespace qkv {
 namespace {
 
-// Of n keys and n queries of d numbers, all independent, with variance 1.
+// What is measured for n keys and n queries of d independent numbers with variance 1.
 struct Measured {
   double mean = 0, variance = 0;   // of the scores
   double largest = 0;              // weight of a row, the mean over the rows
@@ -55,8 +55,8 @@ Series series_of(const std::string& name, const std::vector<Row>& rows, double M
   return series_by(name, rows, &Row::d, [&](const Row& row) { return row.of(number); });
 }
 
-// Of n queries and n keys the variance of the scores is known to about a share of 2 / √(n d): four
-// times that, over the seeds, and a tenth at the least.
+// The variance of the scores of n queries and n keys is known to about a share of 2 / √(n d). The
+// tolerance is four times that, over the seeds, and a tenth at the least.
 Finding variance_near(const LabContext& lab, double d, double predicted, const Samples& samples) {
   const double drawn =
       static_cast<double>(lab.integer("n")) * d * static_cast<double>(samples.size());

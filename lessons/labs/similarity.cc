@@ -28,7 +28,7 @@ Tensor make_words(const LabContext& lab, uint64_t seed) {
   return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
 }
 
-// Of all pairs of columns in a row: the share that `a` puts into the order in which `b` has them.
+// The share of the pairs of columns in a row that `a` puts into the same order as `b`.
 double agreement_of(const Tensor& a, const Tensor& b) {
   const Samples x = a.to_vector(), y = b.to_vector();
   const auto n = static_cast<size_t>(a.dim(1));

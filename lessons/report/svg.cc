@@ -18,7 +18,7 @@ constexpr double kLeft = 76, kRight = 150, kTop = 12, kBottom = 44;
 constexpr size_t kColours = 8;
 constexpr double kLineHeight = 15;
 constexpr double kCell = 34, kMapWidth = 480;
-// Of the colour in the deepest cell: so that numbers in it can be read, in ink, 4.5 to 1.
+// The percentage of colour in the deepest cell: numbers in ink keep a contrast of 4.5 to 1.
 constexpr double kDeepest = 60;
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text,

@@ -63,8 +63,8 @@ TEST(BenchTest, TheFloorOfAWindowHasTheProductsWithinIt) {
   EXPECT_NEAR(double(row["floor_gflops"]) * double(row["floor_ms"]) * 1e6, flops, 1);
 }
 
-// Of the linear maps there are four in attention, and two of d_ff, in each block; the decoder's
-// have four more, two of which read the source.
+// Each block has four linear maps in attention, and two of d_ff; those of the decoder have four
+// more, two of which read the source.
 TEST(BenchTest, TheFloorOfAnEncoderDecoderHasEveryProductOfTheStep) {
   const ProcessResult result = qkv_bench({"--shape", "seq2seq", "--steps", "1", "--json"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;

@@ -1,4 +1,4 @@
-// Of inputs with many elements, every one is checked. QKV_GRADCHECK_SEEDS=12 in the environment
+// In inputs with many elements, every element is checked. QKV_GRADCHECK_SEEDS=12 in the environment
 // looks at more of them.
 
 #include "framework/gradcheck/block_check.h"

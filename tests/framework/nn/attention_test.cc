@@ -242,7 +242,7 @@ TEST(AttentionTest, UnscaledAndUnprojectedItIsTheSoftmaxOfXXTransposedTimesX) {
   expect_near(y.to_vector(), {own, other, other, own, last, last}, 1e-15);
 }
 
-// Of vectors of one length, the one that points where the query does.
+// Among vectors of one length, that is the one that points where the query does.
 TEST(AttentionTest, TheMostSimilarKeyGetsTheLargestWeight) {
   std::vector<double> circle;
   for (int i = 0; i < 6; ++i) circle.insert(circle.end(), {std::cos(1.0 * i), std::sin(1.0 * i)});

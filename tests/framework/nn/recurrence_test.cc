@@ -89,7 +89,7 @@ TEST(RecurrenceTest, HasAsManyParametersAsItsHeaderSays) {
   EXPECT_EQ(count(Cell::kRnn, true), 5 * c * c / 2);
 }
 
-// Of a sequence that is nothing but one token and then zeros.
+// The sequence is one token and then zeros.
 TEST(RecurrenceTest, AnLstmRemembersToBeginWithAndItsBiasIsWhy) {
   Initializer init(RandomStream(5), DType::f64);
   Recurrence layer(init, kWidth, Cell::kLstm, false, true, 0.5);
