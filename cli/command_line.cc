@@ -99,10 +99,11 @@ int dispatch(int argc, char** argv, const Program& program) {
     names.push_back(title.name);
   }
   const std::string near = nearest(name, names);
-  return complain(absl::StrCat("there is no verb \"", name, "\"; ",
-                               near.empty() ? absl::StrCat("there are ", quoted_list(names))
-                                            : absl::StrCat("did you mean \"", near, "\"?")),
-                  kUserError);
+  return complain(
+      absl::StrCat("there is no verb \"", name, "\"; ",
+                   near.empty() ? absl::StrCat("the verbs are ", quoted_list(names, "and"))
+                                : absl::StrCat("did you mean \"", near, "\"?")),
+      kUserError);
 }
 
 // A program may be started without standard input, output or error. The next files it opens would

@@ -16,11 +16,11 @@ void add_eval_options(OptionList& options) {
   options.split();
   options.set("Overrides a value of [data]: --set data.validation_length=20");
   options.text("attention", "TOKEN",
-               "Also prints how much attention each head gives this token, and the answer, where "
-               "the model answers");
+               "Also prints, for each head, how much attention the position that predicts the "
+               "answer pays to this token and to the answer");
   options.flag("json", "Prints one JSON object");
-  add_export_options(
-      options, "Only writes batches and their logits, computed in f64, to a safetensors file");
+  add_export_options(options,
+                     "Only writes a safetensors file: batches and their logits, computed in f64");
 }
 
 // A line for each head.
@@ -31,7 +31,7 @@ absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& mo
   if (!token.ok()) return token.status();
   if (token->size() != 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--attention: one token is needed, not ", token->size()));
+        absl::StrCat("--attention needs one token, not ", token->size()));
   }
   const std::vector<AttentionShare> shares =
       attention_shares(model, dataset, token->front(), batch_size);
@@ -49,7 +49,8 @@ absl::Status run_eval(const std::string& name, const GivenOptions& given) {
   for (const std::string& text : overrides) {
     if (text.starts_with("data.")) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "--set ", text, ": eval takes the run as it was trained; only its [data] can be changed"));
+        "--set ", text,
+        ": eval measures the run as it was trained; only keys of [data] can be changed"));
   }
   if (absl::Status status = check_export_options(given); !status.ok()) return status;
   const bool exports = !given.text("export").empty();

@@ -14,7 +14,8 @@ void add_train_options(OptionList& options) {
   options.set();
   options.text("out", "DIR", "Folder of the run; by default runs/NAME");
   options.flag("resume", "Continues the run in its folder; CONFIG may also be that folder");
-  options.flag("profile", "Measures the time of each op in some steps: profile.txt, trace.json");
+  options.flag("profile",
+               "Measures the time of each op in some steps; writes profile.txt and trace.json");
 }
 
 absl::Status run_train(const std::string& argument, const GivenOptions& given) {
@@ -27,11 +28,10 @@ absl::Status run_train(const std::string& argument, const GivenOptions& given) {
   std::error_code ignored;
   if (std::filesystem::is_directory(argument, ignored)) {
     if (!options.resume) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(argument,
-                       " is a folder, and CONFIG is a file; to go on with the run in the "
-                       "folder: qkv train ",
-                       argument, " --resume"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          argument,
+          " is a folder, but CONFIG must be a file; to continue the run in the folder: qkv train ",
+          argument, " --resume"));
     }
     config = absl::StrCat(argument, "/config.toml");
     if (options.out.empty()) options.out = argument;

@@ -32,7 +32,7 @@ const char* name_of_type(unsigned type) {
     case 0x0E:
       return "floating-point numbers of 64 bits";
     default:
-      return "no type that IDX has";
+      return "which IDX does not define";
   }
 }
 
@@ -42,7 +42,7 @@ absl::Status check_magic(std::string_view file, size_t dimensions) {
     for (size_t i = 0; i < std::min(file.size(), kMagic); ++i) {
       absl::StrAppendFormat(&begin, " %02X", byte_at(file, i));
     }
-    return wrong(absl::StrCat("is no IDX file, the format of MNIST: it begins with", begin));
+    return wrong(absl::StrCat("is not an IDX file (the format of MNIST): it begins with", begin));
   }
   if (const unsigned type = byte_at(file, 2); type != kUnsignedBytes) {
     return wrong(absl::StrFormat(
@@ -50,9 +50,9 @@ absl::Status check_magic(std::string_view file, size_t dimensions) {
         name_of_type(type)));
   }
   if (const unsigned found = byte_at(file, 3); found != dimensions) {
-    return wrong(absl::StrCat(
-        "its numbers have ", found, " dimensions; ",
-        dimensions == 3 ? "images have 3: how many, height and width" : "labels have 1: how many"));
+    return wrong(absl::StrCat("its numbers have ", found, " dimensions; ",
+                              dimensions == 3 ? "images have 3: number, height and width"
+                                              : "labels have 1: their number"));
   }
   return absl::OkStatus();
 }
@@ -87,12 +87,12 @@ absl::StatusOr<IdxArray> parse_idx(std::string_view file, size_t dimensions) {
 
   const std::string product = absl::StrJoin(*sizes, " x ");
   if (std::ranges::count(*sizes, 0) > 0) {
-    return wrong(absl::StrCat("holds nothing: its header says ", product));
+    return wrong(absl::StrCat("has no elements: its header says ", product));
   }
   int64_t wanted = 1;
   for (const int64_t size : *sizes) {
     if (size > kMaxBytes / wanted) {
-      return wrong(absl::StrCat("is too large: its header says ", product, " bytes, and at most ",
+      return wrong(absl::StrCat("is too large: its header says ", product, " bytes, but at most ",
                                 kMaxBytes, " are read"));
     }
     wanted *= size;
@@ -106,12 +106,12 @@ absl::StatusOr<IdxArray> parse_idx(std::string_view file, size_t dimensions) {
     file = unpacked;
   }
   if (file.size() < whole) {
-    return wrong(absl::StrCat("is truncated: its header says ", product, " bytes, and ",
+    return wrong(absl::StrCat("is truncated: its header says ", product, " bytes, but ",
                               file.size() - header, " follow it"));
   }
   if (file.size() > whole) {
     return wrong(
-        absl::StrCat("is too long: its header says ", product, " bytes, and more follow it"));
+        absl::StrCat("is too long: its header says ", product, " bytes, but more follow it"));
   }
   return IdxArray{*std::move(sizes), std::string(file.substr(header))};
 }

@@ -58,7 +58,7 @@ std::string describe_sequence(const Dataset& dataset, const Batch& batch, int64_
 std::string context_of(const DataShape& shape) {
   if (shape.source_length == 0) return absl::StrCat(shape.max_length, " tokens");
   return absl::StrCat(shape.source_length, " tokens in the question, ", shape.max_length,
-                      " of the answer");
+                      " in the answer");
 }
 
 // What is read: tokens.

@@ -21,8 +21,8 @@ namespace qkv {
 struct Task {
   std::vector<std::string> token_texts;
 
-  // Of each split. Where examples are shorter, they are padded with the last token, which stands
-  // for nothing else.
+  // The lengths in each split. Shorter examples are padded with the last token, which stands for
+  // nothing else.
   QuestionLengths training, validation;
 
   // Makes one example. Different decisions make different questions, and every question of the

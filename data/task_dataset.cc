@@ -141,7 +141,7 @@ class TaskDataset final : public Dataset {
   absl::Status no_question(const char* side, int64_t questions) const {
     return absl::InvalidArgumentError(
         absl::StrCat("data: the task ", options_.task, " has only ", questions,
-                     " different questions, and none of them is for ", side,
+                     " different questions, but none of them is for ", side,
                      "; use longer questions, more symbols or a train_fraction other than ",
                      options_.train_fraction));
   }

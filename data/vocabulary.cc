@@ -115,8 +115,8 @@ absl::Status Vocabulary::unknown(std::string_view what, std::string_view where) 
     known += escape(texts_[i]);
   }
   if (texts_.size() > kShown) absl::StrAppend(&known, " … (", texts_.size(), " in all)");
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown ", std::string(where), ": ", in_quotes(what), "; known are: ", known));
+  return absl::InvalidArgumentError(absl::StrCat("unknown ", std::string(where), ": ",
+                                                 in_quotes(what), "; the vocabulary is: ", known));
 }
 
 }  // namespace qkv

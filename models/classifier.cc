@@ -98,7 +98,7 @@ Tensor Classifier::operator()(std::span<const Tensor> inputs, ForwardContext& co
 
 Tensor Classifier::next_logits(const Array& prompts, const Array& written,
                                KeyValueCache* /*cache*/) const {
-  if (written.defined()) fail("classifier: answers with one token, which is written already");
+  if (written.defined()) fail("classifier: the answer is one token, which is already written");
   const NoGrad no_grad;
   ForwardContext context;
   const std::vector<Tensor> inputs = {Tensor(prompts)};

@@ -40,10 +40,10 @@ Tensor EncoderDecoder::decode(const Tensor& target, const AttentionSource& sourc
 
 Tensor EncoderDecoder::operator()(std::span<const Tensor> inputs, ForwardContext& context) const {
   if (inputs.size() != 2 && inputs.size() != 3) {
-    fail(absl::StrCat(
-        "encoder_decoder: needs a source [B, Ts], a target [B, Tt], and where there is padding "
-        "that of the source, not ",
-        inputs.size(), inputs.size() == 1 ? " input" : " inputs"));
+    fail(
+        absl::StrCat("encoder_decoder: needs a source [B, Ts], a target [B, Tt] and, if the source "
+                     "has padding, its padding, not ",
+                     inputs.size(), inputs.size() == 1 ? " input" : " inputs"));
   }
   const Tensor padding = inputs.size() == 3 ? inputs[2] : Tensor();
   const Tensor encoded = encode(inputs[0], padding, context);  // [B, Ts, C]

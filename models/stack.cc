@@ -105,7 +105,7 @@ Tensor Stack::positions(int64_t first, int64_t length, DType dtype) const {
     case Position::kLearned:
       if (beyond) {
         fail(absl::StrCat("transformer: there are learned positions for ", max_length_,
-                          " tokens, and none for ", length,
+                          " tokens, but not for ", length,
                           first > 0 ? absl::StrCat(" after ", first) : ""));
       }
       return slice(position_embedding_.weight, 0, first, length);

@@ -8,11 +8,11 @@ shared=$(nm -C --defined-only "$1" | awk '
   /\.o:$/ { file = $0; contracted = /attention\.cc|small_product\.cc/ }
   $2 ~ /^[WVu]$/ && /qkv::kernels/ {
     name = substr($0, index($0, $3))
-    if (contracted) of_contracted[name] = file
-    else of_others[name] = file
+    if (contracted) contracted_file[name] = file
+    else other_file[name] = file
   }
   END {
-    for (name in of_contracted) if (name in of_others) print name, "in", of_contracted[name], of_others[name]
+    for (name in contracted_file) if (name in other_file) print name, "in", contracted_file[name], other_file[name]
   }')
 if [[ -n $shared ]]; then
   printf 'compiled in two ways:\n%s\n' "$shared" >&2

@@ -45,10 +45,10 @@ def make_model(shape, fused):
     width = shape["d_model"]
 
     class Attention(nn.Module):
-        def __init__(self, causal, of_source=False):
+        def __init__(self, causal, has_source=False):
             super().__init__()
-            self.causal, self.of_source = causal, of_source
-            if of_source:
+            self.causal, self.has_source = causal, has_source
+            if has_source:
                 self.query, self.key_value = nn.Linear(width, width), nn.Linear(width, 2 * width)
             else:
                 self.query_key_value = nn.Linear(width, 3 * width)
@@ -56,7 +56,7 @@ def make_model(shape, fused):
 
         def forward(self, x, past=None, source=None):
             b, t, c = x.shape
-            if self.of_source:
+            if self.has_source:
                 parts = [self.query(x), *self.key_value(source).split(c, dim=2)]
             else:
                 parts = self.query_key_value(x).split(c, dim=2)
@@ -77,10 +77,10 @@ def make_model(shape, fused):
             return self.output(y.transpose(1, 2).reshape(b, t, c))
 
     class Block(nn.Module):
-        def __init__(self, causal, of_source=False):
+        def __init__(self, causal, has_source=False):
             super().__init__()
             self.attention_norm, self.attention = nn.LayerNorm(width), Attention(causal)
-            if of_source:
+            if has_source:
                 self.cross_attention_norm, self.cross_attention = nn.LayerNorm(width), Attention(False, True)
             self.feed_forward_norm = nn.LayerNorm(width)
             self.up, self.down = nn.Linear(width, shape["d_ff"]), nn.Linear(shape["d_ff"], width)
@@ -92,10 +92,10 @@ def make_model(shape, fused):
             return x + self.down(functional.gelu(self.up(self.feed_forward_norm(x))))
 
     class Stack(nn.Module):
-        def __init__(self, length, causal, of_source=False):
+        def __init__(self, length, causal, has_source=False):
             super().__init__()
             self.position_embedding = nn.Embedding(length, width)
-            self.blocks = nn.ModuleList(Block(causal, of_source) for _ in range(shape["layers"]))
+            self.blocks = nn.ModuleList(Block(causal, has_source) for _ in range(shape["layers"]))
             self.norm = nn.LayerNorm(width)
 
         def forward(self, x, pasts=None, source=None):
@@ -120,7 +120,7 @@ def make_model(shape, fused):
             super().__init__()
             self.token_embedding = nn.Embedding(VOCABULARY, width)
             self.encoder = Stack(shape["source"], causal=False)
-            self.decoder = Stack(shape["length"], causal=True, of_source=True)
+            self.decoder = Stack(shape["length"], causal=True, has_source=True)
 
         def forward(self, source, target):
             encoded = self.encoder(self.token_embedding(source))

@@ -56,7 +56,7 @@ absl::StatusOr<Lesson> chosen_lesson(const std::string& run, const GivenOptions&
 // Warns about parameters without training, and a loss that is not finite.
 void say_warnings(const Lesson& lesson, const Recording& recording) {
   if (!lesson.untrained.empty()) {
-    say_note(absl::StrCat("these parameters are not trained, their numbers are random: ",
+    say_note(absl::StrCat("these parameters are untrained, so their numbers are random: ",
                           absl::StrJoin(lesson.untrained, ", ")));
   }
   if (!std::isfinite(recording.whole_loss)) {
@@ -105,7 +105,7 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
   if (!page_is_asked_for) return absl::OkStatus();
   const std::string page = fitted_page(std::move(recording), *lesson, kMaxPageBytes);
   if (absl::Status s = write_file_atomically(page_path, page); !s.ok()) return s;
-  print(absl::StrCat("in ", printable(page_path), "\n"));
+  print(absl::StrCat("wrote ", printable(page_path), "\n"));
   return absl::OkStatus();
 }
 

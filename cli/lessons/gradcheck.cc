@@ -56,8 +56,10 @@ absl::Status check_options(const GradcheckRequest& request, const GivenOptions& 
         "--seeds"},
        {given.text("sweep") == "-",
         "--sweep needs the name of a file; standard output shows the plot"},
-       {checks_nothing && request.makes_json, "--json does not go with --sweep or --coverage"},
-       {checks_nothing && request.makes_page, "--html does not go with --sweep or --coverage"},
+       {checks_nothing && request.makes_json,
+        "--json cannot be combined with --sweep or --coverage"},
+       {checks_nothing && request.makes_page,
+        "--html cannot be combined with --sweep or --coverage"},
        {given.text("html") == "-" && given.text("json") == "-",
         "--json and --html cannot both go to standard output"}});
 }

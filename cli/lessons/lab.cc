@@ -21,7 +21,8 @@ void add_options(OptionList& options) {
                "With --all: writes a page and a JSON file for each lab, and an index");
   options.text("notes", "FILE",
                "With --all: writes the lecture notes, claim by claim, as Markdown");
-  options.text("runs", "DIR", "Folder where trained models are kept and found again", "runs/lab");
+  options.text("runs", "DIR", "Folder that keeps the trained models; later labs reuse them",
+               "runs/lab");
   for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
 }
 

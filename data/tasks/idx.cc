@@ -184,11 +184,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_idx(const DataOptions& options, ui
     return absl::InvalidArgumentError(
         absl::StrCat("data.shift is ", options.shift, ", but the images of ", training_path,
                      " have ", a[1], " x ", a[2], " pixels: it must be below ", smallest,
-                     ", so that something of each image stays"));
+                     ", so that a part of each image remains"));
   }
   std::vector<std::string> names = names_of_classes(options);
   const bool named = !names.empty();
-  const char* who_says = named ? "data.class_names names" : "the labels of training name";
+  const char* who_says = named ? "data.class_names names" : "the training labels name";
   if (!named) {
     if (absl::Status s = check_every_class(training_labels, *training); !s.ok()) return s;
     for (int64_t i = 0; i < training->classes(); ++i) names.push_back(absl::StrCat(i));

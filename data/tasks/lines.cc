@@ -103,9 +103,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
     if (!tokens.ok()) return tokens.status();
     const int64_t characters = static_cast<int64_t>(tokens->size()) - 2;
     if (characters > kLongestLine) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.path, ":", number, ": the line has ", characters, " characters; with task = ",
-          "\"lines\" at most ", kLongestLine, " are allowed; running text is task = \"text\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.path, ":", number, ": the line has ", characters,
+                       " characters; with task = ", "\"lines\" at most ", kLongestLine,
+                       " are allowed; for running text use task = \"text\""));
     }
     const std::string_view key(line.data(), line.size());
     if (side_of(key, options.train_fraction) == Split::kTraining) {

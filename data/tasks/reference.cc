@@ -52,8 +52,8 @@ std::string all_words() {
 }  // namespace
 
 // the law will never be perfect for the judges , but its application should be just = law: whose?
-// Of two nouns, in either order, the possessive agrees with one: its, their, his, her. Each word is
-// a token.
+// The possessive (its, their, his, her) agrees with one of two nouns, which come in either order.
+// Each word is a token.
 TaskKind reference_task() {
   return sentence_task({.name = "reference",
                         .token_texts = words_of(all_words()),

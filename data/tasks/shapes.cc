@@ -81,8 +81,8 @@ class ShapesDataset final : public ImageDataset {
   }
 
  private:
-  // Of all figures a share of `train_fraction` is for training, so neither side is empty and a few
-  // draws find one.
+  // A share `train_fraction` of all figures is for training, so neither side is empty and a few
+  // draws find a figure.
   Figure draw_on(Split split, const RandomStream& stream) const {
     RandomChoices choices(stream);
     while (true) {

@@ -25,7 +25,7 @@ Tensor starting_cotangent(const Tensor& output, const Tensor& cotangent) {
   if (!cotangent.defined()) {
     if (output.size() != 1) {
       fail(absl::StrCat("backward: ", output.describe(),
-                        " is not a scalar: give the gradient of it as `cotangent`"));
+                        " is not a scalar: give its gradient as `cotangent`"));
     }
     return ones(output.shape(), output.dtype());
   }

@@ -19,7 +19,7 @@ void check_vectors(std::span<const Tensor> inputs, std::span<const Tensor> vecto
     if (!x.defined()) fail(absl::StrCat("hessian_vector_product: input ", i, " is undefined"));
     if (!v.defined() || (v.shape() == x.shape() && v.dtype() == x.dtype())) continue;
     fail(absl::StrCat("hessian_vector_product: vector ", i, " ", v.describe(),
-                      " is not like its input ", x.describe()));
+                      " differs in shape or dtype from its input ", x.describe()));
   }
 }
 

@@ -35,7 +35,7 @@ uint64_t left_on_machine() {
   return kUnknown;
 }
 
-// Of cgroup v2; a group's limit holds for all below it.
+// Reads cgroup v2; a group's limit holds for all groups below it.
 uint64_t left_in_control_group() {
   std::ifstream file("/proc/self/cgroup");
   std::string line, group;

@@ -138,7 +138,7 @@ class BlockCheck {
 
   int64_t evaluations() const { return evaluations_; }
 
-  // Of half of these the effect is this or more.
+  // The median effect of these elements.
   double middle_effect(std::span<const int64_t> elements) const {
     std::vector<double> effects;
     for (const int64_t e : elements) effects.push_back(effect_of(e));

@@ -37,7 +37,7 @@ Agreement compare_exact(double analytic, double other, double size, double slack
 double rounding_of_derivatives(const Directional& at, size_t input) {
   const double largest_x = std::max(1.0, largest_of(at.backward.probe().input(input)));
   const double value_error = kEpsilon * largest_of(Tensor(at.backward.probe().value()));
-  // Of a part of the derivative that is 1, as in p - 1 with a probability p near 1.
+  // The rounding of a part of the derivative that is 1, as in p - 1 with p near 1.
   const double unit_error = kUnitRoundings * kEpsilon * largest_of(at.backward.cotangent());
   return std::max({value_error, unit_error, at.backward.rounding().back().worst}) / kRounding /
          largest_x;
@@ -225,7 +225,7 @@ void check_composed(const Directional& at, size_t input, const Tolerance& tolera
   }
 }
 
-// Of <u, Hw>, with H the second derivatives of `scalar`.
+// The rounding of <u, Hw>, with H the second derivatives of `scalar`.
 double rounding_of_product(const TensorFunction& scalar, std::span<const Tensor> inputs,
                            std::span<const Tensor> u, std::span<const Tensor> w) {
   std::vector<Tensor> directions;

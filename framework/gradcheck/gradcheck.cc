@@ -76,7 +76,7 @@ int64_t floating_elements(std::span<const Tensor> inputs) {
   return total;
 }
 
-// Of length 1, so that a step along it is the same for an input of any size.
+// A unit vector, so that a step along it is the same for an input of any size.
 Tensor random_direction(const Tensor& x, const RandomStream& stream) {
   Tensor u = random_like(x, stream);
   Array array = u.array();

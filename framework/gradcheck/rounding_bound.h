@@ -56,14 +56,14 @@ class RoundedRun {
 
   // In f64, in the order of results_of().
   const std::vector<Tensor>& exact() const;
-  // Of one element of a result. One backward of the exact graph.
+  // The bound of one element of a result. Takes one backward of the exact graph.
   RoundingBound bound(size_t result, int64_t element) const;
   // Elements of relu and maximum so near to the kink that rounding may choose the branch, and of
   // max where the two runs chose another: there is no derivative to compare there.
   int64_t kinks() const;
   // u of the narrowest type that the narrow run has.
   double narrowest_roundoff() const;
-  // Of each op that ran, by its name: how far a rounding takes its result (Rounding::formula).
+  // By the name of each op that ran: how far rounding takes its result (Rounding::formula).
   const std::map<std::string, std::string>& formulas() const;
 
  private:

@@ -24,12 +24,12 @@ void Rows::quotients(const double* high, double up, const double* y, double down
                      Quotient* out) const {
   const size_t outputs = cotangent_.size();
   const double whole = 1.0 / (up + down), right = 1.0 / up, left = 1.0 / down;
-  const auto of = [&](double across, double above, double below) {
+  const auto quotient = [&](double across, double above, double below) {
     return Quotient{.central = across * whole, .above = above * right, .below = below * left};
   };
   if (each_output_) {
     for (size_t k = 0; k < outputs; ++k)
-      *out++ = of(high[k] - low[k], high[k] - y[k], y[k] - low[k]);
+      *out++ = quotient(high[k] - low[k], high[k] - y[k], y[k] - low[k]);
   }
   double across = 0.0, above = 0.0, below = 0.0;
   for (size_t k = 0; k < outputs; ++k) {
@@ -37,7 +37,7 @@ void Rows::quotients(const double* high, double up, const double* y, double down
     above += cotangent_[k] * (high[k] - y[k]);
     below += cotangent_[k] * (y[k] - low[k]);
   }
-  *out = of(across, above, below);
+  *out = quotient(across, above, below);
 }
 
 double Quotient::steepest() const { return std::max(std::abs(above), std::abs(below)); }
@@ -80,8 +80,8 @@ void Rows::noise(const double* y, const double* high, const double* low, double*
       *out++ = kEpsilon * (size + (high == low || !(mean > cap) ? mean : cap));
     }
   }
-  const Weighted& of = weighted_moved.count > 0.0 ? weighted_moved : weighted_all;
-  *out = kEpsilon * norm_of(of.sum, of.squares, of.count);
+  const Weighted& weighted = weighted_moved.count > 0.0 ? weighted_moved : weighted_all;
+  *out = kEpsilon * norm_of(weighted.sum, weighted.squares, weighted.count);
 }
 
 }  // namespace qkv

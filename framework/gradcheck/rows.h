@@ -10,7 +10,7 @@ namespace qkv {
 // What f computes on the way may be larger than what comes out of it, but not by more than this.
 inline constexpr double kLargestInside = 0x1p20;
 
-// Of one row, between a point and one on each side of it.
+// The difference quotients of one row, between a point and one on each side of it.
 struct Quotient {
   double central = 0.0, above = 0.0, below = 0.0;
 

@@ -136,7 +136,8 @@ absl::Status check_regular(const char* verb, const std::string& path, const File
   if (::fstat(file.get(), &status) != 0) return system_error(verb, path, errno);
   if (S_ISDIR(status.st_mode)) return system_error(verb, path, EISDIR);
   if (S_ISREG(status.st_mode)) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("cannot ", verb, " ", path, ": it is no regular file"));
+  return absl::DataLossError(
+      absl::StrCat("cannot ", verb, " ", path, ": it is not a regular file"));
 }
 
 // All of the parts at the end of the file, or none of them.

@@ -67,7 +67,7 @@ absl::Status check_layout(const std::string& path, const TensorFileHeader& heade
                                         " overlaps ", in_quotes(previous->name)));
     }
     if (entry.begin > filled) {
-      return damaged(path, absl::StrCat("there is a hole of ", entry.begin - filled,
+      return damaged(path, absl::StrCat("there is a gap of ", entry.begin - filled,
                                         " bytes before tensor ", in_quotes(entry.name)));
     }
     filled = entry.end;
@@ -144,7 +144,7 @@ absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
     return damaged(path, tensor + not_what_was_written(sum.digits(), entry.checksum));
   }
   if (entry.dtype == DType::boolean && !all_booleans(array)) {
-    return damaged(path, tensor + "is BOOL and has bytes that are neither 0 nor 1");
+    return damaged(path, tensor + "is BOOL but has bytes that are neither 0 nor 1");
   }
   return absl::OkStatus();
 }

@@ -60,7 +60,7 @@ absl::Status take_checksums(TensorFileHeader& header) {
   if (!own && !has_tensor_checksums(header)) return absl::OkStatus();
   if (!own) {
     return absl::DataLossError(
-        "its tensors have checksums, and its header has none; the file is damaged");
+        "its tensors have checksums, but its header has none; the file is damaged");
   }
   if (const std::string now = header_checksum(header); now != own.mapped()) {
     return absl::DataLossError(
@@ -80,7 +80,7 @@ absl::Status take_checksums(TensorFileHeader& header) {
 absl::Status add_checksums(TensorFileHeader& header) {
   if (header.metadata.count(kHeaderChecksum) > 0 || has_tensor_checksums(header)) {
     return absl::InvalidArgumentError(
-        "its metadata has an entry of the name xxh3, which is for checksums");
+        "its metadata has an entry named xxh3, a name reserved for checksums");
   }
   for (const TensorEntry& entry : header.tensors) {
     header.metadata[absl::StrCat(kTensorChecksum, entry.name)] = entry.checksum;
@@ -90,7 +90,7 @@ absl::Status add_checksums(TensorFileHeader& header) {
 }
 
 std::string not_what_was_written(const std::string& now, const std::string& then) {
-  return absl::StrCat("is not what was written: its checksum is ", now, ", and the file says ",
+  return absl::StrCat("is not what was written: its checksum is ", now, ", but the file says ",
                       then, "; the file is damaged");
 }
 

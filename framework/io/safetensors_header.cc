@@ -152,7 +152,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   bool boolean(bool) override { return unexpected("a boolean"); }
   bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
   bool number_float(number_float_t, const std::string&) override {
-    return unexpected("a number that is no integer of 64 bits");
+    return unexpected("a number that is not a 64-bit integer");
   }
   bool binary(json::binary_t&) override { return unexpected("binary data"); }
   bool parse_error(std::size_t position, const std::string&, const json::exception&) override {

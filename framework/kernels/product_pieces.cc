@@ -10,11 +10,11 @@
 namespace qkv::kernels {
 namespace {
 
-// Into how many pieces `flops` operations are cut, at most `most` of them.
-int64_t count_for(int64_t flops, int64_t most) {
+// Into how many pieces `flops` operations are cut, at most `max_count` of them.
+int64_t count_for(int64_t flops, int64_t max_count) {
   // Worth a piece: 10 to 20 microseconds. 1, 2 and 8 million are as fast; with 16 toy takes 1.17.
   constexpr int64_t kFlops = 4'000'000;
-  const int64_t wanted = std::clamp<int64_t>(flops / kFlops, 1, std::max<int64_t>(most, 1));
+  const int64_t wanted = std::clamp<int64_t>(flops / kFlops, 1, std::max<int64_t>(max_count, 1));
   // A power of two shares evenly among 2, 4, 8, … threads.
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
 }
@@ -54,8 +54,8 @@ Pieces cut(const MatrixProduct& p) {
   // No piece is less than 32 long: with 128, dW of toy and small takes 1.1 in f32, though 0.87 of
   // small and mini in bf16. None is so long that the cache does not hold it: without that limit dW
   // of mini takes 1.16 in bf16; with 64 for 256 toy's 1.02 to mini's 1.25.
-  const int64_t most = std::max(std::min(few, size / 32), size / 256);
-  int64_t length = length_for(size, count_for(flops, most));
+  const int64_t max_count = std::max(std::min(few, size / 32), size / 256);
+  int64_t length = length_for(size, count_for(flops, max_count));
   // 3.7 is wrong where a is one row of a wider transposed matrix, and where c is one column.
   while (length < size && size % length == 1) length += 16;
   return {by_rows ? Cut::rows : Cut::columns, size, length};

@@ -66,11 +66,11 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
                                       const AttentionMask& mask, ForwardContext& context) const {
   check_sequences(num_heads, x, source.defined() || !context.cache ? &source : nullptr);
   const auto make = [&] {
-    if (!source.defined()) fail("attention: there is no source, and the cache holds none");
+    if (!source.defined()) fail("attention: there is no source, and the cache has none");
     return keys_and_values(source);
   };
   const KeysAndValues all =
-      context.cache ? context.cache->of_source(Scope::current(), make) : make();
+      context.cache ? context.cache->source_keys_and_values(Scope::current(), make) : make();
   return attend(split_heads(has_query() ? query(x) : value(x), num_heads), all, mask, context);
 }
 

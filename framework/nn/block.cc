@@ -8,7 +8,7 @@ namespace qkv {
 Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,
                          const AttentionSource* source) const {
   if (attends_to_source != (source != nullptr)) {
-    fail(source ? "block: there is a source, but no attention to it"
+    fail(source ? "block: got a source, but has no cross-attention"
                 : "block: needs a source to attend to");
   }
   context.note("input", x);

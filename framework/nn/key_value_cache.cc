@@ -15,25 +15,25 @@ std::vector<Tensor>& KeyValueCache::read_on(const std::string& layer, int64_t fi
   Kept& kept = read_[layer];
   if (first_position != kept.tokens) {
     fail(absl::StrCat("key_value_cache: \"", layer, "\" has read ", kept.tokens,
-                      " tokens, but the next tokens begin at position ", first_position, " on"));
+                      " tokens, but the next tokens begin at position ", first_position));
   }
   kept.tokens += count;
   return kept.tensors;
 }
 
 KeysAndValues KeyValueCache::extend(const std::string& layer, int64_t first_position,
-                                    const KeysAndValues& of_new) {
-  std::vector<Tensor>& read = read_on(layer, first_position, of_new.keys.dim(1));
+                                    const KeysAndValues& added) {
+  std::vector<Tensor>& read = read_on(layer, first_position, added.keys.dim(1));
   if (read.empty()) {
-    read = {of_new.keys, of_new.values};
+    read = {added.keys, added.values};
   } else {
-    read = {concat({read[0], of_new.keys}, 1), concat({read[1], of_new.values}, 1)};
+    read = {concat({read[0], added.keys}, 1), concat({read[1], added.values}, 1)};
   }
   return {read[0], read[1]};
 }
 
-KeysAndValues KeyValueCache::of_source(const std::string& layer,
-                                       const std::function<KeysAndValues()>& make) {
+KeysAndValues KeyValueCache::source_keys_and_values(const std::string& layer,
+                                                    const std::function<KeysAndValues()>& make) {
   const auto found = sources_.find(layer);
   return found != sources_.end() ? found->second : sources_[layer] = make();
 }

@@ -24,7 +24,7 @@ struct KeysAndValues {
 class KeyValueCache {
  public:
   int64_t length() const;   // number of tokens kept: the position of the next one
-  bool has_source() const;  // whether of_source() was called
+  bool has_source() const;  // whether source_keys_and_values() was called
 
   // For a layer that reads `count` new tokens from `first_position` on: the tensors that it stored
   // in the previous pass (empty in the first), to be read and replaced. Throws Error where tokens
@@ -34,10 +34,11 @@ class KeyValueCache {
   // The same for self-attention: takes the keys and values of new tokens, and returns those of all
   // tokens from position 0 on.
   KeysAndValues extend(const std::string& layer, int64_t first_position,
-                       const KeysAndValues& of_new);
+                       const KeysAndValues& added);
 
   // For cross-attention: the keys and values of the source. Only the first pass calls `make`.
-  KeysAndValues of_source(const std::string& layer, const std::function<KeysAndValues()>& make);
+  KeysAndValues source_keys_and_values(const std::string& layer,
+                                       const std::function<KeysAndValues()>& make);
 
  private:
   struct Kept {

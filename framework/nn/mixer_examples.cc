@@ -8,7 +8,7 @@ constexpr int64_t kSequenceWidth = 3, kSequenceLength = 4;
 
 ExampleInput sequences() { return {Fill::kNormal, {2, kSequenceLength, kSequenceWidth}}; }
 
-// Of x, and of the padding where there is one.
+// An example with the inputs x and, if it is padded, the padding.
 template <class Layer>
 OpExample example(const char* name, const Layer& layer, bool causal, bool padded = false) {
   std::vector<ExampleInput> inputs = {sequences()};

@@ -85,7 +85,7 @@ class Visitor {
   std::span<const Tensor> replacements_;
 };
 
-// Of a module that is passed as a copy: it shares its tensors with the module itself.
+// The module is passed as a copy, which shares its tensors with the original.
 template <class Module>
 std::vector<NamedParameter> parameters(Module module) {
   Visitor visitor;

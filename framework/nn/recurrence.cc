@@ -15,11 +15,11 @@ int64_t rows_of(Cell cell, int64_t hidden) { return cell == Cell::kLstm ? 4 * hi
 
 }  // namespace
 
-RecurrentScan::RecurrentScan(Initializer& init, int64_t width, int64_t hidden, Cell of_cell,
+RecurrentScan::RecurrentScan(Initializer& init, int64_t width, int64_t hidden, Cell cell_kind,
                              bool with_bias, bool in_reverse)
-    : input(Linear(init, width, rows_of(of_cell, hidden), with_bias, deviation_of(hidden))),
-      state_weight(init.normal({rows_of(of_cell, hidden), hidden}, deviation_of(hidden))),
-      cell(of_cell),
+    : input(Linear(init, width, rows_of(cell_kind, hidden), with_bias, deviation_of(hidden))),
+      state_weight(init.normal({rows_of(cell_kind, hidden), hidden}, deviation_of(hidden))),
+      cell(cell_kind),
       reverse(in_reverse) {
   if (cell == Cell::kLstm && with_bias && init.makes_numbers()) {
     const auto part = [&](int64_t parts, double value) {

@@ -19,7 +19,7 @@ struct RecurrentScan {
   RecurrentScan() = default;
   // The weights have PyTorch's standard deviation, 1 / sqrt(3 H); the bias is zero, but one for the
   // forget gate of an lstm, so that it initially remembers (Jozefowicz et al. 2015).
-  RecurrentScan(Initializer& init, int64_t width, int64_t hidden, Cell of_cell, bool with_bias,
+  RecurrentScan(Initializer& init, int64_t width, int64_t hidden, Cell cell_kind, bool with_bias,
                 bool in_reverse);
 
   bool defined() const { return state_weight.defined(); }

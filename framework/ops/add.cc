@@ -32,10 +32,10 @@ class Add final : public Superposition {
   // gradient that a kernel adds to. It is then rounded as often as they.
   Rounding rounding(const ExactCall& call) override {
     const std::vector<double> a = call.x[0].to_vector(), b = call.x[1].to_vector();
-    const double of_a = call.sum_roundings[0], of_b = call.sum_roundings[1];
+    const double a_terms = call.sum_roundings[0], b_terms = call.sum_roundings[1];
     return each_rounding("|y|, and n |b| where a is a sum of n terms", call, 1.0,
                          [&](size_t i, double y) {
-                           return std::abs(y) + of_a * std::abs(b[i]) + of_b * std::abs(a[i]);
+                           return std::abs(y) + a_terms * std::abs(b[i]) + b_terms * std::abs(a[i]);
                          });
   }
 };

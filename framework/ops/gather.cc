@@ -83,7 +83,7 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
   axis = check_axis("gather", {"x", x}, axis);
   check_dtype("gather", {"index", index}, DType::i64);
   if (index.rank() != x.rank() || index.shape().with(axis, 0) != x.shape().with(axis, 0)) {
-    fail(absl::StrCat("gather: index must have x's shape but for axis ", axis, ": ",
+    fail(absl::StrCat("gather: index must have x's shape except along axis ", axis, ": ",
                       describe({{"x", x}, {"index", index}})));
   }
   check_index("gather", {"index", index}, x.dim(axis));
@@ -115,22 +115,23 @@ OpExamples gather_examples() {
                     {{Fill::kNormal, {2, 3, 2}}, {Fill::kIndices, {2, 5, 2}, 3}},
                     f(1)},
                    {"first axis", {{Fill::kNormal, {3, 4}}, {Fill::kIndices, {2, 4}, 3}}, f(0)}},
-      .errors = {{"an index beyond the axis",
-                  [] {
-                    gather(zeros({2, 3}), 1, full({2, 1}, 3, DType::i64));
-                  },
-                  "gather: index i64[2, 1] holds 3 at element 0; it must be from 0 to 2"},
-                 {"another shape",
-                  [] {
-                    gather(zeros({2, 3}), 1, zeros({3, 1}, DType::i64));
-                  },
-                  "gather: index must have x's shape but for axis 1: x f32[2, 3], index i64[3, "
-                  "1]"},
-                 {"an index of numbers",
-                  [] {
-                    gather(zeros({2, 3}), 1, zeros({2, 1}));
-                  },
-                  "gather: needs i64: index f32[2, 1]"}},
+      .errors =
+          {{"an index beyond the axis",
+            [] {
+              gather(zeros({2, 3}), 1, full({2, 1}, 3, DType::i64));
+            },
+            "gather: index i64[2, 1] holds 3 at element 0; it must be from 0 to 2"},
+           {"another shape",
+            [] {
+              gather(zeros({2, 3}), 1, zeros({3, 1}, DType::i64));
+            },
+            "gather: index must have x's shape except along axis 1: x f32[2, 3], index i64[3, "
+            "1]"},
+           {"an index of numbers",
+            [] {
+              gather(zeros({2, 3}), 1, zeros({2, 1}));
+            },
+            "gather: needs i64: index f32[2, 1]"}},
   };
 }
 

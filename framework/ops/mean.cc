@@ -10,7 +10,7 @@ namespace qkv {
 namespace {
 
 double inverse_of_count(const Tensor& x, int64_t n) {
-  if (n == 0) fail(absl::StrCat("mean: of no elements: ", describe({{"x", x}})));
+  if (n == 0) fail(absl::StrCat("mean: there are no elements: ", describe({{"x", x}})));
   return 1.0 / static_cast<double>(n);
 }
 
@@ -42,12 +42,12 @@ OpExamples mean_examples() {
                   [] {
                     mean(zeros({2, 0}));
                   },
-                  "mean: of no elements: x f32[2, 0]"},
+                  "mean: there are no elements: x f32[2, 0]"},
                  {"along an empty axis",
                   [] {
                     mean(zeros({2, 0}), 1);
                   },
-                  "mean: of no elements: x f32[2, 0]"},
+                  "mean: there are no elements: x f32[2, 0]"},
                  {"no such axis",
                   [] {
                     mean(zeros({2, 3}), 2);

@@ -89,7 +89,7 @@ struct AttentionMask {
 struct AttentionOptions {
   AttentionMask mask = {};
   double scale = 1.0;  // of the scores
-  // Of the weights; the same as the op dropout on [B, H, Tq, Tk] with this stream.
+  // Dropout of the weights: the same as the op dropout on [B, H, Tq, Tk] with this stream.
   double dropout = 0.0;
   RandomStream stream{0};
 };

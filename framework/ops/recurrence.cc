@@ -36,7 +36,7 @@ Scan checked_scan(const char* op, const Tensor& x, const Tensor& weight, const S
   const Shape state({x.dim(0), parts * weight.dim(1)}, op);
   Shape({x.dim(0), x.dim(1), parts * weight.dim(1)}, op);
   Tensor first = options.first;
-  // Of no positions nothing is made, so that nothing has to be as large as the state.
+  // Without positions the state is empty too, so that nothing has to be as large as a state.
   if (!first.defined()) first = zeros(x.dim(1) > 0 ? state : state.with(0, 0), x.dtype());
   check_same_dtype(op, {{"x", x}, {"first", first}});
   if (options.first.defined() && first.shape() != state) {

@@ -22,12 +22,12 @@ std::vector<double> op_of(Op& op, TensorSpan x, double (*f)(double)) {
 Rounding rounding_of_terms(std::string formula, Op& op, const ExactCall& call, double more) {
   const std::vector<double> n = op_of(op, call.x, [](double) { return 1.0; });
   const std::vector<double> sum_of_sizes = op_of(op, call.x, [](double x) { return std::abs(x); });
-  const double most = n.empty() ? 0.0 : *std::ranges::max_element(n);
+  const double largest_n = n.empty() ? 0.0 : *std::ranges::max_element(n);
   const auto error = [&](size_t i, double) {
     return std::max(0.0, n[i] - 1 + more) * sum_of_sizes[i];
   };
   Rounding rounding =
-      each_rounding(std::move(formula), call, std::max(0.0, most - 1 + more), error);
+      each_rounding(std::move(formula), call, std::max(0.0, largest_n - 1 + more), error);
   rounding.sum_roundings = rounding.roundings;
   return rounding;
 }

@@ -12,7 +12,7 @@
 // How softmax and its logarithm round.
 namespace qkv {
 
-// Of one row of softmax: t = x - max(x), p = exp(t) / s, s = sum(exp(t)). An error of t is one of
+// One row of softmax: t = x - max(x), p = exp(t) / s, s = sum(exp(t)). An error of t is one of
 // that size in exp(t), relatively. (Blanchard, Higham and Higham, "Accurately computing the
 // log-sum-exp and softmax functions", 2021.)
 struct SoftmaxRow {

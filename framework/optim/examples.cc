@@ -24,8 +24,8 @@ OpExample loss_of(const Network& network, Call call) {
   return module_example(
       "", network,
       {{Fill::kNormal, {kBatch, kLength, kWidth}}, {Fill::kTargets, {kBatch, kLength}, kWidth}},
-      {"x", "targets"}, [call](const Network& of_weights, ExampleTensors data) {
-        return cross_entropy(call(of_weights, data[0]), data[1]);
+      {"x", "targets"}, [call](const Network& with_weights, ExampleTensors data) {
+        return cross_entropy(call(with_weights, data[0]), data[1]);
       });
 }
 
@@ -68,10 +68,10 @@ OpExample step_example(const char* name, OpExample loss, const OptimizerOptions&
                        .f = step,
                        .input_names = std::move(loss.input_names)};
   const size_t weights_end = example.inputs.size();
-  const auto add_state = [&](const char* of, Fill fill) {
+  const auto add_state = [&](const char* state, Fill fill) {
     for (size_t i = step.data; i < weights_end; ++i) {
       example.inputs.push_back({fill, example.inputs[i].shape});
-      example.input_names.push_back(absl::StrCat(of, ".", example.input_names[i]));
+      example.input_names.push_back(absl::StrCat(state, ".", example.input_names[i]));
     }
   };
   if (number > 1 && optimizer.kind == OptimizerKind::kSgd) add_state("velocity", Fill::kNormal);

@@ -81,7 +81,7 @@ class NumbersWriter {
     }
   }
 
-  // Of the values that `choose` takes, and of their gradients.
+  // Writes the numbers of the values that `choose` takes, and of their gradients.
   template <class Choose>
   void write_where(Choose choose) {
     for (ValueId id = 0; id < std::ssize(tape_.values); ++id) {

@@ -14,10 +14,10 @@ struct EncodedNumbers {
   std::string base64;
 };
 
-// Of the elements first … first + count - 1.
+// Encodes the elements first … first + count - 1.
 EncodedNumbers encode_numbers(const Tensor& x, int64_t first, int64_t count);
 
-// What all elements take at least, told without encoding them.
+// The least that all elements take, computed without encoding them.
 int64_t least_encoded_bytes(const Tensor& x);
 
 // All of them, rounded.

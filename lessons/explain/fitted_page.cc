@@ -51,14 +51,14 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
   lesson.history = thinned(whole_lesson.history, recording, share);
 
   std::string page = page_with(recording, 1);
-  const int64_t most = std::max(most_bytes, std::ssize(page) + kLeastOfNumbers);
+  const int64_t limit = std::max(most_bytes, std::ssize(page) + kLeastOfNumbers);
   // Base64 that is packed takes as many bytes as before, or hardly more: what is left over in the
   // end is used by trying again.
   int64_t bytes_of_document = std::ssize(lesson_document(recording, lesson, 1));
   for (int i = 0; i < 3; ++i) {
-    bytes_of_document += (most - std::ssize(page)) * 99 / 100;
+    bytes_of_document += (limit - std::ssize(page)) * 99 / 100;
     std::string larger = page_with(recording, bytes_of_document);
-    if (std::ssize(larger) >= most) break;
+    if (std::ssize(larger) >= limit) break;
     page = std::move(larger);
   }
   return page;

@@ -73,7 +73,7 @@ absl::StatusOr<std::vector<std::string>> untrained_parameters(const Lesson& less
     } else if (found->second.shape() != tensor.shape()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the parameter ", name, " has the shape ", found->second.shape().to_string(),
-          ", and this would give it the shape ", tensor.shape().to_string(),
+          ", but this setting would give it the shape ", tensor.shape().to_string(),
           "; only settings that keep the shapes of the trained parameters can be explained"));
     }
   }
@@ -114,7 +114,7 @@ absl::Status begin_at(const Beginning& beginning, const Recording& recording, Le
     return absl::FailedPreconditionError("this model has no attention to explain");
   }
   const int64_t layer = beginning.layer.value_or(std::ssize(layers) - 1);
-  absl::Status status = check_range("layer", layer, std::ssize(layers), "layers of attention");
+  absl::Status status = check_range("layer", layer, std::ssize(layers), "attention layers");
   if (!status.ok()) return status;
   lesson.layer = layers[static_cast<size_t>(layer)];
   lesson.head = beginning.head.value_or(0);
@@ -139,13 +139,14 @@ absl::StatusOr<Config> config_with(const Lesson& lesson, const std::vector<std::
   for (const std::string& setting : settings) {
     if (setting.starts_with("model.") || setting.starts_with("attention.")) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "--set ", setting, ": only [model] and [attention] can be changed to be explained"));
+        "--set ", setting, ": explain can change only keys of [model] and [attention]"));
   }
   absl::StatusOr<Config> config =
       parse_saved_config(to_toml(lesson.config), lesson.config.name, settings);
   if (!config.ok()) return config.status();
   if (config->model.kind != lesson.config.model.kind) {
-    return absl::InvalidArgumentError("--set model.kind: another kind reads other examples");
+    return absl::InvalidArgumentError(
+        "--set model.kind: explain cannot change it, because another kind reads other examples");
   }
   const Model planned(config->model, lesson.model.data(), Initializer::shapes_only(DType::f64));
   const absl::Status fits = untrained_parameters(lesson, planned).status();

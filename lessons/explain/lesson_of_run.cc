@@ -79,8 +79,8 @@ class Reader {
     if (std::optional<Tokens> answer = dataset_.answer_to(prompt)) return *std::move(answer);
     const DataOptions& data = run_.checkpoint.config.data;
     const TaskKind& task = *find_task(data.task);
-    tell_(absl::StrCat("\"", dataset_.vocabulary().decode(prompt), "\" is no question of the task ",
-                       task.name,
+    tell_(absl::StrCat("\"", dataset_.vocabulary().decode(prompt),
+                       "\" is not a question of the task ", task.name,
                        "; the model's own answer is the target; --target sets another one"));
     return generate(model_, prompt, task.answer_length(data, std::ssize(prompt)),
                     {.temperature = 0.0});

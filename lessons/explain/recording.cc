@@ -187,8 +187,8 @@ Recording part_of(const Recording& whole, const Part& wanted) {
   part.forward_ops = part.tape.ops.size();
   for (size_t i = whole.forward_ops; i < from.ops.size(); ++i) {
     const TapeOp& op = from.ops[i];
-    const bool of_inside = op.backward_of ? cutter.has_op(*op.backward_of) : is_inside(op);
-    if (of_inside) cutter.copy_op(i);
+    const bool belongs_inside = op.backward_of ? cutter.has_op(*op.backward_of) : is_inside(op);
+    if (belongs_inside) cutter.copy_op(i);
   }
   for (ValueId id = 0; id < std::ssize(from.values); ++id) {
     const bool is_input = !from[id].computed && from[id].tensor.dtype() == DType::i64;

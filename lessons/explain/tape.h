@@ -57,7 +57,7 @@ struct Tape {
 // Makes a tape of what was recorded.
 class TapeWriter {
  public:
-  // Of what was there before all ops. Says nothing of a tensor that an op has made.
+  // Names a tensor that existed before all ops. Does nothing for a tensor that an op has made.
   void name(const Tensor& tensor, std::string_view name, bool parameter);
 
   // What ran next.

@@ -70,8 +70,8 @@ Matrix matrix_of(const Tensor& x, int64_t head, bool heads_first) {
 }
 
 // Where so many of `size` begin, with `place` among them.
-int64_t window_around(int64_t place, int64_t most, int64_t size) {
-  return std::clamp<int64_t>(place - most / 2, 0, std::max<int64_t>(0, size - most));
+int64_t window_around(int64_t place, int64_t shown, int64_t size) {
+  return std::clamp<int64_t>(place - shown / 2, 0, std::max<int64_t>(0, size - shown));
 }
 
 std::string cut_to(const std::string& text, size_t bytes) {
@@ -137,8 +137,8 @@ class Walk {
     const Matrix matrix = matrix_of(x, lesson_.head, heads_first);
     absl::StrAppendFormat(&text_, "\n%s [%d, %d] = %s\n", name, matrix.rows, matrix.columns,
                           backward ? step.backward : step.formula);
-    const bool of_keys = step.path == ".k" || step.path == ".v";
-    write(matrix, of_keys ? keys_ : queries_, step.columns == Columns::kKeys);
+    const bool rows_are_keys = step.path == ".k" || step.path == ".v";
+    write(matrix, rows_are_keys ? keys_ : queries_, step.columns == Columns::kKeys);
   }
 
   void write(const Matrix& matrix, const std::vector<std::string>& labels, bool columns_are_keys) {

@@ -44,7 +44,7 @@ std::string equivalents_of(const MutationReport& report) {
          rows + kTableEnd;
 }
 
-// Of each function a part that opens: its mistakes, and what caught them.
+// For each function, a part that opens: its mistakes, and what caught them.
 std::string catches_of(const MutationReport& report) {
   std::string html, rows;
   int64_t caught = 0;

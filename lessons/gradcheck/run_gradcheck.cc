@@ -39,7 +39,8 @@ std::string json_document(const Json& content) {
 
 absl::Status not_passed(const std::vector<std::string>& names) {
   if (names.empty()) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("gradcheck: did not pass: ", absl::StrJoin(names, ", ")));
+  return absl::InternalError(
+      absl::StrCat("gradcheck: these did not pass: ", absl::StrJoin(names, ", ")));
 }
 
 const char* verdict_word(const absl::Status& verdict) {
@@ -96,9 +97,9 @@ class Reports {
 std::string wrong_op_of(const GradcheckSubject& subject, const GradcheckReport& report) {
   if (report.passed() || subject.kind == "op") return "";
   const std::vector<OpCheck> wrong = find_wrong_ops(subject.f, subject.inputs);
-  if (wrong.empty()) return "each of its ops passes by itself\n";
-  return absl::StrCat("the first op that does not pass by itself is ", wrong[0].to_text(), "\n",
-                      wrong[0].report.to_text());
+  if (wrong.empty()) return "each of its ops passes when checked alone\n";
+  return absl::StrCat("the first op that does not pass when checked alone is ", wrong[0].to_text(),
+                      "\n", wrong[0].report.to_text());
 }
 
 class GradientCheck {

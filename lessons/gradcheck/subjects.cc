@@ -54,7 +54,7 @@ absl::Status no_such_name(const std::string& name, const std::vector<std::string
   const std::string near = nearest(name, known);
   return absl::InvalidArgumentError(
       absl::StrCat("--op: there is no op, layer, model or step \"", name, "\"; ",
-                   near.empty() ? absl::StrCat("there are ", quoted_list(known))
+                   near.empty() ? absl::StrCat("there are ", quoted_list(known, "and"))
                                 : absl::StrCat("did you mean \"", near, "\"?")));
 }
 

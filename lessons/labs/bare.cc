@@ -53,19 +53,19 @@ LineChart chart_of_eigenvalues(const std::vector<Series>& series) {
 }
 
 Section gram_section(const Words& words) {
-  const auto of_gram = eigenvalues_of(symmetric_part(words.gram));
-  const auto of_product = eigenvalues_of(symmetric_part(words.product));
+  const auto gram_eigenvalues = eigenvalues_of(symmetric_part(words.gram));
+  const auto product_eigenvalues = eigenvalues_of(symmetric_part(words.product));
   const double asymmetry = largest_difference(words.product, transpose(words.product, 0, 1));
   return make_section(
       "bare.gram", {"A24", "A33"},
       {same("X Xᵀ and its transpose", largest_difference(words.gram, transpose(words.gram, 0, 1))),
-       found("smallest eigenvalue of X Xᵀ", "not below 0", format_number(of_gram.back()),
-             of_gram.back() >= -1e-12),
+       found("smallest eigenvalue of X Xᵀ", "not below 0", format_number(gram_eigenvalues.back()),
+             gram_eigenvalues.back() >= -1e-12),
        differ("Q Kᵀ and its transpose", asymmetry, 1),
-       below("smallest eigenvalue of (Q Kᵀ + K Qᵀ) / 2", 0, of_product.back())},
+       below("smallest eigenvalue of (Q Kᵀ + K Qᵀ) / 2", 0, product_eigenvalues.back())},
       {heat_map_of("Q Kᵀ", words.product),
-       chart_of_eigenvalues(
-           {numbered_series("X Xᵀ", of_gram), numbered_series("Q Kᵀ", of_product)})});
+       chart_of_eigenvalues({numbered_series("X Xᵀ", gram_eigenvalues),
+                             numbered_series("Q Kᵀ", product_eigenvalues)})});
 }
 
 // One head of one sequence.

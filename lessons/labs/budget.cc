@@ -64,11 +64,11 @@ Section budget_section(const LabContext& lab, const Tensor& scores) {
 
 // One query's y = Σ p_j v_j, and the gradients of a random loss.
 struct Learned {
-  double weight = 0;    // of token 0
-  double of_value = 0;  // |dv_0|
-  double of_score = 0;  // |ds_0|
-  double of_all = 0;    // |dO|
-  Tensor result;        // [1, d]
+  double weight = 0;           // of token 0
+  double value_gradient = 0;   // |dv_0|
+  double score_gradient = 0;   // |ds_0|
+  double result_gradient = 0;  // |dO|
+  Tensor result;               // [1, d]
 };
 
 Learned learn(const LabContext& lab, const Tensor& numbers, const Tensor& value_numbers,
@@ -78,34 +78,35 @@ Learned learn(const LabContext& lab, const Tensor& numbers, const Tensor& value_
   const Tensor result = matmul(weights, values);
   const Gradients gradients = backward(result, {.cotangent = pushed});
   return {.weight = weights.to_vector()[0],
-          .of_value = size_of(slice(gradients[values], 0, 0, 1)),
-          .of_score = size_of(number_at(gradients[scores], 0)),
-          .of_all = size_of(pushed),
+          .value_gradient = size_of(slice(gradients[values], 0, 0, 1)),
+          .score_gradient = size_of(number_at(gradients[scores], 0)),
+          .result_gradient = size_of(pushed),
           .result = result.detached()};
 }
 
 Section forgotten_section(const LabContext& lab, const Tensor& scores, const Tensor& values,
                           const Tensor& pushed) {
-  Series of_value = {.name = "|dv_0|", .x = {}, .y = {}};
-  Series of_score = {.name = "|ds_0|", .x = {}, .y = {}};
+  Series value_series = {.name = "|dv_0|", .x = {}, .y = {}};
+  Series score_series = {.name = "|ds_0|", .x = {}, .y = {}};
   double law = 0;
   for (double extra = -2; extra >= -12; extra -= 1) {
     const Learned learned = learn(lab, raised(scores, extra), values, pushed);
-    law = std::max(law, std::abs(learned.of_value - learned.weight * learned.of_all));
-    of_value.x.push_back(learned.weight);
-    of_value.y.push_back(learned.of_value);
-    of_score.x.push_back(learned.weight);
-    of_score.y.push_back(learned.of_score);
+    law =
+        std::max(law, std::abs(learned.value_gradient - learned.weight * learned.result_gradient));
+    value_series.x.push_back(learned.weight);
+    value_series.y.push_back(learned.value_gradient);
+    score_series.x.push_back(learned.weight);
+    score_series.y.push_back(learned.score_gradient);
   }
   const Tensor hidden = raised(scores, -std::numeric_limits<double>::infinity());
   const Learned none = learn(lab, hidden, values, pushed);
   const Tensor another =
       concat({slice(values, 0, 0, 1) + 100.0, slice(values, 0, 1, values.dim(0) - 1)}, 0);
-  const double exponent = growth_exponent(of_score.x, of_score.y);
+  const double exponent = growth_exponent(score_series.x, score_series.y);
   return make_section(
       "budget.forgotten", {"B5-2", "B7-1", "B19"},
       {equal("weight of a token with the score -∞", 0, none.weight),
-       equal("its |dv|", 0, none.of_value), equal("its |ds|", 0, none.of_score),
+       equal("its |dv|", 0, none.value_gradient), equal("its |ds|", 0, none.score_gradient),
        same("result, with another value there",
             largest_difference(none.result, learn(lab, hidden, another, pushed).result), 0),
        same("|dv_0| and p_0 |dO|", law),
@@ -116,7 +117,7 @@ Section forgotten_section(const LabContext& lab, const Tensor& scores, const Ten
                  .y_label = "gradient",
                  .log_x = true,
                  .log_y = true,
-                 .series = {of_value, of_score}}});
+                 .series = {value_series, score_series}}});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -43,7 +43,7 @@ std::string list_of_labs() {
   for (const Lab& lab : all_labs()) {
     list += entry(lab.name, absl::StrCat(lab.question, " (", lab.duration, ")"));
   }
-  return list + "\n./qkv lab NAME runs one, ./qkv lab --all every one\n";
+  return list + "\n./qkv lab NAME runs one lab, ./qkv lab --all runs all\n";
 }
 
 std::string help_on_labs() {
@@ -53,7 +53,7 @@ std::string help_on_labs() {
   }
   const std::string help = absl::StrCat(
       "./qkv lab lists the labs, ./qkv lab NAME --help prints the options of one lab. "
-      "Measured times differ in each run: ",
+      "These labs measure times, which differ in each run: ",
       absl::StrJoin(measure_time, ", "), ".");
   return absl::StrCat("\n", wrapped(help, kTerminalColumns));
 }

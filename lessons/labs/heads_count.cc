@@ -23,7 +23,9 @@ struct Task {
   std::string name;
   std::vector<Count> counts = {};
 
-  const Count& of(int64_t heads) const { return *std::ranges::find(counts, heads, &Count::heads); }
+  const Count& with_heads(int64_t heads) const {
+    return *std::ranges::find(counts, heads, &Count::heads);
+  }
   const Count& best() const { return *std::ranges::min_element(counts, {}, mean_loss); }
 };
 
@@ -118,15 +120,15 @@ Table table_of(const Task& task) {
 Finding share_of_loss(Finding (*judge)(std::string, double, const Measurement&), double bound,
                       const Task& task, int64_t heads, int64_t others) {
   return judge(absl::StrCat(task.name, ": loss with ", heads, " heads over that with ", others),
-               bound, mean_loss(task.of(heads)) / mean_loss(task.of(others)));
+               bound, mean_loss(task.with_heads(heads)) / mean_loss(task.with_heads(others)));
 }
 
 Section better_section(const Task& sort, const Task& reverse, int64_t many) {
-  const Count& several = sort.of(many);
+  const Count& several = sort.with_heads(many);
   return make_section(
       "heads-count.better", {"B140", "C142-2", "B164"},
       {share_of_loss(below, 0.8, sort, many, 1),
-       larger("sort: loss with 1 head, and with more", sort.of(1).loss, several.loss),
+       larger("sort: loss with 1 head, and with more", sort.with_heads(1).loss, several.loss),
        above("share of the weights by which two heads differ", 0.1, several.apart),
        below("share of heads without which the loss is smaller", 0.1, several.helps),
        beyond(share_of_loss(below, 0.8, reverse, many, 1))},
@@ -143,9 +145,9 @@ double above_best(const Task& task, const Count& count) {
 Table distance_table(const Task& sort, const Task& reverse) {
   return table_by("Loss above that of the best number, in deviations over the seeds",
                   {"heads", sort.name, reverse.name}, sort.counts, [&](const Count& count) {
-                    return std::vector{absl::StrCat(count.heads),
-                                       format_number(above_best(sort, count)),
-                                       format_number(above_best(reverse, reverse.of(count.heads)))};
+                    return std::vector{
+                        absl::StrCat(count.heads), format_number(above_best(sort, count)),
+                        format_number(above_best(reverse, reverse.with_heads(count.heads)))};
                   });
 }
 
@@ -163,7 +165,7 @@ Section eight_section(const Task& sort, const Task& reverse, int64_t some) {
   const auto suits = [&](const Task& task) {
     const std::string what =
         absl::StrCat(some, " heads, above the best (", task.best().heads, "), in deviations");
-    return judge(task, what, task.of(some), /*is_far=*/false);
+    return judge(task, what, task.with_heads(some), /*is_far=*/false);
   };
   const auto matters = [&](const Task& task) {
     const Count& worst = *std::ranges::max_element(task.counts, {}, mean_loss);
@@ -189,15 +191,15 @@ Section too_many_section(const Task& sort, const Task& reverse, int64_t some, in
   return make_section("heads-count.too-many", {"B166-1"},
                       {share_of_loss(above, 1.25, reverse, most, some),
                        larger(absl::StrCat("reverse: loss with ", most, " heads and with ", some),
-                              reverse.of(most).loss, reverse.of(some).loss),
+                              reverse.with_heads(most).loss, reverse.with_heads(some).loss),
                        beyond(share_of_loss(above, 1.25, sort, most, some))});
 }
 
 Section wrong_section(const Task& sort, const Task& reverse, int64_t most) {
   const auto wrong = [&](const Task& task) {
     return found(absl::StrCat(task.name, ": heads of ", most, " whose removal helps"),
-                 "more than half", format_samples(task.of(most).helps),
-                 mean_of(task.of(most).helps) > 0.5);
+                 "more than half", format_samples(task.with_heads(most).helps),
+                 mean_of(task.with_heads(most).helps) > 0.5);
   };
   return make_section("heads-count.wrong", {"B166-2"}, {wrong(sort), wrong(reverse)});
 }
@@ -220,7 +222,7 @@ Section rank_section(const Task& sort) {
 std::vector<Section> run(const LabContext& lab) {
   const std::vector<int64_t> heads = lab.integers("heads");
   const int64_t most = std::ranges::max(heads);
-  // Of those that are neither 1 nor the most, the one nearest to 8.
+  // The count nearest to 8 that is neither 1 nor the largest.
   const int64_t some = *std::ranges::min_element(heads, {}, [&](int64_t h) {
     return h == 1 || h == most ? 1e9 : std::abs(std::log2(static_cast<double>(h) / 8));
   });

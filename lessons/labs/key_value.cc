@@ -83,9 +83,9 @@ Trained train(const LabContext& lab, uint64_t seed, Keys kind) {
   const int64_t steps = lab.integer("steps");
   Trained trained;
   trained.losses = train_with_adam(parameters, steps, [&](uint64_t step) {
-    const RandomStream of_step = random.derive(step);
-    const Items items = draw_items(of_step, sizes);
-    const Tensor error = layer(items, kind, of_step.derive("keys")) - items.contents;
+    const RandomStream step_stream = random.derive(step);
+    const Items items = draw_items(step_stream, sizes);
+    const Tensor error = layer(items, kind, step_stream.derive("keys")) - items.contents;
     return mean(error * error);
   });
   const auto tenth = static_cast<std::ptrdiff_t>(std::max<int64_t>(1, steps / 10));
@@ -125,9 +125,9 @@ Forms train_all(const LabContext& lab) {
 double blind_error(const LabContext& lab) { return 1 - 1 / static_cast<double>(lab.integer("n")); }
 
 Finding finds(const LabContext& lab, const Form& form) {
-  const double worst = most_of(form.last), most = blind_error(lab) / 2;
+  const double worst = most_of(form.last), limit = blind_error(lab) / 2;
   return found(absl::StrCat("error, ", form.name, ", the worst seed"),
-               absl::StrCat("below ", format_number(most)), format_number(worst), worst < most);
+               absl::StrCat("below ", format_number(limit)), format_number(worst), worst < limit);
 }
 
 Section guiding_section(const LabContext& lab, const Forms& forms) {

@@ -46,7 +46,7 @@ std::string name_of_kind(const LabOption& option) {
       return absl::StrCat("multiple", s, " of ", option.least, " up to ", option.most);
     case Numbers::kDivisors:
       return absl::StrCat("divisor", s, " of ", option.most,
-                          option.longest > 1 ? ", 1 among them" : "");
+                          option.longest > 1 ? ", among them 1" : "");
     case Numbers::kReal:
       return absl::StrCat("number", s, limits);
   }
@@ -71,7 +71,7 @@ std::string wanted_by(const LabOption& option) {
   const std::string kind = name_of_kind(option);
   if (option.longest == 1) return absl::StrCat("one ", kind);
   return absl::StrCat(option.fewest, " to ", option.longest, " ", kind,
-                      ", smaller ones first, commas between");
+                      ", in ascending order, separated by commas");
 }
 
 absl::StatusOr<std::vector<double>> read_option(const LabOption& option, const std::string& text) {

@@ -64,7 +64,7 @@ double rank_of(const Tensor& matrix) {
   return static_cast<double>(n);
 }
 
-// Of XᵀX, by its powers.
+// The eigenvectors of XᵀX, by power iteration.
 Tensor principal_axes(const Tensor& centred) {
   Tensor scatter = matmul(centred, centred, {.transpose_a = true});
   std::vector<Tensor> axes;

@@ -8,10 +8,10 @@
 // for it would be one more package to install before a first model can be trained.
 namespace qkv {
 
-// Of a symmetric matrix, the largest first.
+// The eigenvalues of a symmetric matrix, the largest first.
 std::vector<double> eigenvalues_of(const Tensor& symmetric);
 
-// Of a square matrix; what is below 1e-10 of its largest number is rounding.
+// The rank of a square matrix; what is below 1e-10 of its largest number is rounding.
 double rank_of(const Tensor& matrix);
 
 // The two directions in which rows [N, C] differ most, if their mean is 0.   -> [C, 2]

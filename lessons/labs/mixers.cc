@@ -175,8 +175,8 @@ Section old_section(const LabContext& lab) {
   const Tensor pushed = make_words(lab, "pushed") * 0.05;
   const auto change = [&](const std::string& kind) {
     const Mixer mixer = make(lab, kind, 1);
-    const Tensor of_a = taught(mixer, a, pushed);
-    return largest_difference(of_a, taught(mixer, b, pushed)) / largest_of(of_a);
+    const Tensor gradient_at_a = taught(mixer, a, pushed);
+    return largest_difference(gradient_at_a, taught(mixer, b, pushed)) / largest_of(gradient_at_a);
   };
   const auto behind_relu = [&](const Tensor& words) {
     const Mixer mixer = make(lab, "convolution", 1);

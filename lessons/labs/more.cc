@@ -23,7 +23,7 @@ struct Places {
   int64_t asked = 0;             // "=", where the answer is told
 };
 
-// Of 更 there is one. A possessive comes after the second noun and ", but".
+// There is one 更. A possessive comes after the second noun and ", but".
 Places places_of(const Dataset& data, const Example& example) {
   Places places = {.asked = std::ssize(example.prompt) - 1};
   for (int64_t i = 0; i < std::ssize(example.prompt); ++i) {
@@ -42,8 +42,8 @@ Places places_of(const Dataset& data, const Example& example) {
 struct Walk {
   std::vector<Places> places;
   Trace trace;
-  Gradients of_loss;  // for what is embedded
-  Gradients of_word;  // the same, of a random sum over the last vector of the word
+  Gradients loss_gradients;  // for what is embedded
+  Gradients word_gradients;  // the same, of a random sum over the last vector of the word
 };
 
 Walk walk_of(const Model& model, const Dataset& data) {
@@ -55,27 +55,27 @@ Walk walk_of(const Model& model, const Dataset& data) {
   ForwardContext context{.trace = &walk.trace};
   const BatchLoss out = batch_loss(model, data.validation_batch(0, kExamples), {}, context);
   const Tensor embedded = walk.trace["embedded"], vectors = walk.trace["blocks.1.output"];
-  walk.of_loss = backward(out.loss, {.keep_graph = true, .keep = {embedded}});
+  walk.loss_gradients = backward(out.loss, {.keep_graph = true, .keep = {embedded}});
   const Tensor words =
       tokens_of(each_of(walk.places, [](const Places& places) { return places.word; }));
   const Tensor at_word = reshape(one_hot(words, vectors.dim(1), DType::f32), {kExamples, -1, 1});
   const Tensor pushed = random_normal(RandomStream(1), {kExamples, 1, vectors.dim(2)});
-  walk.of_word =
+  walk.word_gradients =
       backward(vectors, {.cotangent = at_word * cast(pushed, DType::f32), .keep = {embedded}});
   return walk;
 }
 
-// The mean over the examples of what `of` says, which is given the example and its places.
-double mean_over(const Walk& walk, const std::function<double(size_t, const Places&)>& of) {
+// The mean over the examples of what `number` says, which is given the example and its places.
+double mean_over(const Walk& walk, const std::function<double(size_t, const Places&)>& number) {
   double total = 0;
-  for (size_t b = 0; b < walk.places.size(); ++b) total += of(b, walk.places[b]);
+  for (size_t b = 0; b < walk.places.size(); ++b) total += number(b, walk.places[b]);
   return total / static_cast<double>(walk.places.size());
 }
 
 // The weight that the word gets, beside the even share of what is seen: of "=", of the noun that is
 // meant, or of the token after it, in the head that gives it most.
 double weight_of_word(const Walk& walk) {
-  double most = 0;
+  double largest = 0;
   for (const std::string& path : walk.trace.paths()) {
     if (!absl::EndsWith(path, "attention.weights")) continue;
     const Tensor& weights = walk.trace[path];  // [B, H, T, T]
@@ -83,8 +83,8 @@ double weight_of_word(const Walk& walk) {
     const Samples all = weights.to_vector();
     for (int64_t head = 0; head < heads; ++head) {
       for (const auto query : {&Places::next, &Places::meant, &Places::asked}) {
-        most = std::max(
-            most, mean_over(walk, [&](size_t b, const Places& places) {
+        largest = std::max(
+            largest, mean_over(walk, [&](size_t b, const Places& places) {
               const int64_t q = places.*query;
               const int64_t row = ((static_cast<int64_t>(b) * heads + head) * length + q) * length;
               return all[static_cast<size_t>(row + places.word)] * static_cast<double>(q + 1);
@@ -92,7 +92,7 @@ double weight_of_word(const Walk& walk) {
       }
     }
   }
-  return most;
+  return largest;
 }
 
 int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
@@ -101,8 +101,8 @@ int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
   return std::ranges::max_element(logits) - logits.begin();
 }
 
-// Of the sentences that say twice who likes something: the share in which the answer is another
-// when the word is moved from behind the one "who" to behind the other.
+// The share of the sentences that say twice who likes something in which the answer changes when
+// the word is moved from behind the one "who" to behind the other.
 double answers_that_follow(const Model& model, const Dataset& data, const Walk& walk) {
   double followed = 0, moved = 0;
   for (size_t b = 0; b < walk.places.size(); ++b) {
@@ -124,7 +124,7 @@ double answers_that_follow(const Model& model, const Dataset& data, const Walk& 
 
 // |d y_word / d x| at one place and at another, on the mean.
 double reach(const Walk& walk, int64_t Places::*place) {
-  const Tensor gradient = walk.of_word[walk.trace["embedded"]];
+  const Tensor gradient = walk.word_gradients[walk.trace["embedded"]];
   const Samples sizes = lengths_of_rows(gradient).to_vector();
   return mean_over(walk, [&](size_t b, const Places& places) {
     return sizes[b * static_cast<size_t>(gradient.dim(1)) + static_cast<size_t>(places.*place)];
@@ -137,7 +137,7 @@ struct Measured {
   Samples weight_before, weight;
   Samples follows_before, follows;       // answers, when the word is moved
   Samples to_meant, to_other, to_later;  // |d y_word / d x|
-  Table of_one;                          // the gradient token by token
+  Table gradient_table;                  // the gradient token by token
   Config config;
 };
 
@@ -147,7 +147,7 @@ Table table_of(const Walk& before, const Walk& after, const Dataset& data) {
                  .header = {"token", "before", "after"},
                  .rows = {}};
   const auto share = [&](const Walk& walk, size_t t) {
-    Samples sizes = lengths_of_rows(walk.of_loss[walk.trace["embedded"]]).to_vector();
+    Samples sizes = lengths_of_rows(walk.loss_gradients[walk.trace["embedded"]]).to_vector();
     sizes.resize(tokens.size());  // of the question
     return format_number(100 * sizes[t] / std::accumulate(sizes.begin(), sizes.end(), 0.0));
   };
@@ -176,7 +176,7 @@ Measured measure(const LabContext& lab, const std::string& task) {
     m.to_meant.push_back(reach(after, &Places::meant));
     m.to_other.push_back(reach(after, &Places::other));
     m.to_later.push_back(reach(after, &Places::asked));
-    if (m.of_one.rows.empty()) m.of_one = table_of(before, after, data);
+    if (m.gradient_table.rows.empty()) m.gradient_table = table_of(before, after, data);
   }
   return m;
 }
@@ -200,7 +200,7 @@ Section weight_section(const Measured& more) {
       "more.weight", {"A3-3"},
       {near("weight of 更 before training", 1, more.weight_before, 0.1),
        larger("weight of 更, after and before training", more.weight, more.weight_before)},
-      {more.of_one});
+      {more.gradient_table});
 }
 
 // The largest |d y_its / d x| at another token, in a model whose tokens see none but themselves.
@@ -220,7 +220,7 @@ Section its_section(const Measured& its) {
                        above("with it, the smaller of both, the worst seed", 0,
                              std::min(least_of(its.to_meant), least_of(its.to_other))),
                        beyond(above("|dy_its / dx| at \"=\", after it", 0, mean_of(its.to_later)))},
-                      {its.of_one});
+                      {its.gradient_table});
 }
 
 Section law_section(const Measured& its) {

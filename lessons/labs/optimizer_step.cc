@@ -149,7 +149,7 @@ double share_of_curvature(const std::vector<Point>& points, const Steps& steps) 
   return along / squares;
 }
 
-// Of Adam: what the loss falls by, over η Σ |g_i|.
+// What the loss falls by in a step of Adam, over η Σ |g_i|.
 std::vector<double> ratios_of_adam(const std::vector<Point>& points, double rate) {
   Samples ratios;
   for (const Point& point : points) {
@@ -163,7 +163,7 @@ std::vector<double> ratios_of_adam(const std::vector<Point>& points, double rate
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  constexpr double kLongestOfSmall = 0.01, kTooLong = 1000, kOfAdam = 1e-5;
+  constexpr double kLargestSmallRate = 0.01, kTooLargeRate = 1000, kAdamRate = 1e-5;
   const std::vector<Point> points =
       over_seeds(lab, [&](uint64_t seed) { return make_point(lab, seed); });
   const std::vector<Steps> all =
@@ -175,20 +175,20 @@ std::vector<Section> run(const LabContext& lab) {
     const Finding finding =
         near(absl::StrCat("what the loss falls by, over η |g|², η = ", steps.rate), 1,
              steps.ratios(), /*tolerance=*/0.1);
-    section.add(steps.rate <= kLongestOfSmall ? finding : beyond(finding));
+    section.add(steps.rate <= kLargestSmallRate ? finding : beyond(finding));
   }
-  // Of the two smallest, where what grows as η³ is not seen yet.
+  // The two smallest rates, at which what grows as η³ is not seen yet.
   const Steps &first = all[0], &second = all[1];
   const double power = std::log(second.rest() / first.rest()) / std::log(second.rate / first.rate);
   section.add(found("power of η by which the rest grows", "1.9 … 2.1", format_number(power),
                     std::abs(power - 2) < 0.1));
   section.add(exact(absl::StrCat("the rest over η² gᵀ H g / 2, η = ", first.rate), 1,
                     share_of_curvature(points, first), /*tolerance=*/0.05));
-  section.add(near(absl::StrCat("Adam: the same over η Σ |g_i|, η = ", kOfAdam), 1,
-                   ratios_of_adam(points, kOfAdam), 0.02));
-  const double most = std::ranges::max(take_steps(points, kTooLong).kept);
-  section.add(
-      below(absl::StrCat("what the loss falls by at η = ", kTooLong, ", the most"), 0, most));
+  section.add(near(absl::StrCat("Adam: the same over η Σ |g_i|, η = ", kAdamRate), 1,
+                   ratios_of_adam(points, kAdamRate), 0.02));
+  const double largest_fall = std::ranges::max(take_steps(points, kTooLargeRate).kept);
+  section.add(below(absl::StrCat("what the loss falls by at η = ", kTooLargeRate, ", the most"), 0,
+                    largest_fall));
   return {section};
 }
 

@@ -119,7 +119,7 @@ HeatMap square_map(const std::string& title, Samples numbers, int64_t size, doub
 }
 
 struct Measured {
-  Samples right, weight_before, weight, gradient, most, least;
+  Samples right, weight_before, weight, gradient, without_most, without_least;
   std::vector<Figure> figures;
 };
 
@@ -140,8 +140,8 @@ Measured measure(const LabContext& lab) {
     m.weight_before.push_back(weight_of_figure(before));
     m.weight.push_back(weight_of_figure(after));
     m.gradient.push_back(gradient_of_figure(after, kImages));
-    m.most.push_back(loss_without(trained.model, batch, after, true));
-    m.least.push_back(loss_without(trained.model, batch, after, false));
+    m.without_most.push_back(loss_without(trained.model, batch, after, true));
+    m.without_least.push_back(loss_without(trained.model, batch, after, false));
     if (!m.figures.empty()) continue;
     m.figures = {
         square_map("An image", batch.inputs[0].to_vector(), kSize),
@@ -163,9 +163,10 @@ Section focus_section(const Measured& m) {
 
 Section importance_section(const Measured& m) {
   const std::vector<double> even(m.gradient.size(), 1.0);
-  return make_section("patches.importance", {"B7-1"},
-                      {larger("loss without the most and without the least", m.most, m.least),
-                       larger("|dL/dx| at the figure, and 1, the mean", m.gradient, even)});
+  return make_section(
+      "patches.importance", {"B7-1"},
+      {larger("loss without the most and without the least", m.without_most, m.without_least),
+       larger("|dL/dx| at the figure, and 1, the mean", m.gradient, even)});
 }
 
 // Attention over words, patches or the nodes of a graph: only what they see differs.
@@ -173,7 +174,7 @@ Section graph_section(const LabContext& lab) {
   const int64_t n = kPatches, d = 4;
   const RandomStream random(1);
   const auto make = [&](const char* name) { return random_normal(random, name, {1, 1, n, d}); };
-  // Of the grid of patches as a graph: neighbours above, below, left and right, and itself.
+  // The grid of patches as a graph: an edge to the four neighbours and to the patch itself.
   Samples hidden;
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) {
@@ -188,13 +189,14 @@ Section graph_section(const LabContext& lab) {
   const Tensor values = as_parameter(make("v"));
   const Tensor weights = attention_weights(make("q"), make("k"), edges);
   const Tensor y = matmul(weights, values);
-  const Tensor of_first = backward(sum(slice(y, 2, 0, 1)))[values];  // [1, 1, n, d]
+  const Tensor first_gradient = backward(sum(slice(y, 2, 0, 1)))[values];  // [1, 1, n, d]
   const Tensor far = reshape(slice(no_edge, 0, 0, 1), {1, 1, n, 1});
-  return make_section("patches.graph", {"B7-2"},
-                      {equal("largest weight without an edge", 0, largest_of(weights * no_edge)),
-                       same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
-                       equal("largest |dy_0/dv_j| without an edge", 0, largest_of(of_first * far))},
-                      {heat_map_of("Weights on a grid of 4 × 4 nodes", reshape(weights, {n, n}))});
+  return make_section(
+      "patches.graph", {"B7-2"},
+      {equal("largest weight without an edge", 0, largest_of(weights * no_edge)),
+       same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
+       equal("largest |dy_0/dv_j| without an edge", 0, largest_of(first_gradient * far))},
+      {heat_map_of("Weights on a grid of 4 × 4 nodes", reshape(weights, {n, n}))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

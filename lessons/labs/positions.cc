@@ -71,7 +71,7 @@ std::vector<Kind> measure(const LabContext& lab) {
   return kinds;
 }
 
-const Kind& of(const std::vector<Kind>& kinds, Position position) {
+const Kind& kind_with(const std::vector<Kind>& kinds, Position position) {
   return *std::ranges::find(kinds, position, &Kind::position);
 }
 
@@ -86,7 +86,8 @@ Table table_of(const std::vector<Kind>& kinds) {
 }
 
 Section source_section(const std::vector<Kind>& kinds) {
-  const Kind &none = of(kinds, Position::kNone), &learned = of(kinds, Position::kLearned);
+  const Kind &none = kind_with(kinds, Position::kNone),
+             &learned = kind_with(kinds, Position::kLearned);
   return make_section(
       "positions.source", {"C163-1"},
       {larger("reverse, learned positions and none", learned.reverse, none.reverse),
@@ -104,8 +105,8 @@ Finding close(const std::string& what, const Samples& a, const Samples& b) {
 }
 
 Section same_section(const std::vector<Kind>& kinds) {
-  const Kind &learned = of(kinds, Position::kLearned),
-             &sinusoids = of(kinds, Position::kSinusoidal);
+  const Kind &learned = kind_with(kinds, Position::kLearned),
+             &sinusoids = kind_with(kinds, Position::kSinusoidal);
   return make_section(
       "positions.same", {"C163-2", "C187-2"},
       {close("reverse, learned and sinusoidal", learned.reverse, sinusoids.reverse),
@@ -113,9 +114,10 @@ Section same_section(const std::vector<Kind>& kinds) {
 }
 
 Section longer_section(const std::vector<Kind>& kinds) {
-  const Kind &learned = of(kinds, Position::kLearned),
-             &sinusoids = of(kinds, Position::kSinusoidal), &rotary = of(kinds, Position::kRotary),
-             &relative = of(kinds, Position::kRelative);
+  const Kind &learned = kind_with(kinds, Position::kLearned),
+             &sinusoids = kind_with(kinds, Position::kSinusoidal),
+             &rotary = kind_with(kinds, Position::kRotary),
+             &relative = kind_with(kinds, Position::kRelative);
   return make_section(
       "positions.longer", {"C187-1", "C193"},
       {found("learned, twice as long", "refused", learned.refuses ? "refused" : "read",

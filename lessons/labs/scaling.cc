@@ -4,13 +4,13 @@
 namespace qkv {
 namespace {
 
-// Of n keys and n queries of d numbers, all independent, with variance 1.
+// What is measured for n keys and n queries of d independent numbers with variance 1.
 struct Measured {
-  double mean = 0, variance = 0;  // of the scores
-  double largest = 0;             // weight of a row, the mean over the rows
-  double entropy = 0;             // of a row, in nats
-  double passed_on = 0;           // |dS| / |dP|, of all rows together
-  double of_median = 0;           // |dS| / |dP|, of the median row
+  double mean = 0, variance = 0;   // of the scores
+  double largest = 0;              // weight of a row, the mean over the rows
+  double entropy = 0;              // of a row, in nats
+  double passed_on = 0;            // |dS| / |dP|, of all rows together
+  double passed_on_by_median = 0;  // |dS| / |dP|, of the median row
 };
 
 // Q Kᵀ of elements with the mean `shift` and the deviation `times`.   [n, n]
@@ -31,7 +31,7 @@ Measured measure(uint64_t seed, int64_t d, int64_t n, double factor) {
           .largest = mean(max(weights, -1)).item(),
           .entropy = -sum(mul(weights, log(weights))).item() / static_cast<double>(n),
           .passed_on = size_of(back) / size_of(pushed),
-          .of_median = median_share_of_rows(back, pushed)};
+          .passed_on_by_median = median_share_of_rows(back, pushed)};
 }
 
 // One d, over the seeds.
@@ -55,8 +55,8 @@ Series series_of(const std::string& name, const std::vector<Row>& rows, double M
   return series_by(name, rows, &Row::d, [&](const Row& row) { return row.of(number); });
 }
 
-// Of n queries and n keys the variance of the scores is known to about a share of 2 / √(n d): four
-// times that, over the seeds, and a tenth at the least.
+// The variance of the scores of n queries and n keys is known to about a share of 2 / √(n d). The
+// tolerance is four times that, over the seeds, and a tenth at the least.
 Finding variance_near(const LabContext& lab, double d, double predicted, const Samples& samples) {
   const double drawn =
       static_cast<double>(lab.integer("n")) * d * static_cast<double>(samples.size());
@@ -153,14 +153,15 @@ Section gradient_section(const std::vector<Row>& plain, const std::vector<Row>& 
       return larger(absl::StrCat(what, ", |dS| / |dP| at d = ", d, ", divided and not"),
                     scaled[i].of(number), plain[i].of(number));
     };
-    const Finding middle = more("the row in the middle", &Measured::of_median);
+    const Finding middle = more("the row in the middle", &Measured::passed_on_by_median);
     const bool is_large = d >= kLarge || i + 1 == plain.size();
     section.add(is_large ? middle : beyond(middle));
     section.add(beyond(more("all rows", &Measured::passed_on)));
   }
   section.figures = {
       chart_of("|dS| / |dP|, all rows together", "share", plain, scaled, &Measured::passed_on),
-      chart_of("|dS| / |dP|, the row in the middle", "share", plain, scaled, &Measured::of_median)};
+      chart_of("|dS| / |dP|, the row in the middle", "share", plain, scaled,
+               &Measured::passed_on_by_median)};
   return section;
 }
 

@@ -28,7 +28,7 @@ Tensor make_words(const LabContext& lab, uint64_t seed) {
   return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
 }
 
-// Of all pairs of columns in a row: the share that `a` puts into the order in which `b` has them.
+// The share of the pairs of columns in a row that `a` puts into the same order as `b`.
 double agreement_of(const Tensor& a, const Tensor& b) {
   const Samples x = a.to_vector(), y = b.to_vector();
   const auto n = static_cast<size_t>(a.dim(1));
@@ -74,24 +74,26 @@ Geometry geometry_of(const Tensor& x, Similarity product) {
 
 Section angle_section(const LabContext& lab) {
   const Similarity product = product_of(lab);
-  double law = 0, rest = 0, of_units = 1;
+  double law = 0, rest = 0, for_unit_lengths = 1;
   Samples as_they_are;
   for (const uint64_t seed : lab.seeds()) {
     const Tensor x = make_words(lab, seed);
     const Geometry geometry = geometry_of(x, product);
     law = std::max(law, geometry.law);
     rest = std::max(rest, geometry.rest);
-    of_units = std::min(of_units, agreement_of(product(unit(x), unit(x)), cosine(x, x)));
+    for_unit_lengths =
+        std::min(for_unit_lengths, agreement_of(product(unit(x), unit(x)), cosine(x, x)));
     as_they_are.push_back(agreement_of(product(x, x), cosine(x, x)));
   }
   const Tensor x = make_words(lab, 1);
-  return make_section("similarity.angle", {"A17", "A18"},
-                      {same("x·y and |x| |y| cos(angle)", law),
-                       same("rest of x beside the projection, times y, and 0", rest),
-                       equal("pairs in the order of their angles, all lengths 1", 1, of_units),
-                       beyond(found("pairs in that order, with their own lengths", "1",
-                                    format_samples(as_they_are), mean_of(as_they_are) == 1))},
-                      {heat_map_of("x·y", product(x, x)), heat_map_of("cos(x, y)", cosine(x, x))});
+  return make_section(
+      "similarity.angle", {"A17", "A18"},
+      {same("x·y and |x| |y| cos(angle)", law),
+       same("rest of x beside the projection, times y, and 0", rest),
+       equal("pairs in the order of their angles, all lengths 1", 1, for_unit_lengths),
+       beyond(found("pairs in that order, with their own lengths", "1", format_samples(as_they_are),
+                    mean_of(as_they_are) == 1))},
+      {heat_map_of("x·y", product(x, x)), heat_map_of("cos(x, y)", cosine(x, x))});
 }
 
 // The share of words that are more like themselves than like any other.
@@ -105,7 +107,7 @@ double share_like_themselves(const Tensor& similarity) {
 
 Section related_section(const LabContext& lab) {
   Samples relatives, strangers, themselves;
-  double of_units = 1;
+  double for_unit_lengths = 1;
   for (const uint64_t seed : lab.seeds()) {
     const RandomStream random(seed);
     const Tensor x = make_words(lab, seed);
@@ -115,11 +117,12 @@ Section related_section(const LabContext& lab) {
     relatives.push_back(mean(sum(x * near_x, -1)).item());
     strangers.push_back(mean(sum(x * others, -1)).item());
     themselves.push_back(share_like_themselves(product_of(lab)(x, x)));
-    of_units = std::min(of_units, share_like_themselves(product_of(lab)(unit(x), unit(x))));
+    for_unit_lengths =
+        std::min(for_unit_lengths, share_like_themselves(product_of(lab)(unit(x), unit(x))));
   }
   return make_section("similarity.related", {"A22", "A23", "B25", "B27"},
                       {larger("product with a relative, and with a stranger", relatives, strangers),
-                       equal("words most like themselves, all lengths 1", 1, of_units),
+                       equal("words most like themselves, all lengths 1", 1, for_unit_lengths),
                        beyond(found("words most like themselves, with their own lengths", "1",
                                     format_samples(themselves), mean_of(themselves) == 1))});
 }
@@ -166,22 +169,23 @@ Tensor gradient_of(Similarity similarity, const Tensor& query, const Tensor& key
 }
 
 Section gradient_section(const LabContext& lab) {
-  double of_dot = 0, of_scaled = 0, of_cosine = 0, pulled = 0;
+  double dot_error = 0, scaled_error = 0, cosine_error = 0, pulled = 0;
   const double root = std::sqrt(static_cast<double>(lab.integer("d")));
   for (const uint64_t seed : lab.seeds()) {
     const Tensor keys = make_words(lab, seed), key = row_of(keys, 0);
     const Tensor q = as_parameter(random_normal(RandomStream(seed), "q", {1, lab.integer("d")}));
     const Similarity product = product_of(lab);
-    of_dot = std::max(of_dot, largest_difference(gradient_of(product, q, key), key));
-    of_scaled = std::max(of_scaled, largest_difference(gradient_of(scaled, q, key), key / root));
-    of_cosine = std::max(of_cosine, std::abs(dot(gradient_of(cosine, q, key), q).item()));
+    dot_error = std::max(dot_error, largest_difference(gradient_of(product, q, key), key));
+    scaled_error =
+        std::max(scaled_error, largest_difference(gradient_of(scaled, q, key), key / root));
+    cosine_error = std::max(cosine_error, std::abs(dot(gradient_of(cosine, q, key), q).item()));
     const Tensor weights = softmax(dot(q, keys));
     const Tensor back = backward(sum(neg(log(slice(weights, 1, 0, 1)))))[q];
     pulled = std::max(pulled, largest_difference(back, matmul(weights, keys) - key));
   }
   return make_section("similarity.gradient", {"B31"},
-                      {same("d(q·k)/dq and k", of_dot), same("scaled: and k / √d", of_scaled),
-                       same("cosine: the gradient along q, and 0", of_cosine),
+                      {same("d(q·k)/dq and k", dot_error), same("scaled: and k / √d", scaled_error),
+                       same("cosine: the gradient along q, and 0", cosine_error),
                        same("-d log p_j / dq, and Σ_k p_k k_k - k_j", pulled)});
 }
 

@@ -26,13 +26,14 @@ const toml::table& sections() {
   return kSections;
 }
 
-std::string required_text(const toml::node_view<const toml::node>& node, const std::string& of) {
-  if (!node.is_string()) fail(absl::StrCat("lessons/labs/texts: a text of ", of, " is missing"));
+std::string required_text(const toml::node_view<const toml::node>& node, const std::string& owner) {
+  if (!node.is_string()) fail(absl::StrCat("lessons/labs/texts: a text of ", owner, " is missing"));
   return **node.as_string();
 }
 
-std::string optional_text(const toml::table& section, std::string_view key, const std::string& of) {
-  return section.contains(key) ? required_text(section[key][kEnglish], of) : "";
+std::string optional_text(const toml::table& section, std::string_view key,
+                          const std::string& owner) {
+  return section.contains(key) ? required_text(section[key][kEnglish], owner) : "";
 }
 
 std::vector<std::string> keys_of(const toml::table& table) {

@@ -110,11 +110,11 @@ LineChart chart_of(const Paths& paths) {
 // What of the points' variance is between points of one and the same token.
 double share_within(const Tensor& points, const std::vector<int64_t>& tokens, int64_t vocabulary) {
   const Tensor x = cast(points, DType::f64);  // [N, C]
-  const Tensor of_token =
+  const Tensor token_of_point =
       one_hot(Tensor(Array::of({std::ssize(tokens)}, tokens)), vocabulary, DType::f64);  // [N, V]
-  const Tensor counts = transpose(sum(of_token, 0, /*keep_axis=*/true), 0, 1) + 1e-300;
-  const Tensor means = matmul(of_token, x, {.transpose_a = true}) / counts;  // [V, C]
-  return std::pow(size_of(x - matmul(of_token, means)) / size_of(x - mean(x, 0, true)), 2);
+  const Tensor counts = transpose(sum(token_of_point, 0, /*keep_axis=*/true), 0, 1) + 1e-300;
+  const Tensor means = matmul(token_of_point, x, {.transpose_a = true}) / counts;  // [V, C]
+  return std::pow(size_of(x - matmul(token_of_point, means)) / size_of(x - mean(x, 0, true)), 2);
 }
 
 Samples at_layer(const std::vector<Paths>& all, size_t layer) {

@@ -10,7 +10,7 @@ namespace qkv {
 // Where numbers stand between the ends of an axis.
 class Axis {
  public:
-  // Of numbers that are not all to be seen: those that are not finite, or have no logarithm.
+  // An axis for these numbers. It leaves out those that are not finite, or have no logarithm.
   Axis(const std::vector<double>& numbers, bool is_logarithmic);
 
   bool shows(double number) const;

@@ -95,9 +95,9 @@ struct Section {
   void add(Finding finding) { findings.push_back(std::move(finding)); }
   void show(Figure figure) { figures.push_back(std::move(figure)); }
 
-  // Of the findings where the condition is met, one that disagrees: does not hold; else one that is
-  // undecided: not supported. Else the claim holds; "if", where a finding beyond the condition
-  // disagrees.
+  // If a finding where the condition is met disagrees: does not hold; else, if one is undecided:
+  // not supported. Else the claim holds, or "holds if", where a finding beyond the condition
+  // disagrees or is undecided.
   Verdict verdict() const;
   std::string places() const;        // "A37, C121"
   std::string verdict_text() const;  // with the condition, where it matters

@@ -32,7 +32,7 @@ double error_of_mean(std::span<const double> samples) {
 }
 
 double errors_of_95_percent(size_t samples) {
-  // Of 1, 2, … degrees of freedom. Student, "The probable error of a mean", 1908.
+  // Entries for 1, 2, … degrees of freedom. Student, "The probable error of a mean", 1908.
   static constexpr std::array kStudent = {12.706, 4.303, 3.182, 2.776, 2.571,
                                           2.447,  2.365, 2.306, 2.262, 2.228};
   if (samples < 2) return std::numeric_limits<double>::infinity();

@@ -5,9 +5,9 @@
 
 namespace qkv {
 
-// Of measurements that were made again and again, each with another seed.
+// Statistics of measurements that were repeated, each with another seed.
 double mean_of(std::span<const double> samples);
-double deviation_of(std::span<const double> samples);  // of one; with n - 1; 0 of a single one
+double deviation_of(std::span<const double> samples);  // divides by n - 1; 0 where n = 1
 double error_of_mean(std::span<const double> samples);
 // Within so many errors of the mean the true one lies, with 95 % confidence: Student's t with n - 1
 // degrees of freedom. Infinite for a single sample, which tells nothing of its spread.

@@ -18,7 +18,7 @@ constexpr double kLeft = 76, kRight = 150, kTop = 12, kBottom = 44;
 constexpr size_t kColours = 8;
 constexpr double kLineHeight = 15;
 constexpr double kCell = 34, kMapWidth = 480;
-// Of the colour in the deepest cell: so that numbers in it can be read, in ink, 4.5 to 1.
+// The percentage of colour in the deepest cell: numbers in ink keep a contrast of 4.5 to 1.
 constexpr double kDeepest = 60;
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text,
@@ -122,9 +122,9 @@ std::string svg_of(const LineChart& chart) { return Chart(chart).svg(); }
 std::string svg_of(const HeatMap& map) {
   const double left = widest(map.row_names, map.rows), top = 20;
   const double room = room_for_numbers(map);
-  const double most = kMapWidth / static_cast<double>(map.columns);
-  const bool has_numbers = room <= most;
-  const double cell = std::max(has_numbers ? room : 0, std::min(kCell, most));
+  const double max_cell = kMapWidth / static_cast<double>(map.columns);
+  const bool has_numbers = room <= max_cell;
+  const double cell = std::max(has_numbers ? room : 0, std::min(kCell, max_cell));
   const double wide = widest(map.column_names, map.columns);
   double largest = 0;
   for (const double x : map.numbers) {

@@ -63,8 +63,8 @@ TEST(BenchTest, TheFloorOfAWindowHasTheProductsWithinIt) {
   EXPECT_NEAR(double(row["floor_gflops"]) * double(row["floor_ms"]) * 1e6, flops, 1);
 }
 
-// Of the linear maps there are four in attention, and two of d_ff, in each block; the decoder's
-// have four more, two of which read the source.
+// Each block has four linear maps in attention, and two of d_ff; those of the decoder have four
+// more, two of which read the source.
 TEST(BenchTest, TheFloorOfAnEncoderDecoderHasEveryProductOfTheStep) {
   const ProcessResult result = qkv_bench({"--shape", "seq2seq", "--steps", "1", "--json"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
@@ -143,7 +143,7 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--shape", "huge"}),
             "error: --shape: there is no \"huge\"; there are \"toy\", \"small\", \"mini\", "
-            "\"seq2seq\" or \"vit\"\n");
+            "\"seq2seq\" and \"vit\"\n");
   EXPECT_EQ(error_of({"--suite", "--shape", "toy"}),
             "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
   EXPECT_EQ(error_of({"--suite", "--precision", "f64"}),

@@ -53,7 +53,7 @@ TEST_F(CommandLineTest, TrainShowsWhereTheTimeOfItsStepsGoes) {
   const ProcessResult result =
       qkv({"train", "tiny.toml", "--profile", "--set", "train.eval_interval=8"});
   expect_success(result);
-  EXPECT_NE(result.output.find("where the time of 10 steps went is in runs/tiny/profile.txt"),
+  EXPECT_NE(result.output.find("wrote the time of each op in 10 steps to runs/tiny/profile.txt"),
             std::string::npos)
       << result.output;
   const std::string profile = in("runs/tiny/profile.txt");
@@ -154,10 +154,10 @@ TEST_F(CommandLineTest, AFolderMeansItsRunWhereARunGoesOn) {
   expect_success(qkv({"train", "tiny.toml"}));
   const ProcessResult result = qkv({"train", "runs/tiny", "--resume"});
   expect_success(result);
-  EXPECT_EQ(result.output.find("this run is finished"), 0u) << result.output;
+  EXPECT_EQ(result.output.find("this run is already finished"), 0u) << result.output;
   expect_error(qkv({"train", "runs/tiny"}), 2,
-               "runs/tiny is a folder, and CONFIG is a file; to go on with the run in the folder: "
-               "qkv train runs/tiny --resume");
+               "runs/tiny is a folder, but CONFIG must be a file; to continue the run in the "
+               "folder: qkv train runs/tiny --resume");
 }
 
 TEST_F(CommandLineTest, AFolderThatHoldsAnotherRunIsLeftAlone) {
@@ -168,7 +168,7 @@ TEST_F(CommandLineTest, AFolderThatHoldsAnotherRunIsLeftAlone) {
                "--out, or remove it");
   expect_error(qkv({"train", "tiny.toml", "--resume", "--set", "model.d_ff=64"}), 2,
                "--resume continues with the config of the run (runs/tiny/config.toml), but this "
-               "config differs: model.d_ff is 64, and was 32. Undo the change, or start a new run "
+               "config differs: model.d_ff is 64, but was 32. Undo the change, or start a new run "
                "with another --out");
   EXPECT_EQ(in("runs/tiny/checkpoints/last.safetensors"), before);
 }
@@ -285,9 +285,9 @@ TEST_F(CommandLineTest, ACheckpointOfAnotherRunIsNotResumedAndChangesNothing) {
                              folder_ / "a/checkpoints/last.safetensors",
                              std::filesystem::copy_options::overwrite_existing);
   const std::string metrics = in("a/metrics.jsonl"), samples = in("a/samples.txt");
-  expect_error(qkv({"train", "tiny.toml", "--out", "a", "--resume"}), 2,
-               "a/checkpoints/last.safetensors: this is a checkpoint of another run than that of "
-               "a/config.toml");
+  expect_error(
+      qkv({"train", "tiny.toml", "--out", "a", "--resume"}), 2,
+      "a/checkpoints/last.safetensors: this checkpoint belongs to another run than a/config.toml");
   EXPECT_EQ(in("a/metrics.jsonl"), metrics);
   EXPECT_EQ(in("a/samples.txt"), samples);
 }

@@ -48,7 +48,7 @@ TEST_F(DamagedRunTest, ADeviceIsNotReadForAFileOfTheRun) {
     const std::string file = std::string("runs/tiny/") + name;
     replace_by_link(file, "/dev/zero");
     expect_error(qkv({"train", "tiny.toml", "--resume"}), 1,
-                 "cannot read " + file + ": it is no regular file");
+                 "cannot read " + file + ": it is not a regular file");
   }
 }
 
@@ -58,7 +58,7 @@ TEST_F(DamagedRunTest, APipeInPlaceOfAFileIsNotWaitedFor) {
   write_bytes(folder_ / "runs/new/config.toml", "");
   ASSERT_EQ(::mkfifo((folder_ / file).c_str(), 0600), 0);
   expect_error(qkv({"train", "tiny.toml", "--out", "runs/new"}), 1,
-               "cannot write " + file + ": it is no regular file");
+               "cannot write " + file + ": it is not a regular file");
 }
 
 TEST_F(DamagedRunTest, AFlippedBitOfAWeightIsAnErrorOfEveryVerb) {
@@ -77,7 +77,7 @@ TEST_F(DamagedRunTest, AFlippedBitOfAWeightIsAnErrorOfEveryVerb) {
     EXPECT_THAT(result.errors,
                 testing::MatchesRegex(absl::StrCat("error: ", command[0] == "train" ? last : best,
                                                    ": tensor \"[a-z0-9_.]+\" is not what was "
-                                                   "written: its checksum is [0-9a-f]+, and the "
+                                                   "written: its checksum is [0-9a-f]+, but the "
                                                    "file says [0-9a-f]+; the file is damaged\n")));
   }
 }

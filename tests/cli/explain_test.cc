@@ -35,7 +35,7 @@ class ExplainTest : public CommandLineFixture {
 TEST_F(ExplainTest, AnExampleNeedsNoRun) {
   const ProcessResult result = qkv({"explain", "--example", "three-words"});
   expect_success(result);
-  EXPECT_EQ(result.output, "in three-words.html\n");
+  EXPECT_EQ(result.output, "wrote three-words.html\n");
   EXPECT_EQ(in("three-words.html").find("<!doctype html>"), 0u);
 }
 
@@ -138,16 +138,15 @@ TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
     arguments.insert(arguments.begin(), {"explain", "runs/tiny"});
     expect_error(qkv(arguments), 2, message);
   };
-  expect_refused({"--layer", "1"}, "--layer: there are layers of attention 0 to 0");
+  expect_refused({"--layer", "1"}, "--layer: there are attention layers 0 to 0");
   expect_refused({"--head", "-1"}, "--head: there are heads 0 to 1");
   expect_refused({"--position", "6"}, "--position: there are positions 0 to 5");
   expect_refused({"--validation", "100000"}, "--validation: there are examples 0 to 3");
   expect_refused({"--target", "1"}, "--target needs --prompt");
   expect_refused({"--prompt", "012=", "--target", "0123"},
                  "--prompt with the target has 7 tokens; this model reads at most 6");
-  expect_refused(
-      {"--set", "data.length=2"},
-      "--set data.length=2: only [model] and [attention] can be changed to be explained");
+  expect_refused({"--set", "data.length=2"},
+                 "--set data.length=2: explain can change only keys of [model] and [attention]");
 }
 
 TEST_F(ExplainTest, APromptOfUnknownCharactersIsRefused) {
@@ -168,16 +167,17 @@ TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
       qkv({"explain", "runs/tiny", "--prompt", "=01", "--json", "lesson.json"});
   EXPECT_EQ(result.exit_status, 0) << result.errors;
   EXPECT_EQ(result.errors,
-            "note: \"=01\" is no question of the task reverse; the model's own answer is the "
+            "note: \"=01\" is not a question of the task reverse; the model's own answer is the "
             "target; --target sets another one\n");
 }
 
 TEST_F(ExplainTest, ASettingKeepsTheShapesOfTheTrainedParameters) {
   train();
-  expect_error(qkv({"explain", "runs/tiny", "--set", "model.d_model=8"}), 2,
-               "--set model.d_model=8: the parameter token_embedding.weight has the shape [5, 16], "
-               "and this would give it the shape [5, 8]; only settings that keep the shapes of the "
-               "trained parameters can be explained");
+  expect_error(
+      qkv({"explain", "runs/tiny", "--set", "model.d_model=8"}), 2,
+      "--set model.d_model=8: the parameter token_embedding.weight has the shape [5, 16], but this "
+      "setting would give it the shape [5, 8]; only settings that keep the shapes of the "
+      "trained parameters can be explained");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "tiny.html"));
 }
 
@@ -187,7 +187,7 @@ TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
                                     "--json", "lesson.json", "--text"});
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_EQ(result.errors,
-            "note: these parameters are not trained, their numbers are random: "
+            "note: these parameters are untrained, so their numbers are random: "
             "blocks.0.attention.position.distance_bias\n");
   EXPECT_EQ(json::parse(in("lesson.json"))["meta"]["untrained"],
             json({"blocks.0.attention.position.distance_bias"}));

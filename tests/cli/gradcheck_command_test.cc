@@ -240,8 +240,10 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
   expect_error({"--mutate", "--order", "2"},
                "--mutate checks one point at first order; it takes no --order and no --seeds");
-  expect_error({"--html", "a", "--coverage"}, "--html does not go with --sweep or --coverage");
-  expect_error({"--json", "a", "--coverage"}, "--json does not go with --sweep or --coverage");
+  expect_error({"--html", "a", "--coverage"},
+               "--html cannot be combined with --sweep or --coverage");
+  expect_error({"--json", "a", "--coverage"},
+               "--json cannot be combined with --sweep or --coverage");
   expect_error(
       {"--coverage", "--order", "2"},
       "--sweep and --coverage check one point at first order; they take no --order and no --seeds");

@@ -98,9 +98,10 @@ TEST_F(ImagesTest, FilesThatAreNotThereAreAMistake) {
   expect_error(qkv({"data", "idx.toml"}), 2,
                "cannot read nowhere/train-images-idx3-ubyte: No such file or directory");
   write_bytes(folder_ / "train-images-idx3-ubyte", "no images");
-  expect_error(qkv({"data", "idx.toml", "--set", "data.path=."}), 2,
-               "./train-images-idx3-ubyte: is no IDX file, the format of MNIST: it begins with "
-               "6E 6F 20 69");
+  expect_error(
+      qkv({"data", "idx.toml", "--set", "data.path=."}), 2,
+      "./train-images-idx3-ubyte: is not an IDX file (the format of MNIST): it begins with "
+      "6E 6F 20 69");
 }
 
 }  // namespace

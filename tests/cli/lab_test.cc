@@ -76,8 +76,8 @@ TEST_F(LabVerbTest, WhatIsWrittenWrongIsSaid) {
   EXPECT_EQ(qkv({"lab", "scaling", "--steps", "3"}).errors,
             "error: the lab scaling does not take --steps; it takes --d, --n, --seeds\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--d=x"}).errors,
-            "error: --d takes 1 to 12 whole numbers from 1 to 4096, smaller ones first, commas "
-            "between, not \"x\"\n");
+            "error: --d takes 1 to 12 whole numbers from 1 to 4096, in ascending order, separated "
+            "by commas, not \"x\"\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--out", "lab"}).errors,
             "error: --out goes with --all; for one lab use --html FILE\n");
   EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors,

@@ -44,7 +44,7 @@ TEST_F(ModelsTest, AnEncoderDecoderAnswersABatchOfPromptsAsEachAlone) {
   const ProcessResult no_question = qkv({"generate", "runs/both", "--prompt", "=0"});
   EXPECT_EQ(no_question.exit_status, 0);
   EXPECT_EQ(no_question.errors,
-            "note: \"=0\" is no question of the task reverse; there is no right answer\n");
+            "note: \"=0\" is not a question of the task reverse; there is no right answer\n");
   expect_error(qkv({"generate", "runs/both", "--prompt", "01230123="}), 2,
                "--prompt has 9 tokens; this model reads at most 4");
   expect_error(qkv({"generate", "runs/both", "--prompt", "01=", "--max-new-tokens", "9"}), 2,
@@ -80,7 +80,7 @@ TEST_F(ModelsTest, EvalTellsWhereTheAnswerLooks) {
   EXPECT_THAT(text, HasSubstr("  blocks.0.attention                      0     25.0 %"));
   EXPECT_THAT(text, HasSubstr("  blocks.0.attention                      1     25.0 %"));
   EXPECT_EQ(qkv({"eval", "runs/tiny", "--attention", "12"}).errors,
-            "error: --attention: one token is needed, not 2\n");
+            "error: --attention needs one token, not 2\n");
 }
 
 TEST_F(ModelsTest, PatchesThatDoNotDivideTheImageAreAMistake) {

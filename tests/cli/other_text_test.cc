@@ -40,8 +40,8 @@ TEST_F(OtherTextTest, IsNotResumedWith) {
   const std::string before = in(last_);
   expect_error(resume(), 2,
                last_ +
-                   ": text.txt is not the text that the run learned from; put that one back, "
-                   "or start a new run with another --out");
+                   ": text.txt is not the text that the run learned from; restore that one, or "
+                   "start a new run with another --out");
   EXPECT_EQ(in(last_), before);
 }
 
@@ -59,8 +59,8 @@ TEST_F(OtherTextTest, OfOtherCharactersIsToldByThemFromAnOlderCheckpoint) {
   write_text("the zat sat on the mat, and the dog sat on the log. ");
   expect_error(resume(), 2,
                last_ +
-                   ": its vocabulary is not that of the data; the text has changed since the run "
-                   "began");
+                   ": its vocabulary differs from that of the data: the text has changed since the "
+                   "run began");
 }
 
 TEST_F(OtherTextTest, IsToldByEvalUnlessItWasAskedFor) {

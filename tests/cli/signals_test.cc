@@ -104,7 +104,7 @@ TEST_F(SignalsTest, EachStopSavesAndTheRunGoesOn) {
     const std::string out = absl::StrCat("stopped-by-", signal);
     const ProcessResult stopped = train(out, "step 40/", sending(signal));
     EXPECT_EQ(stopped.exit_status, 130) << stopped.output << stopped.errors;
-    EXPECT_THAT(stopped.output, HasSubstr("saved. The same command with --resume goes on\n"));
+    EXPECT_THAT(stopped.output, HasSubstr("saved. The same command with --resume continues\n"));
     EXPECT_EQ(train(out, "into", kNothing, {"--resume"}).exit_status, 0);
     expect_same_ends("whole", out);
   }

@@ -66,7 +66,7 @@ std::vector<std::string> characters_of(const std::string& text) {
 TEST(ReadTextTest, FilesThatCannotBeReadAreNamedWithTheReason) {
   EXPECT_EQ(read_error("/there/is/none"), "cannot read /there/is/none: No such file or directory");
   EXPECT_EQ(read_error("/tmp"), "cannot read /tmp: Is a directory");
-  EXPECT_EQ(read_error("/dev/zero"), "cannot read /dev/zero: it is no regular file");
+  EXPECT_EQ(read_error("/dev/zero"), "cannot read /dev/zero: it is not a regular file");
   EXPECT_EQ(read_error("/proc/self/mem"), "cannot read /proc/self/mem: Input/output error");
 }
 
@@ -317,7 +317,7 @@ TEST(LinesTest, AVeryLongLineIsAnErrorThatNamesIt) {
   EXPECT_EQ(error_of(from_file("lines", file.path())),
             file.path() +
                 ":2: the line has 1025 characters; with task = \"lines\" at most 1024 are allowed; "
-                "running text is task = \"text\"");
+                "for running text use task = \"text\"");
 }
 
 }  // namespace

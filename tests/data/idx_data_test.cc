@@ -85,15 +85,16 @@ std::set<std::vector<double>> changed_images(const DataOptions& options,
                 idx_bytes({2}, std::string("\x00\x01", 2)));
   }
   const auto dataset = dataset_of(options);
-  const auto of = [](const Batch& batch) {
+  const auto bytes_of = [](const Batch& batch) {
     std::vector<double> numbers;
     for (const double x : pixels_of(batch, 0)) numbers.push_back(std::round(255 * x));
     return numbers;
   };
-  EXPECT_EQ(of(dataset->validation_batch(0, 1)),
+  EXPECT_EQ(bytes_of(dataset->validation_batch(0, 1)),
             (std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9}));  // is never changed
   std::set<std::vector<double>> seen;
-  for (int64_t index = 0; index < 200; ++index) seen.insert(of(dataset->training_batch(index, 1)));
+  for (int64_t index = 0; index < 200; ++index)
+    seen.insert(bytes_of(dataset->training_batch(index, 1)));
   return seen;
 }
 
@@ -111,9 +112,9 @@ TEST_F(IdxDataTest, AnImageIsNotMovedOutOfSight) {
   options_.shift = 2;
   EXPECT_FALSE(changed_images(options_, folder_.path()).contains(std::vector<double>(9, 0)));
   options_.shift = 3;
-  EXPECT_EQ(error_of(options_), "data.shift is 3, but the images of " + path(kImages) +
-                                    " have 3 x 3 pixels: it must be below 3, so that something of "
-                                    "each image stays");
+  EXPECT_EQ(error_of(options_),
+            "data.shift is 3, but the images of " + path(kImages) +
+                " have 3 x 3 pixels: it must be below 3, so that a part of each image remains");
 }
 
 TEST_F(IdxDataTest, HalfOfTheImagesOfTrainingAreMirrored) {
@@ -177,9 +178,9 @@ TEST_F(IdxDataTest, FilesThatDoNotFitEachOtherAreAnError) {
 
 TEST_F(IdxDataTest, ALabelWithoutAClassIsAnError) {
   write(kTestLabels, idx_bytes({3}, "\x01\x03\x02"));
-  EXPECT_EQ(error_of(options_), path(kTestLabels) +
-                                    ": label 1, counted from 0, is 3, but the labels of training "
-                                    "name only 3 classes");
+  EXPECT_EQ(error_of(options_),
+            path(kTestLabels) +
+                ": label 1, counted from 0, is 3, but the training labels name only 3 classes");
   options_.class_names = "shirt coat";
   EXPECT_EQ(error_of(options_), path(kLabels) +
                                     ": label 0, counted from 0, is 2, but data.class_names names "
@@ -200,7 +201,7 @@ TEST_F(IdxDataTest, AStrayLabelMakesNoClassesUnlessTheyAreNamed) {
 TEST_F(IdxDataTest, ADamagedFileIsNamedWithWhatIsWrong) {
   write(kImages, contents_of(path(kImages)).substr(0, 30));
   EXPECT_EQ(error_of(options_),
-            path(kImages) + ": is truncated: its header says 4 x 2 x 3 bytes, and 14 follow it");
+            path(kImages) + ": is truncated: its header says 4 x 2 x 3 bytes, but 14 follow it");
   write(kImages, idx_bytes({1, 1, 1000}, std::string(1000, 'a')));
   EXPECT_EQ(error_of(options_),
             path(kImages) + ": its images of 1 x 1000 pixels are too large: at most 512 x 512");

@@ -41,11 +41,11 @@ TEST(IdxTest, AFileMayBeGzippedInOnePartOrSeveral) {
 TEST(IdxTest, AFileOfAnotherFormatIsAnErrorWithItsFirstBytes) {
   EXPECT_EQ(error_of(""), "is empty");
   EXPECT_EQ(error_of("\x89PNG\r\n"),
-            "is no IDX file, the format of MNIST: it begins with 89 50 4E 47");
+            "is not an IDX file (the format of MNIST): it begins with 89 50 4E 47");
   EXPECT_EQ(error_of(std::string(1, '\0')),
-            "is no IDX file, the format of MNIST: it begins with 00");
+            "is not an IDX file (the format of MNIST): it begins with 00");
   EXPECT_EQ(error_of(gzipped("text")),
-            "is no IDX file, the format of MNIST: it begins with 74 65 78 74");
+            "is not an IDX file (the format of MNIST): it begins with 74 65 78 74");
 }
 
 TEST(IdxTest, NumbersOfAnotherTypeAreAnErrorThatNamesIt) {
@@ -56,15 +56,15 @@ TEST(IdxTest, NumbersOfAnotherTypeAreAnErrorThatNamesIt) {
             "its numbers have type 0x0C, integers of 32 bits; images and labels are unsigned "
             "bytes, type 0x08");
   EXPECT_EQ(error_of(idx_bytes({1}, "a", 0x77), 1),
-            "its numbers have type 0x77, no type that IDX has; images and labels are unsigned "
+            "its numbers have type 0x77, which IDX does not define; images and labels are unsigned "
             "bytes, type 0x08");
 }
 
 TEST(IdxTest, LabelsAreNoImagesAndImagesNoLabels) {
   EXPECT_EQ(error_of(idx_bytes({2}, "ab")),
-            "its numbers have 1 dimensions; images have 3: how many, height and width");
+            "its numbers have 1 dimensions; images have 3: number, height and width");
   EXPECT_EQ(error_of(idx_bytes({2, 1, 1}, "ab"), 1),
-            "its numbers have 3 dimensions; labels have 1: how many");
+            "its numbers have 3 dimensions; labels have 1: their number");
 }
 
 TEST(IdxTest, AFileThatIsCutOffAnywhereIsAnError) {
@@ -73,11 +73,11 @@ TEST(IdxTest, AFileThatIsCutOffAnywhereIsAnError) {
     EXPECT_EQ(error_of(file.substr(0, size)), "is truncated: it ends within the header") << size;
   }
   EXPECT_EQ(error_of(file.substr(0, 16)),
-            "is truncated: its header says 2 x 2 x 2 bytes, and 0 follow it");
+            "is truncated: its header says 2 x 2 x 2 bytes, but 0 follow it");
   EXPECT_EQ(error_of(file.substr(0, 23)),
-            "is truncated: its header says 2 x 2 x 2 bytes, and 7 follow it");
+            "is truncated: its header says 2 x 2 x 2 bytes, but 7 follow it");
   EXPECT_EQ(error_of(gzipped(file.substr(0, 23))),
-            "is truncated: its header says 2 x 2 x 2 bytes, and 7 follow it");
+            "is truncated: its header says 2 x 2 x 2 bytes, but 7 follow it");
   const std::string packed = gzipped(file);
   for (size_t size = 2; size < packed.size(); ++size) {
     EXPECT_EQ(error_of(packed.substr(0, size)), "its gzip data end before they are complete")
@@ -87,7 +87,7 @@ TEST(IdxTest, AFileThatIsCutOffAnywhereIsAnError) {
 
 TEST(IdxTest, AFileWithMoreThanItsHeaderSaysIsAnError) {
   const std::string file = idx_bytes({1, 2, 2}, "abcde");
-  const std::string message = "is too long: its header says 1 x 2 x 2 bytes, and more follow it";
+  const std::string message = "is too long: its header says 1 x 2 x 2 bytes, but more follow it";
   EXPECT_EQ(error_of(file), message);
   EXPECT_EQ(error_of(gzipped(file)), message);
 }
@@ -96,24 +96,24 @@ TEST(IdxTest, WhatAGzipBombHoldsIsNotUnpackedBeyondWhatItsHeaderSays) {
   std::string bomb = gzipped(idx_bytes({1, 2, 2}, std::string(1 << 20, 'a')));
   const std::string more = gzipped(std::string(1 << 24, 'a'));
   for (int i = 0; i < 1000; ++i) bomb += more;  // 16 GB in 16 MB
-  EXPECT_EQ(error_of(bomb), "is too long: its header says 1 x 2 x 2 bytes, and more follow it");
+  EXPECT_EQ(error_of(bomb), "is too long: its header says 1 x 2 x 2 bytes, but more follow it");
 }
 
 TEST(IdxTest, SizesThatOverflowOrFillTheMemoryAreAnError) {
   EXPECT_EQ(error_of(idx_bytes({0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, "a")),
-            "is too large: its header says 4294967295 x 4294967295 x 4294967295 bytes, and at most "
+            "is too large: its header says 4294967295 x 4294967295 x 4294967295 bytes, but at most "
             "1073741824 are read");
   EXPECT_EQ(error_of(idx_bytes({1 << 15, 1 << 15, 2}, "a")),
-            "is too large: its header says 32768 x 32768 x 2 bytes, and at most 1073741824 are "
+            "is too large: its header says 32768 x 32768 x 2 bytes, but at most 1073741824 are "
             "read");
   EXPECT_EQ(error_of(idx_bytes({1 << 15, 1 << 15, 1}, "a")),
-            "is truncated: its header says 32768 x 32768 x 1 bytes, and 1 follow it");
+            "is truncated: its header says 32768 x 32768 x 1 bytes, but 1 follow it");
 }
 
 TEST(IdxTest, AFileOfNothingIsAnError) {
-  EXPECT_EQ(error_of(idx_bytes({0, 28, 28}, "")), "holds nothing: its header says 0 x 28 x 28");
+  EXPECT_EQ(error_of(idx_bytes({0, 28, 28}, "")), "has no elements: its header says 0 x 28 x 28");
   EXPECT_EQ(error_of(idx_bytes({5, 0xFFFFFFFF, 0}, "")),
-            "holds nothing: its header says 5 x 4294967295 x 0");
+            "has no elements: its header says 5 x 4294967295 x 0");
 }
 
 TEST(IdxTest, DamagedGzipDataAreAnError) {

@@ -176,7 +176,7 @@ cross
 )");
 }
 
-// Of the figures that training does not see.
+// The classes of figures that training does not see.
 TEST(ShapesTest, SeedOneValidatesOnTheseClasses) {
   const auto dataset = dataset_of(shapes());
   const Batch batch = dataset->validation_batch(0, 12);

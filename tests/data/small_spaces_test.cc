@@ -130,11 +130,11 @@ TEST(SmallSpaceTest, ASideWithoutAQuestionIsAnErrorThatSaysWhatToChange) {
   options.length = 1;
   options.train_fraction = 0.99;
   EXPECT_EQ(error_of(options),
-            "data: the task sort has only 2 different questions, and none of them is for "
+            "data: the task sort has only 2 different questions, but none of them is for "
             "validation; use longer questions, more symbols or a train_fraction other than 0.99");
   options.train_fraction = 0.01;
   EXPECT_EQ(error_of(options),
-            "data: the task sort has only 2 different questions, and none of them is for "
+            "data: the task sort has only 2 different questions, but none of them is for "
             "training; use longer questions, more symbols or a train_fraction other than "
             "0.01");
 }

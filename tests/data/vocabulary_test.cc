@@ -56,13 +56,14 @@ TEST(VocabularyTest, ComesBackFromItsTexts) {
 TEST(VocabularyTest, AnUnknownCharacterIsNamedWithItsPlaceAndWhatIsKnown) {
   const auto letters = *Vocabulary::create({"\n", "a", "é"});
   EXPECT_EQ(message(letters.encode("aéx").status()),
-            "unknown character 3: \"x\"; known are: \\naé");
-  EXPECT_EQ(message(letters.encode("a€").status()), "unknown character 2: \"€\"; known are: \\naé");
+            "unknown character 3: \"x\"; the vocabulary is: \\naé");
+  EXPECT_EQ(message(letters.encode("a€").status()),
+            "unknown character 2: \"€\"; the vocabulary is: \\naé");
   EXPECT_EQ(message(letters.encode("a\xFF").status()),
             "the text is not UTF-8: byte 0xFF at character 2");
   const auto numbers = *Vocabulary::create({"0", "10", "="});
   EXPECT_EQ(message(numbers.encode("10 99 =").status()),
-            "unknown token 2: \"99\"; known are: 0 10 =");
+            "unknown token 2: \"99\"; the vocabulary is: 0 10 =");
 }
 
 TEST(VocabularyTest, ALongListOfWhatIsKnownIsCutShort) {

@@ -92,10 +92,10 @@ void fuzz_text(std::string_view input) {
   std::string validation;
   const Batch batch = dataset->validation_batch(0, dataset->validation_size());
   for (const std::string& window : rows_of(*dataset, batch)) {
-    const Vocabulary of_window = *Vocabulary::of_characters(window);
-    std::vector<int64_t> tokens = *of_window.encode(window);
+    const Vocabulary window_vocabulary = *Vocabulary::of_characters(window);
+    std::vector<int64_t> tokens = *window_vocabulary.encode(window);
     if (!validation.empty()) tokens.erase(tokens.begin());
-    validation += of_window.decode(tokens);
+    validation += window_vocabulary.decode(tokens);
   }
   require(text.ends_with(validation) && validation.size() < text.size(),
           "validation is the end of the text", validation);

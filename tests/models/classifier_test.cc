@@ -104,7 +104,7 @@ TEST(ClassifierTest, AnswersAPromptWithOneToken) {
   const Classifier model = make(kTokens);
   const Array prompts = Array::of({2, 2}, std::vector<int64_t>{1, 2, 3, 4});
   EXPECT_EQ(model.next_logits(prompts, Array(), nullptr).shape(), (Shape{2, 9}));
-  expect_error("classifier: answers with one token, which is written already",
+  expect_error("classifier: the answer is one token, which is already written",
                [&] { model.next_logits(prompts, prompts, nullptr); });
 }
 

@@ -114,7 +114,7 @@ TEST(DecoderTest, ACacheHoldsNoMoreThanThePositions) {
     ADD_FAILURE() << "seven tokens for six positions";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "transformer: there are learned positions for 6 tokens, and none for 3 after 4");
+                 "transformer: there are learned positions for 6 tokens, but not for 3 after 4");
   }
 }
 
@@ -255,7 +255,7 @@ TEST(DecoderTest, SaysWhatDoesNotFit) {
   expect_error("transformer: num_heads 3 does not divide d_model 8", [&] { make(options); });
   const Decoder model = make(small());
   ForwardContext context;
-  expect_error("transformer: there are learned positions for 6 tokens, and none for 7", [&] {
+  expect_error("transformer: there are learned positions for 6 tokens, but not for 7", [&] {
     model(tokens({1, 2, 3, 4, 5, 6, 7}), context);
   });
   expect_error(

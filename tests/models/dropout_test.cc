@@ -59,10 +59,11 @@ TEST(ModelDropoutTest, EveryLayerDropsNumbersOfItsOwnAndNoOthers) {
     for (const std::string& path : with.paths()) {
       if (!is_dropped(path)) continue;
       // attention without dropout notes no weights after it
-      const bool of_weights = path.ends_with("dropped_weights");
-      const std::string before = of_weights ? path.substr(0, path.rfind('.')) + ".weights" : path;
+      const bool is_of_weights = path.ends_with("dropped_weights");
+      const std::string before =
+          is_of_weights ? path.substr(0, path.rfind('.')) + ".weights" : path;
       const std::vector<bool> zeros = zeros_of(with[path]);
-      const std::vector<bool> hidden = zeros_of(of_weights ? with[before] : without[before]);
+      const std::vector<bool> hidden = zeros_of(is_of_weights ? with[before] : without[before]);
       double dropped = 0, all = 0;
       for (size_t i = 0; i < zeros.size(); ++i) {
         if (hidden[i]) continue;
@@ -84,15 +85,16 @@ TEST(ModelDropoutTest, EveryPlaceOfDropoutTakesAStreamOfItsOwn) {
     const bool attends = chosen.options.mixer == "attention";
     const bool has_source = form_of(chosen.options.kind) == DataForm::kSourceTarget;
     // what goes into a stack; the mixer's output, of attention the weights as well; feed-forward
-    const uint64_t of_stack = 1 + 2 * ((attends ? 2 : 1) + 1);
-    const uint64_t of_cross_attention = 2 * 2;
+    const uint64_t stack_streams = 1 + 2 * ((attends ? 2 : 1) + 1);
+    const uint64_t cross_attention_streams = 2 * 2;
     ModelOptions options = chosen.options;
     options.dropout = kShare;
     const Model model(options, data_for(chosen, kLength, kVocabulary),
                       Initializer(RandomStream(1), DType::f64));
     ForwardContext context{.training = true};
     model(batch_for(chosen, kRows, kLength, kVocabulary).inputs, context);
-    EXPECT_EQ(context.streams_taken, has_source ? 2 * of_stack + of_cross_attention : of_stack);
+    EXPECT_EQ(context.streams_taken,
+              has_source ? 2 * stack_streams + cross_attention_streams : stack_streams);
   }
 }
 

@@ -127,14 +127,14 @@ TEST(EncoderDecoderTest, SaysWhatDoesNotFit) {
   ForwardContext context;
   const std::vector<Tensor> alone = {Tensor(row({1, 2}))};
   expect_error(
-      "encoder_decoder: needs a source [B, Ts], a target [B, Tt], and where there is padding that "
-      "of the source, not 1 input",
+      "encoder_decoder: needs a source [B, Ts], a target [B, Tt] and, if the source has padding, "
+      "its padding, not 1 input",
       [&] { model(alone, context); });
-  expect_error("transformer: there are learned positions for 6 tokens, and none for 7 (in encoder)",
+  expect_error("transformer: there are learned positions for 6 tokens, but not for 7 (in encoder)",
                [&] {
                  logits(model, {1, 2, 3, 4, 5, 6, 7}, {1});
                });
-  expect_error("transformer: there are learned positions for 5 tokens, and none for 6 (in decoder)",
+  expect_error("transformer: there are learned positions for 5 tokens, but not for 6 (in decoder)",
                [&] {
                  logits(model, {1}, {1, 2, 3, 4, 5, 6});
                });

@@ -14,14 +14,14 @@ namespace qkv {
 struct ChosenModel {
   std::string name;
   ModelOptions options;
-  bool of_images = false;
+  bool has_images = false;
 };
 
 // Each kind with each mixer, and with attention each of its choices; `base` says the rest.
 inline std::vector<ChosenModel> every_choice(const ModelOptions& base) {
   std::vector<ChosenModel> all;
-  const auto add = [&](std::string name, const auto& change, bool of_images = false) {
-    all.push_back({std::move(name), base, of_images});
+  const auto add = [&](std::string name, const auto& change, bool has_images = false) {
+    all.push_back({std::move(name), base, has_images});
     change(all.back().options);
   };
   for (const ModelKind& kind : model_kinds()) {
@@ -43,8 +43,8 @@ inline std::vector<ChosenModel> every_choice(const ModelOptions& base) {
     return [pool](ModelOptions& o) { o.kind = Classifier::kName, o.pool = pool; };
   };
   add("classifier of tokens, mean", classifier(Pool::kMean));
-  add("classifier of images, class token", classifier(Pool::kClassToken), /*of_images=*/true);
-  add("classifier of images, mean", classifier(Pool::kMean), /*of_images=*/true);
+  add("classifier of images, class token", classifier(Pool::kClassToken), /*has_images=*/true);
+  add("classifier of images, mean", classifier(Pool::kMean), /*has_images=*/true);
   for (const Named<Position>& position : kNames<Position>) {
     add(std::string("position ") + position.name, [&](auto& o) { o.position = position.value; });
   }
@@ -97,7 +97,7 @@ inline ModelBatch batch_for(const ChosenModel& chosen, int64_t rows, int64_t len
     case DataForm::kClass:
       break;
   }
-  if (!chosen.of_images) return {{tokens(both), Tensor(padding)}, tokens({rows})};
+  if (!chosen.has_images) return {{tokens(both), Tensor(padding)}, tokens({rows})};
   Array pixels({rows, 2, 4, length}, DType::f32);
   for (int64_t i = 0; i < pixels.size(); ++i) {
     pixels.mutable_data<float>()[i] = static_cast<float>(i * i % 101) / 101.0F;
@@ -106,7 +106,7 @@ inline ModelBatch batch_for(const ChosenModel& chosen, int64_t rows, int64_t len
 }
 
 inline DataShape data_for(const ChosenModel& chosen, int64_t length, int64_t vocabulary) {
-  if (chosen.of_images) {
+  if (chosen.has_images) {
     return {.vocabulary_size = vocabulary,
             .classes = vocabulary,
             .channels = 2,

@@ -32,11 +32,11 @@ double deviation_of(const ChosenModel& chosen, const std::string& name) {
   }
   if (ends(".input.weight") || ends(".state.weight")) {
     const bool one_direction = name.starts_with("blocks.") && o.kind == Decoder::kName;
-    const bool of_decoder = name.starts_with("decoder.");
-    return 1 / std::sqrt(3.0 * (one_direction || of_decoder ? 16 : 8));
+    const bool in_decoder = name.starts_with("decoder.");
+    return 1 / std::sqrt(3.0 * (one_direction || in_decoder ? 16 : 8));
   }
-  const bool of_source = name.starts_with("decoder.");
-  const double back = o.init_std / std::sqrt(2.0 * (of_source ? 3 : 2));
+  const bool has_source = name.starts_with("decoder.");
+  const double back = o.init_std / std::sqrt(2.0 * (has_source ? 3 : 2));
   if (ends("convolution.weight")) return back * (o.depthwise ? 4 : 1);
   return ends(".output.weight") || ends(".down.weight") ? back : o.init_std;
 }
@@ -98,14 +98,14 @@ std::map<std::string, int64_t> position_tables(const std::string& kind, const Da
 
 TEST(InitializationTest, ATableOfPositionsIsAsLongAsWhatIsRead) {
   using Lengths = std::map<std::string, int64_t>;
-  for (const auto& [length, of_source] : {std::pair(5, 9), std::pair(9, 5)}) {
+  for (const auto& [length, source_length] : {std::pair(5, 9), std::pair(9, 5)}) {
     const DataShape data = {
-        .vocabulary_size = 7, .max_length = length, .source_length = of_source, .classes = 7};
+        .vocabulary_size = 7, .max_length = length, .source_length = source_length, .classes = 7};
     EXPECT_EQ(position_tables("decoder", data), (Lengths{{"position_embedding.weight", length}}));
     EXPECT_EQ(position_tables("classifier", data),
               (Lengths{{"position_embedding.weight", length + 1}}));  // and the class token
     EXPECT_EQ(position_tables("encoder_decoder", data),
-              (Lengths{{"encoder.position_embedding.weight", of_source},
+              (Lengths{{"encoder.position_embedding.weight", source_length},
                        {"decoder.position_embedding.weight", length}}));
   }
 }

@@ -110,7 +110,7 @@ def test_saved_files_have_names_that_every_system_bears():
 # What the scripts of every lesson compute, and those of a decoder besides.
 ALWAYS = {"X", "V", "dW_v", "Z", "dQ", "dKt", "S", "dZ", "P", "O", "dP", "dV", "Y", "dW_o", "dC", "N", "U", "dW_1", "F",
           "dW_2", "dG", "H", "logits", "p", "dO", "G", "dU", "dlogits"}
-OF_A_DECODER = {"A", "dY", "dF", "dX_in", "X_in", "Q", "dW_q", "db_q", "K", "dW_k", "db_k", "db_v", "S_m", "dS",
+DECODER_EXPORTS = {"A", "dY", "dF", "dX_in", "X_in", "Q", "dW_q", "db_q", "K", "dW_k", "db_k", "db_v", "S_m", "dS",
                 "dS_m", "db_o", "dX", "R", "dN", "db_1", "db_2", "X_out", "dH"}
 
 
@@ -137,8 +137,8 @@ def test_the_script_of_every_step_computes_its_numbers():
                 if name + "_" in names:
                     expect_reproduced(numpy, names[name], names[name + "_"], f"{where}: {name}")
                     computed.add(name)
-        of_their_own = {"decoder": OF_A_DECODER, "rotary": {"Q", "Q_0", "dQ_0", "dW_q", "K", "K_0", "dK_0"}}
-        wanted = ALWAYS | of_their_own.get(lesson.name, set())
+        further_exports = {"decoder": DECODER_EXPORTS, "rotary": {"Q", "Q_0", "dQ_0", "dW_q", "K", "K_0", "dK_0"}}
+        wanted = ALWAYS | further_exports.get(lesson.name, set())
         expect(wanted <= computed, f"{lesson.name}: NumPy does not compute {wanted - computed}")
 
 

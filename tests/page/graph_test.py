@@ -59,7 +59,7 @@ class Tape:
     def is_copy(self, at: int) -> bool:
         return self.ops[at]["op"] in COPIES
 
-    def of_layer(self, layer: str) -> set:
+    def computing_ops(self, layer: str) -> set:
         """Ops that compute something, forward."""
         return {at for at, op in enumerate(self.forward) if self.is_within(at, layer) and not self.is_copy(at)}
 
@@ -87,7 +87,7 @@ def test_the_graph_has_every_op_of_the_layer():
         found = drawn(page, layer)
         shown = [each["op"] for each in found["ops"]]
         expect_equal(len(shown), len(set(shown)), f"{where}: each op once")
-        wanted = tape.of_layer(layer)
+        wanted = tape.computing_ops(layer)
         expect(len(wanted) >= 7, f"{where}: only the ops {wanted}")
         expect(wanted <= set(shown), f"{where}: not drawn: {wanted - set(shown)}")
         around = {tape.ops[at]["op"] for at in set(shown) - wanted}

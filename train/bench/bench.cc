@@ -154,7 +154,7 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
 }
 
 std::string floor_text(const std::optional<FloorMeasurement>& floor) {
-  if (!floor) return "floor  there is none: a step of this model multiplies no matrices\n";
+  if (!floor) return "floor  none: a step of this model has no matrix products\n";
   return absl::StrFormat(
       "floor  %9.3f ms (quartiles %.3f and %.3f)            %7.1f GFLOP/s: the matrix products "
       "alone\n"

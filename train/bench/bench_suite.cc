@@ -177,9 +177,8 @@ void measure_writing(const BenchShape& shape, Report& report) {
 absl::Status run_suite(const SuiteOptions& options) {
   Report report(options.json);
   report.heading(
-      "A training step, in ms (quartiles), and the floor: its matrix products alone; of vit, "
-      "images "
-      "for tokens\n"
+      "A training step, in ms (quartiles), and the floor: its matrix products alone; for vit, "
+      "tokens are images\n"
       "shape   type       step                        floor  ratio   GFLOP/s  tokens/s  one thread "
       " "
       "speed-up");

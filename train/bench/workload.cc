@@ -41,7 +41,7 @@ absl::StatusOr<Workload> workload_of_shape(const std::string& name,
         .config = loaded->config, .description = shape.describe(), .dataset = std::move(dataset)};
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--shape: there is no \"", name, "\"; there are ", quoted_list(names)));
+      absl::StrCat("--shape: there is no \"", name, "\"; there are ", quoted_list(names, "and")));
 }
 
 }  // namespace qkv

@@ -162,9 +162,10 @@ void Loader::read_table(const std::string& table_name, const toml::table& table)
       add_mistake(
           place,
           absl::StrCat("unknown table ", string_to_toml(name),
-                       near.empty() ? absl::StrCat("; the tables are ",
-                                                   quoted_list({tables.begin() + 1, tables.end()}))
-                                    : absl::StrCat("; did you mean [", near, "]?")));
+                       near.empty()
+                           ? absl::StrCat("; the tables are ",
+                                          quoted_list({tables.begin() + 1, tables.end()}, "and"))
+                           : absl::StrCat("; did you mean [", near, "]?")));
     } else {
       add_mistake(place, unknown_key(table_name, name, /*dotted=*/false));
     }

@@ -22,8 +22,8 @@ std::string folder_name_mistake(const std::string& name) {
   if (name.empty()) return "is empty";
   if (name.size() > kLongest) return absl::StrCat("is longer than ", kLongest, " bytes");
   if (name[0] == '.' || name[0] == '-') return absl::StrCat("begins with a ", name.substr(0, 1));
-  if (name.find('/') != std::string::npos) return "holds a /";
-  return printable(name) == name ? "" : "holds a control character";
+  if (name.find('/') != std::string::npos) return "contains a /";
+  return printable(name) == name ? "" : "contains a control character";
 }
 
 // What f32 makes of `number` when the field does not mean that: 0 of a number that is not 0, a

@@ -78,18 +78,18 @@ class FieldList {
 // data/options.h knows which numbers a task accepts; find_clashes() asks there.
 void add_data_fields(FieldList& list, DataOptions& data) {
   list.start_table("data");
-  list.add("task", &data.task, task_names(), "What the model learns.");
+  list.add("task", &data.task, task_names(), "The task that the model learns.");
   list.add("path", &data.path, "The text file, or the folder of image files.");
   list.add("class_names", &data.class_names,
            "Class names of the images, separated by spaces; empty: 0, 1, ….");
   list.add("alphabet", &data.alphabet, 1, kInfinity, "Number of different symbols.");
   list.add("length", &data.length, 1, kInfinity,
-           "Symbols in a question; characters in a window of the text.");
+           "Number of symbols in a question (task text: of characters in a window).");
   list.add("min_length", &data.min_length, 0, kInfinity,
-           "Symbols in the shortest question; 0: every question has `length`.");
+           "Number of symbols in the shortest question; 0: every question has `length`.");
   list.add("validation_length", &data.validation_length, 0, kInfinity,
-           "Symbols in a validation question; 0: as in training.");
-  list.add("digits", &data.digits, 1, kInfinity, "Digits of each number.");
+           "Number of symbols in a validation question; 0: as in training.");
+  list.add("digits", &data.digits, 1, kInfinity, "Number of digits of each operand.");
   list.add("modulus", &data.modulus, 2, kInfinity, "The modulus.");
   list.add("distance", &data.distance, 1, kInfinity,
            "Distance back to the symbol that is repeated (task hold: the maximum).");
@@ -98,7 +98,8 @@ void add_data_fields(FieldList& list, DataOptions& data) {
            "Height and width of a generated image, in pixels.");
   list.add("shift", &data.shift, 0, kInfinity,
            "Maximum random shift of a training image in each direction, in pixels.");
-  list.add("mirror", &data.mirror, "Mirror half of the training images.");
+  list.add("mirror", &data.mirror,
+           "Mirror a training image with probability 1/2, each time it is drawn.");
   Field& fraction = list.add("train_fraction", &data.train_fraction,
                              "Fraction of all examples that training may use.");
   fraction.low = 0;
@@ -125,19 +126,19 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
            "Number of attention heads; each gets d_model / num_heads features.");
   list.add("d_ff", &model.d_ff, 1, kMillion, "Hidden width of the feed-forward layers.");
   list.add_positive("init_std", &model.init_std,
-                    "Standard deviation of the initial weights. 0.02 is GPT-2's; narrow models "
-                    "learn faster from about 1 / sqrt(d_model).");
+                    "Standard deviation of the initial weights. GPT-2 uses 0.02; narrow models "
+                    "learn faster with about 1 / sqrt(d_model).");
   list.add("position", &model.position, "The position encoding.");
   list.add("sinusoidal_scale", &model.sinusoidal_scale, 0, kInfinity,
            "Initial factor of the sinusoidal positions.");
   list.add("learn_sinusoidal_scale", &model.learn_sinusoidal_scale,
            "Train the factor of the sinusoidal positions; false: it stays fixed.");
   list.add("norm", &model.norm,
-           "Normalization before each layer (pre) or after its residual sum (post).");
+           "Place of the normalization: before each layer (pre) or after its residual sum (post).");
   list.add("norm_kind", &model.norm_kind, "Kind of normalization: layer norm or RMS norm.");
   list.add("activation", &model.activation, "Activation function of the feed-forward layers.");
   list.add_fraction("dropout", &model.dropout,
-                    "Fraction of activations that training sets to zero.");
+                    "Dropout probability: the fraction of activations that training sets to zero.");
   list.add("scale_scores", &model.scale_scores, "Divide the attention scores by sqrt(d_k).");
   list.add("kernel", &model.kernel, 1, 1 << 16, "Kernel size of the convolution, in tokens.");
   list.add("depthwise", &model.depthwise, "Convolve each feature separately.");
@@ -161,20 +162,24 @@ void add_attention_fields(FieldList& list, AttentionChoices& attention) {
            "Number of key and value heads, which the query heads share; 0: num_heads.");
   list.add("window", &attention.window, 0, kMillion,
            "Maximum distance between a query and the keys that it sees; 0: no limit.");
-  list.add("causal", &attention.causal,
-           "Hide later tokens from each token of a decoder; false: it can look up the answer.");
+  list.add(
+      "causal", &attention.causal,
+      "Causal mask: hide later tokens from each token of a decoder; false: the decoder sees the "
+      "answer.");
   list.add("scale", &attention.scale, 0, kInfinity,
            "Factor of the attention scores; 0: model.scale_scores decides.");
   list.add("alibi_slopes", &attention.alibi_slopes,
-           "ALiBi's slopes where num_heads is not a power of two.");
+           "How ALiBi's slopes are chosen if num_heads is not a power of two.");
 }
 
 void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
   list.start_table("optimizer");
   list.add("kind", &optimizer.kind, "The optimizer.");
   list.add("learning_rate", &optimizer.learning_rate, 0, kInfinity, "The peak learning rate.");
-  list.add_fraction("betas", &optimizer.betas, "Decay rates of the two moving averages.");
-  list.add_positive("epsilon", &optimizer.epsilon, "Added to the denominator of the update.");
+  list.add_fraction("betas", &optimizer.betas,
+                    "Decay rates of the moving averages of the gradient and of its square.");
+  list.add_positive("epsilon", &optimizer.epsilon,
+                    "Number added to the denominator of the update.");
   list.add_fraction("momentum", &optimizer.momentum, "Decay rate of the velocity.");
   list.add("weight_decay", &optimizer.weight_decay, 0, kInfinity,
            "Weight decay. adamw: decoupled, on matrices only; sgd, adam: added to the gradient.");
@@ -182,7 +187,7 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
            "Maximum global norm of the gradient; 0: no clipping.");
   list.add("schedule", &optimizer.schedule, "The learning rate schedule.");
   list.add("warmup_steps", &optimizer.warmup_steps, 0, kInfinity,
-           "Number of steps in which the learning rate rises from zero.");
+           "Number of steps in which the learning rate rises from zero to its peak.");
   list.add("min_learning_rate", &optimizer.min_learning_rate, 0, kInfinity,
            "The learning rate at the end of the schedule.");
 }
@@ -192,17 +197,21 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   list.add("steps", &train.steps, 1, kInfinity, "Number of updates of the weights.");
   list.add("batch_size", &train.batch_size, 1, kMillion, "Examples per step.");
   list.add("accumulation_steps", &train.accumulation_steps, 1, kMillion,
-           "Number of parts of a batch whose gradients a step adds up.");
-  list.add_fraction("label_smoothing", &train.label_smoothing,
-                    "Fraction of the target that is spread over all tokens.");
-  list.add("precision", &train.precision,
-           "Number type. bf16: linear layers multiply and pass on bf16; all else is f32.");
-  list.add("eval_interval", &train.eval_interval, 1, kInfinity, "Steps between evaluations.");
+           "Number of parts into which a step divides its batch, to add up their gradients.");
+  list.add_fraction(
+      "label_smoothing", &train.label_smoothing,
+      "Fraction of the target probability that is spread evenly over all tokens or classes.");
+  list.add(
+      "precision", &train.precision,
+      "Number type. bf16: operands and some results of linear layers are bf16, all else is f32.");
+  list.add("eval_interval", &train.eval_interval, 1, kInfinity,
+           "Number of steps between evaluations.");
   list.add("eval_batch_size", &train.eval_batch_size, 0, kMillion,
            "Examples per evaluation batch; 0: batch_size.");
   list.add("checkpoint_interval", &train.checkpoint_interval, 0, kInfinity,
-           "Steps between numbered checkpoints; 0: only best and last are written.");
-  list.add("log_interval", &train.log_interval, 1, kInfinity, "Steps between lines of metrics.");
+           "Number of steps between numbered checkpoints; 0: only best and last are written.");
+  list.add("log_interval", &train.log_interval, 1, kInfinity,
+           "Number of steps between lines of metrics.jsonl.");
   list.add("threads", &train.threads, 0, 4096, "Number of threads; 0: all cores.");
 }
 
@@ -227,7 +236,7 @@ std::string number_text(double number) { return absl::StrFormat("%.15g", number)
 
 std::vector<Field> config_fields(Config& config) {
   FieldList list("");
-  list.add("name", &config.name, "The run is written to runs/NAME.");
+  list.add("name", &config.name, "Name of the run, which is written to runs/NAME.");
   list.add("seed", &config.seed, 0, kInfinity, "Seed of all random numbers in the run.");
   add_data_fields(list, config.data);
   add_model_fields(list, config.model);

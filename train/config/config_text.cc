@@ -81,7 +81,7 @@ std::vector<std::string> config_changes(const Config& now, const Config& before)
     if (!now_fields[i].is_read || !before_fields[i].is_read) continue;
     const std::string value = now_fields[i].to_string(), old_value = before_fields[i].to_string();
     if (value == old_value) continue;
-    changes.push_back(absl::StrCat(now_fields[i].key(), " is ", value, ", and was ", old_value));
+    changes.push_back(absl::StrCat(now_fields[i].key(), " is ", value, ", but was ", old_value));
   }
   return changes;
 }

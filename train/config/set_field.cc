@@ -65,7 +65,7 @@ std::string take_text(const Field& field, const toml::node& node) {
     const std::string near = nearest(value, allowed);
     return absl::StrCat(": unknown value ", string_to_toml(value),
                         near.empty() ? "" : absl::StrCat("; did you mean \"", near, "\"?"),
-                        near.empty() ? "; it can be " : " It can be ", quoted_list(allowed));
+                        near.empty() ? "; it can be " : " It can be ", quoted_list(allowed, "or"));
   }
   field.set_text(value);
   return "";

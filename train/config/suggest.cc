@@ -76,10 +76,10 @@ std::string list_in_words(const std::vector<std::string>& words, const char* con
   return list;
 }
 
-std::string quoted_list(const std::vector<std::string>& words) {
+std::string quoted_list(const std::vector<std::string>& words, const char* conjunction) {
   std::vector<std::string> quoted;
   for (const std::string& word : words) quoted.push_back(absl::StrCat("\"", word, "\""));
-  return list_in_words(quoted, "or");
+  return list_in_words(quoted, conjunction);
 }
 
 }  // namespace qkv

@@ -12,7 +12,7 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
 // {"x", "y", "z"}, "and" -> x, y and z
 std::string list_in_words(const std::vector<std::string>& words, const char* conjunction);
 
-// "x", "y" or "z", each in quotes.
-std::string quoted_list(const std::vector<std::string>& words);
+// {"x", "y", "z"}, "or" -> "x", "y" or "z", each in quotes.
+std::string quoted_list(const std::vector<std::string>& words, const char* conjunction);
 
 }  // namespace qkv

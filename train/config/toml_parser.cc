@@ -35,7 +35,7 @@ std::string explain(const toml::parse_error& error) {
   }
   return absl::StrCat(
       "not valid TOML: ", description, doing.empty() ? "" : absl::StrCat(" (in a ", doing, ")"),
-      description == "could not determine value type" ? "; a string stands in quotes" : "");
+      description == "could not determine value type" ? "; a string needs quotes" : "");
 }
 
 ParsedToml parse(std::string_view text) {

@@ -86,8 +86,8 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
   return absl::OkStatus();
 }
 
-// Of the sizes in a file's metadata: what no model can have, as the rest of a sentence; "" where
-// they are good. A hostile file asks for no memory that it does not hold.
+// Which size in a file's metadata no model can have, as the rest of a sentence; "" if all are good.
+// So a hostile file cannot ask for memory that it does not fill.
 std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
   constexpr int64_t kLargest = 1 << 20;
   const auto possible = [](int64_t size) { return size >= 1 && size <= kLargest; };
@@ -169,7 +169,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   }
   const std::string toml = metadata.text("config"), texts = metadata.text("vocabulary");
   if (!metadata.missing().empty()) {
-    return problem(path, absl::StrCat("its metadata has no good \"", metadata.missing(), "\""));
+    return problem(path, absl::StrCat("its metadata has no valid \"", metadata.missing(), "\""));
   }
   absl::StatusOr<Config> config = parse_saved_config(toml, absl::StrCat(path, " (config)"));
   if (!config.ok()) {

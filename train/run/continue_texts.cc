@@ -104,8 +104,8 @@ absl::Status continue_texts(const LoadedRun& run, const TextsToContinue& texts, 
   const Task questions = task.questions(data);
   for (const Tokens& prompt : *prompts) {
     if (find_question(questions, prompt)) continue;
-    tell(absl::StrCat("\"", vocabulary.decode(prompt), "\" is no question of the task ", task.name,
-                      "; there is no right answer"));
+    tell(absl::StrCat("\"", vocabulary.decode(prompt), "\" is not a question of the task ",
+                      task.name, "; there is no right answer"));
   }
   return absl::OkStatus();
 }

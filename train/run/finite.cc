@@ -37,7 +37,7 @@ std::string advice_for_blow_up(const Config& config, int64_t updates) {
         "The weights are still the initial ones, so the learning_rate is not the cause",
         config.train.precision == Precision::kF64
             ? ""
-            : "; train.precision = \"f64\" shows whether the range of numbers is");
+            : "; train.precision = \"f64\" shows whether the range of numbers is the cause");
   }
   if (rate * decay > 2) {
     return "A lower weight_decay may help: learning_rate * weight_decay is above 2, so each step "

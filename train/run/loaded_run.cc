@@ -78,7 +78,8 @@ absl::StatusOr<std::vector<int64_t>> LoadedRun::encode(const std::string& option
     return absl::InvalidArgumentError(absl::StrCat("--", option, ": ", tokens.status().message()));
   }
   if (tokens->empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("--", option, " holds no token"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", option, " is empty: it needs at least one token"));
   }
   return tokens;
 }

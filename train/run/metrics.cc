@@ -43,7 +43,7 @@ absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
   Metrics metrics;
   const auto step = object.find("step");
   if (step == object.end() || !step->is_number_unsigned() || step->get<uint64_t>() > INT64_MAX) {
-    return absl::InvalidArgumentError("no integer \"step\" of 0 or more");
+    return absl::InvalidArgumentError("\"step\" is missing or not an integer of 0 or more");
   }
   metrics.step = step->get<int64_t>();
   for (const MetricsField& field : kFields) {

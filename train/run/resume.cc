@@ -22,16 +22,17 @@ absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoin
   if (!changes_between(config, checkpoint.config).empty() ||
       checkpoint.state.step > config.train.steps) {
     return absl::FailedPreconditionError(
-        absl::StrCat(path, ": this is a checkpoint of another run than that of ", folder.config()));
+        absl::StrCat(path, ": this checkpoint belongs to another run than ", folder.config()));
   }
   if (checkpoint.vocabulary.texts() != dataset.vocabulary().texts()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path,
-        ": its vocabulary is not that of the data; the text has changed since the run began"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": its vocabulary differs from that of the data: the text has changed since "
+                     "the run began"));
   }
   if (const std::string other = other_data(checkpoint, dataset); !other.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        path, ": ", other, "; put that one back, or start a new run with another --out"));
+        path, ": ", other, "; restore that one, or start a new run with another --out"));
   }
   return absl::OkStatus();
 }

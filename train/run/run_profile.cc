@@ -39,8 +39,8 @@ absl::Status RunProfile::write() const {
 }
 
 std::string RunProfile::describe() const {
-  return absl::StrCat("where the time of ", last_ - first_, " steps went is in ", profile_path_,
-                      "; for chrome://tracing or ui.perfetto.dev in ", trace_path_);
+  return absl::StrCat("wrote the time of each op in ", last_ - first_, " steps to ", profile_path_,
+                      ", and a trace for chrome://tracing or ui.perfetto.dev to ", trace_path_);
 }
 
 }  // namespace qkv

@@ -28,7 +28,7 @@ void introduce(const TrainingRun& run, Progress& progress) {
   }
   if (const std::string note = precision_note(config.train); !note.empty()) progress.say(note);
   if (run.state().step > 0) {
-    progress.say(absl::StrCat("going on after step ", run.state().step));
+    progress.say(absl::StrCat("continuing after step ", run.state().step));
   }
 }
 
@@ -37,7 +37,7 @@ void conclude(const TrainingRun& run, Progress& progress) {
   progress.say(absl::StrFormat(
       "trained %d steps in %s; the best validation loss is %.4f, at step %d", state.step,
       format_duration(run.elapsed_seconds()), state.best_val_loss, state.best_step));
-  progress.say(absl::StrCat("in ", run.folder().path(),
+  progress.say(absl::StrCat("wrote ", run.folder().path(),
                             ": config.toml, metrics.jsonl, samples.txt, "
                             "checkpoints/best.safetensors"));
 }
@@ -46,7 +46,7 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   const int64_t begin = run.state().step, end = run.config().train.steps;
   Progress progress(begin, end, dataset.shape().unit());
   if (run.is_finished()) {
-    progress.say(absl::StrCat("this run is finished: all ", end, " steps were made before"));
+    progress.say(absl::StrCat("this run is already finished: it has made all ", end, " steps"));
     conclude(run, progress);
     return RunOutcome::kFinished;
   }
@@ -58,7 +58,7 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   if (!outcome.ok()) return outcome;
   if (*outcome == RunOutcome::kInterrupted) {
     progress.say(absl::StrCat("stopped after step ", run.state().step, " of ", end,
-                              "; saved. The same command with --resume goes on"));
+                              "; saved. The same command with --resume continues"));
     return outcome;
   }
   conclude(run, progress);

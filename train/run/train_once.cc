@@ -18,7 +18,7 @@ namespace qkv {
 namespace {
 
 absl::Status not_of_it(const std::string& path) {
-  return absl::FailedPreconditionError(absl::StrCat(path, " is not of this run"));
+  return absl::FailedPreconditionError(absl::StrCat(path, " does not belong to this run"));
 }
 
 // Whether there is a line for each step that is logged, and nothing else.

@@ -101,7 +101,7 @@ TEST(BackwardTest, ALeafAsTheOutputHasTheCotangentAsItsGradient) {
 TEST(BackwardTest, CotangentsMustFitTheOutput) {
   const Tensor w = leaf({2}, {3, 4});
   EXPECT_EQ(error_of([&] { backward(w * w); }),
-            "backward: f64[2] is not a scalar: give the gradient of it as `cotangent`");
+            "backward: f64[2] is not a scalar: give its gradient as `cotangent`");
   EXPECT_EQ(error_of([&] { backward(w * w, {.cotangent = zeros({3}, DType::f64)}); }),
             "backward: output f64[2] and cotangent f64[3] differ");
   EXPECT_EQ(error_of([&] { backward(w * w, {.cotangent = zeros({2})}); }),

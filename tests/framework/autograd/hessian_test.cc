@@ -70,10 +70,11 @@ TEST(HessianVectorProductTest, Misuse) {
               hessian_vector_product([](auto) { return Tensor(); }, {&x, 1}, {&x, 1});
             }),
             "hessian_vector_product: needs a scalar function, not one that gives undefined");
-  EXPECT_EQ(error_of([&] {
-              hessian_vector_product(vector, {&x, 1}, {&longer, 1});
-            }),
-            "hessian_vector_product: vector 0 f64[3] is not like its input f64[2]");
+  EXPECT_EQ(
+      error_of([&] {
+        hessian_vector_product(vector, {&x, 1}, {&longer, 1});
+      }),
+      "hessian_vector_product: vector 0 f64[3] differs in shape or dtype from its input f64[2]");
   EXPECT_EQ(error_of([&] {
               hessian_vector_product(vector, {&x, 1}, {});
             }),

@@ -1,4 +1,4 @@
-// Of inputs with many elements, every one is checked. QKV_GRADCHECK_SEEDS=12 in the environment
+// In inputs with many elements, every element is checked. QKV_GRADCHECK_SEEDS=12 in the environment
 // looks at more of them.
 
 #include "framework/gradcheck/block_check.h"
@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kElements = 20000;
 
 Tensor many() { return normal_like(zeros({kElements}, DType::f64), 3); }
-Tensor of_all_sizes() { return exp(3.5 * many()); }  // 1e-6 … 1e6
+Tensor numbers_of_all_sizes() { return exp(3.5 * many()); }  // 1e-6 … 1e6
 
 uint64_t seeds() {
   const char* text = std::getenv("QKV_GRADCHECK_SEEDS");
@@ -53,7 +53,7 @@ const Subject kSubjects[] = {
      },
      1e-6},
     {"exp(8 x)", [](const Tensor& x) { return exp(8.0 * x); }, 1e-5},
-    {"log of all sizes", [](const Tensor& x) { return log(x); }, 1e-5, of_all_sizes},
+    {"log of all sizes", [](const Tensor& x) { return log(x); }, 1e-5, numbers_of_all_sizes},
 };
 
 // The gradient of f, with that of some elements multiplied.
@@ -62,9 +62,11 @@ GradcheckReport check_with_factors(Function f, const Tensor& x,
                                    const GradcheckOptions& options) {
   std::vector<double> factors(kElements, 1.0);
   for (const auto& [element, factor] : wrong) factors[static_cast<size_t>(element)] = factor;
-  const Tensor of_all = Tensor(Array::of({kElements}, DType::f64, factors));
+  const Tensor all_factors = Tensor(Array::of({kElements}, DType::f64, factors));
   const TensorFunction identity = [](std::span<const Tensor> in) { return scale(in[0], 1.0); };
-  const PlantedBackward multiplied = [&](const Tensor&, const Tensor& dy) { return dy * of_all; };
+  const PlantedBackward multiplied = [&](const Tensor&, const Tensor& dy) {
+    return dy * all_factors;
+  };
   return gradcheck(
       [&](std::span<const Tensor> in) { return f(apply<Planted>({in[0]}, identity, multiplied)); },
       {&x, 1}, options);

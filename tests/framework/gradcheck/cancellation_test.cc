@@ -209,8 +209,8 @@ TEST(CancellationTest, SecondDerivativesOfGradientsOfOtherSizesPass) {
     EXPECT_TRUE(report.passed()) << s << "\n" << report.to_text();
     const std::vector<Tensor> two = {leaf({3}, times(s, kUsual)), leaf({3}, times(1 / s, kUsual))};
     const auto quotient = [](std::span<const Tensor> in) { return in[0] / in[1]; };
-    const GradcheckReport of_quotient = gradcheck(quotient, two, {.order = 2});
-    EXPECT_TRUE(of_quotient.passed()) << s << "\n" << of_quotient.to_text();
+    const GradcheckReport quotient_report = gradcheck(quotient, two, {.order = 2});
+    EXPECT_TRUE(quotient_report.passed()) << s << "\n" << quotient_report.to_text();
   }
 }
 

@@ -89,8 +89,7 @@ Derivatives derivatives_of(const Chain& chain) {
   return is_usual(by_x) ? Derivatives{y, by_x} : Derivatives{};
 }
 
-// Of a mistake in one derivative, a share of it: what it does to f over the size of x, in roundings
-// of f.
+// What a mistake of that share in one derivative does to f over the size of x, in roundings of f.
 double signal_of(const Derivatives& at, const Tensor& x, double share) {
   const std::vector<double> dx = at.by_x.to_vector(), numbers = x.to_vector();
   double effect = 0.0, size = 0.0;

@@ -25,7 +25,7 @@ Tensor square() { return leaf({3, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7, 0.9, -1.7
 
 Tensor right_cube(const Tensor& x, const Tensor& dy) { return 3.0 * (x * x) * dy; }
 
-// Of y = x³ with a wrong gradient.
+// The diagnosis of y = x³ with a wrong gradient.
 std::string diagnosis_of(const PlantedBackward& dx) {
   const TensorFunction cube = [](std::span<const Tensor> x) { return x[0] * x[0] * x[0]; };
   const GradcheckReport report = check_planted(cube, dx, square());
@@ -56,8 +56,10 @@ TEST(DiagnosisTest, ASumTakenForAMean) {
 
 TEST(DiagnosisTest, AMeanOfAllTakenForASum) {
   const TensorFunction f = [](std::span<const Tensor> x) { return mean(x[0] * x[0]); };
-  const PlantedBackward of_sum = [](const Tensor& x, const Tensor& dy) { return 2.0 * x * dy; };
-  EXPECT_EQ(check_planted(f, of_sum, square()).inputs[0].diagnosis,
+  const PlantedBackward backward_of_sum = [](const Tensor& x, const Tensor& dy) {
+    return 2.0 * x * dy;
+  };
+  EXPECT_EQ(check_planted(f, backward_of_sum, square()).inputs[0].diagnosis,
             "analytic = 9 = sqrt(81) x numeric everywhere: a factor (the input has 9 elements): a "
             "sum taken for a mean, or the reverse?");
 }
@@ -122,7 +124,8 @@ TEST(DiagnosisTest, AFactorThatIsNearlyOne) {
   }
 }
 
-// Of a function with derivatives of 1, 1 and 1e-9, where backward gives so many times these.
+// The diagnosis of a function with derivatives 1, 1 and 1e-9, which backward gives multiplied by
+// `factors`.
 std::string diagnosis_of_scaled(const std::vector<double>& factors) {
   const Tensor slopes = leaf({3}, {1.0, 1.0, 1e-9}), wrong = slopes * leaf({3}, factors);
   const TensorFunction f = [&](std::span<const Tensor> x) { return x[0] * slopes.detached(); };
@@ -184,7 +187,7 @@ TEST(DiagnosisTest, NoneWhereNoPatternFits) {
   EXPECT_EQ(check_planted(f, odd, square()).inputs[0].diagnosis, "");
 }
 
-// Of an output that is too small to be seen in the dot product with the cotangent.
+// The wrong output is too small to be seen in the dot product with the cotangent.
 TEST(DiagnosisTest, SmallOutputsThatAreWrong) {
   const Tensor sizes = leaf({3}, {1e-12, 1.0, 1.0});
   const TensorFunction f = [&](std::span<const Tensor> x) { return sizes * exp(x[0]); };

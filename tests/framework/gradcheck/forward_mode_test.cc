@@ -86,7 +86,7 @@ TEST(ForwardModeTest, AnOpWithoutARuleIsAnError) {
       "gradcheck: forward mode: no rule for planted: give it a tangent(), in the file of the op");
 }
 
-// Of first and second derivatives.
+// Forward mode and backward agree in first and second derivatives.
 void expect_agreement(const std::vector<OpExamples>& functions) {
   constexpr double kRounding = 1e-14;
   for (const OpExamples& function : functions) {

@@ -84,7 +84,7 @@ TEST(ReadRegularFileTest, ReadsNoDeviceAndNoPipe) {
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   for (const char* name : {"link", "pipe"}) {
     EXPECT_EQ(message(read_regular_file(folder / name).status()),
-              "cannot read " + (folder / name) + ": it is no regular file");
+              "cannot read " + (folder / name) + ": it is not a regular file");
   }
 }
 
@@ -106,13 +106,15 @@ TEST(WriteFileAtomicallyTest, WhatAKilledProcessHasLeftOfTheSameFileGoes) {
   const auto left_by = [&](const std::string& name, pid_t process) {
     return folder / absl::StrCat(name, ".tmp-", process, "-0");
   };
-  const std::string of_killed = left_by("f", killed), of_other_file = left_by("g", killed),
-                    of_running = left_by("f", ::getppid());
-  for (const std::string& path : {of_killed, of_other_file, of_running}) write_bytes(path, "half");
+  const std::string left_by_killed = left_by("f", killed),
+                    left_for_other_file = left_by("g", killed),
+                    left_by_running = left_by("f", ::getppid());
+  for (const std::string& path : {left_by_killed, left_for_other_file, left_by_running})
+    write_bytes(path, "half");
   ASSERT_TRUE(write_file_atomically(folder / "f", "whole").ok());
-  EXPECT_FALSE(std::filesystem::exists(of_killed));
-  EXPECT_TRUE(std::filesystem::exists(of_other_file));
-  EXPECT_TRUE(std::filesystem::exists(of_running));
+  EXPECT_FALSE(std::filesystem::exists(left_by_killed));
+  EXPECT_TRUE(std::filesystem::exists(left_for_other_file));
+  EXPECT_TRUE(std::filesystem::exists(left_by_running));
 }
 
 TEST(WriteFileAtomicallyTest, AReaderOfTheOldFileKeepsIt) {
@@ -227,7 +229,7 @@ TEST(AppendFileTest, WritesToNoDeviceAndNoPipe) {
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   for (const char* name : {"link", "pipe"}) {
     EXPECT_EQ(message(AppendFile::open(folder / name).status()),
-              "cannot write " + (folder / name) + ": it is no regular file");
+              "cannot write " + (folder / name) + ": it is not a regular file");
   }
 }
 
@@ -307,7 +309,7 @@ TEST(CutLinesTest, LeavesADeviceAlone) {
   const TemporaryFolder folder;
   std::filesystem::create_symlink("/dev/full", folder / "link");
   EXPECT_EQ(message(cut_lines(folder / "link", [](std::string_view) { return true; })),
-            "cannot read " + (folder / "link") + ": it is no regular file");
+            "cannot read " + (folder / "link") + ": it is not a regular file");
 }
 
 TEST(CutLinesTest, AFailureLeavesTheFile) {

@@ -118,7 +118,7 @@ TEST_F(SafetensorsChecksumsTest, ADamagedTensorIsNamed) {
   EXPECT_EQ(
       mistake(read(changed)),
       absl::StrCat("tensor \"c\" is not what was written: its checksum is ",
-                   checksum(std::string_view(changed).substr(place, 8)), ", and the file says ",
+                   checksum(std::string_view(changed).substr(place, 8)), ", but the file says ",
                    checksum(std::string_view(bytes_).substr(place, 8)), "; the file is damaged"));
 }
 
@@ -127,10 +127,10 @@ TEST_F(SafetensorsChecksumsTest, ADamagedHeaderIsTold) {
   const auto written = header_["__metadata__"]["xxh3"].get<std::string>();
   header_["__metadata__"]["step"] = "101";
   EXPECT_EQ(message().find("its header is not what was written: its checksum is "), 0u);
-  EXPECT_NE(message().find(absl::StrCat(", and the file says ", written, "; the file is damaged")),
+  EXPECT_NE(message().find(absl::StrCat(", but the file says ", written, "; the file is damaged")),
             std::string::npos);
   header_["__metadata__"].erase("xxh3");
-  EXPECT_EQ(message(), "its tensors have checksums, and its header has none; the file is damaged");
+  EXPECT_EQ(message(), "its tensors have checksums, but its header has none; the file is damaged");
 }
 
 TEST_F(SafetensorsChecksumsTest, AFileWithoutAnyIsRead) {
@@ -157,9 +157,10 @@ TEST_F(SafetensorsChecksumsTest, ThereAreNoOthersInTheMetadata) {
   for (const char* key : {"xxh3", "xxh3:b", "xxh3:x"}) {
     TensorFile file = small_file();
     file.metadata[key] = "0";
-    EXPECT_EQ(write_safetensors(path_, file).message(),
-              absl::StrCat("cannot write ", path_,
-                           ": its metadata has an entry of the name xxh3, which is for checksums"));
+    EXPECT_EQ(
+        write_safetensors(path_, file).message(),
+        absl::StrCat("cannot write ", path_,
+                     ": its metadata has an entry named xxh3, a name reserved for checksums"));
   }
   EXPECT_EQ(read(bytes_)->metadata, small_file().metadata);
 }

@@ -206,7 +206,7 @@ TEST_F(SafetensorsTest, AFileThatCannotBeReadIsAnError) {
   };
   EXPECT_EQ(message(path_), "cannot read " + path_ + ": No such file or directory");
   EXPECT_EQ(message(folder_.path()), "cannot read " + folder_.path() + ": Is a directory");
-  EXPECT_EQ(message("/dev/zero"), "cannot read /dev/zero: it is no regular file");
+  EXPECT_EQ(message("/dev/zero"), "cannot read /dev/zero: it is not a regular file");
 }
 
 TEST_F(SafetensorsTest, ForeignFilesAreTold) {
@@ -267,9 +267,9 @@ TEST_F(SafetensorsTest, AHeaderOfTheWrongFormIsTold) {
   EXPECT_EQ(tensor_mistake("{\"shape\":[[]]}"), "tensor \"a\" has an array" + where_none);
   EXPECT_EQ(tensor_mistake("{\"shape\":[-1]}"), "tensor \"a\" has a negative number" + where_none);
   EXPECT_EQ(tensor_mistake("{\"shape\":[1.5]}"),
-            "tensor \"a\" has a number that is no integer of 64 bits" + where_none);
+            "tensor \"a\" has a number that is not a 64-bit integer" + where_none);
   EXPECT_EQ(tensor_mistake("{\"shape\":[99999999999999999999]}"),
-            "tensor \"a\" has a number that is no integer of 64 bits" + where_none);
+            "tensor \"a\" has a number that is not a 64-bit integer" + where_none);
   EXPECT_EQ(tensor_mistake("{\"shape\":[9223372036854775808]}"),
             "tensor \"a\" has a number that is too large");
   EXPECT_EQ(tensor_mistake("{\"zebra\":1}"), "tensor \"a\" has an unknown field \"zebra\"");
@@ -318,7 +318,7 @@ TEST_F(SafetensorsTest, ATensorOfTheWrongSizeIsTold) {
   for (int i = 0; i < 100; ++i) long_shape += ",1";
   EXPECT_EQ(tensor_mistake(long_shape + "]}"), "tensor \"a\" has an array that is too long");
   EXPECT_EQ(mistake(file_of(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", "\1\2")),
-            "tensor \"a\" is BOOL and has bytes that are neither 0 nor 1");
+            "tensor \"a\" is BOOL but has bytes that are neither 0 nor 1");
 }
 
 // An allocation of that size would end the program: the file is measured first.
@@ -339,8 +339,8 @@ TEST_F(SafetensorsTest, TensorsFillTheFileWithoutOverlapsAndHoles) {
   EXPECT_EQ(two("[8,16]", "[0,8]", 16), "");
   EXPECT_EQ(two("[0,8]", "[4,12]", 12), "tensor \"b\" at bytes 4 to 12 overlaps \"a\"");
   EXPECT_EQ(two("[0,8]", "[0,8]", 8), "tensor \"b\" at bytes 0 to 8 overlaps \"a\"");
-  EXPECT_EQ(two("[0,8]", "[12,20]", 20), "there is a hole of 4 bytes before tensor \"b\"");
-  EXPECT_EQ(two("[4,12]", "[12,20]", 20), "there is a hole of 4 bytes before tensor \"a\"");
+  EXPECT_EQ(two("[0,8]", "[12,20]", 20), "there is a gap of 4 bytes before tensor \"b\"");
+  EXPECT_EQ(two("[4,12]", "[12,20]", 20), "there is a gap of 4 bytes before tensor \"a\"");
   EXPECT_EQ(two("[0,8]", "[8,16]", 20), "there are 4 bytes after the last tensor");
   EXPECT_EQ(
       two("[0,8]", "[8,16]", 15),

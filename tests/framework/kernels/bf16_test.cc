@@ -94,9 +94,9 @@ TEST(Bf16, Attention) {
   for (const Case& c : {Case{5, 5, 3, true, false}, Case{32, 32, 16, true, false},
                         Case{7, 40, 20, false, true}, Case{300, 300, 32, true, true}}) {
     SCOPED_TRACE(c.width);
-    const Shape of_queries{2, c.queries, 3, c.width}, of_keys{2, c.keys, 3, c.width};
-    const Array q = narrow_normal(of_queries, 1), k = narrow_normal(of_keys, 2),
-                v = narrow_normal(of_keys, 3), dout = narrow_normal(of_queries, 4);
+    const Shape query_shape{2, c.queries, 3, c.width}, key_shape{2, c.keys, 3, c.width};
+    const Array q = narrow_normal(query_shape, 1), k = narrow_normal(key_shape, 2),
+                v = narrow_normal(key_shape, 3), dout = narrow_normal(query_shape, 4);
     std::vector<double> hidden(static_cast<size_t>(2 * c.keys), 0.0);
     for (size_t i = 0; i < hidden.size(); i += 3) hidden[i] = 1.0;
     const Array padding = as(DType::boolean, Array::of({2, c.keys}, DType::f64, hidden));
@@ -105,15 +105,15 @@ TEST(Bf16, Attention) {
         .padding = c.padded ? &padding : nullptr,
         .scale = 0.3};
 
-    Array out(of_queries, DType::bf16), out32(of_queries, DType::f32);
+    Array out(query_shape, DType::bf16), out32(query_shape, DType::f32);
     Array lse({2, 3, c.queries}, DType::f32), lse32(lse.shape(), DType::f32);
     attention(q, k, v, arguments, out, lse);
     attention(wide(q), wide(k), wide(v), arguments, out32, lse32);
     expect_rounded(out, out32);
     EXPECT_TRUE(bits(lse) == bits(lse32));
 
-    Array dq(of_queries, DType::bf16), dk(of_keys, DType::bf16), dv(of_keys, DType::bf16);
-    Array dq32(of_queries, DType::f32), dk32(of_keys, DType::f32), dv32(of_keys, DType::f32);
+    Array dq(query_shape, DType::bf16), dk(key_shape, DType::bf16), dv(key_shape, DType::bf16);
+    Array dq32(query_shape, DType::f32), dk32(key_shape, DType::f32), dv32(key_shape, DType::f32);
     attention_backward(q, k, v, arguments, out, lse, dout, {dq, dk, dv});
     attention_backward(wide(q), wide(k), wide(v), arguments, wide(out), lse, wide(dout),
                        {dq32, dk32, dv32});

@@ -12,7 +12,7 @@
 namespace qkv::kernels {
 namespace {
 
-// Of a row x[0 … n - 1]: exp(x - shift), with the largest for shift, and the sum of them.
+// A row x[0 … n - 1] as exp(x - shift), with the largest x for shift, and the sum of these.
 struct RowOfExps {
   double shift;
   std::vector<Rounded> exps;

@@ -79,10 +79,10 @@ TEST(AttentionPositionTest, TheBiasHasTheSlopesThatAreAskedFor) {
   const std::vector<double> slopes = {1.0 / 16, 1.0 / 256, 1.0 / 4};
   // Queries and keys at most 1 apart.
   const std::vector<double> bias = position.bias(3, 0, 2, 2, DType::f64).to_vector();
-  const auto of_head = static_cast<ptrdiff_t>(bias.size() / 3);
+  const auto head_size = static_cast<ptrdiff_t>(bias.size() / 3);
   for (ptrdiff_t h = 0; h < 3; ++h) {
-    const auto first = bias.begin() + h * of_head;
-    EXPECT_EQ(*std::min_element(first, first + of_head), -slopes[static_cast<size_t>(h)]);
+    const auto first = bias.begin() + h * head_size;
+    EXPECT_EQ(*std::min_element(first, first + head_size), -slopes[static_cast<size_t>(h)]);
   }
 }
 

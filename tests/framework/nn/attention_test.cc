@@ -190,8 +190,8 @@ TEST(AttentionTest, ASequenceCanAttendToAnother) {
   const Tensor x = random({2, 3, 8}, 11), source = random({2, 5, 8}, 12);
   const Tensor y = attention(x, source, {}, context);
   EXPECT_EQ(y.shape(), (Shape{2, 3, 8}));
-  const auto project = [](const Projection& map, const Tensor& of) {
-    return matmul(of, linear_of(map).weight, {.transpose_b = true}) + linear_of(map).bias;
+  const auto project = [](const Projection& map, const Tensor& tokens) {
+    return matmul(tokens, linear_of(map).weight, {.transpose_b = true}) + linear_of(map).bias;
   };
   const Tensor scores = matmul(project(attention.query, x), project(attention.key, source),
                                {.transpose_b = true});  // [B, Tq, Tk]
@@ -242,7 +242,7 @@ TEST(AttentionTest, UnscaledAndUnprojectedItIsTheSoftmaxOfXXTransposedTimesX) {
   expect_near(y.to_vector(), {own, other, other, own, last, last}, 1e-15);
 }
 
-// Of vectors of one length, the one that points where the query does.
+// Among vectors of one length, that is the one that points where the query does.
 TEST(AttentionTest, TheMostSimilarKeyGetsTheLargestWeight) {
   std::vector<double> circle;
   for (int i = 0; i < 6; ++i) circle.insert(circle.end(), {std::cos(1.0 * i), std::sin(1.0 * i)});

@@ -85,10 +85,9 @@ TEST(KeyValueCacheTest, TokensThatDoNotFollowAreAnError) {
     });
   };
   EXPECT_EQ(read(0), "");
-  EXPECT_EQ(
-      read(0),
-      "key_value_cache: \"attention\" has read 2 tokens, but the next tokens begin at position 0 "
-      "on (in attention)");
+  EXPECT_EQ(read(0),
+            "key_value_cache: \"attention\" has read 2 tokens, but the next tokens begin at "
+            "position 0 (in attention)");
   EXPECT_EQ(read(2), "");
 }
 

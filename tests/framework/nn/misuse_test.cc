@@ -82,7 +82,7 @@ TEST(LayerMisuseTest, LengthsThatNoMaskOrTableCanHaveAreErrors) {
               KeyValueCache().extend("blocks.0.attention", 4, {x, x});
             }),
             "key_value_cache: \"blocks.0.attention\" has read 0 tokens, but the next tokens begin "
-            "at position 4 on");
+            "at position 4");
 }
 
 TEST(OptimizerMisuseTest, AWrongGradientChangesNothing) {

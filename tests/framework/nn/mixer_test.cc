@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kWidth = 6, kLength = 7;
 
-// Of every kind, for a causal mask or for one that is not.
+// A mixer of every kind, for a causal mask or for one that is not.
 std::vector<Mixer> mixers(bool causal,
                           Initializer init = Initializer(RandomStream(5), DType::f64)) {
   const auto linear = [&] { return Linear(init, kWidth, kWidth, true, 0.5); };
@@ -201,7 +201,7 @@ TEST(MixerTest, TokensThatDoNotFollowAreAnError) {
                 mixer(random({1, 1, kWidth}, 1), kCausal, context);
               }),
               absl::StrCat("key_value_cache: \"", name,
-                           "\" has read 0 tokens, but the next tokens begin at position 2 on (in ",
+                           "\" has read 0 tokens, but the next tokens begin at position 2 (in ",
                            name, ")"));
   }
 }

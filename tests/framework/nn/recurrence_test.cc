@@ -27,10 +27,10 @@ std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
   const auto bias = scan.input.bias.to_vector();
   std::vector<double> h(n, 0.0), c(n, 0.0), all;
   for (int64_t t = 0; t < x.dim(1); ++t) {
-    const auto of_x = project(scan.input.weight.to_vector(), slice(x, 1, t, 1).to_vector());
-    const auto of_h = project(scan.state_weight.to_vector(), h);
+    const auto from_x = project(scan.input.weight.to_vector(), slice(x, 1, t, 1).to_vector());
+    const auto from_h = project(scan.state_weight.to_vector(), h);
     const auto a = [&](size_t gate, size_t j) {
-      return of_x[gate * n + j] + of_h[gate * n + j] + bias[gate * n + j];
+      return from_x[gate * n + j] + from_h[gate * n + j] + bias[gate * n + j];
     };
     for (size_t j = 0; j < n; ++j) {
       c[j] = sigmoid_of(a(1, j)) * c[j] + sigmoid_of(a(0, j)) * std::tanh(a(2, j));
@@ -63,10 +63,10 @@ TEST(RecurrenceTest, InBothDirectionsOneStateRunsEachWay) {
   std::vector<Tensor> turned;
   const Tensor x = random({1, kLength, kWidth}, 21);
   for (int64_t t = kLength - 1; t >= 0; --t) turned.push_back(slice(x, 1, t, 1));
-  const auto hidden = [&](const Tensor& of, const char* path) {
+  const auto hidden = [&](const Tensor& tokens, const char* path) {
     Trace trace;
     ForwardContext context{.trace = &trace};
-    layer(of, {}, context);
+    layer(tokens, {}, context);
     return trace[path];
   };
   const Tensor there = hidden(x, "forward.hidden");
@@ -89,7 +89,7 @@ TEST(RecurrenceTest, HasAsManyParametersAsItsHeaderSays) {
   EXPECT_EQ(count(Cell::kRnn, true), 5 * c * c / 2);
 }
 
-// Of a sequence that is nothing but one token and then zeros.
+// The sequence is one token and then zeros.
 TEST(RecurrenceTest, AnLstmRemembersToBeginWithAndItsBiasIsWhy) {
   Initializer init(RandomStream(5), DType::f64);
   Recurrence layer(init, kWidth, Cell::kLstm, false, true, 0.5);

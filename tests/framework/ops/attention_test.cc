@@ -131,7 +131,7 @@ TEST(FusedAttentionTest, KeysFarOutsideOfTheWindowAreNotRead) {
 }
 
 TEST(FusedAttentionTest, MemoryGrowsWithTheLengthAndNotWithItsSquare) {
-  // Of several threads it depends on the moment how much they hold at once.
+  // How much several threads hold at once depends on the moment.
   kernels::set_num_threads(1);
   struct Case {
     std::string name;

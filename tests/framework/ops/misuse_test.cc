@@ -82,7 +82,7 @@ std::vector<std::string> prototypes() {
 
 TEST(MisuseListTest, HasEveryPrototypeThatTakesMoreThanTensors) {
   std::map<std::string, int> listed, declared;
-  std::set<std::string> of_tensors;
+  std::set<std::string> tensor_ops;
   for (const Call& call : listed_calls()) ++listed[call.op];
   for (const std::string& prototype : prototypes()) {
     std::smatch parts;
@@ -90,12 +90,12 @@ TEST(MisuseListTest, HasEveryPrototypeThatTakesMoreThanTensors) {
         << prototype;
     ++declared[parts[2]];
     const std::regex tensors("const Tensor& \\w+(, const Tensor& \\w+)*");
-    if (std::regex_match(parts[3].str(), tensors)) of_tensors.insert(parts[2]);
+    if (std::regex_match(parts[3].str(), tensors)) tensor_ops.insert(parts[2]);
   }
   EXPECT_GT(declared.size(), 40u);
-  EXPECT_GT(of_tensors.size(), 20u);
+  EXPECT_GT(tensor_ops.size(), 20u);
   for (const auto& [op, count] : declared) {
-    if (of_tensors.contains(op) && !listed.contains(op)) continue;
+    if (tensor_ops.contains(op) && !listed.contains(op)) continue;
     EXPECT_EQ(listed[op], count) << op;
   }
 }

@@ -155,8 +155,8 @@ TEST(OpExamplesTest, EveryOpOfTheHeaderHasExamplesAndErrors) {
 
 // Those whose function holds a size of its own: sizes of the result, of a constant, the number of
 // pieces.
-const std::set<std::string> kOfFixedSize = {"broadcast_to", "one_hot", "pad",   "reshape",
-                                            "scatter_add",  "stack",   "sum_to"};
+const std::set<std::string> kOpsOfFixedSize = {"broadcast_to", "one_hot", "pad",   "reshape",
+                                               "scatter_add",  "stack",   "sum_to"};
 
 TEST(OpExamplesTest, EveryOpIsCheckedAtSizesThatThreadsShare) {
   for (const OpExamples& op : op_examples()) {
@@ -170,7 +170,7 @@ TEST(OpExamplesTest, EveryOpIsCheckedAtSizesThatThreadsShare) {
       };
       error_of(call);
     }
-    if (kOfFixedSize.contains(op.op)) continue;
+    if (kOpsOfFixedSize.contains(op.op)) continue;
     EXPECT_GE(largest, 32768) << op.op;
   }
 }

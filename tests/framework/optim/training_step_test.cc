@@ -150,12 +150,12 @@ TEST(TrainingStepTest, ALearningRateWithAWrongDerivativeFails) {
 // Its gradient is right, and the derivative of its gradient is not: only the step sees that.
 TEST(TrainingStepTest, ABackwardWithAWrongBackwardFails) {
   const TensorFunction square = [](std::span<const Tensor> x) { return x[0] * x[0]; };
-  const PlantedBackward of_a_constant = [](const Tensor& x, const Tensor& dy) {
+  const PlantedBackward backward_of_a_constant = [](const Tensor& x, const Tensor& dy) {
     return 2.0 * x.detached() * dy;
   };
   const TensorFunction loss = [&](std::span<const Tensor> x) {
     const Tensor error = matmul(tanh(matmul(x[0], x[2])), x[3]) - x[1];
-    return sum(apply<Planted>({error}, square, of_a_constant));
+    return sum(apply<Planted>({error}, square, backward_of_a_constant));
   };
   const SmallStep small = small_step();
   EXPECT_TRUE(gradcheck(loss, {small.inputs.data(), 4}).passed());

@@ -205,7 +205,7 @@ TEST(LessonTest, AnUntrainedParameterIsMadeAnewWhereItsShapeChanges) {
 TEST(LessonTest, SettingsOfOtherThingsAreRefused) {
   const Lesson lesson = three_words();
   EXPECT_EQ(with_settings(lesson, {"data.length=4"}).status().message(),
-            "--set data.length=4: only [model] and [attention] can be changed to be explained");
+            "--set data.length=4: explain can change only keys of [model] and [attention]");
   EXPECT_FALSE(with_settings(lesson, {"model.num_heads=3"}).ok());
   EXPECT_FALSE(with_settings(lesson, {"model.kind=classifier"}).ok());
 }

@@ -196,7 +196,7 @@ TEST(RunLabTest, RefusesWhatItCannotRead) {
     EXPECT_EQ(echo({{"d", text}}).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
   EXPECT_EQ(echo({{"d", "4,2"}}).status().message(),
-            "--d takes 1 to 3 whole numbers from 1 to 64, smaller ones first, commas between, "
+            "--d takes 1 to 3 whole numbers from 1 to 64, in ascending order, separated by commas, "
             "not \"4,2\"");
   EXPECT_EQ(echo({{"seeds", "1"}}).status().message(),
             "the lab echo does not take --seeds; it takes --d");
@@ -223,7 +223,7 @@ TEST(LabOptionTest, TakesItsKindOfNumbers) {
       {{"h", "1,2", "", 1, 32, Numbers::kDivisors, 2, 3},
        {"1,4", "1,2,32"},
        {"1", "2,4", "1,3", "1,2,4,8"},
-       "2 to 3 divisors of 32, 1 among them, smaller ones first, commas between"},
+       "2 to 3 divisors of 32, among them 1, in ascending order, separated by commas"},
       {{"r", "0.1", "", 0.01, 10, Numbers::kReal},
        {"0.01", "1e-1"},
        {"0.001", "x"},

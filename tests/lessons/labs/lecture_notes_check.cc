@@ -41,13 +41,13 @@ void expect_told_in_lecture_notes(const Report& report, Told told) {
       read_file(QKV_SOURCE_DIR "/docs/lecture-notes.md", 1 << 22).value();
   const std::vector<std::string> written = told_of(report.name, kNotes, told);
   const std::vector<std::string> measured = told_of(report.name, lecture_notes({report}), told);
-  const auto [of_written, of_measured] = std::ranges::mismatch(written, measured);
+  const auto [first_written, first_measured] = std::ranges::mismatch(written, measured);
   const auto line = [](const auto& at, const auto& lines) {
     return at == lines.end() ? std::string("nothing") : *at;
   };
-  EXPECT_TRUE(of_written == written.end() && of_measured == measured.end())
-      << "docs/lecture-notes.md: " << line(of_written, written)
-      << "\nmeasured now: " << line(of_measured, measured)
+  EXPECT_TRUE(first_written == written.end() && first_measured == measured.end())
+      << "docs/lecture-notes.md: " << line(first_written, written)
+      << "\nmeasured now: " << line(first_measured, measured)
       << "\nmade by ./qkv lab --all --notes docs/lecture-notes.md";
 }
 

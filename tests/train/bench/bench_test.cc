@@ -43,7 +43,7 @@ TEST(MeasureStepsTest, AStepThatMultipliesNothingHasNoFloor) {
   EXPECT_GT(without->step_ms.median, 0);
   EXPECT_FALSE(without->floor.has_value());
   EXPECT_EQ(floor_text(without->floor),
-            "floor  there is none: a step of this model multiplies no matrices\n");
+            "floor  none: a step of this model has no matrix products\n");
 
   const absl::StatusOr<StepMeasurement> with = measure(*random_data(toy, 1));
   ASSERT_TRUE(with.ok()) << with.status();

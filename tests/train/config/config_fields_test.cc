@@ -85,11 +85,11 @@ TEST(SuggestTest, FindsTheNearest) {
 }
 
 TEST(SuggestTest, ListsInWords) {
-  EXPECT_EQ(quoted_list({}), "");
-  EXPECT_EQ(quoted_list({"a"}), "\"a\"");
+  EXPECT_EQ(quoted_list({}, "or"), "");
+  EXPECT_EQ(quoted_list({"a"}, "or"), "\"a\"");
   EXPECT_EQ(list_in_words({"a"}, "and"), "a");
   EXPECT_EQ(list_in_words({"a", "b", "c"}, "and"), "a, b and c");
-  EXPECT_EQ(quoted_list({"a", "b", "c"}), "\"a\", \"b\" or \"c\"");
+  EXPECT_EQ(quoted_list({"a", "b", "c"}, "or"), "\"a\", \"b\" or \"c\"");
 }
 
 }  // namespace

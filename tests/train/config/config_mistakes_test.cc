@@ -37,7 +37,7 @@ TEST(ConfigMistakesTest, AnUnknownTableIsOneMistake) {
             "c.toml:1:2: unknown table \"modle\"; did you mean [model]?");
   EXPECT_EQ(mistakes("[zebra]\nx = 8"),
             "c.toml:1:2: unknown table \"zebra\"; the tables are \"data\", \"model\", "
-            "\"attention\", \"optimizer\" or \"train\"");
+            "\"attention\", \"optimizer\" and \"train\"");
   EXPECT_EQ(mistakes("model = 3"), "c.toml:1:1: \"model\": expected a table, found an integer");
   EXPECT_EQ(mistakes("[[model]]\nd_model = 3"),
             "c.toml:1:3: \"model\": expected a table, found an array of 1");
@@ -166,11 +166,11 @@ TEST(ConfigMistakesTest, TheNameCanNameAFolder) {
   const auto mistake = [](const std::string& name) { return mistakes("name = \"" + name + "\""); };
   const std::string start = "c.toml:1:8: \"name\" cannot be the name of a folder: it ";
   EXPECT_EQ(mistake(""), start + "is empty");
-  EXPECT_EQ(mistake("a/b"), start + "holds a /");
+  EXPECT_EQ(mistake("a/b"), start + "contains a /");
   EXPECT_EQ(mistake(".."), start + "begins with a .");
   EXPECT_EQ(mistake("-x"), start + "begins with a -");
-  EXPECT_EQ(mistake("a\\nb"), start + "holds a control character");
-  EXPECT_EQ(mistake("a\\u0085b"), start + "holds a control character");
+  EXPECT_EQ(mistake("a\\nb"), start + "contains a control character");
+  EXPECT_EQ(mistake("a\\u0085b"), start + "contains a control character");
   EXPECT_EQ(mistake(std::string(101, 'x')), start + "is longer than 100 bytes");
 }
 
@@ -218,7 +218,7 @@ TEST(ConfigMistakesTest, WhatIsNotTomlIsPlaced) {
   starts_with("[model]\nbias = true\n[model]\nbias = true", "c.toml:3:");
   EXPECT_EQ(mistakes("name = reverse"),
             "c.toml:1:8: not valid TOML: could not determine value type (in a value); a string "
-            "stands in quotes");
+            "needs quotes");
 }
 
 TEST(ConfigMistakesTest, NestingCannotOverflowTheStack) {

@@ -100,15 +100,15 @@ TEST(ConfigTextTest, WhatIsNotReadIsNoChange) {
   EXPECT_EQ(config_changes(now, before), Overrides{});
   before.data.task = "addition";
   EXPECT_EQ(config_changes(now, before),
-            (Overrides{"data.task is \"reverse\", and was \"addition\""}));
+            (Overrides{"data.task is \"reverse\", but was \"addition\""}));
 }
 
 TEST(ConfigTextTest, ChangesAreListedByKey) {
   Config now, before;
   now.train.steps = 500;
   now.data.task = "copy";
-  EXPECT_EQ(config_changes(now, before), (Overrides{"data.task is \"copy\", and was \"reverse\"",
-                                                    "train.steps is 500, and was 1000"}));
+  EXPECT_EQ(config_changes(now, before), (Overrides{"data.task is \"copy\", but was \"reverse\"",
+                                                    "train.steps is 500, but was 1000"}));
 }
 
 // Without the breaks between the lines of a comment.
@@ -120,9 +120,9 @@ TEST(ConfigTextTest, TheHelpIsAConfigOfTheDefaults) {
   EXPECT_EQ(config_changes(parsed(config_help()), Config()), Overrides{});
   EXPECT_THAT(
       config_help(),
-      HasSubstr("\ndropout = 0.0                    # Fraction of activations that training "
-                "sets to\n                                 # zero. Must be at least 0 and "
-                "below 1.\n"))
+      HasSubstr("\ndropout = 0.0                    # Dropout probability: the fraction of\n"
+                "                                 # activations that training sets to zero. Must\n"
+                "                                 # be at least 0 and below 1.\n"))
       << config_help();
   EXPECT_THAT(one_line(config_help()),
               HasSubstr("One of: none, sinusoidal, learned, rotary, alibi, relative."));

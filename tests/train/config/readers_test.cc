@@ -164,8 +164,8 @@ TEST(ReadersTest, EveryKeyThatIsReadIsAFieldAndOneChoiceDecidesIt) {
     EXPECT_TRUE(fields.contains(absl::StrCat(choice.table, ".", choice.field)));
     for (const Reader& reader : choice.readers) {
       for (const std::string& name : reader.keys) {
-        const bool of_another_table = name.find('.') != std::string::npos;
-        const std::string key = of_another_table ? name : absl::StrCat(choice.table, ".", name);
+        const bool in_another_table = name.find('.') != std::string::npos;
+        const std::string key = in_another_table ? name : absl::StrCat(choice.table, ".", name);
         EXPECT_TRUE(fields.contains(key)) << reader.name << " reads " << key;
         EXPECT_EQ(decided_by.emplace(key, choice.field).first->second, choice.field) << key;
       }

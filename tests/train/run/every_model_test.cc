@@ -26,7 +26,7 @@ ModelOptions small_model() {
 Config config_of(const ChosenModel& chosen) {
   Config config;
   config.model = chosen.options;
-  config.data.task = chosen.of_images ? "shapes" : "parity";
+  config.data.task = chosen.has_images ? "shapes" : "parity";
   config.data.length = 5;
   config.data.min_length = 2;
   config.optimizer.learning_rate = 1e-2;

@@ -65,7 +65,7 @@ TEST_F(ImageCheckpointTest, ASizeThatNoImageHasIsRefused) {
     }
     EXPECT_EQ(refusal([&](Metadata& metadata) { metadata.erase(size); }), kOutOfRange) << size;
     EXPECT_EQ(refusal_of({{size, "many"}}),
-              absl::StrCat("its metadata has no good \"", size, "\""));
+              absl::StrCat("its metadata has no valid \"", size, "\""));
   }
   EXPECT_EQ(refusal_of({{"height", "0"}, {"width", "0"}, {"channels", "0"}}), kOutOfRange);
 }

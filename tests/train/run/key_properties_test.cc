@@ -73,7 +73,7 @@ TEST(KeyPropertiesTest, AllThatIsRandomComesFromTheSeed) {
   EXPECT_NE(first.step()->loss, second.step()->loss);
 }
 
-// Of step k of n, after w steps of warm-up.
+// The learning rate of step k of n, after w steps of warm-up.
 double learning_rate(Schedule schedule, double highest, double lowest, double k, double w) {
   if (k <= w) return highest * k / (w + 1);
   const double fallen = (k - w - 1) / (static_cast<double>(kSteps) - w - 1);

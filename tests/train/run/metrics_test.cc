@@ -52,9 +52,10 @@ TEST(MetricsTest, ADamagedLineIsAnError) {
   EXPECT_EQ(message("{\"step\":1"), "not a JSON object");
   EXPECT_EQ(message("[1]"), "not a JSON object");
   EXPECT_EQ(message(""), "not a JSON object");
-  EXPECT_EQ(message("{\"loss\":1}"), "no integer \"step\" of 0 or more");
+  EXPECT_EQ(message("{\"loss\":1}"), "\"step\" is missing or not an integer of 0 or more");
   for (const char* step : {"1.5", "-1", "9223372036854775808"}) {
-    EXPECT_EQ(message(absl::StrCat("{\"step\":", step, "}")), "no integer \"step\" of 0 or more");
+    EXPECT_EQ(message(absl::StrCat("{\"step\":", step, "}")),
+              "\"step\" is missing or not an integer of 0 or more");
   }
   EXPECT_EQ(message("{\"step\":1,\"loss\":\"low\"}"), "\"loss\" is not a number");
 }

@@ -217,23 +217,26 @@ TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnsw
 // Another data set, and which batches of training it was asked for.
 class AskedDataset final : public Dataset {
  public:
-  explicit AskedDataset(const Dataset& of) : Dataset(of.vocabulary(), of.form()), of_(of) {}
-  DataShape shape() const override { return of_.shape(); }
-  bool has_answers() const override { return of_.has_answers(); }
+  explicit AskedDataset(const Dataset& inner)
+      : Dataset(inner.vocabulary(), inner.form()), inner_(inner) {}
+  DataShape shape() const override { return inner_.shape(); }
+  bool has_answers() const override { return inner_.has_answers(); }
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     asked.push_back(index);
-    return of_.training_batch(index, batch_size);
+    return inner_.training_batch(index, batch_size);
   }
-  int64_t validation_size() const override { return of_.validation_size(); }
+  int64_t validation_size() const override { return inner_.validation_size(); }
   Batch validation_batch(int64_t first, int64_t count) const override {
-    return of_.validation_batch(first, count);
+    return inner_.validation_batch(first, count);
   }
-  Example validation_example(int64_t index) const override { return of_.validation_example(index); }
+  Example validation_example(int64_t index) const override {
+    return inner_.validation_example(index);
+  }
 
   mutable std::vector<int64_t> asked;
 
  private:
-  const Dataset& of_;
+  const Dataset& inner_;
 };
 
 TEST(EvaluateTest, OfTrainingTakesBatchAfterBatchUntilItHasAsManyExamplesAsValidation) {

@@ -4,8 +4,8 @@
 import { element } from "../../frame/dom.js";
 import { isCopy, tellingOps } from "./drawn_graph.js";
 import { valueLabel } from "./labels.js";
-import { graphLegend, layerDrawing } from "./of_layer.js";
-import { modelDrawing } from "./of_model.js";
+import { graphLegend, layerDrawing } from "./layer.js";
+import { modelDrawing } from "./model.js";
 import { say } from "../../texts/say.js";
 
 export const graphChapter = {
