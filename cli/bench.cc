@@ -60,8 +60,9 @@ absl::Status run_bench(const std::string& config, const GivenOptions& given) {
 }  // namespace
 
 Verb bench_verb() {
-  return {
-      {"bench", "[CONFIG]", "measures how long a training step takes, op by op"}, add_bench_options, run_bench};
+  return {{"bench", "[CONFIG]", "measures how long a training step takes, op by op"},
+          add_bench_options,
+          run_bench};
 }
 
 }  // namespace qkv

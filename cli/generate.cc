@@ -70,7 +70,9 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
 }  // namespace
 
 Verb generate_verb() {
-  return {{"generate", "RUN", "continues a text, or answers a question"}, add_generate_options, run_generate};
+  return {{"generate", "RUN", "continues a text, or answers a question"},
+          add_generate_options,
+          run_generate};
 }
 
 }  // namespace qkv

@@ -42,7 +42,9 @@ absl::Status run_info(const std::string& file, const GivenOptions& /*given*/) {
 }  // namespace
 
 Verb info_verb() {
-  return {{"info", "FILE", "lists the tensors and the metadata of a checkpoint"}, add_info_options, run_info};
+  return {{"info", "FILE", "lists the tensors and the metadata of a checkpoint"},
+          add_info_options,
+          run_info};
 }
 
 }  // namespace qkv

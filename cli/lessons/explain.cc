@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMaxPageBytes = 2000000;
 
-void add_options(OptionList& options) {
+void add_explain_options(OptionList& options) {
   options.text("prompt", "TEXT", "The text that the model reads; by default a validation example");
   options.text("target", "TEXT", "The text that should follow; by default the answer");
   options.integer("validation", "N", "Number of the validation example, counted from 0");
@@ -65,7 +65,7 @@ void say_warnings(const Lesson& lesson, const Recording& recording) {
   }
 }
 
-absl::Status run(const std::string& name, const GivenOptions& given) {
+absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   if (absl::Status s = check_options(name, given); !s.ok()) return s;
   absl::StatusOr<Lesson> lesson = chosen_lesson(name, given);
   if (!lesson.ok()) return lesson.status();
@@ -111,6 +111,6 @@ absl::Status run(const std::string& name, const GivenOptions& given) {
 
 }  // namespace
 
-Verb explain_verb() { return {kExplainTitle, add_options, run}; }
+Verb explain_verb() { return {kExplainTitle, add_explain_options, run_explain}; }
 
 }  // namespace qkv

@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-void add_options(OptionList& options) {
+void add_gradcheck_options(OptionList& options) {
   options.texts("op", "NAME", "Checks only this op, layer, model or step; may be repeated");
   options.text("config", "CONFIG", "Checks the loss of a config's model, for every parameter");
   options.integer("order", "N", "2: also checks second derivatives", 1);
@@ -70,7 +70,7 @@ absl::Status write_or_print(const std::string& path, const std::string& text) {
   return text.empty() || path == "-" ? absl::OkStatus() : write_file_atomically(path, text);
 }
 
-absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
+absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& given) {
   const std::optional<Precision> precision = value_of<Precision>(given.text("precision"));
   if (!precision) return absl::InvalidArgumentError("--precision must be f64, f32 or bf16");
   const std::string sweep = given.text("sweep"), json = given.text("json"),
@@ -111,6 +111,6 @@ absl::Status run(const std::string& /*argument*/, const GivenOptions& given) {
 
 }  // namespace
 
-Verb gradcheck_verb() { return {kGradcheckTitle, add_options, run}; }
+Verb gradcheck_verb() { return {kGradcheckTitle, add_gradcheck_options, run_gradcheck}; }
 
 }  // namespace qkv

@@ -159,7 +159,8 @@ Section eight_section(const Task& sort, const Task& reverse, int64_t some) {
     Finding finding =
         found(absl::StrCat(task.name, ": ", what), is_far ? "more than 2" : "at most 2",
               format_number(above), is_far == (above > kMost));
-    if (count.loss.size() < 2) finding.agreement = Agreement::kUndecided;  // it has no deviation
+    // One seed has no standard deviation.
+    if (count.loss.size() < 2) finding.agreement = FindingResult::kUndecided;
     return finding;
   };
   const auto suits = [&](const Task& task) {

@@ -59,9 +59,9 @@ std::string judged(const Section& section) {
 }
 
 std::string row_of(const Finding& finding) {
-  const char* const sign = finding.agreement == Agreement::kAgrees      ? "✓"
-                           : finding.agreement == Agreement::kDisagrees ? "✗"
-                                                                        : "?";
+  const char* const sign = finding.agreement == FindingResult::kAgrees      ? "✓"
+                           : finding.agreement == FindingResult::kDisagrees ? "✗"
+                                                                            : "?";
   return absl::StrCat("| ", sign, " ", markdown_escaped(finding.what),
                       finding.in_condition ? "" : " (beyond the condition)", " | ",
                       markdown_escaped(finding.predicted), " | ",
@@ -100,12 +100,12 @@ std::string text_of(const Entry& entry) {
 }
 
 std::string table_of_verdicts(const std::vector<Report>& reports) {
-  std::map<Verdict, int> counts;
+  std::map<ClaimVerdict, int> counts;
   for (const Report& report : reports) {
     for (const Section& section : report.sections) ++counts[section.verdict()];
   }
   std::string table = "| verdict | groups of claims |\n| --- | --- |\n";
-  for (const Named<Verdict>& verdict : kNames<Verdict>) {
+  for (const Named<ClaimVerdict>& verdict : kNames<ClaimVerdict>) {
     absl::StrAppend(&table, "| ", verdict.name, " | ", counts[verdict.value], " |\n");
   }
   return table;

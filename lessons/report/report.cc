@@ -11,7 +11,9 @@
 namespace qkv {
 namespace {
 
-Agreement agreement_if(bool agrees) { return agrees ? Agreement::kAgrees : Agreement::kDisagrees; }
+FindingResult agreement_if(bool agrees) {
+  return agrees ? FindingResult::kAgrees : FindingResult::kDisagrees;
+}
 
 }  // namespace
 
@@ -56,7 +58,7 @@ Finding larger(std::string what, std::span<const double> a, std::span<const doub
   return {.what = std::move(what),
           .predicted = "the first is larger",
           .measured = absl::StrCat(format_samples(a), " and ", format_samples(b)),
-          .agreement = decided ? agreement_if(mean > 0) : Agreement::kUndecided,
+          .agreement = decided ? agreement_if(mean > 0) : FindingResult::kUndecided,
           .samples = {{a.begin(), a.end()}, {b.begin(), b.end()}}};
 }
 
@@ -100,23 +102,23 @@ Finding beyond(Finding finding) {
   return finding;
 }
 
-Verdict Section::verdict() const {
-  const auto any = [this](Agreement agreement, bool in_condition) {
+ClaimVerdict Section::verdict() const {
+  const auto any = [this](FindingResult agreement, bool in_condition) {
     return std::ranges::any_of(findings, [&](const Finding& finding) {
       return finding.agreement == agreement && finding.in_condition == in_condition;
     });
   };
-  if (any(Agreement::kDisagrees, true)) return Verdict::kDoesNotHold;
-  if (any(Agreement::kUndecided, true)) return Verdict::kNotSupported;
+  if (any(FindingResult::kDisagrees, true)) return ClaimVerdict::kDoesNotHold;
+  if (any(FindingResult::kUndecided, true)) return ClaimVerdict::kNotSupported;
   const bool holds_beyond =
-      !any(Agreement::kDisagrees, false) && !any(Agreement::kUndecided, false);
-  return holds_beyond ? Verdict::kHolds : Verdict::kHoldsIf;
+      !any(FindingResult::kDisagrees, false) && !any(FindingResult::kUndecided, false);
+  return holds_beyond ? ClaimVerdict::kHolds : ClaimVerdict::kHoldsIf;
 }
 
 std::string Section::verdict_text() const {
-  const Verdict verdict = this->verdict();
+  const ClaimVerdict verdict = this->verdict();
   const std::string name = name_of(verdict);
-  return verdict == Verdict::kHoldsIf ? absl::StrCat(name, " ", condition) : name;
+  return verdict == ClaimVerdict::kHoldsIf ? absl::StrCat(name, " ", condition) : name;
 }
 
 std::string Section::set_right() const {

@@ -19,18 +19,19 @@ struct Claim {
   std::string english;
 };
 
-enum class Agreement { kAgrees, kDisagrees, kUndecided };
+enum class FindingResult { kAgrees, kDisagrees, kUndecided };
 template <>
-inline constexpr Named<Agreement> kNames<Agreement>[] = {{"agrees", Agreement::kAgrees},
-                                                         {"disagrees", Agreement::kDisagrees},
-                                                         {"undecided", Agreement::kUndecided}};
+inline constexpr Named<FindingResult> kNames<FindingResult>[] = {
+    {"agrees", FindingResult::kAgrees},
+    {"disagrees", FindingResult::kDisagrees},
+    {"undecided", FindingResult::kUndecided}};
 
 // What follows from a claim, beside what was measured.
 struct Finding {
   std::string what;       // "variance of q·k, d = 64"
   std::string predicted;  // "64"
   std::string measured;   // "63.8 ± 1.2"
-  Agreement agreement = Agreement::kAgrees;
+  FindingResult agreement = FindingResult::kAgrees;
   bool in_condition = true;  // whether the section's condition is met here
   // For programs, where there are any: the number that was predicted, and what was measured with
   // each seed; of two things that are compared, both.
@@ -75,12 +76,13 @@ Finding found(std::string what, std::string predicted, std::string measured, boo
 // The same finding where the condition of its section is not met.
 Finding beyond(Finding finding);
 
-enum class Verdict { kHolds, kHoldsIf, kDoesNotHold, kNotSupported };
+enum class ClaimVerdict { kHolds, kHoldsIf, kDoesNotHold, kNotSupported };
 template <>
-inline constexpr Named<Verdict> kNames<Verdict>[] = {{"holds", Verdict::kHolds},
-                                                     {"holds if", Verdict::kHoldsIf},
-                                                     {"does not hold", Verdict::kDoesNotHold},
-                                                     {"not supported", Verdict::kNotSupported}};
+inline constexpr Named<ClaimVerdict> kNames<ClaimVerdict>[] = {
+    {"holds", ClaimVerdict::kHolds},
+    {"holds if", ClaimVerdict::kHoldsIf},
+    {"does not hold", ClaimVerdict::kDoesNotHold},
+    {"not supported", ClaimVerdict::kNotSupported}};
 
 // Claims that one measurement judges.
 struct Section {
@@ -98,7 +100,7 @@ struct Section {
   // If a finding where the condition is met disagrees: does not hold; else, if one is undecided:
   // not supported. Else the claim holds, or "holds if", where a finding beyond the condition
   // disagrees or is undecided.
-  Verdict verdict() const;
+  ClaimVerdict verdict() const;
   std::string places() const;        // "A37, C121"
   std::string verdict_text() const;  // with the condition, where it matters
   std::string set_right() const;     // "Set right: …"; "" where nothing is

@@ -106,9 +106,9 @@ std::string text_of(const HeatMap& map) {
 }
 
 std::string text_of(const Finding& finding) {
-  const char* const sign = finding.agreement == Agreement::kAgrees      ? "✓"
-                           : finding.agreement == Agreement::kDisagrees ? "✗"
-                                                                        : "?";
+  const char* const sign = finding.agreement == FindingResult::kAgrees      ? "✓"
+                           : finding.agreement == FindingResult::kDisagrees ? "✗"
+                                                                            : "?";
   const std::string what =
       absl::StrCat(sign, " ", finding.what, finding.in_condition ? "" : " (beyond the condition)");
   const std::string numbers =

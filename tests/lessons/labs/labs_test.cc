@@ -65,8 +65,8 @@ Report report_of(const Lab& lab, const Options& options, const std::string& runs
   return *std::move(report);
 }
 
-std::vector<Verdict> verdicts_of(const Report& report) {
-  std::vector<Verdict> verdicts;
+std::vector<ClaimVerdict> verdicts_of(const Report& report) {
+  std::vector<ClaimVerdict> verdicts;
   for (const Section& section : report.sections) verdicts.push_back(section.verdict());
   return verdicts;
 }
@@ -93,7 +93,7 @@ void expect_complete(const Report& report) {
       EXPECT_NE(std::string("ABCD").find(claim.place[0]), std::string::npos) << claim.place;
       EXPECT_FALSE(claim.chinese.empty() || claim.english.empty()) << claim.place;
     }
-    const bool has_condition = section.verdict() == Verdict::kHoldsIf;
+    const bool has_condition = section.verdict() == ClaimVerdict::kHoldsIf;
     EXPECT_TRUE(!has_condition || !section.condition.empty());
   }
 }

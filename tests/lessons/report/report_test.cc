@@ -26,57 +26,57 @@ const Finding kDisagrees = found("a", "1", "2", false);
 const Finding kUndecided = larger("a", Samples{1, 2}, Samples{2, 1});
 
 TEST(VerdictTest, HoldsWhereAllFindingsAgree) {
-  EXPECT_EQ(section_of({kAgrees, kAgrees}).verdict(), Verdict::kHolds);
+  EXPECT_EQ(section_of({kAgrees, kAgrees}).verdict(), ClaimVerdict::kHolds);
 }
 
 TEST(VerdictTest, DoesNotHoldWhereOneDisagrees) {
-  EXPECT_EQ(section_of({kAgrees, kUndecided, kDisagrees}).verdict(), Verdict::kDoesNotHold);
+  EXPECT_EQ(section_of({kAgrees, kUndecided, kDisagrees}).verdict(), ClaimVerdict::kDoesNotHold);
 }
 
 TEST(VerdictTest, IsNotSupportedWhereOneIsUndecided) {
-  EXPECT_EQ(section_of({kAgrees, kUndecided}).verdict(), Verdict::kNotSupported);
+  EXPECT_EQ(section_of({kAgrees, kUndecided}).verdict(), ClaimVerdict::kNotSupported);
 }
 
 TEST(VerdictTest, HoldsOnACondition) {
   Section section = section_of({kAgrees, beyond(kDisagrees)});
   section.condition = "it rains";
-  EXPECT_EQ(section.verdict(), Verdict::kHoldsIf);
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kHoldsIf);
   EXPECT_EQ(section.verdict_text(), "holds if it rains");
-  EXPECT_EQ(section_of({kAgrees, beyond(kAgrees)}).verdict(), Verdict::kHolds);
-  EXPECT_EQ(section_of({kAgrees, beyond(kUndecided)}).verdict(), Verdict::kHoldsIf);
-  EXPECT_EQ(section_of({kDisagrees, beyond(kDisagrees)}).verdict(), Verdict::kDoesNotHold);
+  EXPECT_EQ(section_of({kAgrees, beyond(kAgrees)}).verdict(), ClaimVerdict::kHolds);
+  EXPECT_EQ(section_of({kAgrees, beyond(kUndecided)}).verdict(), ClaimVerdict::kHoldsIf);
+  EXPECT_EQ(section_of({kDisagrees, beyond(kDisagrees)}).verdict(), ClaimVerdict::kDoesNotHold);
 }
 
 TEST(FindingTest, ExactNumbersAgreeWithinTheirTolerance) {
-  EXPECT_EQ(exact("a", 1, 1 + 1e-13).agreement, Agreement::kAgrees);
-  EXPECT_EQ(exact("a", 1, 1 + 1e-11).agreement, Agreement::kDisagrees);
-  EXPECT_EQ(exact("a", 1, std::nan("")).agreement, Agreement::kDisagrees);
-  EXPECT_EQ(same("a", 1e-13).agreement, Agreement::kAgrees);
-  EXPECT_EQ(same("a", -1e-3).agreement, Agreement::kDisagrees);
+  EXPECT_EQ(exact("a", 1, 1 + 1e-13).agreement, FindingResult::kAgrees);
+  EXPECT_EQ(exact("a", 1, 1 + 1e-11).agreement, FindingResult::kDisagrees);
+  EXPECT_EQ(exact("a", 1, std::nan("")).agreement, FindingResult::kDisagrees);
+  EXPECT_EQ(same("a", 1e-13).agreement, FindingResult::kAgrees);
+  EXPECT_EQ(same("a", -1e-3).agreement, FindingResult::kDisagrees);
 }
 
 TEST(FindingTest, AMeanAgreesWithinThreeOfItsErrors) {
   const Samples samples = {0.8, 1.0, 1.2};  // mean 1, error 0.115
-  EXPECT_EQ(near("a", 1.3, samples, 0).agreement, Agreement::kAgrees);
-  EXPECT_EQ(near("a", 1.4, samples, 0).agreement, Agreement::kDisagrees);
-  EXPECT_EQ(near("a", 1.4, samples, 0.5).agreement, Agreement::kAgrees);
+  EXPECT_EQ(near("a", 1.3, samples, 0).agreement, FindingResult::kAgrees);
+  EXPECT_EQ(near("a", 1.4, samples, 0).agreement, FindingResult::kDisagrees);
+  EXPECT_EQ(near("a", 1.4, samples, 0.5).agreement, FindingResult::kAgrees);
 }
 
 TEST(FindingTest, LargerIsDecidedByPairs) {
   const Samples low = {1, 5, 9}, high = {2, 6.1, 10};
-  EXPECT_EQ(larger("a", high, low).agreement, Agreement::kAgrees);
-  EXPECT_EQ(larger("a", low, high).agreement, Agreement::kDisagrees);
-  EXPECT_EQ(larger("a", low, low).agreement, Agreement::kUndecided);
-  EXPECT_EQ(larger("a", Samples{1, 9}, Samples{2, 7}).agreement, Agreement::kUndecided);
-  EXPECT_EQ(larger("a", Samples{2}, Samples{1}).agreement, Agreement::kUndecided);
+  EXPECT_EQ(larger("a", high, low).agreement, FindingResult::kAgrees);
+  EXPECT_EQ(larger("a", low, high).agreement, FindingResult::kDisagrees);
+  EXPECT_EQ(larger("a", low, low).agreement, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", Samples{1, 9}, Samples{2, 7}).agreement, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", Samples{2}, Samples{1}).agreement, FindingResult::kUndecided);
   // Five differences whose mean is 2.7 of its errors from zero, then 2.8 of them: Student's t
   // is 2.776.
   const Samples zeros(5, 0.0);
   const auto spread = [](double mean) {
     return Samples{mean - 2, mean - 1, mean, mean + 1, mean + 2};
   };
-  EXPECT_EQ(larger("a", spread(2.7 * std::sqrt(0.5)), zeros).agreement, Agreement::kUndecided);
-  EXPECT_EQ(larger("a", spread(2.8 * std::sqrt(0.5)), zeros).agreement, Agreement::kAgrees);
+  EXPECT_EQ(larger("a", spread(2.7 * std::sqrt(0.5)), zeros).agreement, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", spread(2.8 * std::sqrt(0.5)), zeros).agreement, FindingResult::kAgrees);
 }
 
 TEST(StatisticsTest, ConfidenceIsStudents) {
