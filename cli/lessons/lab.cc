@@ -99,7 +99,7 @@ absl::Status run_all(const GivenOptions& given) {
   return s.ok() ? write_if_asked(notes, lecture_notes(reports)) : s;
 }
 
-absl::Status run_lab(const std::string& name, const GivenOptions& given) {
+absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
   const bool all = given.has("all");
   if (all && name.empty()) return run_all(given);
   if (all) return absl::InvalidArgumentError("--all runs every lab; leave out the NAME");
@@ -114,6 +114,6 @@ absl::Status run_lab(const std::string& name, const GivenOptions& given) {
 
 }  // namespace
 
-Verb lab_verb() { return {kLabTitle, add_lab_options, run, more_help}; }
+Verb lab_verb() { return {kLabTitle, add_lab_options, run_lab_verb, more_help}; }
 
 }  // namespace qkv
