@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "models/examples.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
@@ -16,13 +13,6 @@ TEST(MixerKindTest, MakesTheLayerOfItsName) {
     const Mixer made =
         kind.make(init, {}, {.max_length = 4, .causal = true, .residual_deviation = 0.02});
     EXPECT_EQ(made.name(), kind.name);
-  }
-}
-
-TEST(MixerKindTest, IsAmongTheExamplesOfModels) {
-  const std::vector<ModelOptions> examples = options_of_model_examples();
-  for (const MixerKind& kind : mixer_kinds()) {
-    EXPECT_GT(std::ranges::count(examples, kind.name, &ModelOptions::mixer), 0) << kind.name;
   }
 }
 
