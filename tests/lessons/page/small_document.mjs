@@ -8,7 +8,8 @@ const arrayTypes = { f64: Float64Array, i32: Int32Array, u8: Uint8Array };
 
 // As the engine packs them: {"f64": "<base64>"}.
 export function encodeNumbers(data, type = "f64") {
-  return { [type]: Buffer.from(arrayTypes[type].from(data).buffer).toString("base64") };
+  const bytes = new Uint8Array(arrayTypes[type].from(data).buffer);
+  return { [type]: btoa(String.fromCharCode(...bytes)) };
 }
 
 class Recorder {
