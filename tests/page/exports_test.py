@@ -111,7 +111,7 @@ def test_saved_files_have_names_that_every_system_bears():
 ALWAYS = {"X", "V", "dW_v", "Z", "dQ", "dKt", "S", "dZ", "P", "O", "dP", "dV", "Y", "dW_o", "dC", "N", "U", "dW_1", "F",
           "dW_2", "dG", "H", "logits", "p", "dO", "G", "dU", "dlogits"}
 DECODER_EXPORTS = {"A", "dY", "dF", "dX_in", "X_in", "Q", "dW_q", "db_q", "K", "dW_k", "db_k", "db_v", "S_m", "dS",
-                "dS_m", "db_o", "dX", "R", "dN", "db_1", "db_2", "X_out", "dH"}
+                   "dS_m", "db_o", "dX", "R", "dN", "db_1", "db_2", "X_out", "dH"}
 
 
 def test_the_script_of_every_step_computes_its_numbers():
