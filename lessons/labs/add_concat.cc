@@ -38,7 +38,7 @@ Section one_hot_section(const LabContext& lab, const Words& words) {
   const Tensor through_map = bent(lab, matmul(side_by_side(words), words.weight));
   const Tensor positions = bent(lab, embedding(words.position_part(), words.positions));
   const Tensor tokens = bent(lab, embedding(words.token_part(), words.tokens));
-  return make_section("add-concat.one-hot", {"C166", "C170-1"},
+  return make_section("add-concat.one-hot",
                       {same("[p, x] W and the sum of two embeddings",
                             largest_difference(through_map, positions + tokens))},
                       {heat_map_of("Positions E", positions), heat_map_of("Tokens A", tokens),
@@ -56,7 +56,7 @@ Section code_section(const LabContext& lab, const Words& words) {
   const Tensor parts = bent(lab, matmul(code, upper)) + bent(lab, matmul(x, lower));
   const Tensor twice = matmul(concat({code, x}, -1), concat({lower, lower}, 0));
   return make_section(
-      "add-concat.code", {"C165"},
+      "add-concat.code",
       {same("[e, x] W and e W_e + x W_x, of sinusoids", largest_difference(whole, parts)),
        same("(e + x) W and [e, x] [W; W]", largest_difference(matmul(code + x, lower), twice))});
 }
@@ -71,7 +71,7 @@ Section gradient_section(const LabContext& lab, const Words& words) {
   const Tensor added =
       matmul(one_hot(words.tokens, words.count, DType::f64), pushed, {.transpose_a = true});
   return make_section(
-      "add-concat.gradient", {"C170-2"},
+      "add-concat.gradient",
       {same("block of the positions and dX", largest_difference(position_part, pushed)),
        same("block of the tokens and dX added up by token", largest_difference(token_part, added))},
       {heat_map_of("[p, x]", concatenated), heat_map_of("dW", back)});
@@ -84,16 +84,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab add_concat_lab() {
-  return {.name = "add-concat",
-          .question = "Why add positions, and not concatenate them?",
-          .control = "a tanh stands behind each map",
-          .duration = "1 s",
-          .options = {{"n", "6", "positions", 2, 64},
-                      {"words", "4", "different tokens", 1, 64},
-                      {"d", "4", "numbers of an embedding", 2, 64, Numbers::kMultiples},
-                      seed_option("of tokens and maps")},
-          .run = run};
-}
+Lab add_concat_lab() { return make_lab("add-concat", run); }
 
 }  // namespace qkv

@@ -15,68 +15,59 @@ struct Words {
 Words make_words(const LabContext& lab) {
   const int64_t n = lab.integer("n"), d = lab.integer("d");
   const RandomStream random(lab.integer("seed"));
-  Words words = {
-      .x = as_parameter(random_normal(random, "x", {n, d})), .gram = Tensor(), .product = Tensor()};
-  const Tensor queries = matmul(words.x, random_normal(random, "W_q", {d, d}));
-  const Tensor keys = matmul(words.x, random_normal(random, "W_k", {d, d}));
-  words.product = matmul(queries, keys, {.transpose_b = true});
-  words.gram = lab.is_control() ? words.product : matmul(words.x, words.x, {.transpose_b = true});
-  return words;
+  const Tensor x = as_parameter(random_normal(random, "x", {n, d}));
+  const auto map = [&](const char* name) { return matmul(x, random_normal(random, name, {d, d})); };
+  const Tensor product = products_of_rows(map("W_q"), map("W_k"));
+  return {.x = x, .gram = lab.is_control() ? product : products_of_rows(x, x), .product = product};
 }
 
-Tensor symmetric_part(const Tensor& a) { return (a + transposed(a)) * 0.5; }
+std::vector<double> eigenvalues_of_symmetric_part(const Tensor& a) {
+  return eigenvalues_of((a + transposed(a)) * 0.5);
+}
+
+double asymmetry_of(const Tensor& a) { return largest_difference(a, transposed(a)); }
 
 // Every row with every row, product by product.
 Tensor inner_products(const Tensor& x) {
   std::vector<Tensor> products;
   for (int64_t i = 0; i < x.dim(0); ++i) {
     for (int64_t j = 0; j < x.dim(0); ++j) {
-      products.push_back(sum(slice(x, 0, i, 1) * slice(x, 0, j, 1)));
+      products.push_back(sum(row_of(x, i) * row_of(x, j)));
     }
   }
   return reshape(stack(products, 0), {x.dim(0), x.dim(0)});
 }
 
 Section pairs_section(const Words& words) {
-  return make_section("bare.pairs", {"A16", "A20", "A25"},
+  return make_section("bare.pairs",
                       {equal("columns, as many as rows", words.x.dim(0), words.gram.dim(1)),
                        same("X Xᵀ and the products of rows",
                             largest_difference(words.gram, inner_products(words.x)))},
                       {heat_map_of("X", words.x), heat_map_of("X Xᵀ", words.gram)});
 }
 
-LineChart chart_of_eigenvalues(const std::vector<Series>& series) {
-  return {.title = "Eigenvalues, of the symmetric part",
-          .x_label = "number",
-          .y_label = "eigenvalue",
-          .series = series};
-}
-
 Section gram_section(const Words& words) {
-  const auto gram_eigenvalues = eigenvalues_of(symmetric_part(words.gram));
-  const auto product_eigenvalues = eigenvalues_of(symmetric_part(words.product));
-  const double asymmetry = largest_difference(words.product, transpose(words.product, 0, 1));
+  const auto gram_eigenvalues = eigenvalues_of_symmetric_part(words.gram);
+  const auto product_eigenvalues = eigenvalues_of_symmetric_part(words.product);
   return make_section(
-      "bare.gram", {"A24", "A33"},
-      {same("X Xᵀ and its transpose", largest_difference(words.gram, transpose(words.gram, 0, 1))),
+      "bare.gram",
+      {same("X Xᵀ and its transpose", asymmetry_of(words.gram)),
        found("smallest eigenvalue of X Xᵀ", "not below 0", format_number(gram_eigenvalues.back()),
              gram_eigenvalues.back() >= -1e-12),
-       differ("Q Kᵀ and its transpose", asymmetry, 1),
+       differ("Q Kᵀ and its transpose", asymmetry_of(words.product), 1),
        below("smallest eigenvalue of (Q Kᵀ + K Qᵀ) / 2", 0, product_eigenvalues.back())},
       {heat_map_of("Q Kᵀ", words.product),
-       chart_of_eigenvalues({numbered_series("X Xᵀ", gram_eigenvalues),
-                             numbered_series("Q Kᵀ", product_eigenvalues)})});
+       line_chart("Eigenvalues, of the symmetric part", "number", "eigenvalue",
+                  {numbered_series("X Xᵀ", gram_eigenvalues),
+                   numbered_series("Q Kᵀ", product_eigenvalues)})});
 }
-
-// One head of one sequence.
-Tensor as_sequence(const Tensor& x) { return reshape(x, {1, x.dim(0), 1, x.dim(1)}); }
 
 Tensor weighted_sums(const Tensor& weights, const Tensor& x) {
   std::vector<Tensor> rows;
   for (int64_t i = 0; i < x.dim(0); ++i) {
     Tensor row = zeros({1, x.dim(1)}, DType::f64);
     for (int64_t j = 0; j < x.dim(0); ++j) {
-      row = row + slice(slice(weights, 0, i, 1), 1, j, 1) * slice(x, 0, j, 1);
+      row = row + slice(row_of(weights, i), 1, j, 1) * row_of(x, j);
     }
     rows.push_back(row);
   }
@@ -86,10 +77,10 @@ Tensor weighted_sums(const Tensor& weights, const Tensor& x) {
 Section form_section(const Words& words) {
   const Tensor weights = softmax(words.gram);
   const Tensor result = matmul(weights, words.x);
-  const Tensor x = as_sequence(words.x);
-  return make_section("bare.form", {"A9", "A12-1", "A31"},
+  const Tensor x = one_head(words.x);
+  return make_section("bare.form",
                       {same("softmax(X Xᵀ) X and attention(X, X, X)",
-                            largest_difference(as_sequence(result), attention(x, x, x))),
+                            largest_difference(one_head(result), attention(x, x, x))),
                        same("its rows and weighted sums of the rows of X",
                             largest_difference(result, weighted_sums(weights, words.x)))},
                       {heat_map_of("P = softmax(X Xᵀ)", weights)});
@@ -104,12 +95,11 @@ Section gradient_section(const LabContext& lab, const Words& words) {
   const Tensor as_query = matmul(scores, words.x);                         // dS X
   const Tensor as_key = matmul(scores, words.x, {.transpose_a = true});    // dSᵀ X
   const Tensor as_value = matmul(weights, pushed, {.transpose_a = true});  // Pᵀ dO
-  const double asymmetry = largest_difference(scores, transpose(scores, 0, 1));
   return make_section(
-      "bare.gradient", {"A12-2"},
+      "bare.gradient",
       {same("the gradient and the sum of its three parts",
             largest_difference(gradients[words.x], as_query + as_key + as_value)),
-       differ("dS and its transpose", asymmetry)},
+       differ("dS and its transpose", asymmetry_of(scores))},
       {heat_map_of("dS X: as a query", as_query), heat_map_of("dSᵀ X: as a key", as_key),
        heat_map_of("Pᵀ dO: as a value", as_value)});
 }
@@ -122,15 +112,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab bare_lab() {
-  return {.name = "bare",
-          .question = "What is softmax(X Xᵀ) X?",
-          .control = "Q Kᵀ stands where X Xᵀ is said to be",
-          .duration = "1 s",
-          .options = {{"n", "6", "words", 2, 32},
-                      {"d", "4", "numbers of a word", 2, 64},
-                      seed_option("of X")},
-          .run = run};
-}
+Lab bare_lab() { return make_lab("bare", run); }
 
 }  // namespace qkv

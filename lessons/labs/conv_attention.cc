@@ -41,8 +41,6 @@ Setting make_setting(const LabContext& lab) {
   return s;
 }
 
-Tensor one_head(const Tensor& x) { return reshape(x, {1, x.dim(1), 1, x.dim(2)}); }
-
 std::vector<Form> make_forms(const Setting& s) {
   const Form convolution = {"convolution", [s](const Tensor& /*x*/, const Tensor& values) {
                               const Tensor taps = broadcast_to(s.taps, {s.d, 1, s.kernel});
@@ -73,7 +71,7 @@ double count_different(const Tensor& matrix) {
 }
 
 Section alike_section(const Setting& s, const std::vector<Form>& forms) {
-  Section section = make_section("conv-attention.alike", {"D6-1", "D6-5"});
+  Section section = make_section("conv-attention.alike");
   const auto n = static_cast<double>(s.n), k = static_cast<double>(s.kernel);
   const double band = n * k - static_cast<double>(s.before() * (s.before() + 1));
   for (const Form& form : forms) {
@@ -140,7 +138,7 @@ Section window_section(const Setting& s) {
   const Tensor heads = sum(attend_by(stack(biases, 0), stack(values, 2)), 2);  // [1, T, C]
   const double below = share_below_zero(s, 1000);
   return make_section(
-      "conv-attention.window", {"D6-3"},
+      "conv-attention.window",
       {same("convolution, and one head with scores log w",
             largest_difference(convolve(mean_like), reshape(one, {1, s.n, s.d}))),
        same("any convolution, and K heads of one place each",
@@ -166,7 +164,7 @@ Section fusion_section(const Setting& s) {
             matmul(reshape(slice(heads, 2, h, 1), {1, s.n, s.d}), slice(w_output, 0, h * s.d, s.d));
   }
   return make_section(
-      "conv-attention.fusion", {"D6-2"},
+      "conv-attention.fusion",
       {same("convolution, and channel by channel, summed",
             largest_difference(convolution(s.x, weight, Tensor(), s.before()), stack(summed, 2))),
        same("heads times W_o, and head by head, summed",
@@ -174,20 +172,17 @@ Section fusion_section(const Setting& s) {
 }
 
 Section dynamic_section(const Setting& s, const std::vector<Form>& forms) {
-  Section section = make_section("conv-attention.dynamic", {"D6-4", "D6-6"});
+  Section section = make_section("conv-attention.dynamic");
   for (const Form& form : forms) {
     const double change =
         largest_difference(matrix_of(form, s.x, s.values), matrix_of(form, s.other, s.values));
     const Tensor x = as_parameter(s.x), v = as_parameter(s.values);
     const bool is_taught = backward(sum(form.mix(x, v) * s.other)).contains(x);
     const std::string what = absl::StrCat(form.name, ": change of M with the input");
-    if (form.name == "attention") {
-      section.add(above(what, 0.01, change));
-    } else {
-      section.add(equal(what, 0, change));
-    }
-    section.add(equal(absl::StrCat(form.name, ": inputs that the weights teach"),
-                      form.name == "attention" ? 1 : 0, is_taught ? 1 : 0));
+    const bool is_attention = form.name == "attention";
+    section.add(is_attention ? above(what, 0.01, change) : equal(what, 0, change));
+    section.add(
+        equal(absl::StrCat(form.name, ": inputs that the weights teach"), is_attention, is_taught));
   }
   return section;
 }
@@ -206,18 +201,15 @@ double count_roles(const Layer& layer) {
 
 Section self_section(const Setting& s, const std::vector<Form>& forms) {
   Initializer init(s.random, DType::f64);
-  ModelOptions options;
-  options.d_model = s.d;
-  options.num_heads = 1;
   const auto layer_of = [&](const std::string& kind) {
-    options.mixer = kind;
-    return make_mixer(init, options, {.max_length = s.n, .causal = false, .residual_deviation = 1});
+    return make_mixer(init, {.d_model = s.d, .mixer = kind, .num_heads = 1},
+                      {.max_length = s.n, .causal = false, .residual_deviation = 1});
   };
   const Mixer attend = layer_of("attention"), convolve = layer_of("convolution");
   const double inside = count_outside(s.x, forms[2].mix(s.x, s.x));
   const double outside = count_outside(s.x, forms[0].mix(s.x, s.x));
   return make_section(
-      "conv-attention.self", {"D6-8", "D6-9", "D6-7"},
+      "conv-attention.self",
       {equal("attention: numbers that no mean of x could be", 0, inside),
        found("convolution: numbers that no mean of x could be", "some", format_number(outside),
              outside > 0),
@@ -234,16 +226,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab conv_attention_lab() {
-  return {.name = "conv-attention",
-          .question = "Attention and convolution: alike in form, not in spirit?",
-          .control = "the scores of attention are all 0",
-          .duration = "1 s",
-          .options = {{"n", "6", "tokens", 2, 64},
-                      {"d", "4", "numbers of a token", 2, 64},
-                      {"kernel", "3", "taps of the convolution", 3, 15, Numbers::kOdd},
-                      seed_option("of tokens and layers")},
-          .run = run};
-}
+Lab conv_attention_lab() { return make_lab("conv-attention", run); }
 
 }  // namespace qkv

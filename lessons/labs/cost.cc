@@ -18,8 +18,8 @@ Tensor filled(const Shape& shape) { return parameter(Array::full(shape, DType::f
 
 Layer attention_alone() {
   return [](const Tensor& x) {
-    const Tensor heads = reshape(x, {1, x.dim(1), 1, x.dim(2)});
-    return reshape(attention(heads, heads, heads), {1, x.dim(1), x.dim(2)});
+    const Tensor head = one_head(x);
+    return reshape(attention(head, head, head), x.shape());
   };
 }
 
@@ -35,22 +35,15 @@ Layer recurrence_of(int64_t d) {
 
 // As models have it, with all its maps.
 Mixer make(const std::string& kind, int64_t d, Cell cell = Cell::kRnn) {
-  ModelOptions options;
-  options.d_model = d;
-  options.num_heads = 1;
-  options.mixer = kind;
-  options.cell = cell;
-  options.kernel = kTaps;
-  options.bias = false;
   Initializer init(RandomStream(1), DType::f32);
-  return make_mixer(init, options, {.max_length = 1, .causal = true, .residual_deviation = 0.02});
+  return make_mixer(
+      init,
+      {.d_model = d, .mixer = kind, .num_heads = 1, .kernel = kTaps, .cell = cell, .bias = false},
+      {.max_length = 1, .causal = true, .residual_deviation = 0.02});
 }
 
 Layer whole(const Mixer& mixer) {
-  return [mixer](const Tensor& x) {
-    ForwardContext context;
-    return mixer(x, {.causal = true}, context);
-  };
+  return [mixer](const Tensor& x) { return run_module(mixer, x, AttentionMask{.causal = true}); };
 }
 
 double flops_of(const Layer& layer, int64_t n, int64_t d) {
@@ -88,7 +81,7 @@ Section table_section(const LabContext& lab) {
   const auto attend = [&](int64_t width) {
     return lab.is_control() ? whole_attention(width) : attention_alone();
   };
-  Section section = make_section("cost.table", {"C80-2", "C81", "C82-1"});
+  Section section = make_section("cost.table");
   const auto judge = [&](const std::string& name, const auto& make_layer, double n_power,
                          double d_power) {
     const Powers powers = powers_of(lab, make_layer);
@@ -109,16 +102,12 @@ Section table_section(const LabContext& lab) {
   section.add(
       equal("n = 2.5 d, all maps: attention over lstm", 1,
             flops_of(whole_attention(d), 5 * d / 2, d) / flops_of(whole(lstm), 5 * d / 2, d)));
-  section.show(
-      LineChart{.title = absl::StrCat("Operations, d = ", d),
-                .x_label = "n",
-                .y_label = "operations",
-                .log_x = true,
-                .log_y = true,
-                .series = {flops_series(lab, "attention", attention_alone()),
+  section.show(line_chart(absl::StrCat("Operations, d = ", d), log_axis("n"),
+                          log_axis("operations"),
+                          {flops_series(lab, "attention", attention_alone()),
                            flops_series(lab, "attention, all its maps", whole_attention(d)),
                            flops_series(lab, "recurrence", recurrence_of(d)),
-                           flops_series(lab, "convolution, 3 taps", convolve(d))}});
+                           flops_series(lab, "convolution, 3 taps", convolve(d))}));
   return section;
 }
 
@@ -141,7 +130,7 @@ Section parameters_section(const LabContext& lab) {
     return found(absl::StrCat("attention needs fewer than ", what), "yes",
                  attention < other ? "yes" : "no", attention < other);
   };
-  return make_section("cost.parameters", {"A43"},
+  return make_section("cost.parameters",
                       {equal("attention: parameters / d²", 4, attention / square),
                        equal("lstm: parameters / d²", 8, lstm / square),
                        equal("rnn: parameters / d²", 2, rnn / square),
@@ -220,7 +209,7 @@ Section steps_section(const LabContext& lab) {
   const double ratio =
       time_of(recurrence_of(d), longest, d, 1) / time_of(attention_alone(), longest, d, 1);
   return make_section(
-      "cost.steps", {"C58-1", "C72", "A44", "C135"},
+      "cost.steps",
       {equal("recurrence: steps more from n = 16 to 64", 48, grows(stepwise_recurrence) / per_step),
        equal("attention: ops more", 0, grows(stepwise_attention)),
        equal("convolution: ops more", 0, grows(convolution_of(d, kTaps))),
@@ -236,15 +225,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab cost_lab() {
-  return {.name = "cost",
-          .question = "What do attention, convolution and recurrence cost?",
-          .control = "attention is counted with all its maps",
-          .duration = "1 s",
-          .measures_time = true,
-          .options = {{"n", "32,128,512,2048", "tokens", 1, 4096, Numbers::kWhole, 2, kLongestList},
-                      {"d", "64", "numbers of a token", 2, 256, Numbers::kMultiples}},
-          .run = run};
-}
+Lab cost_lab() { return make_lab("cost", run); }
 
 }  // namespace qkv

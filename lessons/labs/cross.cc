@@ -21,9 +21,7 @@ struct Attended {
 
 Attended attend(const Tensor& x, const Tensor& source) {
   const MultiHeadAttention layer = attention_layer(RandomStream(1).derive("layer"), kWidth, 1);
-  Trace trace;
-  ForwardContext context{.trace = &trace};
-  const Tensor y = layer(as_parameter(x), source, {}, context);
+  const auto [y, trace] = trace_module(layer, as_parameter(x), source, AttentionMask{});
   const Tensor scores = trace["scores"], weights = trace["weights"];
   const Gradients gradients = backward(
       y, {.cotangent = random_normal(RandomStream(1), "dy", y.shape()), .keep = {scores, weights}});
@@ -39,7 +37,7 @@ Tensor source_of(const LabContext& lab, const Tensor& x, const char* name, int64
 }
 
 Section lengths_section(const LabContext& lab) {
-  Section section = make_section("cross.lengths", {"C32"});
+  Section section = make_section("cross.lengths");
   const int64_t queries = lab.integer("queries");
   const Tensor x = sequence("x", queries);
   const auto size = [](const Tensor& t) { return absl::StrCat(t.dim(1), " × ", t.dim(2)); };
@@ -72,9 +70,8 @@ Section fixed_section(const LabContext& lab) {
   const double between = largest_difference(attend(x, source_of(lab, x, "source", 4)).weights,
                                             attend(x, source_of(lab, x, "other", 4)).weights);
   const double within = largest_difference(attend(x, x).weights, attend(other, other).weights);
-  return make_section("cross.fixed", {"C31-2"},
-                      {exact("change of P with the source", 0, between),
-                       above("change of P within, with the input", 0, within)});
+  return make_section("cross.fixed", {exact("change of P with the source", 0, between),
+                                      above("change of P within, with the input", 0, within)});
 }
 
 // The attention layers of a model, by the paths of their maps.
@@ -92,7 +89,7 @@ Section once_section(const LabContext& lab) {
   const DataShape data = {.vocabulary_size = 10, .max_length = 8, .source_length = 8};
   const Model model(options, data, Initializer::shapes_only(DType::f32));
   return make_section(
-      "cross.once", {"C33"},
+      "cross.once",
       {equal("layers of self-attention", 2 * layers, layers_of(model, "attention")),
        equal("layers of attention between the two", 1, layers_of(model, "cross_attention"))});
 }
@@ -108,9 +105,7 @@ Section task_section(const LabContext& lab) {
   arms[0].kind = "encoder_decoder";
   arms[1].kind = "decoder";
   for (Arm& arm : arms) {
-    arm.models =
-        train_over_seeds(lab, {"name=cross", "data.task=reverse", "data.length=8",
-                               "model.num_heads=2", absl::StrCat("model.kind=", arm.kind)});
+    arm.models = train_over_seeds(lab, {absl::StrCat("model.kind=", arm.kind)});
   }
   const Table table = table_by(
       "Eight digits, backwards", {"model", "parameters", "loss", "right"}, arms,
@@ -120,7 +115,7 @@ Section task_section(const LabContext& lab) {
                            format_samples(arm.right())};
       });
   return make_section(
-      "cross.task", {"C34"},
+      "cross.task",
       {at_least("right, encoder-decoder, the worst seed", 0.95, least_of(arms[0].right())),
        beyond(below("right, decoder with both as one sequence, the best seed", 0.95,
                     most_of(arms[1].right())))},
@@ -133,18 +128,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab cross_lab() {
-  return {.name = "cross",
-          .question = "Attention between two sequences, and within one: what is the difference?",
-          .control = "what is attended to is the sequence itself",
-          .duration = "8 s",
-          .options = {{"queries", "3", "tokens that ask", 1, 64},
-                      {"keys", "1,3,7", "tokens of the source", 1, 64, Numbers::kWhole, 1,
-                       kLongestList},
-                      {"layers", "2", "of the encoder, and of the decoder", 2, 8},
-                      steps_option("600"),
-                      seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab cross_lab() { return make_lab("cross", run); }
 
 }  // namespace qkv

@@ -14,13 +14,7 @@ struct Kind {
 
 // Each letter is the one that stood so many before it.
 std::vector<Trained> train(const LabContext& lab, const Kind& kind, int64_t distance) {
-  std::vector<std::string> settings = {"name=distance-lab",
-                                       "data.task=echo",
-                                       "data.alphabet=8",
-                                       "data.length=128",
-                                       "data.validation_examples=50",
-                                       "train.batch_size=16",
-                                       absl::StrCat("model.mixer=", kind.name),
+  std::vector<std::string> settings = {absl::StrCat("model.mixer=", kind.name),
                                        absl::StrCat("data.distance=", distance)};
   if (kind.name == "attention") {
     settings.emplace_back("model.num_heads=1");
@@ -33,9 +27,7 @@ std::vector<Trained> train(const LabContext& lab, const Kind& kind, int64_t dist
 std::vector<double> reach_of(const Trained& trained) {
   const Batch batch = trained.data->validation_batch(0, 32);
   const std::vector<Tensor> inputs(batch.inputs.begin(), batch.inputs.end());
-  Trace trace;
-  ForwardContext context{.trace = &trace};
-  const Tensor logits = trained.model(inputs, context);  // [B, T, V]
+  const auto [logits, trace] = trace_module(trained.model, inputs);  // [B, T, V]
   const int64_t rows = logits.dim(0), length = logits.dim(1), classes = logits.dim(2);
   RandomStream random(1);
   std::vector<double> pushed(static_cast<size_t>(rows * classes));
@@ -66,10 +58,7 @@ std::vector<Kind> measure(const LabContext& lab) {
 }
 
 LineChart chart_of_right(const std::vector<Kind>& kinds, const std::vector<int64_t>& distances) {
-  LineChart chart = {.title = "Tokens that are right, by distance",
-                     .x_label = "distance",
-                     .y_label = "share",
-                     .log_x = true};
+  LineChart chart = line_chart("Tokens that are right, by distance", log_axis("distance"), "share");
   for (const Kind& kind : kinds) {
     chart.series.push_back(
         series_by(kind.title, distances, std::identity(), [&](const int64_t& distance) {
@@ -80,8 +69,7 @@ LineChart chart_of_right(const std::vector<Kind>& kinds, const std::vector<int64
 }
 
 Section learning_section(const std::vector<Kind>& kinds, const std::vector<int64_t>& distances) {
-  Section section =
-      make_section("distance.learning", {"C134", "C136"}, {}, {chart_of_right(kinds, distances)});
+  Section section = make_section("distance.learning", {}, {chart_of_right(kinds, distances)});
   for (size_t i = 0; i < distances.size(); ++i) {
     const double worst = *std::ranges::min_element(kinds[0].right[i]);
     section.add(at_least(absl::StrCat("attention, distance ", distances[i], ", the worst seed"),
@@ -97,12 +85,10 @@ Section learning_section(const std::vector<Kind>& kinds, const std::vector<int64
 }
 
 Section gradient_section(const std::vector<Kind>& kinds, int64_t distance) {
-  const LineChart chart = {
-      .title = "|dlogits / dx| so many steps back, trained at the largest distance",
-      .x_label = "steps back",
-      .y_label = "gradient",
-      .series = each_of(
-          kinds, [](const Kind& kind) { return numbered_series(kind.title, kind.reach, 0); })};
+  const LineChart chart = line_chart(
+      "|dlogits / dx| so many steps back, trained at the largest distance", "steps back",
+      "gradient",
+      each_of(kinds, [](const Kind& kind) { return numbered_series(kind.title, kind.reach, 0); }));
   const auto farthest = [](const Kind& kind) {
     const auto found =
         std::find_if(kind.reach.rbegin(), kind.reach.rend(), [](double size) { return size > 0; });
@@ -111,7 +97,7 @@ Section gradient_section(const std::vector<Kind>& kinds, int64_t distance) {
   const auto& reach = kinds[0].reach;
   const auto strongest = static_cast<double>(std::ranges::max_element(reach) - reach.begin());
   return make_section(
-      "distance.gradient", {"C70-2", "C70-3"},
+      "distance.gradient",
       {equal("attention: steps back where the gradient is largest", distance - 1, strongest),
        equal("attention: farthest step with a gradient", reach.size() - 1, farthest(kinds[0])),
        equal("convolution of width 3: farthest step", 2, farthest(kinds[1]))},
@@ -133,7 +119,7 @@ Section parallel_section() {
   const Tensor x = reshape(make("x"), {1, kTokens, kWidth});
   const Tensor weight = random_normal(random, "W", {kWidth, kWidth}) * 0.3;
   const double state = largest_difference(last(rnn(x, weight)), rnn(last(x), weight));
-  return make_section("distance.parallel", {"C135"},
+  return make_section("distance.parallel",
                       {same("attention: the last y, alone and with all", alone),
                        differ("RNN: the last h, with and without those before", state)});
 }
@@ -147,16 +133,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab distance_lab() {
-  return {.name = "distance",
-          .question = "How far does attention reach, beside a convolution and a recurrence?",
-          .control = "attention sees the token before and no further",
-          .duration = "60 s",
-          .options = {{"distance", "2,4,16,64", "between a letter and where it comes again", 2, 127,
-                       Numbers::kWhole, 2, kLongestList},
-                      steps_option("300"),
-                      seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab distance_lab() { return make_lab("distance", run); }
 
 }  // namespace qkv

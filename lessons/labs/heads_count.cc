@@ -2,7 +2,6 @@
 #include "lessons/labs/kit.h"
 #include "lessons/labs/matrices.h"
 #include "lessons/labs/trained.h"
-#include "train/run/batch_loss.h"
 
 namespace qkv {
 namespace {
@@ -55,11 +54,6 @@ double apart(const Tensor& weights) {  // [B, H, T, T]
   return total / static_cast<double>(heads - 1);  // a head and itself add 0
 }
 
-double loss_of(const Model& model, const Batch& batch, Trace* trace = nullptr) {
-  ForwardContext context{.trace = trace};
-  return batch_loss(model, batch, {}, context).loss.item();
-}
-
 // The model without what head h has to say: its columns of W_o are zeros.
 Model without_head(const Model& model, int64_t h, int64_t heads) {
   std::vector<Tensor> tensors;
@@ -79,11 +73,11 @@ Model without_head(const Model& model, int64_t h, int64_t heads) {
 void measure(const Trained& trained, Count& count) {
   const int64_t heads = trained.config.model.num_heads;
   const Batch batch = trained.data->validation_batch(0, 64);
-  Trace trace;
-  const double whole = loss_of(trained.model, batch, &trace);
+  const auto [result, trace] = trace_loss(trained.model, batch);
+  const double whole = result.item();
   double helps = 0;
   for (int64_t h = 0; h < heads; ++h) {
-    helps += loss_of(without_head(trained.model, h, heads), batch) < whole ? 1 : 0;
+    helps += trace_loss(without_head(trained.model, h, heads), batch).result.item() < whole ? 1 : 0;
   }
   count.parameters = parameter_count(parameters(trained.model));
   count.loss.push_back(trained.validation.loss);
@@ -97,9 +91,9 @@ Task measure_all(const LabContext& lab, const std::string& name) {
   Task task = {.name = name};
   for (const int64_t heads : lab.integers("heads")) {
     task.counts.push_back({.heads = heads});
-    const auto models = train_over_seeds(
-        lab, {"name=heads-count", absl::StrCat("data.task=", name), "data.length=8",
-              absl::StrCat("model.num_heads=", lab.is_control() ? 1 : heads)});
+    const auto models =
+        train_over_seeds(lab, {absl::StrCat("data.task=", name),
+                               absl::StrCat("model.num_heads=", lab.is_control() ? 1 : heads)});
     for (const Trained& each : models) measure(each, task.counts.back());
   }
   return task;
@@ -126,7 +120,7 @@ Finding share_of_loss(Finding (*judge)(std::string, double, const Measurement&),
 Section better_section(const Task& sort, const Task& reverse, int64_t many) {
   const Count& several = sort.with_heads(many);
   return make_section(
-      "heads-count.better", {"B140", "C142-2", "B164"},
+      "heads-count.better",
       {share_of_loss(below, 0.8, sort, many, 1),
        larger("sort: loss with 1 head, and with more", sort.with_heads(1).loss, several.loss),
        above("share of the weights by which two heads differ", 0.1, several.apart),
@@ -175,21 +169,16 @@ Section eight_section(const Task& sort, const Task& reverse, int64_t some) {
     return judge(task, what, worst, /*is_far=*/true);
   };
   return make_section(
-      "heads-count.eight", {"B166-3"},
-      {suits(sort), suits(reverse), matters(sort), matters(reverse)},
+      "heads-count.eight", {suits(sort), suits(reverse), matters(sort), matters(reverse)},
       {distance_table(sort, reverse),
-       LineChart{
-           .title = "Loss on unseen examples, by the number of heads",
-           .x_label = "heads",
-           .y_label = "loss",
-           .log_x = true,
-           .log_y = true,
-           .series = {series_by(sort.name, sort.counts, &Count::heads, &Count::loss),
-                      series_by(reverse.name, reverse.counts, &Count::heads, &Count::loss)}}});
+       line_chart("Loss on unseen examples, by the number of heads", log_axis("heads"),
+                  log_axis("loss"),
+                  {series_by(sort.name, sort.counts, &Count::heads, &Count::loss),
+                   series_by(reverse.name, reverse.counts, &Count::heads, &Count::loss)})});
 }
 
 Section too_many_section(const Task& sort, const Task& reverse, int64_t some, int64_t most) {
-  return make_section("heads-count.too-many", {"B166-1"},
+  return make_section("heads-count.too-many",
                       {share_of_loss(above, 1.25, reverse, most, some),
                        larger(absl::StrCat("reverse: loss with ", most, " heads and with ", some),
                               reverse.with_heads(most).loss, reverse.with_heads(some).loss),
@@ -202,11 +191,11 @@ Section wrong_section(const Task& sort, const Task& reverse, int64_t most) {
                  "more than half", format_samples(task.with_heads(most).helps),
                  mean_of(task.with_heads(most).helps) > 0.5);
   };
-  return make_section("heads-count.wrong", {"B166-2"}, {wrong(sort), wrong(reverse)});
+  return make_section("heads-count.wrong", {wrong(sort), wrong(reverse)});
 }
 
 Section rank_section(const Task& sort) {
-  Section section = make_section("heads-count.rank", {"C142-1"});
+  Section section = make_section("heads-count.rank");
   constexpr double kWidth = 32,
                    kTokens = 16;  // the question, "=", and all of the answer but the last
   for (const Count& count : sort.counts) {
@@ -235,15 +224,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab heads_count_lab() {
-  return {.name = "heads-count",
-          .question = "Are more heads better, and 8 the right number?",
-          .control = "every model has one head, whatever is said of it",
-          .duration = "35 s",
-          .options = {{"heads", "1,2,4,8,16,32", "of the models", 1, 32, Numbers::kDivisors, 3, 6},
-                      steps_option("300"),
-                      seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab heads_count_lab() { return make_lab("heads-count", run); }
 
 }  // namespace qkv

@@ -23,14 +23,13 @@ Tensor make_words(const LabContext& lab, uint64_t seed) {
 }
 
 ModelOptions options_of(const LabContext& lab, const std::string& mixer, Cell cell = Cell::kLstm) {
-  ModelOptions options;
-  options.d_model = options.d_ff = lab.integer("d");
-  options.num_heads = 1;
-  options.position = Position::kNone;
-  options.mixer = mixer;
-  options.cell = cell;
-  options.kernel = lab.integer("kernel");
-  return options;
+  return {.d_model = lab.integer("d"),
+          .mixer = mixer,
+          .num_heads = 1,
+          .d_ff = lab.integer("d"),
+          .position = Position::kNone,
+          .kernel = lab.integer("kernel"),
+          .cell = cell};
 }
 
 // Whole blocks, as in an encoder.
@@ -40,19 +39,14 @@ Network encoder(const LabContext& lab, uint64_t seed, const std::string& mixer, 
   options.attention.window = lab.is_control() && mixer == "attention" ? 1 : 0;
   Initializer init(RandomStream(seed), DType::f64);
   const Stack stack(init, options, Stack::Role::kEncoder, lab.integer("n"));
-  return [stack](const Tensor& x) {
-    ForwardContext context;
-    return stack(x, Tensor(), context);
-  };
+  return [stack](const Tensor& x) { return run_module(stack, x, Tensor()); };
 }
 
 // A mixer alone: what it does itself, without the residual stream around it.
 Network mixer_of(const LabContext& lab, const Mixer& mixer, bool causal) {
   const int64_t window = lab.is_control() && mixer.name() == "attention" ? 2 : 0;
-  return [mixer, causal, window](const Tensor& x) {
-    ForwardContext context;
-    return mixer(x, {.causal = causal, .window = window}, context);
-  };
+  const AttentionMask mask = {.causal = causal, .window = window};
+  return [mixer, mask](const Tensor& x) { return run_module(mixer, x, mask); };
 }
 
 Mixer make_mixer(const LabContext& lab, uint64_t seed, const ModelOptions& options, bool causal) {
@@ -63,7 +57,7 @@ Mixer make_mixer(const LabContext& lab, uint64_t seed, const ModelOptions& optio
 
 Section reach_section(const LabContext& lab) {
   const int64_t n = lab.integer("n"), half = (lab.integer("kernel") - 1) / 2;
-  Section section = make_section("influence.reach", {"C44", "C48", "C54", "C63", "C70-1"});
+  Section section = make_section("influence.reach");
   const Tensor x = make_words(lab, 1);
   for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
     const Tensor found = influence(encoder(lab, 1, "convolution", layers), x);
@@ -138,16 +132,12 @@ Section decay_section(const LabContext& lab) {
       return by_distance(mixer_of(lab, mixer, true), make_words(lab, seed));
     });
   }
-  const LineChart chart = {.title = "|dy_last / dx_j|, over the largest",
-                           .x_label = "distance",
-                           .y_label = "influence",
-                           .log_y = true,
-                           .series = each_of(kinds, [](const Kind& kind) {
-                             return numbered_series(kind.name, kind.rows[0], 0);
-                           })};
+  const LineChart chart = line_chart(
+      "|dy_last / dx_j|, over the largest", "distance", log_axis("influence"),
+      each_of(kinds, [](const Kind& kind) { return numbered_series(kind.name, kind.rows[0], 0); }));
   const Kind &rnn = kinds[0], &lstm = kinds[1], &attention = kinds[2];
   return make_section(
-      "influence.decay", {"A41-1", "C58-2"},
+      "influence.decay",
       {larger("rnn: influence of the last token, and of the first", rnn.nearest(), rnn.farthest()),
        larger("lstm: the same", lstm.nearest(), lstm.farthest()),
        larger("of the first token: attention, and lstm", attention.farthest(), lstm.farthest()),
@@ -164,12 +154,12 @@ std::vector<double> shares_of(const LabContext& lab, uint64_t seed, int64_t d, d
   const Tensor q = matmul(x, random_normal(random, "W_q", {d, d}) * sigma);
   const Tensor k = matmul(x, random_normal(random, "W_k", {d, d}) * sigma);
   const double factor = 1 / std::sqrt(static_cast<double>(d));
-  const Tensor weights = softmax(matmul(q, k, {.transpose_b = true}) * factor);
+  const Tensor weights = softmax(products_of_rows(q, k) * factor);
   return (weights * static_cast<double>(x.dim(0))).to_vector();
 }
 
 Section share_section(const LabContext& lab) {
-  Section section = make_section("influence.share", {"A41-2", "A45"});
+  Section section = make_section("influence.share");
   for (const int64_t d : lab.integers("widths")) {
     const double s = 0.02 * 0.02 * static_cast<double>(d);
     const auto shares_by = [&](double sigma) {
@@ -205,7 +195,7 @@ int64_t layers_between(int64_t n, int64_t k, bool is_dilated) {
 }
 
 Section path_section(const LabContext& lab) {
-  Section section = make_section("influence.path", {"C80-1", "C82-2"});
+  Section section = make_section("influence.path");
   const int64_t k = lab.integer("kernel");
   for (const int64_t power : {2, 3, 4}) {
     const auto n = static_cast<int64_t>(std::llround(std::pow(k, power)));
@@ -230,20 +220,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab influence_lab() {
-  return {.name = "influence",
-          .question = "Who sees whom, after one layer and after more?",
-          .control = "attention sees one token to each side",
-          .duration = "1 s",
-          .options = {{"n", "16", "tokens of a network", 2, 64},
-                      {"d", "8", "numbers of a token", 4, 32},
-                      {"kernel", "3", "taps of the convolution", 3, 5, Numbers::kOdd},
-                      {"layers", "4", "at most", 1, 16},
-                      {"tokens", "64", "that share the attention at the start", 2, 512},
-                      {"widths", "64,256", "numbers of a token there", 2, 512, Numbers::kWhole, 1,
-                       kLongestList},
-                      seeds_option("5", "networks and words")},
-          .run = run};
-}
+Lab influence_lab() { return make_lab("influence", run); }
 
 }  // namespace qkv

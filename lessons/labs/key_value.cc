@@ -133,15 +133,12 @@ Finding finds(const LabContext& lab, const Form& form) {
 Section guiding_section(const LabContext& lab, const Forms& forms) {
   const double blind = blind_error(lab);
   const Form &own = forms.own, &moved = forms.moved, &random = forms.random;
-  return make_section(
-      "key-value.guiding", {"B29-2"},
-      {finds(lab, own), near("error, K shuffled against V", blind, moved.last),
-       near("error, K random", blind, random.last),
-       larger("error, K shuffled and by two maps", moved.last, own.last)},
-      {LineChart{.title = "Mean square of the error, first seed",
-                 .x_label = "step",
-                 .y_label = "error",
-                 .series = {own.curve, forms.one.curve, moved.curve, random.curve}}});
+  return make_section("key-value.guiding",
+                      {finds(lab, own), near("error, K shuffled against V", blind, moved.last),
+                       near("error, K random", blind, random.last),
+                       larger("error, K shuffled and by two maps", moved.last, own.last)},
+                      {line_chart("Mean square of the error, first seed", "step", "error",
+                                  {own.curve, forms.one.curve, moved.curve, random.curve})});
 }
 
 Section exchange_section(const LabContext& lab) {
@@ -158,7 +155,7 @@ Section exchange_section(const LabContext& lab) {
   const auto turned = [&](const Tensor& x) {
     return reshape(shuffled(reshape(x, {1, n, d}), random.derive("order")), {1, n, 1, d});
   };
-  const Tensor highest = max(v, 1, /*keep_axis=*/true), lowest = -max(-v, 1, /*keep_axis=*/true);
+  const Tensor highest = max(v, 1, true), lowest = -max(-v, 1, true);
   const double outside = largest_of(relu(mixed - highest) + relu(lowest - mixed));
   const Gradients gradients = backward(attention(q, k, v), {.cotangent = make("dO")});
   Table table = {.title = "The gradient of a random loss on V'",
@@ -166,7 +163,7 @@ Section exchange_section(const LabContext& lab) {
                  .rows = {{"V, through the values", format_number(size_of(gradients[v]))},
                           {"Q, through the weights", format_number(size_of(gradients[q]))},
                           {"K, through the weights", format_number(size_of(gradients[k]))}}};
-  return make_section("key-value.exchange", {"B60"},
+  return make_section("key-value.exchange",
                       {change("Q", attention(other, k, v)), change("K", attention(q, other, v)),
                        change("V", attention(q, k, other)),
                        change("the order of K alone", attention(q, turned(k), v)),
@@ -192,9 +189,7 @@ Source measure_source(const LabContext& lab) {
                                  {.max_length = n, .causal = false, .residual_deviation = 0.02});
   const auto& layer = std::get<Child<"attention", MultiHeadAttention>>(mixer.kind);
   const Tensor x = as_parameter(random_normal(random, "x", {1, n, d}));
-  Trace trace;
-  ForwardContext context{.trace = &trace};
-  const Tensor y = mixer(x, {}, context);
+  const auto [y, trace] = trace_module(mixer, x, AttentionMask{});
   const Tensor q = trace["attention.q"], k = trace["attention.k"], v = trace["attention.v"];
   const Gradients gradients =
       backward(y, {.cotangent = random_normal(random, "dy", y.shape()), .keep = {q, k, v}});
@@ -210,15 +205,14 @@ Source measure_source(const LabContext& lab) {
 }
 
 Section equal_section(const LabContext& lab, const Source& source, const Forms& forms) {
-  return make_section(
-      "key-value.equal", {"B29-1"},
-      {finds(lab, forms.one), finds(lab, forms.own),
-       above("|K - V| in a layer of a transformer, the largest", 0.01, source.apart)});
+  return make_section("key-value.equal", {finds(lab, forms.one), finds(lab, forms.own),
+                                          above("|K - V| in a layer of a transformer, the largest",
+                                                0.01, source.apart)});
 }
 
 Section source_section(const Source& source) {
   const auto path = [](const char* what, double size) { return above(what, 0, size); };
-  return make_section("key-value.source", {"B64", "B66"},
+  return make_section("key-value.source",
                       {same("dX and the sum of its three paths", source.sum_error),
                        path("|dX| by Q", source.by_query), path("|dX| by K", source.by_key),
                        path("|dX| by V", source.by_value)});
@@ -233,16 +227,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab key_value_lab() {
-  return {.name = "key-value",
-          .question = "Must keys and values be related, or even equal?",
-          .control = "keys are shuffled against their values in every training",
-          .duration = "4 s",
-          .options = {{"n", "8", "items", 2, 32},
-                      {"d", "8", "numbers of a label, and of what it says", 2, 32},
-                      steps_option("300"),
-                      seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab key_value_lab() { return make_lab("key-value", run); }
 
 }  // namespace qkv

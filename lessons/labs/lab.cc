@@ -27,8 +27,10 @@ std::string text_of(const LabOption& option, const std::map<std::string, std::st
 
 }  // namespace
 
-LabContext::LabContext(Values values, bool is_control, std::string runs, Progress progress)
-    : values_(std::move(values)),
+LabContext::LabContext(const Lab& lab, Values values, bool is_control, std::string runs,
+                       Progress progress)
+    : lab_(lab),
+      values_(std::move(values)),
       is_control_(is_control),
       runs_(std::move(runs)),
       progress_(std::move(progress)) {}
@@ -79,7 +81,7 @@ absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::
   for (const LabOption& option : lab.options) {
     report.options.emplace_back(option.name, text_of(option, options));
   }
-  report.sections = lab.run(LabContext(*std::move(values), is_control, runs, progress));
+  report.sections = lab.run(LabContext(lab, *std::move(values), is_control, runs, progress));
   return report;
 }
 

@@ -13,6 +13,8 @@
 
 namespace qkv {
 
+struct Lab;
+
 // What a lab is given.
 class LabContext {
  public:
@@ -21,7 +23,9 @@ class LabContext {
   // By the names of options.
   using Values = std::map<std::string, std::vector<double>>;
 
-  LabContext(Values values, bool is_control, std::string runs, Progress progress);
+  LabContext(const Lab& lab, Values values, bool is_control, std::string runs, Progress progress);
+
+  const Lab& lab() const { return lab_; }
 
   const std::vector<double>& numbers(const std::string& option) const;
   std::vector<int64_t> integers(const std::string& option) const;
@@ -40,6 +44,7 @@ class LabContext {
   int64_t count_training() const { return ++trainings_; }
 
  private:
+  const Lab& lab_;
   Values values_;
   bool is_control_;
   std::string runs_;
@@ -48,7 +53,8 @@ class LabContext {
 };
 
 // One question to which the lecture notes have an answer, and how it is measured. A file of its
-// own, lessons/labs/NAME.cc, and a line in lessons/labs/labs.h.
+// own, lessons/labs/NAME.cc, a table in lessons/labs/texts/labs.toml, and a line in
+// lessons/labs/labs.h.
 struct Lab {
   std::string name;            // "scaling"
   std::string question;        // in a line
@@ -56,6 +62,7 @@ struct Lab {
   std::string duration;        // on two cores: "1 s", "2 min"
   bool measures_time = false;  // its figures differ each time; its findings do not
   std::vector<LabOption> options;
+  std::vector<std::string> settings = {};  // of all its trainings: "data.task=reverse"
   std::vector<Section> (*run)(const LabContext&);
 };
 

@@ -55,18 +55,6 @@ std::string name_of_kind(const LabOption& option) {
 
 }  // namespace
 
-LabOption seed_option(const std::string& help) {
-  return {.name = "seed", .if_missing = "1", .help = help};
-}
-
-LabOption seeds_option(const std::string& if_missing, const std::string& help) {
-  return {.name = "seeds", .if_missing = if_missing, .help = help, .most = 100};
-}
-
-LabOption steps_option(const std::string& if_missing, const std::string& help) {
-  return {.name = "steps", .if_missing = if_missing, .help = help, .most = 100000};
-}
-
 std::string wanted_by(const LabOption& option) {
   const std::string kind = name_of_kind(option);
   if (option.longest == 1) return absl::StrCat("one ", kind);

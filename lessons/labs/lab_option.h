@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "framework/core/names.h"
 
 namespace qkv {
 
@@ -14,6 +15,12 @@ enum class Numbers {
   kDivisors,   // of the most; 1 is among them where there are several
   kReal
 };
+template <>
+inline constexpr Named<Numbers> kNames<Numbers>[] = {{"whole", Numbers::kWhole},
+                                                     {"odd", Numbers::kOdd},
+                                                     {"multiples", Numbers::kMultiples},
+                                                     {"divisors", Numbers::kDivisors},
+                                                     {"real", Numbers::kReal}};
 
 // Numbers that a lab takes. Within its limits nothing takes all the memory, or lacks what the lab
 // measures: one token has no order.
@@ -25,13 +32,6 @@ struct LabOption {
   Numbers numbers = Numbers::kWhole;
   size_t fewest = 1, longest = 1;  // more than one: with commas between, the smaller first
 };
-
-inline constexpr size_t kLongestList = 12;  // of those that may have several
-
-// What several labs take.
-LabOption seed_option(const std::string& help);
-LabOption seeds_option(const std::string& if_missing, const std::string& help);
-LabOption steps_option(const std::string& if_missing, const std::string& help = "of training");
 
 // "one whole number from 2 to 64"
 std::string wanted_by(const LabOption& option);

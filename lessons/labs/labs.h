@@ -4,8 +4,7 @@
 
 namespace qkv {
 
-// Each in a file of its own, lessons/labs/NAME.cc, with the claims of the lecture notes that it
-// settles.
+// Each in a file of its own, lessons/labs/NAME.cc; what it says and takes is in lessons/labs/texts.
 Lab bare_lab();
 Lab similarity_lab();
 Lab softmax_lab();

@@ -37,11 +37,9 @@ double generate_answers(const LabContext& lab, const Trained& trained, Form& for
 }
 
 void train(const LabContext& lab, Form& form) {
-  form.models = train_over_seeds(
-      lab, {"name=leak", absl::StrCat("data.task=", form.task), "data.alphabet=8", "data.length=8",
-            "data.validation_examples=100", "model.num_layers=2", "model.num_heads=2",
-            "optimizer.betas=[0.9, 0.99]", "optimizer.schedule=cosine", "train.batch_size=64",
-            absl::StrCat("attention.causal=", form.is_causal ? "true" : "false")});
+  form.models =
+      train_over_seeds(lab, {absl::StrCat("data.task=", form.task),
+                             absl::StrCat("attention.causal=", form.is_causal ? "true" : "false")});
   for (const Trained& each : form.models) {
     form.generated.push_back(generate_answers(lab, each, form));
   }
@@ -53,7 +51,7 @@ std::vector<Section> run(const LabContext& lab) {
        easy = {"without, digits copied", "copy", is_masked};
   for (Form* form : {&masked, &open, &easy}) train(lab, *form);
   return {make_section(
-      "leak.mask", {"B124"},
+      "leak.mask",
       {larger("loss with the mask, and without", masked.losses(), open.losses()),
        larger("share of digits sorted right, with and without", masked.generated, open.generated),
        below("loss without, all answers in sight", 0.01, open.losses()),
@@ -70,13 +68,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab leak_lab() {
-  return {.name = "leak",
-          .question = "What does a model learn that is trained without a mask?",
-          .control = "both models have the mask",
-          .duration = "20 s",
-          .options = {steps_option("300"), seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab leak_lab() { return make_lab("leak", run); }
 
 }  // namespace qkv

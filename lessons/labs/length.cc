@@ -101,7 +101,7 @@ Table table_of(const LabContext& lab, const std::vector<int64_t>& lengths) {
 Section length_section(const LabContext& lab) {
   const std::vector<int64_t> lengths = lab.integers("lengths");
   const std::string only = lengths_text({lab.integer("trained")});
-  Section section = make_section("length.length", {"C71-2"}, {}, {table_of(lab, lengths)});
+  Section section = make_section("length.length", {}, {table_of(lab, lengths)});
   for (const Part& part : attentions()) {
     const std::string measured = lengths_text(lengths_read(make(lab, part), lengths));
     section.add(found(absl::StrCat(part.name, ": lengths that are read"), only, measured,
@@ -113,7 +113,7 @@ Section length_section(const LabContext& lab) {
 Section part_section(const LabContext& lab) {
   const std::vector<int64_t> lengths = lab.integers("lengths");
   const int64_t longest = std::ranges::max(lengths);
-  Section section = make_section("length.part", {"C71-3"});
+  Section section = make_section("length.part");
   for (const Part& part : tables()) {
     const Read refused = read(make(lab, part), text(longest));
     section.add(found(absl::StrCat(part.name, ", ", longest, " tokens"), "refused",
@@ -147,10 +147,9 @@ Section weights_section(const LabContext& lab) {
                               read(model, text(length, "another")).trace[path]);
   };
   const double computed = change(attentions().front(), "blocks.0.attention.weights");
-  return make_section("length.weights", {"C71-1"},
-                      {equal("learned weights: change with the text", 0,
-                             change(tables().back(), "blocks.0.learned.weights")),
-                       above("attention: change with the text", 0, computed)});
+  return make_section("length.weights", {equal("learned weights: change with the text", 0,
+                                               change(tables().back(), "blocks.0.learned.weights")),
+                                         above("attention: change with the text", 0, computed)});
 }
 
 std::vector<Section> run(const LabContext& lab) {
@@ -159,15 +158,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab length_lab() {
-  return {.name = "length",
-          .question = "Can self-attention read only one length? Which part forbids others?",
-          .control = "all models of attention have a table of learned positions",
-          .duration = "1 s",
-          .options = {{"trained", "16", "tokens that the model is made for", 2, 256},
-                      {"lengths", "4,16,32,64", "of what it is asked to read", 1, 256,
-                       Numbers::kWhole, 1, kLongestList}},
-          .run = run};
-}
+Lab length_lab() { return make_lab("length", run); }
 
 }  // namespace qkv

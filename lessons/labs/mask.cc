@@ -22,8 +22,7 @@ struct Sentence {
 Sentence make_sentence(const LabContext& lab) {
   const RandomStream random(lab.integer("seed"));
   const auto make = [&](const char* name) {
-    return random_normal(random.derive(name),
-                         {1, static_cast<int64_t>(words().size()), 1, lab.integer("d")});
+    return random_normal(random, name, {1, std::ssize(words()), 1, lab.integer("d")});
   };
   return {.query = make("q"), .key = make("k"), .value = make("v")};
 }
@@ -34,8 +33,7 @@ AttentionOptions options_of(const LabContext& lab) {
 }
 
 HeatMap named_map(const std::string& title, const Tensor& matrix) {
-  const auto n = static_cast<int64_t>(words().size());
-  HeatMap map = heat_map_of(title, reshape(matrix, {n, n}));
+  HeatMap map = heat_map_of(title, matrix);
   map.row_names = map.column_names = words();
   for (double& x : map.numbers) {
     if (std::isinf(x)) x = std::numeric_limits<double>::quiet_NaN();
@@ -53,7 +51,7 @@ Tensor above_diagonal(int64_t n) {
 }
 
 Section steps_section(const LabContext& lab, const Sentence& sentence) {
-  Section section = make_section("mask.steps", {"B112", "B118", "B119", "B120", "B121", "B122"});
+  Section section = make_section("mask.steps");
   const AttentionOptions options = options_of(lab);
   const Tensor whole = attention(sentence.query, sentence.key, sentence.value, options);
   for (int64_t t = 1; t <= whole.dim(1); ++t) {
@@ -96,7 +94,7 @@ Walk walk_of(const LabContext& lab, const Sentence& sentence) {
 
 Section weights_section(const Walk& walk) {
   const Tensor later = above_diagonal(walk.weights.dim(0));
-  return make_section("mask.weights", {"B114", "B132-2"},
+  return make_section("mask.weights",
                       {equal("largest weight of a later word", 0, largest_of(walk.weights * later)),
                        same("sums of the rows and 1", largest_of(sum(walk.weights, -1) - 1.0)),
                        equal("weight of the first word for itself", 1,
@@ -123,7 +121,7 @@ Section gradient_section(const LabContext& lab, const Sentence& sentence, const 
   const Tensor later = above_diagonal(walk.weights.dim(0));
   const double pushed = largest_of(walk.dweights * later);
   return make_section(
-      "mask.gradient", {"B132-1"},
+      "mask.gradient",
       {found("largest |dP| of a later word", "not 0", format_number(pushed), pushed > 0),
        equal("largest |dS| of a later word", 0, largest_of(walk.dscores * later)),
        equal("largest |dy_i / dx_j|, j after i", 0, leak(lab, sentence)),
@@ -140,13 +138,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab mask_lab() {
-  return {.name = "mask",
-          .question = "\"I have a dream <eos>\": what does the mask hide?",
-          .control = "there is no mask",
-          .duration = "1 s",
-          .options = {{"d", "8", "numbers of a query", 1, 256}, seed_option("of the words")},
-          .run = run};
-}
+Lab mask_lab() { return make_lab("mask", run); }
 
 }  // namespace qkv

@@ -37,29 +37,16 @@ Sets make_sets(const LabContext& lab) {
 Section mixing_section(const LabContext& lab, const Sets& sets) {
   const int64_t n = lab.integer("n"), d = lab.integer("d");
   const auto rows = [&](const Tensor& x) { return reshape(x, {n, d}); };
-  const Tensor similarity = matmul(rows(sets.samples), rows(sets.bottles), {.transpose_b = true});
+  const Tensor similarity = products_of_rows(rows(sets.samples), rows(sets.bottles));
   const Tensor shares = softmax(similarity * factor_of(lab));
   const Tensor mixed = attend(lab, {sets.samples, sets.bottles, sets.bottles});
-  const Samples share = shares.to_vector(), similar = similarity.to_vector();
-  int64_t pairs = 0, agreeing = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      for (int64_t k = 0; k < n; ++k) {
-        const auto a = static_cast<size_t>(i * n + j), b = static_cast<size_t>(i * n + k);
-        if (similar[a] <= similar[b]) continue;
-        ++pairs;
-        agreeing += share[a] > share[b] ? 1 : 0;
-      }
-    }
-  }
-  const double smallest = least_of(share);
-  return make_section("modes.mixing", {"D6-15"},
-                      {above("smallest share", 0, smallest),
+  return make_section("modes.mixing",
+                      {above("smallest share", 0, smallest_of(shares)),
                        same("sums of the shares and 1", largest_of(sum(shares, -1) - 1.0)),
                        same("what attention gives, and the mixture",
                             largest_difference(rows(mixed), matmul(shares, rows(sets.bottles)))),
                        equal("share of pairs in which the more similar gives more", 1,
-                             static_cast<double>(agreeing) / static_cast<double>(pairs))},
+                             share_in_order(shares, similarity))},
                       {heat_map_of("Shares: samples × bottles", shares)});
 }
 
@@ -72,23 +59,22 @@ Tensor reversed(const Set& set) {
 Section function_section(const LabContext& lab, const Sets& sets) {
   const int64_t n = lab.integer("n");
   const Set query = slice(sets.samples, 1, 0, 1);
-  Section section = make_section("modes.function", {"D6-10", "D6-13"});
+  Section section = make_section("modes.function");
   for (const int64_t m : {int64_t{1}, n}) {
-    const Tensor y =
-        attend(lab, {query, slice(sets.labels, 1, 0, m), slice(sets.bottles, 1, 0, m)});
+    const Set y = attend(lab, {query, slice(sets.labels, 1, 0, m), slice(sets.bottles, 1, 0, m)});
     section.add(equal(absl::StrCat("values of one query and ", m, m == 1 ? " pair" : " pairs"), 1,
                       y.dim(1)));
   }
-  const Tensor y = attend(lab, {query, sets.labels, sets.bottles});
-  section.add(same(
-      "the value, and that of the pairs in reverse",
-      largest_difference(y, attend(lab, {query, reversed(sets.labels), reversed(sets.bottles)}))));
+  const Set y = attend(lab, {query, sets.labels, sets.bottles});
+  const Set in_reverse = attend(lab, {query, reversed(sets.labels), reversed(sets.bottles)});
+  const auto outside = [&](const Set& queries) {
+    return count_outside(sets.bottles, attend(lab, {queries, sets.bottles, sets.bottles}));
+  };
   section.add(
-      equal("numbers of a set by another outside of those of its values", 0,
-            count_outside(sets.bottles, attend(lab, {sets.samples, sets.bottles, sets.bottles}))));
-  section.add(
-      equal("numbers of a set by itself outside of its own", 0,
-            count_outside(sets.bottles, attend(lab, {sets.bottles, sets.bottles, sets.bottles}))));
+      same("the value, and that of the pairs in reverse", largest_difference(y, in_reverse)));
+  section.add(equal("numbers of a set by another outside of those of its values", 0,
+                    outside(sets.samples)));
+  section.add(equal("numbers of a set by itself outside of its own", 0, outside(sets.bottles)));
   return section;
 }
 
@@ -106,28 +92,20 @@ constexpr Mode kModes[] = {{"QKV", false, false}, {"QVV", false, true}, {"VVV", 
 // dL/dV by each path on which the set of values is read: the others are held constant.
 std::vector<Tensor> paths_of(const LabContext& lab, const Sets& sets, const Mode& mode) {
   const Set values = as_parameter(sets.bottles);
-  std::vector<Roles> alone = {mode.roles(sets, sets.bottles)};
-  alone[0].value = values;
-  if (mode.is_key) {
-    alone.push_back(mode.roles(sets, sets.bottles));
-    alone.back().key = values;
-  }
-  if (mode.is_query) {
-    alone.push_back(mode.roles(sets, sets.bottles));
-    alone.back().query = values;
-  }
-  std::vector<Tensor> paths;
-  for (const Roles& roles : alone) {
-    paths.push_back(backward(attend(lab, roles), {.cotangent = sets.pushed})[values]);
-  }
-  return paths;
+  std::vector<Set Roles::*> read_as = {&Roles::value};
+  if (mode.is_key) read_as.push_back(&Roles::key);
+  if (mode.is_query) read_as.push_back(&Roles::query);
+  return each_of(read_as, [&](Set Roles::*role) {
+    Roles roles = mode.roles(sets, sets.bottles);
+    roles.*role = values;
+    return backward(attend(lab, roles), {.cotangent = sets.pushed})[values];
+  });
 }
 
 Section paths_section(const LabContext& lab, const Sets& sets) {
-  Section section = make_section("modes.paths", {"D6-11", "C12", "B64"});
+  Section section = make_section("modes.paths");
   Table table = {.title = "|dL/dV| by path",
-                 .header = {"mode", "as value", "as key", "as query", "all"},
-                 .rows = {}};
+                 .header = {"mode", "as value", "as key", "as query", "all"}};
   double expected = 0;
   for (const Mode& mode : kModes) {
     const Set values = as_parameter(sets.bottles);
@@ -152,23 +130,20 @@ Section paths_section(const LabContext& lab, const Sets& sets) {
   return section;
 }
 
-// Whether y changes when another set than V does.
-double reads_others(const LabContext& lab, const Sets& sets, const Mode& mode) {
+// How much y changes when another set than V does.
+double change_with_others(const LabContext& lab, const Sets& sets, const Mode& mode) {
   Sets other = sets;
-  other.samples = sets.labels;
-  other.labels = sets.samples;
+  std::swap(other.samples, other.labels);
   return largest_difference(attend(lab, mode.roles(sets, sets.bottles)),
                             attend(lab, mode.roles(other, sets.bottles)));
 }
 
 Section self_section(const LabContext& lab, const Sets& sets) {
-  Section section = make_section("modes.self", {"D6-14", "B68"});
+  Section section = make_section("modes.self");
   for (const Mode& mode : kModes) {
-    const double change = reads_others(lab, sets, mode);
-    const bool is_self = mode.is_query && mode.is_key;
-    section.add(is_self
-                    ? equal(absl::StrCat(mode.name, ": change with the other sets"), 0, change)
-                    : above(absl::StrCat(mode.name, ": change with the other sets"), 0, change));
+    const double change = change_with_others(lab, sets, mode);
+    const std::string what = absl::StrCat(mode.name, ": change with the other sets");
+    section.add(mode.is_query && mode.is_key ? equal(what, 0, change) : above(what, 0, change));
   }
   const int64_t d = lab.integer("d");
   const RandomStream random(lab.integer("seed"));
@@ -180,7 +155,7 @@ Section self_section(const LabContext& lab, const Sets& sets) {
       backward(attend(lab, mapped),
                {.cotangent = sets.pushed, .keep = {mapped.query, mapped.key, mapped.value}});
   const auto back = [&](const Tensor& role, const Tensor& weight) {
-    return matmul(gradients[role], weight, {.transpose_b = true});
+    return products_of_rows(gradients[role], weight);
   };
   section.add(
       same("with maps: dX and dQ W_qᵀ + dK W_kᵀ + dV W_vᵀ",
@@ -197,15 +172,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab modes_lab() {
-  return {.name = "modes",
-          .question = "QKV, QVV, VVV: by how many paths does the gradient come back?",
-          .control = "all scores are 0: every value gets the same share",
-          .duration = "1 s",
-          .options = {{"n", "5", "vectors of a set", 2, 64},
-                      {"d", "4", "numbers of a vector", 1, 64},
-                      seed_option("of the sets")},
-          .run = run};
-}
+Lab modes_lab() { return make_lab("modes", run); }
 
 }  // namespace qkv

@@ -2,15 +2,13 @@
 #include "absl/strings/match.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
 
 std::vector<Trained> train(const LabContext& lab, const std::string& task) {
-  std::vector<std::string> settings = {"name=more", absl::StrCat("data.task=", task),
-                                       "model.num_layers=2", "model.num_heads=2"};
+  std::vector<std::string> settings = {absl::StrCat("data.task=", task)};
   if (lab.is_control()) settings.emplace_back("attention.window=1");
   return train_over_seeds(lab, settings);
 }
@@ -52,10 +50,10 @@ Walk walk_of(const Model& model, const Dataset& data) {
   for (int64_t i = 0; i < kExamples; ++i) {
     walk.places.push_back(places_of(data, data.validation_example(i)));
   }
-  ForwardContext context{.trace = &walk.trace};
-  const BatchLoss out = batch_loss(model, data.validation_batch(0, kExamples), {}, context);
+  const Traced loss = trace_loss(model, data.validation_batch(0, kExamples));
+  walk.trace = loss.trace;
   const Tensor embedded = walk.trace["embedded"], vectors = walk.trace["blocks.1.output"];
-  walk.loss_gradients = backward(out.loss, {.keep_graph = true, .keep = {embedded}});
+  walk.loss_gradients = backward(loss.result, {.keep_graph = true, .keep = {embedded}});
   const Tensor words =
       tokens_of(each_of(walk.places, [](const Places& places) { return places.word; }));
   const Tensor at_word = reshape(one_hot(words, vectors.dim(1), DType::f32), {kExamples, -1, 1});
@@ -182,14 +180,13 @@ Measured measure(const LabContext& lab, const std::string& task) {
 }
 
 Section meaning_section(const Measured& more) {
-  return make_section(
-      "more.meaning", {"A3-2"},
-      {at_most("unseen sentences that are right, the worst seed", 0.5, least_of(more.right))});
+  return make_section("more.meaning", {at_most("unseen sentences that are right, the worst seed",
+                                               0.5, least_of(more.right))});
 }
 
 Section importance_section(const Measured& more) {
   return make_section(
-      "more.importance", {"A3-4"},
+      "more.importance",
       {at_least("answers that follow 更, the worst seed", 0.9, least_of(more.follows)),
        larger("answers that follow 更, after and before training", more.follows,
               more.follows_before)});
@@ -197,7 +194,7 @@ Section importance_section(const Measured& more) {
 
 Section weight_section(const Measured& more) {
   return make_section(
-      "more.weight", {"A3-3"},
+      "more.weight",
       {near("weight of 更 before training", 1, more.weight_before, 0.1),
        larger("weight of 更, after and before training", more.weight, more.weight_before)},
       {more.gradient_table});
@@ -214,7 +211,7 @@ double reach_without_attention(Config config) {
 }
 
 Section its_section(const Measured& its) {
-  return make_section("more.its", {"B98", "B100-1"},
+  return make_section("more.its",
                       {equal("|dy_its / dx| at both nouns, without attention", 0,
                              reach_without_attention(its.config)),
                        above("with it, the smaller of both, the worst seed", 0,
@@ -225,7 +222,7 @@ Section its_section(const Measured& its) {
 
 Section law_section(const Measured& its) {
   return make_section(
-      "more.law", {"B100-2"},
+      "more.law",
       {at_least("unseen sentences that are right, the worst seed", 0.9, least_of(its.right)),
        larger("law and the other noun, after training", its.to_meant, its.to_other)});
 }
@@ -238,13 +235,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab more_lab() {
-  return {.name = "more",
-          .question = "更, its: does a model learn which word a sentence turns on?",
-          .control = "a token sees no other but the one before it",
-          .duration = "15 s",
-          .options = {steps_option("600"), seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab more_lab() { return make_lab("more", run); }
 
 }  // namespace qkv

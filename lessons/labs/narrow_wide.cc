@@ -18,7 +18,10 @@ struct Form {
 };
 
 struct Sizes {
-  int64_t heads = 0, width = 0, tokens = 0;
+  int64_t heads, width, tokens;
+
+  explicit Sizes(const LabContext& lab)
+      : heads(lab.integer("heads")), width(lab.integer("d")), tokens(lab.integer("n")) {}
 };
 
 // One layer by itself.
@@ -34,37 +37,30 @@ void measure_layer(const Sizes& sizes, Form& form) {
   form.parameters = static_cast<double>(parameter_count(parameters(layer)));
   const Tensor x = parameter(
       cast(random_normal(random, "x", {1, sizes.tokens, sizes.width}), DType::f32).array());
+  Trace trace;
   {
     const kernels::ProductLog log;
-    ForwardContext context;
-    layer(x, {.causal = true}, context);
+    trace = trace_module(layer, x, AttentionMask{.causal = true}).trace;
     form.flops = log.flops();
   }
-  Trace trace;
-  ForwardContext traced{.trace = &trace};
-  layer(x, {.causal = true}, traced);
   for (const char* const name : {"q", "k", "v", "concatenated"}) {
     form.held += static_cast<double>(trace[absl::StrCat("attention.", name)].size());
   }
-  form.ms = median_of(milliseconds_of(15, [&] {
-    ForwardContext context;
-    backward(sum(layer(x, {.causal = true}, context)));
-  }));
+  form.ms = median_of(milliseconds_of(
+      15, [&] { backward(sum(run_module(layer, x, AttentionMask{.causal = true}))); }));
 }
 
 std::vector<Form> measure(const LabContext& lab) {
   std::vector<Form> forms = {{.name = "narrow", .heads = Heads::kNarrow},
                              {.name = "split", .heads = Heads::kSplit},
                              {.name = "wide", .heads = Heads::kWide}};
-  const Sizes sizes = {
-      .heads = lab.integer("heads"), .width = lab.integer("d"), .tokens = lab.integer("n")};
+  const Sizes sizes(lab);
   for (Form& form : forms) {
     if (lab.is_control()) form.heads = Heads::kSplit;
     measure_layer(sizes, form);
-    const auto models = train_over_seeds(
-        lab, {"name=narrow-wide", "data.task=reverse", "data.length=8",
-              "optimizer.learning_rate=3e-3", absl::StrCat("model.num_heads=", sizes.heads),
-              absl::StrCat("attention.heads=", std::string(name_of(form.heads)))});
+    const auto models =
+        train_over_seeds(lab, {absl::StrCat("model.num_heads=", sizes.heads),
+                               absl::StrCat("attention.heads=", name_of(form.heads))});
     form.loss = losses_of(models);
     form.right = right_sequences_of(models);
   }
@@ -99,7 +95,7 @@ Section narrow_section(const std::vector<Form>& forms, const Sizes& s) {
   const auto h = static_cast<double>(s.heads), d = static_cast<double>(s.width),
              n = static_cast<double>(s.tokens);
   return make_section(
-      "narrow-wide.narrow", {"C155"},
+      "narrow-wide.narrow",
       {equal("parameters, narrow", 3 * d * d / h + d * d, narrow.parameters),
        equal("operations, narrow", 2 * n * (3 * d * d / h + d * d) + 4 * n * n * d, narrow.flops),
        equal("parameters, split", 4 * d * d, split.parameters),
@@ -117,7 +113,7 @@ Section wide_section(const std::vector<Form>& forms, const Sizes& s) {
   const auto h = static_cast<double>(s.heads), d = static_cast<double>(s.width),
              n = static_cast<double>(s.tokens);
   return make_section(
-      "narrow-wide.wide", {"C156"},
+      "narrow-wide.wide",
       {equal("parameters, wide", 4 * h * d * d, wide.parameters),
        equal("operations, wide", h * (8 * n * d * d + 4 * n * n * d), wide.flops),
        equal("queries, keys, values and heads, wide beside split", h, wide.held / split.held),
@@ -125,27 +121,13 @@ Section wide_section(const std::vector<Form>& forms, const Sizes& s) {
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Sizes sizes = {
-      .heads = lab.integer("heads"), .width = lab.integer("d"), .tokens = lab.integer("n")};
+  const Sizes sizes(lab);
   const std::vector<Form> forms = measure(lab);
   return {narrow_section(forms, sizes), wide_section(forms, sizes)};
 }
 
 }  // namespace
 
-Lab narrow_wide_lab() {
-  return {.name = "narrow-wide",
-          .question = "Narrow heads or wide ones: what do they cost, and what are they worth?",
-          .control = "narrow and wide heads are both made as the usual ones",
-          .duration = "5 s",
-          .measures_time = true,
-          .options = {{"heads", "4", "heads", 1, 32, Numbers::kDivisors},
-                      {"d", "256", "width of the layer whose cost is counted", 32, 512,
-                       Numbers::kMultiples},
-                      {"n", "64", "tokens that it reads", 1, 512},
-                      steps_option("150", "of training, with d = 32"),
-                      seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab narrow_wide_lab() { return make_lab("narrow-wide", run); }
 
 }  // namespace qkv

@@ -61,6 +61,8 @@ Tensor transposed(const Tensor& matrix) { return transpose(matrix, 0, 1); }
 
 Tensor row_of(const Tensor& x, int64_t i) { return slice(x, 0, i, 1); }
 
+Tensor one_head(const Tensor& x) { return reshape(x, {1, x.dim(-2), 1, x.dim(-1)}); }
+
 Tensor products_of_rows(const Tensor& a, const Tensor& b) {
   return matmul(a, b, {.transpose_b = true});
 }
@@ -114,6 +116,22 @@ double median_share_of_rows(const Tensor& part, const Tensor& whole) {
 double count_not_zero(const Tensor& x) {
   const std::vector<double> numbers = x.to_vector();
   return static_cast<double>(std::ssize(numbers) - std::ranges::count(numbers, 0.0));
+}
+
+double share_in_order(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector(), y = b.to_vector();
+  const auto n = static_cast<size_t>(a.dim(1));
+  double pairs = 0, agreeing = 0;
+  for (size_t row = 0; row < x.size(); row += n) {
+    for (size_t i = row; i < row + n; ++i) {
+      for (size_t j = row; j < row + n; ++j) {
+        if (y[i] <= y[j]) continue;
+        pairs += 1;
+        agreeing += x[i] > x[j] ? 1 : 0;
+      }
+    }
+  }
+  return agreeing / pairs;
 }
 
 double largest_difference(const Tensor& a, const Tensor& b) {

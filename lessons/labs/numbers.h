@@ -9,6 +9,8 @@
 #include "framework/core/random.h"
 #include "framework/graph/tensor.h"
 #include "framework/nn/attention.h"
+#include "framework/nn/module.h"
+#include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
 #include "lessons/report/figure.h"
 
@@ -27,7 +29,8 @@ Tensor random_order(RandomStream& random, int64_t n);  // i64 [n]: 0 … n - 1, 
 Tensor identity(int64_t n);                            // [n, n]
 
 Tensor transposed(const Tensor& matrix);
-Tensor row_of(const Tensor& x, int64_t i);                  // [1, …]
+Tensor row_of(const Tensor& x, int64_t i);  // [1, …]
+Tensor one_head(const Tensor& x);  // [T, D] or [1, T, D] -> [1, T, 1, D]: one head of one sequence
 Tensor products_of_rows(const Tensor& a, const Tensor& b);  // A Bᵀ
 Tensor lengths_of_rows(const Tensor& x);                    // |x|, of the last axis
 // M of y = M x: dy_i / dx_j of the first number of each token.   x, y [1, T, C] -> [T, T]
@@ -42,6 +45,8 @@ double variance_of(const Tensor& x);
 double median_of(std::vector<double> numbers);
 double median_share_of_rows(const Tensor& part, const Tensor& whole);  // |row| / |row|
 double count_not_zero(const Tensor& x);
+// The share of the pairs of columns in a row that `a` puts into the same order as `b`.
+double share_in_order(const Tensor& a, const Tensor& b);
 double largest_difference(const Tensor& a, const Tensor& b);  // of the magnitudes
 // The largest magnitude among the numbers of a matrix further than `r` from its diagonal.
 double largest_outside(const Tensor& matrix, int64_t r);
@@ -50,6 +55,24 @@ int64_t reach_of(const Tensor& matrix);  // the largest |i - j| with a number th
 // The longest chain of recorded ops, from a leaf to y, of which each reads what the one before it
 // made: how many steps have to be taken one after the other.
 double longest_chain(const Tensor& y);
+
+// What a module makes of its inputs, and all that it notes on the way.
+struct Traced {
+  Tensor result;
+  Trace trace;
+};
+template <class Module, class... Inputs>
+Traced trace_module(const Module& module, const Inputs&... inputs) {
+  Traced traced;
+  ForwardContext context{.trace = &traced.trace};
+  traced.result = module(inputs..., context);
+  return traced;
+}
+template <class Module, class... Inputs>
+Tensor run_module(const Module& module, const Inputs&... inputs) {
+  ForwardContext context;
+  return module(inputs..., context);
+}
 
 // What attention makes of queries, keys and values [1, 1, T, D], and on the way to it.
 struct Attended {

@@ -126,15 +126,11 @@ Steps take_steps(const std::vector<Point>& points, double rate) {
 }
 
 LineChart chart_of(const std::vector<Steps>& all) {
-  return {.title = "A step of length η |g|, first seed",
-          .x_label = "η",
-          .y_label = "loss",
-          .log_x = true,
-          .log_y = true,
-          .series = {series_by("η |g|²", all, &Steps::rate,
+  return line_chart("A step of length η |g|, first seed", log_axis("η"), log_axis("loss"),
+                    {series_by("η |g|²", all, &Steps::rate,
                                [](const Steps& steps) { return steps.promised.front(); }),
                      series_by("what the loss falls by", all, &Steps::rate,
-                               [](const Steps& steps) { return steps.kept.front(); })}};
+                               [](const Steps& steps) { return steps.kept.front(); })});
 }
 
 // How much of what the line leaves is the curvature's: the slope of one against the other over all
@@ -170,7 +166,7 @@ std::vector<Section> run(const LabContext& lab) {
       each_of(lab.numbers("rates"), [&](double rate) { return take_steps(points, rate); });
   if (all.size() < 2) fail("lab optimizer-step: a power needs two --rates at least");
   // The notes say nothing of steps. Nearest to this lab is that a matrix can be trained at all.
-  Section section = make_section("optimizer-step.step", {"A35-2"}, {}, {chart_of(all)});
+  Section section = make_section("optimizer-step.step", {}, {chart_of(all)});
   for (const Steps& steps : all) {
     const Finding finding =
         near(absl::StrCat("what the loss falls by, over η |g|², η = ", steps.rate), 1,
@@ -194,17 +190,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab optimizer_step_lab() {
-  return {.name = "optimizer-step",
-          .question = "Does a step against the gradient keep what it promises?",
-          .control = "the step goes in a random direction, as long as the gradient",
-          .duration = "1 s",
-          .options = {{"rates", "0.0001,0.001,0.01,0.1,1,10", "learning rates η", 1e-06, 1000,
-                       Numbers::kReal, 3, kLongestList},
-                      {"layers", "1", "of the decoder", 1, 4},
-                      {"d", "8", "numbers of a token", 2, 32, Numbers::kMultiples},
-                      seeds_option("5", "models and batches")},
-          .run = run};
-}
+Lab optimizer_step_lab() { return make_lab("optimizer-step", run); }
 
 }  // namespace qkv

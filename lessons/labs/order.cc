@@ -73,7 +73,7 @@ Tensor no_positions(const LabContext& lab) {
 Section shuffle_section(const LabContext& lab) {
   const Differences plain = measure(lab, lab.is_control(), no_positions(lab));
   const Differences causal = measure(lab, true, no_positions(lab));
-  return make_section("order.shuffle", {"A39", "C159"},
+  return make_section("order.shuffle",
                       {same("f(P X) and P f(X)", plain.moved),
                        same("mean over the tokens, before and after", plain.pooled),
                        same("gradients, before and after", plain.gradients),
@@ -86,7 +86,7 @@ Section positions_section(const LabContext& lab) {
   const double with = measure(lab, lab.is_control(), positions).moved;
   const double without = measure(lab, lab.is_control(), no_positions(lab)).moved;
   const double causal = measure(lab, true, no_positions(lab)).moved;
-  return make_section("order.positions", {"C163-1"},
+  return make_section("order.positions",
                       {differ("f(P X) and P f(X), with positions", with),
                        same("f(P X) and P f(X), without positions", without),
                        beyond(same("without positions, with a causal mask", causal))});
@@ -98,15 +98,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab order_lab() {
-  return {.name = "order",
-          .question = "Does attention know the order of its tokens?",
-          .control = "every layer has a causal mask",
-          .duration = "1 s",
-          .options = {{"n", "8", "tokens", 2, 128},
-                      {"d", "8", "numbers of a token", 2, 128, Numbers::kMultiples},
-                      seeds_option("5", "tokens, layers and shuffles")},
-          .run = run};
-}
+Lab order_lab() { return make_lab("order", run); }
 
 }  // namespace qkv

@@ -37,10 +37,8 @@ void for_each_pixel(int64_t images, const What& what) {
 Look look_at(const Model& model, const Batch& batch) {
   const int64_t images = batch.rows();
   const Tensor pixels = parameter(batch.inputs[0]);  // [B, 1, size, size]
-  Trace trace;
-  ForwardContext context{.trace = &trace};
-  const std::vector<Tensor> inputs = {pixels};
-  const Tensor loss = cross_entropy(model(inputs, context), Tensor(batch.targets));
+  const auto [logits, trace] = trace_module(model, std::vector{pixels});
+  const Tensor loss = cross_entropy(logits, Tensor(batch.targets));
   Look look = {.ink = std::vector<double>(static_cast<size_t>(images * kPatches)),
                .weights = std::vector<double>(static_cast<size_t>(images * kPatches)),
                .gradient = backward(loss)[pixels].to_vector(),
@@ -127,9 +125,7 @@ Measured measure(const LabContext& lab) {
   constexpr int64_t kImages = 100;
   Measured m;
   // A circle, a square, a triangle or a cross: which?
-  std::vector<std::string> settings = {
-      "name=patches",       "data.task=shapes", "data.image_size=16", "model.kind=classifier",
-      "model.patch_size=4", "model.d_model=64", "model.num_heads=2"};
+  std::vector<std::string> settings;
   if (lab.is_control()) settings.emplace_back("attention.scale=1e-9");
   const std::vector<Trained> models = train_over_seeds(lab, settings);
   m.right = right_sequences_of(models);
@@ -154,7 +150,7 @@ Measured measure(const LabContext& lab) {
 
 Section focus_section(const Measured& m) {
   return make_section(
-      "patches.focus", {"A1", "B5-1", "B15", "B17"},
+      "patches.focus",
       {near("weight of patches with the figure, before training", 1, m.weight_before, 0.05),
        larger("weight of these, after and before", m.weight, m.weight_before),
        at_least("images that are right, of four kinds", 0.8, m.right)},
@@ -164,7 +160,7 @@ Section focus_section(const Measured& m) {
 Section importance_section(const Measured& m) {
   const std::vector<double> even(m.gradient.size(), 1.0);
   return make_section(
-      "patches.importance", {"B7-1"},
+      "patches.importance",
       {larger("loss without the most and without the least", m.without_most, m.without_least),
        larger("|dL/dx| at the figure, and 1, the mean", m.gradient, even)});
 }
@@ -192,7 +188,7 @@ Section graph_section(const LabContext& lab) {
   const Tensor first_gradient = backward(sum(slice(y, 2, 0, 1)))[values];  // [1, 1, n, d]
   const Tensor far = reshape(slice(no_edge, 0, 0, 1), {1, 1, n, 1});
   return make_section(
-      "patches.graph", {"B7-2"},
+      "patches.graph",
       {equal("largest weight without an edge", 0, largest_of(weights * no_edge)),
        same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
        equal("largest |dy_0/dv_j| without an edge", 0, largest_of(first_gradient * far))},
@@ -206,13 +202,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab patches_lab() {
-  return {.name = "patches",
-          .question = "What does a Vision Transformer look at in a picture?",
-          .control = "all scores are 0: every patch gets the same weight",
-          .duration = "15 s",
-          .options = {steps_option("1000"), seeds_option("5", "trainings")},
-          .run = run};
-}
+Lab patches_lab() { return make_lab("patches", run); }
 
 }  // namespace qkv

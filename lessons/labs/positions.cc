@@ -29,14 +29,9 @@ struct Kind {
 
 std::vector<Trained> train(const LabContext& lab, const Task& task, Position position) {
   if (lab.is_control()) position = Position::kNone;
-  std::vector<std::string> settings = {
-      "name=positions",
-      absl::StrCat("data.task=", task.name),
-      absl::StrCat("data.length=", task.length),
-      "data.alphabet=8",
-      "data.validation_examples=100",
-      "model.num_heads=2",
-      absl::StrCat("model.position=", std::string(name_of(position)))};
+  std::vector<std::string> settings = {absl::StrCat("data.task=", task.name),
+                                       absl::StrCat("data.length=", task.length),
+                                       absl::StrCat("model.position=", name_of(position))};
   if (task.longer > task.length) settings.emplace_back("data.distance=4");
   if (position == Position::kSinusoidal) settings.emplace_back("model.sinusoidal_scale=0.1");
   return train_over_seeds(lab, settings);
@@ -89,7 +84,7 @@ Section source_section(const std::vector<Kind>& kinds) {
   const Kind &none = kind_with(kinds, Position::kNone),
              &learned = kind_with(kinds, Position::kLearned);
   return make_section(
-      "positions.source", {"C163-1"},
+      "positions.source",
       {larger("reverse, learned positions and none", learned.reverse, none.reverse),
        larger("echo, learned positions and none", learned.echo, none.echo),
        at_least("reverse, learned positions, the worst seed", 0.95, least_of(learned.reverse)),
@@ -108,7 +103,7 @@ Section same_section(const std::vector<Kind>& kinds) {
   const Kind &learned = kind_with(kinds, Position::kLearned),
              &sinusoids = kind_with(kinds, Position::kSinusoidal);
   return make_section(
-      "positions.same", {"C163-2", "C187-2"},
+      "positions.same",
       {close("reverse, learned and sinusoidal", learned.reverse, sinusoids.reverse),
        beyond(close("echo, learned and sinusoidal", learned.echo, sinusoids.echo))});
 }
@@ -119,7 +114,7 @@ Section longer_section(const std::vector<Kind>& kinds) {
              &rotary = kind_with(kinds, Position::kRotary),
              &relative = kind_with(kinds, Position::kRelative);
   return make_section(
-      "positions.longer", {"C187-1", "C193"},
+      "positions.longer",
       {found("learned, twice as long", "refused", learned.refuses ? "refused" : "read",
              learned.refuses),
        near("rotary, twice as long, as before", mean_of(rotary.echo), rotary.longer, 0.1),
@@ -135,13 +130,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab positions_lab() {
-  return {.name = "positions",
-          .question = "Learned positions or fixed ones: do they come to the same?",
-          .control = "no model has positions",
-          .duration = "20 s",
-          .options = {steps_option("300"), seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab positions_lab() { return make_lab("positions", run); }
 
 }  // namespace qkv

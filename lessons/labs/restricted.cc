@@ -32,7 +32,7 @@ Walk walk(const LabContext& lab, int64_t n) {
 
 Section pairs_section(const LabContext& lab) {
   const int64_t r = lab.integer("r");
-  Section section = make_section("restricted.pairs", {"C138-1", "C138-2"});
+  Section section = make_section("restricted.pairs");
   Samples lengths, pairs;
   for (const int64_t n : lab.integers("n")) {
     const Walk walked = walk(lab, n);
@@ -74,34 +74,28 @@ Section time_section(const LabContext& lab) {
                                     absl::StrFormat("%.1f", time.all / time.few)};
                });
   const double ratio = times.back().all / times.back().few;
-  return make_section(
-      "restricted.time", {"C138-4"},
-      {found(absl::StrCat("ms of all over restricted, N = ", times.back().n), "above 3",
-             ratio > 3 ? "above 3" : "below 3", ratio > 3)},
-      {table, LineChart{.title = "Time of one attention",
-                        .x_label = "N",
-                        .y_label = "ms",
-                        .log_x = true,
-                        .log_y = true,
-                        .series = {series_by("restricted", times, &Time::n, &Time::few),
-                                   series_by("all", times, &Time::n, &Time::all)}}});
+  return make_section("restricted.time",
+                      {found(absl::StrCat("ms of all over restricted, N = ", times.back().n),
+                             "above 3", ratio > 3 ? "above 3" : "below 3", ratio > 3)},
+                      {table, line_chart("Time of one attention", log_axis("N"), log_axis("ms"),
+                                         {series_by("restricted", times, &Time::n, &Time::few),
+                                          series_by("all", times, &Time::n, &Time::all)})});
 }
 
 // The largest distance at which the last of `layers` blocks hears of a token: by dy_i / dx_0.
 int64_t reach_of(const LabContext& lab, int64_t layers) {
   const int64_t n = lab.integer("n"), d = lab.integer("d");
-  ModelOptions options;
-  options.num_layers = layers;
-  options.d_model = options.d_ff = d;
-  options.num_heads = 1;
-  options.position = Position::kNone;
-  options.attention.window = lab.is_control() ? 0 : lab.integer("r");
+  const ModelOptions options = {.num_layers = layers,
+                                .d_model = d,
+                                .num_heads = 1,
+                                .d_ff = d,
+                                .position = Position::kNone,
+                                .attention = {.window = lab.is_control() ? 0 : lab.integer("r")}};
   const RandomStream random(lab.integer("seed"));
   Initializer init(random, DType::f64);
   const Stack stack(init, options, Stack::Role::kEncoder, n);
   const Tensor x = as_parameter(random_normal(random, "x", {1, n, d}));
-  ForwardContext context;
-  const Tensor first = slice(stack(x, Tensor(), context), 1, 0, 1);  // y_0
+  const Tensor first = slice(run_module(stack, x, Tensor()), 1, 0, 1);  // y_0
   const Tensor pushed = random_normal(random, "dy", first.shape());
   const Samples back = sum(reshape(backward(sum(first * pushed))[x], {n, d}) *
                                random_normal(random, "direction", {n, d}),
@@ -115,7 +109,7 @@ int64_t reach_of(const LabContext& lab, int64_t layers) {
 }
 
 Section reach_section(const LabContext& lab) {
-  Section section = make_section("restricted.reach", {"C138-3"});
+  Section section = make_section("restricted.reach");
   for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
     const int64_t expected = std::min(layers * lab.integer("r"), lab.integer("n") - 1);
     section.add(equal(
@@ -131,21 +125,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab restricted_lab() {
-  return {.name = "restricted",
-          .question = "What does attention to r tokens on each side save, and what does it cost?",
-          .control = "every token sees all",
-          .duration = "1 s",
-          .measures_time = true,
-          .options = {{"n", "16,64,256,512", "tokens, of counts", 16, 1024, Numbers::kWhole, 2,
-                       kLongestList},
-                      {"long", "256,1024,4096", "tokens, of times", 16, 8192, Numbers::kWhole, 1,
-                       kLongestList},
-                      {"r", "4", "tokens that are seen on each side", 1, 15},
-                      {"d", "8", "numbers of a token", 1, 64},
-                      {"layers", "4", "at most", 1, 8},
-                      seed_option("of tokens and layers")},
-          .run = run};
-}
+Lab restricted_lab() { return make_lab("restricted", run); }
 
 }  // namespace qkv

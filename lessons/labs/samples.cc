@@ -19,12 +19,18 @@ Series numbered_series(std::string name, std::vector<double> y, int64_t first) {
   return {.name = std::move(name), .x = std::move(x), .y = std::move(y)};
 }
 
-LineChart chart_of_losses(std::vector<Series> series) {
-  return {.title = "Loss of the training batches, first seed",
-          .x_label = "step",
-          .y_label = "loss",
-          .log_y = true,
+LineChart line_chart(std::string title, AxisLabel x, AxisLabel y, std::vector<Series> series) {
+  return {.title = std::move(title),
+          .x_label = std::move(x.text),
+          .y_label = std::move(y.text),
+          .log_x = x.is_logarithmic,
+          .log_y = y.is_logarithmic,
           .series = std::move(series)};
+}
+
+LineChart chart_of_losses(std::vector<Series> series) {
+  return line_chart("Loss of the training batches, first seed", "step", log_axis("loss"),
+                    std::move(series));
 }
 
 }  // namespace qkv

@@ -57,6 +57,19 @@ Series series_by(std::string name, const std::vector<T>& all, const X& x, const 
 // y over first, first + 1, …: losses by step, gradients by layer.
 Series numbered_series(std::string name, std::vector<double> y, int64_t first = 1);
 
+// An axis, by its label.
+struct AxisLabel {
+  template <class Text>
+  AxisLabel(const Text& label, bool is_log = false)  // NOLINT(google-explicit-constructor)
+      : text(label), is_logarithmic(is_log) {}
+
+  std::string text;
+  bool is_logarithmic;
+};
+inline AxisLabel log_axis(const std::string& label) { return {label, true}; }
+
+LineChart line_chart(std::string title, AxisLabel x, AxisLabel y, std::vector<Series> series = {});
+
 // The loss of each step, a series for each model.
 LineChart chart_of_losses(std::vector<Series> series);
 

@@ -87,35 +87,28 @@ Finding variance_of_other(const LabContext& lab, const char* what, double times,
 }
 
 Section variance_section(const LabContext& lab, const std::vector<Row>& plain) {
-  Section section = make_section("scaling.variance", {"A37-1"});
+  Section section = make_section("scaling.variance");
   for (const Row& row : plain) {
     section.add(mean_near_zero(lab, row));
     section.add(variance_near(lab, row.d, row.d, row.of(&Measured::variance)));
   }
   section.add(beyond(variance_of_other(lab, "all elements 0", 0, 0)));
   section.add(beyond(variance_of_other(lab, "elements of mean 1", 1, 1)));
-  section.show(LineChart{.title = "Variance of the scores",
-                         .x_label = "d",
-                         .y_label = "variance",
-                         .log_x = true,
-                         .log_y = true,
-                         .series = {series_of("q·k", plain, &Measured::variance)}});
+  section.show(line_chart("Variance of the scores", log_axis("d"), log_axis("variance"),
+                          {series_of("q·k", plain, &Measured::variance)}));
   return section;
 }
 
 LineChart chart_of(const char* title, const char* label, const std::vector<Row>& plain,
                    const std::vector<Row>& scaled, double Measured::*number) {
-  return {.title = title,
-          .x_label = "d",
-          .y_label = label,
-          .log_x = true,
-          .series = {series_of("not divided", plain, number),
-                     series_of("divided by √d", scaled, number)}};
+  return line_chart(
+      title, log_axis("d"), label,
+      {series_of("not divided", plain, number), series_of("divided by √d", scaled, number)});
 }
 
 Section saturation_section(const std::vector<Row>& plain) {
   const Row &first = plain.front(), &last = plain.back();
-  return make_section("scaling.saturation", {"A37-2", "C121-1"},
+  return make_section("scaling.saturation",
                       {larger(absl::StrCat("largest weight at d = ", last.d, " and at ", first.d),
                               last.of(&Measured::largest), first.of(&Measured::largest)),
                        larger(absl::StrCat("entropy at d = ", first.d, " and at ", last.d),
@@ -124,7 +117,7 @@ Section saturation_section(const std::vector<Row>& plain) {
 
 Section steepness_section(const LabContext& lab, const std::vector<Row>& plain,
                           const std::vector<Row>& scaled) {
-  Section section = make_section("scaling.steepness", {"A38-2"});
+  Section section = make_section("scaling.steepness");
   const Row& last = scaled.back();
   const auto as_at_last = [&](const char* what, const Row& row, double Measured::*number) {
     return near(absl::StrCat(what, " at d = ", row.d, ", as at d = ", last.d),
@@ -145,7 +138,7 @@ Section steepness_section(const LabContext& lab, const std::vector<Row>& plain,
 
 Section gradient_section(const std::vector<Row>& plain, const std::vector<Row>& scaled) {
   constexpr double kLarge = 64;  // d from which on scores that are not divided are large
-  Section section = make_section("scaling.gradient", {"A38-3", "B56"});
+  Section section = make_section("scaling.gradient");
   for (size_t i = 0; i < plain.size(); ++i) {
     const double d = plain[i].d;
     if (d == 1 && plain.size() > 1) continue;  // there is nothing to divide by
@@ -174,16 +167,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab scaling_lab() {
-  return {.name = "scaling",
-          .question = "Why are the scores divided by the root of d_k?",
-          .control = "the scores are not divided where they are said to be",
-          .duration = "1 s",
-          .options = {{"d", "1,4,16,64,256,1024", "numbers of a query", 1, 4096, Numbers::kWhole, 1,
-                       kLongestList},
-                      {"n", "64", "queries, and keys", 2, 128},
-                      seeds_option("10", "how often it is measured")},
-          .run = run};
-}
+Lab scaling_lab() { return make_lab("scaling", run); }
 
 }  // namespace qkv

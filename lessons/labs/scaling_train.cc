@@ -1,7 +1,6 @@
 // What dividing the scores by the root of d_k does to a training.
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "train/run/batch_loss.h"
 
 namespace qkv {
 namespace {
@@ -27,7 +26,6 @@ struct Moment {
 
 struct Form {
   std::string name;
-  double scale;  // of the scores
   std::vector<Moment> moments = {};
   std::vector<Trained> models = {};
 
@@ -46,12 +44,10 @@ struct Form {
 
 Steepness measure(const Model& model, const Dataset& data) {
   constexpr int64_t kRows = 64;
-  Trace trace;
-  ForwardContext context{.trace = &trace};
-  const Tensor loss = batch_loss(model, data.validation_batch(0, kRows), {}, context).loss;
-  const Tensor scores = trace["blocks.0.attention.masked_scores"];
-  const Tensor weights = trace["blocks.0.attention.weights"];  // [B, 1, T, T]; causal
-  const Gradients gradients = backward(loss, {.keep = {scores, weights}});
+  const Traced loss = trace_loss(model, data.validation_batch(0, kRows));
+  const Tensor scores = loss.trace["blocks.0.attention.masked_scores"];
+  const Tensor weights = loss.trace["blocks.0.attention.weights"];  // [B, 1, T, T]; causal
+  const Gradients gradients = backward(loss.result, {.keep = {scores, weights}});
   constexpr double kTiny = 1e-30;  // 0 log 0 is 0
   const double entropy = -mean(sum(weights * log(weights + kTiny), -1)).item();
   double even = 0;  // row t has t keys
@@ -65,15 +61,12 @@ Steepness measure(const Model& model, const Dataset& data) {
 // With a constant learning rate half of a training is a training of half as many steps.
 std::vector<Trained> train_for(const LabContext& lab, double scale, int64_t steps) {
   return train_over_seeds(
-      lab, {"name=scaling-train", "data.task=reverse", "data.length=8", "model.d_model=64",
-            "model.num_heads=1", "model.d_ff=128", "optimizer.learning_rate=1e-3",
-            "optimizer.betas=[0.9, 0.99]", "optimizer.schedule=constant", "train.batch_size=64",
-            absl::StrCat("train.steps=", steps), absl::StrCat("attention.scale=", scale)});
+      lab, {absl::StrCat("train.steps=", steps), absl::StrCat("attention.scale=", scale)});
 }
 
 Form train(const LabContext& lab, const std::string& name, double scale) {
   const int64_t steps = lab.integer("steps"), half = std::max<int64_t>(1, steps / 2);
-  Form form = {.name = name, .scale = scale};
+  Form form = {.name = name};
   const std::vector<Trained> halfway = train_for(lab, scale, half);
   form.models = train_for(lab, scale, steps);
   const auto now = [](const Trained& each) { return measure(each.model, *each.data); };
@@ -103,14 +96,13 @@ Finding jumps_more(const char* start, const Form& plain, const Form& divided) {
 
 std::vector<Section> run(const LabContext& lab) {
   const double divisor = lab.is_control() ? 1 : std::sqrt(static_cast<double>(kWidth));
-  std::vector<Form> forms;
-  forms.push_back(train(lab, "variance 1, divided", kToVarianceOne / divisor));
-  forms.push_back(train(lab, "variance 1, not divided", kToVarianceOne));
-  forms.push_back(train(lab, "small start, divided", 1 / divisor));
-  forms.push_back(train(lab, "small start, not divided", 1));
+  const std::vector<Form> forms = {train(lab, "variance 1, divided", kToVarianceOne / divisor),
+                                   train(lab, "variance 1, not divided", kToVarianceOne),
+                                   train(lab, "small start, divided", 1 / divisor),
+                                   train(lab, "small start, not divided", 1)};
   const Form &divided = forms[0], &plain = forms[1];
   Section section = make_section(
-      "scaling-train.training", {"A38-3"},
+      "scaling-train.training",
       {larger("log10 of how much |g| jumps, variance 1, not divided and divided",
               log10_of(plain.jumps()), log10_of(divided.jumps())),
        jumps_more("variance 1", plain, divided),
@@ -123,36 +115,25 @@ std::vector<Section> run(const LabContext& lab) {
                   return std::vector{form.name, format_samples(losses_of(form.models)),
                                      format_samples(form.jumps())};
                 }),
-       LineChart{.title = "Norm of the gradient, first seed",
-                 .x_label = "step",
-                 .y_label = "|g|",
-                 .log_y = true,
-                 .series = each_of(forms, [](const Form& form) {
-                   return numbered_series(form.name, form.models[0].grad_norms);
-                 })}});
+       line_chart("Norm of the gradient, first seed", "step", log_axis("|g|"),
+                  each_of(forms, [](const Form& form) {
+                    return numbered_series(form.name, form.models[0].grad_norms);
+                  }))});
+  const auto compare = [&](const std::string& what, double Steepness::*number, const Moment& more,
+                           const Moment& less) {
+    section.add(larger(what, values_of(more.seeds, number), values_of(less.seeds, number)));
+  };
   for (size_t i = 0; i < plain.moments.size(); ++i) {
-    const int64_t steps = plain.moments[i].steps;
-    const std::vector<Steepness>&with = divided.moments[i].seeds, &without = plain.moments[i].seeds;
-    section.add(larger(absl::StrCat("entropy after ", steps, " steps, variance 1, divided and not"),
-                       values_of(with, &Steepness::entropy),
-                       values_of(without, &Steepness::entropy)));
-    section.add(
-        larger(absl::StrCat("largest weight after ", steps, " steps, variance 1, not and divided"),
-               values_of(without, &Steepness::largest), values_of(with, &Steepness::largest)));
+    const Moment &with = divided.moments[i], &without = plain.moments[i];
+    const std::string when = absl::StrCat(" after ", with.steps, " steps, variance 1, ");
+    compare("entropy" + when + "divided and not", &Steepness::entropy, with, without);
+    compare("largest weight" + when + "not and divided", &Steepness::largest, without, with);
   }
   return {section};
 }
 
 }  // namespace
 
-Lab scaling_train_lab() {
-  return {.name = "scaling-train",
-          .question = "Does a training need the scores to be divided by the root of d_k?",
-          .control = "no model divides",
-          .duration = "12 s",
-          .options = {{"steps", "100", "of training", 3, 100000},
-                      seeds_option("5", "trainings of each")},
-          .run = run};
-}
+Lab scaling_train_lab() { return make_lab("scaling-train", run); }
 
 }  // namespace qkv

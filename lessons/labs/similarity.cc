@@ -28,69 +28,52 @@ Tensor make_words(const LabContext& lab, uint64_t seed) {
   return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
 }
 
-// The share of the pairs of columns in a row that `a` puts into the same order as `b`.
-double agreement_of(const Tensor& a, const Tensor& b) {
-  const Samples x = a.to_vector(), y = b.to_vector();
-  const auto n = static_cast<size_t>(a.dim(1));
-  double pairs = 0, agreeing = 0;
-  for (size_t row = 0; row < x.size(); row += n) {
-    for (size_t i = row; i < row + n; ++i) {
-      for (size_t j = row; j < row + n; ++j) {
-        if (y[i] <= y[j]) continue;
-        pairs += 1;
-        agreeing += x[i] > x[j] ? 1 : 0;
-      }
-    }
-  }
-  return agreeing / pairs;
-}
-
 // By the sides of the triangle of the unit vectors u and v: 2 atan(|u - v| / |u + v|)  (Kahan 2006)
 double angle_between(const Tensor& a, const Tensor& b) {
   const Tensor u = unit(a), v = unit(b);
   return 2 * std::atan2(size_of(u - v), size_of(u + v));
 }
 
-// The largest differences over all pairs of words.
-struct Geometry {
-  double law = 0;   // x·y and |x| |y| cos(angle)
-  double rest = 0;  // what of x is left beside its projection on y, times y
-};
+// f(x) of the words of each seed.
+template <class F>
+Samples over_words(const LabContext& lab, const F& f) {
+  return over_seeds(lab, [&](uint64_t seed) { return f(make_words(lab, seed)); });
+}
 
-Geometry geometry_of(const Tensor& x, Similarity product) {
-  Geometry largest;
-  for (int64_t i = 0; i < x.dim(0); ++i) {
-    for (int64_t j = 0; j < x.dim(0); ++j) {
-      const Tensor a = row_of(x, i), b = row_of(x, j);
-      const double s = product(a, b).item(), length = size_of(b);
-      const double law = size_of(a) * length * std::cos(angle_between(a, b));
-      const Tensor projection = unit(b) * (s / length);
-      largest.law = std::max(largest.law, std::abs(s - law));
-      largest.rest = std::max(largest.rest, std::abs(dot(a - projection, b).item()));
+// The largest of |f(a, b)| over all pairs of words of all seeds.
+template <class F>
+double largest_over_pairs(const LabContext& lab, const F& f) {
+  return most_of(over_words(lab, [&](const Tensor& x) {
+    double largest = 0;
+    for (int64_t i = 0; i < x.dim(0); ++i) {
+      for (int64_t j = 0; j < x.dim(0); ++j) {
+        largest = std::max(largest, std::abs(f(row_of(x, i), row_of(x, j))));
+      }
     }
-  }
-  return largest;
+    return largest;
+  }));
 }
 
 Section angle_section(const LabContext& lab) {
   const Similarity product = product_of(lab);
-  double law = 0, rest = 0, for_unit_lengths = 1;
-  Samples as_they_are;
-  for (const uint64_t seed : lab.seeds()) {
-    const Tensor x = make_words(lab, seed);
-    const Geometry geometry = geometry_of(x, product);
-    law = std::max(law, geometry.law);
-    rest = std::max(rest, geometry.rest);
-    for_unit_lengths =
-        std::min(for_unit_lengths, agreement_of(product(unit(x), unit(x)), cosine(x, x)));
-    as_they_are.push_back(agreement_of(product(x, x), cosine(x, x)));
-  }
+  const auto off_law = [&](const Tensor& a, const Tensor& b) {
+    return product(a, b).item() - size_of(a) * size_of(b) * std::cos(angle_between(a, b));
+  };
+  const auto rest = [&](const Tensor& a, const Tensor& b) {
+    const Tensor projection = unit(b) * (product(a, b).item() / size_of(b));
+    return dot(a - projection, b).item();
+  };
+  const Samples of_units = over_words(lab, [&](const Tensor& x) {
+    return share_in_order(product(unit(x), unit(x)), cosine(x, x));
+  });
+  const Samples as_they_are =
+      over_words(lab, [&](const Tensor& x) { return share_in_order(product(x, x), cosine(x, x)); });
   const Tensor x = make_words(lab, 1);
   return make_section(
-      "similarity.angle", {"A17", "A18"},
-      {same("x·y and |x| |y| cos(angle)", law),
-       same("rest of x beside the projection, times y, and 0", rest),
-       equal("pairs in the order of their angles, all lengths 1", 1, for_unit_lengths),
+      "similarity.angle",
+      {same("x·y and |x| |y| cos(angle)", largest_over_pairs(lab, off_law)),
+       same("rest of x beside the projection, times y, and 0", largest_over_pairs(lab, rest)),
+       equal("pairs in the order of their angles, all lengths 1", 1, least_of(of_units)),
        beyond(found("pairs in that order, with their own lengths", "1", format_samples(as_they_are),
                     mean_of(as_they_are) == 1))},
       {heat_map_of("x·y", product(x, x)), heat_map_of("cos(x, y)", cosine(x, x))});
@@ -106,58 +89,53 @@ double share_like_themselves(const Tensor& similarity) {
 }
 
 Section related_section(const LabContext& lab) {
-  Samples relatives, strangers, themselves;
-  double for_unit_lengths = 1;
-  for (const uint64_t seed : lab.seeds()) {
-    const RandomStream random(seed);
-    const Tensor x = make_words(lab, seed);
-    const Tensor noise = random_normal(random, "noise", x.shape());
-    const Tensor others = random_normal(random, "others", x.shape());
-    const Tensor near_x = (x + noise * 0.5) / std::sqrt(1.25);  // variance 1 again
-    relatives.push_back(mean(sum(x * near_x, -1)).item());
-    strangers.push_back(mean(sum(x * others, -1)).item());
-    themselves.push_back(share_like_themselves(product_of(lab)(x, x)));
-    for_unit_lengths =
-        std::min(for_unit_lengths, share_like_themselves(product_of(lab)(unit(x), unit(x))));
-  }
-  return make_section("similarity.related", {"A22", "A23", "B25", "B27"},
-                      {larger("product with a relative, and with a stranger", relatives, strangers),
-                       equal("words most like themselves, all lengths 1", 1, for_unit_lengths),
+  const Similarity product = product_of(lab);
+  const auto product_with = [&](const char* name, bool is_relative) {
+    return over_seeds(lab, [&](uint64_t seed) {
+      const Tensor x = make_words(lab, seed);
+      const Tensor others = random_normal(RandomStream(seed), name, x.shape());
+      const Tensor near_x = (x + others * 0.5) / std::sqrt(1.25);  // variance 1 again
+      return mean(sum(x * (is_relative ? near_x : others), -1)).item();
+    });
+  };
+  const Samples of_units = over_words(
+      lab, [&](const Tensor& x) { return share_like_themselves(product(unit(x), unit(x))); });
+  const Samples as_they_are =
+      over_words(lab, [&](const Tensor& x) { return share_like_themselves(product(x, x)); });
+  return make_section("similarity.related",
+                      {larger("product with a relative, and with a stranger",
+                              product_with("noise", true), product_with("others", false)),
+                       equal("words most like themselves, all lengths 1", 1, least_of(of_units)),
                        beyond(found("words most like themselves, with their own lengths", "1",
-                                    format_samples(themselves), mean_of(themselves) == 1))});
+                                    format_samples(as_they_are), mean_of(as_they_are) == 1))});
 }
 
 Section shares_section(const LabContext& lab) {
-  Section section = make_section("similarity.shares", {"D6-12"});
+  Section section = make_section("similarity.shares");
   Table table = {.title = "Shares of n words",
-                 .header = {"similarity", "largest share", "pairs as q·k has them"},
-                 .rows = {}};
+                 .header = {"similarity", "largest share", "pairs as q·k has them"}};
   const double n = static_cast<double>(lab.integer("n"));
   const double bound = std::exp(1) / (std::exp(1) + (n - 1) * std::exp(-1));
-  double largest_of_cosine = 0;
+  Samples largest_of_cosine;
   for (const Form& form : kForms) {
-    double ordered = 1;
-    Samples largest, as_dot;
+    Samples ordered, largest, as_dot;
     for (const uint64_t seed : lab.seeds()) {
       const Tensor x = make_words(lab, seed);
       const Tensor samples = random_normal(RandomStream(seed), "samples", x.shape());
       const Tensor similarity = form.similarity(samples, x), shares = softmax(similarity);
-      ordered = std::min(ordered, agreement_of(shares, similarity));
+      ordered.push_back(share_in_order(shares, similarity));
       largest.push_back(mean(max(shares, -1)).item());
-      as_dot.push_back(agreement_of(shares, dot(samples, x)));
-      if (form.similarity == cosine) {
-        largest_of_cosine = std::max(largest_of_cosine, largest_of(shares));
-      }
+      as_dot.push_back(share_in_order(shares, dot(samples, x)));
+      if (form.similarity == cosine) largest_of_cosine.push_back(largest_of(shares));
     }
     if (form.similarity == scaled) {
       section.add(equal("pairs whose order the scale leaves as it is", 1, least_of(as_dot)));
     }
-    section.add(
-        equal(absl::StrCat("pairs whose shares are as ", form.name, " has them"), 1, ordered));
+    section.add(equal(absl::StrCat("pairs whose shares are as ", form.name, " has them"), 1,
+                      least_of(ordered)));
     table.rows.push_back({form.name, format_samples(largest), format_samples(as_dot)});
   }
-  section.add(found("largest share by the cosine", absl::StrCat("at most ", format_number(bound)),
-                    format_number(largest_of_cosine), largest_of_cosine <= bound));
+  section.add(at_most("largest share by the cosine", bound, most_of(largest_of_cosine)));
   section.show(std::move(table));
   return section;
 }
@@ -169,24 +147,33 @@ Tensor gradient_of(Similarity similarity, const Tensor& query, const Tensor& key
 }
 
 Section gradient_section(const LabContext& lab) {
-  double dot_error = 0, scaled_error = 0, cosine_error = 0, pulled = 0;
   const double root = std::sqrt(static_cast<double>(lab.integer("d")));
-  for (const uint64_t seed : lab.seeds()) {
-    const Tensor keys = make_words(lab, seed), key = row_of(keys, 0);
-    const Tensor q = as_parameter(random_normal(RandomStream(seed), "q", {1, lab.integer("d")}));
-    const Similarity product = product_of(lab);
-    dot_error = std::max(dot_error, largest_difference(gradient_of(product, q, key), key));
-    scaled_error =
-        std::max(scaled_error, largest_difference(gradient_of(scaled, q, key), key / root));
-    cosine_error = std::max(cosine_error, std::abs(dot(gradient_of(cosine, q, key), q).item()));
+  // The largest of |f(q, keys)| over the seeds.
+  const auto largest = [&](const auto& f) {
+    return most_of(over_seeds(lab, [&](uint64_t seed) {
+      const Tensor q = random_normal(RandomStream(seed), "q", {1, lab.integer("d")});
+      return largest_of(f(as_parameter(q), make_words(lab, seed)));
+    }));
+  };
+  const auto of_dot = [&](const Tensor& q, const Tensor& keys) {
+    return gradient_of(product_of(lab), q, row_of(keys, 0)) - row_of(keys, 0);
+  };
+  const auto of_scaled = [&](const Tensor& q, const Tensor& keys) {
+    return gradient_of(scaled, q, row_of(keys, 0)) - row_of(keys, 0) / root;
+  };
+  const auto of_cosine = [&](const Tensor& q, const Tensor& keys) {
+    return dot(gradient_of(cosine, q, row_of(keys, 0)), q);
+  };
+  const auto of_log_share = [&](const Tensor& q, const Tensor& keys) {
     const Tensor weights = softmax(dot(q, keys));
     const Tensor back = backward(sum(neg(log(slice(weights, 1, 0, 1)))))[q];
-    pulled = std::max(pulled, largest_difference(back, matmul(weights, keys) - key));
-  }
-  return make_section("similarity.gradient", {"B31"},
-                      {same("d(q·k)/dq and k", dot_error), same("scaled: and k / √d", scaled_error),
-                       same("cosine: the gradient along q, and 0", cosine_error),
-                       same("-d log p_j / dq, and Σ_k p_k k_k - k_j", pulled)});
+    return back - (matmul(weights, keys) - row_of(keys, 0));
+  };
+  return make_section(
+      "similarity.gradient",
+      {same("d(q·k)/dq and k", largest(of_dot)), same("scaled: and k / √d", largest(of_scaled)),
+       same("cosine: the gradient along q, and 0", largest(of_cosine)),
+       same("-d log p_j / dq, and Σ_k p_k k_k - k_j", largest(of_log_share))});
 }
 
 std::vector<Section> run(const LabContext& lab) {
@@ -195,15 +182,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab similarity_lab() {
-  return {.name = "similarity",
-          .question = "Is an inner product an angle?",
-          .control = "the cosine stands where the inner product is said to be",
-          .duration = "1 s",
-          .options = {{"n", "8", "words", 2, 64},
-                      {"d", "4", "numbers of a word", 2, 64},
-                      seeds_option("5", "sets of words")},
-          .run = run};
-}
+Lab similarity_lab() { return make_lab("similarity", run); }
 
 }  // namespace qkv

@@ -26,7 +26,7 @@ Section formula_section(const Tensor& table) {
   }
   const Tensor squares = sum(table * table, -1);
   return make_section(
-      "sinusoid.formula", {"C175", "C177", "C189"},
+      "sinusoid.formula",
       {same("the table and the formula", largest_difference(table, constant_f64({n, d}, numbers))),
        same("|e_t|² and D / 2, at every t", largest_of(squares - static_cast<double>(d) / 2))},
       {heat_map_of("e, positions × numbers", table)});
@@ -57,8 +57,7 @@ double largest_error_of_shift(const Tensor& table, int64_t k) {
 Section rotation_section(const Tensor& table) {
   const int64_t n = table.dim(0);
   const Tensor shift = shift_by(table, 1);
-  Section section = make_section("sinusoid.rotation", {"C183", "C185", "C187-1"}, {},
-                                 {heat_map_of("M_1", shift)});
+  Section section = make_section("sinusoid.rotation", {}, {heat_map_of("M_1", shift)});
   for (const int64_t k : {int64_t{1}, int64_t{2}, n / 2}) {
     section.add(same(absl::StrCat("M_k e_t and e_{t+k} at every t, k = ", k),
                      largest_error_of_shift(table, k)));
@@ -85,14 +84,12 @@ Section distance_section(const Tensor& table) {
   }
   const double here = series.y[0], next = series.y[1];
   return make_section(
-      "sinusoid.distance", {"C187-1"},
+      "sinusoid.distance",
       {same("e_t · e_{t+k} at every t, at one k", spread),
        found("e_t · e_t and e_t · e_{t+1}", "the first is larger",
              absl::StrCat(format_number(here), " and ", format_number(next)), here > next)},
-      {heat_map_of("e_t · e_u", products), LineChart{.title = "Product of two encodings",
-                                                     .x_label = "k",
-                                                     .y_label = "product",
-                                                     .series = {series}}});
+      {heat_map_of("e_t · e_u", products),
+       line_chart("Product of two encodings", "k", "product", {series})});
 }
 
 std::vector<Section> run(const LabContext& lab) {
@@ -102,14 +99,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab sinusoid_lab() {
-  return {.name = "sinusoid",
-          .question = "Why sines and cosines: what is a shift?",
-          .control = "position t is encoded by t², which no rotation shifts",
-          .duration = "1 s",
-          .options = {{"n", "16", "positions", 4, 128},
-                      {"d", "8", "numbers of an encoding", 2, 64, Numbers::kMultiples}},
-          .run = run};
-}
+Lab sinusoid_lab() { return make_lab("sinusoid", run); }
 
 }  // namespace qkv

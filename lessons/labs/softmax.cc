@@ -16,7 +16,7 @@ Section sums_section(const Rule& rule, const Tensor& scores) {
   const Tensor divided = exp(scores) / sum(exp(scores), -1, /*keep_axis=*/true);
   const double smallest = smallest_of(weights);
   return make_section(
-      "softmax.sums", {"A27", "A28", "A29", "B35", "B58"},
+      "softmax.sums",
       {same("softmax and its formula", largest_difference(weights, divided)),
        same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
        found("smallest weight", "not below 0", format_number(smallest), smallest >= 0)},
@@ -27,14 +27,13 @@ Section shift_section(const Rule& rule, const Tensor& scores) {
   const Tensor shifted = scores - max(scores, -1, /*keep_axis=*/true);
   const Tensor large = scores + 1000.0;
   const Tensor overflowing = sum(exp(large));
-  return make_section(
-      "softmax.shift", {"A27"},
-      {same("weights before and after the largest is subtracted",
-            largest_difference(rule(scores), rule(shifted))),
-       same("weights of scores that are 1000 larger",
-            largest_difference(rule(scores), rule(large))),
-       found("e^z of those scores", "no finite number", format_number(overflowing.item()),
-             !std::isfinite(overflowing.item()))});
+  return make_section("softmax.shift", {same("weights before and after the largest is subtracted",
+                                             largest_difference(rule(scores), rule(shifted))),
+                                        same("weights of scores that are 1000 larger",
+                                             largest_difference(rule(scores), rule(large))),
+                                        found("e^z of those scores", "no finite number",
+                                              format_number(overflowing.item()),
+                                              !std::isfinite(overflowing.item()))});
 }
 
 // dp_i/dz_j of one row, by backward: row i is the gradient of p_i.
@@ -60,7 +59,7 @@ Section gradient_section(const Rule& rule, const Tensor& numbers, const Tensor& 
   const Tensor back = backward(weights, {.cotangent = pushed, .keep_graph = true})[scores];
   const Tensor dot = sum(pushed * weights, -1, /*keep_axis=*/true);
   return make_section(
-      "softmax.gradient", {"A27", "A29"},
+      "softmax.gradient",
       {same("Jacobian of a row and diag(p) - p pᵀ", largest_difference(jacobian, formula)),
        same("dS and P ∘ (dP - rowsum(dP ∘ P))", largest_difference(back, weights * (pushed - dot))),
        same("sums of the rows of dS and 0", largest_of(sum(back, -1)))},
@@ -83,15 +82,11 @@ Section saturation_section(const Rule& rule, const RandomStream& random, int64_t
       series_by("|dS| / |dP|", Samples{1, 4, 16, 64, 256}, std::identity(),
                 [&](double factor) { return passed_on(rule, scores * factor, pushed); });
   return make_section(
-      "softmax.saturation", {"C121-1"},
+      "softmax.saturation",
       {found("|dS| / |dP| of most rows, scores times 1 and times 256", "falls to a hundredth",
              format_number(series.y.front()) + " and " + format_number(series.y.back()),
              series.y.back() < series.y.front() / 100)},
-      {LineChart{.title = "What softmax passes back",
-                 .x_label = "scores times",
-                 .y_label = "|dS| / |dP|",
-                 .log_x = true,
-                 .series = {series}}});
+      {line_chart("What softmax passes back", log_axis("scores times"), "|dS| / |dP|", {series})});
 }
 
 // C writes words as columns: A = Kᵀ Q / √D_k, softmax by column, B = V Â.
@@ -107,7 +102,7 @@ Section columns_section(const LabContext& lab) {
       matmul(transposed(k), transposed(q), {.transpose_a = true}) * factor;  // [keys, queries]
   const Tensor by_column = lab.is_control() ? softmax(a) : transposed(softmax(transposed(a)));
   const Tensor b = matmul(transposed(v), by_column);
-  return make_section("softmax.columns", {"C115", "C121-2", "C130"},
+  return make_section("softmax.columns",
                       {same("by columns and by rows", largest_difference(transposed(b), rows)),
                        same("sums of the columns of Â and 1", largest_of(sum(by_column, 0) - 1.0))},
                       {heat_map_of("Â, keys × queries", by_column)});
@@ -126,13 +121,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab softmax_lab() {
-  return {.name = "softmax",
-          .question = "Why softmax, and what does it do?",
-          .control = "e^z is not divided by its sum, and what goes by columns goes by rows",
-          .duration = "1 s",
-          .options = {{"n", "6", "scores of a row", 2, 64}, seed_option("of the scores")},
-          .run = run};
-}
+Lab softmax_lab() { return make_lab("softmax", run); }
 
 }  // namespace qkv

@@ -7,5 +7,6 @@ namespace qkv {
 
 extern const std::string kClaimsToml;
 extern const std::string kSectionsToml;
+extern const std::string kLabsToml;
 
 }  // namespace qkv

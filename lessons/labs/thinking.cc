@@ -55,7 +55,7 @@ Result attend(const LabContext& lab, const Sentence& s) {
 
 // The same of one word, with nothing but numbers.
 std::vector<double> z_of(const Sentence& s, int64_t word) {
-  const auto row = [](const Tensor& x, int64_t i) { return slice(x, 0, i, 1).to_vector(); };
+  const auto row = [](const Tensor& x, int64_t i) { return row_of(x, i).to_vector(); };
   const Samples q = row(s.query, word);
   Samples shares;
   double total = 0;
@@ -88,16 +88,15 @@ Section steps_section(const LabContext& lab, const Sentence& s) {
   const Result result = attend(lab, s);
   const int64_t c = s.x.dim(1);
   Section section = make_section(
-      "thinking.steps", {"B72", "B76", "B80", "B84", "B102"},
+      "thinking.steps",
       {found("steps, in their order", kSteps, absl::StrJoin(result.steps, " "),
              absl::StrJoin(result.steps, " ") == kSteps)},
       {map_of_words("X", s.x, false), map_of_words("Q", s.query, false),
        map_of_words("K", s.key, false), map_of_words("V", s.value, false),
        map_of_words("Weights A", result.weights, true), map_of_words("Z", result.z, false)});
   for (int64_t i = 0; i < kWords; ++i) {
-    section.add(
-        same(absl::StrCat("z_", i + 1, ", alone and of the matrices"),
-             largest_difference(slice(result.z, 0, i, 1), constant_f64({1, c}, z_of(s, i)))));
+    section.add(same(absl::StrCat("z_", i + 1, ", alone and of the matrices"),
+                     largest_difference(row_of(result.z, i), constant_f64({1, c}, z_of(s, i)))));
   }
   return section;
 }
@@ -108,9 +107,9 @@ Section shapes_section(const LabContext& lab, const Sentence& s) {
   const Tensor words = transposed(s.x);  // A, [D_a, N]
   const Tensor query = matmul(transposed(s.w_q), words), key = matmul(transposed(s.w_k), words);
   const Tensor value = matmul(transposed(s.w_v), words);
-  const Tensor scores = matmul(s.query, s.key, {.transpose_b = true});  // [N, N], row i of query i
+  const Tensor scores = products_of_rows(s.query, s.key);  // [N, N], row i of query i
   return make_section(
-      "thinking.shapes", {"C91", "C100", "C102", "C104"},
+      "thinking.shapes",
       {equal("numbers of a query", d, query.dim(0)), equal("numbers of a value", c, value.dim(0)),
        same("W^q A, and (X W_q)ᵀ", largest_difference(query, transposed(s.query))),
        same("Kᵀ Q of columns, and (Q Kᵀ)ᵀ of rows",
@@ -124,26 +123,24 @@ double cosine(const Tensor& a, const Tensor& b) {
 
 // What z_1 has of each word: a_1j |v_j|, and |dz_1 / dx_j| for a random dz.
 Section meaning_section(const LabContext& lab) {
-  Samples to_itself, to_other, with_itself, with_other, smallest;
-  double sum_differs = 0;
+  Samples to_itself, to_other, with_itself, with_other, smallest, off_sum;
   for (const uint64_t seed : lab.seeds()) {
     const Sentence s = make_sentence(lab, seed);
     const Result result = attend(lab, s);
-    const Tensor z = row_of(result.z, 0);
-    to_itself.push_back(cosine(z, row_of(s.x, 0)));
-    to_other.push_back(cosine(z, row_of(s.x, 1)));
-    with_itself.push_back(cosine(z + row_of(s.x, 0), row_of(s.x, 0)));
-    with_other.push_back(cosine(z + row_of(s.x, 0), row_of(s.x, 1)));
+    const Tensor z = row_of(result.z, 0), itself = row_of(s.x, 0), other = row_of(s.x, 1);
+    to_itself.push_back(cosine(z, itself));
+    to_other.push_back(cosine(z, other));
+    with_itself.push_back(cosine(z + itself, itself));
+    with_other.push_back(cosine(z + itself, other));
     const Samples a = row_of(result.weights, 0).to_vector();
-    sum_differs = std::max(
-        sum_differs, largest_difference(z, row_of(s.value, 0) * a[0] + row_of(s.value, 1) * a[1]));
+    off_sum.push_back(largest_difference(z, row_of(s.value, 0) * a[0] + row_of(s.value, 1) * a[1]));
     const Tensor pushed = random_normal(RandomStream(seed), "dz", z.shape());
     const Tensor back = backward(z, {.cotangent = pushed})[s.x];
     smallest.push_back(std::min(size_of(row_of(back, 0)), size_of(row_of(back, 1))));
   }
   return make_section(
-      "thinking.meaning", {"B43", "B50", "B88", "B94"},
-      {same("z_1 and a_11 v_1 + a_12 v_2", sum_differs),
+      "thinking.meaning",
+      {same("z_1 and a_11 v_1 + a_12 v_2", most_of(off_sum)),
        found("the smaller of |dL/dx_1| and |dL/dx_2|, from z_1", "above 0",
              format_samples(smallest), least_of(smallest) > 0),
        larger("cosine of x_1 + z_1 with x_1, and with x_2", with_itself, with_other),
@@ -158,7 +155,7 @@ Section words_section(const LabContext& lab) {
   const Tensor pushed = random_normal(RandomStream(1), "dX", x.shape());
   const Tensor back = backward(x, {.cotangent = pushed})[table];
   return make_section(
-      "thinking.words", {"C37"},
+      "thinking.words",
       {same("rows of the table, and one-hot vectors times it",
             largest_difference(x, matmul(one_hot(words, 5, DType::f64), table)), 0),
        same("gradient of the word that comes twice, and the sum of two rows",
@@ -175,15 +172,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab thinking_lab() {
-  return {.name = "thinking",
-          .question = "\"Thinking Machines\": what is z1, in four steps?",
-          .control = "the scores are not divided where the formula divides them",
-          .duration = "1 s",
-          .options = {{"c", "4", "numbers of a word", 2, 64},
-                      {"d", "3", "numbers of a query", 1, 64},
-                      seeds_option("10", "sentences")},
-          .run = run};
-}
+Lab thinking_lab() { return make_lab("thinking", run); }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
+#include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 #include "train/run/train_once.h"
 
@@ -64,9 +65,12 @@ class Teller final : public RunListener {
 
 Config lab_config(const LabContext& lab, uint64_t seed, const std::vector<std::string>& settings) {
   constexpr int64_t kWarmup = 20;
-  std::vector<std::string> all = {absl::StrCat("seed=", seed),
+  std::vector<std::string> all = {absl::StrCat("name=", lab.lab().name),
+                                  absl::StrCat("seed=", seed),
                                   absl::StrCat("train.steps=", lab.integer("steps"))};
-  all.insert(all.end(), settings.begin(), settings.end());
+  for (const auto* const more : {&lab.lab().settings, &settings}) {
+    all.insert(all.end(), more->begin(), more->end());
+  }
   Config config = required(parse_config(kBase, "lab", all)).config;
   config.optimizer.warmup_steps = std::min(kWarmup, config.train.steps);
   config.train.log_interval = 1;
@@ -102,6 +106,13 @@ std::vector<Trained> train_over_seeds(const LabContext& lab,
 
 Model untrained(const Trained& trained) {
   return make_model(trained.config, trained.data->shape());
+}
+
+Traced trace_loss(const Model& model, const Batch& batch) {
+  Traced traced;
+  ForwardContext context{.trace = &traced.trace};
+  traced.result = batch_loss(model, batch, {}, context).loss;
+  return traced;
 }
 
 }  // namespace qkv

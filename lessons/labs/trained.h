@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "lessons/labs/numbers.h"
 #include "lessons/labs/samples.h"
 #include "models/model.h"
 #include "train/config/options.h"
@@ -23,10 +24,10 @@ struct Trained {
   Evaluation validation;           // at the end
 };
 
-// What all trainings of labs have in common, with the seed, so many steps as `--steps` says, and
-// settings that differ: "name=leak", "model.num_heads=2". The learning rate warms up in 20 steps,
-// or in all where they are fewer; every step is logged, and the last one evaluated. Throws Error on
-// a mistake in it.
+// What all trainings of labs have in common, with the name of the lab, the seed, so many steps as
+// `--steps` says, the settings of the lab (texts/labs.toml), and those in which its trainings
+// differ: "model.num_heads=2". The learning rate warms up in 20 steps, or in all where they are
+// fewer; every step is logged, and the last one evaluated. Throws Error on a mistake in it.
 Config lab_config(const LabContext& lab, uint64_t seed, const std::vector<std::string>& settings);
 
 // Trains it, or takes what the same config came to before from the folder of runs
@@ -35,7 +36,7 @@ Trained train_or_reuse(const LabContext& lab, const Config& config);
 
 // One for each seed of the lab, and what the validation of each came to.
 std::vector<Trained> train_over_seeds(const LabContext& lab,
-                                      const std::vector<std::string>& settings);
+                                      const std::vector<std::string>& settings = {});
 inline Samples validations_of(const std::vector<Trained>& all, double Evaluation::*number) {
   return values_of(all, [number](const Trained& each) { return each.validation.*number; });
 }
@@ -51,5 +52,8 @@ inline Samples right_sequences_of(const std::vector<Trained>& all) {  // shares
 
 // The model of a config before its training.
 Model untrained(const Trained& trained);
+
+// The loss of a model on a batch, and all that it notes on the way.
+Traced trace_loss(const Model& model, const Batch& batch);
 
 }  // namespace qkv

@@ -2,7 +2,6 @@
 #include "lessons/labs/kit.h"
 #include "lessons/labs/matrices.h"
 #include "lessons/labs/trained.h"
-#include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
@@ -26,10 +25,7 @@ Tensor parameter_named(const Model& model, const std::string& name) {
 
 Paths walk(const Model& model, const Dataset& data, int64_t layers) {
   const Batch batch = data.validation_batch(0, data.validation_size());
-  Trace trace;
-  ForwardContext context;
-  context.trace = &trace;
-  const Tensor loss = batch_loss(model, batch, {}, context).loss;
+  const auto [loss, trace] = trace_loss(model, batch);
   std::vector<Tensor> stream = {trace["blocks.0.input"]};
   for (int64_t i = 0; i < layers; ++i) {
     stream.push_back(trace[absl::StrCat("blocks.", i, ".output")]);
@@ -84,9 +80,8 @@ LineChart chart_of(const Paths& paths) {
   }
   const Tensor all = concat(points, 0);
   const Tensor axes = principal_axes(all - mean(all, 0, /*keep_axis=*/true));
-  LineChart chart = {.title = "Paths of the answer's tokens, and minus the gradient (down)",
-                     .x_label = "first principal axis",
-                     .y_label = "second"};
+  LineChart chart = line_chart("Paths of the answer's tokens, and minus the gradient (down)",
+                               "first principal axis", "second");
   const auto project = [&](const Tensor& rows, size_t token) {
     return matmul(slice(rows, 0, static_cast<int64_t>(token), 1), axes).to_vector();
   };
@@ -135,14 +130,11 @@ Table downhill_table(const std::vector<Paths>& trained, const std::vector<Paths>
 }
 
 Section places_section(const std::vector<Paths>& trained, const std::vector<Paths>& fresh) {
-  Section section =
-      make_section("trajectory.places", {"B160", "B162-2"}, {}, {chart_of(trained.front())});
-  section.show(LineChart{.title = "Loss, read from the points after each layer, first seed",
-                         .x_label = "layers",
-                         .y_label = "loss",
-                         .log_y = true,
-                         .series = {numbered_series("trained", trained.front().losses, 0),
-                                    numbered_series("not trained", fresh.front().losses, 0)}});
+  Section section = make_section("trajectory.places", {}, {chart_of(trained.front())});
+  section.show(line_chart("Loss, read from the points after each layer, first seed", "layers",
+                          log_axis("loss"),
+                          {numbered_series("trained", trained.front().losses, 0),
+                           numbered_series("not trained", fresh.front().losses, 0)}));
   section.show(downhill_table(trained, fresh));
   const size_t layers = trained.front().points.size() - 1;
   for (size_t l = 0; l < layers; ++l) {
@@ -166,7 +158,7 @@ Section words_section(const std::vector<Paths>& trained, int64_t vocabulary) {
                    std::abs(size_of(slice(one, 0, 0, 1) - slice(one, 0, i, 1)) - std::sqrt(2.0)));
   }
   const double least = least_of(after_last);
-  return make_section("trajectory.words", {"B162-1"},
+  return make_section("trajectory.words",
                       {same("one-hot: distances of tokens and √2", off),
                        same("embedding: variance within tokens, and 0", mean_of(embedded), 1e-9),
                        found("after the last layer: variance within tokens", "above 0.2",
@@ -192,7 +184,7 @@ Section maps_section(const LabContext& lab) {
   const Tensor solved = bends ? relu(added) - relu(added - 1.0) * 2.0 : added;
   const double off = largest_difference(solved, constant_f64({4}, {0, 1, 1, 0}));
   return make_section(
-      "trajectory.maps", {"B156", "B158"},
+      "trajectory.maps",
       {same("one linear layer: the middle stays there", middle_off(layer)),
        same("two linear layers, and one",
             largest_difference(matmul(layer(a), v), matmul(a, matmul(w, v)) + matmul(b, v))),
@@ -204,12 +196,7 @@ Section maps_section(const LabContext& lab) {
 std::vector<Section> run(const LabContext& lab) {
   std::vector<Paths> trained, fresh;
   int64_t vocabulary = 0;
-  const std::vector<Trained> models = train_over_seeds(
-      lab, {"name=trajectory", "data.task=reverse", "data.alphabet=6", "data.length=5",
-            "data.validation_examples=100", "model.num_layers=3", "model.num_heads=2",
-            "optimizer.learning_rate=3e-3", "optimizer.betas=[0.9, 0.99]",
-            "optimizer.schedule=cosine", "train.batch_size=64"});
-  for (const Trained& each : models) {
+  for (const Trained& each : train_over_seeds(lab)) {
     const int64_t layers = each.config.model.num_layers;
     fresh.push_back(walk(untrained(each), *each.data, layers));
     trained.push_back(lab.is_control() ? fresh.back() : walk(each.model, *each.data, layers));
@@ -220,13 +207,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab trajectory_lab() {
-  return {.name = "trajectory",
-          .question = "Do layers move points to better places?",
-          .control = "nothing is trained, and no layer bends",
-          .duration = "8 s",
-          .options = {steps_option("300"), seeds_option("5", "trainings")},
-          .run = run};
-}
+Lab trajectory_lab() { return make_lab("trajectory", run); }
 
 }  // namespace qkv

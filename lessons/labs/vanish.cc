@@ -116,13 +116,10 @@ Table table_of(const std::vector<Shares>& all, const std::vector<double>& depths
 }
 
 LineChart chart_of(const std::vector<Shares>& all) {
-  return {.title = "|dL/dx| on the way, over that at the output, first seed",
-          .x_label = "layers below",
-          .y_label = "gradient",
-          .log_y = true,
-          .series = each_of(all, [](const Shares& shares) {
-            return numbered_series(shares.name, shares.by_layer, 0);
-          })};
+  return line_chart("|dL/dx| on the way, over that at the output, first seed", "layers below",
+                    log_axis("gradient"), each_of(all, [](const Shares& shares) {
+                      return numbered_series(shares.name, shares.by_layer, 0);
+                    }));
 }
 
 // Neither vanished nor exploded, whatever the seed.
@@ -140,7 +137,7 @@ std::vector<Section> run(const LabContext& lab) {
   const Shares &pre = all[0], &post = all[1], &undivided = all[2], &residuals = all[3],
                &norms = all[4], &neither = all[5];
   const double deepest = depths.back(), power = growth_exponent(depths, pre.means());
-  Section section = make_section("vanish.depth", {"A38-1", "B56"},
+  Section section = make_section("vanish.depth",
                                  {keeps(pre, deepest), keeps(post, deepest),
                                   larger("pre-norm: log10 of the share, S not divided, and divided",
                                          undivided.deepest_logs(), pre.deepest_logs()),
@@ -154,16 +151,6 @@ std::vector<Section> run(const LabContext& lab) {
 
 }  // namespace
 
-Lab vanish_lab() {
-  return {.name = "vanish",
-          .question = "What keeps gradients from vanishing in a deep stack?",
-          .control = "norms and residuals are left out everywhere",
-          .duration = "2 s",
-          .options = {{"depth", "4,16,32", "layers", 1, 64, Numbers::kWhole, 2, kLongestList},
-                      {"n", "8", "tokens", 1, 64},
-                      {"d", "32", "numbers of a token", 4, 128},
-                      seeds_option("5", "stacks and inputs")},
-          .run = run};
-}
+Lab vanish_lab() { return make_lab("vanish", run); }
 
 }  // namespace qkv
