@@ -16,35 +16,36 @@ struct Form {
 };
 
 struct Setting {
-  int64_t n = 0, d = 0, kernel = 0;
-  RandomStream random{0};
-  Tensor taps = {};                        // [1, 1, K]
-  Tensor dense = {};                       // [T, T]
-  Tensor w_query = {}, w_key = {};         // [C, C]
-  double factor = 1;                       // of the scores
-  Tensor x = {}, other = {}, values = {};  // [1, T, C]
+  int64_t n, d, kernel;
+  RandomStream random;
+  double factor;  // of the scores
+  Tensor taps = random_normal(random, "taps", {1, 1, kernel});
+  Tensor dense = random_normal(random, "dense", {n, n});
+  Tensor w_query = random_normal(random, "W_q", {d, d});
+  Tensor w_key = random_normal(random, "W_k", {d, d});
+  Tensor x = random_normal(random, "x", {1, n, d});
+  Tensor other = random_normal(random, "other x", {1, n, d});
+  Tensor values = random_normal(random, "values", {1, n, d});
 
   int64_t before() const { return (kernel - 1) / 2; }
+  // By K numbers [1, 1, K], which are the same for each of the C.
+  Tensor convolved(const Tensor& y, const Tensor& numbers) const {
+    return depthwise_convolution(y, broadcast_to(numbers, {d, 1, kernel}), Tensor(), before());
+  }
 };
 
 Setting make_setting(const LabContext& lab) {
-  Setting s = {.n = lab.integer("n"), .d = lab.integer("d"), .kernel = lab.integer("kernel")};
-  s.random = RandomStream(lab.integer("seed"));
-  s.taps = random_normal(s.random, "taps", {1, 1, s.kernel});
-  s.dense = random_normal(s.random, "dense", {s.n, s.n});
-  s.w_query = random_normal(s.random, "W_q", {s.d, s.d});
-  s.w_key = random_normal(s.random, "W_k", {s.d, s.d});
-  s.factor = lab.is_control() ? 0 : 0.5 / static_cast<double>(s.d);
-  s.x = random_normal(s.random, "x", {1, s.n, s.d});
-  s.other = random_normal(s.random, "other x", {1, s.n, s.d});
-  s.values = random_normal(s.random, "values", {1, s.n, s.d});
-  return s;
+  const int64_t d = lab.integer("d");
+  return {.n = lab.integer("n"),
+          .d = d,
+          .kernel = lab.integer("kernel"),
+          .random = RandomStream(lab.integer("seed")),
+          .factor = lab.is_control() ? 0 : 0.5 / static_cast<double>(d)};
 }
 
 std::vector<Form> make_forms(const Setting& s) {
   const Form convolution = {"convolution", [s](const Tensor& /*x*/, const Tensor& values) {
-                              const Tensor taps = broadcast_to(s.taps, {s.d, 1, s.kernel});
-                              return depthwise_convolution(values, taps, Tensor(), s.before());
+                              return s.convolved(values, s.taps);
                             }};
   const Form dense = {"fully connected", [s](const Tensor& /*x*/, const Tensor& values) {
                         return transpose(linear(transpose(values, 1, 2), s.dense, Tensor()), 1, 2);
@@ -117,10 +118,6 @@ double share_below_zero(const Setting& s, int64_t kernels) {
 
 Section window_section(const Setting& s) {
   const Tensor padded = pad(s.values, 1, s.before(), s.n + s.kernel - 1);  // zeros beyond the ends
-  const auto convolve = [&](const Tensor& taps) {
-    return depthwise_convolution(s.values, broadcast_to(taps, {s.d, 1, s.kernel}), Tensor(),
-                                 s.before());
-  };
   const Tensor mean_like = softmax(s.taps);  // K weights above 0, with the sum 1
   const Tensor bias = scores_of_taps(s, log(mean_like).to_vector());
   const Tensor one = attend_by(reshape(bias, {1, s.n, bias.dim(1)}), one_head(padded));
@@ -140,7 +137,7 @@ Section window_section(const Setting& s) {
   return make_section(
       "conv-attention.window",
       {same("convolution, and one head with scores log w",
-            largest_difference(convolve(mean_like), reshape(one, {1, s.n, s.d}))),
+            largest_difference(s.convolved(s.values, mean_like), reshape(one, {1, s.n, s.d}))),
        same("any convolution, and K heads of one place each",
             largest_difference(convolution(s.values, weight, Tensor(), s.before()), heads)),
        beyond(equal("share of random kernels with a weight below 0", 0, below))});

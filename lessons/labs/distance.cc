@@ -5,11 +5,16 @@
 namespace qkv {
 namespace {
 
+struct AtDistance {
+  int64_t distance;
+  Samples right;  // share of tokens, by seed
+};
+
 struct Kind {
-  std::string name;                 // as in model.mixer
-  std::string title;                // for people
-  std::vector<Samples> right = {};  // share of tokens, by distance and seed
-  Samples reach = {};               // |dlogits / dx| by steps back, at the largest distance
+  std::string name;   // as in model.mixer
+  std::string title;  // for people
+  std::vector<AtDistance> at = {};
+  Samples reach = {};  // |dlogits / dx| by steps back, at the largest distance
 };
 
 // Each letter is the one that stood so many before it.
@@ -50,36 +55,33 @@ std::vector<Kind> measure(const LabContext& lab) {
   for (Kind& kind : kinds) {
     for (const int64_t distance : distances) {
       const std::vector<Trained> models = train(lab, kind, distance);
-      kind.right.push_back(right_tokens_of(models));
+      kind.at.push_back({distance, right_tokens_of(models)});
       if (distance == distances.back()) kind.reach = reach_of(models[0]);
     }
   }
   return kinds;
 }
 
-LineChart chart_of_right(const std::vector<Kind>& kinds, const std::vector<int64_t>& distances) {
-  LineChart chart = line_chart("Tokens that are right, by distance", log_axis("distance"), "share");
-  for (const Kind& kind : kinds) {
-    chart.series.push_back(
-        series_by(kind.title, distances, std::identity(), [&](const int64_t& distance) {
-          return kind.right[static_cast<size_t>(&distance - distances.data())];
-        }));
-  }
-  return chart;
+LineChart chart_of_right(const std::vector<Kind>& kinds) {
+  return line_chart("Tokens that are right, by distance", log_axis("distance"), "share",
+                    each_of(kinds, [](const Kind& kind) {
+                      return series_by(kind.title, kind.at, &AtDistance::distance,
+                                       &AtDistance::right);
+                    }));
 }
 
-Section learning_section(const std::vector<Kind>& kinds, const std::vector<int64_t>& distances) {
-  Section section = make_section("distance.learning", {}, {chart_of_right(kinds, distances)});
-  for (size_t i = 0; i < distances.size(); ++i) {
-    const double worst = *std::ranges::min_element(kinds[0].right[i]);
-    section.add(at_least(absl::StrCat("attention, distance ", distances[i], ", the worst seed"),
-                         0.9, worst));
-  }
-  const auto last = distances.size() - 1;
-  for (const size_t other : {1UL, 2UL}) {
+Section learning_section(const std::vector<Kind>& kinds) {
+  Section section = make_section("distance.learning", {}, {chart_of_right(kinds)});
+  for (const AtDistance& attention : kinds[0].at) {
     section.add(
-        larger(absl::StrCat("attention and ", kinds[other].title, ", distance ", distances[last]),
-               kinds[0].right[last], kinds[other].right[last]));
+        at_least(absl::StrCat("attention, distance ", attention.distance, ", the worst seed"), 0.9,
+                 least_of(attention.right)));
+  }
+  const AtDistance& farthest = kinds[0].at.back();
+  for (const Kind* const other : {&kinds[1], &kinds[2]}) {
+    section.add(
+        larger(absl::StrCat("attention and ", other->title, ", distance ", farthest.distance),
+               farthest.right, other->at.back().right));
   }
   return section;
 }
@@ -125,9 +127,8 @@ Section parallel_section() {
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const std::vector<int64_t> distances = lab.integers("distance");
   const std::vector<Kind> kinds = measure(lab);
-  return {learning_section(kinds, distances), gradient_section(kinds, distances.back()),
+  return {learning_section(kinds), gradient_section(kinds, lab.integers("distance").back()),
           parallel_section()};
 }
 

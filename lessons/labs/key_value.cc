@@ -66,13 +66,8 @@ struct Layer {
   }
 };
 
-// The mean square by which what is found differs from what was asked for, after training.
-struct Trained {
-  Samples losses;   // of each step
-  double last = 0;  // over the last tenth of the steps
-};
-
-Trained train(const LabContext& lab, uint64_t seed, Keys kind) {
+// The mean square by which what is found differs from what was asked for, in each step.
+Samples train(const LabContext& lab, uint64_t seed, Keys kind) {
   const RandomStream random(seed);
   const Sizes sizes = sizes_of(lab);
   Layer layer(random.derive("layer"), sizes);
@@ -80,25 +75,27 @@ Trained train(const LabContext& lab, uint64_t seed, Keys kind) {
   for (Tensor* weight : layer.weights()) {
     parameters.push_back({absl::StrCat("w", parameters.size()), *weight});
   }
-  const int64_t steps = lab.integer("steps");
-  Trained trained;
-  trained.losses = train_with_adam(parameters, steps, [&](uint64_t step) {
+  return train_with_adam(parameters, lab.integer("steps"), [&](uint64_t step) {
     const RandomStream step_stream = random.derive(step);
     const Items items = draw_items(step_stream, sizes);
     const Tensor error = layer(items, kind, step_stream.derive("keys")) - items.contents;
     return mean(error * error);
   });
-  const auto tenth = static_cast<std::ptrdiff_t>(std::max<int64_t>(1, steps / 10));
-  trained.last = mean_of(std::vector<double>(trained.losses.end() - tenth, trained.losses.end()));
-  return trained;
 }
 
-// What came of keys of some kind, over the seeds.
+// What came of keys of some kind.
 struct Form {
   std::string name;
   Keys kind;
-  Samples last = {};
-  Series curve = {};  // first seed
+  std::vector<Samples> losses = {};  // of each step, by seed
+
+  Samples last() const {  // over the last tenth of the steps
+    return values_of(losses, [](const Samples& steps) {
+      const auto tenth = std::max<std::ptrdiff_t>(1, std::ssize(steps) / 10);
+      return mean_of(Samples(steps.end() - tenth, steps.end()));
+    });
+  }
+  Series curve() const { return numbered_series(name, losses[0]); }  // first seed
 };
 
 struct Forms {
@@ -112,11 +109,8 @@ Forms train_all(const LabContext& lab) {
   Forms forms;
   for (Form* form : {&forms.own, &forms.one, &forms.moved, &forms.random}) {
     lab.say(absl::StrCat("key-value: ", form->name));
-    const std::vector<Trained> models = over_seeds(lab, [&](uint64_t seed) {
-      return train(lab, seed, lab.is_control() ? Keys::kShuffled : form->kind);
-    });
-    form->last = values_of(models, &Trained::last);
-    form->curve = numbered_series(form->name, models[0].losses);
+    const Keys kind = lab.is_control() ? Keys::kShuffled : form->kind;
+    form->losses = over_seeds(lab, [&](uint64_t seed) { return train(lab, seed, kind); });
   }
   return forms;
 }
@@ -125,20 +119,20 @@ Forms train_all(const LabContext& lab) {
 double blind_error(const LabContext& lab) { return 1 - 1 / static_cast<double>(lab.integer("n")); }
 
 Finding finds(const LabContext& lab, const Form& form) {
-  const double worst = most_of(form.last), limit = blind_error(lab) / 2;
-  return found(absl::StrCat("error, ", form.name, ", the worst seed"),
-               absl::StrCat("below ", format_number(limit)), format_number(worst), worst < limit);
+  return below(absl::StrCat("error, ", form.name, ", the worst seed"), blind_error(lab) / 2,
+               most_of(form.last()));
 }
 
 Section guiding_section(const LabContext& lab, const Forms& forms) {
   const double blind = blind_error(lab);
   const Form &own = forms.own, &moved = forms.moved, &random = forms.random;
-  return make_section("key-value.guiding",
-                      {finds(lab, own), near("error, K shuffled against V", blind, moved.last),
-                       near("error, K random", blind, random.last),
-                       larger("error, K shuffled and by two maps", moved.last, own.last)},
-                      {line_chart("Mean square of the error, first seed", "step", "error",
-                                  {own.curve, forms.one.curve, moved.curve, random.curve})});
+  return make_section(
+      "key-value.guiding",
+      {finds(lab, own), near("error, K shuffled against V", blind, moved.last()),
+       near("error, K random", blind, random.last()),
+       larger("error, K shuffled and by two maps", moved.last(), own.last())},
+      {line_chart("Mean square of the error, first seed", "step", "error",
+                  {own.curve(), forms.one.curve(), moved.curve(), random.curve()})});
 }
 
 Section exchange_section(const LabContext& lab) {

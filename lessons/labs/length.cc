@@ -1,6 +1,5 @@
 // One model at other lengths than it was made for: which part of it forbids them.
-#include <optional>
-
+#include "absl/strings/str_join.h"
 #include "framework/core/error.h"
 #include "lessons/labs/kit.h"
 #include "models/model.h"
@@ -66,44 +65,34 @@ const std::vector<Part>& tables() {
   return kParts;
 }
 
-std::string lengths_text(const std::vector<int64_t>& lengths) {
-  std::string all;
-  for (const int64_t length : lengths) absl::StrAppend(&all, all.empty() ? "" : ", ", length);
-  return all;
+bool can_read(const Model& model, int64_t length) {
+  return read(model, text(length)).logits.defined();
 }
 
-std::vector<int64_t> lengths_read(const Model& model, const std::vector<int64_t>& lengths) {
-  std::vector<int64_t> read_ones;
-  for (const int64_t length : lengths) {
-    if (read(model, text(length)).logits.defined()) read_ones.push_back(length);
-  }
-  return read_ones;
+std::string lengths_read(const Model& model, std::vector<int64_t> lengths) {
+  std::erase_if(lengths, [&](int64_t length) { return !can_read(model, length); });
+  return absl::StrJoin(lengths, ", ");
 }
 
 Table table_of(const LabContext& lab, const std::vector<int64_t>& lengths) {
-  Table table = {.title = absl::StrCat("Made for ", lab.integer("trained"), " tokens: reads"),
-                 .header = {"model"},
-                 .rows = {}};
-  for (const int64_t length : lengths) table.header.push_back(absl::StrCat(length));
-  for (const std::vector<Part>* parts : {&attentions(), &tables()}) {
-    for (const Part& part : *parts) {
-      const Model model = make(lab, part);
-      std::vector<std::string> row = {part.name};
-      for (const int64_t length : lengths) {
-        row.emplace_back(read(model, text(length)).logits.defined() ? "yes" : "no");
-      }
-      table.rows.push_back(row);
-    }
-  }
-  return table;
+  std::vector<Part> parts = attentions();
+  parts.insert(parts.end(), tables().begin(), tables().end());
+  return table_by(absl::StrCat("Made for ", lab.integer("trained"), " tokens: reads"),
+                  row_by("model", lengths, [](int64_t length) { return absl::StrCat(length); }),
+                  parts, [&](const Part& part) {
+                    const Model model = make(lab, part);
+                    return row_by(part.name, lengths, [&](int64_t length) {
+                      return can_read(model, length) ? "yes" : "no";
+                    });
+                  });
 }
 
 Section length_section(const LabContext& lab) {
   const std::vector<int64_t> lengths = lab.integers("lengths");
-  const std::string only = lengths_text({lab.integer("trained")});
+  const std::string only = absl::StrCat(lab.integer("trained"));
   Section section = make_section("length.length", {}, {table_of(lab, lengths)});
   for (const Part& part : attentions()) {
-    const std::string measured = lengths_text(lengths_read(make(lab, part), lengths));
+    const std::string measured = lengths_read(make(lab, part), lengths);
     section.add(found(absl::StrCat(part.name, ": lengths that are read"), only, measured,
                       measured == only));
   }

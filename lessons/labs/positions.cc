@@ -109,18 +109,17 @@ Section same_section(const std::vector<Kind>& kinds) {
 }
 
 Section longer_section(const std::vector<Kind>& kinds) {
-  const Kind &learned = kind_with(kinds, Position::kLearned),
-             &sinusoids = kind_with(kinds, Position::kSinusoidal),
-             &rotary = kind_with(kinds, Position::kRotary),
-             &relative = kind_with(kinds, Position::kRelative);
-  return make_section(
-      "positions.longer",
-      {found("learned, twice as long", "refused", learned.refuses ? "refused" : "read",
-             learned.refuses),
-       near("rotary, twice as long, as before", mean_of(rotary.echo), rotary.longer, 0.1),
-       near("relative, twice as long, as before", mean_of(relative.echo), relative.longer, 0.1),
-       beyond(near("sinusoidal, twice as long, as before", mean_of(sinusoids.echo),
-                   sinusoids.longer, 0.1))});
+  const Kind& learned = kind_with(kinds, Position::kLearned);
+  const auto as_before = [&](Position position) {
+    const Kind& kind = kind_with(kinds, position);
+    return near(absl::StrCat(kind.name(), ", twice as long, as before"), mean_of(kind.echo),
+                kind.longer, 0.1);
+  };
+  return make_section("positions.longer",
+                      {found("learned, twice as long", "refused",
+                             learned.refuses ? "refused" : "read", learned.refuses),
+                       as_before(Position::kRotary), as_before(Position::kRelative),
+                       beyond(as_before(Position::kSinusoidal))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -71,15 +71,12 @@ Section distance_section(const Tensor& table) {
   const int64_t n = table.dim(0);
   const Tensor products = products_of_rows(table, table);
   const Samples numbers = products.to_vector();
-  Series series = {.name = "e_t · e_{t+k}", .x = {}, .y = {}};
+  const Series series = numbered_series("e_t · e_{t+k}", row_of(products, 0).to_vector(), 0);
   double spread = 0;
   for (int64_t k = 0; k < n; ++k) {
-    const double first = numbers[static_cast<size_t>(k)];
-    series.x.push_back(static_cast<double>(k));
-    series.y.push_back(first);
     for (int64_t t = 0; t + k < n; ++t) {
       const double later = numbers[static_cast<size_t>(t * n + t + k)];
-      spread = std::max(spread, std::abs(later - first));
+      spread = std::max(spread, std::abs(later - numbers[static_cast<size_t>(k)]));
     }
   }
   const double here = series.y[0], next = series.y[1];

@@ -71,7 +71,7 @@ LineChart chart_of(const Paths& paths) {
   for (size_t i = 0; std::ssize(asked) < 5 && i < paths.targets.size(); ++i) {
     if (paths.targets[i] != kIgnoredTarget) asked.push_back(static_cast<int64_t>(i));
   }
-  const auto places = Tensor(Array::of({std::ssize(asked)}, asked));
+  const Tensor places = tokens_of(asked);
   std::vector<Tensor> points, arrows;
   for (size_t l = 0; l < paths.points.size(); ++l) {
     points.push_back(embedding(cast(paths.points[l], DType::f64), places));
@@ -104,9 +104,8 @@ LineChart chart_of(const Paths& paths) {
 
 // What of the points' variance is between points of one and the same token.
 double share_within(const Tensor& points, const std::vector<int64_t>& tokens, int64_t vocabulary) {
-  const Tensor x = cast(points, DType::f64);  // [N, C]
-  const Tensor token_of_point =
-      one_hot(Tensor(Array::of({std::ssize(tokens)}, tokens)), vocabulary, DType::f64);  // [N, V]
+  const Tensor x = cast(points, DType::f64);                                         // [N, C]
+  const Tensor token_of_point = one_hot(tokens_of(tokens), vocabulary, DType::f64);  // [N, V]
   const Tensor counts = transpose(sum(token_of_point, 0, /*keep_axis=*/true), 0, 1) + 1e-300;
   const Tensor means = matmul(token_of_point, x, {.transpose_a = true}) / counts;  // [V, C]
   return std::pow(size_of(x - matmul(token_of_point, means)) / size_of(x - mean(x, 0, true)), 2);
@@ -145,17 +144,17 @@ Section places_section(const std::vector<Paths>& trained, const std::vector<Path
 }
 
 Section words_section(const std::vector<Paths>& trained, int64_t vocabulary) {
-  const Samples embedded = values_of(trained, [&](const Paths& paths) {
-    return share_within(paths.embedded, paths.tokens, vocabulary);
-  });
-  const Samples after_last = values_of(trained, [&](const Paths& paths) {
-    return share_within(paths.points.back(), paths.tokens, vocabulary);
-  });
+  const auto within = [&](const auto& points_of) {
+    return values_of(trained, [&](const Paths& paths) {
+      return share_within(points_of(paths), paths.tokens, vocabulary);
+    });
+  };
+  const Samples embedded = within([](const Paths& paths) { return paths.embedded; });
+  const Samples after_last = within([](const Paths& paths) { return paths.points.back(); });
   const Tensor one = identity(vocabulary);
   double off = 0;
   for (int64_t i = 1; i < vocabulary; ++i) {
-    off = std::max(off,
-                   std::abs(size_of(slice(one, 0, 0, 1) - slice(one, 0, i, 1)) - std::sqrt(2.0)));
+    off = std::max(off, std::abs(size_of(row_of(one, 0) - row_of(one, i)) - std::sqrt(2.0)));
   }
   const double least = least_of(after_last);
   return make_section("trajectory.words",
