@@ -52,7 +52,7 @@ Section gram_section(const Words& words) {
   return make_section(
       "bare.gram",
       {same("X Xᵀ and its transpose", asymmetry_of(words.gram)),
-       found("smallest eigenvalue of X Xᵀ", "not below 0", format_number(gram_eigenvalues.back()),
+       found("smallest eigenvalue of X Xᵀ", "not below 0", gram_eigenvalues.back(),
              gram_eigenvalues.back() >= -1e-12),
        differ("Q Kᵀ and its transpose", asymmetry_of(words.product), 1),
        below("smallest eigenvalue of (Q Kᵀ + K Qᵀ) / 2", 0, product_eigenvalues.back())},

@@ -208,8 +208,7 @@ Section self_section(const Setting& s, const std::vector<Form>& forms) {
   return make_section(
       "conv-attention.self",
       {equal("attention: numbers that no mean of x could be", 0, inside),
-       found("convolution: numbers that no mean of x could be", "some", format_number(outside),
-             outside > 0),
+       found("convolution: numbers that no mean of x could be", "some", outside, outside > 0),
        equal("attention: maps named query, key or value", 3, count_roles(std::get<0>(attend.kind))),
        equal("convolution: such maps", 0, count_roles(std::get<1>(convolve.kind)))});
 }

@@ -171,8 +171,7 @@ Table times_of(const LabContext& lab) {
       row_by("layer, threads", lengths, [](double n) { return absl::StrCat("n = ", n); });
   header.emplace_back("power of n");
   Table table = {.title = absl::StrCat("Milliseconds of one sequence, d = ", d, ", f32"),
-                 .header = std::move(header),
-                 .rows = {}};
+                 .header = std::move(header)};
   const std::pair<const char*, Layer> layers[] = {{"attention", attention_alone()},
                                                   {"attention, all its maps", whole_attention(d)},
                                                   {"recurrence", recurrence_of(d)},

@@ -150,9 +150,8 @@ Section eight_section(const Task& sort, const Task& reverse, int64_t some) {
   const auto judge = [](const Task& task, const std::string& what, const Count& count,
                         bool is_far) {
     const double above = above_best(task, count);
-    Finding finding =
-        found(absl::StrCat(task.name, ": ", what), is_far ? "more than 2" : "at most 2",
-              format_number(above), is_far == (above > kMost));
+    Finding finding = found(absl::StrCat(task.name, ": ", what),
+                            is_far ? "more than 2" : "at most 2", above, is_far == (above > kMost));
     // One seed has no standard deviation.
     if (count.loss.size() < 2) finding.agreement = FindingResult::kUndecided;
     return finding;
@@ -188,7 +187,7 @@ Section too_many_section(const Task& sort, const Task& reverse, int64_t some, in
 Section wrong_section(const Task& sort, const Task& reverse, int64_t most) {
   const auto wrong = [&](const Task& task) {
     return found(absl::StrCat(task.name, ": heads of ", most, " whose removal helps"),
-                 "more than half", format_samples(task.with_heads(most).helps),
+                 "more than half", task.with_heads(most).helps,
                  mean_of(task.with_heads(most).helps) > 0.5);
   };
   return make_section("heads-count.wrong", {wrong(sort), wrong(reverse)});

@@ -209,8 +209,7 @@ Section path_section(const LabContext& lab) {
   const int64_t n = lab.integer("n");
   const Tensor one = influence(encoder(lab, 1, "attention", 1), make_words(lab, 1));
   section.add(found("attention: influence of the first on the last after 1 layer", "above 0",
-                    format_number(one.to_vector()[static_cast<size_t>((n - 1) * n)]),
-                    reach_of(one) == n - 1));
+                    one.to_vector()[static_cast<size_t>((n - 1) * n)], reach_of(one) == n - 1));
   return section;
 }
 

@@ -157,15 +157,15 @@ Section exchange_section(const LabContext& lab) {
                  .rows = {{"V, through the values", format_number(size_of(gradients[v]))},
                           {"Q, through the weights", format_number(size_of(gradients[q]))},
                           {"K, through the weights", format_number(size_of(gradients[k]))}}};
-  return make_section("key-value.exchange",
-                      {change("Q", attention(other, k, v)), change("K", attention(q, other, v)),
-                       change("V", attention(q, k, other)),
-                       change("the order of K alone", attention(q, turned(k), v)),
-                       same("V' when K and V are shuffled alike",
-                            largest_difference(mixed, attention(q, turned(k), turned(v)))),
-                       found("largest step of V' outside of V", "at most 0", format_number(outside),
-                             outside <= 1e-12)},
-                      {table});
+  return make_section(
+      "key-value.exchange",
+      {change("Q", attention(other, k, v)), change("K", attention(q, other, v)),
+       change("V", attention(q, k, other)),
+       change("the order of K alone", attention(q, turned(k), v)),
+       same("V' when K and V are shuffled alike",
+            largest_difference(mixed, attention(q, turned(k), turned(v)))),
+       found("largest step of V' outside of V", "at most 0", outside, outside <= 1e-12)},
+      {table});
 }
 
 // Queries, keys and values of one X in a layer of a transformer.

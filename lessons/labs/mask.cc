@@ -120,13 +120,12 @@ double leak(const LabContext& lab, const Sentence& sentence) {
 Section gradient_section(const LabContext& lab, const Sentence& sentence, const Walk& walk) {
   const Tensor later = above_diagonal(walk.weights.dim(0));
   const double pushed = largest_of(walk.dweights * later);
-  return make_section(
-      "mask.gradient",
-      {found("largest |dP| of a later word", "not 0", format_number(pushed), pushed > 0),
-       equal("largest |dS| of a later word", 0, largest_of(walk.dscores * later)),
-       equal("largest |dy_i / dx_j|, j after i", 0, leak(lab, sentence)),
-       same("dQ of the first word and 0", largest_of(slice(walk.dquery, 0, 0, 1)))},
-      {named_map("dP", walk.dweights), named_map("dS", walk.dscores)});
+  return make_section("mask.gradient",
+                      {found("largest |dP| of a later word", "not 0", pushed, pushed > 0),
+                       equal("largest |dS| of a later word", 0, largest_of(walk.dscores * later)),
+                       equal("largest |dy_i / dx_j|, j after i", 0, leak(lab, sentence)),
+                       same("dQ of the first word and 0", largest_of(slice(walk.dquery, 0, 0, 1)))},
+                      {named_map("dP", walk.dweights), named_map("dS", walk.dscores)});
 }
 
 std::vector<Section> run(const LabContext& lab) {

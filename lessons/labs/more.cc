@@ -1,5 +1,4 @@
 // 更 ("more") and its: the words on which a sentence turns, before and after training.
-#include "absl/strings/match.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
 #include "train/run/experiment.h"
@@ -74,9 +73,7 @@ double mean_over(const Walk& walk, const std::function<double(size_t, const Plac
 // meant, or of the token after it, in the head that gives it most.
 double weight_of_word(const Walk& walk) {
   double largest = 0;
-  for (const std::string& path : walk.trace.paths()) {
-    if (!absl::EndsWith(path, "attention.weights")) continue;
-    const Tensor& weights = walk.trace[path];  // [B, H, T, T]
+  for (const Tensor& weights : attention_weights_in(walk.trace)) {
     const int64_t heads = weights.dim(1), length = weights.dim(2);
     const Samples all = weights.to_vector();
     for (int64_t head = 0; head < heads; ++head) {
@@ -142,8 +139,7 @@ struct Measured {
 Table table_of(const Walk& before, const Walk& after, const Dataset& data) {
   const std::vector<int64_t> tokens = data.validation_example(0).prompt;
   Table table = {.title = "|dL/dx| by token, in % of the question's: before and after training",
-                 .header = {"token", "before", "after"},
-                 .rows = {}};
+                 .header = {"token", "before", "after"}};
   const auto share = [&](const Walk& walk, size_t t) {
     Samples sizes = lengths_of_rows(walk.loss_gradients[walk.trace["embedded"]]).to_vector();
     sizes.resize(tokens.size());  // of the question

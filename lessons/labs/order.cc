@@ -15,13 +15,11 @@ struct Layer {
         value(random_normal(random, "W_v", {width, width})) {}
 
   Tensor operator()(const Tensor& x, bool causal) const {
-    const auto map = [&](const Tensor& weight) {
-      return reshape(matmul(x, weight), {1, x.dim(0), 1, x.dim(1)});
-    };
+    const auto map = [&](const Tensor& weight) { return one_head(matmul(x, weight)); };
     const double factor = 1.0 / static_cast<double>(x.dim(1));
     return reshape(
         attention(map(query), map(key), map(value), {.mask = {.causal = causal}, .scale = factor}),
-        {x.dim(0), x.dim(1)});
+        x.shape());
   }
 };
 
@@ -66,34 +64,22 @@ Differences measure(const LabContext& lab, bool causal, const Tensor& positions)
   return largest;
 }
 
-Tensor no_positions(const LabContext& lab) {
-  return zeros({lab.integer("n"), lab.integer("d")}, DType::f64);
-}
-
-Section shuffle_section(const LabContext& lab) {
-  const Differences plain = measure(lab, lab.is_control(), no_positions(lab));
-  const Differences causal = measure(lab, true, no_positions(lab));
-  return make_section("order.shuffle",
-                      {same("f(P X) and P f(X)", plain.moved),
-                       same("mean over the tokens, before and after", plain.pooled),
-                       same("gradients, before and after", plain.gradients),
-                       beyond(same("f(P X) and f(X), row by row", plain.kept)),
-                       beyond(same("f(P X) and P f(X), with a causal mask", causal.moved))});
-}
-
-Section positions_section(const LabContext& lab) {
-  const Tensor positions = sinusoidal_positions(lab.integer("n"), lab.integer("d"), DType::f64);
-  const double with = measure(lab, lab.is_control(), positions).moved;
-  const double without = measure(lab, lab.is_control(), no_positions(lab)).moved;
-  const double causal = measure(lab, true, no_positions(lab)).moved;
-  return make_section("order.positions",
-                      {differ("f(P X) and P f(X), with positions", with),
-                       same("f(P X) and P f(X), without positions", without),
-                       beyond(same("without positions, with a causal mask", causal))});
-}
-
 std::vector<Section> run(const LabContext& lab) {
-  return {shuffle_section(lab), positions_section(lab)};
+  const int64_t n = lab.integer("n"), d = lab.integer("d");
+  const Tensor no_positions = zeros({n, d}, DType::f64);
+  const Differences plain = measure(lab, lab.is_control(), no_positions);
+  const Differences causal = measure(lab, true, no_positions);
+  const Differences placed = measure(lab, lab.is_control(), sinusoidal_positions(n, d, DType::f64));
+  return {make_section("order.shuffle",
+                       {same("f(P X) and P f(X)", plain.moved),
+                        same("mean over the tokens, before and after", plain.pooled),
+                        same("gradients, before and after", plain.gradients),
+                        beyond(same("f(P X) and f(X), row by row", plain.kept)),
+                        beyond(same("f(P X) and P f(X), with a causal mask", causal.moved))}),
+          make_section("order.positions",
+                       {differ("f(P X) and P f(X), with positions", placed.moved),
+                        same("f(P X) and P f(X), without positions", plain.moved),
+                        beyond(same("without positions, with a causal mask", causal.moved))})};
 }
 
 }  // namespace

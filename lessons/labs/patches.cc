@@ -1,5 +1,4 @@
 // Attention over an image: what a Vision Transformer looks at, and what it leaves out.
-#include "absl/strings/match.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
@@ -49,10 +48,9 @@ Look look_at(const Model& model, const Batch& batch) {
   for_each_pixel(images, [&](size_t pixel, size_t patch) {
     look.ink[patch] += values[pixel] > kBright ? 1.0 / (kPatch * kPatch) : 0;
   });
-  for (const std::string& path : trace.paths()) {
-    if (!absl::EndsWith(path, "attention.weights")) continue;
+  for (const Tensor& weights : attention_weights_in(trace)) {
     // [B, H, 1 + P, 1 + P] -> of the class token, the mean over the heads [B, P]
-    const Tensor row = mean(slice(slice(trace[path], 2, 0, 1), 3, 1, kPatches), 1);
+    const Tensor row = mean(slice(slice(weights, 2, 0, 1), 3, 1, kPatches), 1);
     const Samples numbers = row.to_vector();
     for (size_t i = 0; i < numbers.size(); ++i) look.weights[i] += numbers[i];
   }

@@ -43,9 +43,7 @@ Section pairs_section(const LabContext& lab) {
     section.add(equal(absl::StrCat("N = ", n, ": largest |dS| outside the band"), 0,
                       largest_outside(walked.dscores, r)));
   }
-  const double exponent = growth_exponent(lengths, pairs);
-  section.add(found("power of N by which pairs grow", "0.9 … 1.1", format_number(exponent),
-                    std::abs(exponent - 1) < 0.1));
+  section.add(between("power of N by which pairs grow", 0.9, 1.1, growth_exponent(lengths, pairs)));
   section.show(heat_map_of("dS, the first N", walk(lab, lab.integer("n")).dscores));
   return section;
 }

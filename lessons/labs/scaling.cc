@@ -72,8 +72,7 @@ Finding mean_near_zero(const LabContext& lab, const Row& row) {
   }
   const double allowed = 8 / static_cast<double>(lab.integer("n"));
   return found(absl::StrCat("mean of the scores over √d, the seed farthest from 0, d = ", row.d),
-               absl::StrCat("within ", format_number(allowed)), format_number(farthest),
-               farthest <= allowed);
+               absl::StrCat("within ", format_number(allowed)), farthest, farthest <= allowed);
 }
 
 // The variance of q·k where elements are drawn otherwise, at the largest d.

@@ -74,7 +74,7 @@ Section angle_section(const LabContext& lab) {
       {same("x·y and |x| |y| cos(angle)", largest_over_pairs(lab, off_law)),
        same("rest of x beside the projection, times y, and 0", largest_over_pairs(lab, rest)),
        equal("pairs in the order of their angles, all lengths 1", 1, least_of(of_units)),
-       beyond(found("pairs in that order, with their own lengths", "1", format_samples(as_they_are),
+       beyond(found("pairs in that order, with their own lengths", "1", as_they_are,
                     mean_of(as_they_are) == 1))},
       {heat_map_of("x·y", product(x, x)), heat_map_of("cos(x, y)", cosine(x, x))});
 }
@@ -107,7 +107,7 @@ Section related_section(const LabContext& lab) {
                               product_with("noise", true), product_with("others", false)),
                        equal("words most like themselves, all lengths 1", 1, least_of(of_units)),
                        beyond(found("words most like themselves, with their own lengths", "1",
-                                    format_samples(as_they_are), mean_of(as_they_are) == 1))});
+                                    as_they_are, mean_of(as_they_are) == 1))});
 }
 
 Section shares_section(const LabContext& lab) {

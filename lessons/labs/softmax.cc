@@ -15,25 +15,24 @@ Section sums_section(const Rule& rule, const Tensor& scores) {
   const Tensor weights = rule(scores);
   const Tensor divided = exp(scores) / sum(exp(scores), -1, /*keep_axis=*/true);
   const double smallest = smallest_of(weights);
-  return make_section(
-      "softmax.sums",
-      {same("softmax and its formula", largest_difference(weights, divided)),
-       same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
-       found("smallest weight", "not below 0", format_number(smallest), smallest >= 0)},
-      {heat_map_of("Scores S", scores), heat_map_of("Weights P", weights)});
+  return make_section("softmax.sums",
+                      {same("softmax and its formula", largest_difference(weights, divided)),
+                       same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
+                       found("smallest weight", "not below 0", smallest, smallest >= 0)},
+                      {heat_map_of("Scores S", scores), heat_map_of("Weights P", weights)});
 }
 
 Section shift_section(const Rule& rule, const Tensor& scores) {
   const Tensor shifted = scores - max(scores, -1, /*keep_axis=*/true);
   const Tensor large = scores + 1000.0;
   const Tensor overflowing = sum(exp(large));
-  return make_section("softmax.shift", {same("weights before and after the largest is subtracted",
-                                             largest_difference(rule(scores), rule(shifted))),
-                                        same("weights of scores that are 1000 larger",
-                                             largest_difference(rule(scores), rule(large))),
-                                        found("e^z of those scores", "no finite number",
-                                              format_number(overflowing.item()),
-                                              !std::isfinite(overflowing.item()))});
+  return make_section("softmax.shift",
+                      {same("weights before and after the largest is subtracted",
+                            largest_difference(rule(scores), rule(shifted))),
+                       same("weights of scores that are 1000 larger",
+                            largest_difference(rule(scores), rule(large))),
+                       found("e^z of those scores", "no finite number", overflowing.item(),
+                             !std::isfinite(overflowing.item()))});
 }
 
 // dp_i/dz_j of one row, by backward: row i is the gradient of p_i.

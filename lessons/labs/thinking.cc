@@ -141,8 +141,8 @@ Section meaning_section(const LabContext& lab) {
   return make_section(
       "thinking.meaning",
       {same("z_1 and a_11 v_1 + a_12 v_2", most_of(off_sum)),
-       found("the smaller of |dL/dx_1| and |dL/dx_2|, from z_1", "above 0",
-             format_samples(smallest), least_of(smallest) > 0),
+       found("the smaller of |dL/dx_1| and |dL/dx_2|, from z_1", "above 0", smallest,
+             least_of(smallest) > 0),
        larger("cosine of x_1 + z_1 with x_1, and with x_2", with_itself, with_other),
        beyond(larger("cosine of z_1 alone with x_1, and with x_2", to_itself, to_other))});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
@@ -106,6 +107,14 @@ std::vector<Trained> train_over_seeds(const LabContext& lab,
 
 Model untrained(const Trained& trained) {
   return make_model(trained.config, trained.data->shape());
+}
+
+std::vector<Tensor> attention_weights_in(const Trace& trace) {
+  std::vector<Tensor> weights;
+  for (const std::string& path : trace.paths()) {
+    if (absl::EndsWith(path, "attention.weights")) weights.push_back(trace[path]);
+  }
+  return weights;
 }
 
 Traced trace_loss(const Model& model, const Batch& batch) {

@@ -53,6 +53,9 @@ inline Samples right_sequences_of(const std::vector<Trained>& all) {  // shares
 // The model of a config before its training.
 Model untrained(const Trained& trained);
 
+// The weights of each layer of attention, [B, H, Tq, Tk].
+std::vector<Tensor> attention_weights_in(const Trace& trace);
+
 // The loss of a model on a batch, and all that it notes on the way.
 Traced trace_loss(const Model& model, const Batch& batch);
 

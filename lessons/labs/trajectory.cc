@@ -161,7 +161,7 @@ Section words_section(const std::vector<Paths>& trained, int64_t vocabulary) {
                       {same("one-hot: distances of tokens and √2", off),
                        same("embedding: variance within tokens, and 0", mean_of(embedded), 1e-9),
                        found("after the last layer: variance within tokens", "above 0.2",
-                             format_samples(after_last), least > 0.2)});
+                             after_last, least > 0.2)});
 }
 
 Section maps_section(const LabContext& lab) {

@@ -136,16 +136,16 @@ std::vector<Section> run(const LabContext& lab) {
   for (const Form& form : forms_of(lab)) all.push_back(measure(lab, form));
   const Shares &pre = all[0], &post = all[1], &undivided = all[2], &residuals = all[3],
                &norms = all[4], &neither = all[5];
-  const double deepest = depths.back(), power = growth_exponent(depths, pre.means());
-  Section section = make_section("vanish.depth",
-                                 {keeps(pre, deepest), keeps(post, deepest),
-                                  larger("pre-norm: log10 of the share, S not divided, and divided",
-                                         undivided.deepest_logs(), pre.deepest_logs()),
-                                  found("pre-norm: power of the depth", "0.25 … 0.75",
-                                        format_number(power), std::abs(power - 0.5) <= 0.25),
-                                  beyond(keeps(residuals, deepest)), beyond(keeps(norms, deepest)),
-                                  beyond(keeps(neither, deepest))},
-                                 {table_of(all, depths), chart_of(all)});
+  const double deepest = depths.back();
+  Section section = make_section(
+      "vanish.depth",
+      {keeps(pre, deepest), keeps(post, deepest),
+       larger("pre-norm: log10 of the share, S not divided, and divided", undivided.deepest_logs(),
+              pre.deepest_logs()),
+       between("pre-norm: power of the depth", 0.25, 0.75, growth_exponent(depths, pre.means())),
+       beyond(keeps(residuals, deepest)), beyond(keeps(norms, deepest)),
+       beyond(keeps(neither, deepest))},
+      {table_of(all, depths), chart_of(all)});
   return {section};
 }
 

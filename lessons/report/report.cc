@@ -69,6 +69,10 @@ Finding found(std::string what, std::string predicted, std::string measured, boo
           .agreement = agreement_if(agrees)};
 }
 
+Finding found(std::string what, std::string predicted, const Measurement& measured, bool agrees) {
+  return found(std::move(what), std::move(predicted), measured.text, agrees);
+}
+
 Measurement::Measurement(double number) : value(number), text(format_number(number)) {}
 Measurement::Measurement(const std::vector<double>& samples)
     : value(mean_of(samples)), text(format_samples(samples)) {}
@@ -91,6 +95,11 @@ Finding at_least(std::string what, double bound, const Measurement& measured) {
 Finding at_most(std::string what, double bound, const Measurement& measured) {
   return found(std::move(what), absl::StrCat("at most ", format_number(bound)), measured.text,
                measured.value <= bound);
+}
+
+Finding between(std::string what, double low, double high, const Measurement& measured) {
+  return found(std::move(what), absl::StrCat(format_number(low), " … ", format_number(high)),
+               measured, low <= measured.value && measured.value <= high);
 }
 
 Finding differ(std::string what, double difference, double least) {

@@ -63,6 +63,7 @@ Finding above(std::string what, double bound, const Measurement& measured);
 Finding below(std::string what, double bound, const Measurement& measured);
 Finding at_least(std::string what, double bound, const Measurement& measured);
 Finding at_most(std::string what, double bound, const Measurement& measured);
+Finding between(std::string what, double low, double high, const Measurement& measured);
 // The very same number.
 template <class A, class B>
 Finding equal(std::string what, A predicted, B measured) {
@@ -72,6 +73,7 @@ Finding equal(std::string what, A predicted, B measured) {
 Finding differ(std::string what, double difference, double least = 1e-3);
 // Whatever else.
 Finding found(std::string what, std::string predicted, std::string measured, bool agrees);
+Finding found(std::string what, std::string predicted, const Measurement& measured, bool agrees);
 
 // The same finding where the condition of its section is not met.
 Finding beyond(Finding finding);

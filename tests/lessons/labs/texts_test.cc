@@ -61,6 +61,19 @@ TEST(LabTextsTest, EverySectionIsOneOfALab) {
   }
 }
 
+TEST(LabTextsTest, ALabHasItsOptionsInTheirOrderAndTheSettingsOfItsTrainings) {
+  const Lab count = make_lab("heads-count", nullptr);
+  EXPECT_EQ(count.settings, std::vector<std::string>{"data.length=8"});
+  ASSERT_EQ(count.options.size(), 3);
+  const LabOption& heads = count.options[0];
+  EXPECT_EQ(wanted_by(heads),
+            "3 to 6 divisors of 32, among them 1, in ascending order, separated by commas");
+  EXPECT_EQ(heads.if_missing, "1,2,4,8,16,32");
+  EXPECT_EQ(heads.help, "of the models");
+  EXPECT_EQ(count.options[2].name, "seeds");
+  EXPECT_TRUE(make_lab("narrow-wide", nullptr).measures_time);
+}
+
 TEST(LabTextsTest, WhatIsNotThereIsAnError) {
   EXPECT_THROW(claim_at("A999"), Error);
   EXPECT_THROW(claim_at("A37.zh"), Error);

@@ -62,6 +62,16 @@ TEST(FindingTest, AMeanAgreesWithinThreeOfItsErrors) {
   EXPECT_EQ(near("a", 1.4, samples, 0.5).agreement, FindingResult::kAgrees);
 }
 
+TEST(FindingTest, ItsBoundsAreBetweenThem) {
+  EXPECT_EQ(between("x", 0.9, 1.1, 0.9).agreement, FindingResult::kAgrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1.1).agreement, FindingResult::kAgrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 0.8).agreement, FindingResult::kDisagrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1.2).agreement, FindingResult::kDisagrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1).predicted, "0.9 … 1.1");
+  EXPECT_EQ(between("x", 0.9, 1.1, std::vector{0.5, 1.5}).measured,
+            found("x", "", std::vector{0.5, 1.5}, true).measured);
+}
+
 TEST(FindingTest, LargerIsDecidedByPairs) {
   const Samples low = {1, 5, 9}, high = {2, 6.1, 10};
   EXPECT_EQ(larger("a", high, low).agreement, FindingResult::kAgrees);
