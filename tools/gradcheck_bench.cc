@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-GradcheckReport check(bool concurrent) {
+GradcheckReport check() {
   constexpr int64_t kWidth = 16;
   Initializer init(RandomStream(1), DType::f64);
   std::vector<Tensor> inputs = {init.normal({2, 8, kWidth}, 1.0)};
@@ -36,24 +36,20 @@ GradcheckReport check(bool concurrent) {
     ForwardContext context;
     return attention(x[0], {}, context);
   };
-  return gradcheck(f, inputs, {.concurrent = concurrent});
+  return gradcheck(f, inputs, {});
 }
 
 void run(int repeats) {
-  for (const bool concurrent : {false, true}) {
-    double best = 1e9;
-    GradcheckReport report;
-    for (int i = 0; i < repeats; ++i) {
-      report = check(concurrent);
-      best = std::min(best, report.seconds);
-    }
-    std::printf(
-        "{\"concurrent\": %s, \"seconds\": %.4f, \"passed\": %s, \"derivatives\": %lld, "
-        "\"evaluations\": %lld}\n",
-        concurrent ? "true" : "false", best, report.passed() ? "true" : "false",
-        static_cast<long long>(report.derivatives), static_cast<long long>(report.evaluations));
-    if (!report.passed()) std::fputs(report.to_text().c_str(), stdout);
+  double best = 1e9;
+  GradcheckReport report;
+  for (int i = 0; i < repeats; ++i) {
+    report = check();
+    best = std::min(best, report.seconds);
   }
+  std::printf("{\"seconds\": %.4f, \"passed\": %s, \"derivatives\": %lld, \"evaluations\": %lld}\n",
+              best, report.passed() ? "true" : "false", static_cast<long long>(report.derivatives),
+              static_cast<long long>(report.evaluations));
+  if (!report.passed()) std::fputs(report.to_text().c_str(), stdout);
 }
 
 }  // namespace

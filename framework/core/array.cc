@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/core/out_of_memory.h"
+#include "framework/core/wide.h"
 
 namespace qkv {
 namespace {
@@ -43,7 +44,7 @@ void check_count(const Shape& shape, size_t count) {
 }  // namespace
 
 Array::Array(const Shape& shape, DType dtype)
-    : shape_(shape), dtype_(dtype), storage_(allocated()) {}
+    : shape_(shape), dtype_(wide_dtype(dtype)), storage_(allocated()) {}
 
 Storage Array::allocated() const {
   try {
@@ -55,7 +56,7 @@ Storage Array::allocated() const {
 
 Array Array::full(const Shape& shape, DType dtype, double value) {
   Array result(shape, dtype);
-  dispatch_any(dtype, [&](auto zero) {
+  dispatch_any(result.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::fill_n(result.mutable_data<T>(), result.size(), from_double<T>(value));
   });
@@ -65,7 +66,7 @@ Array Array::full(const Shape& shape, DType dtype, double value) {
 Array Array::of(const Shape& shape, DType dtype, std::span<const double> values) {
   check_count(shape, values.size());
   Array result(shape, dtype);
-  dispatch_any(dtype, [&](auto zero) {
+  dispatch_any(result.dtype(), [&](auto zero) {
     using T = decltype(zero);
     std::transform(values.begin(), values.end(), result.mutable_data<T>(), from_double<T>);
   });
@@ -108,6 +109,7 @@ Array Array::copy() const {
 
 std::vector<double> Array::to_vector() const {
   check_defined();
+  if (dtype_ == DType::f128) WideRun::note_narrowing("to_vector");
   std::vector<double> values(static_cast<size_t>(size()));
   dispatch_any(dtype_, [&](auto zero) {
     using T = decltype(zero);
@@ -116,11 +118,18 @@ std::vector<double> Array::to_vector() const {
   return values;
 }
 
+Array wide_copy(const Array& x) {
+  Array wide(x.shape(), DType::f128);
+  std::copy_n(x.data<double>(), x.size(), wide.mutable_data<Float128>());
+  return wide;
+}
+
 std::string Array::describe() const {
   return absl::StrCat(std::string(dtype_name(dtype_)), shape_.to_string());
 }
 
 void Array::fail_type(DType dtype) const {
+  if (dtype_ == DType::f128 && dtype == DType::f64) WideRun::note_narrowing("data<double>");
   if (!storage_) fail(absl::StrCat("array: ", describe(), " holds no numbers"));
   fail(absl::StrCat("array: ", describe(), " read as ", std::string(dtype_name(dtype))));
 }

@@ -77,4 +77,6 @@ class Array {
   Storage storage_;
 };
 
+Array wide_copy(const Array& x);  // x f64, the copy f128
+
 }  // namespace qkv

@@ -10,6 +10,8 @@ std::string_view dtype_name(DType dtype) {
       return "f32";
     case DType::f64:
       return "f64";
+    case DType::f128:
+      return "f128";
     case DType::bf16:
       return "bf16";
     case DType::i64:

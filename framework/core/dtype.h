@@ -7,13 +7,14 @@
 #include <type_traits>
 
 #include "framework/core/error.h"
+#include "framework/core/float128.h"
 
 namespace qkv {
 
-// The number types of arrays. f32 is the default; f64 is the type of gradient checks; bf16 is for
-// matrix operands and what is made from them at once; i64 holds indices (tokens, targets); boolean
-// holds masks.
-enum class DType : uint8_t { f32, f64, bf16, i64, boolean };
+// The number types of arrays. f32 is the default; f64 is the type of gradient checks, which compute
+// in f128 (see core/wide.h); bf16 is for matrix operands and what is made from them at once; i64
+// holds indices (tokens, targets); boolean holds masks.
+enum class DType : uint8_t { f32, f64, f128, bf16, i64, boolean };
 
 // The upper half of a float: 8 bits of exponent, 7 of fraction. Rounds to nearest, ties to even.
 struct BFloat16 {
@@ -46,6 +47,8 @@ struct DTypeOf<float> : std::integral_constant<DType, DType::f32> {};
 template <>
 struct DTypeOf<double> : std::integral_constant<DType, DType::f64> {};
 template <>
+struct DTypeOf<Float128> : std::integral_constant<DType, DType::f128> {};
+template <>
 struct DTypeOf<BFloat16> : std::integral_constant<DType, DType::bf16> {};
 template <>
 struct DTypeOf<int64_t> : std::integral_constant<DType, DType::i64> {};
@@ -56,8 +59,8 @@ inline constexpr DType dtype_of = DTypeOf<T>::value;
 
 [[noreturn]] void fail_not_computable(std::string_view op, DType dtype);
 
-// Calls f with a value of the C++ type that stands for `dtype`: f(float()) or f(double()).
-// Throws Error for the types that arithmetic is not defined on.
+// Calls f with a value of the C++ type that stands for `dtype`: f(float()), f(double()),
+// f(Float128()). Throws Error for the types that arithmetic is not defined on.
 template <class F>
 decltype(auto) dispatch_floating(std::string_view op, DType dtype, F&& f) {
   switch (dtype) {
@@ -65,6 +68,8 @@ decltype(auto) dispatch_floating(std::string_view op, DType dtype, F&& f) {
       return f(float());
     case DType::f64:
       return f(double());
+    case DType::f128:
+      return f(Float128());
     default:
       fail_not_computable(op, dtype);
   }
@@ -78,6 +83,8 @@ decltype(auto) dispatch_any(DType dtype, F&& f) {
       return f(float());
     case DType::f64:
       return f(double());
+    case DType::f128:
+      return f(Float128());
     case DType::bf16:
       return f(BFloat16());
     case DType::i64:

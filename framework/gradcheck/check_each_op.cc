@@ -6,14 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
-#include "framework/gradcheck/analytic.h"
+#include "framework/gradcheck/recorded.h"
 #include "framework/graph/recorder.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Scores that a mask has hidden are -inf, where nothing can be varied: numbers that can stand in
 // their place, and the mask hides them again.
@@ -24,8 +22,8 @@ struct Hidden {
     if (x.dtype() != DType::f64) return;
     std::vector<double> values = x.to_vector(), hidden;
     for (double& value : values) {
-      hidden.push_back(value == -kInfinity ? 1.0 : 0.0);
-      if (value == -kInfinity) value = 0.0;
+      hidden.push_back(value == -kInfinityOf<double> ? 1.0 : 0.0);
+      if (value == -kInfinityOf<double>) value = 0.0;
     }
     if (std::ranges::find(hidden, 1.0) == hidden.end()) return;
     finite = Tensor(Array::of(x.shape(), DType::f64, values));
@@ -36,7 +34,7 @@ struct Hidden {
 std::vector<Tensor> at_infinity(std::span<const Tensor> x, const std::vector<Tensor>& masks) {
   std::vector<Tensor> all(x.begin(), x.end());
   for (size_t i = 0; i < all.size(); ++i) {
-    if (masks[i].defined()) all[i] = masked_fill(all[i], masks[i], -kInfinity);
+    if (masks[i].defined()) all[i] = masked_fill(all[i], masks[i], -kInfinityOf<double>);
   }
   return all;
 }

@@ -19,7 +19,7 @@ constexpr double kClose = 1e-6;  // of the largest element
 // A pattern leaves no more than this of the difference that it explains.
 constexpr double kUnexplained = 0.01;
 
-double largest_of(const Values& values) {
+double largest_value(const Values& values) {
   double largest = 0.0;
   for (const double value : values) largest = std::max(largest, std::abs(value));
   return largest;
@@ -255,13 +255,13 @@ std::string diagnose(const DiagnosisCase& c) {
     }
     return explain_outputs(report, c.gradient);
   }
-  if (largest_of(analytic) == 0.0) {
+  if (largest_value(analytic) == 0.0) {
     return "all zero: the gradient is left out, or the input detached";
   }
   Values difference = numeric;
   for (size_t i = 0; i < difference.size(); ++i) difference[i] -= analytic[i];
-  const double limit = std::min(kClose * std::max(largest_of(analytic), largest_of(numeric)),
-                                kUnexplained * largest_of(difference));
+  const double limit = std::min(kClose * std::max(largest_value(analytic), largest_value(numeric)),
+                                kUnexplained * largest_value(difference));
   const bool whole = static_cast<int64_t>(analytic.size()) == report.shape.size();
   std::string text;
   if (whole) text = explain_contributions(analytic, numeric, c.contributions, limit);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/gradcheck/element_check.h"
+#include "framework/gradcheck/formula_check.h"
 #include "framework/gradcheck/gradcheck_report.h"
 
 namespace qkv {

@@ -1,299 +1,206 @@
 #include "framework/gradcheck/exact_checks.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <utility>
+#include <array>
 #include <vector>
 
 #include "framework/autograd/hessian.h"
-#include "framework/gradcheck/conditioning.h"
-#include "framework/gradcheck/dot.h"
-#include "framework/gradcheck/epsilon.h"
-#include "framework/gradcheck/slope.h"
+#include "framework/gradcheck/compare.h"
+#include "framework/gradcheck/forward_mode.h"
+#include "framework/gradcheck/roundings.h"
+#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
 
-// What the sums behind two numbers that agree may have lost, of the sum of their terms' sizes.
-constexpr double kRounding = 1e-12;
-
-// For derivatives that are far below their terms, of the relative tolerance.
-constexpr double kToleranceShare = 0.01;
-
-constexpr double kUnitRoundings = 8.0;  // roundings
-
-// Both from backward, so that nothing but rounding keeps them apart. `size` is that of their terms,
-// or of what these are made of; `slack` how far rounding is known to move them.
-Agreement compare_exact(double analytic, double other, double size, double slack,
-                        const Tolerance& tolerance) {
-  const double error = (kRounding + tolerance.relative * kToleranceShare) * size + slack;
-  return compare(analytic, {.value = other, .error = error}, tolerance, size);
-}
-
-// What may be left of a derivative that is zero, over kRounding: of one that would change f by f
-// over the size of its input, a rounding.
-double rounding_of_derivatives(const Directional& at, size_t input) {
-  const double largest_x = std::max(1.0, largest_of(at.backward.probe().input(input)));
-  const double value_error = kEpsilon * largest_of(Tensor(at.backward.probe().value()));
-  // The rounding of a part of the derivative that is 1, as in p - 1 with p near 1.
-  const double unit_error = kUnitRoundings * kEpsilon * largest_of(at.backward.cotangent());
-  return std::max({value_error, unit_error, at.backward.rounding().back().worst}) / kRounding /
-         largest_x;
-}
-
-// How far rounding moves <Jᵀ cotangent, u>: that of x, and that of each number on the way.
-double slack_of_backward(const Directional& at, size_t input, const Tensor& u,
-                         const Tensor& cotangent) {
-  const TensorFunction& f = at.backward.probe().function();
-  const auto along_u = [&](std::span<const Tensor> x) {
-    return std::vector{dot(Recorded(f, x).gradients(cotangent)[input], u).value};
-  };
-  const double spread = spread_of(along_u, at.backward.probe().inputs(), at.neighbours)[0];
-  return kAllowedSpreads * spread +
-         2.0 *
-             RecordedGradients(f, at.backward.probe().inputs(), cotangent).rounding(input, u).worst;
-}
-
-void check_dot_product(const Directional& at, size_t input, const Tensor& u,
-                       const Tolerance& tolerance, InputReport& report) {
-  const Dot backward_side = dot(at.other_gradients[input], u);
-  const Tensor ju = at.forward.product(input, u);
-  if (!ju.defined() && at.backward.gradients()[input].defined()) {
-    report.dot_product.note = "not tested: the backward is not differentiable by its cotangent";
-    return;
-  }
-  const Dot forward_side = dot(ju, at.other_cotangent);
-  const double size = backward_side.size + forward_side.size + rounding_of_derivatives(at, input);
-  const auto compare_with = [&](double slack) {
-    return compare_exact(backward_side.value, forward_side.value, size, slack, tolerance);
-  };
-  report.dot_product = compare_with(0.0);
-  if (report.dot_product.verdict == Verdict::kFail && !report.fails_by_differences()) {
-    report.dot_product = compare_with(slack_of_backward(at, input, u, at.other_cotangent));
-  }
-  if (report.dot_product.verdict == Verdict::kFail && report.dot_product.note.empty()) {
-    report.dot_product.note = "backward and its own transpose differ";
-  }
-}
-
-// How far beyond rounding; more than 1 is too far.
-double share_of(const Agreement& agreement) {
-  if (agreement.error == 0.0) return 0.0;  // of a tolerance that may be 0, too
-  const double share = agreement.error / agreement.tolerance;
-  return std::isfinite(share) ? share : std::numeric_limits<double>::infinity();
-}
-
-// Ju, and <v, Ju>, from the tangent that the rules of forward mode give.
-std::vector<Dot> rows_of(const Tensor& ju, const Directional& at, size_t rows) {
-  std::vector<Dot> result(rows);
-  if (!ju.defined()) return result;
-  const double* dy = ju.array().data<double>();
-  for (size_t k = 0; k + 1 < rows; ++k) result[k].add(dy[k]);
-  result.back() = dot(ju, at.backward.cotangent());
-  return result;
-}
-
-// Where the rows of J that backward gave, times u, differ most from the tangent. Neither is a
-// difference, so that nothing is allowed but rounding.
-ElementReport compare_rows(std::span<const Dot> backward, std::span<const Dot> forward,
-                           std::span<const double> slack, double rounding, double weights) {
-  constexpr Tolerance kNone = {.relative = 0.0, .absolute = 0.0};
-  ElementReport report;
-  double worst = -1.0;
-  for (size_t k = 0; k < backward.size(); ++k) {
-    const bool is_dot_product = k + 1 == backward.size();
-    const double size = backward[k].size + forward[k].size +
-                        rounding * (is_dot_product ? std::max(1.0, weights) : 1.0);
-    const Agreement agreement = compare_exact(backward[k].value, forward[k].value, size,
-                                              slack.empty() ? 0.0 : slack[k], kNone);
-    if (!(share_of(agreement) > worst)) continue;
-    worst = share_of(agreement);
-    static_cast<Agreement&>(report) = agreement;
-    report.output = is_dot_product ? -1 : static_cast<int64_t>(k);
-  }
-  if (report.verdict == Verdict::kFail && report.note.empty()) {
-    report.note = "forward mode and backward differ";
-  }
-  return report;
-}
-
-// How far rounding moves what forward mode or backward gives: that of x, and that of each number on
-// the way, as of 1 - y² where y is near 1.
-std::vector<double> slack_of_rows(const Directional& at, size_t input, const Tensor& u,
-                                  std::span<const Tensor> tangents) {
-  const size_t rows = at.backward.inputs()[input].rows_each;
-  const TensorFunction& f = at.backward.probe().function();
-  const auto by_forward_mode = [&](std::span<const Tensor> x) {
-    std::vector<double> values;
-    for (const Dot& row : rows_of(forward_derivative(f, x, tangents), at, rows)) {
-      values.push_back(row.value);
-    }
-    return values;
-  };
-  std::vector<double> slack =
-      spread_of(by_forward_mode, at.backward.probe().inputs(), at.neighbours);
-  for (size_t k = 0; k < rows; ++k) {
-    const Tensor v = at.backward.cotangent_of(k);
-    const double worst =
-        RecordedGradients(f, at.backward.probe().inputs(), v).rounding(input, u).worst;
-    slack[k] = kAllowedSpreads * slack[k] + 2.0 * worst;  // both ways round
-  }
-  return slack;
-}
-
-void check_forward_mode(const Directional& at, size_t input, const Tensor& u, InputReport& report) {
-  std::vector<Tensor> tangents(at.backward.probe().size());
-  tangents[input] = u;
-  Tensor ju;
-  try {
-    ju = at.forward_mode.derivative(tangents);
-  } catch (const NoForwardRule& error) {
-    report.no_forward_rule = error.op();
-    return;
-  }
-  const size_t rows = at.backward.inputs()[input].rows_each;
-  std::vector<Dot> backward(rows);
-  for (int64_t e = 0; e < u.size(); ++e) {
-    const std::span<const double> row = at.backward.inputs()[input].of(e);
-    const double along = u.array().data<double>()[e];
-    for (size_t k = 0; k < rows; ++k) backward[k].add(row[k] * along);
-  }
-  const std::vector<Dot> forward = rows_of(ju, at, rows);
-  // What may be left of a derivative that is zero, in <v, Ju> of all outputs.
-  const double rounding = kZeroRounding * rounding_of_derivatives(at, input);
-  double weights = 0.0;
-  for (const double weight : at.backward.cotangent().to_vector()) weights += std::abs(weight);
-  report.forward = compare_rows(backward, forward, {}, rounding, weights);
-  if (!report.only_forward_mode_fails()) return;
-  report.forward =
-      compare_rows(backward, forward, slack_of_rows(at, input, u, tangents), rounding, weights);
-}
-
-// Where the gradients differ most, for their tolerance.
-ElementReport compare_elements(const Tensor& fused, const Tensor& composed, double rounding,
-                               std::span<const double> spread, const Tolerance& tolerance) {
-  ElementReport report;
-  if (!fused.defined() && !composed.defined()) return report;
-  const Tensor& shape = fused.defined() ? fused : composed;
-  const auto value = [](const Tensor& x, int64_t i) {
-    return x.defined() ? x.array().data<double>()[i] : 0.0;
-  };
-  double largest = rounding;
-  for (int64_t i = 0; i < shape.size(); ++i) {
-    if (std::isfinite(value(fused, i))) largest = std::max(largest, std::abs(value(fused, i)));
-  }
-  double worst = -1.0;
-  for (int64_t i = 0; i < shape.size(); ++i) {
-    const Agreement agreement =
-        compare_exact(value(fused, i), value(composed, i), largest,
-                      spread.empty() ? 0.0 : kAllowedSpreads * spread[i], tolerance);
-    if (!(share_of(agreement) > worst)) continue;
-    worst = share_of(agreement);
-    static_cast<Agreement&>(report) = agreement;
-    report.element = i;
-    if (agreement.verdict == Verdict::kFail && agreement.note.empty()) {
-      report.note = "the fused and the composed backward differ";
-    }
-  }
-  return report;
-}
-
-void check_composed(const Directional& at, size_t input, const Tolerance& tolerance,
-                    InputReport& report) {
-  const Tensor& fused = at.backward.gradients()[input];
-  const double rounding = rounding_of_derivatives(at, input);
-  const auto by_composed_formulas = [&](std::span<const Tensor> x) {
+// The other ways at one point.
+class OtherWays {
+ public:
+  OtherWays(const Probe& f, const Recorded& recorded, const Tensor& cotangent)
+      : double_backward_(recorded, cotangent), forward_mode_(f.function(), f.inputs()) {
     const ComposedOnly composed_only;
-    const Tensor g =
-        Recorded(at.backward.probe().function(), x).gradients(at.backward.cotangent())[input];
-    return g.defined()
-               ? g.to_vector()
-               : std::vector<double>(static_cast<size_t>(at.backward.probe().input(input).size()));
-  };
-  for (const Tensor& composed : {at.forward.gradients()[input], at.composed_only[input]}) {
-    ElementReport found = compare_elements(fused, composed, rounding, {}, tolerance);
-    if (found.verdict == Verdict::kFail) {
-      const std::vector<double> spread =
-          spread_of(by_composed_formulas, at.backward.probe().inputs(), at.neighbours);
-      found = compare_elements(fused, composed, rounding, spread, tolerance);
-    }
-    if (report.composed.tolerance == 0.0 || share_of(found) > share_of(report.composed)) {
-      report.composed = std::move(found);
-    }
+    composed_ = Recorded(f.function(), f.inputs()).gradients(cotangent);
   }
-}
 
-// The rounding of <u, Hw>, with H the second derivatives of `scalar`.
-double rounding_of_product(const TensorFunction& scalar, std::span<const Tensor> inputs,
-                           std::span<const Tensor> u, std::span<const Tensor> w) {
-  std::vector<Tensor> directions;
-  for (const Tensor& direction : u) {
-    if (direction.defined()) directions.push_back(reshape(direction, {direction.size()}));
+  // Jᵀv, with create_graph and by the composed formulas.
+  std::array<Tensor, 2> gradients(size_t i) const {
+    return {double_backward_.gradients()[i], composed_[i]};
   }
-  const Tensor one = ones({}, DType::f64);
-  const TensorFunction slope_along_u = [&](std::span<const Tensor> x) {
-    std::vector<Tensor> all(x.begin(), x.end());
-    all.push_back(one);
-    return sum(gradients_of(scalar)(all) * concat(directions, 0));
-  };
-  double worst = 0.0;
-  const RecordedGradients gradients(slope_along_u, inputs, one);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!w[i].defined()) continue;
-    worst += gradients.rounding(i, w[i]).worst;
+  Tensor by_double_backward(std::span<const Tensor> u) const { return double_backward_.product(u); }
+  Tensor by_forward_mode(std::span<const Tensor> u) const { return forward_mode_.derivative(u); }
+
+ private:
+  DoubleBackward double_backward_;
+  ForwardMode forward_mode_;
+  std::vector<Tensor> composed_;
+};
+
+Numbers numbers_or_none(const Tensor& x) { return x.defined() ? numbers_of(x) : Numbers(); }
+
+class ExactChecks {
+ public:
+  ExactChecks(const Probe& f, const Recorded& recorded, const FormulaCheck& formula)
+      : f_(f),
+        formula_(formula),
+        cotangent_(tensor_of(formula.cotangent, f.value_shape(), f.arithmetic().dtype)),
+        ways_(f, recorded, cotangent_),
+        may_be_rounding_(formula.report.verdict != Verdict::kFail) {}
+
+  // All inputs at once; where that does not agree, one by one.
+  void check(std::span<InputReport> reports) {
+    InputReport all;
+    std::vector<size_t> inputs;
+    for (const InputReport& report : reports) inputs.push_back(report.input);
+    check_along_u(inputs, all);
+    const bool is_right = all.dot_product.verdict == Verdict::kPass &&
+                          all.forward.verdict == Verdict::kPass && all.dot_product.note.empty();
+    for (InputReport& report : reports) {
+      if (report.shape.size() == 0) continue;
+      if (is_right) {
+        report.dot_product = all.dot_product;
+        report.forward = all.forward;
+        report.no_forward_rule = all.no_forward_rule;
+      } else {
+        check_along_u({&report.input, 1}, report);
+      }
+      check_composed(report);
+      for (const Verdict verdict :
+           {report.dot_product.verdict, report.composed.verdict, report.forward.verdict}) {
+        report.verdict = worse(report.verdict, verdict);
+      }
+    }
   }
-  return worst;
-}
+
+ private:
+  // Of these inputs together.
+  void check_along_u(std::span<const size_t> inputs, InputReport& report) {
+    std::vector<Tensor> u(f_.size());
+    along_u_ = {};
+    bool any = false;
+    for (const size_t i : inputs) {
+      u[i] = tensor_of(formula_.direction[i], f_.inputs()[i].shape(), f_.arithmetic().dtype);
+      along_u_.add(dot(formula_.gradients[i], formula_.direction[i]));
+      any |= !formula_.gradients[i].empty();
+    }
+    const auto by_double_backward = [&](const OtherWays& w) { return w.by_double_backward(u); };
+    const Tensor ju = by_double_backward(ways_);
+    if (!ju.defined() && any) {
+      report.dot_product.note = "not tested: the backward is not differentiable by its cotangent";
+    } else {
+      report.dot_product = against(numbers_or_none(ju), inputs,
+                                   "backward and its own transpose differ", by_double_backward);
+    }
+    const auto by_forward_mode = [&](const OtherWays& w) { return w.by_forward_mode(u); };
+    try {
+      report.forward = against(numbers_or_none(by_forward_mode(ways_)), inputs,
+                               "forward mode and backward differ", by_forward_mode);
+    } catch (const NoForwardRule& error) {
+      report.no_forward_rule = error.op();
+    }
+  }
+
+  // <u, Jᵀv> against <v, Ju>.
+  template <class Way>
+  Agreement against(const Numbers& ju, std::span<const size_t> inputs, const char* differs,
+                    const Way& way) const {
+    const Sum other = dot(ju, formula_.cotangent);
+    const auto compared = [&](Scalar change) {
+      Agreement result = compare_exact(along_u_.value, other.value, along_u_.size + other.size,
+                                       formula_.sizes.rounding() + kOfChance * change);
+      if (result.verdict == Verdict::kFail) result.note = differs;
+      return result;
+    };
+    Agreement result = compared(0);
+    if (result.verdict == Verdict::kPass || !may_be_rounding_) return result;
+    Scalar change = dot(changes_of(way), formula_.cotangent).size;
+    for (const size_t i : inputs) {
+      const auto by_composed = [&](const OtherWays& w) { return w.gradients(i)[1]; };
+      change += dot(changes_of(by_composed), formula_.direction[i]).size;
+    }
+    return compared(change);
+  }
+
+  // How far rounding moves what way(ways) gives: a composed formula may lose what a fused one
+  // keeps, as 1 + erf(x) does far on the left.
+  template <class Way>
+  Numbers changes_of(const Way& way) const {
+    return changes_by_rounding(
+        RandomStream(0).derive("exact"), f_.arithmetic().roundoff, Roundings::Rules::kWithout, [&] {
+          const Recorded recorded(f_.function(), f_.inputs());
+          return std::vector<Numbers>{numbers_or_none(way(OtherWays(f_, recorded, cotangent_)))};
+        })[0];
+  }
+
+  // Beside the gradient that training computes.
+  void check_composed(InputReport& report) const {
+    const Numbers& fused = formula_.gradients[report.input];
+    for (size_t way = 0; way < 2; ++way) {
+      const auto by_way = [&](const OtherWays& w) { return w.gradients(report.input)[way]; };
+      const Numbers composed = numbers_or_none(by_way(ways_));
+      compare_elements(fused, composed, Numbers(composed.size()), report);
+      if (report.composed.verdict == Verdict::kPass || !may_be_rounding_) continue;
+      report.composed = {};
+      compare_elements(fused, composed, changes_of(by_way), report);
+    }
+  }
+
+  void compare_elements(const Numbers& fused, const Numbers& composed, const Numbers& changes,
+                        InputReport& report) const {
+    const Scalar largest = std::max(largest_of(fused), largest_of(composed));
+    const Numbers& scales = f_.scales(report.input);
+    for (size_t j = 0; j < std::max(fused.size(), composed.size()); ++j) {
+      const Scalar change = composed.empty() ? 0 : changes[j];
+      const Agreement agreement =
+          compare_exact(fused.empty() ? 0 : fused[j], composed.empty() ? 0 : composed[j], largest,
+                        formula_.sizes.rounding() / scales[j] + kOfChance * change);
+      const bool is_worse = !(agreement.error <= report.composed.error);
+      if (!is_worse && agreement.verdict == Verdict::kPass) continue;
+      if (!is_worse && report.composed.verdict == Verdict::kFail) continue;
+      static_cast<Agreement&>(report.composed) = agreement;
+      report.composed.element = static_cast<int64_t>(j);
+      if (agreement.verdict == Verdict::kFail) {
+        report.composed.note = "the fused and the composed backward differ";
+      }
+    }
+  }
+
+  const Probe& f_;
+  const FormulaCheck& formula_;
+  Tensor cotangent_;
+  OtherWays ways_;
+  bool may_be_rounding_;  // what does not agree; not where the formula is wrong
+  Sum along_u_;           // of the input that is checked
+};
 
 }  // namespace
 
-void check_exactly(const Directional& at, size_t input, const Tensor& u, const Tolerance& tolerance,
-                   InputReport& report) {
-  check_dot_product(at, input, u, tolerance, report);
-  check_composed(at, input, tolerance, report);
-  check_forward_mode(at, input, u, report);
+void check_exactly(const Probe& f, const Recorded& recorded, const FormulaCheck& formula,
+                   std::span<InputReport> reports) {
+  ExactChecks(f, recorded, formula).check(reports);
 }
 
-Agreement check_symmetry(const TensorFunction& f, std::span<const Tensor> inputs,
-                         const Tensor& cotangent, const Tolerance& tolerance, RandomStream stream) {
-  const TensorFunction scalar = [&](std::span<const Tensor> x) { return sum(f(x) * cotangent); };
+Agreement check_symmetry(const Probe& f, std::span<const Scalar> cotangent, RandomStream stream) {
+  const Tensor v = tensor_of(cotangent, f.value_shape(), f.arithmetic().dtype);
+  const TensorFunction scalar = [&](std::span<const Tensor> x) { return sum(f.function()(x) * v); };
   std::vector<Tensor> u, w;
-  for (const Tensor& x : inputs) {
+  for (const Tensor& x : f.inputs()) {
     const bool floating = is_floating(x.dtype());
     u.push_back(floating ? random_like(x, stream.derive(2 * u.size())) : Tensor());
     w.push_back(floating ? random_like(x, stream.derive(2 * w.size() + 1)) : Tensor());
   }
-  const auto products = [&](std::span<const Tensor> x) {
-    const std::vector<Tensor> hu = hessian_vector_product(scalar, x, u);
-    const std::vector<Tensor> hw = hessian_vector_product(scalar, x, w);
-    Dot left, right;
-    for (size_t i = 0; i < x.size(); ++i) {
-      left.add(dot(u[i], hw[i])), right.add(dot(w[i], hu[i]));
+  const auto product = [&](std::span<const Tensor> left, std::span<const Tensor> right) {
+    const std::vector<Tensor> products = hessian_vector_product(scalar, f.inputs(), right);
+    Sum sum;
+    for (size_t i = 0; i < left.size(); ++i) {
+      if (left[i].defined()) sum.add(dot(numbers_of(left[i]), numbers_of(products[i])));
     }
-    return std::pair(left, right);
+    return sum;
   };
-  double parts = 0.0;  // of H that are 1
-  for (size_t i = 0; i < inputs.size(); ++i) parts += dot(u[i], w[i]).size * largest_of(cotangent);
-  const auto [left, right] = products(inputs);
-  const double size = left.size + right.size + kUnitRoundings * kEpsilon / kRounding * parts;
-  const double l = left.value, r = right.value;
-  Agreement result = compare_exact(l, r, size, 0.0, tolerance);
-  if (result.verdict == Verdict::kFail) {
-    const auto both = [&](std::span<const Tensor> x) {
-      const auto [a, b] = products(x);
-      return std::vector<double>{a.value, b.value};
-    };
-    const std::vector<double> spread = spread_of(both, inputs, stream.derive("neighbours"));
-    const double worst =
-        rounding_of_product(scalar, inputs, u, w) + rounding_of_product(scalar, inputs, w, u);
-    const double slack = kAllowedSpreads * std::max(spread[0], spread[1]) + worst;
-    result = compare_exact(l, r, size, slack, tolerance);
-  }
-  if (result.verdict == Verdict::kFail && result.note.empty()) {
-    result.note = "the Hessian is not symmetric";
-  }
+  const Sum left = product(u, w), right = product(w, u);
+  Agreement result =
+      compare_exact(left.value, right.value, left.size + right.size, f.arithmetic().roundoff);
+  if (result.verdict == Verdict::kFail) result.note = "the Hessian is not symmetric";
   return result;
 }
 

@@ -39,7 +39,7 @@ Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
     x_dot.reserve(each.x.size());
     for (const Tensor& x : each.x) x_dot.push_back(moves[x.node().get()]);
     if (std::ranges::none_of(x_dot, &Tensor::defined)) continue;
-    if (each.y.dtype() != DType::f64) {
+    if (computed_dtype(each.y.dtype()) == DType::f32) {
       throw NoForwardRule(absl::StrCat(std::string(each.op->name()), " in ",
                                        std::string(dtype_name(each.y.dtype()))));
     }

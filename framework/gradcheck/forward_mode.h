@@ -30,7 +30,7 @@ class NoForwardRule : public Error {
 // function (gradients_of), the ops of that backward are in the list.
 class ForwardMode {
  public:
-  // Inputs f64, or masks and indices.
+  // Inputs f64 or f128, or masks and indices.
   ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs);
 
   const Tensor& value() const { return y_; }

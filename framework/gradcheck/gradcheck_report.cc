@@ -1,6 +1,8 @@
 #include "framework/gradcheck/gradcheck_report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,8 +19,9 @@ std::string counted(int64_t count, const char* one, const char* many) {
 }
 
 std::string numbers(const Agreement& a) {
-  return absl::StrFormat("analytic %.10g, numeric %.10g ± %.1e, error %.1e, tolerance %.1e",
-                         a.analytic, a.numeric, a.estimated_error, a.error, a.tolerance);
+  return absl::StrCat("analytic ", digits_of(a.analytic), ", numeric ", digits_of(a.numeric),
+                      absl::StrFormat(" ± %.1e, error %.1e, tolerance %.1e", a.estimated_error,
+                                      a.error, a.tolerance));
 }
 
 // "FAIL at [1, 0] of output [2]: analytic …; note"
@@ -36,34 +39,22 @@ std::string line_of(const InputReport& input, const ElementReport& entry) {
 
 std::string counts_of(const InputReport& input) {
   std::string text = counted(input.derivatives, "derivative", "derivatives");
-  absl::StrAppend(&text, input.full_jacobian ? " (full Jacobian)" : " (random cotangent)");
-  const auto append = [&](int64_t count, const char* one, const char* many) {
-    if (count > 0) absl::StrAppend(&text, ", ", counted(count, one, many));
-  };
-  append(input.failed, "wrong", "wrong");
-  append(input.undecided, "undecided", "undecided");
-  append(input.structural_zeros, "structural zero", "structural zeros");
-  append(input.kinks_stepped_around, "kink stepped around", "kinks stepped around");
-  append(input.smaller_steps, "element by smaller steps", "elements by smaller steps");
+  if (input.elements == 0) return text;
+  absl::StrAppend(&text, ", ", counted(input.elements, "element", "elements"),
+                  " looked at by themselves");
+  if (input.failed > 0) absl::StrAppend(&text, ", ", input.failed, " wrong");
+  if (input.undecided > 0) absl::StrAppend(&text, ", ", input.undecided, " undecided");
   return text;
 }
 
-std::string blocks_of(const BlockReport& blocks) {
-  return absl::StrFormat(
-      "every element, in %d rounds of %s%s: an error above %.1e%s is missed with a "
-      "probability of %.0e at most",
-      blocks.rounds, counted(blocks.count, "block", "blocks"),
-      blocks.wrong == 0 ? "" : absl::StrCat(", ", blocks.wrong, " of them wrong"), blocks.seen,
-      blocks.by_size ? " / |x|" : "", blocks.missed);
-}
-
 std::string methods_of(const InputReport& input) {
-  std::string text = absl::StrCat("Taylor ", input.taylor.to_text());
-  absl::StrAppend(&text, absl::StrFormat(", <Ju, v> - <u, JTv> %.0e, fused - composed %.0e",
-                                         input.dot_product.error, input.composed.error));
+  std::string text = absl::StrFormat("<Ju, v> - <u, JTv> %.0e, fused - composed %.0e",
+                                     input.dot_product.error, input.composed.error);
   if (input.no_forward_rule.empty()) {
     absl::StrAppend(&text, absl::StrFormat(", forward - backward %.0e", input.forward.error));
   }
+  if (input.digits > 0.0)
+    absl::StrAppend(&text, absl::StrFormat(", f64 keeps %.0f digits", std::floor(input.digits)));
   return text;
 }
 
@@ -103,54 +94,44 @@ std::string position(const Shape& shape, int64_t element) {
   return absl::StrCat("[", absl::StrJoin(index_of(shape, element), ", "), "]");
 }
 
-std::string TaylorReport::to_text() const {
-  if (measured) return absl::StrFormat("slope %.2f", slope);
-  return is_finite ? "all rounding" : "not finite";
-}
-
 std::string InputReport::to_text() const {
   std::string text =
       absl::StrFormat("%-4s  order %d  %s f64%s: ", std::string(verdict_name(verdict)), order, name,
                       shape.to_string());
-  if (elements == 0) {
+  if (derivatives == 0) {
     absl::StrAppend(&text, note.empty() ? "empty" : note, "\n");
     return text;
   }
   absl::StrAppend(&text, counts_of(*this), "\n");
   if (!note.empty()) append_line(text, note);
   if (!diagnosis.empty()) append_line(text, "diagnosis: " + diagnosis);
-  for (size_t i = 0; i < worst.size(); ++i) {  // of what passes, one is enough
-    if (i == 0 || worst[i].verdict != Verdict::kPass) append_line(text, line_of(*this, worst[i]));
+  for (const ElementReport& entry : worst) {
+    if (entry.verdict != Verdict::kPass) append_line(text, line_of(*this, entry));
   }
-  if (blocks.count > 0) append_line(text, blocks_of(blocks));
   append_line(text, methods_of(*this));
-  const auto append = [&](std::string_view name_of_check, Verdict its_verdict,
-                          const std::string& details) {
-    if (its_verdict == Verdict::kPass) return;
-    append_line(text, absl::StrCat(std::string(verdict_name(its_verdict)), " ",
-                                   std::string(name_of_check), ": ", details));
+  const auto append = [&](std::string_view name_of_check, const Agreement& a) {
+    if (a.verdict == Verdict::kPass) return;
+    append_line(text,
+                absl::StrCat(std::string(verdict_name(a.verdict)), " ", std::string(name_of_check),
+                             ": ", a.note.empty() ? "" : absl::StrCat(a.note, ": "), numbers(a)));
   };
-  const auto details = [](const Agreement& a) {
-    return a.note.empty() ? numbers(a) : absl::StrCat(a.note, ": ", numbers(a));
-  };
-  append(blocks.worst.element < 0
-             ? "along a block"
-             : absl::StrCat("along a block that holds ", position(shape, blocks.worst.element)),
-         blocks.worst.verdict, details(blocks.worst));
-  append("along a random direction", direction.verdict, details(direction));
-  append("Taylor remainder", taylor.verdict,
-         absl::StrFormat("slope %.2f, %s", taylor.slope, taylor.note));
-  append("dot product", dot_product.verdict, details(dot_product));
-  append("composed", composed.verdict,
-         absl::StrCat("at ", position(shape, composed.element), ": ", details(composed)));
-  append("forward mode", forward.verdict,
-         forward.output < 0 ? details(forward)
-                            : absl::StrCat("output ", position(output_shape, forward.output), ": ",
-                                           details(forward)));
+  append("dot product", dot_product);
+  append(absl::StrCat("composed, at ", position(shape, composed.element)), composed);
+  append("forward mode", forward);
+  append(absl::StrCat("in f64, at ", position(shape, in_f64.element)), in_f64);
   if (!dot_product.note.empty() && dot_product.verdict == Verdict::kPass) {
     append_line(text, "dot product: " + dot_product.note);
   }
   return text;
+}
+
+std::string FormulaReport::to_text() const {
+  const std::string of_what = absl::StrCat(inputs, " x ", outputs, " derivatives");
+  if (verdict != Verdict::kPass) {
+    return absl::StrFormat("does not agree over %s: off by %.0e (told to %.0e)", of_what,
+                           disagreement, told_to);
+  }
+  return absl::StrFormat("agrees to %.0e over %s (told to %.0e)", disagreement, of_what, told_to);
 }
 
 Verdict GradcheckReport::verdict() const {
@@ -162,6 +143,9 @@ Verdict GradcheckReport::verdict() const {
 std::string GradcheckReport::to_text() const {
   std::string text;
   for (const InputReport& input : inputs) absl::StrAppend(&text, input.to_text());
+  for (const FormulaReport& formula : formulas) {
+    absl::StrAppend(&text, "formula, order ", formula.order, ": ", formula.to_text(), "\n");
+  }
   if (hessian_symmetry.verdict != Verdict::kPass) {
     absl::StrAppend(&text, "FAIL  symmetry of the Hessian: ", numbers(hessian_symmetry), "\n");
   }
@@ -170,6 +154,16 @@ std::string GradcheckReport::to_text() const {
   absl::StrAppend(&text, std::string(verdict_name(verdict())));
   if (not_passed > 0) absl::StrAppend(&text, ": ", not_passed, " of ", inputs.size());
   absl::StrAppend(&text, ": ", counted(derivatives, "derivative", "derivatives"), "\n");
+  return text;
+}
+
+std::string digits_of(Scalar x) {
+  char text[64];
+#ifdef __SIZEOF_FLOAT128__
+  strfromf128(text, sizeof(text), "%.20g", x);
+#else
+  strfroml(text, sizeof(text), "%.20g", x);
+#endif
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/core/float128.h"
 #include "framework/core/shape.h"
 
 namespace qkv {
@@ -17,11 +18,10 @@ Verdict worse(Verdict a, Verdict b);             // a failure is worse than no d
 // Two numbers that must agree: |analytic - numeric| <= tolerance. What is not finite never agrees.
 struct Agreement {
   Verdict verdict = Verdict::kPass;
-  double analytic = 0.0;
-  double numeric = 0.0;
+  Scalar analytic = 0, numeric = 0;
   double error = 0.0;            // |analytic - numeric|
   double estimated_error = 0.0;  // of `numeric`
-  double tolerance = 0.0;        // estimated_error is part of it
+  double tolerance = 0.0;        // a few times estimated_error is part of it
   std::string note = "";         // why it is no pass, or what is special about it
 };
 
@@ -31,88 +31,61 @@ struct ElementReport : Agreement {
   int64_t output = -1;  // -1: of the dot product of all outputs with the random cotangent
 };
 
-// R(h) = |f(x + hu) - f(x) - h <g, u>| falls as h² where g is the gradient, as h where it is not.
-struct TaylorReport {
-  Verdict verdict = Verdict::kPass;
-  std::vector<double> steps = {};       // h, from large to small
-  std::vector<double> remainders = {};  // R(h)
-  double slope = 0.0;     // d log R / d log h, at the smallest steps that stand above rounding
-  bool measured = false;  // false: no step does, or f is not finite there
-  bool is_finite = true;
-  std::string note = "";
-
-  std::string to_text() const;  // "slope 2.00", "all rounding" (as where f is linear along u)
-};
-
-// The elements of a large input, moved many at once: see block_check.h.
-struct BlockReport {
-  int64_t count = 0;         // of blocks; 0: every element was moved by itself
-  int64_t rounds = 0;        // each with other blocks of all elements
-  int64_t wrong = 0;         // blocks, or undecided
-  bool by_size = false;      // the scale of an element x is |x|; else that or 1, if 1 is larger
-  double seen = 0.0;         // an error of an element's derivative, times its scale, above this …
-  double missed = 0.0;       // … is missed with this probability at most, whatever the others are
-  ElementReport worst = {};  // of the wrong blocks; `element` was found in it, or -1
-};
-
 // The check of one input.
 struct InputReport {
   Verdict verdict = Verdict::kPass;  // the worst of all below
   int order = 1;
-  std::string name = "";       // "input 0", or from the options; "cotangent" at order 2
-  size_t input = 0;            // its place among the inputs
-  Shape shape = {};            // of the input
-  Shape output_shape = {};     // of the function's value
-  bool full_jacobian = false;  // every output by every element; else their dot product with a
-                               // random cotangent by each element
-  BlockReport blocks = {};     // of all elements; only a few are compared by themselves then
-  bool ignored = false;        // the function's graph does not hold this input: zero gradient
+  std::string name = "";    // "input 0", or from the options; "cotangent" at order 2
+  size_t input = 0;         // its place among the inputs
+  Shape shape = {};         // of the input
+  Shape output_shape = {};  // of the function's value
+  bool ignored = false;     // the function's graph does not hold this input: zero gradient
+  int64_t derivatives = 0;  // elements x outputs
 
-  // Method 1: differences, element by element.
-  int64_t elements = 0;                   // of the input, that were moved by themselves
-  int64_t derivatives = 0;                // that were compared
-  int64_t failed = 0;                     // of them
-  int64_t undecided = 0;                  // of them
-  int64_t structural_zeros = 0;           // both zero, as far as differences can tell
-  int64_t kinks_stepped_around = 0;       // smaller steps stayed on one side of a kink
-  int64_t smaller_steps = 0;              // settled there alone, without a kink: strongly bent
-  std::vector<ElementReport> worst = {};  // the worst first; never empty where `elements` is not 0
+  // Where the formula does not agree at a random direction, elements are looked at by themselves.
+  int64_t elements = 0;                   // that were
+  int64_t failed = 0, undecided = 0;      // of them
+  std::vector<ElementReport> worst = {};  // the worst first
 
-  // Along one random direction u of this input, for one random cotangent v:
-  Agreement direction = {};    // <Jᵀv, u> by backward and by differences
-  TaylorReport taylor = {};    // method 2
-  Agreement dot_product = {};  // method 3: analytic <u, Jᵀv>, numeric <Ju, v> by double backward
-  // The gradient as backward gives it (with what is fused), and the same with create_graph; the
-  // element where they differ most.
-  ElementReport composed = {};
-  // Method 4, along u: analytic from backward, numeric from forward mode, of the output (-1: of
-  // <v, Ju>) where they differ most. No element.
-  ElementReport forward = {};
-  std::string no_forward_rule = "";  // the op that has none, so that there is no method 4
+  // Other ways to the same number, along a random direction u and for a random cotangent v:
+  Agreement dot_product = {};  // <u, Jᵀv> by backward, <Ju, v> by double backward
+  ElementReport composed = {};  // Jᵀv as training has it, and by the composed formulas: the element
+                                // where they differ most
+  Agreement forward = {};            // <u, Jᵀv> by backward, <Ju, v> by forward mode
+  std::string no_forward_rule = "";  // the op that has none, so that there is no forward mode
+
+  // Jᵀv in f64 beside f128: the element that has lost the most. Its tolerance is what rounding may
+  // do (f64_digits.h). Not at order 2.
+  ElementReport in_f64 = {};
+  double digits = 0.0;  // that f64 keeps there, of the largest element; 0: it was not compared
 
   std::string diagnosis = "";  // what went wrong, where the pattern is known
   std::string note = "";
 
   bool passed() const { return verdict == Verdict::kPass; }
-  bool fails_by_differences() const {
-    return failed > 0 || blocks.wrong > 0 || direction.verdict == Verdict::kFail ||
-           taylor.verdict == Verdict::kFail;
-  }
-  bool only_forward_mode_fails() const {
-    return forward.verdict == Verdict::kFail && !fails_by_differences() &&
-           dot_product.verdict != Verdict::kFail && composed.verdict != Verdict::kFail;
-  }
   std::string to_text() const;  // a few lines, the last one ended
+};
+
+// All derivatives of one order at once: v · (J u) against (Jᵀ v) · u (formula_check.h).
+struct FormulaReport {
+  Verdict verdict = Verdict::kPass;
+  int order = 1;
+  int64_t inputs = 0, outputs = 0;  // elements of each
+  double disagreement = 0.0;        // |difference| / the sum of the terms' sizes
+  double told_to = 0.0;             // the same of what differences may be off by
+
+  std::string to_text() const;  // "agrees to 4e-23 over 1344 x 256 derivatives (told to 1e-20)"
 };
 
 struct GradcheckReport {
   std::vector<InputReport> inputs = {};  // those of order 1 before those of order 2
+  std::vector<FormulaReport> formulas = {};
   // <u, Hv> (analytic) and <v, Hu> (numeric) for the Hessian H of the dot product of f with a
   // random cotangent, at order 2; one that needs no second derivative passes.
   Agreement hessian_symmetry = {};
+  std::string computed_in = "f128";  // or "f64", where f reads its numbers as doubles
   std::vector<std::string> notes = {};
-  int64_t elements = 0;     // of the inputs, that were moved
-  int64_t derivatives = 0;  // that were compared
+  int64_t derivatives = 0;  // of all inputs
   int64_t evaluations = 0;  // of f (at order 2 also of its gradient) for the differences
   double seconds = 0.0;     // not in the text, which is the same each time
 
@@ -120,5 +93,7 @@ struct GradcheckReport {
   bool passed() const { return verdict() == Verdict::kPass; }
   std::string to_text() const;  // every input, and a verdict
 };
+
+std::string digits_of(Scalar x);  // to 20 digits
 
 }  // namespace qkv

@@ -21,7 +21,7 @@ namespace {
 constexpr double kInfiniteError = std::numeric_limits<double>::infinity();
 
 // The first `count` places, the largest values first.
-std::vector<int64_t> largest_of(const std::vector<double>& values, int64_t count) {
+std::vector<int64_t> largest_value(const std::vector<double>& values, int64_t count) {
   std::vector<int64_t> places(values.size());
   std::iota(places.begin(), places.end(), 0);
   const auto value = [&](int64_t place) { return values[static_cast<size_t>(place)]; };
@@ -46,8 +46,8 @@ std::vector<int64_t> elements_to_compare(const std::vector<double>& narrow,
     errors.push_back(std::isnan(error) ? kInfiniteError : error);
     sizes.push_back(std::abs(exact[i]));
   }
-  for (const int64_t i : largest_of(errors, options.sampled / 4)) chosen.insert(i);
-  for (const int64_t i : largest_of(sizes, options.sampled / 4)) chosen.insert(i);
+  for (const int64_t i : largest_value(errors, options.sampled / 4)) chosen.insert(i);
+  for (const int64_t i : largest_value(sizes, options.sampled / 4)) chosen.insert(i);
   while (std::ssize(chosen) < options.sampled) {
     chosen.insert(static_cast<int64_t>(stream.below(static_cast<uint64_t>(size))));
   }

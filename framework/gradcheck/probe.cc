@@ -2,76 +2,90 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/op.h"
 
 namespace qkv {
+namespace {
+
+Scalar power_of_two_at(Scalar x) {
+  const auto size = static_cast<double>(float128::abs(x));
+  return std::isfinite(size) && size > 0.0 ? std::exp2(std::floor(std::log2(size))) : 1.0;
+}
+
+Numbers scales_of(const Numbers& x) {
+  const Scalar of_zero = power_of_two_at(largest_of(x));
+  Numbers scales;
+  scales.reserve(x.size());
+  for (const Scalar each : x) scales.push_back(each == 0 ? of_zero : power_of_two_at(each));
+  return scales;
+}
+
+}  // namespace
 
 Tensor random_like(const Tensor& x, RandomStream stream) {
-  std::vector<double> values(static_cast<size_t>(x.size()));
+  Numbers values(static_cast<size_t>(x.size()));
   std::ranges::generate(values, [&] { return stream.normal(); });
-  return Tensor(Array::of(x.shape(), x.dtype(), values));
+  return tensor_of(values, x.shape(), x.dtype());
 }
 
-Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs) : f_(f) {
-  for (const Tensor& x : inputs) points_.push_back(x.detached());
-  value_ = evaluate(points_);
-  if (!value_.defined()) fail("gradcheck: the function gives an undefined tensor");
-  if (value_.dtype() != DType::f64) {
+Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic)
+    : f_(f), arithmetic_(arithmetic) {
+  if (arithmetic.dtype == DType::f128) wide_.emplace();
+  for (const Tensor& x : inputs) {
+    const bool moves = is_floating(x.dtype());
+    numbers_.push_back(moves ? numbers_of(x) : Numbers());
+    scales_.push_back(scales_of(numbers_.back()));
+    inputs_.push_back(moves ? tensor_of(numbers_.back(), x.shape(), arithmetic.dtype)
+                            : x.detached());
+  }
+  const NoGrad no_grad;
+  const Tensor y = f_(inputs_);
+  if (!y.defined()) fail("gradcheck: the function gives an undefined tensor");
+  if (wide_dtype(y.dtype()) != arithmetic.dtype) {
     fail(
-        absl::StrCat("gradcheck: needs f64: the output is ", value_.describe(),
+        absl::StrCat("gradcheck: needs f64: the output is ", y.describe(),
                      ", which holds too few digits to tell a wrong derivative from a rounded one"));
   }
-  const Array again = evaluate(points_);
-  if (again.shape() != value_.shape() || again.dtype() != value_.dtype() ||
-      std::memcmp(again.raw(), value_.raw(), value_.bytes()) != 0) {
-    fail("gradcheck: the function gives different numbers each time it is called");
-  }
+  value_shape_ = y.shape();
+  value_ = numbers_of(y);
+  noise_ = measured_noise(Roundings::Rules::kWithout);
 }
 
-Array Probe::evaluate(std::span<const Tensor> points) const {
+Numbers Probe::measured_noise(Roundings::Rules rules) const {
+  const std::vector<Numbers> changes =
+      changes_by_rounding(RandomStream(0).derive("noise"), 2 * arithmetic_.roundoff, rules,
+                          [this] { return std::vector<Numbers>{evaluate(inputs_)}; });
+  Numbers noise = changes[0];
+  for (size_t k = 0; k < noise.size(); ++k) {
+    noise[k] = std::max(noise[k], arithmetic_.roundoff * float128::abs(value_[k]));
+  }
+  return noise;
+}
+
+Numbers Probe::evaluate(std::span<const Tensor> points) const {
   const NoGrad no_grad;
-  return f_(points).array();
-}
-
-ProbeLine::ProbeLine(const Probe& probe, size_t input)
-    : probe_(probe), points_(probe.points_), original_(points_[input].array()) {
-  // Threads that share a small array spend their time on its reference count.
-  constexpr int64_t kSmall = 4096;
-  for (Tensor& x : points_) {
-    if (x.size() <= kSmall) x = Tensor(x.array().copy());
+  ++evaluations_;
+  const Tensor y = f_(points);
+  if (!y.defined() || y.shape() != value_shape_ || wide_dtype(y.dtype()) != arithmetic_.dtype) {
+    fail(absl::StrCat("gradcheck: the function gives ", y.describe(),
+                      " near a point where it gave ", std::string(dtype_name(arithmetic_.dtype)),
+                      value_shape_.to_string()));
   }
-  moved_ = original_.copy();
-  points_[input] = Tensor(moved_);
+  return numbers_of(y);
 }
 
-double ProbeLine::scale_of(int64_t element) const {
-  const double x = std::abs(x_of(element));
-  return std::isfinite(x) && x > 1.0 ? std::exp2(std::ceil(std::log2(x))) : 1.0;
-}
-
-Array ProbeLine::along_element(int64_t element, double& t) {
-  double& x = moved_.mutable_data<double>()[element];
-  const double at = x;
-  x = at + t;
-  t = x - at;
-  Array y = probe_.evaluate(points_);
-  if (y.raw() == moved_.raw()) y = y.copy();  // f gave its input back
-  x = at;
-  return y;
-}
-
-Array ProbeLine::along(std::span<const double> direction, double t) {
-  const double* x = original_.data<double>();
-  double* moved = moved_.mutable_data<double>();
-  for (size_t i = 0; i < direction.size(); ++i) moved[i] = x[i] + t * direction[i];
-  Array y = probe_.evaluate(points_);
-  if (y.raw() == moved_.raw()) y = y.copy();
-  std::copy_n(x, direction.size(), moved);
-  return y;
+Numbers Probe::at(const Direction& u, Scalar t) const {
+  std::vector<Tensor> points = inputs_;
+  for (size_t i = 0; i < u.size(); ++i) {
+    if (u[i].empty()) continue;
+    Numbers moved = numbers_[i];
+    for (size_t k = 0; k < moved.size(); ++k) moved[k] += t * u[i][k];
+    points[i] = tensor_of(moved, inputs_[i].shape(), arithmetic_.dtype);
+  }
+  return evaluate(points);
 }
 
 }  // namespace qkv

@@ -1,52 +1,60 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "framework/autograd/tensor_function.h"
-#include "framework/core/array.h"
 #include "framework/core/random.h"
+#include "framework/core/wide.h"
+#include "framework/gradcheck/arithmetic.h"
+#include "framework/gradcheck/roundings.h"
 
 namespace qkv {
 
 Tensor random_like(const Tensor& x, RandomStream stream);  // normal
 
-// f at points around its inputs, with nothing recorded.
+// How fast each input moves; an empty one stands still.
+using Direction = std::vector<Numbers>;
+
+// f around its inputs, in f64 or in f128. While one in f128 lives, its thread makes a wide run.
 class Probe {
  public:
-  Probe(const TensorFunction& f, std::span<const Tensor> inputs);
+  Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic);
 
-  Array value() const { return value_; }  // f at its inputs
   const TensorFunction& function() const { return f_; }
-  std::span<const Tensor> inputs() const { return points_; }
-  const Tensor& input(size_t i) const { return points_[i]; }
-  size_t size() const { return points_.size(); }
+  const Arithmetic& arithmetic() const { return arithmetic_; }
+  std::span<const Tensor> inputs() const { return inputs_; }
+  size_t size() const { return inputs_.size(); }
+  const Numbers& value() const { return value_; }
+  const Shape& value_shape() const { return value_shape_; }
+  const Numbers& numbers(size_t input) const { return numbers_[input]; }  // empty: masks, indices
+
+  // The power of two at |x|; of an x that is 0 that of the input's largest element, or 1: a step of
+  // 2^-k of it is exact.
+  const Numbers& scales(size_t input) const { return scales_[input]; }
+
+  // What rounding does to each output (roundings.h).
+  const Numbers& noise() const { return noise_; }
+  // Measures it once more, with the rules of the ops: more of it, and slowly.
+  void measure_noise_by_rules() { noise_ = measured_noise(Roundings::Rules::kWith); }
+
+  Numbers at(const Direction& u, Scalar t) const;  // f(x + t u), with nothing recorded
+  int64_t evaluations() const { return evaluations_; }
 
  private:
-  friend class ProbeLine;
+  Numbers evaluate(std::span<const Tensor> points) const;
+  Numbers measured_noise(Roundings::Rules rules) const;
 
-  Array evaluate(std::span<const Tensor> points) const;
-
+  std::optional<WideRun> wide_;
   const TensorFunction& f_;
-  std::vector<Tensor> points_;
-  Array value_;
-};
-
-// f along lines in one of the inputs. A thread needs its own.
-class ProbeLine {
- public:
-  ProbeLine(const Probe& probe, size_t input);
-
-  double scale_of(int64_t element) const;  // the power of two above |x| and 1
-  double x_of(int64_t element) const { return original_.data<double>()[element]; }
-  Array along_element(int64_t element, double& t);           // f(x + t e), and t as it was rounded
-  Array along(std::span<const double> direction, double t);  // f(x + t u)
-
- private:
-  const Probe& probe_;
-  std::vector<Tensor> points_;
-  Array original_, moved_;
+  Arithmetic arithmetic_;
+  std::vector<Tensor> inputs_;
+  std::vector<Numbers> numbers_, scales_;
+  Shape value_shape_;
+  Numbers value_, noise_;
+  mutable int64_t evaluations_ = 0;
 };
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/core/out_of_memory.h"
+#include "framework/core/wide.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/rounding.h"
@@ -17,6 +18,8 @@ thread_local Observer* innermost_observer = nullptr;
 
 Array forward(Op& op, const Inputs& x) {
   try {
+    if (!WideRun::is_on()) return op.forward(x);
+    const WideRun::Running running(op.name());
     return op.forward(x);
   } catch (const std::bad_alloc& error) {
     throw OutOfMemory::of(error).in_op(op.name());
@@ -25,6 +28,13 @@ Array forward(Op& op, const Inputs& x) {
 
 bool any_requires_grad(TensorSpan inputs) {
   return std::ranges::any_of(inputs, [](const Tensor& x) { return x.requires_grad(); });
+}
+
+// In a wide run, what was made before it.
+void widen(std::vector<Tensor>& inputs) {
+  for (Tensor& x : inputs) {
+    if (x.defined() && x.dtype() == DType::f64) x = Tensor(wide_copy(x.array()), x.node());
+  }
 }
 
 Tensor with_node(std::shared_ptr<Op> op, std::vector<Tensor> inputs, Array y) {
@@ -38,6 +48,7 @@ Tensor with_node(std::shared_ptr<Op> op, std::vector<Tensor> inputs, Array y) {
 Rounding Op::rounding(const ExactCall&) { return {}; }
 
 Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
+  if (WideRun::is_on()) widen(inputs);
   Interceptor* interceptor = Interceptor::current();
   return interceptor ? interceptor->run(std::move(op), std::move(inputs))
                      : run_directly(std::move(op), std::move(inputs));

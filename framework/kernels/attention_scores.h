@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 
 #include "framework/core/array.h"
 #include "framework/kernels/attention.h"
@@ -21,7 +20,7 @@ namespace qkv::kernels {
 constexpr int64_t kKeys = 256;
 
 template <class T>
-constexpr T kHidden = -std::numeric_limits<T>::infinity();
+constexpr T kHidden = -kInfinityOf<T>;
 
 struct AttentionSizes {
   int64_t sequences, heads, queries, keys, width;  // B, H, Tq, Tk, D
@@ -150,7 +149,7 @@ class DropoutOfHead {
   DropoutOfHead(const AttentionArguments& arguments, const DropoutWords& words,
                 const AttentionSizes& n, int64_t b, int64_t h)
       : words_(arguments.dropout > 0 ? &words : nullptr),
-        scale_(static_cast<T>(1 / (1 - arguments.dropout))),
+        scale_(static_cast<T>(1 / (1 - ScalarOf<T>(arguments.dropout)))),
         first_((b * n.heads + h) * n.queries * n.keys),
         keys_(n.keys) {}
 

@@ -11,6 +11,10 @@ namespace qkv::kernels {
 template <class T>
 using Computed = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
 
+// What kernels add up in, and what they compute their arguments in.
+template <class T>
+using ScalarOf = std::conditional_t<std::is_same_v<T, Float128>, Float128, double>;
+
 template <class To, class From>
 inline To convert(From value) {
   if constexpr (std::is_same_v<To, From>) {

@@ -114,7 +114,7 @@ void swap_last_axes(const Word* x, int64_t matrices, int64_t rows, int64_t colum
                });
 }
 
-// Calls f with an unsigned integer as wide as the elements.
+// Calls f with a number as wide as the elements.
 template <class F>
 void dispatch_width(DType dtype, F f) {
   switch (dtype_bytes(dtype)) {
@@ -124,8 +124,10 @@ void dispatch_width(DType dtype, F f) {
       return f(uint16_t());
     case 4:
       return f(uint32_t());
-    default:
+    case 8:
       return f(uint64_t());
+    default:
+      return f(Float128());
   }
 }
 

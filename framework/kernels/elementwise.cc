@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cmath>
-#include <numbers>
 #include <type_traits>
 
 #include "framework/kernels/convert.h"
@@ -51,12 +50,14 @@ void zip(const Array& a, const Array& b, Array& y, F f) {
 
 template <class T>
 constexpr T kSqrt2OverPi = T(0.79788456080286535588);
+template <>
+constexpr Float128 kSqrt2OverPi<Float128> = kSqrt2<Float128>* kInverseSqrtPi<Float128>;
 template <class T>
 constexpr T kCubic = T(0.044715);  // of gelu_tanh
 
 template <class T>
 T normal_density(T x) {
-  return math::exp(T(-0.5) * x * x) * (std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>);
+  return math::exp(T(-0.5) * x * x) * (kInverseSqrtPi<T> / kSqrt2<T>);
 }
 
 template <class T>
@@ -75,9 +76,9 @@ void unary_of(Unary f, const Array& x, Array& y) {
     case Unary::log:
       return map<X, X>(x, y, [](T v) { return math::log(v); });
     case Unary::sqrt:
-      return map<X, X>(x, y, [](T v) { return std::sqrt(v); });
+      return map<X, X>(x, y, [](T v) { return math::sqrt(v); });
     case Unary::rsqrt:
-      return map<X, X>(x, y, [](T v) { return T(1) / std::sqrt(v); });
+      return map<X, X>(x, y, [](T v) { return T(1) / math::sqrt(v); });
     case Unary::tanh:
       return map<X, X>(x, y, [](T v) { return math::tanh(v); });
     case Unary::sigmoid:
@@ -144,7 +145,7 @@ void binary_of(Binary f, const Array& a, const Array& b, Array& y) {
     case Binary::div:
       return zip<X, X>(a, b, y, [](T l, T r) { return l / r; });
     case Binary::pow:
-      return zip<X, X>(a, b, y, [](T l, T r) { return std::pow(l, r); });
+      return zip<X, X>(a, b, y, [](T l, T r) { return math::pow(l, r); });
     case Binary::maximum:  // a NaN on either side is the result
       return zip<X, X>(a, b, y, [](T l, T r) { return l > r || l != l ? l : r; });
   }
@@ -181,27 +182,27 @@ void binary(Binary f, const Array& a, const Array& b, Array& y) {
   dispatch_stored("binary", a.dtype(), [&](auto zero) { binary_of<decltype(zero)>(f, a, b, y); });
 }
 
-void scale(const Array& x, double factor, Array& y) {
+void scale(const Array& x, Scalar factor, Array& y) {
   dispatch_floating("scale", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     map<T, T>(x, y, [c = static_cast<T>(factor)](T v) { return v * c; });
   });
 }
 
-void add_scalar(const Array& x, double term, Array& y) {
+void add_scalar(const Array& x, Scalar term, Array& y) {
   dispatch_floating("add_scalar", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     map<T, T>(x, y, [c = static_cast<T>(term)](T v) { return v + c; });
   });
 }
 
-void pow_scalar(const Array& x, double exponent, Array& y) {
+void pow_scalar(const Array& x, Scalar exponent, Array& y) {
   dispatch_floating("pow_scalar", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     if (exponent == 2) return map<T, T>(x, y, [](T v) { return v * v; });
     if (exponent == 3) return map<T, T>(x, y, [](T v) { return v * v * v; });
     if (exponent == -1) return map<T, T>(x, y, [](T v) { return T(1) / v; });
-    map<T, T>(x, y, [c = static_cast<T>(exponent)](T v) { return std::pow(v, c); });
+    map<T, T>(x, y, [c = static_cast<T>(exponent)](T v) { return math::pow(v, c); });
   });
 }
 
@@ -259,10 +260,12 @@ bool all_finite(const Array& x) {
   dispatch_any(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* in = x.data<T>();
-    bad = parallel_sum(x.size(), kGrain, [=](int64_t begin, int64_t end) {
+    bad = parallel_sum<double>(x.size(), kGrain, [=](int64_t begin, int64_t end) {
       int64_t count = 0;
       for (int64_t i = begin; i < end; ++i) {
-        if constexpr (std::is_same_v<T, double>) {
+        if constexpr (std::is_same_v<T, Float128>) {
+          count += !float128::is_finite(in[i]);
+        } else if constexpr (std::is_same_v<T, double>) {
           count += !(std::abs(in[i]) <= std::numeric_limits<double>::max());
         } else {
           count += !(std::abs(convert<float>(in[i])) <= std::numeric_limits<float>::max());
@@ -274,13 +277,14 @@ bool all_finite(const Array& x) {
   return bad == 0;
 }
 
-double sum_of_squares(const Array& x) {
-  return dispatch_floating("sum_of_squares", x.dtype(), [&](auto zero) {
+Scalar sum_of_squares(const Array& x) {
+  return dispatch_floating("sum_of_squares", x.dtype(), [&](auto zero) -> Scalar {
     using T = decltype(zero);
+    using Sum = ScalarOf<T>;
     const T* in = x.data<T>();
-    return parallel_sum(x.size(), kGrain, [=](int64_t begin, int64_t end) {
-      return sum_of_computed<double>(end - begin, [x_begin = in + begin](int64_t i) {
-        const double v = x_begin[i];
+    return parallel_sum<Sum>(x.size(), kGrain, [=](int64_t begin, int64_t end) {
+      return sum_of_computed<Sum>(end - begin, [x_begin = in + begin](int64_t i) {
+        const Sum v = x_begin[i];
         return v * v;
       });
     });

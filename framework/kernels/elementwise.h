@@ -4,9 +4,9 @@
 
 namespace qkv::kernels {
 
-// Every function here takes dense arrays of one shape (f32 or f64; unary and binary also bf16,
-// which they compute with as f32) and fills its last argument, of the same shape. The result may be
-// one of the inputs.
+// Every function here takes dense arrays of one shape (f32, f64 or f128; unary and binary also
+// bf16, which they compute with as f32) and fills its last argument, of the same shape. The result
+// may be one of the inputs.
 
 // clang-format off
 enum class Unary {
@@ -23,9 +23,9 @@ void unary_backward(Unary f, const Array& x, const Array& dy, Array& dx);
 enum class Binary { add, sub, mul, div, pow, maximum };
 void binary(Binary f, const Array& a, const Array& b, Array& y);
 
-void scale(const Array& x, double factor, Array& y);     // y = x factor
-void add_scalar(const Array& x, double term, Array& y);  // y = x + term
-void pow_scalar(const Array& x, double exponent, Array& y);
+void scale(const Array& x, Scalar factor, Array& y);     // y = x factor
+void add_scalar(const Array& x, Scalar term, Array& y);  // y = x + term
+void pow_scalar(const Array& x, Scalar exponent, Array& y);
 
 enum class Comparison { less, less_equal, equal, greater, greater_equal };
 void compare(Comparison f, const Array& a, const Array& b, Array& mask);  // mask: boolean
@@ -36,6 +36,6 @@ void masked_fill(const Array& x, const Array& mask, double value, Array& y);
 void cast(const Array& x, Array& y);  // any type to any type
 
 bool all_finite(const Array& x);        // no NaN, no infinity; true for integers and booleans
-double sum_of_squares(const Array& x);  // in f64, in a fixed order
+Scalar sum_of_squares(const Array& x);  // in f64, of f128 in f128, in a fixed order
 
 }  // namespace qkv::kernels

@@ -1,11 +1,11 @@
 #include "framework/kernels/norm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/reduce.h"
 #include "framework/kernels/vector.h"
+#include "framework/kernels/vector_math.h"
 
 namespace qkv::kernels {
 namespace {
@@ -48,7 +48,7 @@ void normalize(const char* op, const Array& x, const Array& weight, const Array*
         const T* xr = in + row * n;
         T* yr = out + row * n;
         const T center = kCentred ? mean_over<T>(n, [=](auto at) { return at(xr); }) : T(0);
-        const T r = T(1) / std::sqrt(mean_square(xr, center, n) + static_cast<T>(epsilon));
+        const T r = T(1) / math::sqrt(mean_square(xr, center, n) + static_cast<T>(epsilon));
         if constexpr (kCentred) means[row] = center;
         rstds[row] = r;
 #pragma omp simd

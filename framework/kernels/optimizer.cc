@@ -1,8 +1,8 @@
 #include "framework/kernels/optimizer.h"
 
-#include <cmath>
-
+#include "framework/kernels/convert.h"
 #include "framework/kernels/parallel.h"
+#include "framework/kernels/vector_math.h"
 
 namespace qkv::kernels {
 void sgd(const SgdStep& step, const Array& gradient, Array& weight, Array& velocity) {
@@ -29,18 +29,19 @@ void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& fir
           Array& second_moment) {
   dispatch_floating("adam", weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
+    using S = ScalarOf<T>;
     const T* gradients = gradient.data<T>();
     T* w = weight.mutable_data<T>();
     T* m = first_moment.mutable_data<T>();
     T* v = second_moment.mutable_data<T>();
     const T beta1 = static_cast<T>(step.beta1);
     const T beta2 = static_cast<T>(step.beta2);
-    const T rest1 = static_cast<T>(1 - step.beta1);
-    const T rest2 = static_cast<T>(1 - step.beta2);
+    const T rest1 = static_cast<T>(1 - S(step.beta1));
+    const T rest2 = static_cast<T>(1 - S(step.beta2));
     const T l2 = static_cast<T>(step.l2);
-    const T keep = static_cast<T>(1 - step.learning_rate * step.weight_decay);
-    const T rate = static_cast<T>(step.learning_rate / step.correction1);
-    const T inverse_root = static_cast<T>(1 / std::sqrt(step.correction2));
+    const T keep = static_cast<T>(1 - S(step.learning_rate) * S(step.weight_decay));
+    const T rate = static_cast<T>(S(step.learning_rate) / S(step.correction1));
+    const T inverse_root = static_cast<T>(1 / math::sqrt(S(step.correction2)));
     const T epsilon = static_cast<T>(step.epsilon);
     const T scale = static_cast<T>(step.gradient_scale);
     parallel_for(weight.size(), kGrain, [=](int64_t begin, int64_t end) {
@@ -49,7 +50,7 @@ void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& fir
         const T g = scale * gradients[i] + l2 * w[i];
         m[i] = beta1 * m[i] + rest1 * g;
         v[i] = beta2 * v[i] + rest2 * g * g;
-        w[i] = keep * w[i] - rate * m[i] / (std::sqrt(v[i]) * inverse_root + epsilon);
+        w[i] = keep * w[i] - rate * m[i] / (math::sqrt(v[i]) * inverse_root + epsilon);
       }
     });
   });

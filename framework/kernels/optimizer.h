@@ -8,7 +8,7 @@ namespace qkv::kernels {
 
 //   g = g + weight_decay w;  v = momentum v + g;  w = w - learning_rate v
 struct SgdStep {
-  double learning_rate, momentum, weight_decay, gradient_scale;
+  Scalar learning_rate, momentum, weight_decay, gradient_scale;
 };
 void sgd(const SgdStep& step, const Array& gradient, Array& weight, Array& velocity);
 
@@ -17,7 +17,7 @@ void sgd(const SgdStep& step, const Array& gradient, Array& weight, Array& veloc
 //         - learning_rate (m / correction1) / (sqrt(v / correction2) + epsilon)
 // Adam has l2, AdamW weight_decay: Kingma and Ba 2015; Loshchilov and Hutter 2019.
 struct AdamStep {
-  double learning_rate, beta1, beta2, epsilon, l2, weight_decay, correction1, correction2,
+  Scalar learning_rate, beta1, beta2, epsilon, l2, weight_decay, correction1, correction2,
       gradient_scale;
 };
 void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& first_moment,

@@ -22,9 +22,6 @@
 namespace qkv::kernels {
 namespace {
 
-// Enough to share evenly among the cores of a desktop, few enough to cost nothing. More threads
-// would find nothing to do.
-constexpr int64_t kMaxPieces = 64;
 // How long an idle thread watches for work before it sleeps. The gaps between the kernels of a
 // training step are shorter; waking takes tens of microseconds.
 constexpr auto kPatience = std::chrono::microseconds(300);
@@ -231,7 +228,7 @@ void set_num_threads(int threads) {
 int num_threads() {
   const int requested = requested_threads;
   static const int all = cores();
-  return std::min(requested > 0 ? requested : all, static_cast<int>(kMaxPieces));
+  return std::min(requested > 0 ? requested : all, static_cast<int>(kMostPieces));
 }
 
 StartedThreads start_threads() {
@@ -243,7 +240,7 @@ StartedThreads start_threads() {
 int64_t num_pieces(int64_t count, int64_t grain) {
   if (count <= 0) return 0;
   // A power of two shares evenly among 2, 4, 8, … threads.
-  const int64_t wanted = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, kMaxPieces);
+  const int64_t wanted = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, kMostPieces);
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
 }
 
@@ -267,17 +264,6 @@ void parallel_pieces(int64_t count, int64_t grain,
 void parallel_for(int64_t count, int64_t grain,
                   absl::FunctionRef<void(int64_t begin, int64_t end)> f) {
   parallel_pieces(count, grain, [&](int64_t, int64_t begin, int64_t end) { f(begin, end); });
-}
-
-double parallel_sum(int64_t count, int64_t grain,
-                    absl::FunctionRef<double(int64_t begin, int64_t end)> f) {
-  std::array<double, kMaxPieces> partial{};
-  parallel_pieces(count, grain, [&](int64_t piece, int64_t begin, int64_t end) {
-    partial[static_cast<size_t>(piece)] = f(begin, end);
-  });
-  double sum = 0;
-  for (const double p : partial) sum += p;
-  return sum;
 }
 
 }  // namespace qkv::kernels

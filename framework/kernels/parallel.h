@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -44,13 +46,25 @@ constexpr int64_t piece_rows(int64_t elements_each, int64_t elements = kGrain) {
 void parallel_for(int64_t count, int64_t grain,
                   absl::FunctionRef<void(int64_t begin, int64_t end)> f);
 
+// Enough to share evenly among the cores of a desktop, few enough to cost nothing. More threads
+// would find nothing to do.
+inline constexpr int64_t kMostPieces = 64;
+
 // The same, telling each piece its number in 0 … num_pieces(count, grain) - 1.
 int64_t num_pieces(int64_t count, int64_t grain);
 void parallel_pieces(int64_t count, int64_t grain,
                      absl::FunctionRef<void(int64_t piece, int64_t begin, int64_t end)> f);
 
 // The sum of f(begin, end) over such pieces, added in order.
-double parallel_sum(int64_t count, int64_t grain,
-                    absl::FunctionRef<double(int64_t begin, int64_t end)> f);
+template <class T>
+T parallel_sum(int64_t count, int64_t grain, absl::FunctionRef<T(int64_t begin, int64_t end)> f) {
+  std::array<T, kMostPieces> partial{};
+  parallel_pieces(count, grain, [&](int64_t piece, int64_t begin, int64_t end) {
+    partial[static_cast<size_t>(piece)] = f(begin, end);
+  });
+  T sum = 0;
+  for (const T p : partial) sum += p;
+  return sum;
+}
 
 }  // namespace qkv::kernels

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/kernels/convert.h"
 #include "framework/kernels/dropout_words.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"
@@ -48,7 +49,7 @@ void dropout(const RandomStream& stream, double p, const Array& x, Array& y, Arr
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
     uint8_t* keep = mutable_mask_bytes(mask);
-    const T scale = static_cast<T>(1 / (1 - p));
+    const T scale = static_cast<T>(1 / (1 - ScalarOf<T>(p)));
     const int64_t size = x.size();
     const int64_t groups = (size + kGroup - 1) / kGroup;
     parallel_for(groups, kRandomGrain / kGroup, [=](int64_t begin, int64_t end) {
@@ -77,7 +78,7 @@ void dropout_backward(const Array& mask, double p, const Array& dy, Array& dx) {
     const uint8_t* keep = mask_bytes(mask);
     const T* d = dy.data<T>();
     T* out = dx.mutable_data<T>();
-    const T scale = static_cast<T>(1 / (1 - p));
+    const T scale = static_cast<T>(1 / (1 - ScalarOf<T>(p)));
     parallel_for(dy.size(), 4 * kRandomGrain, [=](int64_t begin, int64_t end) {
 #pragma omp simd
       for (int64_t i = begin; i < end; ++i) {

@@ -15,8 +15,8 @@ constexpr int64_t kBlockRows = 32;  // the same for sums down columns
 constexpr int64_t kColumns = 128;   // columns summed side by side
 
 template <class X>
-double sum_contiguous(const X* x, int64_t n) {
-  double total = 0;
+ScalarOf<X> sum_contiguous(const X* x, int64_t n) {
+  ScalarOf<X> total = 0;
   for (int64_t start = 0; start < n; start += kBlock) {
     const int64_t count = std::min(kBlock, n - start);
     if constexpr (std::is_same_v<X, BFloat16>) {
@@ -32,9 +32,9 @@ double sum_contiguous(const X* x, int64_t n) {
 
 // total[j] = sum of x[k * stride + j] over k < n, for j < width <= kColumns
 template <class X>
-void sum_columns(const X* x, int64_t n, int64_t stride, int64_t width, double* total) {
+void sum_columns(const X* x, int64_t n, int64_t stride, int64_t width, ScalarOf<X>* total) {
   using T = Computed<X>;
-  std::fill_n(total, width, 0.0);
+  std::fill_n(total, width, ScalarOf<X>(0));
   T block[kColumns];
   for (int64_t start = 0; start < n; start += kBlockRows) {
     const int64_t stop = std::min(start + kBlockRows, n);
@@ -51,8 +51,9 @@ void sum_columns(const X* x, int64_t n, int64_t stride, int64_t width, double* t
 
 template <class X, class T>
 void sum_along(const X* x, int64_t outer, int64_t n, int64_t inner, T* y) {
+  using Sum = ScalarOf<X>;
   if (inner == 1 && outer == 1) {
-    *y = static_cast<T>(parallel_sum(n, kGrain, [=](int64_t begin, int64_t end) {
+    *y = static_cast<T>(parallel_sum<Sum>(n, kGrain, [=](int64_t begin, int64_t end) {
       return sum_contiguous(x + begin, end - begin);
     }));
   } else if (inner == 1) {
@@ -63,8 +64,8 @@ void sum_along(const X* x, int64_t outer, int64_t n, int64_t inner, T* y) {
     // Work is shared by pieces of n as well, where there are too few columns for it.
     const int64_t chunks = (inner + kColumns - 1) / kColumns;
     const int64_t pieces = outer * chunks >= 8 || n == 0 ? 1 : num_pieces(n, piece_rows(inner));
-    Array partial(Shape{pieces, outer * inner}, DType::f64);
-    double* sums = partial.mutable_data<double>();
+    Array partial(Shape{pieces, outer * inner}, dtype_of<Sum>);
+    Sum* sums = partial.mutable_data<Sum>();
     const int64_t units = pieces * outer * chunks;
     parallel_for(units, piece_rows(n * inner / (pieces * chunks)), [=](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
@@ -80,7 +81,7 @@ void sum_along(const X* x, int64_t outer, int64_t n, int64_t inner, T* y) {
     });
     parallel_for(outer * inner, kGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        double total = 0;
+        Sum total = 0;
         for (int64_t piece = 0; piece < pieces; ++piece) total += sums[piece * outer * inner + i];
         y[i] = static_cast<T>(total);
       }

@@ -78,5 +78,7 @@ template void small_product(int64_t, int64_t, int64_t, Strided<float>, const flo
                             float*, int64_t);
 template void small_product(int64_t, int64_t, int64_t, Strided<double>, const double*, int64_t,
                             bool, double*, int64_t);
+template void small_product(int64_t, int64_t, int64_t, Strided<Float128>, const Float128*, int64_t,
+                            bool, Float128*, int64_t);
 
 }  // namespace qkv::kernels

@@ -11,7 +11,7 @@ struct Strided {
   int64_t row, column;
 };
 
-// A product of matrices that fit in a cache, of float or double, on one thread, for kernels that
+// A product of matrices that fit in a cache, of any type but bf16, on one thread, for kernels that
 // need the result at once.
 //   c = a b, or c + a b       a [rows, depth], b [depth, columns], c [rows, columns]
 // The columns are whole vectors, the rows of b and c are dense.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "framework/kernels/convert.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/vector.h"
 #include "framework/kernels/vector_math.h"
@@ -28,7 +28,7 @@ void for_each_row(const Array& x, F f) {
 template <class T>
 T shift_of(const T* x, int64_t n) {
   const T largest = largest_of(x, n);
-  return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest;
+  return largest == -kInfinityOf<T> ? T(0) : largest;
 }
 
 template <class T>
@@ -58,7 +58,7 @@ template <class T>
 void log_softmax_row(const T* x, int64_t n, T* y) {
   const T shift = shift_of(x, n);
   const T sum = sum_of_exp(x, shift, n);
-  const T log_sum = sum == T(0) ? T(0) : std::log(sum);
+  const T log_sum = sum == T(0) ? T(0) : math::log(sum);
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) - log_sum;
 }
@@ -158,8 +158,8 @@ void cross_entropy_backward(const Array& logits, const Array& targets, const Arr
     const T* d = dloss.data<T>();
     T* out = dlogits.mutable_data<T>();
     const int64_t classes = logits.shape()[-1];
-    const T spread = static_cast<T>(smoothing / static_cast<double>(classes));
-    const T peak = static_cast<T>(1 - smoothing);
+    const T spread = static_cast<T>(ScalarOf<T>(smoothing) / static_cast<ScalarOf<T>>(classes));
+    const T peak = static_cast<T>(1 - ScalarOf<T>(smoothing));
     for_each_row(logits, [=](int64_t row) {
       const T* x = in + row * classes;
       T* dx = out + row * classes;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "framework/core/dtype.h"
@@ -25,13 +25,18 @@ constexpr int64_t kVectorBytes = 32;
 constexpr int64_t kVectorBytes = 16;
 #endif
 
+// No processor has registers of several Float128.
 template <class T>
-constexpr int64_t kVectorLength = kVectorBytes / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kVectorLength = std::is_same_v<T, Float128>
+                                      ? 1
+                                      : kVectorBytes / static_cast<int64_t>(sizeof(T));
 
 template <class T>
 struct VectorOf {
   // Read and written at any address of a T.
-  using Type __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias)) = T;
+  using Type
+      __attribute__((vector_size(kVectorLength<T> * sizeof(T)), aligned(alignof(T)), may_alias)) =
+          T;
 };
 template <class T>
 using Vector = typename VectorOf<T>::Type;
@@ -55,8 +60,10 @@ struct WordsOf {
 // A vector of numbers: bf16 ones as float, and float rounded to bf16 as BFloat16 rounds.
 inline Vector<float> load_vector(const float* x) { return vector_at(x); }
 inline Vector<double> load_vector(const double* x) { return vector_at(x); }
+inline Vector<Float128> load_vector(const Float128* x) { return vector_at(x); }
 inline void store_vector(float* y, Vector<float> x) { vector_at(y) = x; }
 inline void store_vector(double* y, Vector<double> x) { vector_at(y) = x; }
+inline void store_vector(Float128* y, Vector<Float128> x) { vector_at(y) = x; }
 
 inline Vector<float> load_vector(const BFloat16* x) {
   using Words = WordsOf<uint32_t>::Type;
@@ -91,6 +98,7 @@ inline void exchange(V& a, V& b, std::integer_sequence<int, kPlace...>) {
 // x[i][j] <-> x[j][i] for a square of n vectors of n numbers; n is a power of two, kStep n / 2.
 template <int kStep, int n, class V>
 inline void transpose(V (&x)[n]) {
+  if constexpr (n == 1) return;
 #pragma GCC unroll 16
   for (int i = 0; i < n; ++i) {
     if ((i & kStep) == 0) exchange<kStep>(x[i], x[i + kStep], std::make_integer_sequence<int, n>());
@@ -101,6 +109,7 @@ inline void transpose(V (&x)[n]) {
 // A vector's numbers joined: those kHalf apart first, then half of that …
 template <int kHalf, class V, class Join, int... kPlace>
 inline auto join_places(V x, Join join, std::integer_sequence<int, kPlace...> places) {
+  if constexpr (sizeof...(kPlace) == 1) return x[0];
   const V moved = __builtin_shufflevector(x, x, (kPlace ^ kHalf)...);
   const V joined = join(x, moved);
   if constexpr (kHalf > 1) {
@@ -150,7 +159,7 @@ inline T sum_of(const T* x, int64_t n) {
 template <class T>
 inline T largest_of(const T* x, int64_t n) {
   return join_vectors(
-      n, -std::numeric_limits<T>::infinity(), [x](auto at) { return at(x); },
+      n, -kInfinityOf<T>, [x](auto at) { return at(x); },
       [](auto a, auto b) { return b > a ? b : a; });
 }
 

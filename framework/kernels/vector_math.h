@@ -6,22 +6,33 @@
 #include <limits>
 #include <numbers>
 
+#include "framework/core/float128.h"
+
 // The functions of <cmath> that kernels use. For double all but exp and sigmoid are those of
-// <cmath>: the oracle. For float, and exp, they have no branches and no calls, so that loops over
-// them become vector instructions; an element gets the same bits wherever in an array it stands.
-// NaNs stay NaNs, infinities give the limits, and results below the smallest normal number may be
-// 0.
+// <cmath>: the oracle. Float128's are those of the C library. For float, and exp, they have no
+// branches and no calls, so that loops over them become vector instructions; an element gets the
+// same bits wherever in an array it stands. NaNs stay NaNs, infinities give the limits, and results
+// below the smallest normal number may be 0.
 //
 // Largest relative errors: exp, log and sigmoid 3e-7, tanh, erf and normal_cdf 1e-6 (normal_cdf in
 // its left tail x² 6e-8 more), exp of double 2.5e-16, its sigmoid 5e-16. The polynomials of float
 // are minimax fits, made with Lawson's algorithm.
 namespace qkv::kernels::math {
 
+using std::pow;
+using std::sqrt;
 inline double log(double x) { return std::log(x); }
 inline double tanh(double x) { return std::tanh(x); }
 inline double erf(double x) { return std::erf(x); }
 // Φ(x) = (1 + erf(x / sqrt(2))) / 2, the share of a normal distribution below x
 inline double normal_cdf(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
+
+inline Float128 sqrt(Float128 x) { return float128::sqrt(x); }
+inline Float128 pow(Float128 x, Float128 y) { return float128::pow(x, y); }
+inline Float128 log(Float128 x) { return float128::log(x); }
+inline Float128 tanh(Float128 x) { return float128::tanh(x); }
+inline Float128 erf(Float128 x) { return float128::erf(x); }
+inline Float128 normal_cdf(Float128 x) { return float128::erfc(-x / kSqrt2<Float128>) / 2; }
 
 // a b + c, rounded once where the processor can.
 template <class T>
@@ -107,6 +118,8 @@ inline float log(float x) {
   y = x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : y;
   return x < std::numeric_limits<float>::infinity() ? y : x + x;  // +inf, and NaN
 }
+
+inline Float128 exp(Float128 x) { return float128::exp(x); }
 
 template <class T>
 inline T sigmoid(T x) {

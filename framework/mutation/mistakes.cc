@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "framework/gradcheck/arithmetic.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 
@@ -53,8 +54,8 @@ Tensor written_over(Op& scatter, const Tensor& x) {
     std::vector<double> one(size);
     one[i] = 1.0;
     const Tensor alone(Array::of(x.shape(), x.dtype(), one));
-    const std::vector<double> y = scatter.forward(Inputs({&alone, 1})).to_vector();
-    place[i] = static_cast<size_t>(std::ranges::find(y, 1.0) - y.begin());
+    const Numbers y = numbers_of(Tensor(scatter.forward(Inputs({&alone, 1}))));
+    place[i] = static_cast<size_t>(std::ranges::find(y, Scalar(1)) - y.begin());
   }
   std::vector<double> lost(size);
   for (size_t i = 0; i < size; ++i) {
@@ -157,13 +158,11 @@ constexpr GradientMistake kGradientMistakes[] = {
      [](auto& dx, size_t i) { dx[i] = transposed(dx[i]); }},
     {MistakeKind::kOneElement, "has its largest element a thousandth off", is_defined,
      [](auto& dx, size_t i) {
-       std::vector<double> values = dx[i].to_vector();
-       const auto largest =
-           std::ranges::max_element(values, {}, [](double v) { return std::abs(v); });
-       const auto place = largest - values.begin();
-       std::ranges::fill(values, 1.0);
-       values[static_cast<size_t>(place)] = 1.001;
-       dx[i] = dx[i] * Tensor(Array::of(dx[i].shape(), dx[i].dtype(), values));
+       const Numbers values = numbers_of(dx[i]);
+       const auto largest = std::ranges::max_element(values, {}, float128::abs);
+       std::vector<double> factors(values.size(), 1.0);
+       factors[static_cast<size_t>(largest - values.begin())] = 1.001;
+       dx[i] = dx[i] * Tensor(Array::of(dx[i].shape(), dx[i].dtype(), factors));
      }},
 };
 
@@ -201,10 +200,16 @@ std::span<const StepMistake> step_mistakes() { return kStepMistakes; }
 std::span<const GradientMistake> gradient_mistakes() { return kGradientMistakes; }
 
 Tensor stale(const Tensor& x) {
-  std::vector<double> values = x.to_vector();
-  if (values.size() == 1 && is_floating(x.dtype())) values[0] *= 2.0;  // an index stays in range
-  if (values.size() > 1) std::rotate(values.begin(), values.begin() + 1, values.end());
-  return Tensor(Array::of(x.shape(), x.dtype(), values), x.node());
+  const auto turned = [](auto values) {
+    if (values.size() > 1) std::rotate(values.begin(), values.begin() + 1, values.end());
+    return values;
+  };
+  if (!is_floating(x.dtype()) || x.dtype() == DType::bf16) {
+    return Tensor(Array::of(x.shape(), x.dtype(), turned(x.to_vector())), x.node());
+  }
+  Numbers values = turned(numbers_of(x));
+  if (values.size() == 1) values[0] *= 2;
+  return Tensor(tensor_of(values, x.shape(), x.dtype()).array(), x.node());
 }
 
 }  // namespace qkv

@@ -11,9 +11,11 @@
 #include "absl/strings/str_split.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/core/storage.h"
 #include "framework/gradcheck/example_checks.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/probe.h"
+#include "framework/kernels/parallel.h"
 #include "framework/mutation/formula_tracer.h"
 #include "framework/ops/ops.h"
 
@@ -252,7 +254,8 @@ std::optional<std::string> complaint(const OpExample& example, int order, uint64
     return absl::StrCat("order 1, f32 against f64: ", *wrong);
   }
   const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(seed));
-  const GradcheckReport report = gradcheck(example.f, inputs, {.order = order, .seed = seed});
+  const GradcheckReport report =
+      gradcheck(example.f, inputs, {.order = order, .seed = seed, .only_verdict = true});
   if (report.passed()) return std::nullopt;
   return first_failure(report);
 }
@@ -311,8 +314,14 @@ MutationReport run_mutations(std::span<const OpExamples> functions,
   MutationReport report;
   for (const OpExamples& function : functions) {
     check_unchanged(function, options);
-    for (const Candidate& candidate : candidates_of(function, options)) {
-      if (auto result = try_to_kill(candidate, options)) {
+    const std::vector<Candidate> candidates = candidates_of(function, options);
+    std::vector<std::optional<MutationResult>> results(candidates.size());
+    kernels::parallel_for(std::ssize(candidates), 1, [&](int64_t begin, int64_t end) {
+      const ThreadMemory memory;
+      for (int64_t i = begin; i < end; ++i) results[i] = try_to_kill(candidates[i], options);
+    });
+    for (std::optional<MutationResult>& result : results) {
+      if (result) {
         report.results.push_back(*std::move(result));
       } else {
         ++report.not_runnable;

@@ -225,7 +225,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options) {
   check_attention(query, key, value, options);
   if (composed_only()) {
-    if (query.dtype() != DType::f64 && key.dim(1) > 0) {
+    if (computed_dtype(query.dtype()) == DType::f32 && key.dim(1) > 0) {
       return attention_as_kernels_have_it(query, key, value, options);
     }
     const Tensor output = attention_composed(widened(query), widened(key), widened(value), options);

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/core/wide.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
@@ -36,7 +37,9 @@ class Cast final : public Superposition {
 
 Tensor cast(const Tensor& x, DType dtype) {
   check_defined("cast", {{"x", x}});
-  if (x.dtype() == dtype) return x;
+  dtype = wide_dtype(dtype);
+  if (wide_dtype(x.dtype()) == dtype) return x;
+  if (x.dtype() == DType::f128) WideRun::note_narrowing("cast");
   if (is_floating(x.dtype()) && !is_floating(dtype)) {
     fail(absl::StrCat("cast: no gradient flows to ", std::string(dtype_name(dtype)), ": ",
                       describe({{"x", x}})));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
+#include "framework/core/wide.h"
 #include "framework/kernels/index.h"
 #include "framework/ops/ops.h"
 
@@ -31,16 +32,16 @@ void check_defined(std::string_view op, std::initializer_list<Argument> argument
 
 void check_same_dtype(std::string_view op, std::initializer_list<Argument> arguments) {
   check_defined(op, arguments);
-  const DType dtype = arguments.begin()->tensor.dtype();
+  const DType dtype = wide_dtype(arguments.begin()->tensor.dtype());
   for (const Argument& x : arguments) {
-    if (x.tensor.dtype() == dtype) continue;
+    if (wide_dtype(x.tensor.dtype()) == dtype) continue;
     fail(absl::StrCat(text(op), ": dtypes differ: ", describe(arguments), "; cast one of them"));
   }
 }
 
 void check_floating(std::string_view op, const Argument& x) {
   check_defined(op, {x});
-  if (x.tensor.dtype() == DType::f32 || x.tensor.dtype() == DType::f64) return;
+  if (is_floating(x.tensor.dtype()) && x.tensor.dtype() != DType::bf16) return;
   fail(absl::StrCat(text(op), ": needs f32 or f64: ", describe({x})));
 }
 
@@ -52,7 +53,7 @@ void check_floating_or_bf16(std::string_view op, const Argument& x) {
 
 void check_dtype(std::string_view op, const Argument& x, DType dtype) {
   check_defined(op, {x});
-  if (x.tensor.dtype() == dtype) return;
+  if (wide_dtype(x.tensor.dtype()) == wide_dtype(dtype)) return;
   fail(absl::StrCat(text(op), ": needs ", text(dtype_name(dtype)), ": ", describe({x})));
 }
 
@@ -88,11 +89,12 @@ void check_norm_weights(std::string_view op, const Tensor& x, const Tensor& weig
     fail(absl::StrCat(text(op), ": the last axis has no elements: ", describe({{"x", x}})));
   }
   const auto check = [&](std::string_view name, const Tensor& parameter) {
-    if (parameter.shape() == Shape{x.dim(-1)} && parameter.dtype() == x.dtype()) return;
+    const bool same_dtype = wide_dtype(parameter.dtype()) == wide_dtype(x.dtype());
+    if (parameter.shape() == Shape{x.dim(-1)} && same_dtype) return;
     std::string all = describe({{"x", x}, {"weight", weight}});
     if (bias.defined()) absl::StrAppend(&all, ", ", describe({{"bias", bias}}));
     fail(absl::StrCat(text(op), ": ", text(name), " must be ",
-                      parameter.dtype() == x.dtype() ? "" : "of x's dtype and ", "[", x.dim(-1),
+                      same_dtype ? "" : "of x's dtype and ", "[", x.dim(-1),
                       "], as long as the last axis: ", all));
   };
   check("weight", weight);
@@ -108,7 +110,7 @@ AroundAxis around_axis(const Shape& shape, int axis) {
 
 Pair broadcast_together(const char* op, const Tensor& a, const Tensor& b) {
   check_same_dtype(op, {{"a", a}, {"b", b}});
-  if (a.dtype() != DType::f32 && a.dtype() != DType::f64) {
+  if (!is_floating(a.dtype()) || a.dtype() == DType::bf16) {
     fail(absl::StrCat(op, ": needs f32 or f64: ", describe({{"a", a}, {"b", b}})));
   }
   if (a.shape() == b.shape()) return {a, b};

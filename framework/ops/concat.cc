@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
+#include "framework/core/wide.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/copy.h"
 #include "framework/ops/check.h"
@@ -59,7 +60,7 @@ void check_pieces(const std::string& op, const std::vector<Tensor>& pieces) {
   if (pieces.empty()) fail(absl::StrCat(op, ": needs at least one piece"));
   for (const Tensor& piece : pieces) {
     check_defined(op, {{"a piece", piece}});
-    if (piece.dtype() == pieces[0].dtype()) continue;
+    if (wide_dtype(piece.dtype()) == wide_dtype(pieces[0].dtype())) continue;
     fail(absl::StrCat(op, ": dtypes differ: ", describe_pieces(pieces), "; cast one of them"));
   }
 }

@@ -22,6 +22,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/core/wide.h"
 #include "framework/graph/node.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
@@ -158,8 +159,9 @@ void check_convolution(const char* op, const Tensor& x, const Tensor& weight, co
   const std::string all = bias.defined() ? describe({{"x", x}, {"weight", weight}, {"bias", bias}})
                                          : describe({{"x", x}, {"weight", weight}});
   check_sequences(op, x);
-  const DType dtype = computed_dtype(x.dtype());
-  if (weight.dtype() != dtype || (bias.defined() && bias.dtype() != dtype)) {
+  const DType dtype = wide_dtype(computed_dtype(x.dtype()));
+  if (wide_dtype(weight.dtype()) != dtype ||
+      (bias.defined() && wide_dtype(bias.dtype()) != dtype)) {
     fail(absl::StrCat(
         op,
         x.dtype() == dtype ? ": dtypes differ: " : ": an x in bf16 needs an f32 weight and bias: ",

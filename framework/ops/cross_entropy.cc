@@ -45,10 +45,10 @@ Tensor losses_composed(const Tensor& logits, const Array& targets,
                        const CrossEntropyOptions& options) {
   if (logits.dim(1) == 0) return sum(logits, 1);  // no classes: every target is ignored
   const Targets rows = read_targets(targets, options.ignored);
-  const double s = options.label_smoothing;
+  const Scalar s = options.label_smoothing;
   const Tensor log_p = log_softmax(logits);
-  Tensor loss = scale(gather(log_p, 1, rows.index), s - 1.0);
-  if (s > 0.0) loss = loss - scale(mean(log_p, 1, /*keep_axis=*/true), s);
+  Tensor loss = scale(gather(log_p, 1, rows.index), s - 1);
+  if (s > 0) loss = loss - scale(mean(log_p, 1, /*keep_axis=*/true), s);
   return reshape(masked_fill(loss, rows.ignored, 0.0), {targets.size()});
 }
 
@@ -88,9 +88,9 @@ class CrossEntropy final : public Op {
   Tensor backward_composed(const Tensor& logits, const Tensor& dloss) const {
     const Targets rows = read_targets(targets_, options_.ignored);
     const int64_t n = logits.dim(0), classes = logits.dim(1);
-    const double s = options_.label_smoothing;
+    const Scalar s = options_.label_smoothing;
     const Tensor hot = reshape(one_hot(rows.index, classes, logits.dtype()), {n, classes});
-    const Tensor q = scale(hot, 1.0 - s) + s / static_cast<double>(classes);
+    const Tensor q = scale(hot, 1 - s) + s / static_cast<Scalar>(classes);
     const Tensor dlogits = (softmax(logits) - q) * reshape(dloss, {n, 1});
     return masked_fill(dlogits, rows.ignored, 0.0);
   }
@@ -145,7 +145,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
     const int64_t counted = read_targets(rows, options.ignored).counted;
     divisor = static_cast<double>(std::max<int64_t>(counted, 1));
   }
-  return scale(sum(losses), 1.0 / divisor);
+  return scale(sum(losses), 1 / Scalar(divisor));
 }
 
 OpExamples cross_entropy_examples() {

@@ -13,7 +13,7 @@ namespace qkv {
 namespace {
 
 Tensor erf_gradient(const Tensor& x, const Tensor& dy) {
-  return 2.0 * std::numbers::inv_sqrtpi * (exp(-(x * x)) * dy);
+  return 2 * kInverseSqrtPi<Scalar> * (exp(-(x * x)) * dy);
 }
 
 }  // namespace
@@ -22,8 +22,8 @@ Tensor erf(const Tensor& x) {
   return unary_op("erf", kernels::Unary::erf, x,
                   {.from_input = erf_gradient,
                    .derivative =
-                       [](double input, double) {
-                         return 2.0 * std::numbers::inv_sqrtpi * std::exp(-input * input);
+                       [](Scalar input, Scalar) {
+                         return 2 * kInverseSqrtPi<Scalar> * float128::exp(-input * input);
                        },
                    .roundings = kTanhRoundings});
 }

@@ -11,7 +11,7 @@ namespace qkv {
 Tensor exp(const Tensor& x) {
   return unary_op("exp", kernels::Unary::exp, x,
                   {.from_output = [](const Tensor& y, const Tensor& dy) { return y * dy; },
-                   .derivative = [](double, double y) { return y; },
+                   .derivative = [](Scalar, Scalar y) { return y; },
                    .roundings = kExpRoundings});
 }
 

@@ -7,8 +7,6 @@
 //   y = x (1 + t) / 2,  t = tanh(u),  u = sqrt(2 / pi) (x + 0.044715 x³)
 //   dx = ((1 + t) / 2 + x (1 - t²) u' / 2) dy,  u' = sqrt(2 / pi) (1 + 3 * 0.044715 x²)
 
-#include <numbers>
-
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/unary.h"
@@ -16,13 +14,14 @@
 namespace qkv {
 namespace {
 
-constexpr double kSqrt2 = std::numbers::sqrt2;
-constexpr double kInvSqrtPi = std::numbers::inv_sqrtpi;
-constexpr double kSqrt2OverPi = kSqrt2 * kInvSqrtPi;
-constexpr double kCubic = 0.044715;
+constexpr Scalar kHalfOfSqrt2 = kSqrt2<Scalar> / 2;
+constexpr Scalar kSqrt2OverPi = kSqrt2<Scalar> * kInverseSqrtPi<Scalar>;
+constexpr Scalar kCubic = 0.044715;
 
-Tensor normal_cdf(const Tensor& x) { return 0.5 * (1.0 + erf(x / kSqrt2)); }
-Tensor normal_density(const Tensor& x) { return kInvSqrtPi / kSqrt2 * exp(-0.5 * (x * x)); }
+Tensor normal_cdf(const Tensor& x) { return 0.5 * (1.0 + erf(kHalfOfSqrt2 * x)); }
+Tensor normal_density(const Tensor& x) {
+  return kHalfOfSqrt2 * kInverseSqrtPi<Scalar> * exp(-0.5 * (x * x));
+}
 Tensor tanh_of_cubic(const Tensor& x) { return tanh(kSqrt2OverPi * (x + kCubic * (x * x * x))); }
 
 Tensor erf_form(const Tensor& x) { return x * normal_cdf(x); }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/core/wide.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/matmul.h"
 #include "framework/ops/bf16.h"
@@ -78,8 +79,9 @@ void check_linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
   if (options.bf16_result && x.dtype() != DType::bf16) {
     fail(absl::StrCat("linear: only an x in bf16 has a bf16 result: ", all()));
   }
-  const DType dtype = computed_dtype(x.dtype());
-  if (weight.dtype() != dtype || (bias.defined() && bias.dtype() != dtype)) {
+  const DType dtype = wide_dtype(computed_dtype(x.dtype()));
+  if (wide_dtype(weight.dtype()) != dtype ||
+      (bias.defined() && wide_dtype(bias.dtype()) != dtype)) {
     if (x.dtype() == DType::bf16) {
       fail(absl::StrCat("linear: an x in bf16 needs an f32 weight and bias: ", all()));
     }

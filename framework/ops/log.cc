@@ -18,7 +18,7 @@ Tensor log_gradient(const Tensor& x, const Tensor& dy) { return dy / x; }
 Tensor log(const Tensor& x) {
   return unary_op("log", kernels::Unary::log, x,
                   {.from_input = log_gradient,
-                   .derivative = [](double input, double) { return 1.0 / input; },
+                   .derivative = [](Scalar input, Scalar) { return 1 / input; },
                    .roundings = kExpRoundings});
 }
 

@@ -35,16 +35,20 @@ class Max final : public Op {
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
-    const auto [outer, n, inner] = around_axis(x[0].shape(), axis_);
-    const std::vector<double> from = x[0].to_vector(), to = y.to_vector(),
-                              moves = x_dot[0].to_vector();
-    std::vector<double> y_dot(to.size());
-    for (int64_t i = 0; i < outer * inner; ++i) {
-      int64_t place = i / inner * n * inner + i % inner;
-      for (int64_t k = 1; k < n && from[place] != to[i]; ++k) place += inner;
-      y_dot[i] = moves[place];
-    }
-    return Tensor(Array::of(y.shape(), y.dtype(), y_dot));
+    const AroundAxis size = around_axis(x[0].shape(), axis_);
+    Array y_dot(y.shape(), y.dtype());
+    dispatch_floating("max", y.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const T *from = x[0].array().data<T>(), *to = y.array().data<T>(),
+              *moves = x_dot[0].array().data<T>();
+      T* result = y_dot.mutable_data<T>();
+      for (int64_t i = 0; i < y_dot.size(); ++i) {
+        int64_t place = i / size.inner * size.n * size.inner + i % size.inner;
+        for (int64_t k = 1; k < size.n && from[place] != to[i]; ++k) place += size.inner;
+        result[i] = moves[place];
+      }
+    });
+    return Tensor(y_dot);
   }
   Rounding rounding(const ExactCall&) override { return exact(); }
 

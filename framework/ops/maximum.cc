@@ -43,14 +43,11 @@ class Maximum final : public Op {
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
-    const std::vector<double> a = x[0].to_vector(), b = x[1].to_vector();
-    std::vector<double> a_dot(a.size()), b_dot(a.size()), y_dot(a.size());
-    if (x_dot[0].defined()) a_dot = x_dot[0].to_vector();
-    if (x_dot[1].defined()) b_dot = x_dot[1].to_vector();
-    for (size_t i = 0; i < y_dot.size(); ++i) {
-      y_dot[i] = a[i] > b[i] ? a_dot[i] : a[i] < b[i] ? b_dot[i] : (a_dot[i] + b_dot[i]) / 2;
-    }
-    return Tensor(Array::of(y.shape(), y.dtype(), y_dot));
+    const Tensor still = zeros(y.shape(), y.dtype());
+    const Tensor &a = x[0], &b = x[1], &a_dot = x_dot[0].defined() ? x_dot[0] : still,
+                 &b_dot = x_dot[1].defined() ? x_dot[1] : still;
+    return where(mask_of(kernels::Comparison::greater, a, b), a_dot,
+                 where(mask_of(kernels::Comparison::less, a, b), b_dot, (a_dot + b_dot) / 2));
   }
 
   Rounding rounding(const ExactCall& call) override {

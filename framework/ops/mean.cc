@@ -9,23 +9,23 @@
 namespace qkv {
 namespace {
 
-double inverse_of_count(const Tensor& x, int64_t n) {
+Scalar inverse_of_count(const Tensor& x, int64_t n) {
   if (n == 0) fail(absl::StrCat("mean: there are no elements: ", describe({{"x", x}})));
-  return 1.0 / static_cast<double>(n);
+  return Scalar(1) / static_cast<Scalar>(n);
 }
 
 }  // namespace
 
 Tensor mean(const Tensor& x) {
   check_floating("mean", {"x", x});
-  const double factor = inverse_of_count(x, x.size());
+  const Scalar factor = inverse_of_count(x, x.size());
   return scale(sum(x), factor);
 }
 
 Tensor mean(const Tensor& x, int axis, bool keep_axis) {
   check_floating("mean", {"x", x});
   axis = check_axis("mean", {"x", x}, axis);
-  const double factor = inverse_of_count(x, x.dim(axis));
+  const Scalar factor = inverse_of_count(x, x.dim(axis));
   return scale(sum(x, axis, keep_axis), factor);
 }
 

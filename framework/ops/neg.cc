@@ -10,7 +10,7 @@ namespace qkv {
 Tensor neg(const Tensor& x) {
   return unary_op("neg", kernels::Unary::neg, x,
                   {.from_dy = [](const Tensor& dy) { return -dy; },
-                   .derivative = [](double, double) { return -1.0; },
+                   .derivative = [](Scalar, Scalar) -> Scalar { return -1; },
                    .roundings = 0.0});
 }
 

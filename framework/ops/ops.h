@@ -23,9 +23,9 @@ Tensor pow(const Tensor& a, const Tensor& b);      // a > 0 where the gradient o
 Tensor maximum(const Tensor& a, const Tensor& b);  // where equal, each gets half of the gradient
 
 // A tensor and a number.
-Tensor scale(const Tensor& x, double factor);
-Tensor add_scalar(const Tensor& x, double term);
-Tensor pow(const Tensor& x, double exponent);
+Tensor scale(const Tensor& x, Scalar factor);
+Tensor add_scalar(const Tensor& x, Scalar term);
+Tensor pow(const Tensor& x, Scalar exponent);
 
 Tensor neg(const Tensor& x);
 Tensor exp(const Tensor& x);
@@ -196,12 +196,12 @@ inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
-inline Tensor operator+(const Tensor& x, double term) { return add_scalar(x, term); }
-inline Tensor operator+(double term, const Tensor& x) { return add_scalar(x, term); }
-inline Tensor operator-(const Tensor& x, double term) { return add_scalar(x, -term); }
-inline Tensor operator-(double term, const Tensor& x) { return add_scalar(neg(x), term); }
-inline Tensor operator*(const Tensor& x, double factor) { return scale(x, factor); }
-inline Tensor operator*(double factor, const Tensor& x) { return scale(x, factor); }
-inline Tensor operator/(const Tensor& x, double divisor) { return scale(x, 1.0 / divisor); }
+inline Tensor operator+(const Tensor& x, Scalar term) { return add_scalar(x, term); }
+inline Tensor operator+(Scalar term, const Tensor& x) { return add_scalar(x, term); }
+inline Tensor operator-(const Tensor& x, Scalar term) { return add_scalar(x, -term); }
+inline Tensor operator-(Scalar term, const Tensor& x) { return add_scalar(neg(x), term); }
+inline Tensor operator*(const Tensor& x, Scalar factor) { return scale(x, factor); }
+inline Tensor operator*(Scalar factor, const Tensor& x) { return scale(x, factor); }
+inline Tensor operator/(const Tensor& x, Scalar divisor) { return scale(x, 1.0 / divisor); }
 
 }  // namespace qkv

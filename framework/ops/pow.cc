@@ -54,9 +54,11 @@ class Pow final : public Op {
 
 class PowScalar final : public Op {
  public:
-  explicit PowScalar(double exponent) : exponent_(exponent) {}
+  explicit PowScalar(Scalar exponent) : exponent_(exponent) {}
   std::string_view name() const override { return "pow"; }
-  std::vector<Attribute> attributes() const override { return {{"exponent", exponent_}}; }
+  std::vector<Attribute> attributes() const override {
+    return {{"exponent", static_cast<double>(exponent_)}};
+  }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -66,17 +68,18 @@ class PowScalar final : public Op {
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     const Tensor& x = saved.input(0);
-    return {exponent_ * (pow(x, exponent_ - 1.0) * dy)};
+    return {exponent_ * (pow(x, exponent_ - 1) * dy)};
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
-    return chain_rule(x, y, x_dot,
-                      [n = exponent_](double from, double) { return n * std::pow(from, n - 1.0); });
+    return chain_rule(x, y, x_dot, [n = exponent_](Scalar from, Scalar) {
+      return n * float128::pow(from, n - 1);
+    });
   }
   Rounding rounding(const ExactCall& call) override { return pow_rounding(call); }
 
  private:
-  double exponent_;
+  Scalar exponent_;
 };
 
 }  // namespace
@@ -86,10 +89,10 @@ Tensor pow(const Tensor& a, const Tensor& b) {
   return apply<Pow>({pair.a, pair.b});
 }
 
-Tensor pow(const Tensor& x, double exponent) {
+Tensor pow(const Tensor& x, Scalar exponent) {
   check_floating("pow", {"x", x});
-  if (exponent == 0.0) return ones(x.shape(), x.dtype());  // also where 0 times inf would be NaN
-  if (exponent == 1.0) return x;
+  if (exponent == 0) return ones(x.shape(), x.dtype());  // also where 0 times inf would be NaN
+  if (exponent == 1) return x;
   return apply<PowScalar>({x}, exponent);
 }
 

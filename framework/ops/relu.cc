@@ -39,7 +39,7 @@ class Relu final : public Op {
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
-    return chain_rule(x, y, x_dot, [](double from, double) { return from > 0.0 ? 1.0 : 0.0; });
+    return chain_rule(x, y, x_dot, [](Scalar from, Scalar) -> Scalar { return from > 0 ? 1 : 0; });
   }
   Rounding rounding(const ExactCall& call) override {
     Rounding rounding = exact();

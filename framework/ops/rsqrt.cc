@@ -13,7 +13,7 @@ Tensor rsqrt(const Tensor& x) {
   return unary_op(
       "rsqrt", kernels::Unary::rsqrt, x,
       {.from_output = [](const Tensor& y, const Tensor& dy) { return -0.5 * (y * y * y * dy); },
-       .derivative = [](double input, double output) { return -0.5 * output / input; },
+       .derivative = [](Scalar input, Scalar output) { return -output / (2 * input); },
        .roundings = 2.0});
 }
 

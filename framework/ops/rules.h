@@ -26,13 +26,16 @@ Tensor quotient_tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot);
 // derivative is infinite.
 template <class Derivative>
 Tensor chain_rule(TensorSpan x, const Tensor& y, TensorSpan x_dot, const Derivative& derivative) {
-  const double *from = x[0].array().data<double>(), *to = y.array().data<double>(),
-               *moves = x_dot[0].array().data<double>();
-  Array y_dot(y.shape(), DType::f64);
-  double* result = y_dot.mutable_data<double>();
-  for (int64_t i = 0; i < y_dot.size(); ++i) {
-    result[i] = moves[i] == 0.0 ? 0.0 : derivative(from[i], to[i]) * moves[i];
-  }
+  Array y_dot(y.shape(), y.dtype());
+  dispatch_floating("chain_rule", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T *from = x[0].array().data<T>(), *to = y.array().data<T>(),
+            *moves = x_dot[0].array().data<T>();
+    T* result = y_dot.mutable_data<T>();
+    for (int64_t i = 0; i < y_dot.size(); ++i) {
+      result[i] = moves[i] == 0 ? T(0) : static_cast<T>(derivative(from[i], to[i]) * moves[i]);
+    }
+  });
   return Tensor(y_dot);
 }
 

@@ -18,9 +18,11 @@ namespace {
 
 class Scale final : public Superposition {
  public:
-  explicit Scale(double factor) : factor_(factor) {}
+  explicit Scale(Scalar factor) : factor_(factor) {}
   std::string_view name() const override { return "scale"; }
-  std::vector<Attribute> attributes() const override { return {{"factor", factor_}}; }
+  std::vector<Attribute> attributes() const override {
+    return {{"factor", static_cast<double>(factor_)}};
+  }
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
@@ -36,14 +38,16 @@ class Scale final : public Superposition {
   Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
 
  private:
-  double factor_;
+  Scalar factor_;
 };
 
 class AddScalar final : public Op {
  public:
-  explicit AddScalar(double term) : term_(term) {}
+  explicit AddScalar(Scalar term) : term_(term) {}
   std::string_view name() const override { return "add_scalar"; }
-  std::vector<Attribute> attributes() const override { return {{"term", term_}}; }
+  std::vector<Attribute> attributes() const override {
+    return {{"term", static_cast<double>(term_)}};
+  }
   Saves saves() const override { return Saves::kNothing; }
 
   Array forward(const Inputs& x) override {
@@ -59,21 +63,23 @@ class AddScalar final : public Op {
   // The term is rounded as well.
   Rounding rounding(const ExactCall& call) override {
     return each_rounding("|term| + |y|", call, 2.0,
-                         [this](size_t, double y) { return std::abs(term_) + std::abs(y); });
+                         [term = static_cast<double>(term_)](size_t, double y) {
+                           return std::abs(term) + std::abs(y);
+                         });
   }
 
  private:
-  double term_;
+  Scalar term_;
 };
 
 }  // namespace
 
-Tensor scale(const Tensor& x, double factor) {
+Tensor scale(const Tensor& x, Scalar factor) {
   check_floating("scale", {"x", x});
-  return factor == 1.0 ? x : apply<Scale>({x}, factor);
+  return factor == 1 ? x : apply<Scale>({x}, factor);
 }
 
-Tensor add_scalar(const Tensor& x, double term) {
+Tensor add_scalar(const Tensor& x, Scalar term) {
   check_floating("add_scalar", {"x", x});
   return apply<AddScalar>({x}, term);
 }

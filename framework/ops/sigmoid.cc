@@ -12,9 +12,9 @@ namespace qkv {
 namespace {
 
 // y = (1 + tanh(x / 2)) / 2
-double sigmoid_derivative(double x, double) {
-  const double cosh = std::cosh(0.5 * x);
-  return 0.25 / (cosh * cosh);
+Scalar sigmoid_derivative(Scalar x, Scalar) {
+  const Scalar cosh = float128::cosh(x / 2);
+  return 1 / (4 * cosh * cosh);
 }
 
 }  // namespace

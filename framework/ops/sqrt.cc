@@ -12,7 +12,7 @@ namespace qkv {
 Tensor sqrt(const Tensor& x) {
   return unary_op("sqrt", kernels::Unary::sqrt, x,
                   {.from_output = [](const Tensor& y, const Tensor& dy) { return 0.5 * dy / y; },
-                   .derivative = [](double, double y) { return 0.5 / y; }});
+                   .derivative = [](Scalar, Scalar y) { return 1 / (2 * y); }});
 }
 
 OpExamples sqrt_examples() { return unary_examples("sqrt", sqrt, Fill::kPositive); }

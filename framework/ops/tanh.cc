@@ -14,8 +14,11 @@ Tensor tanh(const Tensor& x) {
   return unary_op(
       "tanh", kernels::Unary::tanh, x,
       {.from_output = [](const Tensor& y, const Tensor& dy) { return (1.0 - y * y) * dy; },
-       .derivative = [](double input,
-                        double) { return 1.0 / (std::cosh(input) * std::cosh(input)); },
+       .derivative =
+           [](Scalar input, Scalar) {
+             const Scalar cosh = float128::cosh(input);
+             return 1 / (cosh * cosh);
+           },
        .roundings = kTanhRoundings});
 }
 

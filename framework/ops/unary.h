@@ -16,7 +16,7 @@ struct UnaryRules {
   Tensor (*from_output)(const Tensor& y, const Tensor& dy) = nullptr;
   Tensor (*from_dy)(const Tensor& dy) = nullptr;
   // ẏ = derivative(x, y) ẋ
-  double (*derivative)(double x, double y) = nullptr;
+  Scalar (*derivative)(Scalar x, Scalar y) = nullptr;
   double roundings = 1.0;  // y is off by roundings u |y| at most; 0: it is exact
 };
 

@@ -19,7 +19,7 @@ Tensor variance(const Tensor& x, int axis, int64_t correction, bool keep_axis) {
   }
   const Tensor centered = x - mean(x, axis, /*keep_axis=*/true);
   return scale(sum(centered * centered, axis, keep_axis),
-               1.0 / static_cast<double>(n - correction));
+               Scalar(1) / static_cast<Scalar>(n - correction));
 }
 
 OpExamples variance_examples() {

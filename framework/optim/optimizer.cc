@@ -9,6 +9,7 @@
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/optimizer.h"
+#include "framework/kernels/vector_math.h"
 
 namespace qkv {
 namespace {
@@ -20,7 +21,7 @@ class Sgd final : public Optimizer {
 
  private:
   void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-              double learning_rate, double gradient_scale) const override {
+              Scalar learning_rate, Scalar gradient_scale) const override {
     Array weight = parameter.array();
     kernels::sgd({.learning_rate = learning_rate,
                   .momentum = options_.momentum,
@@ -43,7 +44,7 @@ class Adam final : public Optimizer {
 
  private:
   void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-              double learning_rate, double gradient_scale) const override {
+              Scalar learning_rate, Scalar gradient_scale) const override {
     const auto [beta1, beta2] = options_.betas;
     const auto t = static_cast<double>(steps());
     const bool decays = decoupled_ && parameter.rank() >= 2;
@@ -76,8 +77,8 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, std::vector<std::st
   }
 }
 
-void Optimizer::step(std::span<const Tensor> gradients, double learning_rate,
-                     double gradient_scale) {
+void Optimizer::step(std::span<const Tensor> gradients, Scalar learning_rate,
+                     Scalar gradient_scale) {
   const ObservedSection section("optimizer");
   if (gradients.size() != parameters_.size()) {
     fail(absl::StrCat("optimizer: ", gradients.size(), " gradients for ", parameters_.size(),
@@ -120,14 +121,25 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
 }
 
 double global_norm(std::span<const Tensor> gradients) {
+  return static_cast<double>(exact_norm(gradients));
+}
+
+Scalar exact_norm(std::span<const Tensor> gradients) {
   const ObservedSection section("gradient norm");
-  double sum = 0;
-  for (const Tensor& g : gradients) sum += kernels::sum_of_squares(g.array());
-  return std::sqrt(sum);
+  const auto norm = [&]<class T>(T sum) -> Scalar {
+    for (const Tensor& g : gradients) sum += static_cast<T>(kernels::sum_of_squares(g.array()));
+    return kernels::math::sqrt(sum);
+  };
+  const bool is_wide = !gradients.empty() && gradients[0].dtype() == DType::f128;
+  return is_wide ? norm(Float128(0)) : norm(0.0);
 }
 
 double clip_scale(double norm, double max_norm) {
   return max_norm == 0 ? 1.0 : std::min(1.0, max_norm / (norm + 1e-6));
+}
+
+Scalar clip_scale(Scalar norm, double max_norm) {
+  return max_norm == 0 ? 1 : std::min<Scalar>(1, max_norm / (norm + 1e-6));
 }
 
 }  // namespace qkv

@@ -23,7 +23,7 @@ class Optimizer {
 
   // `gradient_scale` multiplies every gradient first: see clip_scale. Throws Error when the
   // gradients do not fit the parameters.
-  void step(std::span<const Tensor> gradients, double learning_rate, double gradient_scale = 1.0);
+  void step(std::span<const Tensor> gradients, Scalar learning_rate, Scalar gradient_scale = 1.0);
 
   // What must be saved, beside the parameters, to go on as if never interrupted; and how many steps
   // were made.
@@ -36,7 +36,7 @@ class Optimizer {
   // Step number `steps()` (counted from 1) of one parameter, whose state comes in the order of the
   // names.
   virtual void update(const Tensor& parameter, const Array& gradient, std::span<Array> state,
-                      double learning_rate, double gradient_scale) const = 0;
+                      Scalar learning_rate, Scalar gradient_scale) const = 0;
 
  private:
   std::vector<NamedParameter> parameters_;
@@ -50,9 +50,11 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,
 
 // The Euclidean norm of all gradients taken as one vector, summed in f64 in a fixed order.
 double global_norm(std::span<const Tensor> gradients);
+Scalar exact_norm(std::span<const Tensor> gradients);  // the same, also where they are f128
 
 // The factor that brings a gradient of norm `norm` down to `max_norm`, as in PyTorch:
 //   min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0
 double clip_scale(double norm, double max_norm);
+Scalar clip_scale(Scalar norm, double max_norm);
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -61,7 +62,7 @@ Tensor one_after_the_other(const Tensors& weights) {
 }
 
 void copy_numbers(const Tensor& from, Array to) {
-  std::copy_n(from.array().data<double>(), from.size(), to.mutable_data<double>());
+  std::memcpy(to.mutable_raw(), from.array().raw(), to.bytes());
 }
 
 Tensors clipped(const Tensors& gradients, double max_norm) {
@@ -123,8 +124,11 @@ Tensor TrainingStep::trained(std::span<const Tensor> inputs) const {
     const Gradients all = backward(loss_of(*this, at.data, at.weights));
     for (const Tensor& w : at.weights) gradients.push_back(all[w]);
   }
-  real->step(gradients, at.learning_rate.item(),
-             clip_scale(global_norm(gradients), optimizer.grad_clip));
+  const Scalar norm = exact_norm(gradients);
+  const bool is_wide = at.learning_rate.dtype() == DType::f128;
+  real->step(gradients, at.learning_rate.exact_item(),
+             is_wide ? clip_scale(norm, optimizer.grad_clip)
+                     : clip_scale(static_cast<double>(norm), optimizer.grad_clip));
   const NoGrad no_grad;
   return one_after_the_other(at.weights);
 }

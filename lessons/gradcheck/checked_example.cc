@@ -1,10 +1,12 @@
 #include "lessons/gradcheck/checked_example.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/gradcheck/position.h"
+#include "lessons/gradcheck/gradcheck_table.h"
 #include "lessons/gradcheck/html_table.h"
 #include "lessons/report/page_frame.h"
 #include "lessons/report/svg.h"
@@ -25,47 +27,49 @@ std::string error_of(const Agreement& a) {
   return judged(a.verdict, absl::StrFormat("%.0e", a.error));
 }
 
-std::string derivatives_of(const InputReport& input) {
-  return absl::StrCat(input.derivatives, input.blocks.count > 0 ? ", every element in blocks"
-                                         : input.full_jacobian  ? ", full Jacobian"
-                                                                : ", random cotangent");
-}
-
-std::string differences_of(const InputReport& input) {
-  if (input.failed + input.undecided == 0) return "agree";
+std::string elements_of(const InputReport& input) {
+  if (input.elements == 0) return "–";
+  if (input.failed + input.undecided == 0) return absl::StrCat(input.elements, " agree");
   const bool some_are_wrong = input.failed > 0;
   std::string text = some_are_wrong ? absl::StrCat(input.failed, " wrong") : "";
   if (input.undecided > 0) {
     absl::StrAppend(&text, some_are_wrong ? ", " : "", input.undecided, " undecided");
   }
   return absl::StrCat("<span class=\"", some_are_wrong ? "disagrees" : "undecided", " verdict\">",
-                      text, "</span>");
-}
-
-std::string taylor_of(const TaylorReport& taylor) {
-  return judged(taylor.verdict, taylor.to_text());
+                      text, " of ", input.elements, "</span>");
 }
 
 std::string forward_of(const InputReport& input) {
   return input.no_forward_rule.empty() ? error_of(input.forward) : "no rule";
 }
 
+std::string digits_cell(const InputReport& input) {
+  return judged(input.in_f64.verdict, digits_text(input.digits));
+}
+
+// Of the derivatives of all inputs together; none where f itself was not finite.
+const FormulaReport* formula_of(const GradcheckReport& report, int order) {
+  const auto found = std::ranges::find(report.formulas, order, &FormulaReport::order);
+  return found == report.formulas.end() ? nullptr : &*found;
+}
+
 std::string methods_of(const GradcheckReport& report) {
   if (report.inputs.empty()) return "";
   std::string html = table_head(
-      "What each method says",
-      {"input", "verdict", "order", "derivatives", "zeros", "kinks", "differences", "along u",
-       "Taylor remainder", "dot product", "fused - composed", "forward - backward"});
+      absl::StrCat("What each method says, computed in ", report.computed_in),
+      {"input", "verdict", "order", "derivatives", "agrees to", "told to", "single elements",
+       "dot product", "fused - composed", "forward - backward", "digits in f64"});
   for (const InputReport& input : report.inputs) {
-    std::vector<std::string> cells = {html_of(input.verdict), absl::StrCat(input.order)};
-    if (input.elements == 0) {
-      cells.insert(cells.end(), {"0", "0", "0", "–", "–", "–", "–", "–", "–"});
+    std::vector<std::string> cells = {html_of(input.verdict), absl::StrCat(input.order),
+                                      absl::StrCat(input.derivatives)};
+    const FormulaReport* formula = formula_of(report, input.order);
+    if (input.derivatives == 0 || formula == nullptr) {
+      cells.insert(cells.end(), 7, "–");
     } else {
       cells.insert(cells.end(),
-                   {derivatives_of(input), absl::StrCat(input.structural_zeros),
-                    absl::StrCat(input.kinks_stepped_around), differences_of(input),
-                    error_of(input.direction), taylor_of(input.taylor), error_of(input.dot_product),
-                    error_of(input.composed), forward_of(input)});
+                   {judged(formula->verdict, size_text(formula->disagreement)),
+                    size_text(formula->told_to), elements_of(input), error_of(input.dot_product),
+                    error_of(input.composed), forward_of(input), digits_cell(input)});
     }
     html += table_row(head_of(input), cells);
   }
@@ -82,28 +86,33 @@ std::string row_of(const InputReport& input, const ElementReport& cell) {
   const std::string note = cell.note.empty() ? "" : absl::StrCat("; ", escaped(cell.note));
   return table_row(
       escaped(absl::StrCat(input.name, input.order == 2 ? ", order 2" : "")),
-      {position(input.shape, cell.element), output_of(input, cell),
-       absl::StrFormat("%.10g", cell.analytic),
-       absl::StrFormat("%.10g ± %.1e", cell.numeric, cell.estimated_error),
+      {position(input.shape, cell.element), output_of(input, cell), digits_of(cell.analytic),
+       absl::StrCat(digits_of(cell.numeric), absl::StrFormat(" ± %.1e", cell.estimated_error)),
        absl::StrFormat("%.1e", cell.error), absl::StrFormat("%.1e", cell.tolerance),
-       absl::StrFormat("%.1e", share_of_tolerance(cell)), html_of(cell.verdict) + note});
+       html_of(cell.verdict) + note});
 }
 
-std::string worst_cells_of(const GradcheckReport& report) {
+std::string wrong_elements_of(const GradcheckReport& report) {
   std::string rows;
   bool has_notes = false;
   for (const InputReport& input : report.inputs) {
     for (const ElementReport& cell : input.worst) {
+      if (cell.verdict == Verdict::kPass) continue;
       rows += row_of(input, cell);
       has_notes |= !cell.note.empty();
     }
   }
   if (rows.empty()) return "";
-  return table_head("The worst cells of the Jacobian",
+  return table_head("The elements that are most wrong",
                     {"input", "element", "of output", "analytic", "numeric ± its estimated error",
-                     "error", "tolerance", "error/tol.", "verdict"},
+                     "error", "tolerance", "verdict"},
                     has_notes ? "words" : "") +
          rows + kTableEnd;
+}
+
+std::string numbers_of(const Agreement& a) {
+  return absl::StrCat("analytic ", digits_of(a.analytic), ", numeric ", digits_of(a.numeric),
+                      absl::StrFormat(", error %.1e, tolerance %.1e", a.error, a.tolerance));
 }
 
 // What is said in words, a list item each.
@@ -117,23 +126,25 @@ std::string notes_of(const GradcheckReport& report) {
     if (!input.diagnosis.empty()) {
       items += element("li", absl::StrCat(input.name, ": diagnosis: ", input.diagnosis), "verdict");
     }
-    if (input.smaller_steps > 0) {
-      add(input.name,
-          absl::StrCat("elements that only smaller steps settled: ", input.smaller_steps));
-    }
-    add(absl::StrCat(input.name, ", along u"), input.direction.note);
-    if (input.taylor.verdict != Verdict::kPass) {
-      add(absl::StrCat(input.name, ", Taylor remainder"), input.taylor.note);
-    }
-    add(absl::StrCat(input.name, ", dot product"), input.dot_product.note);
-    add(absl::StrCat(input.name, ", fused - composed"), input.composed.note);
-    add(absl::StrCat(input.name, ", forward mode"), input.forward.note);
+    const auto add_check = [&](const std::string& what, const Agreement& a) {
+      if (a.verdict == Verdict::kPass) return add(absl::StrCat(input.name, ", ", what), a.note);
+      add(absl::StrCat(input.name, ", ", what),
+          absl::StrCat(a.note, a.note.empty() ? "" : ": ", numbers_of(a)));
+    };
+    add_check("dot product", input.dot_product);
+    if (input.derivatives == 0) continue;
+    add_check(absl::StrCat("fused - composed at ", position(input.shape, input.composed.element)),
+              input.composed);
+    add_check("forward mode", input.forward);
+    add_check(absl::StrCat("in f64 at ", position(input.shape, input.in_f64.element)),
+              input.in_f64);
   }
   const Agreement& symmetry = report.hessian_symmetry;
   if (symmetry.tolerance > 0.0 || symmetry.verdict != Verdict::kPass) {  // it was tested
     add(absl::StrCat("symmetry of the Hessian, ", std::string(verdict_name(symmetry.verdict))),
-        absl::StrFormat("<u, Hv> %.10g, <v, Hu> %.10g, error %.1e, tolerance %.1e",
-                        symmetry.analytic, symmetry.numeric, symmetry.error, symmetry.tolerance));
+        absl::StrCat(
+            "<u, Hv> ", digits_of(symmetry.analytic), ", <v, Hu> ", digits_of(symmetry.numeric),
+            absl::StrFormat(", error %.1e, tolerance %.1e", symmetry.error, symmetry.tolerance)));
   }
   for (const std::string& note : report.notes) add("note", note);
   return items.empty() ? "" : absl::StrCat("<ul>\n", items, "</ul>\n");
@@ -143,7 +154,7 @@ std::string notes_of(const GradcheckReport& report) {
 
 std::string html_of(const CheckedExample& example, const std::string& heading) {
   std::string html = absl::StrCat(element("h3", heading), notes_of(example.report),
-                                  methods_of(example.report), worst_cells_of(example.report));
+                                  methods_of(example.report), wrong_elements_of(example.report));
   if (!example.wrong_op.empty()) html += element("pre", example.wrong_op);
   return html;
 }

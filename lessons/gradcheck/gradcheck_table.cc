@@ -10,36 +10,44 @@
 namespace qkv {
 namespace {
 
-constexpr char kFormat[] = "%-6s %-20s %8s %11s %6s %6s %10s  %s\n";
+constexpr char kFormat[] = "%-5s %-18s %8s %11s %9s %7s %6s %s\n";
+
+// What is no number is worse than any.
+double larger(double a, double b) {
+  return std::isnan(b) ? std::numeric_limits<double>::infinity() : std::max(a, b);
+}
 
 }  // namespace
 
-double share_of_tolerance(const Agreement& a) {
-  if (!std::isfinite(a.error)) return std::numeric_limits<double>::infinity();
-  return a.tolerance > 0.0 ? a.error / a.tolerance : 0.0;
+std::string size_text(double size) { return size == 0.0 ? "0" : absl::StrFormat("%.0e", size); }
+
+std::string digits_text(double digits) {
+  return digits == 0.0 ? "-" : absl::StrFormat("%.0f", std::floor(digits));
 }
 
 void GradcheckRow::add(const GradcheckReport& report) {
   ++examples;
   derivatives += report.derivatives;
   verdict = worse(verdict, report.verdict());
+  for (const FormulaReport& formula : report.formulas) {
+    disagreement = larger(disagreement, formula.disagreement);
+    told_to = larger(told_to, formula.told_to);
+  }
   for (const InputReport& input : report.inputs) {
-    structural_zeros += input.structural_zeros;
-    kinks += input.kinks_stepped_around;
-    missed = std::max(missed, input.blocks.missed);
-    for (const ElementReport& e : input.worst) worst = std::max(worst, share_of_tolerance(e));
+    if (input.digits == 0.0) continue;
+    digits = digits == 0.0 ? input.digits : std::min(digits, input.digits);
   }
 }
 
 std::string GradcheckRow::to_text() const {
   return absl::StrFormat(kFormat, kind, name, absl::StrCat(examples), absl::StrCat(derivatives),
-                         absl::StrCat(structural_zeros), absl::StrCat(kinks),
-                         absl::StrFormat("%.1e", worst), std::string(verdict_name(verdict)));
+                         size_text(disagreement), size_text(told_to), digits_text(digits),
+                         std::string(verdict_name(verdict)));
 }
 
 std::string gradcheck_table_head() {
-  return absl::StrFormat(kFormat, "", "", "examples", "derivatives", "zeros", "kinks", "error/tol.",
-                         "verdict");
+  return absl::StrFormat(kFormat, "", "", "examples", "derivatives", "agrees to", "told to",
+                         "digits", "verdict");
 }
 
 }  // namespace qkv

@@ -1,7 +1,6 @@
 #include "lessons/gradcheck/report_json.h"
 
 #include <cmath>
-#include <vector>
 
 namespace qkv {
 namespace {
@@ -14,12 +13,6 @@ Json number(double value) {
   return value;
 }
 
-Json numbers(const std::vector<double>& values) {
-  Json array = Json::array();
-  for (const double value : values) array.push_back(number(value));
-  return array;
-}
-
 Json sizes(const Shape& shape) {
   Json array = Json::array();
   for (const int64_t size : shape.dims()) array.push_back(size);
@@ -28,8 +21,8 @@ Json sizes(const Shape& shape) {
 
 Json json_of(const Agreement& a) {
   return {{"verdict", verdict_name(a.verdict)},
-          {"analytic", number(a.analytic)},
-          {"numeric", number(a.numeric)},
+          {"analytic", number(static_cast<double>(a.analytic))},
+          {"numeric", number(static_cast<double>(a.numeric))},
           {"error", number(a.error)},
           {"estimated_error", number(a.estimated_error)},
           {"tolerance", number(a.tolerance)},
@@ -43,20 +36,13 @@ Json json_of(const ElementReport& e) {
   return object;
 }
 
-Json json_of(const BlockReport& b) {
-  if (b.count == 0) return nullptr;
-  return {{"count", b.count},         {"rounds", b.rounds},     {"wrong", b.wrong},
-          {"by_size", b.by_size},     {"seen", number(b.seen)}, {"missed", number(b.missed)},
-          {"worst", json_of(b.worst)}};
-}
-
-Json json_of(const TaylorReport& t) {
-  return {{"verdict", verdict_name(t.verdict)},
-          {"measured", t.measured},
-          {"slope", number(t.slope)},
-          {"steps", numbers(t.steps)},
-          {"remainders", numbers(t.remainders)},
-          {"note", t.note}};
+Json json_of(const FormulaReport& formula) {
+  return {{"verdict", verdict_name(formula.verdict)},
+          {"order", formula.order},
+          {"inputs", formula.inputs},
+          {"outputs", formula.outputs},
+          {"disagreement", number(formula.disagreement)},
+          {"told_to", number(formula.told_to)}};
 }
 
 Json json_of(const InputReport& input) {
@@ -68,23 +54,18 @@ Json json_of(const InputReport& input) {
           {"input", input.input},
           {"shape", sizes(input.shape)},
           {"output_shape", sizes(input.output_shape)},
-          {"full_jacobian", input.full_jacobian},
-          {"blocks", json_of(input.blocks)},
           {"ignored", input.ignored},
-          {"elements", input.elements},
           {"derivatives", input.derivatives},
+          {"elements", input.elements},
           {"failed", input.failed},
           {"undecided", input.undecided},
-          {"structural_zeros", input.structural_zeros},
-          {"kinks_stepped_around", input.kinks_stepped_around},
-          {"smaller_steps", input.smaller_steps},
           {"worst", worst},
-          {"direction", json_of(input.direction)},
-          {"taylor", json_of(input.taylor)},
           {"dot_product", json_of(input.dot_product)},
           {"composed", json_of(input.composed)},
           {"forward", input.no_forward_rule.empty() ? json_of(input.forward) : Json()},
           {"no_forward_rule", input.no_forward_rule},
+          {"in_f64", json_of(input.in_f64)},
+          {"digits", number(input.digits)},
           {"diagnosis", input.diagnosis},
           {"note", input.note}};
 }
@@ -94,11 +75,14 @@ Json json_of(const InputReport& input) {
 Json to_json(const GradcheckReport& report) {
   Json inputs = Json::array();
   for (const InputReport& input : report.inputs) inputs.push_back(json_of(input));
+  Json formulas = Json::array();
+  for (const FormulaReport& formula : report.formulas) formulas.push_back(json_of(formula));
   return {{"verdict", verdict_name(report.verdict())},
+          {"computed_in", report.computed_in},
+          {"formulas", formulas},
           {"inputs", inputs},
           {"hessian_symmetry", json_of(report.hessian_symmetry)},
           {"notes", report.notes},
-          {"elements", report.elements},
           {"derivatives", report.derivatives},
           {"evaluations", report.evaluations},
           {"seconds", number(report.seconds)}};

@@ -1,7 +1,5 @@
 #include "lessons/gradcheck/step_charts.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "lessons/report/page_frame.h"
 #include "lessons/report/svg.h"
@@ -13,6 +11,8 @@ std::string figure_of(const LineChart& chart) {
   return absl::StrCat("<figure>\n", element("figcaption", chart.title), "<div class=\"wide\">\n",
                       svg_of(chart), "</div>\n</figure>\n");
 }
+
+}  // namespace
 
 std::string v_curve_of(const StepCurve& curve) {
   if (curve.points.empty()) return element("p", "No V curve: " + curve.why_none, "soft");
@@ -36,52 +36,6 @@ std::string v_curve_of(const StepCurve& curve) {
        .log_x = true,
        .log_y = true,
        .series = {one_sided, central, extrapolated}});
-}
-
-bool has_curve(const TaylorReport& taylor) {
-  return taylor.measured && taylor.remainders.size() > 1 && taylor.remainders[0] > 0;
-}
-
-// The line R(h) = R₀ (h / h₀)^slope through the remainder at the largest step.
-Series guide(const TaylorReport& taylor, int slope) {
-  Series series{.name = absl::StrCat("slope ", slope), .x = taylor.steps, .has_marks = false};
-  for (const double h : taylor.steps) {
-    const double ratio = h / taylor.steps[0];
-    series.y.push_back(taylor.remainders[0] * (slope == 2 ? ratio * ratio : ratio));
-  }
-  return series;
-}
-
-std::string taylor_of(const CheckedFunction& function) {
-  const CheckedExample* shown_example = nullptr;
-  const InputReport* shown = nullptr;
-  for (const CheckedExample& example : function.examples) {
-    for (const InputReport& input : example.report.inputs) {
-      if (!has_curve(input.taylor)) continue;
-      if (shown != nullptr && (input.passed() || !shown->passed())) continue;
-      shown_example = &example;
-      shown = &input;
-    }
-  }
-  if (shown == nullptr) {
-    return element("p", "No Taylor remainder: nothing but rounding is left, f is linear", "soft");
-  }
-  return figure_of(
-      {.title = absl::StrCat("Taylor remainder R(h) of ", shown->name, ": ", shown_example->name),
-       .x_label = "step h",
-       .y_label = "remainder R(h)",
-       .log_x = true,
-       .log_y = true,
-       .series = {{.name = "R(h)", .x = shown->taylor.steps, .y = shown->taylor.remainders},
-                  guide(shown->taylor, 1),
-                  guide(shown->taylor, 2)}});
-}
-
-}  // namespace
-
-std::string charts_of(const CheckedFunction& function) {
-  return absl::StrCat("<div class=\"charts\">\n", v_curve_of(function.curve), taylor_of(function),
-                      "</div>\n");
 }
 
 }  // namespace qkv

@@ -98,8 +98,10 @@ double signal_of(const Derivatives& at, const Tensor& x, double share) {
   return share * effect / (0x1p-53 * size);
 }
 
+// Where the derivative is less than 1e-27 of f over x, rounding may hide it: no more than that is
+// undecided.
 TEST(CompositionTest, WhatIsRightPasses) {
-  int looked_at = 0;
+  int looked_at = 0, undecided = 0;
   const uint64_t seeds = 100 * false_alarm_seeds(10);
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const Chain chain = random_chain(seed);
@@ -109,9 +111,12 @@ TEST(CompositionTest, WhatIsRightPasses) {
     const GradcheckReport report =
         gradcheck([&](std::span<const Tensor> in) { return chain(in[0]); }, {&chain.x, 1},
                   {.order = order, .seed = seed});
-    EXPECT_TRUE(report.passed()) << seed << ": " << chain.name << "\n" << report.to_text();
+    EXPECT_NE(report.verdict(), Verdict::kFail) << seed << ": " << chain.name << "\n"
+                                                << report.to_text();
+    undecided += report.verdict() == Verdict::kUndecided ? 1 : 0;
   }
   EXPECT_GT(looked_at, seeds / 2);
+  EXPECT_LE(undecided, looked_at / 50);
 }
 
 TEST(CompositionTest, WhatIsWrongFails) {

@@ -22,12 +22,11 @@ inline void expect_no_false_alarm(std::span<const OpExamples> functions, uint64_
     for (const OpExamples& function : functions) {
       for (const OpExample& example : function.examples) {
         const std::vector<Tensor> inputs = make_inputs(example, DType::f64, RandomStream(seed));
-        const GradcheckReport report =
-            gradcheck(example.f, inputs, {.order = 2, .seed = seed, .concurrent = true});
+        const GradcheckReport report = gradcheck(example.f, inputs, {.order = 2, .seed = seed});
         EXPECT_TRUE(report.passed())
             << function.op << ", " << example.name << ", seed " << seed << "\n"
             << report.to_text();
-        EXPECT_GT(report.elements, 0) << function.op << ", " << example.name;
+        EXPECT_GT(report.derivatives, 0) << function.op << ", " << example.name;
       }
     }
   }

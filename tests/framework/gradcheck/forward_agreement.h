@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "framework/gradcheck/analytic.h"
 #include "framework/gradcheck/forward_mode.h"
 #include "framework/gradcheck/probe.h"
+#include "framework/gradcheck/recorded.h"
 
 namespace qkv {
 
-inline double largest_of(const Tensor& x) {
+inline double largest_value(const Tensor& x) {
   double largest = 0.0;
   for (const double number : x.to_vector()) largest = std::max(largest, std::abs(number));
   return largest;
@@ -36,7 +36,7 @@ inline double forward_disagreement(const TensorFunction& f, std::span<const Tens
       std::vector<Tensor> tangents(inputs.size());
       tangents[i] = random_like(inputs[i], stream.derive("direction").derive(i));
       const Tensor ju = forward.derivative(tangents);
-      double difference = 0.0, size = largest_of(v) * largest_of(forward.value());
+      double difference = 0.0, size = largest_value(v) * largest_value(forward.value());
       const auto add = [&](const Tensor& a, const Tensor& b, double sign) {
         if (!a.defined()) return;
         const std::vector<double> p = a.to_vector(), q = b.to_vector();

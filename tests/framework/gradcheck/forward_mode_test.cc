@@ -147,19 +147,15 @@ GradcheckReport check_exp(double factor, const GradcheckOptions& options = {}) {
   return gradcheck(f, {{numbers({0.5, -1.0, 2.0})}}, options);
 }
 
-TEST(ForwardModeTest, SeesWhatTheDotProductTestAndDifferencesDoNot) {
+TEST(ForwardModeTest, SeesWhatTheDotProductTestDoesNot) {
   EXPECT_TRUE(check_exp(1.0).passed());
-  // Within the tolerance of differences, and its own transpose.
-  for (const int64_t max_jacobian : {100, 0}) {
-    const GradcheckReport report = check_exp(1.0 + 1e-10, {.max_jacobian = max_jacobian});
-    const InputReport& input = report.inputs[0];
-    EXPECT_EQ(input.failed, 0);
-    EXPECT_EQ(input.taylor.verdict, Verdict::kPass);
-    EXPECT_EQ(input.dot_product.verdict, Verdict::kPass);
-    EXPECT_EQ(input.forward.verdict, Verdict::kFail);
-    EXPECT_FALSE(report.passed());
-    EXPECT_THAT(report.to_text(), HasSubstr("FAIL forward mode: "));
-  }
+  const GradcheckReport report = check_exp(1.0 + 1e-10);  // its own transpose
+  const InputReport& input = report.inputs[0];
+  EXPECT_EQ(input.dot_product.verdict, Verdict::kPass);
+  EXPECT_EQ(input.forward.verdict, Verdict::kFail);
+  EXPECT_EQ(input.failed, 3);  // by differences, too
+  EXPECT_FALSE(report.passed());
+  EXPECT_THAT(report.to_text(), HasSubstr("FAIL forward mode: "));
 }
 
 // The first outputs do not depend on x, and no number of the function has a size.
@@ -177,7 +173,10 @@ TEST(ForwardModeTest, WhatIsComputedInF32HasANote) {
   };
   const GradcheckReport report = gradcheck(f, {{numbers({1.5})}});
   EXPECT_TRUE(report.passed());
-  EXPECT_THAT(report.notes, ElementsAre("forward mode: no rule for cast in f32"));
+  EXPECT_THAT(report.notes,
+              ElementsAre("forward mode: no rule for cast in f32",
+                          "checked in f64, where rounding may hide a derivative: cast reads "
+                          "numbers as doubles"));
 }
 
 TEST(ForwardModeTest, AnOpOfOnesOwnWithATangentIsCheckedByIt) {

@@ -58,7 +58,7 @@ TEST(GradcheckTest, CatchesAFactor) {
   EXPECT_FALSE(report.passed());
   const std::vector<ElementReport>& worst = report.inputs[0].worst;  // the worst first
   ASSERT_GT(worst.size(), 1u);
-  EXPECT_GT(worst[0].error / worst[0].tolerance, worst.back().error / worst.back().tolerance);
+  EXPECT_GT(worst[0].error, worst.back().error);
 }
 
 TEST(GradcheckTest, CatchesAnErrorOfOneInAMillion) {
@@ -153,13 +153,14 @@ TEST(GradcheckTest, TheReportNamesTheWorstElementOfEachInput) {
   EXPECT_FALSE(report.inputs[1].passed());
   const ElementReport& wrong = report.inputs[1].worst[0];
   EXPECT_EQ(wrong.element, 2);
-  EXPECT_NEAR(wrong.analytic, 1.5 * wrong.numeric, 1e-9);
-  EXPECT_NEAR(wrong.error, std::abs(0.5 * wrong.numeric), 1e-9);
+  const auto analytic = static_cast<double>(wrong.analytic),
+             numeric = static_cast<double>(wrong.numeric);
+  EXPECT_NEAR(analytic, 1.5 * numeric, 1e-9);
+  EXPECT_NEAR(wrong.error, std::abs(0.5 * numeric), 1e-9);
   EXPECT_LT(wrong.tolerance, wrong.error);
-  EXPECT_EQ(report.elements, 6);
   EXPECT_THAT(report.to_text(),
               HasSubstr("FAIL at [1, 0] of output [1, 0]: analytic 1.5, numeric 1 "));
-  EXPECT_THAT(report.to_text(), HasSubstr("FAIL: 1 of 2: 30 derivatives\n"));
+  EXPECT_THAT(report.to_text(), HasSubstr("FAIL: 1 of 2: 24 derivatives\n"));
 }
 
 TEST(GradcheckTest, MasksAndIndicesArePassedOn) {
@@ -174,65 +175,58 @@ TEST(GradcheckTest, MasksAndIndicesArePassedOn) {
 TEST(GradcheckTest, ConstantsAreCheckedToo) {
   const Tensor x = constant({2}, {1.0, 2.0}, DType::f64);
   const GradcheckReport report = gradcheck([](auto in) { return exp(in[0]); }, {&x, 1});
-  EXPECT_EQ(report.elements, 2);
+  EXPECT_EQ(report.derivatives, 4);
   EXPECT_TRUE(report.passed());
 }
 
-TEST(GradcheckTest, ComparesTheFullJacobianWhereItIsSmall) {
-  const Tensor x = leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7});
-  const TensorFunction f = [](std::span<const Tensor> in) { return softmax(in[0]); };
-  const GradcheckReport full = gradcheck(f, {&x, 1});
-  EXPECT_TRUE(full.inputs[0].full_jacobian);
-  EXPECT_EQ(full.derivatives, 6 * (6 + 1));  // and the dot product with a random cotangent
-  const GradcheckReport projected = gradcheck(f, {&x, 1}, {.max_jacobian = 35});
-  EXPECT_FALSE(projected.inputs[0].full_jacobian);
-  EXPECT_EQ(projected.derivatives, 6);
-  EXPECT_EQ(projected.inputs[0].worst[0].output, -1);
-  EXPECT_TRUE(full.passed() && projected.passed());
-  EXPECT_GE(full.evaluations, 4 * 6);
+TEST(GradcheckTest, AllDerivativesAreCheckedAtOnceHoweverManyThereAre) {
+  const auto evaluations_of = [](int64_t size) {
+    const Tensor x = normal_like(zeros({size}, DType::f64), 3);
+    const auto f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
+    const GradcheckReport report = gradcheck(f, {&x, 1});
+    EXPECT_TRUE(report.passed()) << report.to_text();
+    EXPECT_EQ(report.computed_in, "f128");
+    EXPECT_EQ(report.inputs[0].elements, 0);  // by themselves
+    EXPECT_EQ(report.derivatives, size * size);
+    EXPECT_LT(report.formulas[0].disagreement, 1e-18);
+    EXPECT_LT(report.formulas[0].told_to, 1e-17);
+    return report.evaluations;
+  };
+  EXPECT_EQ(evaluations_of(10), evaluations_of(20));
 }
 
-TEST(GradcheckTest, ChecksEveryElementOfWhatIsLargeAndAFewByThemselves) {
-  const Tensor x = normal_like(zeros({1000}, DType::f64), 3);
-  const TensorFunction f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
-  const GradcheckOptions few = {.max_elements = 100, .sampled_elements = 6};
-  const GradcheckReport right = check_planted(f, right_cube, x, few);
-  EXPECT_TRUE(right.passed()) << right.to_text();
-  EXPECT_LT(right.elements, 50);
-  const BlockReport& blocks = right.inputs[0].blocks;
-  EXPECT_GT(blocks.count * blocks.rounds, 0);
-  EXPECT_LE(blocks.missed, 1e-6);
-  EXPECT_EQ(blocks.wrong, 0);
-  EXPECT_NE(right.to_text().find("every element, in 20 rounds of 1 block:"), std::string::npos)
-      << right.to_text();
+TEST(GradcheckTest, TellsHowManyDigitsF64Keeps) {
+  const Tensor x = leaf({2}, {1.0, 2.0}), far = leaf({2}, {1e8 + 1.0, 1e8 + 3.0});
+  const auto norm = [](std::span<const Tensor> in) {
+    return layer_norm(in[0], constant({2}, {1.0, 2.0}, DType::f64), zeros({2}, DType::f64), 1.0);
+  };
+  const GradcheckReport good = gradcheck(norm, {&x, 1}), poor = gradcheck(norm, {&far, 1});
+  EXPECT_TRUE(good.passed() && poor.passed()) << good.to_text() << poor.to_text();
+  EXPECT_GT(good.inputs[0].digits, 14.0);
+  EXPECT_THAT(good.to_text(), HasSubstr("f64 keeps 15 digits"));
+}
 
-  std::vector<double> factors(1000, 1.0);
-  int64_t hidden = 0;  // not among the few
-  for (int64_t i = 0; i < 1000; ++i) {
-    const double size = std::abs(x.array().data<double>()[i]);
-    if (size > 0.5 && size < 0.6) hidden = i;
-  }
-  factors[static_cast<size_t>(hidden)] = 1.5;
-  const Tensor wrong = Tensor(Array::of({1000}, DType::f64, factors));
-  const GradcheckReport report = check_planted(
-      f, [&](auto& in, auto& dy) { return right_cube(in, dy) * wrong; }, x, few);
+// The backward of f64 has a mistake that the formula has not.
+TEST(GradcheckTest, CatchesAKernelOfF64ThatIsWrong) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return 3.0 * x[0]; };
+  const auto wrong_in_f64 = [](const Tensor&, const Tensor& dy) {
+    return (dy.dtype() == DType::f64 ? 3.0 + 1e-13 : 3.0) * dy;
+  };
+  const GradcheckReport report = check(f, wrong_in_f64, leaf({2}, {1.0, 2.0}));
+  EXPECT_EQ(report.inputs[0].in_f64.verdict, Verdict::kFail) << report.to_text();
   EXPECT_FALSE(report.passed());
-  EXPECT_EQ(report.inputs[0].failed, 1);
-  EXPECT_EQ(report.inputs[0].worst[0].element, hidden);
-  EXPECT_GT(report.inputs[0].blocks.wrong, 0);
-  EXPECT_EQ(report.inputs[0].direction.verdict, Verdict::kFail);
-  EXPECT_EQ(report.inputs[0].taylor.verdict, Verdict::kFail);
 }
 
-TEST(GradcheckTest, SeveralThreadsGiveTheNumbersOfOne) {
-  const std::vector<Tensor> inputs = {normal_like(zeros({4, 5}, DType::f64), 3),
-                                      normal_like(zeros({5, 6}, DType::f64), 4)};
-  const TensorFunction f = [](std::span<const Tensor> x) { return softmax(matmul(x[0], x[1])); };
-  const GradcheckReport one = gradcheck(f, inputs);
-  const GradcheckReport several = gradcheck(f, inputs, {.concurrent = true});
-  EXPECT_EQ(one.to_text(), several.to_text());
-  EXPECT_EQ(one.inputs[1].worst[0].numeric, several.inputs[1].worst[0].numeric);
-  EXPECT_EQ(one.evaluations, several.evaluations);
+TEST(GradcheckTest, OnlyTheVerdictIsTheVerdict) {
+  const Tensor x = normal_like(zeros({100}, DType::f64), 3);
+  const TensorFunction f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
+  const auto wrong = [](const Tensor& in, const Tensor& dy) { return 2.0 * right_cube(in, dy); };
+  const GradcheckReport all = check_planted(f, wrong, x),
+                        one = check_planted(f, wrong, x, {.only_verdict = true});
+  EXPECT_EQ(all.verdict(), Verdict::kFail);
+  EXPECT_EQ(one.verdict(), Verdict::kFail);
+  EXPECT_LT(one.evaluations, all.evaluations / 2);
+  EXPECT_TRUE(check_planted(f, right_cube, x, {.only_verdict = true}).passed());
 }
 
 TEST(GradcheckTest, InputsHaveTheNamesOfTheOptions) {

@@ -301,16 +301,18 @@ TEST(Elementwise, AllFiniteFindsTheOneThatIsNot) {
   EXPECT_TRUE(all_finite(Array::full({3}, DType::boolean, 1)));
 }
 
+double squares_of(const Array& x) { return static_cast<double>(sum_of_squares(x)); }
+
 TEST(Elementwise, SumOfSquaresIsTakenInF64) {
   for (const int64_t size : sizes()) {
     const Array x = normal({size}, 1);
     double expected = 0;
     for (const double v : x.to_vector()) expected += v * v;
-    EXPECT_NEAR(sum_of_squares(x), expected, 1e-12 * expected);
-    EXPECT_NEAR(sum_of_squares(as(DType::f32, x)), expected, 1e-12 * expected);
+    EXPECT_NEAR(squares_of(x), expected, 1e-12 * expected);
+    EXPECT_NEAR(squares_of(as(DType::f32, x)), expected, 1e-12 * expected);
   }
   // f32 would overflow
-  EXPECT_NEAR(sum_of_squares(Array::full({4}, DType::f32, 0x1p100)), 4 * 0x1p200, 0);
+  EXPECT_NEAR(squares_of(Array::full({4}, DType::f32, 0x1p100)), 4 * 0x1p200, 0);
 }
 
 TEST(Elementwise, HasTheSameBitsForAnyThreads) {
@@ -320,7 +322,7 @@ TEST(Elementwise, HasTheSameBitsForAnyThreads) {
     unary(Unary::gelu_erf, x, y);
     unary_backward(Unary::gelu_erf, x, dy, dx);
     binary(Binary::add, x, dy, sum);
-    return std::vector<Array>{y, dx, sum, Array::full({1}, DType::f64, sum_of_squares(x))};
+    return std::vector<Array>{y, dx, sum, Array::full({1}, DType::f64, squares_of(x))};
   });
 }
 

@@ -47,12 +47,14 @@ TEST(Optimizer, AdamIsItsFormula) {
         double& wi = expected_w.mutable_data<double>()[i];
         double& mi = expected_m.mutable_data<double>()[i];
         double& vi = expected_v.mutable_data<double>()[i];
-        const double gi = step.gradient_scale * g.data<double>()[i] + step.l2 * wi;
-        mi = step.beta1 * mi + (1 - step.beta1) * gi;
-        vi = step.beta2 * vi + (1 - step.beta2) * gi * gi;
-        wi = wi - step.learning_rate * step.weight_decay * wi -
-             step.learning_rate * (mi / step.correction1) /
-                 (std::sqrt(vi / step.correction2) + step.epsilon);
+        const Scalar gi = step.gradient_scale * g.data<double>()[i] + step.l2 * wi;
+        const Scalar m1 = step.beta1 * mi + (1 - step.beta1) * gi;
+        const Scalar v1 = step.beta2 * vi + (1 - step.beta2) * gi * gi;
+        const Scalar moved = step.learning_rate * (m1 / step.correction1) /
+                             (float128::sqrt(v1 / step.correction2) + step.epsilon);
+        mi = static_cast<double>(m1);
+        vi = static_cast<double>(v1);
+        wi = static_cast<double>(wi - step.learning_rate * step.weight_decay * wi - moved);
       }
       for (const DType dtype : {DType::f64, DType::f32}) {
         const double tolerance = dtype == DType::f64 ? 1e-13 : 2e-6;

@@ -65,7 +65,7 @@ TEST_F(Parallel, PiecesDoNotDependOnThreads) {
 
 TEST_F(Parallel, SumsHaveTheSameBitsForAnyThreads) {
   const auto sum = [] {
-    return parallel_sum(100000, 100, [](int64_t begin, int64_t end) {
+    return parallel_sum<double>(100000, 100, [](int64_t begin, int64_t end) {
       double total = 0;
       for (int64_t i = begin; i < end; ++i) total += 1.0 / static_cast<double>(i + 1);
       return total;

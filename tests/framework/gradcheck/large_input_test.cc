@@ -1,12 +1,12 @@
 // In inputs with many elements, every element is checked. QKV_GRADCHECK_SEEDS=12 in the environment
 // looks at more of them.
 
-#include "framework/gradcheck/block_check.h"
-
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,28 +32,25 @@ uint64_t seeds() {
 using Function = Tensor (*)(const Tensor& x);
 
 struct Subject {
-  const char* name;
+  std::string_view name;
   Function f;
-  double least;  // error that is found, as a part of the derivative of any of the elements
   Tensor (*at)() = many;
 };
 
 const Subject kSubjects[] = {
-    {"tanh x", [](const Tensor& x) { return tanh(x); }, 1e-6},
-    {"x^3", [](const Tensor& x) { return x * x * x; }, 1e-6},
-    {"sum(x^2)", [](const Tensor& x) { return sum(x * x); }, 1e-6},
+    {"tanh x", [](const Tensor& x) { return tanh(x); }},
+    {"x^3", [](const Tensor& x) { return x * x * x; }},
+    {"sum(x^2)", [](const Tensor& x) { return sum(x * x); }},
     {"log_softmax",
      [](const Tensor& x) {
        return log_softmax(reshape(x, {200, 100}));
-     },
-     1e-5},
+     }},
     {"gelu(x) W",
      [](const Tensor& x) {
        return matmul(gelu(reshape(x, {200, 100})), normal_like(zeros({100, 8}, DType::f64), 4));
-     },
-     1e-6},
-    {"exp(8 x)", [](const Tensor& x) { return exp(8.0 * x); }, 1e-5},
-    {"log of all sizes", [](const Tensor& x) { return log(x); }, 1e-5, numbers_of_all_sizes},
+     }},
+    {"exp(8 x)", [](const Tensor& x) { return exp(8.0 * x); }},
+    {"log of all sizes", [](const Tensor& x) { return log(x); }, numbers_of_all_sizes},
 };
 
 // The gradient of f, with that of some elements multiplied.
@@ -72,42 +69,35 @@ GradcheckReport check_with_factors(Function f, const Tensor& x,
       {&x, 1}, options);
 }
 
-TEST(BlockCheckTest, WhatIsRightPassesWithEverySeed) {
+TEST(LargeInputTest, WhatIsRightPassesWithEverySeed) {
   for (const Subject& subject : kSubjects) {
     for (uint64_t seed = 1; seed <= seeds(); ++seed) {
       const Tensor x = subject.at();
       const GradcheckReport report = gradcheck(
           [&](std::span<const Tensor> in) { return subject.f(in[0]); }, {&x, 1}, {.seed = seed});
       EXPECT_TRUE(report.passed()) << subject.name << "\n" << report.to_text();
-      EXPECT_LE(report.inputs[0].blocks.missed, 1e-6);
     }
   }
 }
 
-TEST(BlockCheckTest, FindsTheOneElementThatIsALittleOff) {
+TEST(LargeInputTest, FindsTheOneElementThatIsALittleOff) {
+  constexpr double kOff = 1e-8;
   int64_t element = 77;
-  for (const Subject& subject : kSubjects) {
-    for (const double off : {1e-4, subject.least}) {
-      for (uint64_t seed = 1; seed <= seeds(); ++seed) {
-        element = (element * 48271 + 11) % kElements;
-        const GradcheckReport report =
-            check_with_factors(subject.f, subject.at(), {{element, 1.0 + off}}, {.seed = seed});
-        const InputReport& input = report.inputs[0];
-        const int64_t found =
-            input.failed > 0 ? input.worst[0].element : input.blocks.worst.element;
-        EXPECT_EQ(report.verdict(), Verdict::kFail) << subject.name << ", " << off << "\n"
-                                                    << report.to_text();
-        // Among elements of all sizes rounding may hide which of a block it is.
-        if (subject.at == many) {
-          EXPECT_EQ(found, element) << subject.name << ", " << off << "\n" << report.to_text();
-        }
-      }
+  for (const char* name : {"tanh x", "log_softmax", "log of all sizes"}) {
+    const Subject& subject = *std::ranges::find(kSubjects, std::string_view(name), &Subject::name);
+    for (uint64_t seed = 1; seed <= seeds(); ++seed) {
+      element = (element * 48271 + 11) % kElements;
+      const GradcheckReport report =
+          check_with_factors(subject.f, subject.at(), {{element, 1.0 + kOff}}, {.seed = seed});
+      const InputReport& input = report.inputs[0];
+      EXPECT_EQ(report.verdict(), Verdict::kFail) << name << "\n" << report.to_text();
+      ASSERT_EQ(input.failed, 1) << name << "\n" << report.to_text();
+      EXPECT_EQ(input.worst[0].element, element) << name;
     }
   }
 }
 
-// In one block they cancel for half of the signs.
-TEST(BlockCheckTest, FindsTwoErrorsThatMayCancel) {
+TEST(LargeInputTest, FindsTwoErrorsThatMayCancel) {
   const Function f = [](const Tensor& x) { return sum(x); };
   for (uint64_t seed = 1; seed <= 5 * seeds(); ++seed) {
     const GradcheckReport report = check_with_factors(
@@ -116,18 +106,8 @@ TEST(BlockCheckTest, FindsTwoErrorsThatMayCancel) {
   }
 }
 
-TEST(BlockCheckTest, ThePlanHoldsItsPromise) {
-  for (const int64_t elements : {30, 4096, 4097, 20000, 1000000, 100000000}) {
-    const BlockPlan plan = plan_blocks(elements);
-    EXPECT_LE(plan.blocks * plan.rounds, 192) << elements;
-    EXPECT_LE(plan.missed, 1e-6) << elements;
-    EXPECT_DOUBLE_EQ(plan.missed, std::pow(2.0 * double(plan.blocks), -double(plan.rounds)));
-  }
-  EXPECT_EQ(plan_blocks(20).blocks, 0);  // as many as the differences of one block
-}
-
 // Every element has its kink, but not here.
-TEST(BlockCheckTest, KinksBesideThePointAreSteppedAround) {
+TEST(LargeInputTest, KinksBesideThePointAreNone) {
   const Tensor x = many();
   const GradcheckReport report =
       gradcheck([](std::span<const Tensor> in) { return relu(in[0]); }, {&x, 1});

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "framework/core/float128.h"
+#include "framework/graph/tensor.h"
+
+// What gradcheck computes with.
+namespace qkv {
+
+using Numbers = std::vector<Scalar>;
+
+// The number type that f runs in. Differences take steps of 2^-k of an element's size: the first
+// step is the best for a smooth f. Its truncation error is 2^-4k, its rounding error roundoff 2^k.
+// A larger step suits an f that is far larger than its derivative; a smaller one an f that bends
+// within the first.
+struct Arithmetic {
+  DType dtype;
+  Scalar roundoff;           // u
+  std::array<int, 3> steps;  // k
+};
+inline constexpr Arithmetic kWide = {DType::f128, 0x1p-113, {40, 20, 60}};
+inline constexpr Arithmetic kDouble = {DType::f64, 0x1p-53, {11, 6, 20}};
+
+// A constant of a formula that is written as a double is off by 2^-53 of itself. What agrees to a
+// few of these has the right formula.
+inline constexpr Scalar kOfConstants = 0x1p-50;
+
+// A sum that knows how much cancels in it.
+struct Sum {
+  Scalar value = 0, size = 0;  // the sum of the terms, and of their absolute values
+
+  void add(Scalar term) { value += term, size += float128::abs(term); }
+  void add(const Sum& part) { value += part.value, size += part.size; }
+};
+
+Numbers numbers_of(const Tensor& x);  // f32, f64 or f128
+std::vector<double> doubles_of(std::span<const Scalar> numbers);
+Tensor tensor_of(std::span<const Scalar> numbers, const Shape& shape, DType dtype);
+Sum dot(std::span<const Scalar> a, std::span<const Scalar> b);  // an empty one is zero
+Scalar largest_of(std::span<const Scalar> x);                   // absolute value
+
+}  // namespace qkv

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <limits>
+
+#include "framework/gradcheck/gradcheck_report.h"
+#include "framework/gradcheck/slopes.h"
+
+namespace qkv {
+
+// How large a derivative is beside others, and what the arithmetic may leave of one that is zero.
+struct Sizes {
+  Scalar beside = 0;    // the derivatives beside it
+  Scalar values = 0;    // f over the size of x
+  Scalar roundoff = 0;  // u
+
+  // A few roundings of each; what f64 has no number for is zero.
+  Scalar rounding() const {
+    return 0x1p10 * roundoff * (beside + values) + std::numeric_limits<double>::min();
+  }
+  Sizes operator/(Scalar scale) const { return {beside / scale, values / scale, roundoff}; }
+};
+
+// analytic against a difference.
+Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes);
+
+// Two ways that take no difference, so that nothing but rounding keeps them apart. `size` is that
+// of the terms.
+Agreement compare_exact(Scalar analytic, Scalar other, Scalar size, Scalar rounding);
+
+}  // namespace qkv

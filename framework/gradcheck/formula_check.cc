@@ -1,0 +1,283 @@
+#include "framework/gradcheck/formula_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/gradcheck/element_check.h"
+#include "framework/gradcheck/slopes.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kEachElement = 256;  // of an input, that are all looked at by themselves
+constexpr int64_t kSmallest = 4;       // a part of a larger input that is not halved
+constexpr int64_t kFound = 8;          // wrong elements that are enough of a larger input
+constexpr Scalar kSmall = 0x1p-20;     // an effect beside the largest
+
+// ± 1 to ± 2: no two terms cancel by chance.
+Scalar random_factor(RandomStream& stream) {
+  const double size = 1.0 + stream.uniform();
+  return stream.uniform() < 0.5 ? -size : size;
+}
+
+// ± 1 or ± 2, by which a power of two is moved exactly.
+Scalar random_power(RandomStream& stream) {
+  return std::copysign(stream.uniform() < 0.5 ? 1.0 : 2.0, stream.uniform() - 0.5);
+}
+
+// v · (J u) and (Jᵀ v) · u.
+struct Sides {
+  Sum numeric, analytic;
+  Scalar error = 0;  // of the numeric side
+  Scalar rounding = 0, values = 0;
+  bool has_kink = false;
+
+  Scalar size() const { return numeric.size + analytic.size; }
+  Scalar difference() const { return float128::abs(numeric.value - analytic.value); }
+  bool agree() const {  // a NaN does not
+    const bool stands_still = analytic.size <= rounding;
+    const Scalar told = stands_still ? 0x1p-30 * values : 0x1p-24 * size();
+    const bool nothing_moves = size() <= rounding && told <= rounding;
+    if (!float128::is_finite(size()) || !float128::is_finite(error)) return false;
+    return !has_kink && (error <= told || nothing_moves) &&
+           difference() <= 4 * error + kOfConstants * size() + rounding;
+  }
+};
+
+// The elements first … last - 1 of an input.
+struct Part {
+  size_t input;
+  int64_t first, last;
+};
+
+class FormulaChecker {
+ public:
+  FormulaChecker(Probe& f, const Recorded& recorded, const RandomStream& stream,
+                 const GradcheckOptions& options, std::span<InputReport> reports)
+      : f_(f), recorded_(recorded), stream_(stream), options_(options), reports_(reports) {}
+
+  FormulaCheck run() {
+    if (agrees()) return std::move(result_);
+    if (!options_.only_verdict) {
+      f_.measure_noise_by_rules();
+      if (agrees()) return std::move(result_);
+    }
+    result_.numeric.resize(f_.size());
+    for (InputReport& input : reports_) {
+      look_closer(input);
+      if (options_.only_verdict && input.verdict == Verdict::kFail) break;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  Effort effort() const {
+    int64_t elements = 0;
+    for (const InputReport& input : reports_) elements += input.shape.size();
+    return elements <= kEachElement ? Effort::kThorough : Effort::kUsual;
+  }
+
+  // Along every direction.
+  bool agrees() {
+    result_ = {};
+    result_.direction = by_size();
+    const std::vector<Slope> slopes = slopes_along(f_, result_.direction, effort());
+    for (const Slope& slope : slopes) result_.products.push_back(slope.value);
+    result_.cotangent = cotangent_for(slopes);
+    result_.gradients = recorded_.gradients(result_.cotangent);
+    result_.sizes = {.values = dot(result_.cotangent, f_.value()).size,
+                     .roundoff = f_.arithmetic().roundoff};
+    std::vector<Sides> sides = {sides_of(slopes, result_.direction)};
+    result_.sizes.beside = sides[0].analytic.size;
+    for (const Direction& u : {by_effect(), small_ones()}) {
+      if (!u.empty()) sides.push_back(sides_of(slopes_along(f_, u, effort()), u));
+    }
+    if (slopes.size() > 1) sides.push_back(with_few_outputs(slopes));
+    report(sides);
+    return std::ranges::all_of(sides, &Sides::agree);
+  }
+
+  Direction by_size() const {
+    Direction u(f_.size());
+    for (size_t i = 0; i < u.size(); ++i) {
+      RandomStream stream = stream_.derive("direction").derive(i);
+      for (const Scalar scale : f_.scales(i)) u[i].push_back(random_power(stream) * scale);
+    }
+    return u;
+  }
+
+  // So that each (Jᵀ v)_j u_j is as large as the smallest one of a whole step.
+  Direction by_effect() const {
+    Direction u = by_size();
+    Scalar smallest = kInfinityOf<Scalar>;
+    for_each_effect(u, [&](Scalar effect, Scalar&) { smallest = std::min(smallest, effect); });
+    for_each_effect(u, [&](Scalar effect, Scalar& u_j) {
+      const auto ratio = std::max(0x1p-1000, static_cast<double>(smallest / effect));
+      u_j *= std::exp2(std::floor(std::log2(ratio)));
+    });
+    return u;
+  }
+
+  // Empty where every element counts.
+  Direction small_ones() const {
+    Direction u = by_size();
+    Scalar largest = 0;
+    for_each_effect(u, [&](Scalar effect, Scalar&) { largest = std::max(largest, effect); });
+    bool any = false;
+    for (size_t i = 0; i < u.size(); ++i) {
+      const Numbers& gradient = result_.gradients[i];
+      for (size_t j = 0; j < u[i].size(); ++j) {
+        const Scalar effect = gradient.empty() ? 0 : float128::abs(gradient[j] * u[i][j]);
+        const bool is_small = effect < kSmall * largest;
+        if (!is_small) u[i][j] = 0;
+        any |= is_small;
+      }
+    }
+    return any ? u : Direction();
+  }
+
+  template <class F>
+  void for_each_effect(Direction& u, F visit) const {
+    for (size_t i = 0; i < u.size(); ++i) {
+      if (result_.gradients[i].empty()) continue;
+      for (size_t j = 0; j < u[i].size(); ++j) {
+        const Scalar effect = float128::abs(result_.gradients[i][j] * u[i][j]);
+        if (effect > result_.sizes.rounding() && float128::is_finite(effect))
+          visit(effect, u[i][j]);
+      }
+    }
+  }
+
+  Numbers cotangent_for(std::span<const Slope> slopes) const {
+    RandomStream stream = stream_.derive("cotangent");
+    Scalar largest = 0;
+    for (const Slope& slope : slopes) {
+      if (float128::is_finite(slope.value)) largest = std::max(largest, float128::abs(slope.value));
+    }
+    if (largest == 0) largest = 1;
+    const Scalar least = largest * 0x1p-900;
+    Numbers v;
+    for (const Slope& slope : slopes) {
+      // One that stands still counts as the one that moves most.
+      const bool moves = float128::abs(slope.value) > 4 * slope.error;
+      v.push_back(random_factor(stream) /
+                  (moves ? std::max(float128::abs(slope.value), least) : largest));
+    }
+    const Scalar largest_weight = largest_of(v);
+    for (Scalar& weight : v) weight /= largest_weight;
+    return v;
+  }
+
+  Sides sides_of(std::span<const Slope> slopes, const Direction& u) const {
+    return sides_of(slopes, u, result_.cotangent, result_.gradients);
+  }
+
+  Sides sides_of(std::span<const Slope> slopes, const Direction& u, const Numbers& cotangent,
+                 std::span<const Numbers> gradients) const {
+    Sides sides;
+    for (size_t k = 0; k < slopes.size(); ++k) {
+      sides.numeric.add(cotangent[k] * slopes[k].value);
+      sides.error += float128::abs(cotangent[k]) * slopes[k].error;
+      sides.has_kink |= slopes[k].has_kink;
+    }
+    for (size_t i = 0; i < u.size(); ++i) sides.analytic.add(dot(gradients[i], u[i]));
+    sides.rounding = result_.sizes.rounding();
+    sides.values = result_.sizes.values;
+    return sides;
+  }
+
+  // With a cotangent that is zero for half of the outputs: a backward must be linear in it.
+  Sides with_few_outputs(std::span<const Slope> slopes) const {
+    RandomStream stream = stream_.derive("few outputs");
+    Numbers few = result_.cotangent;
+    for (Scalar& weight : few) weight *= stream.uniform() < 0.5 ? 0 : 1;
+    few[0] = 0;
+    return sides_of(slopes, result_.direction, few, recorded_.gradients(few));
+  }
+
+  void report(std::span<const Sides> all) {
+    FormulaReport& report = result_.report;
+    for (const InputReport& input : reports_) report.inputs += input.shape.size();
+    report.outputs = std::ssize(f_.value());
+    report.told_to = kInfinityOf<double>;
+    for (const Sides& sides : all) {  // the one that tells most
+      if (sides.analytic.size <= sides.rounding && sides.agree()) continue;  // all are zero
+      const auto told_to = static_cast<double>(sides.error / sides.size());
+      if (!(told_to < report.told_to) && sides.agree()) continue;
+      report.told_to = told_to;
+      report.disagreement = static_cast<double>(sides.difference() / sides.size());
+      if (!sides.agree()) return;
+    }
+    if (report.told_to == kInfinityOf<double>) report.told_to = 0;  // no derivative
+  }
+
+  // All elements of a small input; of a large one those that are wrong, if there are any.
+  void look_closer(InputReport& input) {
+    const int64_t size = input.shape.size();
+    const bool is_small = size <= (options_.only_verdict ? kSmallest : kEachElement);
+    const std::vector<int64_t> elements = is_small ? all(size) : wrong_ones({input.input, 0, size});
+    result_.numeric[input.input] =
+        check_elements(f_, recorded_, result_, elements, options_.worst, input);
+    if (!is_small && input.passed() && !elements.empty()) {
+      input.verdict = Verdict::kUndecided;
+      input.note = "the two sides differ, and no element by itself is wrong";
+    }
+  }
+
+  static std::vector<int64_t> all(int64_t size) {
+    std::vector<int64_t> elements;
+    for (int64_t e = 0; e < size; ++e) elements.push_back(e);
+    return elements;
+  }
+
+  static Direction part_of(const Direction& u, const Part& part) {
+    Direction result(u.size());
+    Numbers& moves = result[part.input];
+    moves.resize(u[part.input].size());
+    std::copy(u[part.input].begin() + part.first, u[part.input].begin() + part.last,
+              moves.begin() + part.first);
+    return result;
+  }
+
+  // By halving what does not agree.
+  std::vector<int64_t> wrong_ones(const Part& whole) const {
+    const Direction u = by_effect();
+    std::vector<int64_t> found;
+    std::vector<Part> parts = {whole};
+    const int64_t enough = options_.only_verdict ? 1 : kFound;
+    while (!parts.empty() && std::ssize(found) < enough) {
+      const Part part = parts.back();
+      parts.pop_back();
+      const Direction moves = part_of(u, part);
+      if (sides_of(slopes_along(f_, moves), moves).agree()) continue;
+      if (part.last - part.first <= kSmallest) {
+        for (int64_t e = part.first; e < part.last; ++e) found.push_back(e);
+        continue;
+      }
+      const int64_t middle = (part.first + part.last) / 2;
+      parts.push_back({part.input, middle, part.last});
+      parts.push_back({part.input, part.first, middle});
+    }
+    return found;
+  }
+
+  Probe& f_;
+  const Recorded& recorded_;
+  RandomStream stream_;
+  const GradcheckOptions& options_;
+  std::span<InputReport> reports_;
+  FormulaCheck result_;
+};
+
+}  // namespace
+
+FormulaCheck check_formula(Probe& f, const Recorded& recorded, const RandomStream& stream,
+                           const GradcheckOptions& options, std::span<InputReport> reports) {
+  FormulaCheck result = FormulaChecker(f, recorded, stream, options, reports).run();
+  for (const InputReport& input : reports) {
+    result.report.verdict = worse(result.report.verdict, input.verdict);
+  }
+  return result;
+}
+
+}  // namespace qkv

@@ -1,0 +1,119 @@
+#include "framework/gradcheck/recorded.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "framework/autograd/backward.h"
+#include "framework/graph/node.h"
+#include "framework/graph/op.h"
+#include "framework/ops/ops.h"
+
+namespace qkv {
+namespace {
+
+// Keeps what each op that uses `leaf` adds to its gradient.
+class Contributions final : public Observer {
+ public:
+  Contributions(const Tensor& output, const Tensor& leaf) : leaf_(leaf) {
+    for (const std::shared_ptr<Node>& node : nodes_behind(output.node())) {
+      for (const Tensor& x : node->inputs()) {
+        if (x.node() == leaf.node()) users_[&node->op()] = node.get();
+      }
+    }
+  }
+
+  void after_backward(const Op& op, const Tensor&, std::span<const Tensor> dx) override {
+    const auto user = users_.find(&op);
+    if (user == users_.end()) return;
+    const std::vector<Tensor>& inputs = user->second->inputs();
+    for (size_t i = 0; i < dx.size(); ++i) {
+      if (inputs[i].node() == leaf_.node() && dx[i].defined())
+        terms_.push_back(doubles_of(numbers_of(dx[i])));
+    }
+  }
+
+  std::vector<std::vector<double>> take() { return std::move(terms_); }
+
+ private:
+  const Tensor& leaf_;
+  std::unordered_map<const Op*, const Node*> users_;
+  std::vector<std::vector<double>> terms_;
+};
+
+}  // namespace
+
+Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
+  const RecordGradients record(true);
+  for (const Tensor& x : inputs) {
+    leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
+  }
+  y_ = f(leaves_);
+}
+
+std::vector<Tensor> Recorded::gradients(const Tensor& cotangent, bool create_graph) const {
+  std::vector<Tensor> result(leaves_.size());
+  if (!y_.requires_grad()) return result;
+  const Gradients gradients =
+      backward(y_, {.cotangent = cotangent, .create_graph = create_graph, .keep_graph = true});
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    if (gradients.contains(leaves_[i])) result[i] = gradients[leaves_[i]];
+  }
+  return result;
+}
+
+std::vector<Numbers> Recorded::gradients(std::span<const Scalar> cotangent) const {
+  std::vector<Numbers> result;
+  for (const Tensor& g : gradients(tensor_of(cotangent, y_.shape(), y_.dtype()))) {
+    result.push_back(g.defined() ? numbers_of(g) : Numbers());
+  }
+  return result;
+}
+
+std::vector<std::vector<double>> Recorded::contributions(size_t i, const Tensor& cotangent) const {
+  if (!y_.requires_grad()) return {};
+  Contributions contributions(y_, leaves_[i]);
+  gradients(cotangent);
+  return contributions.take();
+}
+
+DoubleBackward::DoubleBackward(const Recorded& f, const Tensor& cotangent)
+    : v_(parameter(cotangent.array())), gradients_(f.gradients(v_, true)) {}
+
+Tensor DoubleBackward::product(std::span<const Tensor> u) const {
+  const RecordGradients record(true);
+  Tensor along_u;
+  for (size_t i = 0; i < u.size(); ++i) {
+    if (!u[i].defined() || !gradients_[i].defined()) continue;
+    const Tensor term = sum(gradients_[i] * u[i]);
+    along_u = along_u.defined() ? along_u + term : term;
+  }
+  if (!along_u.requires_grad()) return Tensor();
+  const Gradients products = backward(along_u, {.keep_graph = true});
+  return products.contains(v_) ? products[v_] : Tensor();
+}
+
+TensorFunction gradients_of(const TensorFunction& f) {
+  return [&f](std::span<const Tensor> all) {
+    const bool differentiable = records(all);
+    const RecordGradients record(true);
+    std::vector<Tensor> inputs;
+    for (const Tensor& x : all.first(all.size() - 1)) {
+      const bool make_leaf = is_floating(x.dtype()) && !x.requires_grad();
+      inputs.push_back(make_leaf ? parameter(x.array()) : x);
+    }
+    const Tensor y = f(inputs);
+    Gradients gradients;
+    if (y.requires_grad()) {
+      gradients = backward(y, {.cotangent = all.back(), .create_graph = differentiable});
+    }
+    std::vector<Tensor> pieces;
+    for (const Tensor& x : inputs) {
+      if (!is_floating(x.dtype())) continue;
+      pieces.push_back(gradients.contains(x) ? reshape(gradients[x], {x.size()})
+                                             : zeros({x.size()}, x.dtype()));
+    }
+    return concat(pieces, 0);
+  };
+}
+
+}  // namespace qkv

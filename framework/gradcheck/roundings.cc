@@ -1,0 +1,87 @@
+#include "framework/gradcheck/roundings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/core/wide.h"
+#include "framework/graph/rounding.h"
+
+namespace qkv {
+namespace {
+
+bool is_rounded(const Tensor& x) {
+  return x.defined() && is_floating(x.dtype()) && x.dtype() != DType::bf16;
+}
+
+Tensor narrowed(const Tensor& x) { return tensor_of(numbers_of(x), x.shape(), DType::f64); }
+
+}  // namespace
+
+Tensor Roundings::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
+  for (Tensor& x : inputs) {
+    if (!is_rounded(x)) continue;
+    Array moved(x.shape(), x.dtype());
+    move(x.array(), moved.mutable_raw());
+    x = Tensor(moved, x.node());
+  }
+  const std::vector<Tensor> read = inputs;
+  Tensor y = run_directly(op, std::move(inputs));
+  const auto is_shared = [&](const Tensor& x) { return x.array().raw() == y.array().raw(); };
+  // It is as if the op had given these numbers: no write that backward should know of.
+  if (is_rounded(y) && std::ranges::none_of(read, is_shared)) {
+    if (rules_ == Rules::kWith && y.dtype() == DType::f128) move_by_rule(*op, read, y);
+    move(y.array(), const_cast<void*>(y.array().raw()));
+  }
+  return y;
+}
+
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+                                         Roundings::Rules rules,
+                                         absl::FunctionRef<std::vector<Numbers>()> f) {
+  constexpr uint64_t kRuns = 3;
+  const auto run = [&](uint64_t number, Scalar by) {
+    const Roundings roundings(stream.derive(number), by, rules);
+    return f();
+  };
+  const std::vector<Numbers> exact = run(0, 0);  // with as many fused ops, and other interceptors
+  std::vector<Numbers> changes;
+  for (const Numbers& each : exact) changes.emplace_back(each.size());
+  for (uint64_t number = 1; number <= kRuns; ++number) {
+    const std::vector<Numbers> moved = run(number, unit);
+    for (size_t i = 0; i < exact.size(); ++i) {
+      for (size_t k = 0; k < exact[i].size(); ++k) {
+        changes[i][k] = std::max(changes[i][k], float128::abs(moved[i][k] - exact[i][k]));
+      }
+    }
+  }
+  return changes;
+}
+
+void Roundings::move(const Array& x, void* to) {
+  dispatch_floating("roundings", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* from = x.data<T>();
+    for (int64_t i = 0; i < x.size(); ++i) {
+      const Scalar factor = 1 + unit_ * (2.0 * stream_.uniform() - 1.0);
+      static_cast<T*>(to)[i] = static_cast<T>(factor * from[i]);
+    }
+  });
+}
+
+void Roundings::move_by_rule(Op& op, std::span<const Tensor> x, const Tensor& y) {
+  const Numbers exact = numbers_of(y);
+  Rounding rounding;
+  {
+    const NarrowRun narrow;  // rules compute with doubles
+    const std::vector<double> none(x.size());
+    std::vector<Tensor> inputs;
+    for (const Tensor& each : x) inputs.push_back(is_rounded(each) ? narrowed(each) : each);
+    rounding = op.rounding({.x = inputs, .y = narrowed(y), .sum_roundings = none});
+  }
+  auto* values = const_cast<Float128*>(y.array().data<Float128>());
+  for (size_t i = 0; i < rounding.errors.size(); ++i) {
+    values[i] = exact[i] + unit_ * rounding.errors[i] * (2.0 * stream_.uniform() - 1.0);
+  }
+}
+
+}  // namespace qkv

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "framework/core/random.h"
+#include "framework/gradcheck/arithmetic.h"
+#include "framework/graph/interceptor.h"
+#include "framework/graph/op.h"
+
+namespace qkv {
+
+// What three runs with Roundings change, times this, bounds what rounding does: the change is about
+// normal, and the largest of 3 is below 1/4 of a standard deviation with a probability of 0.008.
+inline constexpr Scalar kOfChance = 32;
+
+// While one lives, whatever an op reads and gives is moved at random by up to `unit` of itself, and
+// fused ops give way to their pieces. What comes out then differs by as much as rounding to that
+// unit changes it: sums in which much cancels as well, whose terms move as their own roundings move
+// them.
+class Roundings final : public Interceptor {
+ public:
+  // With rules, what an op gives is moved by its own bound (Op::rounding) where it has one: by what
+  // is lost within it, as in log_softmax of large scores. They take their time.
+  enum class Rules { kWithout, kWith };
+  Roundings(const RandomStream& stream, Scalar unit, Rules rules = Rules::kWithout)
+      : stream_(stream), unit_(unit), rules_(rules) {}
+
+  Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override;
+
+ private:
+  void move(const Array& x, void* to);
+  void move_by_rule(Op& op, std::span<const Tensor> x, const Tensor& y);
+
+  ComposedOnly composed_only_;
+  RandomStream stream_;
+  Scalar unit_;
+  Rules rules_;
+};
+
+// The largest change of each number that f gives, over a few runs with roundings.
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+                                         Roundings::Rules rules,
+                                         absl::FunctionRef<std::vector<Numbers>()> f);
+
+}  // namespace qkv
