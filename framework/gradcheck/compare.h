@@ -7,17 +7,22 @@
 
 namespace qkv {
 
+inline constexpr Scalar kLeastOfF64 = std::numeric_limits<double>::min();
+
 // How large a derivative is beside others, and what the arithmetic may leave of one that is zero.
 struct Sizes {
   Scalar beside = 0;    // the derivatives beside it
   Scalar values = 0;    // f over the size of x
   Scalar roundoff = 0;  // u
+  Scalar noise = 0;     // of the derivative, as backward rounds it
 
   // A few roundings of each; what f64 has no number for is zero.
   Scalar rounding() const {
     return 0x1p10 * roundoff * (beside + values) + std::numeric_limits<double>::min();
   }
-  Sizes operator/(Scalar scale) const { return {beside / scale, values / scale, roundoff}; }
+  Sizes operator/(Scalar scale) const {
+    return {beside / scale, values / scale, roundoff, noise / scale};
+  }
 };
 
 // analytic against a difference.

@@ -75,8 +75,10 @@ class ElementCheck {
     all.value = sum.value;
     const Scalar gradient = analytic(report.input, element);
     ElementReport entry;
-    static_cast<Agreement&>(entry) =
-        compare(gradient, all, sizes(std::max(sum.size * scale, largest_effect_)) / scale);
+    static_cast<Agreement&>(entry) = compare(gradient, all,
+                                             sizes(std::max(sum.size * scale, largest_effect_),
+                                                   noise_of(report.input, element) * scale) /
+                                                 scale);
     entry.element = e;
     // What its entries tell, their sum need not.
     const bool is_told = !rows_.empty() && entry.verdict == Verdict::kUndecided && rank == 0;
@@ -100,7 +102,9 @@ class ElementCheck {
     ElementReport entry;
     const Scalar scale = f_.scales(report.input)[static_cast<size_t>(e)];
     const Sizes of_row = {largest_effect_of_row(k, report.input), float128::abs(f_.value()[k]),
-                          formula_.sizes.roundoff};
+                          formula_.sizes.roundoff,
+                          noise_of(report.input, static_cast<size_t>(e)) * scale /
+                              float128::abs(formula_.cotangent[k])};
     static_cast<Agreement&>(entry) = compare(entry_value, slope, of_row / scale);
     entry.element = e;
     entry.output = static_cast<int64_t>(k);
@@ -114,9 +118,13 @@ class ElementCheck {
     return rank;
   }
 
-  Sizes sizes(Scalar beside) const {
-    return {std::max(beside, formula_.sizes.beside), formula_.sizes.values,
-            formula_.sizes.roundoff};
+  Sizes sizes(Scalar beside, Scalar noise) const {
+    return {std::max(beside, formula_.sizes.beside), formula_.sizes.values, formula_.sizes.roundoff,
+            noise};
+  }
+
+  Scalar noise_of(size_t input, size_t element) const {
+    return formula_.noise[input].empty() ? 0 : kOfChance * formula_.noise[input][element];
   }
 
   // What an element does to an output is its derivative times its scale.

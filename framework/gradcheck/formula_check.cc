@@ -30,14 +30,15 @@ struct Sides {
   Sum numeric, analytic;
   Scalar error = 0;  // of the numeric side
   Scalar rounding = 0, values = 0;
+  Scalar noise = 0;  // of the analytic side
   bool has_kink = false;
 
   Scalar size() const { return numeric.size + analytic.size; }
   Scalar difference() const { return float128::abs(numeric.value - analytic.value); }
   bool agree() const {  // a NaN does not
-    const bool stands_still = analytic.size <= rounding;
+    const bool stands_still = analytic.size <= std::min(rounding, noise + kLeastOfF64);
     const Scalar told = stands_still ? 0x1p-30 * values : 0x1p-24 * size();
-    const bool nothing_moves = size() <= rounding && told <= rounding;
+    const bool nothing_moves = stands_still && told <= rounding;
     if (!float128::is_finite(size()) || !float128::is_finite(error)) return false;
     return !has_kink && (error <= told || nothing_moves) &&
            difference() <= 4 * error + kOfConstants * size() + rounding;
@@ -62,6 +63,7 @@ class FormulaChecker {
       f_.measure_noise_by_rules();
       if (agrees()) return std::move(result_);
     }
+    measure_gradient_noise();
     result_.numeric.resize(f_.size());
     for (InputReport& input : reports_) {
       look_closer(input);
@@ -71,6 +73,19 @@ class FormulaChecker {
   }
 
  private:
+  Scalar noise_along(const Direction& u) const {
+    Scalar noise = 0;
+    for (size_t i = 0; i < result_.noise.size(); ++i) noise += dot(result_.noise[i], u[i]).size;
+    return kOfChance * noise;
+  }
+
+  // How far rounding moves the gradients.
+  void measure_gradient_noise() {
+    result_.noise = changes_by_rounding(
+        stream_.derive("gradients"), f_.arithmetic().roundoff, Roundings::Rules::kWithout,
+        [&] { return Recorded(f_.function(), f_.inputs()).gradients(result_.cotangent); });
+  }
+
   Effort effort() const {
     int64_t elements = 0;
     for (const InputReport& input : reports_) elements += input.shape.size();
@@ -89,8 +104,18 @@ class FormulaChecker {
                      .roundoff = f_.arithmetic().roundoff};
     std::vector<Sides> sides = {sides_of(slopes, result_.direction)};
     result_.sizes.beside = sides[0].analytic.size;
+    std::vector<Direction> directions = {result_.direction};
     for (const Direction& u : {by_effect(), small_ones()}) {
-      if (!u.empty()) sides.push_back(sides_of(slopes_along(f_, u, effort()), u));
+      if (u.empty()) continue;
+      sides.push_back(sides_of(slopes_along(f_, u, effort()), u));
+      directions.push_back(u);
+    }
+    const auto may_be_zero = [](const Sides& s) {
+      return s.analytic.size > 0 && s.analytic.size <= s.rounding;
+    };
+    if (std::ranges::any_of(sides, may_be_zero)) {
+      measure_gradient_noise();
+      for (size_t i = 0; i < sides.size(); ++i) sides[i].noise = noise_along(directions[i]);
     }
     if (slopes.size() > 1) sides.push_back(with_few_outputs(slopes));
     report(sides);
@@ -181,6 +206,7 @@ class FormulaChecker {
       sides.has_kink |= slopes[k].has_kink;
     }
     for (size_t i = 0; i < u.size(); ++i) sides.analytic.add(dot(gradients[i], u[i]));
+    sides.noise = noise_along(u);
     sides.rounding = result_.sizes.rounding();
     sides.values = result_.sizes.values;
     return sides;

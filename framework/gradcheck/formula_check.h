@@ -39,8 +39,10 @@ struct NumericGradient {
 
 struct FormulaCheck {
   FormulaReport report;
-  Numbers cotangent;                     // v
-  std::vector<Numbers> gradients;        // Jᵀ v of each input; empty: the graph does not hold it
+  Numbers cotangent;               // v
+  std::vector<Numbers> gradients;  // Jᵀ v of each input; empty: the graph does not hold it
+  // How far rounding moves each of them; empty: it was not measured.
+  std::vector<Numbers> noise;
   Direction direction;                   // the first u
   Sizes sizes;                           // of (Jᵀ v) · u
   Numbers products;                      // J u by differences

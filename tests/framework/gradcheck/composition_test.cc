@@ -116,7 +116,7 @@ TEST(CompositionTest, WhatIsRightPasses) {
     undecided += report.verdict() == Verdict::kUndecided ? 1 : 0;
   }
   EXPECT_GT(looked_at, seeds / 2);
-  EXPECT_LE(undecided, looked_at / 50);
+  EXPECT_LE(undecided, 3 * looked_at / 100);
 }
 
 TEST(CompositionTest, WhatIsWrongFails) {
