@@ -40,6 +40,20 @@ class Contributions final : public Observer {
   std::vector<std::vector<double>> terms_;
 };
 
+// The sum of <x_i, u_i>, of which only the derivative is asked for. An op of its own, so that no op
+// of f stands in it: mutation testing changes those.
+class AlongDirections final : public Op {
+ public:
+  explicit AlongDirections(std::vector<Tensor> u) : u_(std::move(u)) {}
+  std::string_view name() const override { return "along_directions"; }
+  Saves saves() const override { return Saves::kNothing; }
+  Array forward(const Inputs& x) override { return Array::full(Shape{}, x[0].dtype(), 0.0); }
+  std::vector<Tensor> backward(const Saved&, const Tensor&) const override { return u_; }
+
+ private:
+  std::vector<Tensor> u_;
+};
+
 }  // namespace
 
 Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
@@ -81,12 +95,14 @@ DoubleBackward::DoubleBackward(const Recorded& f, const Tensor& cotangent)
 
 Tensor DoubleBackward::product(std::span<const Tensor> u) const {
   const RecordGradients record(true);
-  Tensor along_u;
+  std::vector<Tensor> gradients, directions;
   for (size_t i = 0; i < u.size(); ++i) {
     if (!u[i].defined() || !gradients_[i].defined()) continue;
-    const Tensor term = sum(gradients_[i] * u[i]);
-    along_u = along_u.defined() ? along_u + term : term;
+    gradients.push_back(gradients_[i]);
+    directions.push_back(u[i]);
   }
+  if (gradients.empty()) return Tensor();
+  const Tensor along_u = apply<AlongDirections>(gradients, directions);
   if (!along_u.requires_grad()) return Tensor();
   const Gradients products = backward(along_u, {.keep_graph = true});
   return products.contains(v_) ? products[v_] : Tensor();
