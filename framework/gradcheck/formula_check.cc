@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "framework/gradcheck/element_check.h"
 #include "framework/gradcheck/slopes.h"
@@ -13,6 +14,8 @@ constexpr int64_t kEachElement = 256;  // of an input, that are all looked at by
 constexpr int64_t kSmallest = 4;       // a part of a larger input that is not halved
 constexpr int64_t kFound = 8;          // wrong elements that are enough of a larger input
 constexpr Scalar kSmall = 0x1p-20;     // an effect beside the largest
+constexpr Scalar kTold = 0x1p-24;      // the numeric side is told to this share of itself
+constexpr Scalar kToldOfZero = 0x1p-30;
 
 // ± 1 to ± 2: no two terms cancel by chance.
 Scalar random_factor(RandomStream& stream) {
@@ -20,9 +23,10 @@ Scalar random_factor(RandomStream& stream) {
   return stream.uniform() < 0.5 ? -size : size;
 }
 
-// ± 1 or ± 2, by which a power of two is moved exactly.
-Scalar random_power(RandomStream& stream) {
-  return std::copysign(stream.uniform() < 0.5 ? 1.0 : 2.0, stream.uniform() - 0.5);
+// The same with 10 bits, by which a number of 53 bits is moved exactly.
+Scalar random_short_factor(RandomStream& stream) {
+  const double size = 1.0 + std::floor(0x1p10 * stream.uniform()) * 0x1p-10;
+  return stream.uniform() < 0.5 ? -size : size;
 }
 
 // v · (J u) and (Jᵀ v) · u.
@@ -35,13 +39,20 @@ struct Sides {
 
   Scalar size() const { return numeric.size + analytic.size; }
   Scalar difference() const { return float128::abs(numeric.value - analytic.value); }
-  bool agree() const {  // a NaN does not
+  // Whether the numeric side is told to `share` of the derivative. A NaN is not.
+  bool are_told(Scalar share) const {
+    if (has_kink || !float128::is_finite(size()) || !float128::is_finite(error)) return false;
     const bool stands_still = analytic.size <= std::min(rounding, noise + kLeastOfF64);
-    const Scalar told = stands_still ? 0x1p-30 * values : 0x1p-24 * size();
-    const bool nothing_moves = stands_still && told <= rounding;
-    if (!float128::is_finite(size()) || !float128::is_finite(error)) return false;
-    return !has_kink && (error <= told || nothing_moves) &&
-           difference() <= 4 * error + kOfConstants * size() + rounding;
+    const Scalar told = stands_still ? kToldOfZero * values : share * size();
+    return error <= told || (stands_still && told <= rounding);
+  }
+  bool are_near() const { return difference() <= 4 * error + kOfConstants * size() + rounding; }
+  bool agree() const { return are_told(kTold) && are_near(); }
+  bool are_enough() const { return agree() && error <= kOfConstants * size(); }
+  // By more than any rounding explains.
+  bool plainly_differ() const {
+    return are_told(kTold) && error <= kOfConstants * size() &&
+           difference() > kTold * size() + rounding;
   }
 };
 
@@ -59,6 +70,10 @@ class FormulaChecker {
 
   FormulaCheck run() {
     if (agrees()) return std::move(result_);
+    if (options_.only_verdict && sides_[0].plainly_differ()) {
+      result_.report.verdict = Verdict::kFail;
+      return std::move(result_);
+    }
     if (!options_.only_verdict) {
       f_.measure_noise_by_rules();
       if (agrees()) return std::move(result_);
@@ -92,48 +107,68 @@ class FormulaChecker {
     return elements <= kEachElement ? Effort::kThorough : Effort::kUsual;
   }
 
-  // Along every direction.
+  // Along every direction, and with few outputs.
   bool agrees() {
     result_ = {};
-    result_.direction = by_size();
-    const std::vector<Slope> slopes = slopes_along(f_, result_.direction, effort());
-    for (const Slope& slope : slopes) result_.products.push_back(slope.value);
-    result_.cotangent = cotangent_for(slopes);
-    result_.gradients = recorded_.gradients(result_.cotangent);
-    result_.sizes = {.values = dot(result_.cotangent, f_.value()).size,
-                     .roundoff = f_.arithmetic().roundoff};
-    std::vector<Sides> sides = {sides_of(slopes, result_.direction)};
-    result_.sizes.beside = sides[0].analytic.size;
+    result_.direction = by_size("by size");
+    const std::vector<Slope> slopes =
+        slopes_along(f_, result_.direction, effort(), [&](std::span<const Slope> first_step) {
+          take(first_step);
+          return sides_[0].are_enough() || (options_.only_verdict && sides_[0].plainly_differ());
+        });
+    take(slopes);
+    report();
+    if (options_.only_verdict && sides_[0].plainly_differ()) return false;
     std::vector<Direction> directions = {result_.direction};
     for (const Direction& u : {by_effect(), small_ones()}) {
       if (u.empty()) continue;
-      sides.push_back(sides_of(slopes_along(f_, u, effort()), u));
+      sides_.push_back(sides_along(u, effort()));
       directions.push_back(u);
     }
     const auto may_be_zero = [](const Sides& s) {
       return s.analytic.size > 0 && s.analytic.size <= s.rounding;
     };
-    if (std::ranges::any_of(sides, may_be_zero)) {
+    if (std::ranges::any_of(sides_, may_be_zero)) {
       measure_gradient_noise();
-      for (size_t i = 0; i < sides.size(); ++i) sides[i].noise = noise_along(directions[i]);
+      for (size_t i = 0; i < sides_.size(); ++i) sides_[i].noise = noise_along(directions[i]);
     }
-    if (slopes.size() > 1) sides.push_back(with_few_outputs(slopes));
-    report(sides);
-    return std::ranges::all_of(sides, &Sides::agree);
+    if (slopes.size() > 1) sides_.push_back(with_few_outputs(slopes));
+    report();
+    return std::ranges::all_of(sides_, &Sides::agree);
   }
 
-  Direction by_size() const {
+  // The slopes along the first direction, and the cotangent that they ask for.
+  void take(std::span<const Slope> slopes) {
+    result_.products.clear();
+    for (const Slope& slope : slopes) result_.products.push_back(slope.value);
+    result_.cotangent = cotangent_for(slopes);
+    result_.gradients = recorded_.gradients(result_.cotangent);
+    result_.sizes = {.values = dot(result_.cotangent, f_.value()).size,
+                     .roundoff = f_.arithmetic().roundoff};
+    sides_ = {sides_of(slopes, result_.direction)};
+    result_.sizes.beside = sides_[0].analytic.size;
+  }
+
+  Sides sides_along(const Direction& u, Effort effort) const {
+    const std::vector<Slope> slopes = slopes_along(
+        f_, u, effort,
+        [&](std::span<const Slope> first_step) { return sides_of(first_step, u).are_enough(); });
+    return sides_of(slopes, u);
+  }
+
+  // Directions of other names are independent: errors that cancel along one do not along another.
+  Direction by_size(std::string_view name) const {
     Direction u(f_.size());
     for (size_t i = 0; i < u.size(); ++i) {
-      RandomStream stream = stream_.derive("direction").derive(i);
-      for (const Scalar scale : f_.scales(i)) u[i].push_back(random_power(stream) * scale);
+      RandomStream stream = stream_.derive(name).derive(i);
+      for (const Scalar scale : f_.scales(i)) u[i].push_back(random_short_factor(stream) * scale);
     }
     return u;
   }
 
   // So that each (Jᵀ v)_j u_j is as large as the smallest one of a whole step.
   Direction by_effect() const {
-    Direction u = by_size();
+    Direction u = by_size("by effect");
     Scalar smallest = kInfinityOf<Scalar>;
     for_each_effect(u, [&](Scalar effect, Scalar&) { smallest = std::min(smallest, effect); });
     for_each_effect(u, [&](Scalar effect, Scalar& u_j) {
@@ -145,7 +180,7 @@ class FormulaChecker {
 
   // Empty where every element counts.
   Direction small_ones() const {
-    Direction u = by_size();
+    Direction u = by_size("small ones");
     Scalar largest = 0;
     for_each_effect(u, [&](Scalar effect, Scalar&) { largest = std::max(largest, effect); });
     bool any = false;
@@ -221,12 +256,13 @@ class FormulaChecker {
     return sides_of(slopes, result_.direction, few, recorded_.gradients(few));
   }
 
-  void report(std::span<const Sides> all) {
+  void report() {
     FormulaReport& report = result_.report;
+    report = {};
     for (const InputReport& input : reports_) report.inputs += input.shape.size();
     report.outputs = std::ssize(f_.value());
     report.told_to = kInfinityOf<double>;
-    for (const Sides& sides : all) {  // the one that tells most
+    for (const Sides& sides : sides_) {  // the one that tells most
       if (sides.analytic.size <= sides.rounding && sides.agree()) continue;  // all are zero
       const auto told_to = static_cast<double>(sides.error / sides.size());
       if (!(told_to < report.told_to) && sides.agree()) continue;
@@ -275,7 +311,7 @@ class FormulaChecker {
       const Part part = parts.back();
       parts.pop_back();
       const Direction moves = part_of(u, part);
-      if (sides_of(slopes_along(f_, moves), moves).agree()) continue;
+      if (sides_along(moves, Effort::kUsual).agree()) continue;
       if (part.last - part.first <= kSmallest) {
         for (int64_t e = part.first; e < part.last; ++e) found.push_back(e);
         continue;
@@ -293,6 +329,7 @@ class FormulaChecker {
   const GradcheckOptions& options_;
   std::span<InputReport> reports_;
   FormulaCheck result_;
+  std::vector<Sides> sides_;  // of each direction
 };
 
 }  // namespace

@@ -124,7 +124,7 @@ class Check {
     report_.formulas.back().order = order;
     report_.evaluations += probe.evaluations();
     take(std::move(reports));
-    if (options_.order == 1 || order == 2) return {};
+    if (stops || options_.order == 1 || order == 2) return {};
     report_.hessian_symmetry = check_symmetry(probe, formula.cotangent, stream_.derive("symmetry"));
     std::vector<Tensor> next(inputs.begin(), inputs.end());
     const NarrowRun narrow;

@@ -18,7 +18,8 @@ struct GradcheckOptions {
   uint64_t seed = 1;                    // of the random cotangents and directions
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
   int worst = 3;                        // elements listed for each input that does not pass
-  // Stops at the first derivative that is wrong: no diagnosis, and no word on the others.
+  // Stops where it is clear that a derivative is wrong: perhaps before it is known which, without a
+  // diagnosis, and without a word on the others.
   bool only_verdict = false;
   // Moves every floating element at random, by this much at most, before anything is checked: for
   // functions that have a kink just where their inputs are.

@@ -137,6 +137,7 @@ std::string FormulaReport::to_text() const {
 Verdict GradcheckReport::verdict() const {
   Verdict verdict = hessian_symmetry.verdict;
   for (const InputReport& input : inputs) verdict = worse(verdict, input.verdict);
+  for (const FormulaReport& formula : formulas) verdict = worse(verdict, formula.verdict);
   return verdict;
 }
 

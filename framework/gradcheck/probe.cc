@@ -57,7 +57,7 @@ Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arit
 Numbers Probe::measured_noise(Roundings::Rules rules) const {
   const std::vector<Numbers> changes =
       changes_by_rounding(RandomStream(0).derive("noise"), 2 * arithmetic_.roundoff, rules,
-                          [this] { return std::vector<Numbers>{evaluate(inputs_)}; });
+                          [this] { return std::vector<Numbers>{evaluate(inputs_)}; }, {&value_, 1});
   Numbers noise = changes[0];
   for (size_t k = 0; k < noise.size(); ++k) {
     noise[k] = std::max(noise[k], arithmetic_.roundoff * float128::abs(value_[k]));

@@ -1,10 +1,12 @@
 #include "framework/gradcheck/roundings.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "framework/core/wide.h"
 #include "framework/graph/rounding.h"
+#include "framework/kernels/parallel.h"
 
 namespace qkv {
 namespace {
@@ -21,16 +23,15 @@ Tensor Roundings::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   for (Tensor& x : inputs) {
     if (!is_rounded(x)) continue;
     Array moved(x.shape(), x.dtype());
-    move(x.array(), moved.mutable_raw());
+    move(x.array(), moved);
     x = Tensor(moved, x.node());
   }
   const std::vector<Tensor> read = inputs;
   Tensor y = run_directly(op, std::move(inputs));
   const auto is_shared = [&](const Tensor& x) { return x.array().raw() == y.array().raw(); };
-  // It is as if the op had given these numbers: no write that backward should know of.
-  if (is_rounded(y) && std::ranges::none_of(read, is_shared)) {
-    if (rules_ == Rules::kWith && y.dtype() == DType::f128) move_by_rule(*op, read, y);
-    move(y.array(), const_cast<void*>(y.array().raw()));
+  if (rules_ == Rules::kWith && y.defined() && y.dtype() == DType::f128 &&
+      std::ranges::none_of(read, is_shared)) {
+    move_by_rule(*op, read, y);
   }
   return y;
 }
@@ -38,16 +39,20 @@ Tensor Roundings::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
                                          Roundings::Rules rules,
                                          absl::FunctionRef<std::vector<Numbers>()> f) {
+  const Roundings roundings(stream, 0);  // with as many fused ops, and other interceptors
+  return changes_by_rounding(stream, unit, rules, f, f());
+}
+
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+                                         Roundings::Rules rules,
+                                         absl::FunctionRef<std::vector<Numbers>()> f,
+                                         std::span<const Numbers> exact) {
   constexpr uint64_t kRuns = 3;
-  const auto run = [&](uint64_t number, Scalar by) {
-    const Roundings roundings(stream.derive(number), by, rules);
-    return f();
-  };
-  const std::vector<Numbers> exact = run(0, 0);  // with as many fused ops, and other interceptors
   std::vector<Numbers> changes;
   for (const Numbers& each : exact) changes.emplace_back(each.size());
   for (uint64_t number = 1; number <= kRuns; ++number) {
-    const std::vector<Numbers> moved = run(number, unit);
+    const Roundings roundings(stream.derive(number), unit, rules);
+    const std::vector<Numbers> moved = f();
     for (size_t i = 0; i < exact.size(); ++i) {
       for (size_t k = 0; k < exact[i].size(); ++k) {
         changes[i][k] = std::max(changes[i][k], float128::abs(moved[i][k] - exact[i][k]));
@@ -57,14 +62,20 @@ std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit
   return changes;
 }
 
-void Roundings::move(const Array& x, void* to) {
+void Roundings::move(const Array& x, Array& moved) {
   dispatch_floating("roundings", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* from = x.data<T>();
-    for (int64_t i = 0; i < x.size(); ++i) {
-      const Scalar factor = 1 + unit_ * (2.0 * stream_.uniform() - 1.0);
-      static_cast<T*>(to)[i] = static_cast<T>(factor * from[i]);
-    }
+    T* to = moved.mutable_data<T>();
+    const auto unit = static_cast<double>(unit_);
+    const RandomStream stream = stream_.derive(moved_++);
+    kernels::parallel_for(x.size(), kernels::kGrainOf<Float128>, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const double share = unit * (2.0 * stream.uniform_at(static_cast<uint64_t>(i)) - 1.0);
+        const double change = share * static_cast<double>(from[i]);
+        to[i] = std::isfinite(change) ? from[i] + static_cast<T>(change) : from[i];
+      }
+    });
   });
 }
 
@@ -78,6 +89,7 @@ void Roundings::move_by_rule(Op& op, std::span<const Tensor> x, const Tensor& y)
     for (const Tensor& each : x) inputs.push_back(is_rounded(each) ? narrowed(each) : each);
     rounding = op.rounding({.x = inputs, .y = narrowed(y), .sum_roundings = none});
   }
+  // It is as if the op had given these numbers: no write that backward should know of.
   auto* values = const_cast<Float128*>(y.array().data<Float128>());
   for (size_t i = 0; i < rounding.errors.size(); ++i) {
     values[i] = exact[i] + unit_ * rounding.errors[i] * (2.0 * stream_.uniform() - 1.0);

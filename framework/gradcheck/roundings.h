@@ -16,8 +16,8 @@ namespace qkv {
 // normal, and the largest of 3 is below 1/4 of a standard deviation with a probability of 0.008.
 inline constexpr Scalar kOfChance = 32;
 
-// While one lives, whatever an op reads and gives is moved at random by up to `unit` of itself, and
-// fused ops give way to their pieces. What comes out then differs by as much as rounding to that
+// While one lives, whatever an op reads is moved at random by up to `unit` of itself, and fused ops
+// give way to their pieces. What comes out then differs by as much as rounding to that
 // unit changes it: sums in which much cancels as well, whose terms move as their own roundings move
 // them.
 class Roundings final : public Interceptor {
@@ -31,18 +31,24 @@ class Roundings final : public Interceptor {
   Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override;
 
  private:
-  void move(const Array& x, void* to);
+  void move(const Array& x, Array& moved);
   void move_by_rule(Op& op, std::span<const Tensor> x, const Tensor& y);
 
   ComposedOnly composed_only_;
   RandomStream stream_;
+  uint64_t moved_ = 0;  // arrays
   Scalar unit_;
   Rules rules_;
 };
 
-// The largest change of each number that f gives, over a few runs with roundings.
+// The largest change of each number that f gives, over a few runs with roundings. `exact` is what f
+// gives without them; mutation testing, another interceptor, must not have changed that.
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
                                          Roundings::Rules rules,
                                          absl::FunctionRef<std::vector<Numbers>()> f);
+std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
+                                         Roundings::Rules rules,
+                                         absl::FunctionRef<std::vector<Numbers>()> f,
+                                         std::span<const Numbers> exact);
 
 }  // namespace qkv

@@ -194,12 +194,13 @@ void settle(const Probe& f, const Direction& u, const Steps& steps,
 
 }  // namespace
 
-std::vector<Slope> slopes_along(const Probe& f, const Direction& u, Effort effort) {
+std::vector<Slope> slopes_along(const Probe& f, const Direction& u, Effort effort,
+                                EnoughSlopes are_enough) {
   const auto [middle, low, high] = f.arithmetic().steps;
   const std::vector<Step> first = steps_of(f, u, middle);
   std::vector<Slope> slopes;
   for (const Step& step : first) slopes.push_back(step.slope);
-  if (std::ranges::all_of(first, is_settled)) return slopes;
+  if (std::ranges::all_of(first, is_settled) || are_enough(slopes)) return slopes;
   const std::vector<Step> large = steps_of(f, u, low);
   std::vector<size_t> unsettled;
   for (size_t k = 0; k < slopes.size(); ++k) {

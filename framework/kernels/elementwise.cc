@@ -27,7 +27,7 @@ template <class X, class Y, class F>
 void map(const Array& x, Array& y, F f) {
   const X* in = x.data<X>();
   Y* out = y.mutable_data<Y>();
-  parallel_for(x.size(), kGrain, [=](int64_t begin, int64_t end) {
+  parallel_for(x.size(), kGrainOf<X>, [=](int64_t begin, int64_t end) {
     clear_upper_halves();
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) out[i] = convert<Y>(f(convert<Computed<X>>(in[i])));
@@ -40,7 +40,7 @@ void zip(const Array& a, const Array& b, Array& y, F f) {
   const X* left = a.data<X>();
   const X* right = b.data<X>();
   Y* out = y.mutable_data<Y>();
-  parallel_for(y.size(), kGrain, [=](int64_t begin, int64_t end) {
+  parallel_for(y.size(), kGrainOf<X>, [=](int64_t begin, int64_t end) {
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       out[i] = convert<Y>(f(convert<T>(left[i]), convert<T>(right[i])));

@@ -7,6 +7,7 @@
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_log.h"
+#include "framework/kernels/wide_product.h"
 
 namespace qkv::kernels {
 namespace {
@@ -99,6 +100,7 @@ void multiply(const Array& a, const Array& b, bool transpose_a, bool transpose_b
   }
   const Array left = transpose_a ? with_last_axes_swapped(a) : a;
   const Array right = transpose_b ? with_last_axes_swapped(b) : b;
+  if (a.dtype() == DType::f128 && wide_product(left, right, bias, c)) return;
   dispatch_floating("matmul", a.dtype(),
                     [&]<class T>(T) { matmul_loops<T>(left, right, bias, c); });
 }

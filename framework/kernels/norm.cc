@@ -10,7 +10,10 @@
 namespace qkv::kernels {
 namespace {
 
-int64_t norm_rows(int64_t width) { return piece_rows(width, 8192); }
+template <class T>
+int64_t norm_rows(int64_t width) {
+  return piece_rows(width, kGrainOf<T> / 2);
+}
 
 // The mean of term(at) over a row (join_vectors).
 template <class T, class Term>
@@ -43,7 +46,7 @@ void normalize(const char* op, const Array& x, const Array& weight, const Array*
     T* out = y.mutable_data<T>();
     T* means = kCentred ? mean->mutable_data<T>() : nullptr;
     T* rstds = rstd.mutable_data<T>();
-    parallel_for(x.size() / n, norm_rows(n), [=](int64_t begin, int64_t end) {
+    parallel_for(x.size() / n, norm_rows<T>(n), [=](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* xr = in + row * n;
         T* yr = out + row * n;
@@ -70,7 +73,7 @@ void normalize_backward(const char* op, const Array& x, const Array& weight, con
     const int64_t n = x.shape()[-1];
     if (n == 0) return;
     const int64_t rows = x.size() / n;
-    const int64_t pieces = num_pieces(rows, norm_rows(n));
+    const int64_t pieces = num_pieces(rows, norm_rows<T>(n));
     Array partial_weight = partial_sums(pieces, n, x.dtype());
     Array partial_bias = kCentred ? partial_sums(pieces, n, x.dtype()) : Array();
     const T* in = x.data<T>();
@@ -81,7 +84,7 @@ void normalize_backward(const char* op, const Array& x, const Array& weight, con
     T* din = dx.mutable_data<T>();
     T* partial_dw = partial_weight.mutable_data<T>();
     T* partial_db = kCentred ? partial_bias.mutable_data<T>() : nullptr;
-    parallel_pieces(rows, norm_rows(n), [=](int64_t piece, int64_t begin, int64_t end) {
+    parallel_pieces(rows, norm_rows<T>(n), [=](int64_t piece, int64_t begin, int64_t end) {
       T* dw = partial_dw + piece * n;
       T* db = kCentred ? partial_db + piece * n : nullptr;
       for (int64_t row = begin; row < end; ++row) {

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "absl/functional/function_ref.h"
+#include "framework/core/float128.h"
 
 namespace qkv::kernels {
 
@@ -31,6 +33,10 @@ StartedThreads start_threads();
 
 // Elements worth a piece, where a kernel does little with each.
 inline constexpr int64_t kGrain = 16384;
+
+// The same for one type: software computes with a Float128, which takes 100 times as long.
+template <class T>
+inline constexpr int64_t kGrainOf = std::is_same_v<T, Float128> ? kGrain / 128 : kGrain;
 
 // How many rows of so many elements each are worth a piece.
 constexpr int64_t piece_rows(int64_t elements_each, int64_t elements = kGrain) {

@@ -57,7 +57,7 @@ void sum_along(const X* x, int64_t outer, int64_t n, int64_t inner, T* y) {
       return sum_contiguous(x + begin, end - begin);
     }));
   } else if (inner == 1) {
-    parallel_for(outer, piece_rows(n), [=](int64_t begin, int64_t end) {
+    parallel_for(outer, piece_rows(n, kGrainOf<X>), [=](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) y[o] = static_cast<T>(sum_contiguous(x + o * n, n));
     });
   } else {

@@ -18,7 +18,8 @@ template <class F>
 void for_each_row(const Array& x, F f) {
   if (x.size() == 0) return;
   const int64_t width = x.shape()[-1];
-  parallel_for(x.size() / width, piece_rows(width, kSoftmaxGrain), [&](int64_t begin, int64_t end) {
+  const int64_t grain = x.dtype() == DType::f128 ? kGrainOf<Float128> : kSoftmaxGrain;
+  parallel_for(x.size() / width, piece_rows(width, grain), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) f(row);
   });
 }

@@ -226,7 +226,8 @@ std::vector<Candidate> candidates_of(const OpExamples& function, const MutationO
   return candidates.empty() ? all : candidates;
 }
 
-// "order 1, input 0: FAIL at [0, 2]: analytic …": the first line that says what is wrong.
+// "order 1, input 0: FAIL at [0, 2]: analytic …", "order 1: does not agree over 12 x 12
+// derivatives: …": the first line that says what is wrong.
 std::string first_failure(const GradcheckReport& report) {
   for (const InputReport& input : report.inputs) {
     if (input.passed()) continue;
@@ -240,6 +241,10 @@ std::string first_failure(const GradcheckReport& report) {
       }
     }
     return lines[0];
+  }
+  for (const FormulaReport& formula : report.formulas) {
+    if (formula.verdict == Verdict::kPass) continue;
+    return absl::StrCat("order ", formula.order, ": ", formula.to_text());
   }
   return "FAIL symmetry of the Hessian";
 }

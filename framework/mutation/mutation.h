@@ -33,7 +33,8 @@ struct MutationResult {
   Mutant mutant;
   bool killed = false;
   std::string example = "";  // the one that caught it
-  std::string how = "";  // what its report says: "order 1, input 0: FAIL at [0, 2]: analytic …"
+  std::string how =
+      "";  // what its report says: "order 1: does not agree over 6 x 6 derivatives: …"
   std::string equivalent_because = "";  // not empty: no check can catch it, for this reason
 };
 

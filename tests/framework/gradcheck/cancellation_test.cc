@@ -71,6 +71,25 @@ void expect_failure(const Subject& subject, const std::vector<double>& factors) 
   }
 }
 
+// Two errors of one size, or more of them, whose signs let them cancel in a sum.
+TEST(CancellationTest, ErrorsOfOneSizeDoNotCancel) {
+  for (const int64_t size : {2, 3, 4, 8, 32}) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      RandomStream random(seed);
+      std::vector<double> at, errors;
+      for (int64_t i = 0; i < size; ++i) {
+        at.push_back(1.0 + 0.9 * random.uniform());
+        errors.push_back(random.uniform() < 0.5 ? -1e-3 : 1e-3);
+      }
+      const Tensor x = leaf({size}, at), error = leaf({size}, errors);
+      const GradcheckReport report = check_planted(
+          [](std::span<const Tensor> in) { return sum(in[0]); },
+          [&](const Tensor&, const Tensor& dy) { return dy * (1.0 + error); }, x, {.seed = seed});
+      EXPECT_EQ(report.verdict(), Verdict::kFail) << size << ", seed " << seed;
+    }
+  }
+}
+
 TEST(CancellationTest, WhatIsRightPasses) {
   for (const Subject& subject : kSubjects) {
     for (uint64_t seed = 1; seed <= 5; ++seed) {

@@ -94,6 +94,73 @@ TEST(Matmul, IsItsDefinitionInEveryTypeForEveryFlag) {
   }
 }
 
+// The definition, with Float128's own additions and multiplications.
+Array defined_in_f128(const Array& a, const Array& b, const Array* bias) {
+  const int64_t m = a.shape()[1], k = a.shape()[2], l = b.shape()[2];
+  Array c({a.shape()[0], m, l}, DType::f128);
+  for (int64_t n = 0; n < a.shape()[0]; ++n) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < l; ++j) {
+        Float128 sum = bias ? bias->data<Float128>()[j] : 0;
+        for (int64_t t = 0; t < k; ++t) {
+          sum += a.data<Float128>()[(n * m + i) * k + t] *
+                 b.data<Float128>()[(b.shape()[0] == 1 ? 0 : n) * k * l + t * l + j];
+        }
+        c.mutable_data<Float128>()[(n * m + i) * l + j] = sum;
+      }
+    }
+  }
+  return c;
+}
+
+// Numbers of 113 bits, of both signs, with zeros among them.
+Array wide_numbers(const Shape& shape, uint64_t seed, Float128 size) {
+  Array x(shape, DType::f128);
+  RandomStream random(seed);
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const Float128 number = random.normal() + 0x1p-53 * Float128(random.normal()) / 3;
+    x.mutable_data<Float128>()[i] = random.uniform() < 0.1 ? 0 : size * number;
+  }
+  return x;
+}
+
+TEST(Matmul, IsItsDefinitionInF128) {
+  const Float128 huge = float128::exp(500), tiny = 1 / huge;
+  const Float128 sizes[][2] = {{1, 1}, {1e80, 1e-80}, {huge, 1}, {tiny, huge}, {tiny, tiny}};
+  for (const auto& [m, k, l] : {std::tuple{1, 1, 1}, {5, 7, 3}, {9, 34, 17}, {33, 64, 40}}) {
+    for (const int batch_b : {1, 3}) {
+      for (const auto& [of_a, of_b] : sizes) {
+        const Array a = wide_numbers({3, m, k}, 1, of_a),
+                    b = wide_numbers({batch_b, k, l}, 2, of_b);
+        const Array start = wide_numbers({l}, 3, of_a * of_b);
+        for (const Array* bias : {static_cast<const Array*>(nullptr), &start}) {
+          Array c({3, m, l}, DType::f128);
+          matmul(a, b, false, false, bias, c);
+          const Array expected = defined_in_f128(a, b, bias);
+          const Float128 tolerance = 4 * k * of_a * of_b * 0x1p-113;
+          for (int64_t i = 0; i < c.size(); ++i) {
+            const Float128 error = c.data<Float128>()[i] - expected.data<Float128>()[i];
+            ASSERT_LE(float128::abs(error), tolerance) << m << " " << k << " " << l << ", " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Matmul, OfAnInfinityOrANaNIsNoNumberInF128) {
+  for (const double bad : {kInfinityOf<double>, -kInfinityOf<double>, kInfinityOf<double> * 0}) {
+    Array a = wide_numbers({1, 4, 8}, 1, 1);
+    const Array b = wide_numbers({1, 8, 8}, 2, 1);
+    a.mutable_data<Float128>()[8 + 3] = bad;
+    Array c({1, 4, 8}, DType::f128);
+    matmul(a, b, false, false, nullptr, c);
+    for (int64_t i = 0; i < c.size(); ++i) {
+      EXPECT_EQ(float128::is_finite(c.data<Float128>()[i]), i / 8 != 1) << i;
+    }
+  }
+}
+
 TEST(Matmul, LongSumsOfATransposedMatrix) {
   for (const Shape& sizes : {Shape{120, 2055, 130}, Shape{16, 1024, 64}, Shape{96, 4100, 80}}) {
     const Case p = {.batch_a = 1,
@@ -152,10 +219,10 @@ TEST(Matmul, OneProductIsOnePrimitiveInWhateverWayItIsDescribed) {
 }
 
 TEST(Matmul, HasTheSameBitsForAnyThreads) {
-  for (const DType dtype : {DType::f64, DType::f32, DType::bf16}) {
+  for (const DType dtype : {DType::f128, DType::f64, DType::f32, DType::bf16}) {
     const Array a = as(dtype, normal({12, 64, 96}, 1)), b = as(dtype, normal({12, 96, 80}, 2));
     expect_same_bits_for_any_threads([&] {
-      Array c({12, 64, 80}, dtype == DType::f64 ? dtype : DType::f32);
+      Array c({12, 64, 80}, dtype == DType::bf16 ? DType::f32 : dtype);
       matmul(a, b, false, false, nullptr, c);
       return std::vector<Array>{c};
     });
