@@ -150,7 +150,7 @@ TEST_F(GradcheckCommandTest, WritesAPageOfTheCheckAndOfTheMistakes) {
   EXPECT_EQ(first_wrong_tag(page), "");
   EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees"));
   EXPECT_THAT(page, HasSubstr("a mutation score of 100.00 %"));
-  EXPECT_THAT(page, HasSubstr("order 1: does not agree over 6 x 6 derivatives: off by "));
+  EXPECT_THAT(page, HasSubstr("order 1: does not agree over 12 x 12 derivatives: off by "));
 }
 
 TEST_F(GradcheckCommandTest, APageGoesToStandardOutputInPlaceOfTheText) {
