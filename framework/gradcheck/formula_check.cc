@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
+#include "framework/gradcheck/directions.h"
 #include "framework/gradcheck/element_check.h"
 #include "framework/gradcheck/slopes.h"
 
@@ -13,21 +13,8 @@ namespace {
 constexpr int64_t kEachElement = 256;  // of an input, that are all looked at by themselves
 constexpr int64_t kSmallest = 4;       // a part of a larger input that is not halved
 constexpr int64_t kFound = 8;          // wrong elements that are enough of a larger input
-constexpr Scalar kSmall = 0x1p-20;     // an effect beside the largest
 constexpr Scalar kTold = 0x1p-24;      // the numeric side is told to this share of itself
 constexpr Scalar kToldOfZero = 0x1p-30;
-
-// ± 1 to ± 2: no two terms cancel by chance.
-Scalar random_factor(RandomStream& stream) {
-  const double size = 1.0 + stream.uniform();
-  return stream.uniform() < 0.5 ? -size : size;
-}
-
-// The same with 10 bits, by which a number of 53 bits is moved exactly.
-Scalar random_short_factor(RandomStream& stream) {
-  const double size = 1.0 + std::floor(0x1p10 * stream.uniform()) * 0x1p-10;
-  return stream.uniform() < 0.5 ? -size : size;
-}
 
 // v · (J u) and (Jᵀ v) · u.
 struct Sides {
@@ -110,17 +97,21 @@ class FormulaChecker {
   // Along every direction, and with few outputs.
   bool agrees() {
     result_ = {};
-    result_.direction = by_size("by size");
+    result_.direction = moved_by_size(f_, stream_.derive("by size"));
+    bool is_enough = false;
     const std::vector<Slope> slopes =
         slopes_along(f_, result_.direction, effort(), [&](std::span<const Slope> first_step) {
           take(first_step);
-          return sides_[0].are_enough() || (options_.only_verdict && sides_[0].plainly_differ());
+          is_enough =
+              sides_[0].are_enough() || (options_.only_verdict && sides_[0].plainly_differ());
+          return is_enough;
         });
-    take(slopes);
+    if (!is_enough) take(slopes);
     report();
     if (options_.only_verdict && sides_[0].plainly_differ()) return false;
     std::vector<Direction> directions = {result_.direction};
-    for (const Direction& u : {by_effect(), small_ones()}) {
+    for (const Direction& u :
+         {by_effect(), moved_if_small(f_, result_.gradients, stream_.derive("small ones"))}) {
       if (u.empty()) continue;
       sides_.push_back(sides_along(u, effort()));
       directions.push_back(u);
@@ -149,63 +140,16 @@ class FormulaChecker {
     result_.sizes.beside = sides_[0].analytic.size;
   }
 
+  Direction by_effect() const {
+    return moved_by_effect(f_, result_.gradients, result_.sizes.rounding(),
+                           stream_.derive("by effect"));
+  }
+
   Sides sides_along(const Direction& u, Effort effort) const {
     const std::vector<Slope> slopes = slopes_along(
         f_, u, effort,
         [&](std::span<const Slope> first_step) { return sides_of(first_step, u).are_enough(); });
     return sides_of(slopes, u);
-  }
-
-  // Directions of other names are independent: errors that cancel along one do not along another.
-  Direction by_size(std::string_view name) const {
-    Direction u(f_.size());
-    for (size_t i = 0; i < u.size(); ++i) {
-      RandomStream stream = stream_.derive(name).derive(i);
-      for (const Scalar scale : f_.scales(i)) u[i].push_back(random_short_factor(stream) * scale);
-    }
-    return u;
-  }
-
-  // So that each (Jᵀ v)_j u_j is as large as the smallest one of a whole step.
-  Direction by_effect() const {
-    Direction u = by_size("by effect");
-    Scalar smallest = kInfinityOf<Scalar>;
-    for_each_effect(u, [&](Scalar effect, Scalar&) { smallest = std::min(smallest, effect); });
-    for_each_effect(u, [&](Scalar effect, Scalar& u_j) {
-      const auto ratio = std::max(0x1p-1000, static_cast<double>(smallest / effect));
-      u_j *= std::exp2(std::floor(std::log2(ratio)));
-    });
-    return u;
-  }
-
-  // Empty where every element counts.
-  Direction small_ones() const {
-    Direction u = by_size("small ones");
-    Scalar largest = 0;
-    for_each_effect(u, [&](Scalar effect, Scalar&) { largest = std::max(largest, effect); });
-    bool any = false;
-    for (size_t i = 0; i < u.size(); ++i) {
-      const Numbers& gradient = result_.gradients[i];
-      for (size_t j = 0; j < u[i].size(); ++j) {
-        const Scalar effect = gradient.empty() ? 0 : float128::abs(gradient[j] * u[i][j]);
-        const bool is_small = effect < kSmall * largest;
-        if (!is_small) u[i][j] = 0;
-        any |= is_small;
-      }
-    }
-    return any ? u : Direction();
-  }
-
-  template <class F>
-  void for_each_effect(Direction& u, F visit) const {
-    for (size_t i = 0; i < u.size(); ++i) {
-      if (result_.gradients[i].empty()) continue;
-      for (size_t j = 0; j < u[i].size(); ++j) {
-        const Scalar effect = float128::abs(result_.gradients[i][j] * u[i][j]);
-        if (effect > result_.sizes.rounding() && float128::is_finite(effect))
-          visit(effect, u[i][j]);
-      }
-    }
   }
 
   Numbers cotangent_for(std::span<const Slope> slopes) const {
@@ -292,15 +236,6 @@ class FormulaChecker {
     return elements;
   }
 
-  static Direction part_of(const Direction& u, const Part& part) {
-    Direction result(u.size());
-    Numbers& moves = result[part.input];
-    moves.resize(u[part.input].size());
-    std::copy(u[part.input].begin() + part.first, u[part.input].begin() + part.last,
-              moves.begin() + part.first);
-    return result;
-  }
-
   // By halving what does not agree.
   std::vector<int64_t> wrong_ones(const Part& whole) const {
     const Direction u = by_effect();
@@ -310,7 +245,7 @@ class FormulaChecker {
     while (!parts.empty() && std::ssize(found) < enough) {
       const Part part = parts.back();
       parts.pop_back();
-      const Direction moves = part_of(u, part);
+      const Direction moves = part_of(u, part.input, part.first, part.last);
       if (sides_along(moves, Effort::kUsual).agree()) continue;
       if (part.last - part.first <= kSmallest) {
         for (int64_t e = part.first; e < part.last; ++e) found.push_back(e);

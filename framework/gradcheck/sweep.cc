@@ -9,67 +9,44 @@
 #include "framework/core/random.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/gradcheck/recorded.h"
-#include "framework/graph/op.h"
 
 namespace qkv {
 namespace {
 
 constexpr int kStepsPerDecade = 4, kDecades = 15;
 
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  double sum = 0.0;
-  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
-
 // t -> v · f(x + t u), with a random direction u and a random cotangent v.
 class SweepLine {
  public:
   SweepLine(const TensorFunction& f, std::span<const Tensor> inputs, const RandomStream& random)
-      : f_(f), inputs_(inputs.begin(), inputs.end()) {
-    const Recorded recorded(f, inputs);
-    const Tensor cotangent = random_like(recorded.output(), random.derive("cotangent"));
-    cotangent_ = cotangent.to_vector();
-    const std::vector<Tensor> gradients = recorded.gradients(cotangent);
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      const bool moves = is_floating(inputs_[i].dtype());
-      direction_.push_back(moves ? random_like(inputs_[i], random.derive(i)).to_vector()
-                                 : std::vector<double>());
-      if (gradients[i].defined()) slope_ += dot(gradients[i].to_vector(), direction_[i]);
+      : f_(f, inputs, kDouble) {
+    const Recorded recorded(f, f_.inputs());
+    cotangent_ = numbers_of(random_like(recorded.output(), random.derive("cotangent")));
+    const std::vector<Numbers> gradients = recorded.gradients(cotangent_);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool moves = is_floating(inputs[i].dtype());
+      direction_.push_back(moves ? numbers_of(random_like(inputs[i], random.derive(i)))
+                                 : Numbers());
+      slope_ += static_cast<double>(dot(gradients[i], direction_[i]).value);
     }
-    start_ = f_at(0.0);
   }
 
   double slope() const { return slope_; }
 
   // v · (f(x + t u) - f(x + s u)): differences before the product, so that less is cancelled.
   double difference(double t, double s) const {
-    const std::vector<double> high = f_at(t), low = s == 0.0 ? start_ : f_at(s);
+    const Numbers high = f_.at(direction_, t), low = f_.at(direction_, s);
     double sum = 0.0;
-    for (size_t i = 0; i < high.size(); ++i) sum += cotangent_[i] * (high[i] - low[i]);
+    for (size_t i = 0; i < high.size(); ++i) {
+      sum += static_cast<double>(cotangent_[i] * (high[i] - low[i]));
+    }
     return sum;
   }
 
  private:
-  std::vector<double> f_at(double t) const {
-    std::vector<Tensor> moved;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (!is_floating(inputs_[i].dtype())) {
-        moved.push_back(inputs_[i]);
-        continue;
-      }
-      std::vector<double> values = inputs_[i].to_vector();
-      for (size_t k = 0; k < values.size(); ++k) values[k] += t * direction_[i][k];
-      moved.emplace_back(Array::of(inputs_[i].shape(), DType::f64, values));
-    }
-    const NoGrad no_grad;
-    return f_(moved).to_vector();
-  }
-
-  const TensorFunction& f_;
-  std::vector<Tensor> inputs_;
-  std::vector<std::vector<double>> direction_;
-  std::vector<double> cotangent_, start_;
+  Probe f_;
+  Direction direction_;
+  Numbers cotangent_;
   double slope_ = 0.0;
 };
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/gradcheck/precision_check.h"
+#include "framework/precision/precision_check.h"
 
 namespace qkv {
 

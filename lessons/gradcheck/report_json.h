@@ -4,7 +4,7 @@
 #include <string>
 
 #include "framework/gradcheck/gradcheck_report.h"
-#include "framework/gradcheck/precision_check.h"
+#include "framework/precision/precision_check.h"
 #include "framework/mutation/mutation.h"
 
 namespace qkv {

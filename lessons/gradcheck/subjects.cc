@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"
-#include "framework/gradcheck/precision_check.h"
+#include "framework/precision/precision_check.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/examples.h"
 #include "framework/optim/examples.h"

@@ -21,13 +21,14 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"framework/ops"},                                         //
     {"framework/autograd"},                                    //
     {"framework/nn", "framework/gradcheck"},                   //
-    {"framework/optim", "framework/mutation"},  // optim takes the parameters that a module lists
-    {"models", "data"},                         // the trainer is where they meet
-    {"data/tasks"},                             //
-    {"train/config"},                           //
-    {"train/run"},                              //
-    {"train/bench"},                            //
-    {"lessons/report", "cli"},                  // who trains compiles no lessons
+    {"framework/optim", "framework/mutation",
+     "framework/precision"},    // optim takes the parameters that a module lists
+    {"models", "data"},         // the trainer is where they meet
+    {"data/tasks"},             //
+    {"train/config"},           //
+    {"train/run"},              //
+    {"train/bench"},            //
+    {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
     {"cli/lessons"},
 };

@@ -1,6 +1,6 @@
 // The bounds against what is derived by hand.
 
-#include "framework/gradcheck/rounding_bound.h"
+#include "framework/precision/rounding_bound.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-#include "framework/gradcheck/precision_check.h"
+#include "framework/precision/precision_check.h"
 #include "framework/graph/node.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/rules.h"

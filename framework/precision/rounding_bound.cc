@@ -1,4 +1,4 @@
-#include "framework/gradcheck/rounding_bound.h"
+#include "framework/precision/rounding_bound.h"
 
 #include <algorithm>
 #include <cmath>
@@ -77,19 +77,6 @@ int64_t differences(const std::vector<double>& a, const std::vector<double>& b) 
 }
 
 }  // namespace
-
-double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-53;
-    case DType::f32:
-      return 0x1p-24;
-    case DType::bf16:
-      return 0x1p-8;
-    default:
-      return 0.0;
-  }
-}
 
 std::vector<Tensor> results_of(const TensorFunction& f, std::span<const Tensor> inputs,
                                const Tensor& cotangent, bool create_graph) {

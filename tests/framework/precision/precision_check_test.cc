@@ -1,4 +1,4 @@
-#include "framework/gradcheck/precision_check.h"
+#include "framework/precision/precision_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "framework/core/dtype.h"
-#include "framework/gradcheck/rounding_bound.h"
+#include "framework/precision/rounding_bound.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"

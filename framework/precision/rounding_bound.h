@@ -14,8 +14,6 @@
 // How far rounding may take a result in f32 or bf16 from the exact one.
 namespace qkv {
 
-double unit_roundoff(DType dtype);  // u = 2^-p: f32 2^-24, bf16 2^-8, f64 2^-53
-
 // f of the inputs, and then the gradient of each (Jᵀ cotangent; undefined where f does not depend
 // on it, and for masks and indices), by the backward that training runs, or with a graph.
 std::vector<Tensor> results_of(const TensorFunction& f, std::span<const Tensor> inputs,

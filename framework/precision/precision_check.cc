@@ -1,4 +1,4 @@
-#include "framework/gradcheck/precision_check.h"
+#include "framework/precision/precision_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "framework/core/error.h"
 #include "framework/gradcheck/position.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/gradcheck/rounding_bound.h"
+#include "framework/precision/rounding_bound.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 
