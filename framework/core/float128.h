@@ -10,6 +10,7 @@
 extern "C" {
 __float128 expf128(__float128) noexcept;
 __float128 logf128(__float128) noexcept;
+__float128 sinf128(__float128) noexcept;
 __float128 sqrtf128(__float128) noexcept;
 __float128 powf128(__float128, __float128) noexcept;
 __float128 tanhf128(__float128) noexcept;
@@ -39,6 +40,7 @@ namespace float128 {
 #ifdef __SIZEOF_FLOAT128__
 inline Float128 exp(Float128 x) { return ::expf128(x); }
 inline Float128 log(Float128 x) { return ::logf128(x); }
+inline Float128 sin(Float128 x) { return ::sinf128(x); }
 inline Float128 sqrt(Float128 x) { return ::sqrtf128(x); }
 inline Float128 pow(Float128 x, Float128 y) { return ::powf128(x, y); }
 inline Float128 tanh(Float128 x) { return ::tanhf128(x); }
@@ -47,7 +49,8 @@ inline Float128 erf(Float128 x) { return ::erff128(x); }
 inline Float128 erfc(Float128 x) { return ::erfcf128(x); }
 inline Float128 abs(Float128 x) { return ::fabsf128(x); }
 #else
-using std::abs, std::cosh, std::erf, std::erfc, std::exp, std::log, std::pow, std::sqrt, std::tanh;
+using std::abs, std::cosh, std::erf, std::erfc, std::exp, std::log, std::pow, std::sin, std::sqrt,
+    std::tanh;
 #endif
 inline bool is_finite(Float128 x) { return x - x == 0; }
 }  // namespace float128

@@ -12,10 +12,7 @@ Numbers numbers_of(const Tensor& x) {
 }
 
 std::vector<double> doubles_of(std::span<const Scalar> numbers) {
-  std::vector<double> doubles;
-  doubles.reserve(numbers.size());
-  for (const Scalar x : numbers) doubles.push_back(static_cast<double>(x));
-  return doubles;
+  return {numbers.begin(), numbers.end()};
 }
 
 Tensor tensor_of(std::span<const Scalar> numbers, const Shape& shape, DType dtype) {

@@ -39,11 +39,8 @@ void check_in_f64(const TensorFunction& f, std::span<const Tensor> inputs, const
                   const FormulaCheck& formula, const RandomStream& stream,
                   std::span<InputReport> reports) {
   // The same cotangent in both: one that f64 holds.
-  const Numbers rounded = [&] {
-    Numbers v;
-    for (const Scalar x : formula.cotangent) v.push_back(static_cast<double>(x));
-    return v;
-  }();
+  const std::vector<double> cotangent = doubles_of(formula.cotangent);
+  const Numbers rounded(cotangent.begin(), cotangent.end());
   const std::vector<Numbers> exact = Recorded(f, wide.inputs()).gradients(rounded);
   std::vector<Numbers> in_f64;
   {

@@ -108,7 +108,8 @@ std::string InputReport::to_text() const {
   for (const ElementReport& entry : worst) {
     if (entry.verdict != Verdict::kPass) append_line(text, line_of(*this, entry));
   }
-  append_line(text, methods_of(*this));
+  const bool were_compared = dot_product.tolerance > 0.0 || composed.tolerance > 0.0;
+  if (were_compared) append_line(text, methods_of(*this));
   const auto append = [&](std::string_view name_of_check, const Agreement& a) {
     if (a.verdict == Verdict::kPass) return;
     append_line(text,
@@ -159,6 +160,7 @@ std::string GradcheckReport::to_text() const {
 }
 
 std::string digits_of(Scalar x) {
+  if (x != x) return "nan";  // of either sign
   char text[64];
 #ifdef __SIZEOF_FLOAT128__
   strfromf128(text, sizeof(text), "%.20g", x);

@@ -200,6 +200,12 @@ absl::Status write_safetensors(const std::string& path, const TensorFile& file) 
       return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": tensor ",
                                                      in_quotes(tensor->name), " has no numbers"));
     }
+    if (*name_of_type(array.dtype()) == '\0') {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot write ", path, ": tensor ", in_quotes(tensor->name), " is ",
+                       std::string(dtype_name(array.dtype())),
+                       ", a type of gradient checks that files do not have; cast it to f64"));
+    }
     const std::string_view bytes(static_cast<const char*>(array.raw()), array.bytes());
     header.tensors.push_back({tensor->name, array.dtype(), array.shape(), offset,
                               offset + bytes.size(), checksum(bytes)});

@@ -282,6 +282,12 @@ TEST(GradcheckTest, Misuse) {
               gradcheck(restless, {&many, 1});
             }),
             "gradcheck: the function gives different numbers each time it is called");
+  const auto changing = [&](auto x) { return add_scalar(x[0], ++calls > 2 ? 2.0 : 1.0); };
+  calls = 0;
+  EXPECT_EQ(error_of([&] {
+              gradcheck(changing, {&many, 1});
+            }),
+            "gradcheck: the function gives different numbers each time it is called");
 }
 
 }  // namespace

@@ -185,6 +185,10 @@ TEST_F(SafetensorsTest, AFileOfNothingIsFine) {
 TEST_F(SafetensorsTest, WhatCannotBeWrittenIsAnError) {
   const Array array = Array::full(Shape{1}, DType::f32, 1);
   const std::string start = "cannot write " + path_ + ": ";
+  EXPECT_EQ(write_mistake({{}, {{"a", Array::full(Shape{1}, DType::f128, 1)}}}),
+            start +
+                "tensor \"a\" is f128, a type of gradient checks that files do not have; cast it "
+                "to f64");
   EXPECT_EQ(write_mistake({{}, {{"a", array}, {"a", array}}}), start + "two tensors named \"a\"");
   EXPECT_EQ(write_mistake({{}, {{"__metadata__", array}}}),
             start + "two tensors named \"__metadata__\"");
