@@ -66,6 +66,12 @@ window.pageTests = (() => {
       return { ...matrix, scale: shown.size, numbers: base64Of(numbers) };
     });
 
+  // Question and answer of the step, in that language; null where it has none.
+  const question = () => {
+    const details = document.querySelector("main .question");
+    return details && { ask: text("summary", details), answer: text("p", details) };
+  };
+
   // First, middle and last cell.
   function sampled({ key, rows, columns }) {
     const places = [
@@ -188,7 +194,7 @@ window.pageTests = (() => {
   }
 
   return {
-    all, text, until, nextTask, nextFrame, go, tour, steps, matrices, numberedMatrices, wholeStep, computed, forms,
+    all, text, until, nextTask, nextFrame, go, tour, steps, matrices, numberedMatrices, question, wholeStep, computed, forms,
     mistakes, chooseMistake, mistakeNote, addressNow, badMarks, shown, markOf, cells, firstCells, openSomeCell,
     finishPanel,
   };

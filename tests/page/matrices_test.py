@@ -152,6 +152,8 @@ def test_derivatives_equal_finite_differences():
             expect(cell["verdict"] != "bad", f"{where}: {cell['number']}, by differences {cell['numeric']}")
             if not matrix["isGradient"] or not matrix["key"].startswith("d"):  # P∘dP and p−y are on the way to one
                 continue
+            if matrix["key"].endswith(",h"):  # a head's part of a share, which the ledger has
+                continue
             if not expect(cell["numeric"] is not None, f"{where}: no difference beside the derivative"):
                 continue
             derivative, numeric = arithmetic.number(cell["number"]), arithmetic.number(cell["numeric"])

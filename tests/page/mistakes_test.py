@@ -60,6 +60,32 @@ def test_each_mistake_turns_red_what_it_spoils_and_only_that():
         expect(must_be_right <= right, f"{mistake}: {must_be_right - right} should be right, {right} are")
 
 
+def test_red_is_what_changed_of_every_matrix():
+    """Of all gradients on the page, whether or not a document has them: the numbers without the mistake tell."""
+    for lesson in (engine.three_words(), engine.decoder(), engine.rotary(), engine.encoder_decoder()):
+        noise = 1e-12 * lesson.document.largest_gradient
+        page = Page(lesson)
+        for layer in page.layers():
+            page.go(layer=layer)
+            states = [{"layer": layer, "step": step} for step in page.steps()]
+            right = page.tour(states, "numberedMatrices")
+            for mistake in page.call("mistakes"):
+                planted = [{**state, "break": mistake} for state in states]
+                for state, before, after in zip(planted, right, page.tour(planted, "numberedMatrices")):
+                    for a, b in zip(before, after):
+                        expect_red_if_changed(f"{lesson.name}, {state}, {a['key']}", a, b, noise)
+
+
+def expect_red_if_changed(where: str, before: dict, after: dict, noise: float) -> None:
+    a, b = decoded(before["numbers"]), decoded(after["numbers"])
+    apart = max((abs(x - y) for x, y in zip(a, b) if x != y), default=0.0)
+    largest = max(max(map(abs, a), default=0.0), max(map(abs, b), default=0.0))
+    if before["isGradient"] and apart > max(DIFFERENT * largest, noise):
+        expect(after["isWrong"], f"{where}: the numbers changed, and it is not red")
+    else:
+        expect(not after["isWrong"], f"{where}: it is red, and its numbers are as before")
+
+
 def expect_shares_marked(page: Page, states: list, mistake: str) -> None:
     """Those whose cell by differences is another are in red, and the others are not."""
     for state in states:
@@ -67,7 +93,7 @@ def expect_shares_marked(page: Page, states: list, mistake: str) -> None:
             continue
         page.go(**state)
         for matrix in page.matrices():
-            if not matrix["key"].startswith("dX_") or matrix["key"] == "dX_in":
+            if not matrix["key"].startswith("dX_") or matrix["key"] == "dX_in" or matrix["key"].endswith(",h"):
                 continue
             last = {"key": matrix["key"], "row": matrix["rows"] - 1, "column": matrix["columns"] - 1}
             [shown] = page.cells([last])

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
 import { finiteDifference, vCurvePoints } from "../../../lessons/explain/page/tape/differences.js";
 import { Expression } from "../../../lessons/explain/page/ops/expression.js";
-import { mistakes, signatureOf } from "../../../lessons/explain/page/tape/mistakes.js";
+import { comparerOf, mistakes } from "../../../lessons/explain/page/tape/mistakes.js";
 import { applySettings } from "../../../lessons/explain/page/tape/settings.js";
 import { Tape } from "../../../lessons/explain/page/tape/tape.js";
 import {
@@ -91,7 +91,12 @@ test("mistakes part from differences where they should, and nowhere else", () =>
     assert.equal(isPossible(tape, layer), id in wrong, id);
     const planted = plant(tape, layer);
     assert.equal(planted.loss(), tape.loss());
-    const parted = signatureOf(tape, planted).filter(({ isRight }) => !isRight);
+    const compare = comparerOf(tape, planted);
+    const parted = tape.facts
+      .map((fact, value) => ({ value, gradient: fact.gradient }))
+      .filter(({ value, gradient }) => tape.isNamed(value) && gradient !== undefined && gradient !== null)
+      .map(({ value, gradient }) => ({ name: tape.name(value), ...compare(gradient) }))
+      .filter(({ isRight }) => !isRight);
     const names = parted.map(({ name }) => name.replace(`${layer}.`, ""));
     assert.deepEqual(names.sort(), (wrong[id] ?? []).sort(), id);
     const ratios = parted.filter(({ ratio }) => ratio !== null).map(({ ratio }) => ratio);

@@ -52,7 +52,7 @@ export class CellPanel {
         this.arithmetic(matrix, expression, row, column),
         reasonSection(lesson, matrix, row, column),
         pictureSection(this.app, matrix, row),
-        this.check?.root,
+        this.check?.root ?? headShareNote(matrix),
         feedsOf(this.app, fed),
         editorOf(this.app, matrix, row, column),
       ].filter(Boolean),
@@ -136,6 +136,11 @@ export function section(name, ...children) {
     element("h3", { text: say(name) }),
     ...children,
   );
+}
+
+function headShareNote({ part }) {
+  if (part.derived !== "headShare") return null;
+  return section("check", element("p", { text: say("one_of_heads") }));
 }
 
 // Of a picture, what this query attends to.

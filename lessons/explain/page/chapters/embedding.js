@@ -1,5 +1,6 @@
 // The vectors of tokens or patches, and what is added for their positions.
 import { ofQuantity, sequencePart } from "./parts.js";
+import { areEqual } from "../lesson/premises.js";
 
 export const embeddingChapter = {
   id: "embedding",
@@ -14,10 +15,20 @@ export const embeddingChapter = {
       "Attention alone does not know order: what is not added here, no later step can know.",
       "自注意力本身不考虑顺序；位置信息只能从这里加进来。",
     ],
-    question: ["Why do dA and de get the same gradient?", "为什么 dA 和 de 得到相同的梯度？"],
-    answer: [
-      "A sum passes its gradient on to each addend unchanged.",
-      "加法把梯度原样传给每个加数。",
+    questions: [
+      {
+        ask: ["Why do dA and de get the same gradient?", "为什么 dA 和 de 得到相同的梯度？"],
+        answer: [
+          "A sum passes its gradient on to each addend unchanged.",
+          "加法把梯度原样传给每个加数。",
+        ],
+        holds: (lesson) => areEqual(lesson, "dA", "de"),
+      },
+      {
+        ask: ["Which rows of dT are zero?", "dT 的哪些行是零？"],
+        answer: ["Those of tokens that the text does not have, unless T also makes the logits.", "文本里没有的词元对应的行，除非 T 也用来产生 logits。"],
+        holds: ({ anatomy }) => anatomy.at("token_embedding.weight") !== undefined,
+      },
     ],
   },
   step: embeddingStep,

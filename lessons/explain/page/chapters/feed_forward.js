@@ -12,12 +12,18 @@ export const upChapter = {
       "Attention moved information between tokens; here each works on what it has got.",
       "注意力在词元间搬运信息，这里各自加工。",
     ],
-    question: ["Does row i of U depend on other tokens?", "U 的第 i 行依赖别的词元吗？"],
-    answer: ["Not here: only through row i of N.", "这里不依赖，只通过 N 的第 i 行。"],
+    questions: [
+      {
+        ask: ["Does row i of U depend on other tokens?", "U 的第 i 行依赖别的词元吗？"],
+        answer: ["Not here: only through row i of N.", "这里不依赖，只通过 N 的第 i 行。"],
+      },
+    ],
   },
   step: (facts) =>
     linearStep(facts, { value: facts.layer.up, source: "N", letter: "1", symbol: "U" }),
 };
+
+const flatBelow = ["relu", "gelu", "silu"];
 
 export const activationChapter = {
   id: "activation",
@@ -27,10 +33,15 @@ export const activationChapter = {
     name: ["Activation", "激活函数"],
     what: ["Every number alone is bent by one function.", "每个数单独经过一个非线性函数。"],
     why: ["Without it two linear maps would be one.", "没有它，两个线性变换就等于一个。"],
-    question: ["Where does little gradient pass?", "哪里几乎不通过梯度？"],
-    answer: [
-      "Where U is far below 0: the function is flat there.",
-      "U 远小于 0 的地方：函数是平的。",
+    questions: [
+      {
+        ask: ["Where does little gradient pass?", "哪里几乎不通过梯度？"],
+        answer: [
+          "Where U is far below 0: the function is flat there.",
+          "U 远小于 0 的地方：函数是平的。",
+        ],
+        holds: ({ anatomy, layer }) => flatBelow.includes(anatomy.maker(layer.hidden)?.op),
+      },
     ],
   },
   step: activationStep,
@@ -43,8 +54,12 @@ export const downChapter = {
     name: ["Feed-forward, down", "前馈：降维"],
     what: ["Back to the width of the model.", "回到模型的宽度。"],
     why: ["So that it can be added to the residual stream.", "这样才能与残差相加。"],
-    question: ["Which features carry the row?", "哪些特征构成这一行？"],
-    answer: ["Choose a cell of F: its largest products.", "选 F 的一个单元格，看最大的乘积。"],
+    questions: [
+      {
+        ask: ["Which features carry the row?", "哪些特征构成这一行？"],
+        answer: ["Choose a cell of F: its largest products.", "选 F 的一个单元格，看最大的乘积。"],
+      },
+    ],
   },
   step: (facts) =>
     linearStep(facts, { value: facts.layer.feedForward, source: "G", letter: "2", symbol: "F" }),

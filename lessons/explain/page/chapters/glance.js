@@ -20,13 +20,17 @@ export const glanceChapter = {
       "Attention shares out a limited resource: each row of P is a budget of 1.",
       "注意力分配有限的资源：P 的每一行都是总和为 1 的预算。",
     ],
-    question: [
-      "Which head looks at one place only, and which at everything?",
-      "哪个头只看一处，哪个头什么都看？",
-    ],
-    answer: [
-      "Read the entropy: 0 is one place, ln T is everything alike.",
-      "看熵：0 表示只看一处，ln T 表示平均地看所有位置。",
+    questions: [
+      {
+        ask: [
+          "Which head looks at one place only, and which at everything?",
+          "哪个头只看一处，哪个头什么都看？",
+        ],
+        answer: [
+          "Read the entropy: 0 is one place, ln T is everything alike.",
+          "看熵：0 表示只看一处，ln T 表示平均地看所有位置。",
+        ],
+      },
     ],
   },
   view: glanceView,

@@ -1,5 +1,6 @@
 // Gradients of several uses of a value add up: which share came by which path.
 import { ofQuantity, sequencePart } from "./parts.js";
+import { invariantHolds, isZero } from "../lesson/premises.js";
 
 export const ledgerChapter = {
   id: "ledger",
@@ -15,8 +16,13 @@ export const ledgerChapter = {
       "One X was used several times: gradients of several uses add up.",
       "同一个 X 用了几次（同源），几次的梯度要相加。",
     ],
-    question: ["Which path brings most?", "哪条路径带回最多？"],
-    answer: ["Read the shares: they sum to 1.", "看份额：它们之和为 1。"],
+    questions: [
+      {
+        ask: ["Which path brings most?", "哪条路径带回最多？"],
+        answer: ["Read the shares: they sum to 1.", "看份额：它们之和为 1。"],
+        holds: (lesson) => invariantHolds(lesson, "sum_of_paths"),
+      },
+    ],
   },
   step: ledgerOfX,
 };
@@ -31,14 +37,19 @@ export const ledgerOfInputChapter = {
       "输入得到两份梯度：一份绕过这一层，一份穿过这一层。",
     ],
     why: [
-      "The first is why deep models learn at all: it comes back unchanged.",
-      "第一份正是深层模型能学习的原因：它原样返回。",
+      "The first comes back unchanged, past any number of layers.",
+      "第一份原样返回，不管要绕过多少层。",
     ],
-    question: [
-      "Would the layer below learn if attention passed nothing back?",
-      "如果注意力什么都不传回，下面的层还能学习吗？",
+    questions: [
+      {
+        ask: [
+          "Would the layer below learn if attention passed nothing back?",
+          "如果注意力什么都不传回，下面的层还能学习吗？",
+        ],
+        answer: ["Yes: dR reaches it all the same.", "能：dR 照样到达。"],
+        holds: (lesson) => invariantHolds(lesson, "sum_of_paths") && !isZero(lesson, "dR"),
+      },
     ],
-    answer: ["Yes: dR reaches it all the same.", "能：dR 照样到达。"],
   },
   step: ledgerOfInput,
 };
@@ -58,7 +69,7 @@ function ledgerOfX({ anatomy, layer, queries }) {
   const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
   const parts = inOrder.map(({ use, value }) => ({
     symbol: `${letters[use].toUpperCase()}_{all}`,
-    value: layer[letters[use]],
+    value: { q: layer.q, k: layer.ownK, v: layer.ownV }[letters[use]],
     look: "heads",
     band: anatomy.shape(layer[letters[use]])[3],
     family: letters[use],
@@ -79,8 +90,8 @@ function ledgerOfX({ anatomy, layer, queries }) {
     },
     shares: inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })),
     total: gradient,
-    forward: "Q = X W_q, K = X W_k, V = X W_v",
-    backward: ["dX = dQ W_q^T + dK W_k^T + dV W_v^T"],
+    forward: "Q_{all} = X W_q, K_{all} = X W_k, V_{all} = X W_v",
+    backward: ["dX = dQ_{all} W_q^T + dK_{all} W_k^T + dV_{all} W_v^T"],
     invariants: ["sum_of_paths"],
   };
 }
@@ -97,7 +108,7 @@ export function shareThrough(anatomy, { scope, path, symbol, x, rowNames }) {
 }
 
 // dX_q of X and q; dX_{enc,k} of X_{enc} and k.
-function shareSymbol(symbol, path) {
+export function shareSymbol(symbol, path) {
   const below = /^(.*)_\{(.*)\}$/.exec(symbol);
   return below ? `d${below[1]}_{${below[2]},${path}}` : `d${symbol}_{${path}}`;
 }

@@ -1,6 +1,7 @@
 // Every chapter of the page, in the order of the forward pass. A chapter is {id, group, texts, …}:
 //   group: under which heading it stands at the left: overview, before, attention, after or more
-//   texts: {name, what, why, question, answer}, each [English, 中文]; the last two may be missing
+//   texts: {name, what, why, questions: [{ask, answer, holds}]}, each text [English, 中文]; the first
+//     question is shown whose premise holds(lesson), where it has one
 //   step(facts): what it shows of a layer: {layout, forward, backward, …} or several of these, which
 //     may have an id and texts of their own; null where this layer has nothing of the kind. Without
 //     step, the chapter is there for every layer

@@ -1,5 +1,6 @@
 // Logits and the loss, where the way back begins.
 import { partsOfLinear, sequencePart } from "./parts.js";
+import { invariantHolds } from "../lesson/premises.js";
 
 export const logitsChapter = {
   id: "logits",
@@ -11,10 +12,14 @@ export const logitsChapter = {
       "The inner product of the row with each token's vector: similarity again.",
       "该行与每个词元向量的内积：还是相似度。",
     ],
-    question: ["Why is dH a mixture of rows of W?", "为什么 dH 是 W 各行的混合？"],
-    answer: [
-      "It pulls towards the right token, and away from those that were too likely.",
-      "它拉向正确的词元，推离概率过高的词元。",
+    questions: [
+      {
+        ask: ["Why is a row of dH a mixture of columns of W?", "为什么 dH 的一行是 W 各列的混合？"],
+        answer: [
+          "It pulls towards the right token, and away from those that were too likely.",
+          "它拉向正确的词元，推离概率过高的词元。",
+        ],
+      },
     ],
   },
   step: logitsStep,
@@ -34,8 +39,13 @@ export const lossChapter = {
       "Here the way back begins: dlogits = (p − y) / N, y being 1 at the target.",
       "反向从这里开始：dlogits = (p − y) / N，y 在目标处为 1。",
     ],
-    question: ["Why do the rows of dlogits sum to 0?", "为什么 dlogits 的每一行之和是 0？"],
-    answer: ["p sums to 1, and so does y.", "p 的和是 1，y 的和也是 1。"],
+    questions: [
+      {
+        ask: ["Why do the rows of dlogits sum to 0?", "为什么 dlogits 的每一行之和是 0？"],
+        answer: ["p sums to 1, and so does y.", "p 的和是 1，y 的和也是 1。"],
+        holds: (lesson) => invariantHolds(lesson, "rows_of_logits"),
+      },
+    ],
   },
   step: lossStep,
 };

@@ -2,6 +2,7 @@
 import { nameNormParts } from "./norm_names.js";
 import { shareThrough } from "./ledgers.js";
 import { sequencePart } from "./parts.js";
+import { firstGradientIsAtRightAngle, rowsOfFirstGradientSumToZero } from "../lesson/premises.js";
 
 const layerNormTexts = {
   name: ["Layer norm", "层归一化"],
@@ -13,13 +14,18 @@ const layerNormTexts = {
     "Whatever the layers before do to sizes, the projections see rows of one size.",
     "无论前面的层如何改变大小，投影看到的行总是同样的尺度。",
   ],
-  question: [
-    "Why do the rows of dX_in sum to 0 before the residual is added?",
-    "为什么在加上残差之前，dX_in 的每一行之和是 0？",
-  ],
-  answer: [
-    "Shifting a whole row changes nothing after the norm, so the loss cannot depend on it.",
-    "整行平移不会改变归一化之后的结果，所以损失与它无关。",
+  questions: [
+    {
+      ask: [
+        "Why do the rows of dX_in sum to 0 before the residual is added?",
+        "为什么在加上残差之前，dX_in 的每一行之和是 0？",
+      ],
+      answer: [
+        "Shifting a whole row changes nothing after the norm, so the loss cannot depend on it.",
+        "整行平移不会改变归一化之后的结果，所以损失与它无关。",
+      ],
+      holds: rowsOfFirstGradientSumToZero,
+    },
   ],
 };
 
@@ -30,8 +36,13 @@ export const rmsNormTexts = {
     "每一行除以它的均方根，再乘上学到的增益。",
   ],
   why: ["The projections see rows of one size.", "投影看到的行总是同样的尺度。"],
-  question: ["What of a row is lost?", "一行中丢失了什么？"],
-  answer: ["Its length: dX_in is at a right angle to X_in.", "它的长度：dX_in 与 X_in 垂直。"],
+  questions: [
+    {
+      ask: ["What of a row is lost?", "一行中丢失了什么？"],
+      answer: ["Its length: dX_in is at a right angle to X_in.", "它的长度：dX_in 与 X_in 垂直。"],
+      holds: firstGradientIsAtRightAngle,
+    },
+  ],
 };
 
 export const normChapter = {
@@ -51,8 +62,17 @@ export const secondNormChapter = {
     name: ["Second norm", "第二次归一化"],
     what: ["The same norm, before the feed-forward layer.", "前馈层之前同样的归一化。"],
     why: ["Rows of one size again.", "行又是同样的尺度。"],
-    question: ["Which row had to be stretched most?", "哪一行被拉伸得最多？"],
-    answer: ["That with the smallest variance.", "方差最小的那一行。"],
+    questions: [
+      {
+        ask: ["Which row had to be stretched most?", "哪一行被拉伸得最多？"],
+        answer: ["That with the smallest variance.", "方差最小的那一行。"],
+        holds: ({ step }) => step.norm.isLayerNorm,
+      },
+      {
+        ask: ["Which row had to be stretched most?", "哪一行被拉伸得最多？"],
+        answer: ["That with the smallest mean square.", "均方最小的那一行。"],
+      },
+    ],
   },
   step(facts) {
     const value = facts.layer.feedForwardNorm;
@@ -67,8 +87,12 @@ export const finalNormChapter = {
     name: ["Final norm", "最后的归一化"],
     what: ["The last norm before the logits.", "logits 之前最后一次归一化。"],
     why: ["Logits should not grow with the depth.", "logits 不应随深度增大。"],
-    question: ["What does its gain g learn?", "它的增益 g 学到什么？"],
-    answer: ["How much each feature counts for the answer.", "每个特征对答案的重要程度。"],
+    questions: [
+      {
+        ask: ["What does its gain g learn?", "它的增益 g 学到什么？"],
+        answer: ["How much each feature counts for the answer.", "每个特征对答案的重要程度。"],
+      },
+    ],
   },
   step(facts) {
     const value = facts.anatomy.at(`${facts.layer.stack}output`);

@@ -1,5 +1,6 @@
 // What attention gives: the weighted sum of each head, the heads side by side, and the mixture of these.
 import { ofQuantity, partsOfLinear, partsOfScores } from "./parts.js";
+import { hiddenCellsStopAtSoftmax } from "../lesson/premises.js";
 
 export const sumChapter = {
   id: "sum",
@@ -15,10 +16,19 @@ export const sumChapter = {
       "This is what attention is for: a vector that holds what mattered to it.",
       "注意力的核心就是加权求和：新向量包含了对它重要的信息。",
     ],
-    question: ["Why does dP exist where the mask hides?", "为什么被掩码的位置也有 dP？"],
-    answer: [
-      "dP = dO Vᵀ does not ask for P; softmax's P ∘ … stops it.",
-      "dP = dO Vᵀ 与 P 无关；到 softmax 的 P ∘ … 才被挡住。",
+    questions: [
+      {
+        ask: ["Why does dP exist where the mask hides?", "为什么被掩码的位置也有 dP？"],
+        answer: [
+          "dP = dO Vᵀ does not ask for P; softmax's P ∘ … stops it.",
+          "dP = dO Vᵀ 与 P 无关；到 softmax 的 P ∘ … 才被挡住。",
+        ],
+        holds: hiddenCellsStopAtSoftmax,
+      },
+      {
+        ask: ["Who adds to the gradient of row j of V?", "V 的第 j 行的梯度来自谁？"],
+        answer: ["Every query, by the share that it gave: dV = Pᵀ dO.", "每个查询，按它给出的份额：dV = Pᵀ dO。"],
+      },
     ],
   },
   step: sumStep,
@@ -59,8 +69,12 @@ export const concatChapter = {
       "Each head has found something else; the next step mixes it.",
       "每个头找到不同的信息，下一步把它们混合。",
     ],
-    question: ["What does concatenation do to the gradient?", "拼接对梯度做了什么？"],
-    answer: ["It is cut: each head gets its band of dC.", "切开：每个头得到 dC 中自己的那一段。"],
+    questions: [
+      {
+        ask: ["What does concatenation do to the gradient?", "拼接对梯度做了什么？"],
+        answer: ["It is cut: each head gets its band of dC.", "切开：每个头得到 dC 中自己的那一段。"],
+      },
+    ],
   },
   step: concatStep,
 };
@@ -97,8 +111,12 @@ export const outputChapter = {
       "一个线性变换把各头混合回模型的宽度。",
     ],
     why: ["Heads meet only here.", "各头只在这里相遇。"],
-    question: ["Which head does the loss want to change most?", "损失最想改变哪个头？"],
-    answer: ["Compare the bands of dC.", "比较 dC 的各段。"],
+    questions: [
+      {
+        ask: ["Which head does the loss want to change most?", "损失最想改变哪个头？"],
+        answer: ["Compare the bands of dC.", "比较 dC 的各段。"],
+      },
+    ],
   },
   step: outputStep,
 };

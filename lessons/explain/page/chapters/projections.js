@@ -1,6 +1,7 @@
 // Queries, keys and values: linear maps of a sequence, turned where positions are rotary, cut into heads.
-import { shareThrough } from "./ledgers.js";
+import { shareSymbol, shareThrough } from "./ledgers.js";
 import { ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
+import { isZero } from "../lesson/premises.js";
 
 const projections = {
   query: { id: "query", symbol: "Q", letter: "q" },
@@ -22,10 +23,14 @@ export const queryChapter = {
       "A learned linear map lets the model choose in which respect tokens are compared.",
       "可以训练的线性变换让模型选择从哪个角度比较词元（提升拟合能力）。",
     ],
-    question: ["Why is dW_q a product of X and dQ?", "为什么 dW_q 是 X 与 dQ 的乘积？"],
-    answer: [
-      "Every token used the same W_q: each adds x times its own dq.",
-      "每个词元都用同一个 W_q：各自贡献 x 乘它的 dq，再相加。",
+    questions: [
+      {
+        ask: ["Why is dW_q a product of X and dQ?", "为什么 dW_q 是 X 与 dQ 的乘积？"],
+        answer: [
+          "Every token used the same W_q: each adds x times its own dq.",
+          "每个词元都用同一个 W_q：各自贡献 x 乘它的 dq，再相加。",
+        ],
+      },
     ],
   },
   step: (facts) => projectionSteps(facts, projections.query),
@@ -44,10 +49,19 @@ export const keyChapter = {
       "Q and K apart: who asks need not be who answers, so QKᵀ is not symmetric.",
       "Q 与 K 分开：提问的不必是回答的，所以 QKᵀ 不对称。",
     ],
-    question: ["Why is db_k zero?", "为什么 db_k 是零？"],
-    answer: [
-      "It adds the same to all scores of a query, and softmax does not see a common shift.",
-      "它给一个查询的所有得分加上同一个数，而 softmax 看不到整体平移。",
+    questions: [
+      {
+        ask: ["Why is db_k zero?", "为什么 db_k 是零？"],
+        answer: [
+          "It adds the same to all scores of a query, and softmax does not see a common shift.",
+          "它给一个查询的所有得分加上同一个数，而 softmax 看不到整体平移。",
+        ],
+        holds: (lesson) => isZero(lesson, "db_k"),
+      },
+      {
+        ask: ["Who adds to the gradient of one key?", "一个键的梯度来自谁？"],
+        answer: ["Every query that sees it: dK = dZᵀ Q.", "每个看得见它的查询：dK = dZᵀ Q。"],
+      },
     ],
   },
   step: (facts) => projectionSteps(facts, projections.key),
@@ -66,17 +80,33 @@ export const valueChapter = {
       "What is found by (K) and what is given (V) may differ.",
       "用来查找的（K）和给出的（V）可以不同。",
     ],
-    question: [
-      "Which of Q, K and V gets its gradient without softmax?",
-      "Q、K、V 中哪一个的梯度不经过 softmax？",
+    questions: [
+      {
+        ask: [
+          "Which of Q, K and V gets its gradient without softmax?",
+          "Q、K、V 中哪一个的梯度不经过 softmax？",
+        ],
+        answer: ["V: dV = Pᵀ dO.", "V：dV = Pᵀ dO。"],
+      },
     ],
-    answer: ["V: dV = Pᵀ dO.", "V：dV = Pᵀ dO。"],
   },
   step: (facts) => projectionSteps(facts, projections.value),
 };
 
-function projectionSteps({ anatomy, layer, queries, keys }, { id, symbol, letter }) {
-  const value = layer[letter];
+// Which of queries, keys and values a weight makes.
+function usesOf({ anatomy, layer }, weight) {
+  return Object.values(projections).filter(
+    ({ letter }) => anatomy.linearBehind(ownValue(layer, letter))?.weight === weight,
+  );
+}
+
+const ownValue = (layer, letter) => ({ q: layer.q, k: layer.ownK, v: layer.ownV })[letter];
+
+function projectionSteps(facts, { id, symbol: plainSymbol, letter }) {
+  const { anatomy, layer, queries, keys } = facts;
+  const value = ownValue(layer, letter);
+  const isRepeated = value !== layer[letter];
+  const symbol = isRepeated ? `${plainSymbol}_g` : plainSymbol;
   const linear = anatomy.linearBehind(value);
   const names = letter === "q" ? queries : keys;
   const source = layer.isCross && letter !== "q" ? "X_{enc}" : "X";
@@ -97,24 +127,55 @@ function projectionSteps({ anatomy, layer, queries, keys }, { id, symbol, letter
     x: linear.x,
     rowNames: names,
   });
-  const back = share?.symbol ?? `d${source}`;
+  const whole = share?.symbol ?? `d${source}`;
+  const headShare = {
+    ...left,
+    symbol: shareSymbol(source, `${letter},h`),
+    quantity: "stream",
+    derived: "headShare",
+    gradient: { ...before, value: anatomy.gradient(before.value), of: before.value },
+    weight: top[0],
+  };
+  const hasHeads = anatomy.shape(value)[2] > 1 && headShare.gradient.value !== undefined;
+  const gradientPart = hasHeads ? headShare : share;
+  const back = gradientPart?.symbol ?? whole;
+  const uses = usesOf(facts, linear.weight).map((use) =>
+    use.letter === letter ? before.symbol : use.symbol,
+  );
+  const ofUses = (text) => uses.map(text).join(" + ");
   const step = {
     id,
+    texts: textsOf(id, uses.length > 1),
+    sharesWeight: uses.length > 1,
     layout: {
       kind: "product",
-      left: share ? { ...left, gradientPart: share } : left,
+      left: gradientPart ? { ...left, gradientPart } : left,
       top,
       result: before,
     },
     forward: `${before.symbol} = ${source} W_${letter}${hasBias ? ` + b_${letter}` : ""}`,
     backward: [
-      `dW_${letter} = ${source}^T d${before.symbol}`,
-      ...(hasBias ? [`db_${letter} = colsum(d${before.symbol})`] : []),
+      `dW_${letter} = ${ofUses((use) => `${source}^T d${use}`)}`,
+      ...(hasBias ? [`db_${letter} = ${ofUses((use) => `colsum(d${use})`)}`] : []),
       `${back} = d${before.symbol} W_${letter}^T`,
+      ...(hasHeads ? [`${whole} = Σ_h ${back}`] : []),
+      ...(isRepeated ? [`d${symbol} = Σ_h d${plainSymbol}_h`] : []),
     ],
     invariants: letter === "k" ? ["key_bias"] : undefined,
   };
   return rotated ? [step, rotationStep(id, before, result)] : [step];
+}
+
+const whyShared = [
+  "Here one map makes more than one of Q, K and V: its gradient is the sum of theirs.",
+  "这里一个映射产生 Q、K、V 中的几个：它的梯度是它们传回的梯度之和。",
+];
+
+const chapterOf = { query: () => queryChapter, key: () => keyChapter, value: () => valueChapter };
+
+function textsOf(id, isShared) {
+  const { texts } = chapterOf[id]();
+  return isShared ? { ...texts, why: whyShared, questions: texts.questions.slice(1) } : texts;
 }
 
 function unrotated(anatomy, value) {
@@ -131,8 +192,12 @@ export const rotationTexts = {
     "The inner product of two turned rows knows only how far apart they are.",
     "两个旋转后的行的内积只取决于它们的距离。",
   ],
-  question: ["How does the gradient go back through a rotation?", "梯度如何穿过旋转？"],
-  answer: ["It is turned back by the same angle: Rᵀ.", "按同样的角度转回来：Rᵀ。"],
+  questions: [
+    {
+      ask: ["How does the gradient go back through a rotation?", "梯度如何穿过旋转？"],
+      answer: ["It is turned back by the same angle: Rᵀ.", "按同样的角度转回来：Rᵀ。"],
+    },
+  ],
 };
 
 function rotationStep(id, before, after) {
@@ -159,19 +224,34 @@ export const headsChapter = {
       "Each head compares tokens in its own subspace, and finds its own relation.",
       "每个头在自己的子空间里比较词元，捕捉不同的相关性。",
     ],
-    question: [
-      "Does one head's gradient reach another's band here?",
-      "一个头的梯度会到达另一个头的那一段吗？",
+    questions: [
+      {
+        ask: [
+          "Does one head's gradient reach another's band here?",
+          "一个头的梯度会到达另一个头的那一段吗？",
+        ],
+        answer: ["No: bands only meet at W_o and in X.", "不会：各段只在 W_o 处和 X 中相遇。"],
+        holds: hasOwnKeys,
+      },
+      {
+        ask: ["What gradient does a band of K get that several heads share?", "几个头共用的那一段 K 得到什么梯度？"],
+        answer: ["The sum of what comes back from each of these heads.", "这几个头传回的梯度之和。"],
+        holds: (lesson) => !hasOwnKeys(lesson),
+      },
     ],
-    answer: ["No: bands only meet at W_o and in X.", "不会：各段只在 W_o 处和 X 中相遇。"],
   },
   step: headsStep,
 };
 
+// No key is shared by several heads.
+function hasOwnKeys({ anatomy, layer }) {
+  return anatomy.shape(layer.ownK)[2] === anatomy.shape(layer.q)[2];
+}
+
 function headsStep({ anatomy, layer, queries, keys }) {
   const all = Object.values(projections).map(({ symbol, letter }) => ({
     symbol: `${symbol}_{all}`,
-    value: layer[letter],
+    value: ownValue(layer, letter),
     look: "heads",
     band: anatomy.shape(layer[letter])[3],
     family: letter,

@@ -1,5 +1,6 @@
 // The sums on the residual stream.
 import { ofQuantity, sequencePart } from "./parts.js";
+import { areEqual } from "../lesson/premises.js";
 
 export const residualChapter = {
   id: "residual",
@@ -12,16 +13,28 @@ export const residualChapter = {
       "The gradient reaches early layers past every layer, unchanged.",
       "梯度可以绕过每一层，原样到达前面的层。",
     ],
-    question: ["How is dR shared between X_in and Y?", "dR 如何分给 X_in 和 Y？"],
-    answer: ["It is not shared: each gets all of it.", "不是分：每一个都得到全部。"],
+    questions: [
+      {
+        ask: ["How is dR shared between X_in and Y?", "dR 如何分给 X_in 和 Y？"],
+        answer: ["It is not shared: each gets all of it.", "不是分：每一个都得到全部。"],
+        holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.state.break !== "residual",
+      },
+    ],
   },
   step: residualStep,
 };
 
+const whyWithNormLast = [
+  "The gradient comes back past the layer, too; the norm after the sum changes it.",
+  "梯度也绕过这一层返回；相加之后的归一化会改变它。",
+];
+
 function residualStep({ anatomy, layer, queries }) {
   if (layer.mixed === undefined || layer.input === undefined) return null;
   if (anatomy.op(layer.mixed)?.op !== "add") return null;
+  const hasNormFirst = anatomy.maker(layer.norm)?.inputs[0] === layer.input;
   return {
+    texts: hasNormFirst ? residualChapter.texts : { ...residualChapter.texts, why: whyWithNormLast },
     layout: {
       kind: "stack",
       parts: ofQuantity("stream", [
@@ -45,10 +58,14 @@ export const secondResidualChapter = {
       "The block has changed its input, and not replaced it.",
       "这一块修改输入，而不是替换它。",
     ],
-    question: ["Where do two gradients meet going back?", "反向时两个梯度在哪里相遇？"],
-    answer: [
-      "At R: that past the layer and that through it are added.",
-      "在 R：绕过与穿过这一层的梯度相加。",
+    questions: [
+      {
+        ask: ["Where do two gradients meet going back?", "反向时两个梯度在哪里相遇？"],
+        answer: [
+          "At R: that past the layer and that through it are added.",
+          "在 R：绕过与穿过这一层的梯度相加。",
+        ],
+      },
     ],
   },
   step: secondResidualStep,

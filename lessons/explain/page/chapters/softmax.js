@@ -1,5 +1,6 @@
 // The softmax of the scores of one head, with the exponentials on the way.
 import { partsOfScores } from "./parts.js";
+import { invariantHolds } from "../lesson/premises.js";
 
 export const softmaxChapter = {
   id: "softmax",
@@ -15,10 +16,15 @@ export const softmaxChapter = {
       "Scores become shares of 1: more for one is less for the others.",
       "归一化：得分变成总和为 1 的份额，给一个多，别的就少。",
     ],
-    question: ["Why do the rows of dS sum to 0?", "为什么 dS 的每一行之和是 0？"],
-    answer: [
-      "Adding a constant to a row of scores changes no share, so the loss cannot change.",
-      "给一行得分都加上同一个常数，份额不变，损失也就不变。",
+    questions: [
+      {
+        ask: ["Why do the rows of dS sum to 0?", "为什么 dS 的每一行之和是 0？"],
+        answer: [
+          "Adding a constant to a row of scores changes no share, so the loss cannot change.",
+          "给一行得分都加上同一个常数，份额不变，损失也就不变。",
+        ],
+        holds: (lesson) => invariantHolds(lesson, "rows_of_scores"),
+      },
     ],
   },
   step: softmaxStep,

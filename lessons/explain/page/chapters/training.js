@@ -20,13 +20,17 @@ export const trainingChapter = {
       "At the start every row of P is nearly even; what a head is for is learned.",
       "开始时 P 的每一行几乎是均匀的；一个头负责什么，是训练出来的。",
     ],
-    question: [
-      "Which falls first, the loss or the entropy of a head?",
-      "哪个先下降：损失，还是某个头的熵？",
-    ],
-    answer: [
-      "Move the slider to where a map becomes sharp, and read both curves there.",
-      "把滑块移到注意力图变尖锐的那一步，再看这里的两条曲线。",
+    questions: [
+      {
+        ask: [
+          "Which falls first, the loss or the entropy of a head?",
+          "哪个先下降：损失，还是某个头的熵？",
+        ],
+        answer: [
+          "Move the slider to where a map becomes sharp, and read both curves there.",
+          "把滑块移到注意力图变尖锐的那一步，再看这里的两条曲线。",
+        ],
+      },
     ],
   },
   step: ({ document }) => (document.history?.length > 1 ? {} : null),

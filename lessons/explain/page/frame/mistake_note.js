@@ -2,8 +2,7 @@
 import { element } from "./dom.js";
 import { symbolText } from "../lesson/symbols.js";
 import { shortNumber } from "../ops/numbers.js";
-import { isRightShare, signatureOf } from "../tape/mistakes.js";
-import { partsOf } from "../chapters/parts.js";
+import { comparerOf } from "../tape/mistakes.js";
 import { say } from "../texts/say.js";
 
 export function mistakeNote(app) {
@@ -31,32 +30,31 @@ function signatureText(id, wrong) {
 
 // Of the gradients that the chapters of this layer show.
 function shownSignature(lesson) {
-  const symbols = new Map();
+  const found = new Map();
   for (const step of lesson.chapters.steps) {
-    for (const part of partsOf(step)) {
-      if (!part.derived && !symbols.has(part.value)) {
-        symbols.set(part.value, `d${symbolText(part.symbol).replace("ᵀ", "")}`);
-      }
+    for (const { backward } of lesson.matrices(step)) {
+      if (!backward || backward.derived || found.has(backward.value)) continue;
+      const symbol = symbolText(backward.symbol).replace("ᵀ", "");
+      found.set(backward.value, { symbol, ...comparedNow(lesson, backward.value) });
     }
   }
-  return wholeSignature(lesson)
-    .filter(({ value }) => symbols.has(value))
-    .map((each) => ({ ...each, symbol: symbols.get(each.value) }));
+  return [...found.values()];
 }
 
-// The signature of the mistake that is planted now.
-export function wholeSignature(lesson) {
-  if (lesson.signature?.tape !== lesson.tape) {
-    const all = signatureOf(lesson.rightTape, lesson.tape);
-    lesson.signature = { tape: lesson.tape, all };
+// With the numbers before the mistake was planted.
+function comparedNow(lesson, value) {
+  if (lesson.compared?.tape !== lesson.tape) {
+    const { rightTape, tape } = lesson;
+    lesson.compared = { tape, compare: comparerOf(rightTape, tape), known: new Map() };
   }
-  return lesson.signature.all;
+  const { compare, known } = lesson.compared;
+  if (!known.has(value)) known.set(value, compare(value));
+  return known.get(value);
 }
 
-export function isWrongGradient(lesson, { isGradient, of, value, part }) {
+export function isWrongGradient(lesson, { isGradient, value, part }) {
   if (!lesson.state.break || !isGradient) return false;
-  if (part.isShare) return !isRightShare(lesson.rightTape, lesson.tape, value);
-  return wholeSignature(lesson).some((each) => each.value === of && !each.isRight);
+  return !comparedNow(lesson, part.derived ? part.gradient.value : value).isRight;
 }
 
 function list(key, items, kind) {

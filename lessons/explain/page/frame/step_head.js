@@ -5,7 +5,7 @@ import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger_table.js";
 import { mistakeNote } from "./mistake_note.js";
 import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
-import { say, stepText } from "../texts/say.js";
+import { inLanguage, say, stepText } from "../texts/say.js";
 
 export function stepHead(app) {
   const { lesson } = app;
@@ -26,7 +26,7 @@ export function stepHead(app) {
       "div",
       { class: "said" },
       element("p", {}, element("strong", { text: text.what }), " ", text.why),
-      text.question ? questionOf(text) : null,
+      questionOf(lesson),
       step.invariants ? invariantMarks(app, step.invariants) : null,
       mistakeNote(app),
       step.shares ? ledgerTable(app) : null,
@@ -99,11 +99,15 @@ function stepButtons(app) {
   return element("div", { class: "moves" }, button(back, "back", "←"), button(next, "next", "→"));
 }
 
-function questionOf(text) {
+// The first whose premise holds.
+function questionOf(lesson) {
+  const { questions = [] } = lesson.step.texts;
+  const question = questions.find(({ holds }) => holds?.(lesson) ?? true);
+  if (!question) return null;
   return element(
     "details",
     { class: "question" },
-    element("summary", { text: text.question }),
-    element("p", { text: text.answer }),
+    element("summary", { text: inLanguage(question.ask) }),
+    element("p", { text: inLanguage(question.answer) }),
   );
 }

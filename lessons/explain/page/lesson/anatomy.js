@@ -116,7 +116,19 @@ export class Anatomy {
       blockOutput: near("output"),
     };
     found.input = isCross ? near("mixed") : near("input");
-    return { ...found, ...this.scoresBehind(found.scores) };
+    const apart = { ownK: this.unrepeated(found.k), ownV: this.unrepeated(found.v) };
+    return { ...found, ...apart, ...this.scoresBehind(found.scores) };
+  }
+
+  // Keys or values [1, T, heads, D] before several heads of queries got the same.
+  unrepeated(value) {
+    const op = value === undefined ? null : this.maker(value);
+    if (op?.op !== "broadcast_to") return value;
+    let before = op.inputs[0];
+    while (this.shape(before).length !== 4 && this.op(before)?.op === "reshape") {
+      before = this.op(before).inputs[0];
+    }
+    return this.shape(before).length === 4 ? this.adopt(before) : value;
   }
 
   // raw → scaled → (+ position bias) → scores

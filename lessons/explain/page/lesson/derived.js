@@ -1,11 +1,14 @@
-// Matrices between two values of the tape, computed here: the exponentials of a softmax.
+// Matrices between two values of the tape, computed here: the exponentials of a softmax, the share of
+// one head in a gradient.
 import { Expression } from "../ops/expression.js";
+import { gridOf, indexIn } from "./looks.js";
 
-// {data, expression(index)}: in the layout of the value that they come from,.
+// {data, expression(index)}: in the layout of part.value.
 export function derivedNumbers(lesson, part) {
-  const key = `${part.derived}:${part.value}`;
+  const { derived, value, weight, gradient } = part;
+  const key = [derived, value, weight?.value, gradient?.value, lesson.state.head].join(":");
   if (!lesson.derivedNumbers.has(key)) {
-    lesson.derivedNumbers.set(key, makers[part.derived](lesson, part.value));
+    lesson.derivedNumbers.set(key, makers[derived](lesson, part));
   }
   return lesson.derivedNumbers.get(key);
 }
@@ -33,7 +36,7 @@ function exponential(value, data, columns, index) {
 
 const makers = {
   // E = exp(S - max of the row)
-  exponentials(lesson, value) {
+  exponentials(lesson, { value }) {
     const { data, columns, rows } = rowsOf(lesson, value);
     const result = new Float64Array(data.length);
     for (let row = 0; row < rows; row++) {
@@ -44,5 +47,26 @@ const makers = {
       }
     }
     return { data: result, expression: (index) => exponential(value, data, columns, index) };
+  },
+
+  // dX_h = dQ W^T for the rows of dQ and the columns of W that are of the head that is open
+  headShare(lesson, { value, gradient, weight }) {
+    const { anatomy, state, heads, tape } = lesson;
+    const grid = (part) => gridOf(part, anatomy.shape(part.of ?? part.value), state.head, heads);
+    const [left, right] = [grid(gradient), grid(weight)];
+    const width = right.rows;
+    const columns = Array.from({ length: right.columns }, (_, c) => c);
+    const factorsOf = (index, c) => [
+      [gradient.value, indexIn(left, Math.floor(index / width), c)],
+      [weight.value, indexIn(right, index % width, c)],
+    ];
+    const product = (index, c) =>
+      factorsOf(index, c).reduce((all, at) => all * tape.number(...at), 1);
+    const data = Float64Array.from({ length: left.rows * width }, (_, index) =>
+      columns.reduce((sum, c) => sum + product(index, c), 0),
+    );
+    const term = (index) => (c) =>
+      Expression.product(factorsOf(index, c).map((at) => Expression.cell(...at)));
+    return { data, expression: (index) => Expression.sum(columns.map(term(index))) };
   },
 };

@@ -23,6 +23,7 @@ export function hiddenCellOf(lesson) {
 function sidesOf({ anatomy }, part) {
   const { value, symbol, gradientPart } = part;
   const forward = part.derived ? [] : [{ part, value, symbol }];
+  if (gradientPart?.derived) return forward;
   if (gradientPart) return [...forward, { ...gradientPart, part: gradientPart }];
   return [...forward, { part, value: anatomy.gradient(value), symbol: `d${symbol}` }];
 }

@@ -117,7 +117,7 @@ export class Lesson {
     for (const step of inOrder) {
       for (const part of partsOf(step)) {
         const { gradientPart } = part;
-        if (gradientPart?.value === value) {
+        if (gradientPart && !gradientPart.derived && gradientPart.value === value) {
           found.push({ step, part: gradientPart, symbol: gradientPart.symbol });
         } else if (!part.derived && part.value === value) {
           found.push({ step, part, symbol: part.symbol });

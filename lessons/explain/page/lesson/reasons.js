@@ -42,7 +42,7 @@ function isHidden(lesson, index) {
 }
 
 // How many keys a query sees, in the head that is open.
-function keysSeen(lesson, query) {
+export function keysSeen(lesson, query) {
   const { layer, anatomy, state, tape } = lesson;
   const [, , queries, keys] = anatomy.shape(layer.weights);
   const first = (state.head * queries + query) * keys;

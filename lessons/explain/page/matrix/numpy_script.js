@@ -13,9 +13,9 @@ const linesOf = {
   norm: normLines,
   second_norm: normLines,
   final_norm: normLines,
-  query: ({ result }) => linear("X", "q", result),
-  key: ({ result }) => linear("X", "k", result),
-  value: ({ result }) => linear("X", "v", result),
+  query: (facts) => projection("q", facts),
+  key: (facts) => projection("k", facts),
+  value: (facts) => projection("v", facts),
   scores: () => ["Z_ = Q @ Kt", "dQ_ = dZ @ Kt.T", "dKt_ = Q.T @ dZ"],
   scale: ({ factor }) => [`S_ = Z * ${factor}`, `dZ_ = dS * ${factor}`],
   mask: () => ["S_m_ = np.where(np.isinf(S_m), S_m, S)", "dS_ = np.where(np.isinf(S_m), 0, dS_m)"],
@@ -49,6 +49,11 @@ const linear = (x, letter, y) => [
   `${y}_ = ${x} @ W_${letter} + b_${letter}`,
   `dW_${letter}_ = ${x}.T @ d${y}`,
   `db_${letter}_ = d${y}.sum(axis=0, keepdims=True)`,
+];
+
+const projection = (letter, { result, back, sharesWeight }) => [
+  ...linear("X", letter, result).slice(0, sharesWeight ? 1 : undefined),
+  `${back}_ = d${result} @ W_${letter}.T`,
 ];
 
 // x̂ and what a layer norm, or an RMS norm, makes of it.
@@ -165,6 +170,8 @@ function factsOf(lesson) {
   const { targets = [] } = lesson.document.meta.texts ?? {};
   return {
     result: step.layout?.result?.symbol,
+    sharesWeight: step.sharesWeight,
+    back: pythonName(step.layout?.left?.gradientPart?.symbol ?? `d${step.layout?.left?.symbol}`),
     counted: targets.map((target) => (target === null ? 0 : 1)),
     factor: layer.scale,
     scores: hasMask ? "S_m" : "S",

@@ -131,31 +131,18 @@ export const mistakes = [
   },
 }));
 
-// How the gradients of two tapes differ: for each named value that has one,
-//   {value, name, isRight, difference, ratio, zeros}
-// difference: the largest, in units of the largest number of both; ratio: wrong / right where it is
-// the same in all cells, or null; zeros: whether the wrong ones are all 0.
+// Compares the numbers of a tape with those of the right one:
+//   compare(value) -> {isRight, ratio}
+// ratio: wrong / right where it is the same in all cells, or null.
 /** @param {Tape} right @param {Tape} wrong */
-export function signatureOf(right, wrong) {
-  const values = right.facts
+export function comparerOf(right, wrong) {
+  const gradients = right.facts
     .map((_, value) => value)
-    .filter((value) => right.isNamed(value) && right.gradient(value) && wrong.gradient(value));
-  const largest = Math.max(...values.map((value) => largestNumber(right.gradient(value).data)));
-  return values.map((value) => ({
-    value,
-    name: right.name(value),
-    ...comparedGradients(
-      right.gradient(value).data,
-      wrong.gradient(value).data,
-      roundingShare * largest,
-    ),
-  }));
-}
-
-// Whether a mistake left a share of a gradient as it was.
-/** @param {Tape} right @param {Tape} wrong @param {number} value */
-export function isRightShare(right, wrong, value) {
-  return comparedGradients(right.values[value].data, wrong.values[value].data, 0).isRight;
+    .filter((value) => right.isNamed(value) && right.gradient(value))
+    .map((value) => largestNumber(right.gradient(value).data));
+  const noise = roundingShare * Math.max(...gradients);
+  /** @param {number} value */
+  return (value) => comparedNumbers(right.values[value].data, wrong.values[value].data, noise);
 }
 
 const rightWithin = 1e-9;
@@ -166,8 +153,8 @@ const roundingShare = 1e-12;
 const largestNumber = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
 /** @param {Numbers} right @param {Numbers} wrong @param {number} noise */
-function comparedGradients(right, wrong, noise) {
-  const [unit, most] = [largestNumber(right), largestNumber(wrong)];
+function comparedNumbers(right, wrong, noise) {
+  const unit = largestNumber(right);
   const apart = largestNumber(right.map((x, i) => wrong[i] - x));
   const isZero = unit <= noise;
   const at = right.findIndex((x) => Math.abs(x) === unit);
@@ -175,8 +162,6 @@ function comparedGradients(right, wrong, noise) {
   const keepsRatio = right.every((x, i) => Math.abs(wrong[i] - ratio * x) <= rightWithin * unit);
   return {
     isRight: apart <= Math.max(rightWithin * unit, noise),
-    difference: apart / (Math.max(unit, most) || 1),
     ratio: keepsRatio && !isZero ? ratio : null,
-    zeros: most <= noise,
   };
 }

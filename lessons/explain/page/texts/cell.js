@@ -27,6 +27,10 @@ export const cellTexts = {
     "One of several paths: the number is moved only where this path reads it.",
     "这只是几条路径之一：只在这条路径读取它的地方移动这个数。",
   ],
+  one_of_heads: [
+    "The share of one head. The sum over all heads stands in the ledger of dX, with its difference.",
+    "这是一个头的份额；所有头之和在 dX 的账本里，那里有差分检验。",
+  ],
   numeric: ["difference", "差分"],
   derivative: ["derivative", "导数"],
   differs_by: ["they differ by {by}", "相差 {by}"],

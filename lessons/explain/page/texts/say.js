@@ -26,15 +26,14 @@ function filledIn(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? values[name] : whole));
 }
 
-// {name, what, why, question, answer} of a step.
+// Of [English, 中文].
+export const inLanguage = (pair) => pair?.[languages.indexOf(language)] ?? "";
+
+// {name, what, why} of a step.
 export function stepText({ id, texts }) {
-  const at = languages.indexOf(language);
-  const read = (name) => texts[name]?.[at] ?? "";
   return {
-    name: read("name") || id,
-    what: read("what"),
-    why: read("why"),
-    question: read("question"),
-    answer: read("answer"),
+    name: inLanguage(texts.name) || id,
+    what: inLanguage(texts.what),
+    why: inLanguage(texts.why),
   };
 }

@@ -21,10 +21,14 @@ export const graphChapter = {
       "Nothing on this page is a formula of its own: all comes from these ops.",
       "本页没有自己的公式：一切都来自这些运算。",
     ],
-    question: ["Where are gradients added up, and why there?", "梯度在哪里相加？为什么？"],
-    answer: [
-      "Where a value is used more than once: X for Q, K and V; X_in by the layer and past it.",
-      "在一个值被多次使用的地方：X 用于 Q、K、V；X_in 既进入这一层，又从旁边绕过。",
+    questions: [
+      {
+        ask: ["Where are gradients added up, and why there?", "梯度在哪里相加？为什么？"],
+        answer: [
+          "Where a value is used more than once: each use sends its gradient back.",
+          "在一个值被多次使用的地方：每次使用都传回自己的梯度。",
+        ],
+      },
     ],
   },
   view: graphView,
