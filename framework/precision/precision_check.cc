@@ -11,9 +11,9 @@
 #include "framework/core/error.h"
 #include "framework/gradcheck/position.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/precision/rounding_bound.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
+#include "framework/precision/rounding_bound.h"
 
 namespace qkv {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "framework/gradcheck/gradcheck_report.h"
-#include "framework/precision/precision_check.h"
 #include "framework/mutation/mutation.h"
+#include "framework/precision/precision_check.h"
 
 namespace qkv {
 

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "framework/core/dtype.h"
-#include "framework/precision/rounding_bound.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/precision/rounding_bound.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {

@@ -9,10 +9,10 @@
 #include <map>
 #include <string>
 
-#include "framework/precision/precision_check.h"
 #include "framework/graph/node.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/rules.h"
+#include "framework/precision/precision_check.h"
 #include "tests/framework/testing.h"
 
 namespace qkv {
