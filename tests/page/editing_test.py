@@ -26,6 +26,8 @@ def test_an_edit_is_taken_back():
         expect_equal(page.cells([cell])[0]["number"], "0.75000000000000000", f"{key}: what was put in")
         expect(page.call("computed")["loss"] != before, f"{key}: the loss does not follow")
         expect_equal(edits_in_address(page), 1, f"{key}: edits in the address")
+        said = browser.script("return document.querySelector('aside .arithmetic').textContent")
+        expect("You put this number here" in said, f"{key}: where it is from: {said!r}")
         page.call("press", "undo")
         expect_equal(edits_in_address(page), 0, f"{key}: edits in the address, after undo")
         expect_computed_like(page, lesson.document, f"{key}, taken back")

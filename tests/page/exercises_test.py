@@ -152,3 +152,29 @@ def test_an_exercise_knows_wrong_from_right_and_gives_hints():
         page.call("press", "show")
         [cell] = page.cells([hidden.cell])
         expect_equal(float(cell["number"].replace("−", "-")), number, f"{where}: shown")
+
+
+def test_a_wrong_answer_is_told_which_mistake_gives_it():
+    """dS without the row sum is P ∘ dP; and the sign alone may be wrong."""
+    page = Page(engine.three_words())
+    exercises = exercises_of(page)
+    [exercise] = [each for each in exercises if each["exercise"].startswith(("dS.", "dS_m.")) and each["step"] == "softmax"]
+    hidden = Hidden(page, exercise)
+    state = {name: x for name, x in exercise.items() if name != "exercise"}
+    [matrices] = page.tour([{**state, "break": "row_sum"}], "numberedMatrices")
+    [mistaken] = [decoded(each["numbers"])[hidden.at] for each in matrices if each["key"] == hidden.cell["key"]]
+    for answer, told in ((mistaken, "row sum"), (-hidden.number, "sign"), (3 * hidden.number + 1, "not yet")):
+        page.go(**exercise)
+        page.call("fillIn", "#exercise-answer", f"{answer:.3g}")
+        found = exercise_state()
+        expect("bad" in found["verdict"] and told in found["text"], f"{answer:.3g} for {hidden.number:.3g}: {found}")
+
+
+def test_a_right_answer_leads_to_the_next_exercise():
+    page = Page(engine.three_words())
+    exercises = exercises_of(page)
+    for now, following in zip(exercises, exercises[1:4]):
+        hidden = Hidden(page, now)
+        page.call("fillIn", "#exercise-answer", f"{hidden.number:.4g}")
+        link = browser.script("return document.querySelector('aside .verdict a').hash.slice(1)")
+        expect_equal(dict(parse_qsl(link))["exercise"], following["exercise"], f"after {now['exercise']}")

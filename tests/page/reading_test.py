@@ -111,6 +111,31 @@ def test_on_a_projector_of_1024_pixels_the_cell_stands_beside_its_step():
     browser.resize(1280)
 
 
+def test_on_a_phone_the_arithmetic_of_a_cell_is_on_the_screen():
+    """In a sheet from below, which leaves the matrix that was tapped to be seen."""
+    browser.resize(390, 844)
+    page = Page(engine.three_words(), step="softmax")
+    page.call("openCell", {"key": "P", "row": 2, "column": 1})
+    shown = browser.script("""
+        const box = document.querySelector('aside .arithmetic').getBoundingClientRect();
+        return { top: box.top, sheet: document.querySelector('aside').getBoundingClientRect().top }""")
+    expect(shown["top"] < 844, f"the arithmetic is below the screen: {shown}")
+    expect(shown["sheet"] > 400, f"the sheet hides the step: {shown}")
+    browser.resize(1280)
+
+
+def test_an_address_chooses_its_cell_though_a_matrix_has_the_focus():
+    page = Page(engine.three_words(), step="softmax")
+    page.call("focusMatrix", "P")
+    browser.script("location.hash = arguments[0]", "#lang=en&step=sum&cell=dP.2.1")
+    browser.driver().execute_async_script("setTimeout(arguments[0], 300)")
+    expect_equal(page.cell_name(), "dP[2,1]", "the cell")
+    page.call("focusMatrix", "P")
+    press("n", 78, "n")
+    browser.driver().execute_async_script("setTimeout(arguments[0], 300)")
+    expect_equal(page.cell_name(), None, "the cell, after n")
+
+
 def test_printing_gives_a_page_with_the_step_on_it():
     """On white, whatever the screen has."""
     page = Page(engine.decoder(), step="softmax", cell="P.2.1", theme="dark")

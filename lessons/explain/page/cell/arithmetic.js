@@ -1,5 +1,5 @@
-// The arithmetic of a cell as a line: with names, or with the numbers put in. Long sums are folded,
-// and open on demand; each operand leads to its cell.
+// The arithmetic of a cell as a line: with names, or with the numbers put in. Long sums begin with their
+// largest terms, are folded, and open on demand; each operand leads to its cell.
 import { element } from "../frame/dom.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
@@ -57,9 +57,25 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
   const within = (part, outer) =>
     strengthOf(part) <= outer ? ["(", ...written(part), ")"] : written(part);
 
+  const sizeOfTerm = (part) => Math.abs(lesson.evaluate(part));
+  const largestFirst = (terms) =>
+    terms
+      .map((term) => ({ term, size: sizeOfTerm(term) }))
+      .sort((a, b) => b.size - a.size)
+      .map(({ term }) => term);
+
+  // How large a term is beside the largest.
+  const bar = (term, largest) => {
+    const share = sizeOfTerm(term) / (sizeOfTerm(largest) || 1);
+    const drawn = element("i", { class: "term-bar", "aria-hidden": "true" });
+    drawn.style.width = `${Math.round(28 * share)}px`;
+    return drawn;
+  };
+
   const joined = (part, sign, outer) => {
-    const { of } = part;
-    const each = (x) => within(x, outer);
+    const isLongSum = part.kind === "sum" && part.of.length > mostTerms;
+    const of = isLongSum ? largestFirst(part.of) : part.of;
+    const each = (x) => (isLongSum ? [...within(x, outer), bar(x, of[0])] : within(x, outer));
     if (of.length <= mostTerms || opened.has(part)) return between(of.map(each), sign);
     const left = of.length - shownFirst - 1;
     const more = unfold(part, `… ${left} …`, say("terms_more", { count: left, all: of.length }));

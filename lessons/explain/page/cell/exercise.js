@@ -1,11 +1,39 @@
 // In the panel of a hidden cell, instead of its number: a field to fill in, and hints, one after the other.
 import { arithmeticLine } from "./arithmetic.js";
+import { exerciseList } from "../chapters/exercises.js";
 import { element } from "../frame/dom.js";
 import { formula } from "../frame/formulas.js";
-import { fullNumber } from "../ops/numbers.js";
+import { fullNumber, shortNumber } from "../ops/numbers.js";
+import { mistakes } from "../tape/mistakes.js";
 import { say } from "../texts/say.js";
 
 const closeEnough = 0.005;
+
+const isNear = (answer, number) =>
+  Math.abs(answer - number) <= closeEnough * Math.max(Math.abs(number), 1e-3);
+
+// Of a wrong answer: which mistake gives it, if the page knows one.
+function whatIsWrong({ tape, state }, matrix, index, answer) {
+  const number = tape.number(matrix.value, index);
+  for (const { id, isPossible, plant } of mistakes) {
+    if (!isPossible(tape, state.layer)) continue;
+    const mistaken = plant(tape, state.layer).number(matrix.value, index);
+    if (isNear(answer, mistaken) && !isNear(mistaken, number)) {
+      return say("mistaken_answer", { number: shortNumber(answer), name: say(`break_${id}`) });
+    }
+  }
+  return say(isNear(answer, -number) ? "wrong_sign" : "wrong_answer");
+}
+
+function nextExercise(app, key) {
+  const { lesson } = app;
+  const all = exerciseList(lesson);
+  const now = all.findIndex(({ step, cell }) => step === lesson.step.id && cell.key === key);
+  const next = all[now + 1];
+  if (!next) return [];
+  const state = { step: next.step, cell: next.cell, exercise: next.cell };
+  return [" ", element("a", { href: app.addressOf(state), text: say("next_exercise") })];
+}
 
 export function exercisePanel(app, matrix, row, column, expression) {
   const { lesson } = app;
@@ -36,11 +64,12 @@ export function exercisePanel(app, matrix, row, column, expression) {
   const check = (event) => {
     event.preventDefault();
     const answer = input.valueAsNumber;
-    const isRight = Math.abs(answer - number) <= closeEnough * Math.max(Math.abs(number), 1e-3);
+    const isRight = isNear(answer, number);
     verdict.className = `verdict ${isRight ? "good" : "bad"}`;
     verdict.textContent = isRight
       ? `✓ ${say("right_answer", { number: fullNumber(number) })}`
-      : `✗ ${say("wrong_answer")}`;
+      : `✗ ${whatIsWrong(lesson, matrix, matrix.index(row, column), answer)}`;
+    if (isRight) verdict.append(...nextExercise(app, matrix.key));
   };
   return [
     element("header", {}, element("h2", { id: "cell-name", text: matrix.name(row, column) })),

@@ -83,7 +83,11 @@ export class CellPanel {
     const { lesson } = this.app;
     const isCopy = expression.kind === "cell" || expression.kind === "number";
     const isLeaf = expression.kind === "cell" && expression.value === matrix.value;
-    if (isLeaf) return section("arithmetic", element("p", { text: say(leafText(lesson, matrix)) }));
+    const isEdited = lesson.state.edits.some(
+      ({ value, index }) => value === matrix.value && index === matrix.index(row, column),
+    );
+    const leaf = isEdited ? "is_edited" : isLeaf ? leafText(lesson, matrix) : null;
+    if (leaf) return section("arithmetic", element("p", { text: say(leaf) }));
     const line = (mode) =>
       arithmeticLine(expression, {
         mode,

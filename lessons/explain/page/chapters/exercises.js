@@ -22,24 +22,25 @@ export const exercisesChapter = {
 };
 
 function exercisesView(app) {
-  const asked = app.lesson.chapters.steps.filter((step) => step.hasExercises);
-  const sections = asked.map((step) => {
-    const items = exercisesOf(app, step);
-    return items.length === 0
-      ? null
-      : element(
-          "section",
-          {},
-          element("h3", { text: stepText(step).name }),
-          element("ul", {}, items),
-        );
+  const { lesson } = app;
+  const all = exerciseList(lesson);
+  const sections = lesson.chapters.steps.map((step) => {
+    const items = all.filter((each) => each.step === step.id).map((each) => exerciseItem(app, each));
+    if (items.length === 0) return null;
+    const heading = element("h3", { text: stepText(step).name });
+    return element("section", {}, heading, element("ul", {}, items));
   });
   return element("div", { class: "exercises" }, sections);
 }
 
+// [{step, symbol, cell}] of this layer.
+export function exerciseList(lesson) {
+  const asked = lesson.chapters.steps.filter((step) => step.hasExercises);
+  return asked.flatMap((step) => exercisesOf(lesson, step));
+}
+
 // Forward the result, backward the gradients of what it was made of.
-function exercisesOf(app, step) {
-  const { lesson } = app;
+function exercisesOf(lesson, step) {
   const all = lesson.matrices(step);
   const results = [all[all.length - 1].forward];
   const gradients = all.slice(0, step.id === "ledger" ? 1 : -1).map(({ backward }) => backward);
@@ -49,17 +50,14 @@ function exercisesOf(app, step) {
     .filter(({ at }) => at)
     .map(({ matrix, at }) => {
       const cell = { key: matrix.key, ...at };
-      return element(
-        "li",
-        {},
-        element(
-          "a",
-          { href: app.addressOf({ step: step.id, cell, exercise: cell }) },
-          formula(matrix.symbol),
-          element("span", { text: ` ${say("at_cell", cell)}` }),
-        ),
-      );
+      return { step: step.id, symbol: matrix.symbol, cell };
     });
+}
+
+function exerciseItem(app, { step, symbol, cell }) {
+  const place = element("span", { text: ` ${say("at_cell", cell)}` });
+  const href = app.addressOf({ step, cell, exercise: cell });
+  return element("li", {}, element("a", { href }, formula(symbol), place));
 }
 
 // The largest number that was made of several others, and is none of them: where a query sees one

@@ -97,13 +97,18 @@ function windowField(app) {
   );
 }
 
+// "model.num_heads=4" in words.
+function formText(setting) {
+  const [, key, of] = /^[a-z]+\.(?:num_)?(\w+)=(.*)$/.exec(setting);
+  return say(`form_${key}`, { of: /^\d/.test(of) ? of : say(`form_of_${of}`) });
+}
+
 // Heads, positions and projections. Edits are of the cells of one tape.
 function formSelect(app) {
   const { forms, state } = app.lesson;
   if (forms.settings.length === 0) return null;
   const options = forms.settings.map((setting) => {
-    const text = setting.replace(/^[a-z]+\./, "").replace("=", " = ");
-    return element("option", { value: setting, selected: setting === state.form, text });
+    return element("option", { value: setting, selected: setting === state.form, text: formText(setting) });
   });
   const change = (event) =>
     app.go({ form: event.target.value || null, edits: [], cell: null }, { replace: true });

@@ -7,6 +7,17 @@ const labelOf = (element) =>
   element.getAttribute("aria-label") ??
   element.textContent;
 
+let isGivingFocus = false;
+
+// The focus of who moves by keys chooses a cell; that which the page gives back does not.
+export const isFocusOfReader = () => !isGivingFocus;
+
+function giveFocus(to) {
+  isGivingFocus = true;
+  to?.focus({ preventScroll: true });
+  isGivingFocus = false;
+}
+
 // Call it before; what it returns, afterwards.
 export function keptFocus(zones) {
   const had = document.activeElement;
@@ -18,6 +29,6 @@ export function keptFocus(zones) {
     if (had.isConnected) return;
     const all = [...zone.querySelectorAll(focusable)];
     const same = all.find((each) => each.tagName === had.tagName && labelOf(each) === label);
-    (same ?? all[at])?.focus({ preventScroll: true });
+    giveFocus(same ?? all[at]);
   };
 }

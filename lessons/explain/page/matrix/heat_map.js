@@ -5,6 +5,7 @@ import { element } from "../frame/dom.js";
 import { indexIn } from "../lesson/looks.js";
 import { shortNumber } from "../ops/numbers.js";
 import { marksOf, paintMarks } from "./marks.js";
+import { isFocusOfReader } from "../frame/focus.js";
 
 const labelSize = 11;
 const narrowest = 28;
@@ -50,7 +51,7 @@ export class HeatMap {
   listen() {
     this.cell.addEventListener("keydown", (event) => this.keyPressed(event));
     this.cell.addEventListener("focus", () => {
-      if (!this.isChosen) this.choose(this.at);
+      if (!this.isChosen && isFocusOfReader()) this.choose(this.at);
     });
     this.marks.addEventListener("click", (event) => {
       const at = this.cellUnder(event);

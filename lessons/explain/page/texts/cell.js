@@ -110,4 +110,10 @@ export const cellTexts = {
   show_answer: ["show", "显示答案"],
   right_answer: ["right: {number}", "正确：{number}"],
   wrong_answer: ["not yet", "还不对"],
+  wrong_sign: ["the size is right, the sign is not", "大小对了，符号不对"],
+  mistaken_answer: [
+    "{number} is what one gets with this mistake: {name}",
+    "{number} 正是犯了这个错误会得到的数：{name}",
+  ],
+  next_exercise: ["next exercise", "下一题"],
 };
