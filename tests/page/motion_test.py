@@ -50,3 +50,32 @@ def test_many_keys_leave_one_movement():
     page.call("pressManyTimes", "ArrowDown", "ArrowUp", 50)
     found = selected(page, "Z", 2, 2)
     expect_equal(len(found["ghosts"]), 2, f"{found['ghosts']} run")
+
+
+PLAYED = """
+document.querySelector(".flow .play").click();
+const timings = document.getAnimations().map((each) => each.effect.getComputedTiming());
+return timings.map(({ duration, delay }) => ({ duration, delay }));"""
+
+
+def test_the_opening_runs_forward_and_then_back():
+    page = Page(engine.three_words(), step="glance")
+    timings = browser.script(PLAYED)
+    expect(len(timings) >= 30, f"only {len(timings)} stations and arrows appear")
+    expect(all(0 < each["duration"] < 300 for each in timings), f"{timings}")
+    browser.prefer(reduced_motion="reduce")
+    page.go(step="glance")
+    expect_equal(browser.script(PLAYED), [], "for who wants no motion")
+    browser.prefer()
+
+
+def test_a_station_of_the_opening_leads_to_its_step():
+    for lesson in (engine.three_words(), engine.rotary(), engine.encoder_decoder(), engine.classifier()):
+        page = Page(lesson, step="glance")
+        links = browser.script("return pageTests.all('.flow a.station').map(({ hash }) => hash)")
+        expect(len(links) >= 9, f"{lesson.name}: only {len(links)} stations")
+        for link in links:
+            browser.script("location.hash = arguments[0]", link)
+            browser.driver().execute_async_script("setTimeout(arguments[0], 50)")
+            shown = page.call("shown")["step"]
+            expect(f"step={shown}" in link and shown != "glance", f"{lesson.name}: {link} leads to {shown}")

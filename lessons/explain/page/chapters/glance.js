@@ -1,4 +1,5 @@
 // At a glance: each head of each layer as two small maps, P and its gradient.
+import { flowOf } from "./flow.js";
 import { element } from "../frame/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { pictureOf } from "./picture.js";
@@ -13,8 +14,8 @@ export const glanceChapter = {
   texts: {
     name: ["At a glance", "一览"],
     what: [
-      "Every layer and head: where it looks (P), and where the loss would have it look (dP).",
-      "每一层、每个头：它看哪里（P），以及损失希望它看哪里（dP）。",
+      "From the tokens to the loss, and back: choose a station to see how its numbers are made.",
+      "从词元到损失，再返回：点一站，看它的数是怎么算出来的。",
     ],
     why: [
       "Attention shares out a limited resource: each row of P is a budget of 1.",
@@ -43,8 +44,10 @@ function glanceView(app) {
     { class: "glance" },
     pictureOf(app),
     textOf(app),
+    flowOf(app),
     partNote(lesson),
-    lesson.shownLayers.map((path) => layerRow(app, path)),
+    element("p", { class: "glance-legend", text: say("glance_legend") }),
+    lesson.shownLayers.map((path) => layerRow(app, path, largestShare(lesson))),
   );
 }
 
@@ -71,11 +74,17 @@ function textOf({ lesson }) {
   );
 }
 
-function layerRow(app, path) {
+// Of all heads: an even one must not look like a sharp one.
+function largestShare({ anatomy, tape, shownLayers }) {
+  const weights = shownLayers.map((path) => tape.values[anatomy.at(`${path}.weights`)].data);
+  return Math.max(...weights.map((data) => data.reduce((most, x) => Math.max(most, x), 0)));
+}
+
+function layerRow(app, path, largest) {
   const { anatomy, state } = app.lesson;
   const weights = anatomy.at(`${path}.weights`);
   const [, heads] = anatomy.shape(weights);
-  const tiles = Array.from({ length: heads }, (_, head) => tile(app, { path, weights, head }));
+  const tiles = Array.from({ length: heads }, (_, head) => tile(app, { path, weights, head, largest }));
   return element(
     "section",
     { class: "layer-row", "aria-label": path },
@@ -84,7 +93,7 @@ function layerRow(app, path) {
   );
 }
 
-function tile(app, { path, weights, head }) {
+function tile(app, { path, weights, head, largest }) {
   const { lesson, colours } = app;
   const { tape, anatomy } = lesson;
   const [, , rows, columns] = anatomy.shape(weights);
@@ -111,8 +120,8 @@ function tile(app, { path, weights, head }) {
     element(
       "span",
       { class: "pair-of-maps" },
-      smallMap(shares, rows, columns, { colours, hue: "share" }),
-      back ? smallMap(back, rows, columns, { colours, hue: "signed" }) : null,
+      smallMap(shares, rows, columns, { colours, hue: "share", largest }),
+      back ? smallMap(back.map((x) => -x), rows, columns, { colours, hue: "signed" }) : null,
     ),
     element("span", { class: "facts", text: facts.join("  ") }),
   );

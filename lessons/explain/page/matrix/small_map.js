@@ -4,12 +4,13 @@ import { element } from "../frame/dom.js";
 
 const mapSize = 92;
 
-// largest: the number that gets the full colour
-export function smallMap(data, rows, columns, { colours, hue, largest = largestOf(data) }) {
+// largest: the number that gets the full colour; longest: its longer side, in pixels
+export function smallMap(data, rows, columns, options) {
+  const { colours, hue, largest = largestOf(data), longest: size = mapSize } = options;
   const canvas = element("canvas", { width: columns, height: rows, "aria-hidden": "true" });
   const longest = Math.max(rows, columns);
-  canvas.style.width = `${(mapSize * columns) / longest}px`;
-  canvas.style.height = `${(mapSize * rows) / longest}px`;
+  canvas.style.width = `${(size * columns) / longest}px`;
+  canvas.style.height = `${(size * rows) / longest}px`;
   paintSmallMap(canvas, data, { colours, hue, largest });
   return canvas;
 }
@@ -21,4 +22,5 @@ export function paintSmallMap(canvas, data, { colours, hue, largest }) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-const largestOf = (data) => data.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+const largestOf = (data) => 
+  data.reduce((most, x) => (Math.abs(x) < Infinity ? Math.max(most, Math.abs(x)) : most), 0);

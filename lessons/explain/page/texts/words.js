@@ -132,6 +132,16 @@ export const pageTexts = {
   wrong_ones: ["wrong", "错误"],
   right_ones: ["still right", "仍然正确"],
   times: ["× {ratio}", "× {ratio}"],
+  flow: ["The model as a flow", "模型的流程"],
+  flow_play: ["forward, and back", "前向，再反向"],
+  flow_forward: ["forward: the numbers", "前向：数值"],
+  flow_backward: ["back: the gradients, an arrow as thick as they are large", "反向：梯度，箭头越粗梯度越大"],
+  glance_legend: [
+    "Each head: on the left P, where it looks; on the right −dP, what the loss wants: more " +
+      "(orange) or less (blue). H is the mean entropy of a row, ‖dP‖ the size of the gradient.",
+    "每个头：左边是 P，它看哪里；右边是 −dP，损失想要的：更多（橙）或更少（蓝）。" +
+      "H 是每行熵的平均，‖dP‖ 是梯度的大小。",
+  ],
   loss_of_part: ["Σ dY∘Y", "Σ dY∘Y"],
   was_before: ["{text}, was {before}", "{text}，原为 {before}"],
   part_note: [
