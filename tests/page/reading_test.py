@@ -1,11 +1,12 @@
 """The page for whoever reads it: by keyboard alone, on a phone and on a hall's screen, on paper, without motion."""
 
 import base64
+import re
 from itertools import product
 
 import browser
 import engine
-from page import Page
+from page import Page, decoded
 from report import Skipped, expect, expect_equal
 
 WIDTHS = (360, 1280, 1920)
@@ -239,3 +240,33 @@ def test_screenshots_are_there_to_be_looked_at():
                 expect(browser.driver().save_screenshot(str(file)), f"no {file}")
                 expect(file.stat().st_size > 5000, f"{file} is empty")
     browser.resize(1280)
+
+
+PROLOGUE = """
+const slider = document.querySelector(".prologue input");
+const before = document.querySelector(".prologue-said").textContent;
+slider.value = Number(slider.value) + arguments[0];
+slider.dispatchEvent(new Event("input"));
+return { before, after: document.querySelector(".prologue-said").textContent };"""
+
+
+def numbers_in(text: str) -> list:
+    return [float(each.replace("−", "-")) for each in re.findall(r"(?<![\w\[,])−?\d+(?:\.\d+)?(?:e−?\d+)?", text)]
+
+
+def test_the_prologue_tells_by_how_much_the_loss_moves():
+    """Near the point as the tangent says; and that is dQ, as the chapter of queries has it."""
+    lesson = engine.three_words()
+    page = Page(lesson, step="prologue", head=0)
+    small = browser.script(PROLOGUE, 1e-3)
+    [_, loss, slope] = numbers_in(small["before"])
+    expect_equal(round(loss, 2), round(lesson.document.loss, 2), "the loss")
+    [moved, _, _, told, change, _] = numbers_in(small["after"])
+    expect(abs(moved - 1e-3) < 1e-6 and abs(change - told) < 0.02 * abs(told), f"near the point: {small}")
+    large = browser.script(PROLOGUE, 1.5)
+    [moved, _, _, told, change, _] = numbers_in(large["after"])
+    expect(abs(change - told) > 0.02 * abs(told), f"far from the point the curve bends: {large}")
+    page.go(step="query", head=0)
+    [dq] = [each for each in page.call("numberedMatrices") if each["key"] == "dQ"]
+    steepest = max(decoded(dq["numbers"]), key=abs)
+    expect(abs(steepest - slope) < 0.01 * abs(slope), f"dQ is {steepest}, the prologue says {slope}")

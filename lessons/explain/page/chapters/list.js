@@ -16,6 +16,7 @@ import { ledgerChapter, ledgerOfInputChapter } from "./ledgers.js";
 import { logitsChapter, lossChapter } from "./loss.js";
 import { finalNormChapter, normChapter, rmsNormTexts, secondNormChapter } from "./norms.js";
 import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
+import { prologueChapter } from "./prologue.js";
 import { headsChapter, keyChapter, queryChapter, rotationTexts, valueChapter } from "./projections.js";
 import { residualChapter, secondResidualChapter } from "./residuals.js";
 import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter } from "./scores.js";
@@ -25,6 +26,7 @@ import { sequenceNames, vocabularyNames } from "../lesson/sequences.js";
 
 const allChapters = [
   glanceChapter,
+  prologueChapter,
   embeddingChapter,
   normChapter,
   queryChapter,

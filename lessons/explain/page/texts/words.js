@@ -142,6 +142,22 @@ export const pageTexts = {
     "每个头：左边是 P，它看哪里；右边是 −dP，损失想要的：更多（橙）或更少（蓝）。" +
       "H 是每行熵的平均，‖dP‖ 是梯度的大小。",
   ],
+  prologue_slider: ["{name}: drag it", "{name}：拖动"],
+  prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
+  prologue_start: [
+    "{name} = {number}, and the loss is {loss}. The slope of the curve here is d{name} = {slope}.",
+    "{name} = {number}，损失是 {loss}。曲线在这里的斜率是 d{name} = {slope}。",
+  ],
+  prologue_moved: [
+    "{name} was moved by {moved}. The tangent says that the loss changes by {slope} × {moved} = {told}; " +
+      "it changes by {change}, to {loss}.",
+    "{name} 移动了 {moved}。切线说损失变化 {slope} × {moved} = {told}；实际变化 {change}，变为 {loss}。",
+  ],
+  prologue_end: [
+    "Every matrix with a d on this page is made of such slopes, one for each number. They are computed all at " +
+      "once, from the loss backwards.",
+    "本页每个带 d 的矩阵都由这样的斜率组成，每个数一个。它们从损失开始反向一次算出。",
+  ],
   loss_of_part: ["Σ dY∘Y", "Σ dY∘Y"],
   was_before: ["{text}, was {before}", "{text}，原为 {before}"],
   part_note: [
