@@ -270,3 +270,36 @@ def test_the_prologue_tells_by_how_much_the_loss_moves():
     [dq] = [each for each in page.call("numberedMatrices") if each["key"] == "dQ"]
     steepest = max(decoded(dq["numbers"]), key=abs)
     expect(abs(steepest - slope) < 0.01 * abs(slope), f"dQ is {steepest}, the prologue says {slope}")
+
+
+WAY_BACK = """
+const text = (each) => each.textContent;
+return {
+  chapters: pageTests.all("nav.chapters li a").map(text),
+  chain: pageTests.all(".gradient-chain a").map(text),
+  left: document.querySelector(".side.backward").getBoundingClientRect().left <
+        document.querySelector(".side.forward").getBoundingClientRect().left,
+  passes: pageTests.all(".what-passes p").length,
+};"""
+
+
+def test_the_way_back_begins_at_the_loss():
+    page = Page(engine.three_words(), step="softmax")
+    forward = browser.script("return pageTests.all('nav.chapters li a').map((each) => each.textContent)")
+    page.go(step="softmax", route="back")
+    shown = browser.script(WAY_BACK)
+    first, last = forward.index("Embedding and positions"), forward.index("Loss")
+    expect_equal(shown["chapters"][first:last + 1], forward[first:last + 1][::-1], "the chapters")
+    expect(shown["chain"][0].startswith("dlogits") and shown["chain"][-1].startswith("dW"), f"the chain: {shown['chain']}")
+    expect(shown["left"] and shown["passes"] == 3, f"the gradient stands left, and what passes is told: {shown}")
+    page.call("blur")
+    press("n", 78, "n")
+    expect_equal(page.call("shown")["step"], "mask", "after the softmax, on the way back")
+
+
+def test_the_chain_of_gradients_has_their_norms():
+    page = Page(engine.decoder(), step="scores", route="back")
+    [dz] = [each for each in page.call("numberedMatrices") if each["key"] == "dZ"]
+    norm = sum(x * x for x in decoded(dz["numbers"])) ** 0.5
+    [told] = [each for each in browser.script(WAY_BACK)["chain"] if each.startswith("dZ")]
+    expect(abs(float(told[2:].strip("‖").replace("−", "-")) - norm) < 0.01 * norm, f"{told}, and it is {norm}")

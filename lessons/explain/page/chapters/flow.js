@@ -30,9 +30,7 @@ const columns = [
 
 export function flowOf(app) {
   const { lesson } = app;
-  const stations = columns
-    .map((column) => column.map((places) => stationOf(lesson, places)).filter(Boolean))
-    .filter((column) => column.length > 0);
+  const stations = flowStations(lesson);
   if (stations.length < 3) return null;
   const norms = stations.map((column) => normOfGradients(column.map(({ backward }) => backward)));
   const largest = Math.max(...norms);
@@ -60,8 +58,14 @@ export function flowOf(app) {
   );
 }
 
-// {step, forward, backward}
-function stationOf(lesson, places) {
+// By column: [{step, forward, backward}]
+export function flowStations(lesson) {
+  return columns
+    .map((column) => column.map((places) => stationOf(lesson, places)).filter(Boolean))
+    .filter((column) => column.length > 0);
+}
+
+export function stationOf(lesson, places) {
   for (const [id, key] of places) {
     const step = lesson.chapters.steps.find((each) => each.id === id);
     const pair = step && lesson.matrices(step).find(({ forward }) => forward?.key === key);

@@ -159,6 +159,7 @@ export class App {
       lang: languageNow() === "zh" ? "zh-CN" : "en",
       "data-theme": this.isDark ? "dark" : "light",
       "data-style": state.style ?? "",
+      "data-route": state.route ?? "",
     };
     for (const [name, look] of Object.entries(looks)) {
       if (html.getAttribute(name) !== look) html.setAttribute(name, look);

@@ -5,7 +5,10 @@ import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger_table.js";
 import { mistakeNote } from "./mistake_note.js";
 import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
+import { gradientChain, isWayBack, whatPasses } from "./way_back.js";
 import { inLanguage, say, stepText } from "../texts/say.js";
+
+const groupsWithChain = ["before", "attention", "after"];
 
 export function stepHead(app) {
   const { lesson } = app;
@@ -30,7 +33,9 @@ export function stepHead(app) {
       step.invariants ? invariantMarks(app, step.invariants) : null,
       mistakeNote(app),
       step.shares ? ledgerTable(app) : null,
+      isWayBack(lesson) && step.layout ? whatPasses(app) : null,
     ),
+    isWayBack(lesson) && groupsWithChain.includes(step.group) ? gradientChain(app) : null,
   ];
 }
 

@@ -158,6 +158,13 @@ export const pageTexts = {
       "once, from the loss backwards.",
     "本页每个带 d 的矩阵都由这样的斜率组成，每个数一个。它们从损失开始反向一次算出。",
   ],
+  route: ["the way", "方向"],
+  route_forward: ["forward", "前向"],
+  route_back: ["back", "反向"],
+  chain: ["the gradients from the loss on, with their norms", "从损失开始的梯度及其范数"],
+  arrives: ["What arrives", "到来的"],
+  local: ["The rule", "规则"],
+  leaves: ["What leaves", "离开的"],
   loss_of_part: ["Σ dY∘Y", "Σ dY∘Y"],
   was_before: ["{text}, was {before}", "{text}，原为 {before}"],
   part_note: [
