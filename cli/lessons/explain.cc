@@ -24,8 +24,10 @@ void add_explain_options(OptionList& options) {
   options.integer("validation", "N", "Number of the validation example, counted from 0");
   options.text("example", "NAME", "Explains a built-in example, which needs no run: three-words");
   options.integer("layer", "N",
-                  "Begins at this attention layer, counted from 0; by default the last");
-  options.integer("head", "N", "Begins at this head of the layer; by default 0");
+                  "Begins at this attention layer, counted from 0; by default where attention is "
+                  "sharpest");
+  options.integer("head", "N",
+                  "Begins at this head of the layer; by default the sharpest, or 0 with --layer");
   options.integer("position", "N", "Begins at the query of this position; by default 0");
   options.set("Changes the model: --set attention.causal=false; may be repeated");
   options.text("out", "FILE", "The page to write; by default NAME.html");

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -108,16 +110,57 @@ absl::Status check_range(const std::string& option, int64_t value, int64_t count
 
 }  // namespace
 
+namespace {
+
+// Of the rows of one head, [Tq, Tk]: their mean entropy, as a share of the largest that it could be
+// over the keys that a query sees.
+double flatness(const double* weights, int64_t rows, int64_t columns) {
+  double entropy = 0.0, most = 0.0;
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t seen = 0;
+    for (int64_t j = 0; j < columns; ++j) {
+      const double p = weights[i * columns + j];
+      if (p <= 0.0) continue;
+      entropy -= p * std::log(p);
+      ++seen;
+    }
+    if (seen > 1) most += std::log(static_cast<double>(seen));
+  }
+  return most > 0.0 ? entropy / most : 1.0;
+}
+
+// Where attention is sharpest, among these layers: what a trained model has learned to look for.
+std::pair<int64_t, int64_t> sharpest_head(const Recording& recording,
+                                          const std::vector<std::string>& layers) {
+  std::pair<int64_t, int64_t> best = {std::ssize(layers) - 1, 0};
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const Tensor& weights = recording.weights_of(layers[layer]);
+    const Shape& shape = weights.shape();  // [B, H, Tq, Tk]
+    for (int64_t head = 0; head < shape[1]; ++head) {
+      const double* numbers = weights.array().data<double>() + head * shape[2] * shape[3];
+      const double found = flatness(numbers, shape[2], shape[3]);
+      if (found < least) least = found, best = {static_cast<int64_t>(layer), head};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
 absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson) {
   const std::vector<std::string> layers = recording.attention_layers();
   if (layers.empty()) {
     return absl::FailedPreconditionError("this model has no attention to explain");
   }
-  const int64_t layer = beginning.layer.value_or(std::ssize(layers) - 1);
+  const bool is_free = !beginning.layer && !beginning.head && lesson.step > 0;
+  const auto [sharpest_layer, sharpest] =
+      is_free ? sharpest_head(recording, layers) : std::pair(std::ssize(layers) - 1, int64_t{0});
+  const int64_t layer = beginning.layer.value_or(sharpest_layer);
   absl::Status status = check_range("layer", layer, std::ssize(layers), "attention layers");
   if (!status.ok()) return status;
   lesson.layer = layers[static_cast<size_t>(layer)];
-  lesson.head = beginning.head.value_or(0);
+  lesson.head = beginning.head.value_or(sharpest);
   lesson.position = beginning.position.value_or(0);
   lesson.begins_at_place = beginning.layer || beginning.head || beginning.position;
   const Shape& weights = recording.weights_of(lesson.layer).shape();  // [B, H, Tq, Tk]

@@ -33,7 +33,8 @@ struct Lesson {
   DataForm form() const { return form_of(config.model.kind); }
 };
 
-// Where to begin; a part that is missing has its default.
+// Where to begin; a part that is missing has its default. Without layer and head, a trained model
+// begins at the head whose attention is sharpest.
 struct Beginning {
   std::optional<int64_t> layer = {};     // of the layers of attention, counted from 0; the last
   std::optional<int64_t> head = {};      // 0

@@ -76,7 +76,6 @@ TEST_F(ExplainTest, BeginsWhereItIsAskedTo) {
   EXPECT_EQ(begin["position"], 5);
   EXPECT_EQ(begin["step"], "softmax");
   const json by_default = document({"runs/tiny"})["meta"]["begin"];
-  EXPECT_EQ(by_default["layer"], "blocks.1.attention");
   EXPECT_EQ(by_default["step"], "glance");
 }
 

@@ -214,7 +214,7 @@ def deep_text() -> Lesson:
     """Too large to be on a page as a whole."""
     settings = ["model.num_layers=4", "model.d_model=128", "model.num_heads=4", "model.d_ff=512", "data.length=16",
                 "train.steps=2", "train.eval_interval=2"]
-    return Lesson("deep-text", [run("deep-text", "gpl", *settings)])
+    return Lesson("deep-text", [run("deep-text", "gpl", *settings), "--layer", "3"])
 
 
 def all_lessons() -> list:

@@ -121,7 +121,9 @@ def test_the_script_of_every_step_computes_its_numbers():
         raise Skipped("there is no NumPy (Debian: python3-numpy)") from None
     for lesson in engine.all_lessons() + [hostile()]:
         page = Page(lesson)
-        states = [{"step": step, "head": page.heads(page.layers()[0]) - 1} for step in page.steps()]
+        layer = page.layers()[-1]
+        page.go(layer=layer)
+        states = [{"layer": layer, "step": step, "head": page.heads(layer) - 1} for step in page.steps()]
         computed = set()
         for state, (matrices, script) in zip(states, page.tour(states, "numberedMatrices", "numpyScript")):
             if not matrices or state["step"] == "heads":

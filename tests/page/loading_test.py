@@ -1,5 +1,6 @@
 """A page asks for nothing, complains of nothing, and checks its numbers before it shows them."""
 
+import math
 import json
 import re
 
@@ -144,7 +145,7 @@ def test_a_page_has_less_than_two_megabytes_and_numbers_of_the_engine_to_compare
 def test_of_a_model_that_is_too_large_one_block_is_explained_and_the_page_says_so():
     lesson = engine.deep_text()
     layers = lesson.document.meta["layers"]
-    page = Page(lesson)
+    page = Page(lesson, step="glance")
     shown = browser.script("""return {
         rows: [...document.querySelectorAll('main .layer-row h3')].map((row) => row.textContent),
         links: [...document.querySelectorAll('main a.tile')].map((tile) => tile.textContent),
@@ -164,3 +165,22 @@ def test_of_a_model_that_is_too_large_one_block_is_explained_and_the_page_says_s
         expect_equal(page.call("shown")["layer"], layers[3], f"at {state}")
     said = browser.console()
     expect(not said, f"on the console: {said}")
+
+
+def test_a_trained_model_begins_at_its_sharpest_head():
+    """The rows of P there have the least entropy, as a share of the most that they could have."""
+    for lesson in (engine.decoder(), engine.encoder_decoder()):
+        flatness = {}
+        for layer in lesson.document.meta["layers"]:
+            value = lesson.document.named[f"{layer}.weights"]
+            _, heads, rows, columns = lesson.document.shape(value)
+            numbers = lesson.document.numbers(value)
+            for head in range(heads):
+                entropy = most = 0.0
+                for row in range(head * rows, (head + 1) * rows):
+                    seen = [p for p in numbers[row * columns:(row + 1) * columns] if p > 0]
+                    entropy -= math.fsum(p * math.log(p) for p in seen)
+                    most += math.log(len(seen))
+                flatness[layer, head] = entropy / most
+        begin = lesson.document.meta["begin"]
+        expect_equal((begin["layer"], begin["head"]), min(flatness, key=flatness.get), f"{lesson.name}: of {flatness}")

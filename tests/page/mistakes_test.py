@@ -43,7 +43,7 @@ def test_each_mistake_turns_red_what_it_spoils_and_only_that():
     place = {"head": 0, "heads": page.heads(LAYER)}
     for mistake, (must_be_wrong, must_be_right) in SIGNATURES.items():
         wrong, right, asked = set(), set(), []
-        states = [{"layer": LAYER, "step": step, "break": mistake} for step in page.steps()]
+        states = [{"layer": LAYER, "head": 0, "step": step, "break": mistake} for step in page.steps()]
         for state, matrices in zip(states, page.tour(states, "numberedMatrices")):
             for matrix, cell, apart, largest in gradients_of(lesson, place, matrices):
                 if largest < noise:
