@@ -75,6 +75,21 @@ def test_keys_lead_through_the_chapters_and_move_switches():
     expect(page.call("computed")["loss"] != before, "a switch does not move with the enter key")
 
 
+def test_the_keys_of_a_clicker_lead_through_a_presentation():
+    page = Page(engine.three_words(), step="scores", style="large")
+    steps = page.steps()
+    page.call("blur")
+    press("PageDown", 34)
+    expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 1], "after page down")
+    press("ArrowRight", RIGHT)
+    expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 2], "after the right arrow")
+    press("PageUp", 33)
+    expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 1], "after page up")
+    page.go(step="scores", style=None)
+    press("PageDown", 34)
+    expect_equal(page.call("shown")["step"], "scores", "page down, where nobody presents")
+
+
 def test_an_arrow_key_that_is_held_down_is_no_trouble():
     """Browsers bear some 20 changes of the address a second."""
     page = Page(engine.decoder(), step="softmax")

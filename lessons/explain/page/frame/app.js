@@ -231,8 +231,12 @@ export class App {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
     const { back, next } = neighbours(this.lesson);
-    const to = { n: next, "]": next, p: back, "[": back }[event.key];
-    if (to) this.go({ step: to.id, cell: null });
+    const keys = { n: next, "]": next, p: back, "[": back };
+    const ofClickers = { PageDown: next, ArrowRight: next, PageUp: back, ArrowLeft: back };
+    const to = { ...keys, ...(this.isPresenting ? ofClickers : {}) }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    this.go({ step: to.id, cell: null });
   }
 
   tooltip(text, event) {
