@@ -65,4 +65,6 @@ file(WRITE ${output} "#include \"lessons/explain/page_files.h\"\n\nnamespace qkv
 literal(kPageHtml "${html}")
 literal(kPageStyle "${style}")
 literal(kPageScript "${script}")
+string(SHA256 digest "${script}")
+literal(kPageScriptDigest "${digest}")
 file(APPEND ${output} "\n}  // namespace qkv\n")

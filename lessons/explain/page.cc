@@ -30,7 +30,11 @@ std::string packed(const std::string& text) {
 
 std::string lesson_page(const std::string& document, const std::string& variants,
                         const std::string& title) {
+  // The one script that the page's policy lets run.
+  const std::string digest =
+      "sha256-" + absl::Base64Escape(absl::HexStringToBytes(kPageScriptDigest));
   return absl::StrReplaceAll(kPageHtml, {{"{{title}}", inside_element(title)},
+                                         {"{{digest}}", digest},
                                          {"{{style}}", kPageStyle},
                                          {"{{script}}", kPageScript},
                                          {"{{variants}}", packed(variants)},

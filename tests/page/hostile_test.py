@@ -1,7 +1,9 @@
 """What nobody expects: names and prompts that look like markup, the smallest of models, numbers that are none."""
 
 import json
+import tempfile
 import zlib
+from pathlib import Path
 
 import browser
 import engine
@@ -83,3 +85,15 @@ def test_weights_that_are_no_numbers_are_refused_in_a_sentence():
     expect(result.stderr.startswith("error: ") and result.stderr.count("\n") == 1, f"it says {result.stderr!r}")
     expect("blocks.0.attention.query.weight" in result.stderr or "not finite" in result.stderr
            or "NaN" in result.stderr, f"it does not say what is wrong: {result.stderr!r}")
+
+
+def test_no_script_runs_but_the_page_s_own():
+    lesson = engine.three_words()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "lesson.html"
+        source = lesson.page.read_text(encoding="utf-8")
+        file.write_text(source.replace("</body>", "<script>window.intruder = true</script></body>"), encoding="utf-8")
+        browser.open_page(file)
+        expect(browser.script("return document.querySelector('main h2') !== null"), "the page itself does not run")
+        expect(not browser.script("return window.intruder ?? false"), "another script runs")
+    browser.console()  # which tells of the one that was refused
