@@ -14,7 +14,7 @@ packages=(
 test_packages=(libgtest-dev libgmock-dev)
 
 # A browser, and what drives it: the tests of the lesson page. Without them those are skipped.
-browser_packages=(chromium-headless-shell chromium-driver python3-selenium python3-numpy fonts-noto-cjk)
+browser_packages=(chromium-headless-shell chromium-driver python3-selenium python3-numpy poppler-utils fonts-noto-cjk)
 
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 cores=$(nproc 2>/dev/null || echo 2)

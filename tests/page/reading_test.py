@@ -2,6 +2,8 @@
 
 import base64
 import re
+import shutil
+import subprocess
 from itertools import product
 
 import browser
@@ -164,6 +166,33 @@ def test_printing_gives_a_page_with_the_step_on_it():
     expect(shown["heading"], "the name of the step is not on paper")
     expect(not shown["switches"], "switches are on paper")
     expect(shown["lightness"] > 240, f"paper is as light as {shown['lightness']}")
+
+
+def coloured_pixels(pdf: bytes) -> int:
+    """Of all its pages, as poppler draws them."""
+    if not shutil.which("pdftoppm"):
+        raise Skipped("there is no pdftoppm (Debian: poppler-utils)")
+    drawn = subprocess.run(["pdftoppm", "-r", "50", "-"], input=pdf, capture_output=True, check=True).stdout
+    count = 0
+    while drawn:
+        header = re.match(rb"P6\s+(\d+)\s+(\d+)\s+255\s", drawn)
+        size = 3 * int(header.group(1)) * int(header.group(2))
+        pixels = drawn[header.end():header.end() + size]
+        count += sum(max(pixels[i:i + 3]) - min(pixels[i:i + 3]) > 60 for i in range(0, size, 3))
+        drawn = drawn[header.end() + size:]
+    return count
+
+
+def test_the_colours_of_the_matrices_are_on_paper():
+    page = Page(engine.three_words())
+    for step in ("softmax", "query", "glance"):
+        page.go(step=step)
+        coloured = coloured_pixels(base64.b64decode(browser.command("Page.printToPDF", printBackground=True)["data"]))
+        expect(coloured > 2000, f"{step}: only {coloured} pixels have a colour")
+    page.go(step="softmax", cell="dS_m.2.1")
+    pdf = base64.b64decode(browser.command("Page.printToPDF", printBackground=True)["data"])
+    text = subprocess.run(["pdftotext", "-", "-"], input=pdf, capture_output=True, check=True).stdout.decode()
+    expect("computing" not in text and "they differ by" in text, "the difference is not computed on paper")
 
 
 def test_who_wants_no_motion_has_none():

@@ -106,6 +106,10 @@ export class App {
     return this.lesson.state.style === "large";
   }
 
+  get isOnPaper() {
+    return this.paper.matches;
+  }
+
   get isDark() {
     const { theme } = this.lesson.state;
     return !this.paper.matches && (theme ? theme === "dark" : this.night.matches);
@@ -149,6 +153,7 @@ export class App {
     zones.step.scrollTop = scrolled;
     zones.cell.hidden = Boolean(special) && !special.maps;
     this.showCell();
+    if (this.isOnPaper) this.panel.idle.finish();
     giveFocusBack();
   }
 

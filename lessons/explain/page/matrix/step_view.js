@@ -5,6 +5,7 @@ import { colourScale } from "./colours.js";
 import { element } from "../frame/dom.js";
 import { formula } from "../frame/formulas.js";
 import { symbolText } from "../lesson/symbols.js";
+import { svgOf } from "./exports.js";
 import { HeatMap } from "./heat_map.js";
 import { isWrongGradient } from "../frame/mistake_note.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -23,6 +24,15 @@ const widths = new ResizeObserver((entries) => {
 function scrollable(node) {
   widths.observe(node);
   return node;
+}
+
+// What a canvas shows is not on paper: it is drawn too late.
+function onPaper(matrix, { colours }) {
+  const parsed = new DOMParser().parseFromString(svgOf(matrix, colours), "image/svg+xml");
+  const picture = document.importNode(parsed.documentElement, true);
+  picture.setAttribute("viewBox", `0 0 ${picture.getAttribute("width")} ${picture.getAttribute("height")}`);
+  picture.removeAttribute("height");
+  return picture;
 }
 
 // Says which matrices of the step have the same scale.
@@ -100,7 +110,7 @@ export class StepView {
       "figure",
       { class: this.classesOf(matrix) },
       caption,
-      element("div", { class: "frame" }, map.root),
+      element("div", { class: "frame" }, map.root, this.app.isOnPaper ? onPaper(matrix, this.app) : null),
       this.legend(matrix),
     );
   }
