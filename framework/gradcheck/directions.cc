@@ -8,7 +8,7 @@ namespace {
 
 constexpr Scalar kSmall = 0x1p-20;  // an effect beside the largest
 
-// The same with 10 bits, by which a number of 53 bits is moved exactly.
+// ± 1 to ± 2 in 10 bits: a number of 53 bits is moved by it exactly.
 Scalar random_short_factor(RandomStream& stream) {
   const double size = 1.0 + std::floor(0x1p10 * stream.uniform()) * 0x1p-10;
   return stream.uniform() < 0.5 ? -size : size;

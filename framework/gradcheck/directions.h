@@ -24,7 +24,7 @@ Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Sc
 Direction moved_if_small(const Probe& f, std::span<const Numbers> gradients,
                          const RandomStream& stream);
 
-// The same, for the elements first … last - 1 of one input alone.
+// u where only the elements first … last - 1 of one input move.
 Direction part_of(const Direction& u, size_t input, int64_t first, int64_t last);
 
 }  // namespace qkv

@@ -26,20 +26,19 @@ struct Sides {
 
   Scalar size() const { return numeric.size + analytic.size; }
   Scalar difference() const { return float128::abs(numeric.value - analytic.value); }
-  // Whether the numeric side is told to `share` of the derivative. A NaN is not.
-  bool are_told(Scalar share) const {
+  // Whether the numeric side is told closely enough. A NaN is not.
+  bool are_told() const {
     if (has_kink || !float128::is_finite(size()) || !float128::is_finite(error)) return false;
     const bool stands_still = analytic.size <= std::min(rounding, noise + kLeastOfF64);
-    const Scalar told = stands_still ? kToldOfZero * values : share * size();
+    const Scalar told = stands_still ? kToldOfZero * values : kTold * size();
     return error <= told || (stands_still && told <= rounding);
   }
   bool are_near() const { return difference() <= 4 * error + kOfConstants * size() + rounding; }
-  bool agree() const { return are_told(kTold) && are_near(); }
+  bool agree() const { return are_told() && are_near(); }
   bool are_enough() const { return agree() && error <= kOfConstants * size(); }
   // By more than any rounding explains.
   bool plainly_differ() const {
-    return are_told(kTold) && error <= kOfConstants * size() &&
-           difference() > kTold * size() + rounding;
+    return are_told() && error <= kOfConstants * size() && difference() > kTold * size() + rounding;
   }
 };
 

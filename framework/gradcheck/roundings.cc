@@ -72,6 +72,7 @@ void Roundings::move(const Array& x, Array& moved) {
     kernels::parallel_for(x.size(), kernels::kGrainOf<Float128>, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double share = unit * (2.0 * stream.uniform_at(static_cast<uint64_t>(i)) - 1.0);
+        // An infinity stays one.
         const double change = share * static_cast<double>(from[i]);
         to[i] = std::isfinite(change) ? from[i] + static_cast<T>(change) : from[i];
       }

@@ -32,7 +32,7 @@ export function flowOf(app) {
   const { lesson } = app;
   const stations = flowStations(lesson);
   if (stations.length < 3) return null;
-  const norms = stations.map((column) => normOfGradients(column.map(({ backward }) => backward)));
+  const norms = stations.map((column) => Math.hypot(...column.map(({ backward }) => backward?.norm ?? 0)));
   const largest = Math.max(...norms);
   const line = element(
     "ol",
@@ -121,13 +121,4 @@ function lossStation(lesson, at) {
   );
   item.style.setProperty("--at", String(at));
   return item;
-}
-
-function normOfGradients(matrices) {
-  let sum = 0;
-  for (const matrix of matrices.filter(Boolean)) {
-    const { rows, columns: width } = matrix.grid;
-    for (let i = 0; i < rows * width; i++) sum += matrix.number(Math.floor(i / width), i % width) ** 2;
-  }
-  return Math.sqrt(sum);
 }

@@ -1,5 +1,5 @@
 // Gradients of several uses of a value add up: which share came by which path.
-import { ofQuantity, sequencePart } from "./parts.js";
+import { ofQuantity, ownValue, sequencePart } from "./parts.js";
 import { invariantHolds, isZero } from "../lesson/premises.js";
 
 export const ledgerChapter = {
@@ -69,7 +69,7 @@ function ledgerOfX({ anatomy, layer, queries }) {
   const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
   const parts = inOrder.map(({ use, value }) => ({
     symbol: `${letters[use].toUpperCase()}_{all}`,
-    value: { q: layer.q, k: layer.ownK, v: layer.ownV }[letters[use]],
+    value: ownValue(layer, letters[use]),
     look: "heads",
     band: anatomy.shape(layer[letters[use]])[3],
     family: letters[use],

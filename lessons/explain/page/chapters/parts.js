@@ -9,6 +9,9 @@ export const sequencePart = (symbol, value, rowNames, family = "x") => ({
   rowNames,
 });
 
+// The queries, keys or values of a layer; of keys and values those that several heads share.
+export const ownValue = (layer, letter) => ({ q: layer.q, k: layer.ownK, v: layer.ownV })[letter];
+
 // The weight of a linear map, and its bias where it has one.
 export const partsOfLinear = (linear, letter, more = {}) =>
   [

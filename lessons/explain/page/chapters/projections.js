@@ -1,6 +1,6 @@
 // Queries, keys and values: linear maps of a sequence, turned where positions are rotary, cut into heads.
 import { shareSymbol, shareThrough } from "./ledgers.js";
-import { ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
+import { ofQuantity, ownValue, partsOfLinear, sequencePart } from "./parts.js";
 import { isZero } from "../lesson/premises.js";
 
 const projections = {
@@ -30,10 +30,11 @@ export const queryChapter = {
           "Every token used the same W_q: each adds x times its own dq.",
           "每个词元都用同一个 W_q：各自贡献 x 乘它的 dq，再相加。",
         ],
+        holds: ({ step }) => !step.sharesWeight,
       },
     ],
   },
-  step: (facts) => projectionSteps(facts, projections.query),
+  step: (facts) => projectionSteps(facts, projections.query, queryChapter.texts),
 };
 
 export const keyChapter = {
@@ -64,7 +65,7 @@ export const keyChapter = {
       },
     ],
   },
-  step: (facts) => projectionSteps(facts, projections.key),
+  step: (facts) => projectionSteps(facts, projections.key, keyChapter.texts),
 };
 
 export const valueChapter = {
@@ -90,7 +91,7 @@ export const valueChapter = {
       },
     ],
   },
-  step: (facts) => projectionSteps(facts, projections.value),
+  step: (facts) => projectionSteps(facts, projections.value, valueChapter.texts),
 };
 
 // Which of queries, keys and values a weight makes.
@@ -100,9 +101,7 @@ function usesOf({ anatomy, layer }, weight) {
   );
 }
 
-const ownValue = (layer, letter) => ({ q: layer.q, k: layer.ownK, v: layer.ownV })[letter];
-
-function projectionSteps(facts, { id, symbol: plainSymbol, letter }) {
+function projectionSteps(facts, { id, symbol: plainSymbol, letter }, texts) {
   const { anatomy, layer, queries, keys } = facts;
   const value = ownValue(layer, letter);
   const isRepeated = value !== layer[letter];
@@ -145,7 +144,7 @@ function projectionSteps(facts, { id, symbol: plainSymbol, letter }) {
   const ofUses = (text) => uses.map(text).join(" + ");
   const step = {
     id,
-    texts: textsOf(id, uses.length > 1),
+    texts: uses.length > 1 ? { ...texts, why: whyShared } : texts,
     sharesWeight: uses.length > 1,
     layout: {
       kind: "product",
@@ -170,13 +169,6 @@ const whyShared = [
   "Here one map makes more than one of Q, K and V: its gradient is the sum of theirs.",
   "这里一个映射产生 Q、K、V 中的几个：它的梯度是它们传回的梯度之和。",
 ];
-
-const chapterOf = { query: () => queryChapter, key: () => keyChapter, value: () => valueChapter };
-
-function textsOf(id, isShared) {
-  const { texts } = chapterOf[id]();
-  return isShared ? { ...texts, why: whyShared, questions: texts.questions.slice(1) } : texts;
-}
 
 function unrotated(anatomy, value) {
   return anatomy.adopt(anatomy.maker(value).inputs[0]);

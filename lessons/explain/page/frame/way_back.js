@@ -23,7 +23,7 @@ export function gradientChain(app) {
             "aria-current": step === lesson.step ? "step" : null,
           },
           formula(backward.symbol),
-          element("small", { text: `‖${shortNumber(normOfMatrix(backward))}‖` }),
+          element("small", { text: `‖${shortNumber(backward.norm)}‖` }),
         ),
       ),
     );
@@ -53,16 +53,4 @@ export function whatPasses({ lesson }) {
     line("local", [lesson.step.backward].flat().filter(Boolean).map(formula)),
     line("leaves", leaving.reverse().map(({ symbol }) => formula(symbol))),
   );
-}
-
-function normOfMatrix(matrix) {
-  const { rows, columns } = matrix.grid;
-  let sum = 0;
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++) {
-      const x = matrix.numberShown(row, column);
-      if (Number.isFinite(x)) sum += x * x;
-    }
-  }
-  return Math.sqrt(sum);
 }

@@ -28,8 +28,8 @@ export const cellTexts = {
     "这只是几条路径之一：只在这条路径读取它的地方移动这个数。",
   ],
   one_of_heads: [
-    "The share of one head. The sum over all heads stands in the ledger of dX, with its difference.",
-    "这是一个头的份额；所有头之和在 dX 的账本里，那里有差分检验。",
+    "This is the share of one head. A finite difference tells only the sum over all heads.",
+    "这是一个头的份额；有限差分只能检验所有头之和。",
   ],
   numeric: ["difference", "差分"],
   derivative: ["derivative", "导数"],
