@@ -50,9 +50,16 @@ Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes) {
   const Scalar told = is_zero ? kOfZero * std::max(sizes.beside, sizes.values) : kTells * largest;
   const bool nothing_moves = is_zero && largest <= sizes.rounding() && told <= sizes.rounding();
   if (kOfEstimate * slope.error > told && !nothing_moves) {
+    result.is_hidden = true;
     return no_pass(Verdict::kUndecided, "rounding hides the derivative");
   }
   return result;
+}
+
+bool tell_the_same(Scalar analytic, Scalar other, Scalar noise) {
+  const Scalar largest = std::max(float128::abs(analytic), float128::abs(other));
+  const Scalar error = float128::abs(analytic - other);
+  return error <= kOfConstants * largest || (error <= noise && noise <= kTells * largest);
 }
 
 Agreement compare_exact(Scalar analytic, Scalar other, Scalar size, Scalar rounding) {

@@ -32,4 +32,8 @@ Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes);
 // of the terms.
 Agreement compare_exact(Scalar analytic, Scalar other, Scalar size, Scalar rounding);
 
+// Whether two ways give one derivative, however small. `noise` is what rounding does to it: a
+// derivative that it hides is told by neither.
+bool tell_the_same(Scalar analytic, Scalar other, Scalar noise);
+
 }  // namespace qkv

@@ -22,6 +22,7 @@ struct Agreement {
   double error = 0.0;            // |analytic - numeric|
   double estimated_error = 0.0;  // of `numeric`
   double tolerance = 0.0;        // a few times estimated_error is part of it
+  bool is_hidden = false;        // by the rounding of the function: no difference tells it
   std::string note = "";         // why it is no pass, or what is special about it
 };
 

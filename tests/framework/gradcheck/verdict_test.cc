@@ -54,6 +54,40 @@ TEST(VerdictTest, AKinkNearThePointIsNone) {
   }
 }
 
+// With a rule of forward mode.
+class PlantedWithTangent final : public Op {
+ public:
+  explicit PlantedWithTangent(double slope) : slope_(slope) {}
+  std::string_view name() const override { return "planted"; }
+  Array forward(const Inputs& x) override {
+    const NoGrad no_grad;
+    return (exp(Tensor(x[0])) + 1e40).array();
+  }
+  std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
+    return {slope_ * dy * exp(saved.input(0))};
+  }
+  Tensor tangent(TensorSpan x, const Tensor& /*y*/, TensorSpan x_dot) override {
+    return x_dot[0] * exp(x[0]);
+  }
+
+ private:
+  double slope_;
+};
+
+TEST(VerdictTest, ForwardModeTellsADerivativeThatRoundingHides) {
+  const auto verdict_of = [](double slope) {
+    return check_one([&](auto in) { return apply<PlantedWithTangent>({in[0]}, slope); },
+                     leaf({2}, {1.0, 2.0}))
+        .verdict;
+  };
+  EXPECT_EQ(verdict_of(1.0), Verdict::kPass);
+  EXPECT_NE(verdict_of(1.0 + 1e-5), Verdict::kPass);
+  const PlantedBackward of_exp = [](const Tensor& x, const Tensor& dy) { return dy * exp(x); };
+  const TensorFunction f = [](std::span<const Tensor> x) { return exp(x[0]) + 1e40; };
+  EXPECT_EQ(check_planted(f, of_exp, leaf({2}, {1.0, 2.0})).verdict(), Verdict::kUndecided)
+      << "it has no rule of forward mode";
+}
+
 TEST(VerdictTest, AStronglyBentSmoothFunctionPasses) {
   const TensorFunction step = [](std::span<const Tensor> in) { return tanh(in[0] * 1e5); };
   const TensorFunction norm = [](std::span<const Tensor> in) {

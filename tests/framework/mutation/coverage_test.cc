@@ -1,4 +1,4 @@
-#include "framework/gradcheck/coverage.h"
+#include "framework/mutation/coverage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
