@@ -25,17 +25,17 @@ struct Step {
 };
 
 const Step kSteps[] = {
-    {"_norm", "X", "norm of the residual stream", "dQ W_q + dK W_k + dV W_v"},
-    {".q", "Q", "X W_qᵀ + b_q, this head's part", "scale dS K"},
-    {".k", "K", "X W_kᵀ + b_k", "scale dSᵀ Q"},
-    {".v", "V", "X W_vᵀ + b_v", "Pᵀ dO"},
-    {".scores", "S", "scale Q Kᵀ", "dM, and 0 where hidden", Columns::kKeys},
-    {".masked_scores", "M", "S, and -inf where a key is hidden", "P ∘ (dP - rowsum(dP ∘ P))",
+    {"_norm", "X", "norm of the residual stream", "dQ W_qᵀ + dK W_kᵀ + dV W_vᵀ"},
+    {".q", "Q", "X W_q + b_q, this head's part", "scale dS K"},
+    {".k", "K", "X W_k + b_k", "scale dSᵀ Q"},
+    {".v", "V", "X W_v + b_v", "Pᵀ dO"},
+    {".scores", "S", "scale Q Kᵀ", "dS_m, and 0 where hidden", Columns::kKeys},
+    {".masked_scores", "S_m", "S, and -inf where a key is hidden", "P ∘ (dP - rowsum(P ∘ dP))",
      Columns::kKeys},
-    {".weights", "P", "softmax of each row of M", "dO Vᵀ", Columns::kKeys},
+    {".weights", "P", "softmax of each row of S_m", "dO Vᵀ", Columns::kKeys},
     {".heads", "O", "P V", "this head's part of dC"},
-    {".concatenated", "C", "all heads, side by side", "dY W_o"},
-    {"", "Y", "C W_oᵀ + b_o", "what comes back from the residual stream"},
+    {".concatenated", "C", "all heads, side by side", "dY W_oᵀ"},
+    {"", "Y", "C W_o + b_o", "what comes back from the residual stream"},
 };
 
 const TapeValue* find(const Recording& recording, const std::string& path) {

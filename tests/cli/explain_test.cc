@@ -103,7 +103,7 @@ TEST_F(ExplainTest, TheTerminalShowsTheSameWalkIn80Columns) {
   const ProcessResult result = qkv({"explain", "--example", "three-words", "--text"});
   expect_success(result);
   const std::string& text = result.output;
-  EXPECT_NE(text.find("\nP [3, 3] = softmax of each row of M\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nP [3, 3] = softmax of each row of S_m\n"), std::string::npos) << text;
   // The first query sees itself alone, and learns nothing.
   EXPECT_NE(text.find("\nI            1.0000         0         0\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\ndQ [3, 2] = scale dS K\n                  0         1\n"

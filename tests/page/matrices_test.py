@@ -99,7 +99,7 @@ def test_rows_have_the_names_of_the_tokens_they_are_of():
         vocabulary = lesson.document.meta["vocabulary"]
         for name, cell in zip(names, cells):
             expect_equal(cell["place"], name, f"{lesson.name}, {cell['name']}: its place")
-            operand = "c[0]" if name == "[class]" else f"T[{vocabulary.index(name)},0]"
+            operand = "c[0]" if name == "[class]" else f"W_E[{vocabulary.index(name)},0]"
             titles = [operand["title"].split(" = ")[0] for operand in cell["operands"]]
             expect(operand in titles, f"{lesson.name}, {cell['name']}, of {name}: made of {titles}")
         page.go(step="softmax")

@@ -107,7 +107,7 @@ PREMISES = {
 # Of these nothing has to be so, or the answer says itself where.
 ALWAYS = {
     "What does a score give back to its query?", "Who adds to the gradient of one key?",
-    "Who adds to the gradient of row j of V?", "Which rows of dT are zero?",
+    "Who adds to the gradient of row j of V?", "Which rows of dW_E are zero?",
     "Why is dW_q a product of X and dQ?", "Which of Q, K and V gets its gradient without softmax?",
     "How does the gradient go back through a rotation?", "What does concatenation do to the gradient?",
     "Which head does the loss want to change most?", "Does row i of U depend on other tokens?",

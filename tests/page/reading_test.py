@@ -319,7 +319,7 @@ def test_the_prologue_tells_by_how_much_the_loss_moves():
 WAY_BACK = """
 const text = (each) => each.textContent;
 return {
-  chapters: pageTests.all("nav.chapters li a").map(text),
+  chapters: pageTests.all(".chapter-select option").map(text),
   chain: pageTests.all(".gradient-chain a").map(text),
   left: document.querySelector(".side.backward").getBoundingClientRect().left <
         document.querySelector(".side.forward").getBoundingClientRect().left,
@@ -329,7 +329,7 @@ return {
 
 def test_the_way_back_begins_at_the_loss():
     page = Page(engine.three_words(), step="softmax")
-    forward = browser.script("return pageTests.all('nav.chapters li a').map((each) => each.textContent)")
+    forward = browser.script("return pageTests.all('.chapter-select option').map((each) => each.textContent)")
     page.go(step="softmax", route="back")
     shown = browser.script(WAY_BACK)
     first, last = forward.index("Embedding and positions"), forward.index("Loss")

@@ -4,7 +4,7 @@ import { areEqual } from "../lesson/premises.js";
 
 export const embeddingChapter = {
   id: "embedding",
-  group: "before",
+  group: "input",
   texts: {
     name: ["Embedding and positions", "词嵌入与位置编码"],
     what: [
@@ -25,8 +25,8 @@ export const embeddingChapter = {
         holds: (lesson) => areEqual(lesson, "dA", "de"),
       },
       {
-        ask: ["Which rows of dT are zero?", "dT 的哪些行是零？"],
-        answer: ["Those of tokens that the text does not have, unless T also makes the logits.", "文本里没有的词元对应的行，除非 T 也用来产生 logits。"],
+        ask: ["Which rows of dW_E are zero?", "dW_E 的哪些行是零？"],
+        answer: ["Those of tokens that the text does not have, unless W_E also makes the logits.", "文本里没有的词元对应的行，除非 W_E 也用来产生 logits。"],
         holds: ({ anatomy }) => anatomy.at("token_embedding.weight") !== undefined,
       },
     ],
@@ -53,11 +53,11 @@ function embeddingStep({ anatomy, layer, queries, vocabulary }) {
     parts.push(sequencePart("X_{in}", input, queries));
   }
   const table = anatomy.at("token_embedding.weight");
-  if (table !== undefined) parts.unshift(sequencePart("T", table, vocabulary, "w"));
+  if (table !== undefined) parts.unshift(sequencePart("W_E", table, vocabulary, "w"));
   const made = [...patchParts(anatomy), ...ofQuantity("stream", parts)];
   const [image, classToken] = ["patch_embedding.weight", "class_token"].map((name) => anatomy.at(name));
   const first = classToken === undefined ? [] : ["A_0 = c"];
-  const tokens = image === undefined ? "A_t = T [token_t]" : "A_t = W_e patch_t + b_e";
+  const tokens = image === undefined ? "A_t = W_E [token_t]" : "A_t = W_E patch_t + b_E";
   return {
     picture: anatomy.at("pixels") !== undefined && layer.stack !== "decoder.",
     layout: { kind: "stack", parts: made },
@@ -65,7 +65,7 @@ function embeddingStep({ anatomy, layer, queries, vocabulary }) {
     backward: [
       ...(hasSum ? ["dA = dX_{in}", "de = dX_{in}"] : []),
       ...(classToken === undefined ? [] : ["dc = dA_0"]),
-      image === undefined ? "dT [token] ← Σ dA_t" : "dW_e = Σ dA_t patch_t^T",
+      image === undefined ? "dW_E [v] = Σ_{t: token_t = v} dA_t" : "dW_E = Σ_t dA_t patch_t^T",
     ],
   };
 }
@@ -74,10 +74,10 @@ function embeddingStep({ anatomy, layer, queries, vocabulary }) {
 function patchParts(anatomy) {
   const weight = anatomy.at("patch_embedding.weight");
   const rows = [
-    ["b_e", anatomy.at("patch_embedding.bias")],
+    ["b_E", anatomy.at("patch_embedding.bias")],
     ["c", anatomy.at("class_token")],
   ];
   const isThere = ({ value }) => value !== undefined;
   const vectors = rows.map(([symbol, value]) => ({ symbol, value, look: "rows", family: "w" }));
-  return [sequencePart("W_e", weight, null, "w"), ...vectors].filter(isThere);
+  return [sequencePart("W_E", weight, null, "w"), ...vectors].filter(isThere);
 }

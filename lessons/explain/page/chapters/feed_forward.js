@@ -4,7 +4,7 @@ import { ofQuantity, partsOfLinear, sequencePart } from "./parts.js";
 
 export const upChapter = {
   id: "up",
-  group: "after",
+  group: "prediction",
   texts: {
     name: ["Feed-forward, up", "前馈：升维"],
     what: ["Each token on its own is mapped to more features.", "每个词元各自映射到更多特征。"],
@@ -27,7 +27,7 @@ const flatBelow = ["relu", "gelu", "silu"];
 
 export const activationChapter = {
   id: "activation",
-  group: "after",
+  group: "prediction",
   hasExercises: true,
   texts: {
     name: ["Activation", "激活函数"],
@@ -49,7 +49,7 @@ export const activationChapter = {
 
 export const downChapter = {
   id: "down",
-  group: "after",
+  group: "prediction",
   texts: {
     name: ["Feed-forward, down", "前馈：降维"],
     what: ["Back to the width of the model.", "回到模型的宽度。"],

@@ -2,6 +2,7 @@
 import { flowOf } from "./flow.js";
 import { element } from "../frame/dom.js";
 import { shortNumber } from "../ops/numbers.js";
+import { layerName } from "../lesson/layer_name.js";
 import { pictureOf } from "./picture.js";
 import { tokenText } from "../lesson/sequences.js";
 import { smallMap } from "../matrix/small_map.js";
@@ -10,7 +11,7 @@ import { meanEntropy } from "../lesson/training.js";
 
 export const glanceChapter = {
   id: "glance",
-  group: "overview",
+  group: "model",
   texts: {
     name: ["At a glance", "一览"],
     what: [
@@ -28,8 +29,8 @@ export const glanceChapter = {
           "哪个头只看一处，哪个头什么都看？",
         ],
         answer: [
-          "Read the entropy: 0 is one place, ln T is everything alike.",
-          "看熵：0 表示只看一处，ln T 表示平均地看所有位置。",
+          "Read the entropy: 0 is one place, ln n is n places alike.",
+          "看熵：0 表示只看一处，ln n 表示平均地看 n 个位置。",
         ],
       },
     ],
@@ -53,7 +54,7 @@ function glanceView(app) {
 
 function partNote({ document }) {
   const { part } = document.meta;
-  return part ? element("p", { class: "part-note", text: say("part_note", { part }) }) : null;
+  return part ? element("p", { class: "part-note", text: say("part_note", { part: layerName(part) }) }) : null;
 }
 
 // What goes in, and what should come out.
@@ -87,8 +88,8 @@ function layerRow(app, path, largest) {
   const tiles = Array.from({ length: heads }, (_, head) => tile(app, { path, weights, head, largest }));
   return element(
     "section",
-    { class: "layer-row", "aria-label": path },
-    element("h3", { text: path, class: path === state.layer ? "focus" : null }),
+    { class: "layer-row", "aria-label": layerName(path) },
+    element("h3", { text: layerName(path), class: path === state.layer ? "focus" : null }),
     element("div", { class: "tiles" }, tiles),
   );
 }
@@ -115,7 +116,7 @@ function tile(app, { path, weights, head, largest }) {
         ? app.addressOf({ layer: path, head, step: "softmax", cell: null })
         : null,
     },
-    element("span", { class: "unseen", text: path }),
+    element("span", { class: "unseen", text: layerName(path) }),
     element("span", { class: "tile-name", text: `${say("head")} ${head}` }),
     element(
       "span",

@@ -4,7 +4,7 @@ import { invariantHolds, isZero } from "../lesson/premises.js";
 
 export const ledgerChapter = {
   id: "ledger",
-  group: "attention",
+  group: "projections",
   hasExercises: true,
   texts: {
     name: ["Ledger of dX", "dX 的账本"],
@@ -29,7 +29,7 @@ export const ledgerChapter = {
 
 export const ledgerOfInputChapter = {
   id: "ledger_input",
-  group: "attention",
+  group: "input",
   texts: {
     name: ["Ledger of dX_in", "dX_in 的账本"],
     what: [

@@ -1,5 +1,6 @@
-// Every chapter of the page, in the order of the forward pass. A chapter is {id, group, texts, …}:
-//   group: under which heading it stands at the left: overview, before, attention, after or more
+// Every step of the page, in the order of the forward pass; a sum of gradients stands before what it is a sum
+// of, so that it comes last on the way back. A chapter is {id, group, texts, …}:
+//   group: its place at the left: model, input, projections, weights, output, prediction or more
 //   texts: {name, what, why, questions: [{ask, answer, holds}]}, each text [English, 中文]; the first
 //     question is shown whose premise holds(lesson), where it has one
 //   step(facts): what it shows of a layer: {layout, forward, backward, …} or several of these, which
@@ -28,7 +29,9 @@ const allChapters = [
   glanceChapter,
   prologueChapter,
   embeddingChapter,
+  ledgerOfInputChapter,
   normChapter,
+  ledgerChapter,
   queryChapter,
   keyChapter,
   valueChapter,
@@ -41,8 +44,6 @@ const allChapters = [
   sumChapter,
   concatChapter,
   outputChapter,
-  ledgerChapter,
-  ledgerOfInputChapter,
   residualChapter,
   secondNormChapter,
   upChapter,

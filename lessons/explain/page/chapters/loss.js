@@ -4,7 +4,7 @@ import { invariantHolds } from "../lesson/premises.js";
 
 export const logitsChapter = {
   id: "logits",
-  group: "after",
+  group: "prediction",
   texts: {
     name: ["Logits", "Logits"],
     what: ["A number for each token that could come.", "每个可能的词元一个数。"],
@@ -27,7 +27,7 @@ export const logitsChapter = {
 
 export const lossChapter = {
   id: "loss",
-  group: "after",
+  group: "prediction",
   hasExercises: true,
   texts: {
     name: ["Loss", "损失"],
@@ -121,7 +121,7 @@ function lossStep(facts) {
         { symbol: "ℓ", value: loss, look: "rows", family: "p" },
       ],
     },
-    forward: "p = softmax(logits), ℓ = frac{1}{N} Σ -log p_{target}",
+    forward: "p = softmax(logits), ℓ = -frac{1}{N} Σ_t log p_{t,target}",
     backward: ["dlogits = frac{1}{N} (p - y)"],
     invariants: ["rows_of_logits"],
   };

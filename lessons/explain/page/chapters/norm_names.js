@@ -1,4 +1,4 @@
-// Names for what the backward pass of a layer norm computes on its way: 1/σ, x̂ and the two means.
+// Names for what the backward pass of a layer norm computes on its way: 1/√(σ² + ε), x̂ and the two means.
 
 // norm: the forward op; the gradient of its output is known by `gradient`.
 export function nameNormParts(anatomy, norm, gradient) {
@@ -10,7 +10,7 @@ export function nameNormParts(anatomy, norm, gradient) {
     return op && ["reshape", "broadcast_to"].includes(op.op) ? source(op.inputs[0]) : op;
   };
   for (const op of own) {
-    if (op.op === "rsqrt") anatomy.call(op.output, "1/σ");
+    if (op.op === "rsqrt") anatomy.call(op.output, "1/√(σ²+ε)");
     if (op.op === "mul") {
       const [a, b] = op.inputs.map(source);
       if (isFrom(op.inputs[0], "sub") && b?.op === "rsqrt" && a.inputs[0] === norm.inputs[0]) {

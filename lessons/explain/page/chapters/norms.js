@@ -47,7 +47,7 @@ export const rmsNormTexts = {
 
 export const normChapter = {
   id: "norm",
-  group: "before",
+  group: "input",
   texts: layerNormTexts,
   step(facts) {
     const step = normStepOf(facts, { value: facts.layer.norm, from: "X_{in}", to: "X" });
@@ -57,7 +57,7 @@ export const normChapter = {
 
 export const secondNormChapter = {
   id: "second_norm",
-  group: "after",
+  group: "prediction",
   texts: {
     name: ["Second norm", "第二次归一化"],
     what: ["The same norm, before the feed-forward layer.", "前馈层之前同样的归一化。"],
@@ -82,7 +82,7 @@ export const secondNormChapter = {
 
 export const finalNormChapter = {
   id: "final_norm",
-  group: "after",
+  group: "prediction",
   texts: {
     name: ["Final norm", "最后的归一化"],
     what: ["The last norm before the logits.", "logits 之前最后一次归一化。"],
@@ -129,14 +129,16 @@ function normStepOf({ anatomy, queries }, { value, from, to, letter = "" }) {
     },
     sequencePart(to, value, queries),
   ].filter(Boolean);
+  const g = `g${letter}`;
+  const deviation = isLayerNorm ? "sqrt{σ^2 + ε}" : `sqrt{rowmean(${from}^2) + ε}`;
+  const mean = isLayerNorm ? ` - rowmean(${g} ∘ d${to})` : "";
+  const changes = `${g} ∘ d${to}${mean} - x̂ ∘ rowmean(x̂ ∘ ${g} ∘ d${to})`;
   return {
     norm: { from, to, letter, epsilon: norm.epsilon, isLayerNorm },
     layout: { kind: "stack", parts },
     forward: isLayerNorm
-      ? `${to} = g${letter} ∘ frac{${from} - μ}{σ} + b${letter}`
-      : `${to} = g${letter} ∘ frac{${from}}{rms(${from})}`,
-    backward: isLayerNorm
-      ? [`${back} = frac{1}{σ} (g ∘ d${to} - mean - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`]
-      : [`${back} = frac{1}{rms} (g ∘ d${to} - x̂ ∘ mean(x̂ ∘ g ∘ d${to}))`],
+      ? `${to} = ${g} ∘ x̂ + b${letter}, x̂ = frac{${from} - μ}{${deviation}}`
+      : `${to} = ${g} ∘ x̂, x̂ = frac{${from}}{${deviation}}`,
+    backward: [`${back} = frac{1}{${deviation}} (${changes})`],
   };
 }

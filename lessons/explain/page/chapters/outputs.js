@@ -4,7 +4,7 @@ import { hiddenCellsStopAtSoftmax } from "../lesson/premises.js";
 
 export const sumChapter = {
   id: "sum",
-  group: "attention",
+  group: "output",
   hasExercises: true,
   texts: {
     name: ["Weighted sum: P V", "加权求和：P V"],
@@ -61,7 +61,7 @@ function sumStep(facts) {
 
 export const concatChapter = {
   id: "concat",
-  group: "attention",
+  group: "output",
   texts: {
     name: ["Concatenate", "拼接各头"],
     what: ["The heads' outputs stand side by side again.", "各头的输出重新并排拼接（concat）。"],
@@ -95,14 +95,14 @@ function concatStep({ layer, queries, width }) {
         },
       ]),
     },
-    forward: "C = [O_1 O_2 …]",
+    forward: "C = [O_0 O_1 …]",
     backward: ["dO_h = dC [h]"],
   };
 }
 
 export const outputChapter = {
   id: "output",
-  group: "attention",
+  group: "output",
   hasExercises: true,
   texts: {
     name: ["Output: W_o", "输出：W_o"],

@@ -11,7 +11,7 @@ const projections = {
 
 export const queryChapter = {
   id: "query",
-  group: "attention",
+  group: "projections",
   hasExercises: true,
   texts: {
     name: ["Queries: X → Q", "查询：X → Q"],
@@ -39,7 +39,7 @@ export const queryChapter = {
 
 export const keyChapter = {
   id: "key",
-  group: "attention",
+  group: "projections",
   texts: {
     name: ["Keys: X → K", "键：X → K"],
     what: [
@@ -70,7 +70,7 @@ export const keyChapter = {
 
 export const valueChapter = {
   id: "value",
-  group: "attention",
+  group: "projections",
   texts: {
     name: ["Values: X → V", "值：X → V"],
     what: [
@@ -193,9 +193,11 @@ export const rotationTexts = {
 };
 
 function rotationStep(id, before, after) {
+  const [english, chinese] = rotationTexts.name;
+  const name = [`${english}: ${after.symbol}`, `${chinese}：${after.symbol}`];
   return {
     id: `${id}_rotation`,
-    texts: rotationTexts,
+    texts: { ...rotationTexts, name },
     hasExercises: false,
     layout: { kind: "stack", parts: ofQuantity("rotated", [before, after]) },
     forward: `${after.symbol}_t = R_t ${before.symbol}_t`,
@@ -205,7 +207,7 @@ function rotationStep(id, before, after) {
 
 export const headsChapter = {
   id: "heads",
-  group: "attention",
+  group: "projections",
   texts: {
     name: ["Cut into heads", "切成多头"],
     what: [
@@ -251,7 +253,7 @@ function headsStep({ anatomy, layer, queries, keys }) {
   }));
   return {
     layout: { kind: "stack", parts: all },
-    forward: "Q_{all} = [Q_1 Q_2 …]",
-    backward: ["dQ_{all} = [dQ_1 dQ_2 …]"],
+    forward: "Q_{all} = [Q_0 Q_1 …]",
+    backward: ["dQ_{all} = [dQ_0 dQ_1 …]"],
   };
 }

@@ -9,7 +9,7 @@ const pointsOfCurve = 41;
 
 export const prologueChapter = {
   id: "prologue",
-  group: "overview",
+  group: "model",
   texts: {
     name: ["What is dQ?", "dQ 是什么？"],
     what: [

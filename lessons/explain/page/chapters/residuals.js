@@ -4,7 +4,7 @@ import { areEqual } from "../lesson/premises.js";
 
 export const residualChapter = {
   id: "residual",
-  group: "after",
+  group: "output",
   hasExercises: true,
   texts: {
     name: ["Residual", "残差"],
@@ -50,7 +50,7 @@ function residualStep({ anatomy, layer, queries }) {
 
 export const secondResidualChapter = {
   id: "second_residual",
-  group: "after",
+  group: "prediction",
   texts: {
     name: ["Second residual", "第二次残差"],
     what: ["What the feed-forward layer found is added.", "加上前馈层的结果。"],

@@ -11,7 +11,7 @@ import { keysSeen } from "../lesson/reasons.js";
 
 export const scoresChapter = {
   id: "scores",
-  group: "attention",
+  group: "weights",
   hasExercises: true,
   texts: {
     name: ["Scores: Q Kᵀ", "得分：Q Kᵀ"],
@@ -58,7 +58,7 @@ function scoresStep(facts) {
 
 export const scaleChapter = {
   id: "scale",
-  group: "attention",
+  group: "weights",
   hasExercises: true,
   texts: {
     name: ["Scale by 1/√d_k", "除以 √d_k"],
@@ -101,7 +101,7 @@ function scaleStep(facts) {
 
 export const positionBiasChapter = {
   id: "position_bias",
-  group: "attention",
+  group: "weights",
   texts: {
     name: ["Position bias", "位置偏置"],
     what: [
@@ -154,7 +154,7 @@ const reasonsToHide = {
 
 export const maskChapter = {
   id: "mask",
-  group: "attention",
+  group: "weights",
   texts: {
     name: ["Mask", "掩码"],
     what: ["What a query may not see gets the score −∞.", "查询不该看到的位置得分变成 −∞。"],

@@ -4,7 +4,7 @@ import { invariantHolds } from "../lesson/premises.js";
 
 export const softmaxChapter = {
   id: "softmax",
-  group: "attention",
+  group: "weights",
   hasExercises: true,
   texts: {
     name: ["Softmax", "Softmax 三步"],
@@ -49,7 +49,7 @@ function softmaxStep(facts) {
   };
   return {
     layout: { kind: "stack", parts: [masked, exponentials, weights] },
-    forward: `E = exp(${masked.symbol} - max), P = frac{E}{rowsum(E)}`,
+    forward: `E = exp(${masked.symbol} - rowmax(${masked.symbol})), P = frac{E}{rowsum(E)}`,
     backward: [`d${masked.symbol} = P ∘ (dP - rowsum(P ∘ dP))`],
     invariants: ["rows_of_weights", "rows_of_scores", "two_sums", "nothing_above"],
   };

@@ -1,6 +1,7 @@
 // The same example at the steps of training that were kept: what each head looked at, how evenly,
 // the loss, and how large the gradient of each part of the model was.
 import { element } from "../frame/dom.js";
+import { layerName } from "../lesson/layer_name.js";
 import { shortNumber } from "../ops/numbers.js";
 import { paintSmallMap, smallMap } from "../matrix/small_map.js";
 import { sparkline } from "./sparkline.js";
@@ -77,8 +78,8 @@ function mapRows(app) {
     const heads = Array.from({ length: layer.shape[0] }, (_, head) => headTile(app, layer, head));
     const root = element(
       "section",
-      { class: "layer-row", "aria-label": path },
-      element("h3", { text: path }),
+      { class: "layer-row", "aria-label": layerName(path) },
+      element("h3", { text: layerName(path) }),
       element(
         "div",
         { class: "tiles" },

@@ -1,54 +1,49 @@
-// The left of the page: the chapters, by groups, with the one that is open marked.
+// The left of the page: seven chapters; the steps of the one that is open are listed below its name.
 import { element } from "./dom.js";
 import { say, stepText } from "../texts/say.js";
 
-const groups = ["overview", "before", "attention", "after", "more"];
-const groupsBack = ["overview", "after", "attention", "before", "more"];
-const groupsOfModel = ["before", "attention", "after"];
+const chaptersOfModel = ["input", "projections", "weights", "output", "prediction"];
+const chaptersForward = ["model", ...chaptersOfModel, "more"];
+const chaptersBack = ["model", ...chaptersOfModel.toReversed(), "more"];
+
+// Whether a step computes something of the model, and so has a place on the way from tokens to loss.
+export const isOfModel = ({ group }) => chaptersOfModel.includes(group);
 
 // [{group, steps}] in the order of the route.
-function groupsInOrder({ chapters, state }) {
+function chaptersInOrder({ chapters, state }) {
   const isBack = state.route === "back";
-  return (isBack ? groupsBack : groups)
+  return (isBack ? chaptersBack : chaptersForward)
     .map((group) => {
       const steps = chapters.steps.filter((step) => step.group === group);
-      return { group, steps: isBack && groupsOfModel.includes(group) ? steps.reverse() : steps };
+      return { group, steps: isBack && chaptersOfModel.includes(group) ? steps.reverse() : steps };
     })
     .filter(({ steps }) => steps.length > 0);
 }
 
 export function chapterList(app) {
-  const { lesson } = app;
-  const inGroups = groupsInOrder(lesson);
-  const lists = inGroups.flatMap(({ group, steps }) => [
-    element("h2", { text: say(group) }),
-    element(
-      "ol",
-      {},
-      steps.map((step) => item(app, step)),
-    ),
-  ]);
-  const inOrder = inGroups.flatMap(({ steps }) => steps);
+  const inOrder = chaptersInOrder(app.lesson);
   return element(
     "details",
     { class: "chapter-list", open: true },
     element("summary", { text: say("chapters") }),
     routeButtons(app),
-    lists,
+    element("ol", { class: "chapter-names" }, inOrder.map((each) => chapter(app, each))),
     select(app, inOrder),
   );
 }
 
 // Forward from the tokens, or back from the loss.
 function routeButtons(app) {
-  const isBack = app.lesson.state.route === "back";
-  const isOfModel = groupsOfModel.includes(app.lesson.step.group);
+  const { state, step } = app.lesson;
+  const isBack = state.route === "back";
   const button = (route, key) =>
     element("button", {
       type: "button",
       "aria-pressed": String(isBack === (route === "back")),
       text: say(key),
-      on: { click: () => app.go({ route, ...(route && !isOfModel ? { step: "loss", cell: null } : {}) }) },
+      on: {
+        click: () => app.go({ route, ...(route && !isOfModel(step) ? { step: "loss", cell: null } : {}) }),
+      },
     });
   return element(
     "div",
@@ -58,28 +53,40 @@ function routeButtons(app) {
   );
 }
 
+function chapter(app, { group, steps }) {
+  const isOpen = steps.includes(app.lesson.step);
+  return element(
+    "li",
+    { class: isOpen ? "open" : null },
+    element("a", {
+      class: "chapter-name",
+      href: app.addressOf({ step: steps[0].id, cell: null }),
+      text: say(`chapter_${group}`),
+    }),
+    isOpen ? element("ol", {}, steps.map((step) => item(app, step))) : null,
+  );
+}
+
 function item(app, step) {
-  const isOpen = step === app.lesson.step;
   return element(
     "li",
     {},
     element("a", {
       href: app.addressOf({ step: step.id, cell: null }),
-      "aria-current": isOpen ? "step" : null,
+      "aria-current": step === app.lesson.step ? "step" : null,
       text: stepText(step).name,
     }),
   );
 }
 
 // On a narrow page.
-function select(app, steps) {
-  const options = steps.map((step) =>
+function select(app, inOrder) {
+  const option = (step) =>
     element("option", {
       value: step.id,
       selected: step === app.lesson.step,
       text: stepText(step).name,
-    }),
-  );
+    });
   return element(
     "select",
     {
@@ -87,13 +94,15 @@ function select(app, steps) {
       "aria-label": say("chapters"),
       on: { change: (event) => app.go({ step: event.target.value, cell: null }) },
     },
-    options,
+    inOrder.map(({ group, steps }) =>
+      element("optgroup", { label: say(`chapter_${group}`) }, steps.map(option)),
+    ),
   );
 }
 
 // The step before and the one after, in the order of the list.
 export function neighbours(lesson) {
-  const inOrder = groupsInOrder(lesson).flatMap(({ steps }) => steps);
+  const inOrder = chaptersInOrder(lesson).flatMap(({ steps }) => steps);
   const at = inOrder.indexOf(lesson.step);
   return { back: inOrder[at - 1] ?? null, next: inOrder[at + 1] ?? null };
 }

@@ -13,5 +13,16 @@ export function invariantMarks(app, names) {
       element("span", { class: "worst", text: worst === 0 ? "0" : shortNumber(worst) }),
     ),
   );
-  return items.length > 0 ? element("ul", { class: "invariants" }, items) : null;
+  if (items.length === 0) return null;
+  const failed = items.filter((item) => item.dataset.holds === "false").length;
+  const counts = { count: items.length, failed };
+  return element(
+    "details",
+    { class: "checks", open: failed > 0 },
+    element("summary", {
+      class: failed > 0 ? "bad" : "good",
+      text: failed > 0 ? `✗ ${say("checks_fail", counts)}` : `✓ ${say("checks_hold", counts)}`,
+    }),
+    element("ul", { class: "invariants" }, items),
+  );
 }

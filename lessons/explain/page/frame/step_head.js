@@ -1,14 +1,13 @@
 // Above the matrices: the name of the step, layer and head, what it is and why, and a question.
-import { neighbours } from "./contents.js";
+import { isOfModel, neighbours } from "./contents.js";
 import { element, saveText } from "./dom.js";
 import { invariantMarks } from "./invariants.js";
 import { ledgerTable } from "./ledger_table.js";
 import { mistakeNote } from "./mistake_note.js";
+import { layerName } from "../lesson/layer_name.js";
 import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
 import { gradientChain, isWayBack, whatPasses } from "./way_back.js";
 import { inLanguage, say, stepText } from "../texts/say.js";
-
-const groupsWithChain = ["before", "attention", "after"];
 
 export function stepHead(app) {
   const { lesson } = app;
@@ -20,7 +19,7 @@ export function stepHead(app) {
       { class: "step-bar" },
       element("h2", { text: text.name }),
       layerSelect(app),
-      step.group === "attention" ? headTabs(app) : null,
+      isOfHeads(lesson) ? headTabs(app) : null,
       step.layout ? zoomButton(app) : null,
       step.layout && computesSomething(lesson) ? numpyButton(app) : null,
       stepButtons(app),
@@ -35,14 +34,18 @@ export function stepHead(app) {
       step.shares ? ledgerTable(app) : null,
       isWayBack(lesson) && step.layout ? whatPasses(app) : null,
     ),
-    isWayBack(lesson) && groupsWithChain.includes(step.group) ? gradientChain(app) : null,
+    isWayBack(lesson) && isOfModel(step) ? gradientChain(app) : null,
   ];
 }
+
+// Whether it shows one head of several.
+const isOfHeads = (lesson) =>
+  lesson.heads > 1 && lesson.matrices().some(({ forward }) => forward?.grid.heads > 1);
 
 function layerSelect(app) {
   const { lesson } = app;
   const options = lesson.layers.map((path) =>
-    element("option", { value: path, selected: path === lesson.state.layer, text: path }),
+    element("option", { value: path, selected: path === lesson.state.layer, text: layerName(path) }),
   );
   const change = (event) => app.go({ layer: event.target.value, cell: null });
   return element("select", { "aria-label": say("layer"), class: "layer", on: { change } }, options);

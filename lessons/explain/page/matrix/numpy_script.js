@@ -7,7 +7,7 @@ import { indexOfTokens } from "../lesson/sequences.js";
 // By step: lines of Python. A name ending in "_" is computed here.
 const linesOf = {
   embedding: ({ tokens }) => [
-    ...(tokens ? [`A_ = T[[${tokens.join(", ")}]]`] : []),
+    ...(tokens ? [`A_ = W_E[[${tokens.join(", ")}]]`] : []),
     "X_in_ = A + e",
   ],
   norm: normLines,

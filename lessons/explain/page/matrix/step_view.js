@@ -158,7 +158,7 @@ export class StepView {
     if (size === this.size) return;
     this.size = size;
     const { zoom } = this.app.lesson.state;
-    const largest = this.app.isPresenting ? 96 : 64;
+    const largest = this.app.isPresenting ? 160 : 110;
     const shapes = this.sides[0].matrices;
     const fitted = fitBoard(this.layout, shapes, { width, height, zoom, largest });
     this.sides.forEach((side) => this.place(side, fitted));

@@ -67,7 +67,7 @@ function graphView(app) {
 function groupsOf(ops) {
   const groups = [];
   for (const op of ops) {
-    const name = layerName(op.scope ?? "");
+    const name = scopeOfLayer(op.scope ?? "");
     const last = groups[groups.length - 1];
     if (last?.name === name) last.ops.push(op);
     else groups.push({ name, ops: [op] });
@@ -75,14 +75,14 @@ function groupsOf(ops) {
   return groups;
 }
 
-function layerName(scope) {
+function scopeOfLayer(scope) {
   const match = /^(.*?blocks\.\d+\.[a-z_]+)/.exec(scope);
   return match ? match[1] : /^(.*?blocks\.\d+|[^.]*)/.exec(scope)[1];
 }
 
 function groupView(app, { name, ops }, { helpers, additions }) {
   const { lesson } = app;
-  const own = additions.filter((op) => layerName(op.scope ?? "") === name);
+  const own = additions.filter((op) => scopeOfLayer(op.scope ?? "") === name);
   return element(
     "details",
     { open: name === lesson.state.layer },
