@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chapterTexts } from "../../../lessons/explain/page/chapters/list.js";
+import { cellTexts } from "../../../lessons/explain/page/texts/cell.js";
+import { glossary, symbolTexts } from "../../../lessons/explain/page/texts/glossary.js";
+import { graphTexts } from "../../../lessons/explain/page/texts/graph.js";
 import { wordTexts } from "../../../lessons/explain/page/texts/say.js";
+import { pageTexts } from "../../../lessons/explain/page/texts/words.js";
 
 const needed = ["name", "what", "why"];
 const placesIn = (text) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
@@ -19,6 +23,16 @@ function isInBothLanguages(key, texts) {
 test("every word of the page is there in both languages", () => {
   assert.ok(Object.keys(wordTexts).length > 100);
   for (const [key, texts] of Object.entries(wordTexts)) isInBothLanguages(key, texts);
+});
+
+test("no word is there twice", () => {
+  const keys = [pageTexts, cellTexts, graphTexts].flatMap(Object.keys);
+  assert.equal(keys.length, new Set(keys).size);
+});
+
+test("every word and symbol of the glossary is explained in both languages", () => {
+  for (const { word, text } of glossary) isInBothLanguages(word[0], text);
+  for (const [symbol, text] of Object.entries(symbolTexts)) isInBothLanguages(symbol, text);
 });
 
 test("every chapter says what it is in both languages", () => {

@@ -9,6 +9,7 @@ import { feedsOf } from "./feeds.js";
 import { symbolText } from "../lesson/symbols.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
 import { IdleWork } from "./idle.js";
+import { suggestions } from "./suggestions.js";
 import { picturedShares } from "../chapters/picture.js";
 import { reasonForZero } from "../lesson/reasons.js";
 import { say } from "../texts/say.js";
@@ -27,7 +28,8 @@ export class CellPanel {
     const matrix = cell && lesson.matrix(cell.key);
     const isThere = matrix && cell.row < matrix.grid.rows && cell.column < matrix.grid.columns;
     if (!isThere) {
-      this.root.replaceChildren(element("p", { class: "hint", text: say("choose_cell") }));
+      const hint = element("p", { class: "hint", text: say("choose_cell") });
+      this.root.replaceChildren(...[hint, suggestions(this.app)].filter(Boolean));
       return { chosen: null, lit: [], fed: [], isSum: false };
     }
     const { row, column } = cell;

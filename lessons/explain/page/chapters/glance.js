@@ -4,6 +4,7 @@ import { element } from "../frame/dom.js";
 import { shortNumber } from "../ops/numbers.js";
 import { layerName } from "../lesson/layer_name.js";
 import { pictureOf } from "./picture.js";
+import { withTerms } from "../frame/terms.js";
 import { tokenText } from "../lesson/sequences.js";
 import { smallMap } from "../matrix/small_map.js";
 import { say } from "../texts/say.js";
@@ -47,7 +48,7 @@ function glanceView(app) {
     textOf(app),
     flowOf(app),
     partNote(lesson),
-    element("p", { class: "glance-legend", text: say("glance_legend") }),
+    element("p", { class: "glance-legend" }, withTerms(app, say("glance_legend"))),
     lesson.shownLayers.map((path) => layerRow(app, path, largestShare(lesson))),
   );
 }
@@ -105,7 +106,7 @@ function tile(app, { path, weights, head, largest }) {
     gradient === undefined
       ? null
       : tape.values[gradient].data.subarray(from, from + rows * columns);
-  const facts = [`H ${shortNumber(meanEntropy(shares, rows))}`];
+  const facts = [`${say("entropy")} ${shortNumber(meanEntropy(shares, rows))}`];
   if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
   const isExplained = lesson.layers.includes(path);
   return element(

@@ -104,7 +104,7 @@ function headTile(app, { shape, shares }, head) {
   const show = (i) => {
     const data = ofHead(shares[i], shape, head);
     paintSmallMap(map, data, look(app));
-    facts.textContent = `H ${shortNumber(meanEntropy(data, rows))}`;
+    facts.textContent = `${say("entropy")} ${shortNumber(meanEntropy(data, rows))}`;
   };
   return { root, show };
 }

@@ -56,7 +56,7 @@ function warnings({ engineTape, tape, document }) {
   if (untrained.length > 0) {
     const names = untrained.slice(0, mostUntrained).join(", ");
     const more = untrained.length - mostUntrained;
-    texts.push(say("untrained", { names: more > 0 ? say("and_more", { names, more }) : names }));
+    texts.push(say("untrained", { names: more > 0 ? say("names_and_more", { names, more }) : names }));
   }
   if (!Number.isFinite(tape.loss())) texts.push(say("loss_not_finite"));
   return texts.map((text) =>

@@ -6,6 +6,7 @@ import { ledgerTable } from "./ledger_table.js";
 import { mistakeNote } from "./mistake_note.js";
 import { layerName } from "../lesson/layer_name.js";
 import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
+import { withTerms } from "./terms.js";
 import { gradientChain, isWayBack, whatPasses } from "./way_back.js";
 import { inLanguage, say, stepText } from "../texts/say.js";
 
@@ -27,8 +28,8 @@ export function stepHead(app) {
     element(
       "div",
       { class: "said" },
-      element("p", {}, element("strong", { text: text.what }), " ", text.why),
-      questionOf(lesson),
+      element("p", {}, element("strong", { text: text.what }), " ", withTerms(app, text.why)),
+      questionOf(app),
       step.invariants ? invariantMarks(app, step.invariants) : null,
       mistakeNote(app),
       step.shares ? ledgerTable(app) : null,
@@ -108,7 +109,8 @@ function stepButtons(app) {
 }
 
 // The first whose premise holds.
-function questionOf(lesson) {
+function questionOf(app) {
+  const { lesson } = app;
   const { questions = [] } = lesson.step.texts;
   const question = questions.find(({ holds }) => holds?.(lesson) ?? true);
   if (!question) return null;
@@ -116,6 +118,6 @@ function questionOf(lesson) {
     "details",
     { class: "question" },
     element("summary", { text: inLanguage(question.ask) }),
-    element("p", { text: inLanguage(question.answer) }),
+    element("p", {}, withTerms(app, inLanguage(question.answer))),
   );
 }

@@ -4,6 +4,7 @@ import { fitBoard } from "./board.js";
 import { colourScale } from "./colours.js";
 import { element } from "../frame/dom.js";
 import { formula } from "../frame/formulas.js";
+import { explained, meaningOf } from "../frame/terms.js";
 import { symbolText } from "../lesson/symbols.js";
 import { svgOf } from "./exports.js";
 import { HeatMap } from "./heat_map.js";
@@ -102,7 +103,7 @@ export class StepView {
     const caption = element(
       "figcaption",
       {},
-      element("span", { class: "symbol" }, formula(matrix.symbol)),
+      this.symbol(matrix),
       element("span", { class: "shape", text: `${rows} × ${columns}` }),
       this.app.exportMenu(matrix),
     );
@@ -113,6 +114,13 @@ export class StepView {
       element("div", { class: "frame" }, map.root, this.app.isOnPaper ? onPaper(matrix, this.app) : null),
       this.legend(matrix),
     );
+  }
+
+  symbol(matrix) {
+    const meaning = meaningOf(matrix.symbol);
+    const name = formula(matrix.symbol);
+    if (!meaning) return element("span", { class: "symbol" }, name);
+    return explained(this.app, element("button", { type: "button", class: "symbol term" }, name), meaning);
   }
 
   classesOf(matrix) {

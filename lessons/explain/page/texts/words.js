@@ -43,11 +43,13 @@ export const pageTexts = {
   ],
   loss: ["loss", "损失"],
   untrained: ["no training has made {names}: random numbers", "{names} 未经训练：是随机数"],
-  and_more: ["{names} and {more} more", "{names} 及另外 {more} 个"],
+  names_and_more: ["{names} and {more} more", "{names} 及另外 {more} 个"],
   loss_not_finite: [
     "the loss is not a finite number: some numbers of this model are too large",
     "损失不是有限的数：该模型中有过大的数",
   ],
+  entropy: ["entropy", "熵"],
+  gradient_of: ["gradient of {name}: how the loss changes with each of its numbers. {name}: {meaning}", "{name} 的梯度：损失随它的每个数怎样变化。{name}：{meaning}"],
   theme: ["light or dark", "浅色或深色"],
   presenter: ["presenter", "演示"],
   same_scale: ["as {names}", "同 {names}"],
@@ -146,9 +148,9 @@ export const pageTexts = {
   flow_backward: ["back: the gradients, an arrow as thick as they are large", "反向：梯度，箭头越粗梯度越大"],
   glance_legend: [
     "Each head: on the left P, where it looks; on the right −dP, what the loss wants: more " +
-      "(orange) or less (blue). H is the mean entropy of a row, ‖dP‖ the size of the gradient.",
+      "(orange) or less (blue). The mean entropy of a row says how evenly it looks; ‖dP‖ is the norm of the gradient.",
     "每个头：左边是 P，它看哪里；右边是 −dP，损失想要的：更多（橙）或更少（蓝）。" +
-      "H 是每行熵的平均，‖dP‖ 是梯度的大小。",
+      "每行熵的平均说明看得有多分散；‖dP‖ 是梯度的范数。",
   ],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
