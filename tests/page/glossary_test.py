@@ -14,6 +14,7 @@ return pageTests.all("main button.term").map((term) => {
 SYMBOLS = """return pageTests.all("main .matrix:not(.missing) .symbol").map((symbol) =>
   [symbol.querySelector("math").getAttribute("aria-label"), symbol.classList.contains("term")]);"""
 
+
 def test_terms_and_symbols_say_what_they_mean():
     page = Page(engine.decoder())
     for language in ("en", "zh"):
@@ -30,6 +31,7 @@ def test_terms_and_symbols_say_what_they_mean():
     page.call("blur")
     expect(browser.script("return document.querySelector('.tip').hidden"), "a tip stays when the focus is gone")
 
+
 def test_every_symbol_of_every_step_is_known():
     for lesson in (engine.three_words(), engine.decoder(), engine.encoder_decoder(), engine.classifier(), engine.rotary()):
         page = Page(lesson)
@@ -39,6 +41,7 @@ def test_every_symbol_of_every_step_is_known():
                 page.go(layer=layer, step=step)
                 unknown = [name for name, is_known in browser.script(SYMBOLS) if not is_known]
                 expect(not unknown, f"{lesson.name}, {layer}, {step}: no meaning of {unknown}")
+
 
 def test_an_empty_panel_offers_three_cells():
     page = Page(engine.three_words(), step="softmax")
