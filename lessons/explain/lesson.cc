@@ -151,7 +151,9 @@ std::pair<int64_t, int64_t> sharpest_head(const Recording& recording,
 absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson) {
   const std::vector<std::string> layers = recording.attention_layers();
   if (layers.empty()) {
-    return absl::FailedPreconditionError("this model has no attention to explain");
+    return absl::FailedPreconditionError(
+        absl::StrCat("explain shows attention, and this model has none: its mixer is \"",
+                     lesson.config.model.mixer, "\""));
   }
   const bool is_free = !beginning.layer && !beginning.head && lesson.step > 0;
   const auto [sharpest_layer, sharpest] =

@@ -75,7 +75,7 @@ class Step:
         return [key for key in self.rows if key.startswith("dX_") and key not in ("dX_in", "dX_enc")]
 
     def is_sum_of_shares(self) -> bool:
-        total = self.numbers("dX" if self.has("dX") else "dX_in")
+        total = self.numbers(next(key for key in ("dX", "dX_enc", "dX_in") if self.has(key)))
         parts = [self.numbers(key) for key in (*self.shares(), *(["dR"] if self.has("dR") else []))]
         size = max(map(abs, total)) or 1.0
         return all(abs(x - math.fsum(terms)) <= NEARLY * size for x, terms in zip(total, zip(*parts)))

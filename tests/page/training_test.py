@@ -66,7 +66,7 @@ def test_the_slider_shows_the_history_of_the_document():
         for (name, text), value in zip(shown["rows"], expected):
             expect(is_said(text, value), f"step {frame['step']}, {name}: {text}, expected {value}")
         for text, value in zip(shown["heads"], entropies(frame), strict=True):
-            expect(is_said(text.removeprefix("H "), value), f"step {frame['step']}, a head: {text}, expected {value}")
+            expect(is_said(text.removeprefix("entropy "), value), f"step {frame['step']}, a head: {text}, expected {value}")
 
 
 def test_the_maps_follow_the_slider():

@@ -11,7 +11,7 @@ const widestArrow = 9;
 
 // By column: the stations, each the first of these matrices that the layer has: [step, matrix].
 const columns = [
-  [[["norm", "X_in"], ["residual", "X_in"], ["embedding", "X_in"], ["embedding", "A"]]],
+  [[["norm", "X_in"], ["residual", "X_in"], ["residual", "X"], ["embedding", "X_in"], ["embedding", "A"]]],
   [[["norm", "X"]]],
   [
     [["query_rotation", "Q"], ["query", "Q"]],
@@ -24,7 +24,7 @@ const columns = [
   [[["output", "Y"]]],
   [[["residual", "R"]]],
   [[["down", "F"]]],
-  [[["second_residual", "X_out"]]],
+  [[["second_residual", "X_out"], ["second_norm_after", "X_out"]]],
   [[["logits", "logits"]]],
 ];
 

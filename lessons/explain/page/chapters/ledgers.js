@@ -27,6 +27,30 @@ export const ledgerChapter = {
   step: ledgerOfX,
 };
 
+export const ledgerOfMemoryChapter = {
+  id: "ledger_memory",
+  group: "projections",
+  texts: {
+    name: ["Ledger of the memory", "记忆的账本"],
+    what: [
+      "What the encoder gave is read by the keys and by the values of every layer of the decoder.",
+      "编码器的输出被解码器每一层的键和值读取。",
+    ],
+    why: [
+      "Its gradient is the sum of what comes back from all of them: this is how the decoder teaches the encoder.",
+      "它的梯度是所有这些路径传回的梯度之和：解码器就这样教编码器。",
+    ],
+    questions: [
+      {
+        ask: ["Which path brings most?", "哪条路径带回最多？"],
+        answer: ["Read the shares: they sum to 1.", "看份额：它们之和为 1。"],
+        holds: (lesson) => invariantHolds(lesson, "sum_of_paths"),
+      },
+    ],
+  },
+  step: ledgerOfMemory,
+};
+
 export const ledgerOfInputChapter = {
   id: "ledger_input",
   group: "input",
@@ -58,14 +82,21 @@ const letters = { query: "q", key: "k", value: "v" };
 
 // dX = its shares by Q, by K and by V.
 function ledgerOfX({ anatomy, layer, queries }) {
-  const linear = anatomy.linearBehind(layer.q);
-  const gradient = linear && anatomy.gradient(linear.x);
+  const narrow = anatomy.narrowLinearBehind(layer.q);
+  const linear = narrow ?? anatomy.linearBehind(layer.q);
+  const x = linear?.x ?? (layer.isNormLast ? layer.input : layer.norm);
+  const gradient = x === undefined ? undefined : anatomy.gradient(x);
   if (gradient === undefined || gradient === null) return null;
+  const sum = layer.isNormLast ? anatomy.maker(layer.norm).inputs[0] : null;
+  const past = sum === null ? undefined : anatomy.gradient(anatomy.adopt(sum));
   const shares = anatomy
     .addends(gradient)
+    .filter((value) => value !== past)
     .map((value) => ({ value, ...pathOf(anatomy, value, layer) }));
   const known = shares.filter(({ use }) => use);
   if (known.length < 2 || known.length !== shares.length) return null;
+  const residual = shares.length < anatomy.addends(gradient).length ? [{ name: "dR", value: past }] : [];
+  const sumPart = residual.length > 0 ? ofQuantity("stream", [sequencePart("R", sum, queries)]) : [];
   const inOrder = Object.keys(letters).flatMap((use) => known.filter((share) => share.use === use));
   const parts = inOrder.map(({ use, value }) => ({
     symbol: `${letters[use].toUpperCase()}_{all}`,
@@ -77,7 +108,7 @@ function ledgerOfX({ anatomy, layer, queries }) {
     gradientPart: sharePart(anatomy, {
       symbol: "X",
       path: letters[use],
-      x: linear.x,
+      x,
       value,
       rowNames: queries,
       family: letters[use],
@@ -86,14 +117,25 @@ function ledgerOfX({ anatomy, layer, queries }) {
   return {
     layout: {
       kind: "stack",
-      parts: [...ofQuantity("stream", [sequencePart("X", linear.x, queries)]), ...parts],
+      parts: [...ofQuantity("stream", [sequencePart("X", x, queries)]), ...parts, ...sumPart],
     },
-    shares: inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })),
+    shares: [...inOrder.map(({ use, value }) => ({ name: `dX_${letters[use]}`, value })), ...residual],
     total: gradient,
-    forward: "Q_{all} = X W_q, K_{all} = X W_k, V_{all} = X W_v",
-    backward: ["dX = dQ_{all} W_q^T + dK_{all} W_k^T + dV_{all} W_v^T"],
+    ...formulasOfX(narrow ? "narrow" : linear ? "linear" : "bare", residual.length > 0),
     invariants: ["sum_of_paths"],
   };
+}
+
+// By how queries, keys and values are made of X.
+const madeOfX = {
+  linear: ["Q_{all} = X W_q, K_{all} = X W_k, V_{all} = X W_v", "dX = dQ_{all} W_q^T + dK_{all} W_k^T + dV_{all} W_v^T"],
+  narrow: ["Q_h = X_h W_q, K_h = X_h W_k, V_h = X_h W_v", "dX_h = dQ_h W_q^T + dK_h W_k^T + dV_h W_v^T"],
+  bare: ["Q_{all} = K_{all} = V_{all} = X", "dX = dQ_{all} + dK_{all} + dV_{all}"],
+};
+
+function formulasOfX(kind, hasResidual) {
+  const [forward, backward] = madeOfX[kind];
+  return { forward, backward: [hasResidual ? `${backward} + dR` : backward] };
 }
 
 // What comes back to x through the ops of a scope, where x is also used elsewhere; `path` is what
@@ -125,8 +167,54 @@ function sharePart(anatomy, { symbol, path, x, value, rowNames, family = "x" }) 
 // "query", "key" or "value" of this layer.
 function pathOf(anatomy, value, layer) {
   const scope = anatomy.originOf(value);
-  const use = Object.keys(letters).find((name) => scope === `${layer.path}.${name}`);
-  return { use, scope };
+  const isOf = (name) => {
+    const own = anatomy.gradient(ownValue(layer, letters[name]));
+    return scope === `${layer.path}.${name}` || value === own || anatomy.op(value)?.inputs[0] === own;
+  };
+  return { use: Object.keys(letters).find(isOf), scope };
+}
+
+const memoryReader = /^(.*blocks\.(\d+)\.cross_attention)\.(key|value)$/;
+
+// The memory is read by the keys and values of every layer of the decoder.
+function ledgerOfMemory({ anatomy, layer, keys }) {
+  const read = ownValue(layer, "k");
+  const linear = layer.isCross ? (anatomy.narrowLinearBehind(read) ?? anatomy.linearBehind(read)) : null;
+  const x = linear?.x;
+  const gradient = x === undefined ? undefined : anatomy.gradient(x);
+  if (gradient === undefined || gradient === null) return null;
+  const shares = anatomy.addends(gradient).map((value) => {
+    const [, reader, number, use] = memoryReader.exec(anatomy.originOf(value) ?? "") ?? [];
+    return use && { letter: letters[use], number, value, made: ownValue(anatomy.layer(reader), letters[use]) };
+  });
+  if (shares.length < 2 || shares.some((share) => !share)) return null;
+  shares.reverse(); // as they were read
+  const parts = shares.map(({ letter, number, value, made }) => ({
+    symbol: `${letter.toUpperCase()}_{all,${number}}`,
+    value: made,
+    look: "heads",
+    family: letter,
+    rowNames: keys,
+    gradientPart: sharePart(anatomy, {
+      symbol: "X_{enc}",
+      path: `${letter},${number}`,
+      x,
+      value,
+      rowNames: keys,
+      family: letter,
+    }),
+  }));
+  return {
+    layout: {
+      kind: "stack",
+      parts: [...ofQuantity("stream", [sequencePart("X_{enc}", x, keys)]), ...parts],
+    },
+    shares: shares.map(({ letter, number, value }) => ({ name: `dX_enc,${letter},${number}`, value })),
+    total: gradient,
+    forward: "K_{all,l} = X_{enc} W_{k,l}, V_{all,l} = X_{enc} W_{v,l}",
+    backward: ["dX_{enc} = Σ_l (dK_{all,l} W_{k,l}^T + dV_{all,l} W_{v,l}^T)"],
+    invariants: ["sum_of_paths"],
+  };
 }
 
 // dX_in = what comes past the layer + what comes through it.

@@ -13,9 +13,9 @@ import { exercisesChapter } from "./exercises.js";
 import { activationChapter, downChapter, upChapter } from "./feed_forward.js";
 import { glanceChapter } from "./glance.js";
 import { graphChapter } from "./graph/view.js";
-import { ledgerChapter, ledgerOfInputChapter } from "./ledgers.js";
+import { ledgerChapter, ledgerOfInputChapter, ledgerOfMemoryChapter } from "./ledgers.js";
 import { logitsChapter, lossChapter } from "./loss.js";
-import { finalNormChapter, normChapter, rmsNormTexts, secondNormChapter } from "./norms.js";
+import { finalNormChapter, normAfterChapter, normChapter, rmsNormTexts, secondNormAfterChapter, secondNormChapter } from "./norms.js";
 import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
 import { prologueChapter } from "./prologue.js";
 import { headsChapter, keyChapter, queryChapter, rotationTexts, valueChapter } from "./projections.js";
@@ -31,6 +31,7 @@ const allChapters = [
   embeddingChapter,
   ledgerOfInputChapter,
   normChapter,
+  ledgerOfMemoryChapter,
   ledgerChapter,
   queryChapter,
   keyChapter,
@@ -45,11 +46,13 @@ const allChapters = [
   concatChapter,
   outputChapter,
   residualChapter,
+  normAfterChapter,
   secondNormChapter,
   upChapter,
   activationChapter,
   downChapter,
   secondResidualChapter,
+  secondNormAfterChapter,
   finalNormChapter,
   logitsChapter,
   lossChapter,

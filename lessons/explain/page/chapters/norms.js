@@ -50,8 +50,32 @@ export const normChapter = {
   group: "input",
   texts: layerNormTexts,
   step(facts) {
-    const step = normStepOf(facts, { value: facts.layer.norm, from: "X_{in}", to: "X" });
-    return step && { ...step, texts: step.norm.isLayerNorm ? layerNormTexts : rmsNormTexts };
+    if (facts.layer.isNormLast) return null;
+    return withTextsOfKind(normStepOf(facts, { value: facts.layer.norm, from: "X_{in}", to: "X" }));
+  },
+};
+
+const withTextsOfKind = (step) => step && { ...step, texts: step.norm.isLayerNorm ? layerNormTexts : rmsNormTexts };
+
+// Of a block whose norms come last: after the residual.
+export const normAfterChapter = {
+  id: "norm_after",
+  group: "output",
+  texts: layerNormTexts,
+  step(facts) {
+    if (!facts.layer.isNormLast) return null;
+    return withTextsOfKind(normStepOf(facts, { value: facts.layer.norm, from: "R", to: "N" }));
+  },
+};
+
+export const secondNormAfterChapter = {
+  id: "second_norm_after",
+  group: "prediction",
+  texts: layerNormTexts,
+  step(facts) {
+    if (!facts.layer.isNormLast) return null;
+    const value = facts.layer.feedForwardNorm;
+    return withTextsOfKind(normStepOf(facts, { value, from: "R_2", to: "X_{out}", letter: "_n" }));
   },
 };
 
@@ -75,6 +99,7 @@ export const secondNormChapter = {
     ],
   },
   step(facts) {
+    if (facts.layer.isNormLast) return null;
     const value = facts.layer.feedForwardNorm;
     return normStepOf(facts, { value, from: "R", to: "N", letter: "_n" });
   },
@@ -96,6 +121,7 @@ export const finalNormChapter = {
   },
   step(facts) {
     const value = facts.anatomy.at(`${facts.layer.stack}output`);
+    if (facts.layer.isNormLast) return null; // it is that of the last block
     return normStepOf(facts, { value, from: "X_{out}", to: "H", letter: "_h" });
   },
 };

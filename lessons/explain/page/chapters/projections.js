@@ -106,7 +106,8 @@ function projectionSteps(facts, { id, symbol: plainSymbol, letter }, texts) {
   const value = ownValue(layer, letter);
   const isRepeated = value !== layer[letter];
   const symbol = isRepeated ? `${plainSymbol}_g` : plainSymbol;
-  const linear = anatomy.linearBehind(value);
+  const narrow = anatomy.narrowLinearBehind(value);
+  const linear = narrow ?? anatomy.linearBehind(value);
   const names = letter === "q" ? queries : keys;
   const source = layer.isCross && letter !== "q" ? "X_{enc}" : "X";
   const result = { symbol, value, look: "head", family: letter, rowNames: names };
@@ -116,6 +117,8 @@ function projectionSteps(facts, { id, symbol: plainSymbol, letter }, texts) {
   const before = rotated
     ? { ...result, symbol: `${symbol}_0`, value: unrotated(anatomy, value) }
     : result;
+  const rotation = rotated ? [rotationStep(id, before, result)] : [];
+  if (narrow) return [narrowStep(facts, { id, letter, linear, result: before, texts }), ...rotation];
   const top = partsOfLinear(linear, `_${letter}`, { cut });
   const hasBias = top.length > 1;
   const left = sequencePart(source, linear.x, names);
@@ -162,7 +165,44 @@ function projectionSteps(facts, { id, symbol: plainSymbol, letter }, texts) {
     ],
     invariants: letter === "k" ? ["key_bias"] : undefined,
   };
-  return rotated ? [step, rotationStep(id, before, result)] : [step];
+  return [step, ...rotation];
+}
+
+const whyNarrow = [
+  "Each head maps its own columns of X, which is fast and small; no head sees those of another.",
+  "每个头只映射 X 中属于自己的几列，又快又小；谁也看不到别的头的列。",
+];
+
+// Q = X_h W_q, with the columns X_h of X that are of this head.
+function narrowStep({ anatomy, layer, queries }, { id, letter, linear, result, texts }) {
+  const { x, weight, bias } = linear;
+  const cut = anatomy.shape(weight)[1];
+  const source = layer.isCross && letter !== "q" ? "X_{enc,h}" : "X_{h}";
+  const way = { scope: `${layer.path}.${id}`, path: letter, symbol: source, x };
+  const left = { ...sequencePart(source, x, result.rowNames ?? queries), cut };
+  const share = shareThrough(anatomy, { ...way, rowNames: left.rowNames });
+  const back = share?.symbol ?? `d${source}`;
+  const top = [
+    { symbol: `W_${letter}`, value: weight, look: "mapOfThree", family: "w" },
+    { symbol: `b_${letter}`, value: bias, look: "rows", family: "w", cut: anatomy.shape(weight)[2] },
+  ].filter(({ value }) => value !== undefined);
+  const to = result.symbol;
+  return {
+    id,
+    texts: { ...texts, why: whyNarrow },
+    layout: {
+      kind: "product",
+      left: share ? { ...left, gradientPart: { ...share, cut } } : left,
+      top,
+      result,
+    },
+    forward: `${to} = ${source} W_${letter}${bias === undefined ? "" : ` + b_${letter}`}`,
+    backward: [
+      `dW_${letter} = ${source}^T d${to}`,
+      ...(bias === undefined ? [] : [`db_${letter} = colsum(d${to})`]),
+      `${back} = d${to} W_${letter}^T`,
+    ],
+  };
 }
 
 const whyShared = [

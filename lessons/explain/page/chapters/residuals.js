@@ -30,21 +30,22 @@ const whyWithNormLast = [
 ];
 
 function residualStep({ anatomy, layer, queries }) {
-  if (layer.mixed === undefined || layer.input === undefined) return null;
-  if (anatomy.op(layer.mixed)?.op !== "add") return null;
-  const hasNormFirst = anatomy.maker(layer.norm)?.inputs[0] === layer.input;
+  const { isNormLast } = layer;
+  const sum = isNormLast ? anatomy.maker(layer.norm).inputs[0] : layer.mixed;
+  if (sum === undefined || layer.input === undefined || anatomy.op(sum)?.op !== "add") return null;
+  const input = isNormLast ? "X" : "X_{in}"; // what the projections read
   return {
-    texts: hasNormFirst ? residualChapter.texts : { ...residualChapter.texts, why: whyWithNormLast },
+    texts: isNormLast ? { ...residualChapter.texts, why: whyWithNormLast } : residualChapter.texts,
     layout: {
       kind: "stack",
       parts: ofQuantity("stream", [
-        sequencePart("X_{in}", layer.input, queries),
+        sequencePart(input, layer.input, queries),
         sequencePart("Y", layer.output, queries, "y"),
-        sequencePart("R", layer.mixed, queries),
+        sequencePart("R", anatomy.adopt(sum), queries),
       ]),
     },
-    forward: "R = X_{in} + Y",
-    backward: ["dY = dR", "dX_{in} ← dR"],
+    forward: `R = ${input} + Y`,
+    backward: ["dY = dR", `d${input} ← dR`],
   };
 }
 
@@ -62,8 +63,8 @@ export const secondResidualChapter = {
       {
         ask: ["Where do two gradients meet going back?", "反向时两个梯度在哪里相遇？"],
         answer: [
-          "At R: that past the layer and that through it are added.",
-          "在 R：绕过与穿过这一层的梯度相加。",
+          "Where the feed-forward layer begins: that past it and that through it are added.",
+          "在前馈层的输入处：绕过与穿过这一层的梯度相加。",
         ],
       },
     ],
@@ -72,19 +73,21 @@ export const secondResidualChapter = {
 };
 
 function secondResidualStep({ anatomy, layer, queries }) {
-  const { feedForward, blockOutput } = layer;
-  const sum = blockOutput === undefined ? null : anatomy.op(blockOutput);
+  const { feedForward, feedForwardNorm, blockOutput, isNormLast } = layer;
+  const value = isNormLast ? anatomy.maker(feedForwardNorm)?.inputs[0] : blockOutput;
+  const sum = value === undefined ? null : anatomy.op(value);
   if (sum?.op !== "add") return null;
+  const [input, output] = isNormLast ? ["N", "R_2"] : ["R", "X_{out}"];
   return {
     layout: {
       kind: "stack",
       parts: ofQuantity("stream", [
-        sequencePart("R", sum.inputs[0], queries),
+        sequencePart(input, sum.inputs[0], queries),
         sequencePart("F", feedForward, queries, "f"),
-        sequencePart("X_{out}", blockOutput, queries),
+        sequencePart(output, anatomy.adopt(value), queries),
       ]),
     },
-    forward: "X_{out} = R + F",
-    backward: ["dF = dX_{out}", "dR ← dX_{out}"],
+    forward: `${output} = ${input} + F`,
+    backward: [`dF = d${output}`, `d${input} ← d${output}`],
   };
 }

@@ -85,6 +85,23 @@ export class Anatomy {
     return { x, weight, bias, output: op.output };
   }
 
+  // The same of heads that each map a part of x of their own: x_h W_h, side by side, and the bias.
+  narrowLinearBehind(value) {
+    const made = this.maker(value);
+    if (made?.op === "rotary") return this.narrowLinearBehind(made.inputs[0]);
+    const [product, bias] = made?.op === "add" ? made.inputs.map((input) => this.maker(input)) : [made];
+    const weight = product?.op === "matmul" ? product.inputs[1] : undefined;
+    if (weight === undefined || this.facts[weight].kind !== "parameter") return null;
+    const x = this.beforeCopies(product.inputs[0]);
+    return { x, weight, bias: bias?.inputs[0], output: made.output };
+  }
+
+  // Of a value, or of what reshape and permute made of it.
+  beforeCopies(value) {
+    const op = this.op(value);
+    return ["reshape", "permute"].includes(op?.op) ? this.beforeCopies(op.inputs[0]) : value;
+  }
+
   // Everything of one attention layer: "blocks.0.attention", "decoder.blocks.1.cross_attention".
   layer(path) {
     const cut = path.lastIndexOf(".");
@@ -109,15 +126,28 @@ export class Anatomy {
       output: this.at(path),
       norm: near(`${name}_norm`),
       mixed: near(isCross ? "cross_mixed" : "mixed"),
-      feedForwardNorm: near("feed_forward_norm"),
-      up: near("feed_forward.up"),
-      hidden: near("feed_forward.hidden"),
-      feedForward: near("feed_forward"),
-      blockOutput: near("output"),
     };
+    // The rest of the block comes after its last attention layer.
+    if (isCross || near("cross_mixed") === undefined) {
+      Object.assign(found, {
+        feedForwardNorm: near("feed_forward_norm"),
+        up: near("feed_forward.up"),
+        hidden: near("feed_forward.hidden"),
+        feedForward: near("feed_forward"),
+        blockOutput: near("output"),
+      });
+    }
     found.input = isCross ? near("mixed") : near("input");
+    found.isNormLast = this.isNormAfter(found.norm, found.output);
     const apart = { ownK: this.unrepeated(found.k), ownV: this.unrepeated(found.v) };
     return { ...found, ...apart, ...this.scoresBehind(found.scores) };
+  }
+
+  // Whether it is the norm of x + layer(x), as in a block with norm = "post".
+  isNormAfter(norm, output) {
+    const op = norm === undefined ? null : this.maker(norm);
+    const sum = /norm$/.test(op?.op ?? "") ? this.op(op.inputs[0]) : null;
+    return sum?.op === "add" && sum.inputs.includes(output);
   }
 
   // Keys or values [1, T, heads, D] before several heads of queries got the same.

@@ -112,7 +112,9 @@ export class Lesson {
 
   placesNow(value) {
     const { steps } = this.chapters;
-    const inOrder = [this.step, ...steps.filter((step) => step !== this.step)];
+    const others = steps.filter((step) => step !== this.step);
+    const isLedger = ({ shares }) => Boolean(shares); // which shows again what other steps make
+    const inOrder = [this.step, ...others.filter((step) => !isLedger(step)), ...others.filter(isLedger)];
     const found = [];
     for (const step of inOrder) {
       for (const part of partsOf(step)) {

@@ -69,7 +69,7 @@ function isIgnored(lesson, row) {
 }
 
 function isReluCut(lesson, matrix, row, column) {
-  if (matrix.of !== lesson.layer.up) return false;
+  if (matrix.of === undefined || matrix.of !== lesson.layer.up) return false;
   return lesson.tape.number(matrix.of, matrix.index(row, column)) < 0;
 }
 

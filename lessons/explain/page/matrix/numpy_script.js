@@ -11,7 +11,9 @@ const linesOf = {
     "X_in_ = A + e",
   ],
   norm: normLines,
+  norm_after: normLines,
   second_norm: normLines,
+  second_norm_after: normLines,
   final_norm: normLines,
   query: (facts) => projection("q", facts),
   key: (facts) => projection("k", facts),
@@ -30,9 +32,10 @@ const linesOf = {
   key_rotation: () => rotation("K"),
   concat: ({ band }) => [`O_ = C[:, ${band}]`, `dO_ = dC[:, ${band}]`],
   ledger: ({ shares }) => [`dX_ = ${shares.join(" + ")}`],
+  ledger_memory: ({ shares }) => [`dX_enc_ = ${shares.join(" + ")}`],
   ledger_input: () => ["dX_in_ = dR + dX_in_norm"],
-  residual: () => ["R_ = X_in + Y", "dY_ = dR"],
-  second_residual: () => ["X_out_ = R + F", "dF_ = dX_out"],
+  residual: ({ sum }) => [sum, "dY_ = dR"],
+  second_residual: ({ sum, result }) => [sum, `dF_ = d${result}`],
   activation: ({ activation }) => activationLines(activation),
   up: () => [...linear("N", "1", "U"), "dN_ = dU @ W_1.T", "dN_1_ = dU @ W_1.T"],
   logits: () => ["logits_ = H @ W + b", "dH_ = dlogits @ W.T"],
@@ -58,13 +61,13 @@ const projection = (letter, { result, back, sharesWeight }) => [
 
 // x̂ and what a layer norm, or an RMS norm, makes of it.
 function normLines({ norm: { from, to, letter, epsilon, isLayerNorm } }) {
-  const x = from.replace(/[{}]/g, "");
+  const [x, made] = [from, to].map((symbol) => symbol.replace(/[{}]/g, ""));
   const centred = isLayerNorm ? `(${x} - ${x}.mean(axis=1, keepdims=True))` : x;
   const square = isLayerNorm
     ? `${x}.var(axis=1, keepdims=True)`
     : `(${x} ** 2).mean(axis=1, keepdims=True)`;
   const bias = isLayerNorm ? ` + b${letter}` : "";
-  return [`${to}_ = g${letter} * ${centred} / np.sqrt(${square} + ${epsilon})${bias}`];
+  return [`${made}_ = g${letter} * ${centred} / np.sqrt(${square} + ${epsilon})${bias}`];
 }
 
 // R_t turns pairs of numbers by the angle t 10000^(-2i / D).
@@ -169,7 +172,8 @@ function factsOf(lesson) {
   const hasClassToken = anatomy.at("class_token") !== undefined;
   const { targets = [] } = lesson.document.meta.texts ?? {};
   return {
-    result: step.layout?.result?.symbol,
+    result: pythonName(resultOf(step)?.symbol ?? ""),
+    sum: sumLine(step.layout),
     sharesWeight: step.sharesWeight,
     back: pythonName(step.layout?.left?.gradientPart?.symbol ?? `d${step.layout?.left?.symbol}`),
     counted: targets.map((target) => (target === null ? 0 : 1)),
@@ -177,15 +181,24 @@ function factsOf(lesson) {
     scores: hasMask ? "S_m" : "S",
     norm: step.norm,
     band: `${state.head * width}:${(state.head + 1) * width}`,
-    shares: (step.shares ?? []).map(({ name }) => name),
+    shares: (step.shares ?? []).map(({ name }) => name.replaceAll(",", "_")),
     activation: layer.hidden === undefined ? null : anatomy.maker(layer.hidden),
     tokens: tokens === undefined || hasClassToken ? null : [...tape.values[tokens].data],
   };
 }
 
+const resultOf = ({ layout }) => layout?.result ?? layout?.parts.at(-1);
+
+// R_ = X_in + Y
+function sumLine(layout) {
+  const names = (layout?.parts ?? []).map(({ symbol }) => pythonName(symbol));
+  return `${names.at(-1)}_ = ${names.slice(0, -1).join(" + ")}`;
+}
+
 // Without a bias there is nothing to add; keys and values of another sequence have another X.
 function withoutMissing(text, known) {
-  const withX = known.has("X_enc") ? text.replace(/\bX\b/g, "X_enc") : text;
+  const source = ["X_enc", "X_h", "X_enc_h"].find((name) => known.has(name));
+  const withX = source ? text.replace(/\bX\b/g, source) : text;
   return withX.replace(/ \+ b(_\w+)?$/, (bias) => (known.has(bias.slice(3)) ? bias : ""));
 }
 
