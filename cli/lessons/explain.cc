@@ -16,7 +16,8 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMaxPageBytes = 2000000;
+constexpr int64_t kBytesOfMegabyte = 1000000;
+constexpr int64_t kMostMegabytes = 500;  // browsers have no longer texts
 
 void add_explain_options(OptionList& options) {
   options.text("prompt", "TEXT", "The text that the model reads; by default a validation example");
@@ -31,6 +32,8 @@ void add_explain_options(OptionList& options) {
   options.integer("position", "N", "Begins at the query of this position; by default 0");
   options.set("Changes the model: --set attention.causal=false; may be repeated");
   options.text("out", "FILE", "The page to write; by default NAME.html");
+  options.integer("max-size", "MB",
+                  "Size of the page: of a larger model it has one block, or one layer (default: 2)");
   options.flag("text", "Prints the steps of one head in the terminal; no page without --out");
   options.text("json", "FILE", "Writes all numbers as JSON; no page without --out");
 }
@@ -73,6 +76,11 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   if (!lesson.ok()) return lesson.status();
   const absl::StatusOr<Config> config = config_with(*lesson, given.set());
   if (!config.ok()) return config.status();
+  const int64_t max_size = given.integer_if_given("max-size").value_or(2);
+  if (max_size < 1 || max_size > kMostMegabytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-size must be between 1 and ", kMostMegabytes, ", not ", max_size));
+  }
   const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
   const std::string page_path = !page_is_asked_for ? ""
                                 : given.has("out") ? given.text("out")
@@ -105,7 +113,7 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
     if (absl::Status s = write_file_atomically(given.text("json"), document); !s.ok()) return s;
   }
   if (!page_is_asked_for) return absl::OkStatus();
-  const std::string page = fitted_page(std::move(recording), *lesson, kMaxPageBytes);
+  const std::string page = fitted_page(std::move(recording), *lesson, max_size * kBytesOfMegabyte);
   if (absl::Status s = write_file_atomically(page_path, page); !s.ok()) return s;
   print(absl::StrCat("wrote ", printable(page_path), "\n"));
   return absl::OkStatus();

@@ -215,10 +215,8 @@ std::string text_of(const Json& json) {
 // The block of a layer of attention, or the layer alone.
 Recording part_at(const Recording& whole, const std::string& layer, const std::string& place,
                   bool other_weights) {
-  const bool is_layer = place == layer;
   return part_of(whole, {.place = place,
-                         .output = place + (is_layer ? ".concatenated" : ".output"),
-                         .with_children = !is_layer,
+                         .output = place == layer ? place : place + ".output",
                          .other_weights = other_weights});
 }
 
@@ -265,8 +263,11 @@ Recording part_that_fits(Recording whole, const std::string& layer,
                          const std::function<bool(const Recording&)>& fits) {
   if (fits(whole)) return whole;
   const std::string block = layer.substr(0, layer.rfind('.'));
-  Recording part = part_at(whole, layer, block, /*other_weights=*/true);
-  return fits(part) ? part : part_at(whole, layer, layer, /*other_weights=*/true);
+  for (const bool other_weights : {true, false}) {
+    Recording part = part_at(whole, layer, block, other_weights);
+    if (fits(part)) return part;
+  }
+  return part_at(whole, layer, layer, /*other_weights=*/false);
 }
 
 std::string lesson_document(const Recording& recording, const Lesson& lesson, int64_t most_bytes) {

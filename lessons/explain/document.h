@@ -19,8 +19,8 @@ std::string lesson_document(const Recording& recording, const Lesson& lesson, in
 // they are packed, of different settings the first first. `part`: that of its recording.
 std::string variants_document(const Lesson& lesson, const std::string& part, int64_t most_bytes);
 
-// All of a recording; or where that does not fit, the block of that layer of attention; or the
-// layer alone, without the maps around it.
+// All of a recording; or where that does not fit, the block of that layer of attention, with the
+// attention weights of all layers; or without them; or the layer alone, with its maps.
 Recording part_that_fits(Recording whole, const std::string& layer,
                          const std::function<bool(const Recording&)>& fits);
 

@@ -155,8 +155,7 @@ Recording record(const Model& model, const Batch& batch, DataForm form) {
 Recording part_of(const Recording& whole, const Part& wanted) {
   const Tape& from = whole.tape;
   const auto is_inside = [&](const TapeOp& op) {
-    return op.scope == wanted.place ||
-           (wanted.with_children && op.scope.starts_with(wanted.place + "."));
+    return op.scope == wanted.place || op.scope.starts_with(wanted.place + ".");
   };
   Recording part;
   part.part = wanted.place;

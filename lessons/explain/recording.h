@@ -30,11 +30,10 @@ struct Recording {
 //   batch: of one row
 Recording record(const Model& model, const Batch& batch, DataForm form);
 
-// A place in a model: a block, or a layer of attention without the maps around it.
+// A place in a model: a block, or a layer of attention.
 struct Part {
   std::string place;          // "blocks.0"
   std::string output;         // the path of what goes out: "blocks.0.output"
-  bool with_children = true;  // what runs in layers of that place, too
   bool other_weights = true;  // attention weights of other layers stay to be shown
 };
 // What runs there: from what comes in, as a constant, to what goes out, y, with the loss

@@ -167,6 +167,18 @@ def test_of_a_model_that_is_too_large_one_block_is_explained_and_the_page_says_s
     expect(not said, f"on the console: {said}")
 
 
+def test_of_the_largest_models_a_layer_keeps_its_maps_and_more_room_brings_the_rest():
+    maps = {"query", "key", "value", "output", "softmax"}
+    lesson = engine.long_text()
+    expect(lesson.page.stat().st_size < 2_000_000, f"the page has {lesson.page.stat().st_size} bytes")
+    page = Page(lesson, step="query")
+    expect(maps <= set(page.steps()), f"the layer alone has {page.steps()}")
+    expect(not page.call("badMarks"), f"marked as wrong: {page.call('badMarks')}")
+    larger = engine.long_text("--max-size", "30")
+    page = Page(larger, step="query")
+    expect({*maps, "up", "down", "logits", "loss"} <= set(page.steps()), f"with more room there is {page.steps()}")
+
+
 def test_a_trained_model_begins_at_its_sharpest_head():
     """The rows of P there have the least entropy, as a share of the most that they could have."""
     for lesson in (engine.decoder(), engine.encoder_decoder()):

@@ -158,14 +158,14 @@ TEST(RecordingTest, APartHasTheSameGradientsWithoutTheRest) {
   EXPECT_FALSE(at(part, "blocks.2.attention.weights").computed);  // only to be shown
 }
 
-TEST(RecordingTest, ThePartOfALayerAloneBeginsWithQueriesKeysAndValues) {
+TEST(RecordingTest, ThePartOfALayerAloneHasItsMaps) {
   const Recording whole =
       record(lesson_of({.num_layers = 1, .d_model = 8, .num_heads = 2, .d_ff = 8}));
-  const Recording part = part_of(whole, {.place = "blocks.0.attention",
-                                         .output = "blocks.0.attention.concatenated",
-                                         .with_children = false});
+  const Recording part =
+      part_of(whole, {.place = "blocks.0.attention", .output = "blocks.0.attention"});
   expect_order(part);
-  for (const TapeValue& value : part.tape.values) EXPECT_FALSE(value.parameter) << value.name;
+  const auto maps = std::ranges::count_if(part.tape.values, &TapeValue::parameter);
+  EXPECT_EQ(maps, 8);  // of queries, keys, values and the output, each with a bias
   EXPECT_TRUE(at(part, "blocks.0.attention.weights").computed);
 }
 

@@ -180,9 +180,9 @@ export const pageTexts = {
   part_note: [
     "The model is too large for one page: of {part} every number is here. What comes into it is " +
       "given, and Σ dY∘Y stands in place of the loss, with the same gradients. --layer chooses " +
-      "another.",
+      "another, and --max-size makes room for more.",
     "模型太大，一页放不下：这里只有 {part} 的每个数。输入是给定的，并用梯度相同的 Σ dY∘Y 代替损失。" +
-      "用 --layer 选别的层。",
+      "用 --layer 选别的层，用 --max-size 放下更多。",
   ],
   not_compared: ["not compared with the engine", "没有与引擎的结果比较"],
   numpy_script: ["this step as a NumPy script", "把这一步存成 NumPy 脚本"],
