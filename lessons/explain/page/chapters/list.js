@@ -6,6 +6,7 @@
 //   step(facts): what it shows of a layer: {layout, forward, backward, …} or several of these, which
 //     may have an id and texts of their own; null where this layer has nothing of the kind. Without
 //     step, the chapter is there for every layer
+//   drawing(app): {root, show()}, above the matrices; shown again for every cell that is chosen
 //   view(app): in place of the matrices of `layout`
 //   hasExercises: whether cells of its matrices are asked for in the chapter of exercises
 import { embeddingChapter } from "./embedding.js";

@@ -1,4 +1,5 @@
 // The softmax of the scores of one head, with the exponentials on the way.
+import { budgetOf } from "./budget.js";
 import { partsOfScores } from "./parts.js";
 import { invariantHolds } from "../lesson/premises.js";
 
@@ -48,6 +49,7 @@ function softmaxStep(facts) {
     },
   };
   return {
+    drawing: budgetOf,
     layout: { kind: "stack", parts: [masked, exponentials, weights] },
     forward: `E = exp(${masked.symbol} - rowmax(${masked.symbol})), P = frac{E}{rowsum(E)}`,
     backward: [`d${masked.symbol} = P ∘ (dP - rowsum(P ∘ dP))`],

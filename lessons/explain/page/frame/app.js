@@ -146,7 +146,8 @@ export class App {
     const special = lesson.step.view?.(this) ?? null;
     const body = special ?? this.steps.root;
     const picture = lesson.step.picture ? pictureOf(this) : null;
-    zones.step.replaceChildren(...[...stepHead(this), picture, body].filter(Boolean));
+    this.drawing = lesson.step.drawing?.(this) ?? null;
+    zones.step.replaceChildren(...[...stepHead(this), picture, this.drawing?.root, body].filter(Boolean));
     this.marks = null; // those of what was shown before
     if (!special) this.steps.show();
     else this.steps.maps = special.maps ?? [];
@@ -197,6 +198,7 @@ export class App {
 
   showCell() {
     this.marks = this.panel.show();
+    this.drawing?.show();
     this.mark();
   }
 

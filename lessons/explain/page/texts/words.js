@@ -152,6 +152,17 @@ export const pageTexts = {
     "每个头：左边是 P，它看哪里；右边是 −dP，损失想要的：更多（橙）或更少（蓝）。" +
       "每行熵的平均说明看得有多分散；‖dP‖ 是梯度的范数。",
   ],
+  budget: ["The budget of “{query}”: who gets more, who gets less", "“{query}” 的预算：谁多得，谁少得"],
+  budget_how: [
+    "Width: the share P of each key. Height: what the loss wishes for it, −dP. Dashed: the average wish, −Σ P∘dP = {average}. " +
+      "The area between is −dS: what is above the average grows (orange), what is below shrinks (blue), and together it is 0.",
+    "宽：每个键的份额 P。高：损失对它的愿望 −dP。虚线：平均愿望 −Σ P∘dP = {average}。" +
+      "两者之间的面积就是 −dS：高于平均的增长（橙），低于平均的减少（蓝），合起来为 0。",
+  ],
+  budget_drawing: [
+    "The shares of {query} side by side, each as high as its wish; the average wish is {average}",
+    "{query} 的各份额并排，高度为各自的愿望；平均愿望是 {average}",
+  ],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
   prologue_start: [

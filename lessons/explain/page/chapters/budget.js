@@ -1,0 +1,102 @@
+// Softmax's backward as a budget. A row of P has the length 1; each key has a piece of it, as wide as its share
+// and as high as the loss's wish for it, −dP. The area between a piece and the average wish is −dS:
+//   −dS_j = P_j (−dP_j − Σ_k P_k (−dP_k))
+// so what is above the average grows at the cost of what is below, and the areas add up to 0.
+import { element, svgElement } from "../frame/dom.js";
+import { shortNumber } from "../ops/numbers.js";
+import { say } from "../texts/say.js";
+
+const budgetSize = { width: 520, height: 116, top: 14, bottom: 46 };
+const leastHeight = 850; // of a window in which the matrices below have room, too
+const widthOfText = 44; // of a piece that has room for its name and number
+
+// {root, show()}: the row of the cell that is chosen.
+export function budgetOf(app) {
+  if (app.lesson.state.exercise) return null; // it would tell what is hidden
+  const root = element("details", { class: "budget", open: innerHeight >= leastHeight });
+  const show = () => root.replaceChildren(...contents(app));
+  show();
+  return { root, show };
+}
+
+function contents({ lesson }) {
+  const [shares, wishes, changes] = rowOfBudget(lesson);
+  const average = shares.reduce((sum, p, j) => sum + p * wishes[j], 0);
+  const names = lesson.chapters.keys;
+  const query = lesson.chapters.queries[rowNow(lesson)];
+  const summary = element("summary", { text: say("budget", { query }) });
+  if (![...shares, ...wishes].every(Number.isFinite)) return [summary];
+  const told = { average: shortNumber(average) };
+  const pieces = shares.map((share, j) => ({ share, wish: wishes[j], change: changes[j], name: names[j] ?? j }));
+  return [
+    summary,
+    element(
+      "div",
+      {},
+      drawnBudget(pieces.filter(({ share }) => share > 0), average, say("budget_drawing", { query, ...told })),
+      element("p", {}, say("budget_how", told)),
+    ),
+  ];
+}
+
+// Of P, −dP and −dS.
+function rowOfBudget(lesson) {
+  const row = rowNow(lesson);
+  const [scores] = lesson.matrices();
+  const weights = lesson.matrices().at(-1);
+  const columns = Array.from({ length: weights.forward.grid.columns }, (_, column) => column);
+  const of = (matrix, sign) => columns.map((column) => sign * (matrix?.number(row, column) ?? NaN));
+  return [of(weights.forward, 1), of(weights.backward, -1), of(scores.backward, -1)];
+}
+
+// Of the chosen cell, or the last, which sees most.
+function rowNow(lesson) {
+  const { rows } = lesson.matrices().at(-1).forward.grid;
+  return Math.min(lesson.state.cell?.row ?? rows - 1, rows - 1);
+}
+
+function drawnBudget(pieces, average, label) {
+  const { width, height, top, bottom } = budgetSize;
+  const all = [...pieces.map(({ wish }) => wish), average];
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  const y = (wish) => top + ((height - top - bottom) * (high - wish)) / (high - low || 1);
+  let x = 0;
+  const drawn = pieces.flatMap((piece) => {
+    const from = x;
+    x += piece.share * width;
+    return pieceOf(piece, { from, to: x, y, average });
+  });
+  return svgElement(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    drawn,
+    svgElement("line", { class: "average", x1: 0, x2: width, y1: y(average), y2: y(average) }),
+    svgElement("line", { class: "ends", x1: 0, x2: width, y1: height - 32, y2: height - 32 }),
+  );
+}
+
+function pieceOf({ share, wish, change, name }, { from, to, y, average }) {
+  const grows = wish > average;
+  const edges = [y(wish), y(average)].sort((a, b) => a - b);
+  const middle = (from + to) / 2;
+  const text = (className, at, content) =>
+    svgElement("text", { class: className, x: middle, y: at, text: content });
+  const area = svgElement("rect", {
+    class: grows ? "more" : "less",
+    x: from + 0.5,
+    width: Math.max(0, to - from - 1),
+    y: edges[0],
+    height: edges[1] - edges[0],
+  });
+  const tick = svgElement("line", { class: "ends", x1: to, x2: to, y1: budgetSize.height - 36, y2: budgetSize.height - 28 });
+  if (to - from < widthOfText) return [area, tick];
+  return [
+    area,
+    tick,
+    text("change", grows ? edges[0] - 3 : edges[1] + 11, signed(change)),
+    text("name", budgetSize.height - 17, name),
+    text("share", budgetSize.height - 3, shortNumber(share)),
+  ];
+}
+
+const signed = (number) => (number > 0 ? `+${shortNumber(number)}` : shortNumber(number));
