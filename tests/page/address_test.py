@@ -58,7 +58,7 @@ def test_what_a_reader_does_keeps_the_rest_of_the_address():
     page.call("forms")
     for state in states_of(lesson):
         page.go(**state)
-        page.call("press", "演示" if state.get("lang") == "zh" else "presenter")
+        page.call("press", "演示" if state.get("lang") == "zh" else "stage")
         shown = {"zoom": "fit", **state, "style": None if state.get("style") else "large"}
         wanted = set(parse_qsl(page_address(shown)[1:]))
         expect_equal(set(parse_qsl(page.call("addressNow")[1:])), wanted, f"{state}: the address")

@@ -77,19 +77,73 @@ def test_keys_lead_through_the_chapters_and_move_switches():
     expect(page.call("computed")["loss"] != before, "a switch does not move with the enter key")
 
 
-def test_the_keys_of_a_clicker_lead_through_a_presentation():
+STAGE = """
+const text = (selector) => document.querySelector(selector)?.textContent ?? "";
+const boxes = pageTests.all(".stage *").map((each) => each.getBoundingClientRect()).filter(({ width }) => width > 0);
+return {
+  name: text(".stage h2"), place: text(".stage-line span"), said: text(".stage-arithmetic"), question: text(".stage-question"),
+  hidden: appNow().lesson.covered !== null, address: location.hash,
+  symbols: pageTests.all(".stage figcaption math").map((each) => each.getAttribute("aria-label")),
+  right: Math.max(...boxes.map((each) => each.right)), bottom: Math.max(...boxes.map((each) => each.bottom)),
+};""".replace("appNow()", "document.getElementById('lesson').app")
+
+
+def test_a_clicker_builds_up_a_slide_and_leads_to_the_next():
+    browser.resize(1024, 768)
     page = Page(engine.three_words(), step="scores", style="large")
     steps = page.steps()
     page.call("blur")
+    cell = None
+    for slide, key in enumerate([None, "PageDown", "ArrowRight", " ", "PageDown"]):
+        if key:
+            press(key, {"PageDown": 34, "ArrowRight": RIGHT, " ": 32}[key])
+        shown = browser.script(STAGE)
+        cell = cell or shown["said"].split(" = ")[0]
+        expect(shown["said"].startswith(f"{cell} = "), f"slide {slide}: {shown['said']}")
+        expect_equal(shown["hidden"], slide < 3, f"slide {slide}: the number is hidden")
+        expect_equal("?" in shown["said"], slide == 0, f"slide {slide}: {shown['said']}")
+        expect_equal(bool(shown["question"]), slide == 4, f"slide {slide}: the question {shown['question']!r}")
+        expect(slide == 0 or f"slide={slide}" in shown["address"], f"slide {slide}: the address {shown['address']}")
+    expect_equal(set(shown["symbols"]), {"Z", "Q", "K^T"}, "the matrices of the slide")
     press("PageDown", 34)
-    expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 1], "after page down")
-    press("ArrowRight", RIGHT)
-    expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 2], "after the right arrow")
+    expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 1], "after the last click")
     press("PageUp", 33)
-    expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 1], "after page up")
+    expect(browser.script(STAGE)["question"], "back at the end of the slide before")
+    press("Home", 36)
+    expect_equal(page.call("shown")["step"], steps[0], "after Home")
+    press("End", 35)
+    expect_equal(page.call("shown")["step"], "loss", "after End")
+    press("Escape", 27)
+    expect(not browser.script(STAGE)["name"], "the stage after Escape")
     page.go(step="scores", style=None)
     press("PageDown", 34)
     expect_equal(page.call("shown")["step"], "scores", "page down, where nobody presents")
+
+
+def test_on_stage_nothing_is_cut_off():
+    for width, height in ((1024, 768), (1920, 1080)):
+        browser.resize(width, height)
+        for lesson in (engine.three_words(), engine.decoder()):
+            page = Page(lesson)
+            for route in (None, "back"):
+                for step in page.steps():
+                    if step in ("glance", "graph", "exercises", "training", "embedding"):
+                        continue  # these may be scrolled
+                    page.go(step=step, style="large", route=route, slide="2")
+                    shown = browser.script(STAGE)
+                    expect(shown["right"] <= width and shown["bottom"] <= height,
+                           f"{lesson.name}, {step}, {route}, {width} x {height}: to {shown['right']}, {shown['bottom']}")
+
+
+def test_a_question_mark_shows_the_keys():
+    page = Page(engine.three_words(), step="scores")
+    page.call("blur")
+    press("?", 191, "?")
+    expect("next step" in browser.script("return document.querySelector('dialog')?.textContent ?? ''"), "no dialog")
+    press("n", 78, "n")
+    expect_equal(page.call("shown")["step"], "scores", "a key, while the dialog is open")
+    press("Escape", 27)
+    expect(not browser.script("return document.querySelector('dialog')"), "the dialog stays after Escape")
 
 
 def test_an_arrow_key_that_is_held_down_is_no_trouble():

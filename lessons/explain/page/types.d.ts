@@ -215,4 +215,5 @@ interface State {
   theme?: string;
   style?: string;
   at?: string;
+  slide?: string | null;
 }

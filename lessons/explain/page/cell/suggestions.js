@@ -27,6 +27,13 @@ export function suggestions(app) {
   );
 }
 
+// A cell made of several others: of the result of the step, or of a gradient.
+export function tellingCellOf(lesson, isBack) {
+  const all = lesson.matrices().flatMap(({ forward, backward }) => [forward, backward]);
+  const matrices = all.filter((matrix) => matrix && !matrix.derived && matrix.isGradient === isBack);
+  return largestCell(isBack ? matrices : matrices.reverse(), (at) => isMade(lesson, at));
+}
+
 const sizeOfGrid = ({ grid }) => grid.rows * grid.columns;
 
 function* cellsOf(matrices) {

@@ -12,7 +12,7 @@ const widthOfText = 44; // of a piece that has room for its name and number
 
 // {root, show()}: the row of the cell that is chosen.
 export function budgetOf(app) {
-  if (app.lesson.state.exercise) return null; // it would tell what is hidden
+  if (app.lesson.covered) return null; // it would tell what is hidden
   const root = element("details", { class: "budget", open: innerHeight >= leastHeight });
   const show = () => root.replaceChildren(...contents(app));
   show();

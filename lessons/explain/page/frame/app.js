@@ -7,7 +7,9 @@ import { switchBar } from "./controls.js";
 import { element } from "./dom.js";
 import { keptFocus } from "./focus.js";
 import { header } from "./header.js";
+import { showKeys } from "./keys.js";
 import { exportMenuOf } from "../matrix/exports.js";
+import { prepareStage, stageMove, stageOf } from "./stage.js";
 import { Motion } from "../matrix/motion.js";
 import { pictureOf } from "../chapters/picture.js";
 import { stepHead } from "./step_head.js";
@@ -143,6 +145,14 @@ export class App {
     zones.cell.setAttribute("aria-label", say("this_cell"));
     zones.switches.setAttribute("aria-label", say("switches"));
     zones.switches.replaceChildren(...switchBar(this));
+    if (this.isPresenting) this.showStage();
+    else this.showStep(scrolled);
+    giveFocusBack();
+  }
+
+  showStep(scrolled) {
+    const { lesson, zones } = this;
+    lesson.coveredOnStage = null;
     const special = lesson.step.view?.(this) ?? null;
     const body = special ?? this.steps.root;
     const picture = lesson.step.picture ? pictureOf(this) : null;
@@ -155,7 +165,22 @@ export class App {
     zones.cell.hidden = Boolean(special) && !special.maps;
     this.showCell();
     if (this.isOnPaper) this.panel.idle.finish();
-    giveFocusBack();
+  }
+
+  // One step for a whole room, and nothing else.
+  showStage() {
+    prepareStage(this.lesson);
+    this.panel.idle.cancel();
+    this.panel.root.replaceChildren();
+    this.steps.maps = [];
+    this.marks = null;
+    this.drawing = null;
+    this.zones.step.replaceChildren(stageOf(this));
+  }
+
+  // To changes of the state, if there are any.
+  move(changes) {
+    if (changes) this.go(changes);
   }
 
   // Any change of these makes the browser look at all of its style again.
@@ -237,13 +262,15 @@ export class App {
   keyPressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (document.querySelector("dialog[open]")) return;
+    if (event.key === "?") showKeys();
+    if (event.key === " " && event.target.closest("button, a, summary, [role=gridcell]")) return;
     const { back, next } = neighbours(this.lesson);
-    const keys = { n: next, "]": next, p: back, "[": back };
-    const ofClickers = { PageDown: next, ArrowRight: next, PageUp: back, ArrowLeft: back };
-    const to = { ...keys, ...(this.isPresenting ? ofClickers : {}) }[event.key];
-    if (!to) return;
+    const to = { n: next, "]": next, p: back, "[": back }[event.key];
+    const changes = this.isPresenting ? stageMove(this.lesson, event.key) : to && { step: to.id, cell: null };
+    if (!changes) return;
     event.preventDefault();
-    this.go({ step: to.id, cell: null });
+    this.go(changes);
   }
 
   tooltip(text, event) {

@@ -100,9 +100,11 @@ function select(app, inOrder) {
   );
 }
 
+export const stepsInOrder = (lesson) => chaptersInOrder(lesson).flatMap(({ steps }) => steps);
+
 // The step before and the one after, in the order of the list.
 export function neighbours(lesson) {
-  const inOrder = chaptersInOrder(lesson).flatMap(({ steps }) => steps);
+  const inOrder = stepsInOrder(lesson);
   const at = inOrder.indexOf(lesson.step);
   return { back: inOrder[at - 1] ?? null, next: inOrder[at + 1] ?? null };
 }

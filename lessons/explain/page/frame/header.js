@@ -1,5 +1,6 @@
 // The top of the page: what is explained, whether it was checked, language and looks.
 import { element } from "./dom.js";
+import { showKeys } from "./keys.js";
 import { shortNumber } from "../ops/numbers.js";
 import { languageNow, say } from "../texts/say.js";
 
@@ -22,6 +23,7 @@ export function header(app) {
       "div",
       { class: "looks" },
       toggle(app, "style", "large", say("presenter")),
+      element("button", { type: "button", "aria-label": say("keys"), title: say("keys"), text: "?", on: { click: showKeys } }),
       themeButton(app),
       languageButton(app),
     ),

@@ -109,10 +109,13 @@ function stepButtons(app) {
 }
 
 // The first whose premise holds.
-function questionOf(app) {
-  const { lesson } = app;
+export function questionNow(lesson) {
   const { questions = [] } = lesson.step.texts;
-  const question = questions.find(({ holds }) => holds?.(lesson) ?? true);
+  return questions.find(({ holds }) => holds?.(lesson) ?? true) ?? null;
+}
+
+function questionOf(app) {
+  const question = questionNow(app.lesson);
   if (!question) return null;
   return element(
     "details",

@@ -5,7 +5,8 @@ import { partsOf } from "../chapters/parts.js";
 
 // {value, index}, or null. The step that is open comes first, as it says what a name means.
 export function hiddenCellOf(lesson) {
-  const { exercise, head } = lesson.state;
+  const { covered: exercise } = lesson;
+  const { head } = lesson.state;
   if (!exercise) return null;
   const { steps } = lesson.chapters;
   for (const step of [lesson.step, ...steps]) {

@@ -26,6 +26,7 @@ export class Lesson {
     this.matricesOf = new Map();
     this.chaptersOfLayer = new Map();
     this.placesOf = new Map();
+    this.coveredOnStage = null;
     this.begin = beginOf(document, this.layers);
     /** @type {State} */
     this.state = { ...this.begin, zoom: "fit" };
@@ -91,10 +92,16 @@ export class Lesson {
     return this.tape.uses(value, index, this.isNamed);
   }
 
+  // The cell whose number is to be guessed: that of an exercise, or of a slide that does not tell it yet.
+  get covered() {
+    return this.coveredOnStage ?? this.state.exercise ?? null;
+  }
+
   // Whether it is the cell of an exercise.
   isHidden(value, index) {
-    if (!this.state.exercise) return false;
-    const { layer, head, exercise } = this.state;
+    const { covered: exercise } = this;
+    if (!exercise) return false;
+    const { layer, head } = this.state;
     const key = JSON.stringify([layer, head, this.step.id, exercise]);
     if (this.hidden?.key !== key || this.hidden.chapters !== this.chapters) {
       this.hidden = { key, chapters: this.chapters, cell: hiddenCellOf(this) };
@@ -179,8 +186,8 @@ export class Lesson {
 
   // All matrices of a step: {part, forward, backward}, either null where there is none.
   matrices(step = this.step) {
-    const { layer, head, exercise } = this.state;
-    const key = JSON.stringify([layer, head, exercise, languageNow()]);
+    const { layer, head } = this.state;
+    const key = JSON.stringify([layer, head, this.covered, languageNow()]);
     const known = this.matricesOf.get(step);
     if (known?.key === key) return known.matrices;
     const matrices = this.matricesNow(step);

@@ -141,7 +141,7 @@ class Matrix {
   }
 
   dataShown() {
-    const { exercise } = this.lesson.state;
+    const { covered: exercise } = this.lesson;
     if (!exercise || this.derived) return this.data;
     return this.data.map((x, index) => (this.lesson.isHidden(this.value, index) ? NaN : x));
   }

@@ -7,20 +7,20 @@ import { shortNumber } from "../ops/numbers.js";
 import { marksOf, paintMarks } from "./marks.js";
 import { isFocusOfReader } from "../frame/focus.js";
 
-const labelSize = 11;
 const narrowest = 28;
 const numberHeight = 14;
 const smallestFont = 9.5;
-const largestFont = 17;
 const widthOfDigit = 0.56; // of the height of letters
 
 export class HeatMap {
   // matrix: see matrices.js; chosen({row, column}), pointed({row, column} or null, event)
-  constructor(matrix, { colours, chosen, pointed }) {
+  constructor(matrix, { colours, chosen, pointed, largestFont = 17, labelSize = 11 }) {
     this.matrix = matrix;
     this.colours = colours;
     this.chosen = chosen;
     this.pointed = pointed;
+    this.largestFont = largestFont;
+    this.labelSize = labelSize;
     this.base = element("canvas", { "aria-hidden": "true" });
     this.marks = element("canvas", { "aria-hidden": "true", class: "marks" });
     this.cell = element("div", { role: "gridcell", tabindex: "0", class: "cursor" });
@@ -159,7 +159,7 @@ export class HeatMap {
       }
     }
     const fitting = (cellWidth - 3) / (longest * widthOfDigit);
-    const font = Math.min(largestFont, cellHeight * 0.5, fitting);
+    const font = Math.min(this.largestFont, cellHeight * 0.5, fitting);
     return fitting < smallestFont ? null : Math.max(smallestFont, font);
   }
 
@@ -183,11 +183,11 @@ export class HeatMap {
 
   paintNames(context) {
     const { matrix, colours, cellWidth, cellHeight, left, top } = this;
-    context.font = `${labelSize}px ${colours.font}`;
+    context.font = `${this.labelSize}px ${colours.font}`;
     context.fillStyle = colours.faint;
     context.textBaseline = "middle";
     if (left > 0 && this.namesRows) {
-      const every = Math.max(1, Math.ceil(labelSize / cellHeight));
+      const every = Math.max(1, Math.ceil(this.labelSize / cellHeight));
       context.textAlign = "right";
       for (let row = 0; row < matrix.grid.rows; row += every) {
         const y = top + (row + 0.5) * cellHeight;
@@ -199,7 +199,7 @@ export class HeatMap {
 
   paintColumnNames(context, cellWidth, left, top) {
     const { matrix } = this;
-    const every = Math.max(1, Math.ceil((labelSize + 1) / cellWidth));
+    const every = Math.max(1, Math.ceil((this.labelSize + 1) / cellWidth));
     for (let column = 0; column < matrix.grid.columns; column += every) {
       const x = left + (column + 0.5) * cellWidth;
       const name = matrix.columnLabel(column);

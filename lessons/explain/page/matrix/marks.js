@@ -71,7 +71,7 @@ function paintChosen(map, context, { row, column }) {
   context.lineWidth = 2;
   context.strokeRect(x - 0.5, y - 0.5, cellWidth, cellHeight);
   context.fillStyle = colours.cursor;
-  context.font = `bold 11px ${colours.font}`;
+  context.font = `bold ${map.labelSize}px ${colours.font}`;
   context.textBaseline = "middle";
   if (left > 0 && map.namesRows) {
     context.textAlign = "right";
