@@ -8,7 +8,6 @@ from report import expect, expect_equal
 
 DRAWN = """const box = (each) => ["x", "y", "width", "height"].map((name) => Number(each.getAttribute(name)));
 return {
-  summary: document.querySelector(".budget summary").textContent,
   told: document.querySelector(".budget p").textContent,
   pieces: pageTests.all(".budget rect").map((each) => ({box: box(each), grows: each.classList.contains("more")})),
   changes: pageTests.all(".budget .change").map((each) => each.textContent),

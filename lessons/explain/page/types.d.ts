@@ -216,4 +216,6 @@ interface State {
   style?: string;
   at?: string;
   slide?: string | null;
+  learn?: string | null;
+  rate?: string | null;
 }

@@ -13,8 +13,10 @@ const widthOfText = 44; // of a piece that has room for its name and number
 // {root, show()}: the row of the cell that is chosen.
 export function budgetOf(app) {
   if (app.lesson.covered) return null; // it would tell what is hidden
-  const root = element("details", { class: "budget", open: innerHeight >= leastHeight });
-  const show = () => root.replaceChildren(...contents(app));
+  const body = element("div");
+  const summary = element("summary", { text: say("budget") });
+  const root = element("details", { class: "budget", open: innerHeight >= leastHeight }, summary, body);
+  const show = () => body.replaceChildren(...contents(app));
   show();
   return { root, show };
 }
@@ -24,18 +26,12 @@ function contents({ lesson }) {
   const average = shares.reduce((sum, p, j) => sum + p * wishes[j], 0);
   const names = lesson.chapters.keys;
   const query = lesson.chapters.queries[rowNow(lesson)];
-  const summary = element("summary", { text: say("budget", { query }) });
-  if (![...shares, ...wishes].every(Number.isFinite)) return [summary];
-  const told = { average: shortNumber(average) };
+  if (![...shares, ...wishes].every(Number.isFinite)) return [];
+  const told = { query, average: shortNumber(average) };
   const pieces = shares.map((share, j) => ({ share, wish: wishes[j], change: changes[j], name: names[j] ?? j }));
   return [
-    summary,
-    element(
-      "div",
-      {},
-      drawnBudget(pieces.filter(({ share }) => share > 0), average, say("budget_drawing", { query, ...told })),
-      element("p", {}, say("budget_how", told)),
-    ),
+    drawnBudget(pieces.filter(({ share }) => share > 0), average, say("budget_drawing", told)),
+    element("p", {}, say("budget_how", told)),
   ];
 }
 

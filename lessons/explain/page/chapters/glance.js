@@ -1,4 +1,5 @@
 // At a glance: each head of each layer as two small maps, P and its gradient.
+import { learningOf } from "../frame/learning.js";
 import { flowOf } from "./flow.js";
 import { element } from "../frame/dom.js";
 import { shortNumber } from "../ops/numbers.js";
@@ -48,6 +49,7 @@ function glanceView(app) {
     textOf(app),
     flowOf(app),
     partNote(lesson),
+    learningOf(app),
     element("p", { class: "glance-legend" }, withTerms(app, say("glance_legend"))),
     lesson.shownLayers.map((path) => layerRow(app, path, largestShare(lesson))),
   );

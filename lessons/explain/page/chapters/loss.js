@@ -1,4 +1,5 @@
 // Logits and the loss, where the way back begins.
+import { learningOf } from "../frame/learning.js";
 import { partsOfLinear, sequencePart } from "./parts.js";
 import { invariantHolds } from "../lesson/premises.js";
 
@@ -82,6 +83,12 @@ function logitsStep(facts) {
   };
 }
 
+// Where the loss is, one may lower it.
+function learningDrawing(app) {
+  const root = learningOf(app);
+  return root && { root, show() {} };
+}
+
 function lossStep(facts) {
   const { anatomy, vocabulary } = facts;
   const logits = anatomy.at("logits");
@@ -112,6 +119,7 @@ function lossStep(facts) {
         ]
       : [];
   return {
+    drawing: learningDrawing,
     layout: {
       kind: "stack",
       parts: [

@@ -97,6 +97,8 @@ export class App {
       this.lesson.state.edits,
       this.lesson.state.break,
       this.lesson.state.order,
+      this.lesson.state.learn,
+      this.lesson.state.rate,
       this.lesson.state.break && this.lesson.state.layer,
     ]);
     if (key === this.tapeKey) return;

@@ -1,5 +1,6 @@
 // The top of the page: what is explained, whether it was checked, language and looks.
 import { element } from "./dom.js";
+import { learningNote } from "./learning.js";
 import { showKeys } from "./keys.js";
 import { shortNumber } from "../ops/numbers.js";
 import { languageNow, say } from "../texts/say.js";
@@ -18,6 +19,7 @@ export function header(app) {
     ),
     checkedText(found),
     element("span", { class: "loss", text: lossText(lesson) }),
+    ...[learningNote(app)].filter(Boolean),
     ...warnings(lesson),
     element(
       "div",

@@ -27,6 +27,8 @@ export class Lesson {
     this.chaptersOfLayer = new Map();
     this.placesOf = new Map();
     this.coveredOnStage = null;
+    this.learning = null; // {steps, rate, tape, losses, squares}, see retape.js
+    this.mostSteps = 100; // of learning by hand
     this.begin = beginOf(document, this.layers);
     /** @type {State} */
     this.state = { ...this.begin, zoom: "fit" };

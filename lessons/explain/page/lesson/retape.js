@@ -1,4 +1,5 @@
 // The tape that a state asks for: a form of the model, then switches, edits, and a planted mistake.
+import { descended, usualRate } from "../tape/descent.js";
 import { mistakes } from "../tape/mistakes.js";
 import { applySettings } from "../tape/settings.js";
 import { indexOfTokens } from "./sequences.js";
@@ -13,10 +14,20 @@ export function retaped(lesson) {
   const { values } = tape;
   const edits = state.edits.filter(({ value, index }) => index < (values[value]?.data.length ?? 0));
   if (edits.length > 0) tape = tape.edited(edits);
+  const learning = learningWanted(lesson, tape);
+  lesson.learning = learning && { ...learning, ...descended(tape, learning.steps, learning.rate) };
+  if (lesson.learning) tape = lesson.learning.tape;
   const right = tape;
   const mistake = mistakes.find(({ id }) => id === state.break);
   if (mistake) tape = mistake.plant(tape, state.layer);
   lesson.useTape(tape, right);
+}
+
+// Steps of gradient descent, for all parameters; of a part of a model neither these nor the loss are there.
+function learningWanted({ document, state, mostSteps }, tape) {
+  if (document.meta.part) return null;
+  const steps = Math.min(Number(state.learn ?? 0) || 0, mostSteps);
+  return { steps: Math.max(0, Math.floor(steps)), rate: Number(state.rate ?? 0) || usualRate(tape) };
 }
 
 // The tokens in another order: what is embedded at place i stood at order[i].

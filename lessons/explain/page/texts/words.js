@@ -165,17 +165,39 @@ export const pageTexts = {
     "每个头：左边是 P，它看哪里；右边是 −dP，损失想要的：更多（橙）或更少（蓝）。" +
       "每行熵的平均说明看得有多分散；‖dP‖ 是梯度的范数。",
   ],
-  budget: ["The budget of “{query}”: who gets more, who gets less", "“{query}” 的预算：谁多得，谁少得"],
+  budget: ["The row as a budget: who gets more, who gets less", "把一行看作预算：谁多得，谁少得"],
   budget_how: [
-    "Width: the share P of each key. Height: what the loss wishes for it, −dP. Dashed: the average wish, −Σ P∘dP = {average}. " +
+    "What “{query}” attends to. Width: the share P of each key. Height: what the loss wishes for it, −dP. Dashed: the average wish, −Σ P∘dP = {average}. " +
       "The area between is −dS: what is above the average grows (orange), what is below shrinks (blue), and together it is 0.",
-    "宽：每个键的份额 P。高：损失对它的愿望 −dP。虚线：平均愿望 −Σ P∘dP = {average}。" +
+    "“{query}” 的注意力。宽：每个键的份额 P。高：损失对它的愿望 −dP。虚线：平均愿望 −Σ P∘dP = {average}。" +
       "两者之间的面积就是 −dS：高于平均的增长（橙），低于平均的减少（蓝），合起来为 0。",
   ],
   budget_drawing: [
     "The shares of {query} side by side, each as high as its wish; the average wish is {average}",
     "{query} 的各份额并排，高度为各自的愿望；平均愿望是 {average}",
   ],
+  learning: ["Learning by hand", "动手学习"],
+  learning_step: ["one step: W ← W − η dW", "走一步：W ← W − η dW"],
+  learning_start: ["back to the start", "回到起点"],
+  learning_rate: ["learning rate η", "学习率 η"],
+  learning_before: [
+    "A step moves every parameter against its gradient. To first order it lowers the loss by η ‖dW‖² = {predicted}.",
+    "一步把每个参数沿梯度的反方向移动。一阶近似下，损失下降 η ‖dW‖² = {predicted}。",
+  ],
+  learning_fell: [
+    "Step {step}: the loss fell by {fall}, from {before} to {after}; η ‖dW‖² was {predicted}.",
+    "第 {step} 步：损失下降 {fall}，从 {before} 到 {after}；η ‖dW‖² 是 {predicted}。",
+  ],
+  learning_rose: [
+    "Step {step}: the loss fell by {fall}, from {before} to {after}, though η ‖dW‖² was {predicted}. The step was too long: η is too large.",
+    "第 {step} 步：损失下降 {fall}，从 {before} 到 {after}，而 η ‖dW‖² 是 {predicted}。步子太大：η 太大了。",
+  ],
+  learning_lost: [
+    "Step {step}: the loss went from {before} to {after}, and is no number any more ({fall}; η ‖dW‖² was {predicted}). η is far too large.",
+    "第 {step} 步：损失从 {before} 到 {after}，不再是数（{fall}；η ‖dW‖² 是 {predicted}）。η 太大了。",
+  ],
+  learning_curve: ["the loss over {steps} steps, in the end {loss}", "{steps} 步中的损失，最后是 {loss}"],
+  learning_note: ["after {steps} steps, η = {rate}", "走了 {steps} 步，η = {rate}"],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
   prologue_start: [
