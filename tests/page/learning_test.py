@@ -31,12 +31,14 @@ def test_a_small_step_lowers_the_loss_as_its_gradient_says():
         page = Page(lesson, step="loss", rate="0.0001", learn="1")
         shown = browser.script(SHOWN)
         fall = shown["losses"][0] - shown["losses"][1]
-        expect(math.isclose(fall, 1e-4 * square, rel_tol=0.02), f"{lesson.name}: the loss fell by {fall}, expected {1e-4 * square}")
+        predicted = 1e-4 * square
+        expect(math.isclose(fall, predicted, rel_tol=0.02), f"{lesson.name}: the loss fell by {fall}, not {predicted}")
         expect("fell by" in shown["told"], f"{lesson.name}: {shown['told']}")
         named = page.call("computed")["named"]
         for name, (numbers, slopes) in gradients_of(lesson.document).items():
             moved = decoded(named[name]["numbers"])
-            wrong = [i for i, x in enumerate(moved) if not math.isclose(x, numbers[i] - 1e-4 * slopes[i], rel_tol=1e-9, abs_tol=1e-12)]
+            wanted = [x - 1e-4 * slope for x, slope in zip(numbers, slopes)]
+            wrong = [i for i, x in enumerate(moved) if not math.isclose(x, wanted[i], rel_tol=1e-9, abs_tol=1e-12)]
             expect(not wrong, f"{lesson.name}, {name}: element {wrong[:1]} did not move by η times its gradient")
 
 

@@ -1,4 +1,5 @@
 // The scores of one head: the product, its scale, a bias of positions, the mask.
+import { geometryOf } from "./geometry.js";
 import { partsOfScores } from "./parts.js";
 import { rulesOf } from "../tape/settings.js";
 import {
@@ -45,6 +46,7 @@ function scoresStep(facts) {
   const { layer, queries, keys } = facts;
   const { raw } = partsOfScores(facts);
   return {
+    drawing: geometryOf,
     layout: {
       kind: "product",
       left: { symbol: "Q", value: layer.q, look: "head", family: "q", rowNames: queries },

@@ -250,9 +250,12 @@ export class App {
   }
 
   edit(value, index, number) {
-    const { edits } = this.lesson.state;
-    const others = edits.filter((each) => each.value !== value || each.index !== index);
-    this.go({ edits: [...others, { value, index, number }] }, { replace: true });
+    this.editAll([{ value, index, number }]);
+  }
+
+  editAll(edits) {
+    const isNew = (each) => edits.every(({ value, index }) => each.value !== value || each.index !== index);
+    this.go({ edits: [...this.lesson.state.edits.filter(isNew), ...edits] }, { replace: true });
   }
 
   undoEdit(value, index) {

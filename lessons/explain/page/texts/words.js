@@ -198,6 +198,16 @@ export const pageTexts = {
   ],
   learning_curve: ["the loss over {steps} steps, in the end {loss}", "{steps} 步中的损失，最后是 {loss}"],
   learning_note: ["after {steps} steps, η = {rate}", "走了 {steps} 步，η = {rate}"],
+  geometry: ["Queries and keys in the plane", "平面上的查询与键"],
+  geometry_told: [
+    "The score of “{query}” and “{key}” is {product}: the query's shadow on the key, {projection}, times the length of the key, {length}. " +
+      "Orange: −dQ, where the loss pulls the query. Drag a tip, or move it with the arrow keys.",
+    "“{query}” 与 “{key}” 的得分是 {product}：查询在键上的投影 {projection} 乘键的长度 {length}。" +
+      "橙色：−dQ，损失把查询拉向的方向。拖动箭头尖，或用方向键移动。",
+  ],
+  geometry_tip: ["the {kind} of {name}", "{name} 的{kind}"],
+  query: ["query", "查询"],
+  key: ["key", "键"],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
   prologue_start: [
