@@ -217,5 +217,7 @@ interface State {
   at?: string;
   slide?: string | null;
   learn?: string | null;
+  case?: string | null;
+  guess?: string | null;
   rate?: string | null;
 }

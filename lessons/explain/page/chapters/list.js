@@ -9,6 +9,7 @@
 //   drawing(app): {root, show()}, above the matrices; shown again for every cell that is chosen
 //   view(app): in place of the matrices of `layout`
 //   hasExercises: whether cells of its matrices are asked for in the chapter of exercises
+import { detectiveChapter } from "./detective.js";
 import { embeddingChapter } from "./embedding.js";
 import { exercisesChapter } from "./exercises.js";
 import { activationChapter, downChapter, upChapter } from "./feed_forward.js";
@@ -60,6 +61,7 @@ const allChapters = [
   graphChapter,
   trainingChapter,
   exercisesChapter,
+  detectiveChapter,
 ];
 
 // The steps of one layer.

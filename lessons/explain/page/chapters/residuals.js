@@ -17,7 +17,7 @@ export const residualChapter = {
       {
         ask: ["How is dR shared between X_in and Y?", "dR 如何分给 X_in 和 Y？"],
         answer: ["It is not shared: each gets all of it.", "不是分：每一个都得到全部。"],
-        holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.state.break !== "residual",
+        holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.planted !== "residual",
       },
     ],
   },

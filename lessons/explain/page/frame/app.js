@@ -99,7 +99,8 @@ export class App {
       this.lesson.state.order,
       this.lesson.state.learn,
       this.lesson.state.rate,
-      this.lesson.state.break && this.lesson.state.layer,
+      this.lesson.state.case,
+      (this.lesson.state.break || this.lesson.state.case) && this.lesson.state.layer,
     ]);
     if (key === this.tapeKey) return;
     this.tapeKey = key;

@@ -19,7 +19,7 @@ export function switchBar(app) {
     ...switches(app),
     windowField(app),
     formSelect(app),
-    breakSelect(app),
+    state.case ? null : breakSelect(app),
     tokenStrip(app),
     isChanged
       ? element("button", {

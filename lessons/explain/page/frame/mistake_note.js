@@ -7,8 +7,8 @@ import { say } from "../texts/say.js";
 
 export function mistakeNote(app) {
   const { lesson } = app;
-  if (!lesson.state.break) return null;
-  const { break: id } = lesson.state;
+  const { planted: id, state } = lesson;
+  if (!id || (state.case && state.guess !== id)) return null;
   const name = say(`break_${id}`);
   const shown = shownSignature(lesson);
   const wrong = shown.filter(({ isRight }) => !isRight);
@@ -53,7 +53,7 @@ function comparedNow(lesson, value) {
 }
 
 export function isWrongGradient(lesson, { isGradient, value, part }) {
-  if (!lesson.state.break || !isGradient) return false;
+  if (!lesson.planted || !isGradient) return false;
   return !comparedNow(lesson, part.derived ? part.gradient.value : value).isRight;
 }
 

@@ -1,4 +1,5 @@
 // Above the matrices: the name of the step, layer and head, what it is and why, and a question.
+import { caseBanner } from "../chapters/detective.js";
 import { isOfModel, neighbours } from "./contents.js";
 import { element, saveText } from "./dom.js";
 import { invariantMarks } from "./invariants.js";
@@ -31,6 +32,7 @@ export function stepHead(app) {
       element("p", {}, element("strong", { text: text.what }), " ", withTerms(app, text.why)),
       questionOf(app),
       step.invariants ? invariantMarks(app, step.invariants) : null,
+      caseBanner(app),
       mistakeNote(app),
       step.shares ? ledgerTable(app) : null,
       isWayBack(lesson) && step.layout ? whatPasses(app) : null,

@@ -1,4 +1,5 @@
 // The tape that a state asks for: a form of the model, then switches, edits, and a planted mistake.
+import { mistakeOfCase } from "../chapters/detective.js";
 import { descended, usualRate } from "../tape/descent.js";
 import { mistakes } from "../tape/mistakes.js";
 import { applySettings } from "../tape/settings.js";
@@ -18,7 +19,10 @@ export function retaped(lesson) {
   lesson.learning = learning && { ...learning, ...descended(tape, learning.steps, learning.rate) };
   if (lesson.learning) tape = lesson.learning.tape;
   const right = tape;
-  const mistake = mistakes.find(({ id }) => id === state.break);
+  const mistake = state.case
+    ? mistakeOfCase(Number(state.case) || 0, tape, state.layer)
+    : mistakes.find(({ id }) => id === state.break);
+  lesson.planted = mistake?.id ?? null;
   if (mistake) tape = mistake.plant(tape, state.layer);
   lesson.useTape(tape, right);
 }

@@ -208,6 +208,17 @@ export const pageTexts = {
   geometry_tip: ["the {kind} of {name}", "{name} 的{kind}"],
   query: ["query", "查询"],
   key: ["key", "键"],
+  case: ["Case {number}", "案件 {number}"],
+  case_how: [
+    "Choose a case. Go back from the loss, look for what is red, and check cells by finite differences; then say what was forgotten. The address of a case can be shared.",
+    "选一个案件。从损失往回走，找红色的矩阵，用有限差分检验单元格，然后说出忘了什么。案件的地址可以分享。",
+  ],
+  case_guess: ["What was done?", "错在哪里？"],
+  case_is_right: ["No: {name} would be wrong, and it is right.", "不是：那样 {name} 会错，而它是对的。"],
+  case_is_wrong: ["No: {name} would be right, and it is wrong.", "不是：那样 {name} 会对，而它是错的。"],
+  case_no: ["No: it looks the same, and is another mistake.", "不是：看起来一样，却是另一个错误。"],
+  case_found: ["Found.", "找到了。"],
+  case_close: ["close the case", "结案"],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
   prologue_start: [

@@ -1,0 +1,95 @@
+// A detective: a mistake is planted in the backward pass, and its name is hidden. Marks and differences tell where
+// numbers are wrong; which formula makes them so is to be found.
+import { element } from "../frame/dom.js";
+import { comparerOf, mistakes } from "../tape/mistakes.js";
+import { symbolText } from "../lesson/symbols.js";
+import { say } from "../texts/say.js";
+
+const cases = 6;
+
+export const detectiveChapter = {
+  id: "detective",
+  group: "more",
+  texts: {
+    name: ["A detective", "侦探"],
+    what: ["A mistake is planted in the backward pass. Find it.", "反向传播中植入了一个错误。把它找出来。"],
+    why: [
+      "A wrong gradient makes others wrong, all the way back: the first wrong one, coming from the loss, is where to look.",
+      "错误的梯度会使它之前的一切都错：从损失往回，第一个出错的地方就是要查的地方。",
+    ],
+    questions: [],
+  },
+  view: detectiveView,
+};
+
+function detectiveView(app) {
+  const open = (number) => app.go({ case: String(number), guess: null, break: null, step: "loss", route: "back", cell: null });
+  const buttons = Array.from({ length: cases }, (_, i) =>
+    element("li", {}, element("button", { type: "button", text: say("case", { number: i + 1 }), on: { click: () => open(i + 1) } })),
+  );
+  return element("div", { class: "detective" }, element("p", { text: say("case_how") }), element("ol", {}, buttons));
+}
+
+// Which mistake is planted in a case: one that makes something wrong in this layer.
+export function mistakeOfCase(number, tape, layer) {
+  const telling = mistakes.filter((mistake) => mistake.isPossible(tape, layer) && isHarmful(tape, mistake.plant(tape, layer)));
+  return telling[(7 * number + 3) % telling.length] ?? null;
+}
+
+function isHarmful(right, wrong) {
+  const compare = comparerOf(right, wrong);
+  return right.facts.some((_, value) => right.isNamed(value) && right.gradient(value) && !compare(right.facts[value].gradient).isRight);
+}
+
+// Above every step while a case is open.
+export function caseBanner(app) {
+  const { lesson } = app;
+  const { state } = lesson;
+  if (!state.case || !lesson.planted) return null;
+  const isFound = state.guess === lesson.planted;
+  const options = mistakes
+    .filter((mistake) => mistake.isPossible(lesson.rightTape, state.layer))
+    .map(({ id }) => element("option", { value: id, selected: id === state.guess, text: say(`break_${id}`) }));
+  const guess = (event) => app.go({ guess: event.target.value || null }, { replace: true });
+  return element(
+    "div",
+    { class: `case${isFound ? " found" : ""}` },
+    element("strong", { text: say("case", { number: state.case }) }),
+    element("label", {}, `${say("case_guess")} `,
+      element("select", { on: { change: guess } }, element("option", { value: "", text: "?" }), options)),
+    element("span", { role: "status", class: isFound ? "good" : "bad" }, isFound ? struckFormula(state.guess) : evidence(lesson)),
+    element("button", { type: "button", text: say("case_close"), on: { click: () => app.go({ case: null, guess: null, step: "detective", cell: null }) } }),
+  );
+}
+
+// Why a guess is wrong: a matrix that it would spoil and that is right, or the other way round.
+function evidence(lesson) {
+  const { state, rightTape, tape } = lesson;
+  const guessed = mistakes.find(({ id }) => id === state.guess);
+  if (!guessed) return "";
+  const [now, then] = [tape, guessed.plant(rightTape, state.layer)].map((wrong) => comparerOf(rightTape, wrong));
+  for (const step of lesson.chapters.steps) {
+    for (const { backward } of lesson.matrices(step)) {
+      if (!backward || backward.derived) continue;
+      const [isRight, wouldBeRight] = [now(backward.value).isRight, then(backward.value).isRight];
+      const name = symbolText(backward.symbol);
+      if (isRight !== wouldBeRight) return say(isRight ? "case_is_right" : "case_is_wrong", { name });
+    }
+  }
+  return say("case_no");
+}
+
+// The right formula, with what was forgotten struck out.
+const formulas = {
+  scale: ["dZ = dS", " / √d_k", ""],
+  mask: ["dS = dS_m", ", 0 (M = −∞)", ""],
+  row_sum: ["dS = P ∘ (dP", " − rowsum(P ∘ dP)", ")"],
+  transpose: ["dK = dZ", "ᵀ", " Q"],
+  overwritten: ["dX = ", "dX_q + dX_k + ", "dX_v"],
+  residual: ["dX_in = ", "dR + ", "dX_in,norm"],
+};
+
+function struckFormula(id) {
+  const [before, forgotten, after] = formulas[id];
+  return [`${say("case_found")} `, element("code", {}, before, element("del", { text: forgotten }), after)];
+}
