@@ -193,10 +193,15 @@ Json json_of(const LessonFrame& frame) {
     weights[layer] = {{"shape", x.shape().dims()}, {"f32", encode_as_f32(x)}};
   }
   for (const auto& [part, norm] : frame.gradient_norms) norms[part] = to_json(norm);
-  return {{"step", frame.step},
-          {"loss", to_json(frame.loss)},
-          {"weights", std::move(weights)},
-          {"gradient_norms", std::move(norms)}};
+  Json json = {{"step", frame.step},
+               {"loss", to_json(frame.loss)},
+               {"weights", std::move(weights)},
+               {"gradient_norms", std::move(norms)}};
+  for (const auto& [name, x] : frame.parameters) {
+    const EncodedNumbers numbers = encode_numbers(x, 0, x.size());
+    json["parameters"][name] = {{numbers.type, numbers.base64}};
+  }
+  return json;
 }
 
 Json tape_of(const Recording& recording, Json values) {

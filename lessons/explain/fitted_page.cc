@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kMostOfVariants = 300000;
 constexpr int64_t kLeastOfNumbers = 100000;  // computed ones, without which nothing is compared
+constexpr int64_t kLeastWithParameters = 4;  // fewer frames than these show no history
 constexpr int64_t kBytesOfFourThirds = 16;   // of 3 numbers in f32, in base64
 
 // So many of the frames as take at most so many bytes; none, if not two of them.
@@ -26,6 +27,27 @@ std::vector<LessonFrame> thinned(const std::vector<LessonFrame>& frames, const R
     for (const auto& [layer, weights] : frame.weights) numbers += weights.size();
   }
   if (numbers > most_numbers) kept.clear();
+  return kept;
+}
+
+// So many of them as have room for their parameters, too; or all, without.
+std::vector<LessonFrame> with_parameters(std::vector<LessonFrame> frames, int64_t most_bytes) {
+  if (frames.empty() || frames[0].parameters.empty()) return frames;
+  int64_t numbers = 0;
+  for (const auto& [name, x] : frames[0].parameters) numbers += x.size();
+  for (const auto& [layer, weights] : frames[0].weights) numbers += weights.size();
+  const int64_t fit = most_bytes * 3 / kBytesOfFourThirds / numbers;
+  const auto count = std::ssize(frames);
+  if (fit < kLeastWithParameters && fit < count) {
+    for (LessonFrame& frame : frames) frame.parameters.clear();
+    return frames;
+  }
+  std::vector<LessonFrame> kept;
+  const int64_t most = std::min<int64_t>(fit, count);
+  for (int64_t i = 0; i < most; ++i) {
+    const int64_t at = most == 1 ? 0 : i * (count - 1) / (most - 1);
+    kept.push_back(frames[static_cast<size_t>(at)]);
+  }
   return kept;
 }
 
@@ -49,6 +71,11 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
   const int64_t share = whole_lesson.history.empty() ? room : room / 2;
   variants = variants_document(lesson, recording.part, std::min(share, kMostOfVariants));
   lesson.history = thinned(whole_lesson.history, recording, share);
+  if (recording.part.empty()) {
+    lesson.history = with_parameters(std::move(lesson.history), share);
+  } else {
+    for (LessonFrame& frame : lesson.history) frame.parameters.clear();
+  }
 
   std::string page = page_with(recording, 1);
   const int64_t limit = std::max(most_bytes, std::ssize(page) + kLeastOfNumbers);

@@ -14,6 +14,8 @@ std::string part_of_parameter(const std::string& name) {
   return name.substr(0, name.find('.', blocks == std::string::npos ? 0 : blocks + kBlocks.size()));
 }
 
+constexpr int64_t kMostParameters = 100000;  // of a model whose frames have them all
+
 double sum_of_squares(const Tensor& x) {
   double sum = 0;
   for (const double number : x.to_vector()) sum += number * number;
@@ -35,6 +37,13 @@ LessonFrame frame_of(const Recording& recording, int64_t step) {
     norms.back().second += sum_of_squares(recording.tape[*value.gradient].tensor);
   }
   for (auto& [part, norm] : norms) norm = std::sqrt(norm);
+  int64_t count = 0;
+  for (const TapeValue& value : recording.tape.values) {
+    if (!value.parameter) continue;
+    frame.parameters.emplace_back(value.name, value.tensor.detached());
+    count += value.tensor.size();
+  }
+  if (count > kMostParameters) frame.parameters.clear();
   return frame;
 }
 

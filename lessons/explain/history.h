@@ -17,6 +17,7 @@ struct LessonFrame {
   // The root of the sum of squares of the gradients of a part's parameters: "blocks.0",
   // "token_embedding".
   std::vector<std::pair<std::string, double>> gradient_norms = {};
+  std::vector<std::pair<std::string, Tensor>> parameters = {};  // of a small model
 };
 
 LessonFrame frame_of(const Recording& recording, int64_t step);

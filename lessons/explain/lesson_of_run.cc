@@ -140,7 +140,10 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& e
 std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
                                     const Recording& recording, const TellNote& tell) {
   const std::vector<std::string> paths = numbered_checkpoints(run);
-  std::vector<LessonFrame> frames;
+  // What training began with: the same seed gives the same numbers.
+  const Model untrained = make_model(lesson.config, lesson.model.data());
+  std::vector<LessonFrame> frames = {
+      frame_of(record(untrained, lesson.batch, lesson.form()), /*step=*/0)};
   for (const size_t i : spread_frames(paths.size(), recording, kMaxHistoryNumbers)) {
     absl::StatusOr<LessonFrame> frame = frame_at(paths[i], lesson);
     if (frame.ok()) {
@@ -150,6 +153,9 @@ std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson
                         std::string(frame.status().message())));
     }
   }
+  const auto is_own = [&](const LessonFrame& frame) { return frame.step == lesson.step; };
+  if (std::ranges::none_of(frames, is_own)) frames.push_back(frame_of(recording, lesson.step));
+  std::ranges::sort(frames, {}, &LessonFrame::step);
   return frames;
 }
 

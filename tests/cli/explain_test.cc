@@ -82,9 +82,9 @@ TEST_F(ExplainTest, BeginsWhereItIsAskedTo) {
 TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
   train({"--set", "train.checkpoint_interval=1"});
   const json history = document({"runs/tiny"})["history"];
-  ASSERT_EQ(history.size(), 4u);
-  for (size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(history[i]["step"], i + 1);
+  ASSERT_EQ(history.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(history[i]["step"], i);  // 0: before training
     EXPECT_EQ(history[i]["weights"]["blocks.0.attention"]["shape"], json({1, 2, 6, 6}));
   }
   // What was changed afterwards was never trained.
@@ -96,7 +96,7 @@ TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
       result.errors.find("note: a numbered checkpoint is left out: runs/tiny/checkpoints/step-"),
       0u)
       << result.errors;
-  EXPECT_EQ(json::parse(in("lesson.json"))["history"].size(), 3u);
+  EXPECT_EQ(json::parse(in("lesson.json"))["history"].size(), 4u);
 }
 
 TEST_F(ExplainTest, TheTerminalShowsTheSameWalkIn80Columns) {

@@ -6,7 +6,7 @@ import struct
 
 import browser
 import engine
-from page import Page
+from page import Page, decoded
 from report import expect, expect_equal
 
 FRAME = """
@@ -93,3 +93,35 @@ def test_an_address_opens_a_step_of_training():
 def test_without_checkpoints_there_is_no_chapter_of_training():
     expect("training" not in Page(engine.three_words()).steps(), "three words have no history")
     expect("training" in Page(engine.decoder()).steps(), "a run with checkpoints has one")
+
+
+def test_the_step_of_training_drives_every_chapter():
+    lesson = engine.decoder()
+    history = lesson.document.json["history"]
+    expect_equal(history[0]["step"], 0, "the first step")
+    page = Page(lesson, step="softmax")
+    losses = set()
+    for frame in history:
+        page.go(step="softmax", at=frame["step"])
+        computed = page.call("computed")
+        expect(math.isclose(float(computed["loss"]), frame["loss"], rel_tol=1e-12),
+               f"step {frame['step']}: the loss is {computed['loss']}, the engine's {frame['loss']}")
+        losses.add(computed["loss"])
+        for layer in frame["weights"]:
+            _, shares = weights_of(frame, layer)
+            shown = decoded(computed["named"][f"{layer}.weights"]["numbers"])
+            expect(max(abs(a - b) for a, b in zip(shares, shown, strict=True)) < 1e-6, f"step {frame['step']}: P of {layer}")
+        expect(not page.call("badMarks"), f"step {frame['step']}: marked as wrong: {page.call('badMarks')}")
+        text = browser.script("return document.querySelector('.training-field').textContent")
+        expect(f" {frame['step']} " in text, f"the slider says {text!r}")
+    expect_equal(len(losses), len(history), "losses of the steps")
+
+
+def test_step_0_is_what_training_began_with():
+    """Without a learning rate nothing moves: the first step is the last, to the bits of f32."""
+    still = ["optimizer.learning_rate=0", "optimizer.min_learning_rate=0", "optimizer.weight_decay=0"]
+    lesson = engine.Lesson("still", [engine.run("still", "reverse", *engine.DIGITS, *still), "--prompt", "012="])
+    history = lesson.document.json["history"]
+    expect_equal((history[0]["step"], history[-1]["step"]), (0, 12), "the steps")
+    expect(math.isclose(history[0]["loss"], history[-1]["loss"], rel_tol=1e-6),
+           f"the losses are {history[0]['loss']} and {history[-1]['loss']}")

@@ -63,7 +63,7 @@ function trainingView(app) {
     for (const view of views) view.show(i);
   };
   slider.addEventListener("input", () => show(slider.valueAsNumber));
-  slider.addEventListener("change", () => app.note({ at: String(steps[slider.valueAsNumber]) }));
+  slider.addEventListener("change", () => app.go({ at: String(steps[slider.valueAsNumber]) }, { replace: true }));
   show(at);
   return element(
     "div",

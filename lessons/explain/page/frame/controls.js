@@ -21,6 +21,7 @@ export function switchBar(app) {
     formSelect(app),
     state.case ? null : breakSelect(app),
     tokenStrip(app),
+    trainingField(app),
     isChanged
       ? element("button", {
           type: "button",
@@ -145,4 +146,23 @@ function breakSelect(app) {
       options,
     ),
   );
+}
+
+// A step of training, whose parameters every chapter then has.
+function trainingField(app) {
+  const { training, state, document } = app.lesson;
+  const steps = training.steps.filter((_, i) => training.parameters[i]);
+  if (steps.length < 2) return null;
+  const now = steps.includes(Number(state.at)) ? Number(state.at) : document.meta.step;
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: steps.length - 1,
+    step: 1,
+    value: Math.max(0, steps.indexOf(now)),
+    "aria-label": say("training_step"),
+    "aria-valuetext": String(now),
+    on: { change: () => app.go({ at: String(steps[slider.valueAsNumber]) }, { replace: true }) },
+  });
+  return element("label", { class: `training-field${now === document.meta.step ? "" : " on"}` }, `${say("training_step")} ${now} `, slider);
 }

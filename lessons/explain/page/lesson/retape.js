@@ -3,6 +3,7 @@ import { mistakeOfCase } from "../chapters/detective.js";
 import { descended, usualRate } from "../tape/descent.js";
 import { mistakes } from "../tape/mistakes.js";
 import { applySettings } from "../tape/settings.js";
+import { parametersAt } from "./training.js";
 import { indexOfTokens } from "./sequences.js";
 
 export function retaped(lesson) {
@@ -10,6 +11,8 @@ export function retaped(lesson) {
   lesson.engineTape = lesson.forms.tape(state.form);
   if (lesson.rightTape?.document !== lesson.engineTape.document) lesson.useTape(lesson.engineTape);
   let tape = lesson.engineTape;
+  const earlier = state.form ? null : parametersAt(lesson); // of another step of training
+  if (earlier) tape = tape.changed({ values: earlier });
   if (Object.keys(state.settings).length > 0) tape = applySettings(tape, state.settings);
   if (state.order) tape = reordered(lesson, tape, state.order);
   const { values } = tape;

@@ -1,7 +1,7 @@
 // What the same example looked like during training: a frame for each numbered checkpoint.
 import { decodeNumbers, numberOfJson } from "../ops/numbers.js";
 
-// {steps, layers: {path: {shape: [heads, rows, columns], shares: [Float64Array of a step]}},
+// {steps, parameters: by name, of a step, or null, layers: {path: {shape: [heads, rows, columns], shares: [Float64Array of a step]}},
 //  series: [{kind, name, head, numbers: [of a step]}]}
 export function trainingOf({ history = [] }) {
   const steps = history.map(({ step }) => step);
@@ -12,7 +12,8 @@ export function trainingOf({ history = [] }) {
       shares: history.map(({ weights }) => decodeNumbers({ f32: weights[path].f32 })),
     };
   }
-  return { steps, layers, series: [lossOf(history), ...entropiesOf(layers), ...normsOf(history)] };
+  const parameters = history.map((frame) => frame.parameters ?? null);
+  return { steps, layers, parameters, series: [lossOf(history), ...entropiesOf(layers), ...normsOf(history)] };
 }
 
 const lossOf = (history) => ({
@@ -47,4 +48,16 @@ export function meanEntropy(shares, rows) {
   let sum = 0;
   for (const p of shares) if (p > 0) sum -= p * Math.log(p);
   return sum / rows;
+}
+
+// The parameters as they were after a step: {values: value → tensor}, or null.
+export function parametersAt({ training, document, state }) {
+  const at = training.steps.indexOf(Number(state.at ?? NaN));
+  const parameters = training.parameters[at];
+  if (!parameters || training.steps[at] === document.meta.step) return null;
+  const values = new Map();
+  document.values.forEach(({ kind, name, shape }, value) => {
+    if (kind === "parameter" && parameters[name]) values.set(value, { shape, data: decodeNumbers(parameters[name]) });
+  });
+  return values;
 }
