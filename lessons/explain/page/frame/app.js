@@ -139,7 +139,8 @@ export class App {
     const { lesson, zones } = this;
     const giveFocusBack = keptFocus(zones);
     const isSameStep = this.shownStep === lesson.step.id;
-    const scrolled = isSameStep ? zones.step.scrollTop : 0;
+    const wasAt = zones.step.scrollTop;
+    const scrolled = isSameStep ? wasAt : 0;
     this.shownStep = lesson.step.id;
     this.setLooks(document.documentElement);
     zones.header.replaceChildren(...header(this));
@@ -150,11 +151,12 @@ export class App {
     zones.switches.setAttribute("aria-label", say("switches"));
     zones.switches.replaceChildren(...switchBar(this));
     if (this.isPresenting) this.showStage();
-    else this.showStep(scrolled);
+    else this.showStep();
+    if (wasAt > 0 || scrolled > 0) zones.step.scrollTop = scrolled; // which lays all out
     giveFocusBack();
   }
 
-  showStep(scrolled) {
+  showStep() {
     const { lesson, zones } = this;
     lesson.coveredOnStage = null;
     const special = lesson.step.view?.(this) ?? null;
@@ -165,7 +167,6 @@ export class App {
     this.marks = null; // those of what was shown before
     if (!special) this.steps.show();
     else this.steps.maps = special.maps ?? [];
-    zones.step.scrollTop = scrolled;
     zones.cell.hidden = Boolean(special) && !special.maps;
     this.showCell();
     if (this.isOnPaper) this.panel.idle.finish();

@@ -85,6 +85,15 @@ export class HeatMap {
     this.moveCell(this.at);
   }
 
+  // Other numbers in the same cells.
+  renumber(matrix) {
+    this.matrix = matrix;
+    this.gridElement.setAttribute("aria-label", matrix.title);
+    this.gridElement.dataset.value = matrix.value;
+    this.paint();
+    this.moveCell(this.at);
+  }
+
   paint() {
     const { matrix, cellWidth, cellHeight, left, top } = this;
     const { rows, columns } = matrix.grid;

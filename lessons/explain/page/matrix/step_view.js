@@ -10,7 +10,7 @@ import { svgOf } from "./exports.js";
 import { HeatMap } from "./heat_map.js";
 import { isWrongGradient } from "../frame/mistake_note.js";
 import { shortNumber } from "../ops/numbers.js";
-import { say } from "../texts/say.js";
+import { languageNow, say } from "../texts/say.js";
 
 const leastWidth = 112; // for the ends of a scale
 
@@ -57,12 +57,48 @@ export class StepView {
     const { lesson } = this.app;
     const { step } = lesson;
     const matrices = lesson.matrices();
+    const outline = this.outlineOf(step, matrices);
+    if (outline === this.outline && this.root.childElementCount > 0) {
+      this.renumber(matrices);
+      return;
+    }
+    this.outline = outline;
     this.layout = step.layout;
     this.sides = [this.side("forward", step, matrices), this.side("backward", step, matrices)];
     this.maps = this.sides.flatMap(({ maps }) => maps.filter(Boolean));
     this.root.replaceChildren(...this.sides.map(({ root }) => root));
     this.size = null;
     this.fit();
+  }
+
+  // All that is shown but the numbers.
+  outlineOf(step, matrices) {
+    const { app } = this;
+    const { state, chapters } = app.lesson;
+    const sizes = matrices.map(({ forward, backward }) => [
+      forward && [forward.key, forward.grid.rows, forward.grid.columns],
+      backward && [backward.key, backward.value],
+    ]);
+    const names = [chapters.queries, chapters.keys, step.forward, step.backward];
+    const looks = [languageNow(), app.isDark, app.isOnPaper, state.layer, state.head, state.zoom];
+    return JSON.stringify([step.id, sizes, names, looks, state.form, state.route]);
+  }
+
+  // The same matrices with other numbers: an edit is drawn without laying out the step again.
+  renumber(matrices) {
+    this.sides.forEach((side, i) => {
+      side.matrices = matrices.map((each) => each[i === 0 ? "forward" : "backward"]);
+      side.maps.forEach((map, at) => {
+        const matrix = side.matrices[at];
+        if (!map) return;
+        const figure = side.figures[at];
+        map.renumber(matrix);
+        figure.className = this.classesOf(matrix);
+        figure.querySelector(".legend").replaceWith(this.legend(matrix));
+        figure.querySelector(".export").replaceWith(this.app.exportMenu(matrix));
+      });
+    });
+    if (this.size === null) this.fit();
   }
 
   side(direction, step, matrices) {
@@ -91,11 +127,12 @@ export class StepView {
 
   map(matrix) {
     const { app } = this;
-    return new HeatMap(matrix, {
+    const map = new HeatMap(matrix, {
       colours: app.colours,
       chosen: ({ row, column }) => app.select({ key: matrix.key, row, column }),
-      pointed: (at, event) => app.tooltip(at && matrix.describe(at.row, at.column), event),
+      pointed: (at, event) => app.tooltip(at && map.matrix.describe(at.row, at.column), event),
     });
+    return map;
   }
 
   figure(matrix, map) {
