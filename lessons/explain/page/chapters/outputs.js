@@ -1,4 +1,5 @@
 // What attention gives: the weighted sum of each head, the heads side by side, and the mixture of these.
+import { arcsOf } from "./arcs.js";
 import { ofQuantity, partsOfLinear, partsOfScores } from "./parts.js";
 import { hiddenCellsStopAtSoftmax } from "../lesson/premises.js";
 
@@ -38,6 +39,7 @@ function sumStep(facts) {
   const { layer, queries, keys } = facts;
   const { weights } = partsOfScores(facts);
   return {
+    drawing: arcsOf,
     layout: {
       kind: "product",
       left: weights,

@@ -27,6 +27,7 @@ export class Lesson {
     this.chaptersOfLayer = new Map();
     this.placesOf = new Map();
     this.coveredOnStage = null;
+    this.comparedHead = undefined; // beside the one that is open
     this.planted = null; // the name of a mistake
     this.learning = null; // {steps, rate, tape, losses, squares}, see retape.js
     this.mostSteps = 100; // of learning by hand

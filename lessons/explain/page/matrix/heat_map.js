@@ -91,7 +91,7 @@ export class HeatMap {
     this.gridElement.setAttribute("aria-label", matrix.title);
     this.gridElement.dataset.value = matrix.value;
     this.paint();
-    this.moveCell(this.at);
+    this.moveCell({ row: 0, column: 0 }); // what is chosen is marked afterwards
   }
 
   paint() {

@@ -219,6 +219,14 @@ export const pageTexts = {
   case_no: ["No: it looks the same, and is another mistake.", "不是：看起来一样，却是另一个错误。"],
   case_found: ["Found.", "找到了。"],
   case_close: ["close the case", "结案"],
+  arcs: ["Who gives how much to one word", "谁给这个词多少"],
+  arcs_how: [
+    "“{query}” takes from each word by its share P (green). The thin line beside it is −dP: the loss wants more (orange) or less (blue) of it. Choose another word at the left.",
+    "“{query}” 按份额 P（绿）从每个词取值。旁边的细线是 −dP：损失想要更多（橙）或更少（蓝）。在左边选别的词。",
+  ],
+  arcs_other: ["another head, to compare", "另一个头，用来比较"],
+  arcs_choose: ["the query of {name}, row {at}", "{name} 的查询，第 {at} 行"],
+  arcs_label: ["head {head}: {query} attends to {shares}", "头 {head}：{query} 的注意力：{shares}"],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
   prologue_start: [
