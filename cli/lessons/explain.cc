@@ -32,8 +32,9 @@ void add_explain_options(OptionList& options) {
   options.integer("position", "N", "Begins at the query of this position; by default 0");
   options.set("Changes the model: --set attention.causal=false; may be repeated");
   options.text("out", "FILE", "The page to write; by default NAME.html");
-  options.integer("max-size", "MB",
-                  "Size of the page: of a larger model it has one block, or one layer (default: 2)");
+  options.integer(
+      "max-size", "MB",
+      "Size of the page: of a larger model it has one block, or one layer (default: 2)");
   options.flag("text", "Prints the steps of one head in the terminal; no page without --out");
   options.text("json", "FILE", "Writes all numbers as JSON; no page without --out");
 }

@@ -78,10 +78,10 @@ class ElementCheck {
     const Scalar gradient = analytic(report.input, element);
     ElementReport entry;
     entry.element = e;
-    static_cast<Agreement&>(entry) = compare(gradient, all,
-                                             sizes(std::max(sum.size * scale, largest_effect_),
-                                                   noise_of(report.input, entry) * scale) /
-                                                 scale);
+    static_cast<Agreement&>(entry) = compare(
+        gradient, all,
+        sizes(std::max(sum.size * scale, largest_effect_), noise_of(report.input, entry) * scale) /
+            scale);
     if (entry.is_hidden) ask_forward_mode(report.input, entry);
     // What its entries tell, their sum need not.
     const bool is_told = !rows_.empty() && entry.verdict == Verdict::kUndecided && rank == 0;

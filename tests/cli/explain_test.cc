@@ -157,7 +157,8 @@ TEST_F(ExplainTest, APromptOfUnknownCharactersIsRefused) {
 
 TEST_F(ExplainTest, AModelWithoutAttentionHasNothingToShow) {
   train({"--set", "model.mixer=convolution"});
-  expect_error(qkv({"explain", "runs/tiny"}), 2, "explain shows attention, and this model has none: its mixer is \"convolution\"");
+  expect_error(qkv({"explain", "runs/tiny"}), 2,
+               "explain shows attention, and this model has none: its mixer is \"convolution\"");
 }
 
 TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
