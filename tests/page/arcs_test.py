@@ -48,4 +48,3 @@ def test_one_head_stands_alone_and_long_texts_have_no_lines():
     page.call("forms")
     page.go(step="sum", form="model.num_heads=1")
     expect_equal(len(browser.script(DRAWN)), 1, "panels of one head")
-

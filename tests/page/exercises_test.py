@@ -15,7 +15,7 @@ from report import expect, expect_equal
 def exercises_of(page: Page) -> list:
     """The states that the chapter of exercises leads to."""
     page.go(step="exercises")
-    links = browser.script("return pageTests.all('main .exercises a').map(({ hash }) => hash.slice(1))")
+    links = browser.script("return pageTests.all('main .exercises li a').map(({ hash }) => hash.slice(1))")
     wanted = ("step", "cell", "exercise", "layer", "head")
     return [{name: x for name, x in parse_qsl(link) if name in wanted} for link in links]
 
@@ -178,3 +178,43 @@ def test_a_right_answer_leads_to_the_next_exercise():
         page.call("fillIn", "#exercise-answer", f"{hidden.number:.4g}")
         link = browser.script("return document.querySelector('aside .verdict a').hash.slice(1)")
         expect_equal(dict(parse_qsl(link))["exercise"], following["exercise"], f"after {now['exercise']}")
+
+
+PATH = ["dlogits", "dH", "dG", "dC", "dP", "dS_m", "dQ", "dW_q"]
+
+
+def test_the_path_leads_from_the_loss_to_the_queries():
+    for lesson in (engine.three_words(), engine.decoder()):
+        page = Page(lesson, step="exercises")
+        browser.script("document.querySelector('.exercise-path .begin').click()")
+        for at, key in enumerate(PATH, 1):
+            name = page.cell_name()
+            expect(name.startswith(f"{key}["), f"{lesson.name}: cell {at} of the path is {name}, expected {key}")
+            told = browser.script("return document.querySelector('.trail').textContent")
+            expect(told.startswith(f"cell {at} of 8"), f"{lesson.name}: {told!r}")
+            value = browser.script("""const { app } = document.getElementById("lesson");
+                const { cell } = app.lesson.state;
+                return app.lesson.matrix(cell.key).number(cell.row, cell.column);""")
+            browser.script("""document.getElementById("exercise-answer").value = arguments[0];
+                document.querySelector("form.exercise").requestSubmit();""", value)
+            if at < len(PATH):
+                browser.script("document.querySelector('.verdict a').click()")
+        said = browser.script("return document.querySelector('.verdict').textContent")
+        expect("from the loss to W_q" in said, f"{lesson.name}: in the end it says {said!r}")
+
+
+def test_a_sheet_for_paper_has_blanks_and_solutions():
+    page = Page(engine.three_words(), step="exercises")
+    tasks, answers, shown = browser.script("""
+        const texts = (selector) => pageTests.all(selector).map((each) => each.textContent);
+        return [texts(".exercise-sheet .tasks li"), texts(".exercise-sheet .answers li"),
+                getComputedStyle(document.querySelector(".exercise-sheet")).display];""")
+    expect_equal((len(tasks), len(answers), shown), (8, 8, "none"), "tasks, answers, and the sheet on the screen")
+    for task, answer in zip(tasks, answers):
+        name, number = answer.split(" = ")
+        expect(task.endswith(f"{name} = ____________") and number not in task.rsplit(name, 1)[1], f"{task!r}, {answer!r}")
+    browser.command("Emulation.setEmulatedMedia", media="print")
+    visible = browser.script("return getComputedStyle(document.querySelector('.exercise-sheet')).display")
+    browser.prefer()
+    expect_equal(visible, "block", "the sheet on paper")
+    expect(page.steps(), "the page is there")

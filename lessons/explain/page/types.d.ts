@@ -219,5 +219,6 @@ interface State {
   learn?: string | null;
   case?: string | null;
   guess?: string | null;
+  trail?: string | null;
   rate?: string | null;
 }

@@ -1,6 +1,6 @@
 // In the panel of a hidden cell, instead of its number: a field to fill in, and hints, one after the other.
 import { arithmeticLine } from "./arithmetic.js";
-import { exerciseList } from "../chapters/exercises.js";
+import { exerciseList, pathOfExercises } from "../chapters/exercises.js";
 import { element } from "../frame/dom.js";
 import { formula } from "../frame/formulas.js";
 import { fullNumber, shortNumber } from "../ops/numbers.js";
@@ -25,11 +25,22 @@ function whatIsWrong({ tape, state }, matrix, index, answer) {
   return say(isNear(answer, -number) ? "wrong_sign" : "wrong_answer");
 }
 
+const placeOnPath = (lesson, all, key) => all.findIndex(({ step, cell }) => step === lesson.step.id && cell.key === key);
+
+// How far one has come on the path.
+function progress(lesson, key) {
+  if (!lesson.state.trail) return null;
+  const all = pathOfExercises(lesson);
+  const at = placeOnPath(lesson, all, key) + 1;
+  return at > 0 ? element("p", { class: "trail", text: say("trail_at", { at, of: all.length }) }) : null;
+}
+
 function nextExercise(app, key) {
   const { lesson } = app;
-  const all = exerciseList(lesson);
-  const now = all.findIndex(({ step, cell }) => step === lesson.step.id && cell.key === key);
+  const all = lesson.state.trail ? pathOfExercises(lesson) : exerciseList(lesson);
+  const now = placeOnPath(lesson, all, key);
   const next = all[now + 1];
+  if (!next && lesson.state.trail) return [" ", say("trail_done")];
   if (!next) return [];
   const state = { step: next.step, cell: next.cell, exercise: next.cell };
   return [" ", element("a", { href: app.addressOf(state), text: say("next_exercise") })];
@@ -75,6 +86,7 @@ export function exercisePanel(app, matrix, row, column, expression) {
     element("header", {}, element("h2", { id: "cell-name", text: matrix.name(row, column) })),
     element("p", { class: "place", text: matrix.place(row, column) }),
     element("p", { text: say("exercise_task") }),
+    progress(lesson, matrix.key),
     element(
       "form",
       { class: "exercise", on: { submit: check } },
@@ -86,5 +98,5 @@ export function exercisePanel(app, matrix, row, column, expression) {
     ),
     verdict,
     given,
-  ];
+  ].filter(Boolean);
 }

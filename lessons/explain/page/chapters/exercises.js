@@ -2,6 +2,7 @@
 import { element } from "../frame/dom.js";
 import { Expression } from "../ops/expression.js";
 import { formula } from "../frame/formulas.js";
+import { shortNumber } from "../ops/numbers.js";
 import { say, stepText } from "../texts/say.js";
 
 const mostOperands = 200;
@@ -21,6 +22,74 @@ export const exercisesChapter = {
   view: exercisesView,
 };
 
+// On the way back, one cell after the other, from the loss to the map of the queries.
+const stations = [
+  { id: "loss", keys: ["dlogits"] },
+  { id: "logits", keys: ["dH"] },
+  { id: "down", keys: ["dG"] },
+  { id: "output", keys: ["dC"] },
+  { id: "sum", keys: ["dP"] },
+  { id: "softmax", keys: ["dS_m", "dS"] },
+  { id: "scores", keys: ["dQ"] },
+  { id: "query", keys: ["dW_q"] },
+];
+
+// [{step, symbol, cell}]; what this layer does not have is left out.
+export function pathOfExercises(lesson) {
+  return stations.flatMap(({ id, keys }) => {
+    const step = lesson.chapters.steps.find((each) => each.id === id);
+    const matrix = step && keys.map((key) => lesson.matrix(key, step)).find(Boolean);
+    const at = matrix && tellingCell(lesson, matrix);
+    return at ? [{ step: id, symbol: matrix.symbol, cell: { key: matrix.key, ...at }, matrix }] : [];
+  });
+}
+
+function pathView(app) {
+  const path = pathOfExercises(app.lesson);
+  if (path.length < 2) return null;
+  const [first] = path;
+  const start = app.addressOf({ step: first.step, cell: first.cell, exercise: first.cell, trail: "1" });
+  return element(
+    "section",
+    { class: "exercise-path" },
+    element("h3", { text: say("trail", { count: path.length }) }),
+    element("p", {}, path.flatMap(({ symbol }, i) => [i > 0 ? " → " : "", formula(symbol)])),
+    element("a", { class: "begin", href: start, text: say("trail_begin") }),
+    " ",
+    element("button", { type: "button", text: say("sheet_print"), on: { click: () => window.print() } }),
+  );
+}
+
+// On paper: the cells of the path with what they are made of, and blanks; the solutions on a page of their own.
+function sheetView(app) {
+  const { lesson } = app;
+  const numberAt = (value, index) => shortNumber(lesson.tape.number(value, index));
+  const tasks = pathOfExercises(lesson).map(({ step, matrix, cell }) => {
+    const own = lesson.chapters.steps.find((each) => each.id === step);
+    const expression = lesson.expression(matrix, cell.row, cell.column);
+    const operands = new Map(Expression.cellsOf(expression).map(({ value, index }) => [lesson.name(value, index), numberAt(value, index)]));
+    return {
+      name: matrix.name(cell.row, cell.column),
+      formulas: [own.backward].flat().filter(Boolean),
+      given: [...operands].map(([name, number]) => `${name} = ${number}`).join(", "),
+      number: shortNumber(matrix.number(cell.row, cell.column)),
+    };
+  });
+  const list = (className, item) => element("ol", { class: className }, tasks.map((task) => element("li", {}, item(task))));
+  return element(
+    "section",
+    { class: "exercise-sheet" },
+    element("h2", { text: say("trail", { count: tasks.length }) }),
+    list("tasks", ({ name, formulas, given }) => [
+      element("p", {}, formulas.flatMap((text) => [formula(text), "   "])),
+      element("p", { text: given }),
+      element("p", { text: `${name} = ____________` }),
+    ]),
+    element("h2", { class: "solutions", text: say("sheet_solutions") }),
+    list("answers", ({ name, number }) => `${name} = ${number}`),
+  );
+}
+
 function exercisesView(app) {
   const { lesson } = app;
   const all = exerciseList(lesson);
@@ -30,7 +99,7 @@ function exercisesView(app) {
     const heading = element("h3", { text: stepText(step).name });
     return element("section", {}, heading, element("ul", {}, items));
   });
-  return element("div", { class: "exercises" }, sections);
+  return element("div", { class: "exercises" }, pathView(app), sections, sheetView(app));
 }
 
 // [{step, symbol, cell}] of this layer.

@@ -34,7 +34,8 @@ export function retaped(lesson) {
 function learningWanted({ document, state, mostSteps }, tape) {
   if (document.meta.part) return null;
   const steps = Math.min(Number(state.learn ?? 0) || 0, mostSteps);
-  return { steps: Math.max(0, Math.floor(steps)), rate: Number(state.rate ?? 0) || usualRate(tape) };
+  const rate = Number(state.rate ?? 0);
+  return { steps: Math.max(0, Math.floor(steps)), rate: rate > 0 && rate < Infinity ? rate : usualRate(tape) };
 }
 
 // The tokens in another order: what is embedded at place i stood at order[i].

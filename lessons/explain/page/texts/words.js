@@ -227,6 +227,12 @@ export const pageTexts = {
   arcs_other: ["another head, to compare", "另一个头，用来比较"],
   arcs_choose: ["the query of {name}, row {at}", "{name} 的查询，第 {at} 行"],
   arcs_label: ["head {head}: {query} attends to {shares}", "头 {head}：{query} 的注意力：{shares}"],
+  trail: ["From the loss to W_q in {count} cells", "从损失到 W_q，{count} 个单元格"],
+  trail_begin: ["begin", "开始"],
+  trail_at: ["cell {at} of {of}, from the loss to W_q", "第 {at} 个，共 {of} 个，从损失到 W_q"],
+  trail_done: ["That was the last: you have come from the loss to W_q.", "这是最后一个：你已从损失走到了 W_q。"],
+  sheet_print: ["print a sheet", "打印练习纸"],
+  sheet_solutions: ["Solutions", "答案"],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
   prologue_start: [
