@@ -22,7 +22,9 @@ constexpr int64_t kMostMegabytes = 500;  // browsers have no longer texts
 void add_explain_options(OptionList& options) {
   options.text("prompt", "TEXT", "The text that the model reads; by default a validation example");
   options.text("target", "TEXT", "The text that should follow; by default the answer");
-  options.integer("validation", "N", "Number of the validation example, counted from 0");
+  options.integer("validation", "N",
+                  "Number of the validation example, counted from 0; by default that of "
+                  "the first eight with the largest loss");
   options.text("example", "NAME", "Explains a built-in example, which needs no run: three-words");
   options.integer("layer", "N",
                   "Begins at this attention layer, counted from 0; by default where attention is "
@@ -53,7 +55,7 @@ absl::Status check_options(const std::string& run, const GivenOptions& given) {
 
 absl::StatusOr<Lesson> chosen_lesson(const std::string& run, const GivenOptions& given) {
   if (given.has("example")) return find_lesson(given.text("example"));
-  RunExample example = {.validation = given.integer_if_given("validation").value_or(0)};
+  RunExample example = {.validation = given.integer_if_given("validation")};
   if (given.has("prompt")) example.prompt = given.text("prompt");
   if (given.has("target")) example.target = given.text("target");
   return lesson_of_run(run, example, say_note);

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "data/question_batch.h"
 #include "data/tasks/tasks.h"
+#include "framework/graph/op.h"
+#include "train/run/batch_loss.h"
 #include "train/run/generate.h"
 #include "train/run/run_folder.h"
 
@@ -13,6 +15,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMaxHistoryNumbers = 75000;
+constexpr int64_t kTried = 8;          // examples, of which one is shown
 constexpr int64_t kTokensOfText = 32;  // a text has no end of its own
 
 // In a text, every token is the target of the tokens before it.
@@ -54,6 +57,22 @@ class Reader {
     return absl::InvalidArgumentError(
         "--prompt: a text needs two tokens, so that one can follow the other; --target adds "
         "tokens");
+  }
+
+  // Of the first few examples that with the largest loss: of a model that has learned, the others
+  // have gradients that are hardly there.
+  int64_t telling_validation() const {
+    int64_t best = 0;
+    double largest = -1.0;
+    for (int64_t i = 0; i < std::min(dataset_.validation_size(), kTried); ++i) {
+      const absl::StatusOr<Batch> batch = validation(i);
+      if (!batch.ok()) continue;
+      const NoGrad no_grad;
+      ForwardContext context;
+      const double loss = batch_loss(model_, *batch, {}, context).loss.item();
+      if (loss > largest) largest = loss, best = i;
+    }
+    return best;
   }
 
   absl::StatusOr<Batch> validation(int64_t index) const {
@@ -128,7 +147,9 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& e
   if (!dataset.ok()) return dataset.status();
   const Reader reader(*loaded, **dataset, *model, tell);
   absl::StatusOr<Batch> batch =
-      example.prompt ? reader.prompt(example) : reader.validation(example.validation);
+      example.prompt ? reader.prompt(example)
+                     : reader.validation(example.validation ? *example.validation
+                                                            : reader.telling_validation());
   if (!batch.ok()) return batch.status();
   return Lesson{.config = checkpoint.config,
                 .vocabulary = checkpoint.vocabulary.texts(),

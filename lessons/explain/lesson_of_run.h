@@ -16,7 +16,8 @@ namespace qkv {
 struct RunExample {
   std::optional<std::string> prompt = {};
   std::optional<std::string> target = {};  // what should follow the prompt; by default the answer
-  int64_t validation = 0;                  // counted from 0
+  // Counted from 0; by default that of the first few whose loss is largest, so that it can be seen.
+  std::optional<int64_t> validation = {};
 };
 
 // The lesson of a run, with its parameters in f64. Errors name the options of `qkv explain`. Where
