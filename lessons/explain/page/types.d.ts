@@ -220,5 +220,6 @@ interface State {
   case?: string | null;
   guess?: string | null;
   trail?: string | null;
+  prompt?: string | null;
   rate?: string | null;
 }

@@ -6,6 +6,7 @@ import { shortNumber } from "../ops/numbers.js";
 import { layerName } from "../lesson/layer_name.js";
 import { pictureOf } from "./picture.js";
 import { withTerms } from "../frame/terms.js";
+import { canHavePrompt, promptOf, textsNow } from "../lesson/prompt.js";
 import { tokenText } from "../lesson/sequences.js";
 import { smallMap } from "../matrix/small_map.js";
 import { say } from "../texts/say.js";
@@ -61,8 +62,9 @@ function partNote({ document }) {
 }
 
 // What goes in, and what should come out.
-function textOf({ lesson }) {
-  const { texts = {} } = lesson.document.meta;
+function textOf(app) {
+  const { lesson } = app;
+  const texts = textsNow(lesson);
   const names = ["tokens", "source", "target", "targets"].filter((name) => texts[name]);
   return element(
     "dl",
@@ -72,10 +74,24 @@ function textOf({ lesson }) {
       element(
         "dd",
         {},
-        texts[name].map((text) => element("kbd", { text: tokenText(text) })),
+        texts[name].map((text, i) =>
+          name === "tokens" && canHavePrompt(lesson) ? tokenSelect(app, i) : element("kbd", { text: tokenText(text) }),
+        ),
       ),
     ]),
   );
+}
+
+// Another token in its place: every number follows.
+function tokenSelect(app, at) {
+  const { lesson } = app;
+  const { vocabulary, texts } = lesson.document.meta;
+  const now = promptOf(lesson) ?? texts.tokens.map((text) => vocabulary.indexOf(text));
+  const options = vocabulary.map((text, token) =>
+    element("option", { value: token, selected: token === now[at], text: tokenText(text) }),
+  );
+  const change = (event) => app.go({ prompt: now.with(at, Number(event.target.value)).join("."), form: null }, { replace: true });
+  return element("select", { class: "token", "aria-label": say("token_of_prompt", { at }), on: { change } }, options);
 }
 
 // Of all heads: an even one must not look like a sharp one.

@@ -97,6 +97,7 @@ export class App {
       this.lesson.state.edits,
       this.lesson.state.break,
       this.lesson.state.order,
+      this.lesson.state.prompt,
       this.lesson.state.at,
       this.lesson.state.learn,
       this.lesson.state.rate,

@@ -14,6 +14,7 @@ export function switchBar(app) {
     state.edits.length > 0 ||
     state.break ||
     state.order ||
+    state.prompt ||
     state.form;
   return [
     ...switches(app),
@@ -27,7 +28,7 @@ export function switchBar(app) {
           type: "button",
           class: "reset",
           text: say("reset"),
-          on: { click: () => app.go({ form: null, settings: {}, edits: [], break: null, order: null }) },
+          on: { click: () => app.go({ form: null, settings: {}, edits: [], break: null, order: null, prompt: null }) },
         })
       : null,
   ].filter(Boolean);

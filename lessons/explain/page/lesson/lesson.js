@@ -6,6 +6,7 @@ import { hiddenCellOf } from "./hidden_cell.js";
 import { cellIn, gridOf } from "./looks.js";
 import { giveCommonScales, matrixOf } from "./matrices.js";
 import { keyOf, symbolText } from "./symbols.js";
+import { textsNow } from "./prompt.js";
 import { stepsOf } from "../chapters/list.js";
 import { partsOf } from "../chapters/parts.js";
 import { languageNow } from "../texts/say.js";
@@ -45,7 +46,9 @@ export class Lesson {
   }
 
   stepsNow(layer) {
-    return stepsOf(this.document, this.anatomy, layer, this.state.order);
+    const { document } = this;
+    const shown = { ...document, meta: { ...document.meta, texts: textsNow(this) } };
+    return stepsOf(shown, this.anatomy, layer, this.state.order);
   }
 
   get layer() {
@@ -68,7 +71,7 @@ export class Lesson {
     this.rightTape = right;
     this.derivedNumbers = new Map();
     this.matricesOf = new Map();
-    const order = String(this.state.order ?? "");
+    const order = `${this.state.order ?? ""} ${this.state.prompt ?? ""}`;
     if (isSameProgram && order === this.shownOrder) return;
     this.shownOrder = order;
     this.anatomy = new Anatomy(right);

@@ -3,6 +3,7 @@ import { mistakeOfCase } from "../chapters/detective.js";
 import { descended, usualRate } from "../tape/descent.js";
 import { mistakes } from "../tape/mistakes.js";
 import { applySettings } from "../tape/settings.js";
+import { prompted } from "./prompt.js";
 import { parametersAt } from "./training.js";
 import { indexOfTokens } from "./sequences.js";
 
@@ -14,6 +15,7 @@ export function retaped(lesson) {
   const earlier = state.form ? null : parametersAt(lesson); // of another step of training
   if (earlier) tape = tape.changed({ values: earlier });
   if (Object.keys(state.settings).length > 0) tape = applySettings(tape, state.settings);
+  if (state.prompt && !state.form) tape = prompted(lesson, tape);
   if (state.order) tape = reordered(lesson, tape, state.order);
   const { values } = tape;
   const edits = state.edits.filter(({ value, index }) => index < (values[value]?.data.length ?? 0));
@@ -41,7 +43,7 @@ function learningWanted({ document, state, mostSteps }, tape) {
 // The tokens in another order: what is embedded at place i stood at order[i].
 function reordered(lesson, tape, order) {
   const index = indexOfTokens(lesson);
-  const data = index === undefined ? [] : lesson.engineTape.values[index].data;
+  const data = index === undefined ? [] : tape.values[index].data;
   const isPermutation =
     order.length === data.length &&
     new Set(order).size === data.length &&

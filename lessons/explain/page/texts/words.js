@@ -233,6 +233,7 @@ export const pageTexts = {
   trail_done: ["That was the last: you have come from the loss to W_q.", "这是最后一个：你已从损失走到了 W_q。"],
   sheet_print: ["print a sheet", "打印练习纸"],
   sheet_solutions: ["Solutions", "答案"],
+  token_of_prompt: ["token {at} of the text", "文本的第 {at} 个词元"],
   prologue_slider: ["{name}: drag it", "{name}：拖动"],
   prologue_curve: ["the loss as a curve, and its tangent", "损失曲线与它的切线"],
   prologue_start: [
