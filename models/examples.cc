@@ -19,7 +19,7 @@ struct Row {
 };
 
 std::vector<Row> decoders() {
-  ModelOptions post, rms, bare;
+  ModelOptions post, rms, bare, normless;
   post.norm = NormPlace::kPost;
   post.position = Position::kSinusoidal;
   post.learn_sinusoidal_scale = false;
@@ -33,11 +33,14 @@ std::vector<Row> decoders() {
   bare.activation = Activation::kGeluTanh;
   bare.bias = false;
   bare.scale_scores = false;
+  normless.norm = NormPlace::kNone;
+  normless.position = Position::kNone;
   std::vector<Row> rows = {
       {.name = "pre-norm, learned positions, tied", .options = {}, .num_layers = 2},
       {"post-norm, sinusoids, relu, untied", post},
       {"RMS norm, silu, dropout", rms},
-      {"no positions, no biases, scores not scaled", bare}};
+      {"no positions, no biases, scores not scaled", bare},
+      {"no norms", normless}};
   const auto attention = [&](const char* name, Position position, const AttentionChoices& choices) {
     ModelOptions options;
     options.position = position;

@@ -27,7 +27,7 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
   const double residual_deviation = o.init_std / std::sqrt(into_residual_stream);
   const int64_t c = o.d_model;
   Block block;
-  block.pre_norm = o.norm == NormPlace::kPre;
+  block.norm_place = o.norm;
   block.mixer_norm = make_norm(init, o);
   block.mixer = make_mixer(init, o, {max_length, causal, residual_deviation});
   if (attends_to_source) {
@@ -47,8 +47,8 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
 }  // namespace
 
 std::vector<std::string> transformer_keys(const std::vector<std::string>& more) {
-  std::vector<std::string> keys = {"num_layers", "d_model",   "mixer",      "d_ff",    "position",
-                                   "norm",       "norm_kind", "activation", "dropout", "bias"};
+  std::vector<std::string> keys = {"num_layers", "d_model",    "mixer",   "d_ff", "position",
+                                   "norm",       "activation", "dropout", "bias"};
   keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }

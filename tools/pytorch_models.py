@@ -20,6 +20,8 @@ class RmsNorm(nn.Module):
 
 
 def norm_of(o):
+    if o["norm"] == "none":
+        return nn.Identity()
     if o["norm_kind"] == "rms":
         return RmsNorm(o["d_model"])
     norm = nn.LayerNorm(o["d_model"], eps=1e-5)

@@ -7,8 +7,8 @@
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "lessons/explain/document.h"
+#include "lessons/explain/examples.h"
 #include "lessons/explain/fitted_page.h"
-#include "lessons/explain/lesson.h"
 #include "lessons/explain/lesson_of_run.h"
 #include "lessons/explain/recording_size.h"
 #include "lessons/explain/walk.h"
@@ -25,7 +25,9 @@ void add_explain_options(OptionList& options) {
   options.integer("validation", "N",
                   "Number of the validation example, counted from 0; by default that of "
                   "the first eight with the largest loss");
-  options.text("example", "NAME", "Explains a built-in example, which needs no run: three-words");
+  options.text("example", "NAME",
+               absl::StrCat("Explains a built-in example, which needs no run: ",
+                            absl::StrJoin(lesson_names(), ", ")));
   options.integer("layer", "N",
                   "Begins at this attention layer, counted from 0; by default where attention is "
                   "sharpest");

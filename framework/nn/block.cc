@@ -13,7 +13,15 @@ Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardCont
   }
   context.note("input", x);
   const auto around = [&](const auto& norm, const Tensor& h, const auto& layer) {
-    return pre_norm ? h + layer(norm(h)) : norm(h + layer(h));
+    switch (norm_place) {
+      case NormPlace::kPre:
+        return h + layer(norm(h));
+      case NormPlace::kPost:
+        return norm(h + layer(h));
+      case NormPlace::kNone:
+        return h + layer(h);
+    }
+    fail("block: there is no such place of a norm");
   };
   // What a layer made is told under the path of the layer itself.
   const auto told = [&](std::string_view layer, const Tensor& t) {
@@ -40,13 +48,14 @@ Tensor Block::operator()(const Tensor& x, const AttentionMask& mask, ForwardCont
 }
 
 void Block::visit(Visitor& v) {
-  v.child(norm_name(), mixer_norm);
+  const bool has_norms = norm_place != NormPlace::kNone;
+  if (has_norms) v.child(norm_name(), mixer_norm);
   mixer.visit(v);
   if (attends_to_source) {
-    v.child(cross_attention_norm);
+    if (has_norms) v.child(cross_attention_norm);
     v.child(cross_attention);
   }
-  v.child(feed_forward_norm);
+  if (has_norms) v.child(feed_forward_norm);
   v.child(feed_forward);
 }
 

@@ -5,6 +5,7 @@
 #include "framework/nn/feed_forward.h"
 #include "framework/nn/mixer.h"
 #include "framework/nn/norm.h"
+#include "framework/nn/options.h"
 
 namespace qkv {
 
@@ -18,6 +19,7 @@ struct AttentionSource {
 // feed-forward network thinks about each.
 //   pre-norm    x = x + mixer(norm(x));  x = x + feed_forward(norm(x))       Xiong et al. 2020
 //   post-norm   x = norm(x + mixer(x));  x = norm(x + feed_forward(x))       Vaswani et al. 2017
+//   no norm     x = x + mixer(x);        x = x + feed_forward(x)
 // and between the two, where there is a source, the same with cross-attention to it.
 struct Block {
   Norm mixer_norm;  // called after the mixer: "attention_norm"
@@ -27,7 +29,7 @@ struct Block {
   Child<"cross_attention", MultiHeadAttention> cross_attention;
   Child<"feed_forward_norm", Norm> feed_forward_norm;
   Child<"feed_forward", FeedForward> feed_forward;
-  bool pre_norm = true;
+  NormPlace norm_place = NormPlace::kPre;  // kNone: has no norms
 
   // Throws Error unless there is a source exactly where the block attends to one.
   Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context,

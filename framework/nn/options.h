@@ -31,11 +31,12 @@ template <>
 inline constexpr Named<NormKind> kNames<NormKind>[] = {{"layer", NormKind::kLayer},
                                                        {"rms", NormKind::kRms}};
 
-// Normalization before each layer, or after its residual sum.
-enum class NormPlace { kPre, kPost };
+// Normalization before each layer, after its residual sum, or nowhere.
+enum class NormPlace { kPre, kPost, kNone };
 template <>
-inline constexpr Named<NormPlace> kNames<NormPlace>[] = {{"pre", NormPlace::kPre},
-                                                         {"post", NormPlace::kPost}};
+inline constexpr Named<NormPlace> kNames<NormPlace>[] = {{"pre", NormPlace::kPre, {"norm_kind"}},
+                                                         {"post", NormPlace::kPost, {"norm_kind"}},
+                                                         {"none", NormPlace::kNone}};
 
 // The position encoding: it is added to the embeddings (sinusoidal, learned), rotates queries and
 // keys (rotary), or is added to the scores (alibi, relative).

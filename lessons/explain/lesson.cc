@@ -16,45 +16,6 @@
 namespace qkv {
 namespace {
 
-constexpr const char* kThreeWords = "three-words";
-constexpr double kTenths = 10.0;
-
-// Numbers for a blackboard: one digit after the point.
-void round_parameters(const Model& model, double spread) {
-  for (auto& [name, tensor] : parameters(model)) {
-    if (name.ends_with("norm.weight")) continue;  // ones
-    Array numbers = tensor.array();
-    double* x = numbers.mutable_data<double>();
-    for (int64_t i = 0; i < numbers.size(); ++i)
-      x[i] = std::round(kTenths * spread * x[i]) / kTenths;
-  }
-}
-
-// "I have a" -> "have a dream": one layer, d_model = 4, two heads.
-Lesson three_words() {
-  constexpr double kSpread = 30.0;  // of deviations of 0.02
-  const std::vector<std::string> words = {"I", "have", "a", "dream"};
-  Config config;
-  config.name = kThreeWords;
-  config.data.task = "text";
-  config.data.path = "I have a dream";
-  config.train.precision = Precision::kF64;
-  config.model.num_layers = 1;
-  config.model.d_model = 4;
-  config.model.num_heads = 2;
-  config.model.d_ff = 8;
-  DataShape data;
-  data.vocabulary_size = std::ssize(words);
-  data.max_length = 3;
-  Lesson lesson = {.config = config,
-                   .vocabulary = words,
-                   .model = make_model(config, data),
-                   .batch = {{Array::of({1, 3}, std::vector<int64_t>{0, 1, 2})},
-                             Array::of({1, 3}, std::vector<int64_t>{1, 2, 3})}};
-  round_parameters(lesson.model, kSpread);
-  return lesson;
-}
-
 std::map<std::string, Tensor> parameters_by_name(const Model& model) {
   std::map<std::string, Tensor> all;
   for (const auto& [name, tensor] : parameters(model)) all[name] = tensor;
@@ -169,14 +130,6 @@ absl::Status begin_at(const Beginning& beginning, const Recording& recording, Le
   status = check_range("head", lesson.head, weights[1], "heads");
   if (!status.ok()) return status;
   return check_range("position", lesson.position, weights[2], "positions");
-}
-
-std::vector<std::string> lesson_names() { return {kThreeWords}; }
-
-absl::StatusOr<Lesson> find_lesson(const std::string& name) {
-  if (name == kThreeWords) return three_words();
-  return absl::InvalidArgumentError(absl::StrCat("there is no example \"", name, "\"; there is ",
-                                                 absl::StrJoin(lesson_names(), ", ")));
 }
 
 absl::StatusOr<Config> config_with(const Lesson& lesson, const std::vector<std::string>& settings) {

@@ -45,10 +45,6 @@ struct Beginning {
 // says that the recording has no attention.
 absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson);
 
-// Lessons that need no run.
-std::vector<std::string> lesson_names();
-absl::StatusOr<Lesson> find_lesson(const std::string& name);
-
 // The config with settings of the model changed, "attention.projections=none". An error where they
 // do not fit each other, change something else than the model, or ask for a trained parameter of
 // another shape. Makes no model.

@@ -9,17 +9,21 @@ namespace {
 // What stands around the layers of a stack.
 struct Form {
   std::string name;
-  bool has_residuals, has_norms, is_post, is_scaled;
+  bool has_residuals;
+  NormPlace norms;
+  bool is_scaled;
 };
 
 std::vector<Form> forms_of(const LabContext& lab) {
+  using enum NormPlace;
   const bool has = !lab.is_control();
-  return {{"pre-norm", has, has, false, true},
-          {"post-norm", has, has, true, true},
-          {"pre-norm, S not divided", has, has, false, false},
-          {"residuals, no norms", has, false, false, true},
-          {"norms, no residuals", false, has, false, true},
-          {"neither", false, false, false, true}};
+  const NormPlace before = has ? kPre : kNone, after = has ? kPost : kNone;
+  return {{"pre-norm", has, before, true},
+          {"post-norm", has, after, true},
+          {"pre-norm, S not divided", has, before, false},
+          {"residuals, no norms", has, kNone, true},
+          {"norms, no residuals", false, before, true},
+          {"neither", false, kNone, true}};
 }
 
 // Maps that keep the size of what they read.
@@ -38,22 +42,19 @@ std::vector<Block> make_blocks(const LabContext& lab, uint64_t seed, const Form&
     block.mixer.kind = Child<"attention", MultiHeadAttention>(attention);
     block.feed_forward =
         FeedForward{.up = map(), .down = map(), .activation = Activation::kGelu, .dropout = {}};
-    block.pre_norm = !form.is_post;
+    block.norm_place = form.norms;
     blocks.push_back(std::move(block));
   }
   return blocks;
 }
 
 Tensor run_block(const Block& block, const Form& form, const Tensor& x, ForwardContext& context) {
-  if (form.has_residuals && form.has_norms) return block(x, {}, context);
+  if (form.has_residuals) return block(x, {}, context);
   const auto norm = [&](const Norm& layer, const Tensor& h) {
-    return form.has_norms ? layer(h) : h;
+    return form.norms == NormPlace::kNone ? h : layer(h);
   };
-  const auto around = [&](const Tensor& h, const Tensor& made) {
-    return form.has_residuals ? h + made : made;
-  };
-  const Tensor mixed = around(x, block.mixer(norm(block.mixer_norm, x), {}, context));
-  return around(mixed, block.feed_forward(norm(block.feed_forward_norm, mixed), context));
+  const Tensor mixed = block.mixer(norm(block.mixer_norm, x), {}, context);
+  return block.feed_forward(norm(block.feed_forward_norm, mixed), context);
 }
 
 // |dL / dx| of what each block reads, and of what the last one makes, of a random loss.

@@ -138,8 +138,9 @@ TEST_F(ExplainTest, OfAModelThatIsLargeTheWalkSaysWhatItShows) {
 
 TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
   expect_error(qkv({"explain"}), 2, "explain needs a RUN, or --example three-words");
-  expect_error(qkv({"explain", "--example", "x"}), 2,
-               "there is no example \"x\"; there is three-words");
+  expect_error(
+      qkv({"explain", "--example", "x"}), 2,
+      "there is no example \"x\"; there are three-words, blackboard, bare, thinking-machines");
   expect_error(qkv({"explain", "runs/a", "--example", "three-words"}), 2,
                "explain takes a RUN or --example, not both");
   train();

@@ -33,7 +33,7 @@ std::vector<ChosenModel> variants() {
   ModelOptions small = {.num_layers = 2, .d_model = 8, .num_heads = 2, .d_ff = 12};
   small.patch_size = 2;
   std::vector<ChosenModel> all = every_choice(small);
-  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
+  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost, NormPlace::kNone}) {
     for (const NormKind norm_kind : {NormKind::kLayer, NormKind::kRms}) {
       for (const Named<Position>& position : kNames<Position>) {
         for (const Activation activation :

@@ -37,7 +37,7 @@ Tensor tokens(std::vector<int64_t> values) {
 
 std::vector<ModelOptions> variants() {
   std::vector<ModelOptions> all;
-  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
+  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost, NormPlace::kNone}) {
     for (const Named<Position>& position : kNames<Position>) {
       for (const bool tied : {true, false}) {
         ModelOptions options = small();

@@ -103,7 +103,7 @@ TEST(EncoderDecoderTest, WithACacheTheSourceIsReadOnce) {
 }
 
 TEST(EncoderDecoderTest, TheLeavesOfTheLossAreTheParametersVisited) {
-  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost}) {
+  for (const NormPlace norm : {NormPlace::kPre, NormPlace::kPost, NormPlace::kNone}) {
     const EncoderDecoder model = make([&](ModelOptions& o) {
       o.norm = norm;
       o.tie_embeddings = norm == NormPlace::kPre;

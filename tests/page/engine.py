@@ -170,7 +170,11 @@ DIGITS = ["data.alphabet=5", "data.length=3", "data.validation_examples=10"]
 
 
 def three_words() -> Lesson:
-    return Lesson("three-words", ["--example", "three-words"])
+    return example("three-words")
+
+
+def example(name: str) -> Lesson:
+    return Lesson(name, ["--example", name])
 
 
 def decoder_run() -> Path:

@@ -119,7 +119,7 @@ def test_the_script_of_every_step_computes_its_numbers():
         import numpy
     except ImportError:
         raise Skipped("there is no NumPy (Debian: python3-numpy)") from None
-    for lesson in engine.all_lessons() + [hostile()]:
+    for lesson in engine.all_lessons() + [hostile(), engine.example("blackboard")]:
         page = Page(lesson)
         layer = page.layers()[-1]
         page.go(layer=layer)
@@ -140,7 +140,8 @@ def test_the_script_of_every_step_computes_its_numbers():
                     expect_reproduced(numpy, names[name], names[name + "_"], f"{where}: {name}")
                     computed.add(name)
         further_exports = {"decoder": DECODER_EXPORTS, "rotary": {"Q", "Q_0", "dQ_0", "dW_q", "K", "K_0", "dK_0"}}
-        without = {"X", "H"} if lesson.name == "rotary" else set()  # the norms are those of the blocks
+        # The norms are those of the blocks; there are none.
+        without = {"rotary": {"X", "H"}, "blackboard": {"X", "N", "H"}}.get(lesson.name, set())
         wanted = (ALWAYS | further_exports.get(lesson.name, set())) - without
         expect(wanted <= computed, f"{lesson.name}: NumPy does not compute {wanted - computed}")
 

@@ -15,6 +15,9 @@ FORMS = {
               [*ATTENTION, *PRE, *MAPS, "ledger_input", "scale", "mask"], POST[:1]),
     "post": ("reverse", "012=", ["model.norm=post", "model.norm_kind=rms", "model.activation=relu"],
              [*ATTENTION, *POST, *MAPS, "mask"], ["norm", "final_norm"]),
+    "normless": ("reverse", "012=", ["model.norm=none", "model.position=rotary"],
+                 [*ATTENTION, *MAPS, "residual", "second_residual", "query_rotation"],
+                 ["norm", "norm_after", "second_norm", "final_norm", "ledger_input"]),
     "narrow": ("reverse", "012=", ["attention.heads=narrow", "model.position=none", "model.norm=post"],
                [*ATTENTION, *POST, *MAPS], ["norm"]),
     "wide": ("reverse", "012=", ["attention.heads=wide", "model.position=alibi", "attention.window=2"],
@@ -68,7 +71,7 @@ def expect_form(name: str) -> None:
 
 
 def test_every_place_of_norms_has_its_page():
-    for name in ("plain", "post", "encoder-decoder-post"):
+    for name in ("plain", "post", "normless", "encoder-decoder-post"):
         expect_form(name)
 
 

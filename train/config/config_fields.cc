@@ -134,7 +134,8 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   list.add("learn_sinusoidal_scale", &model.learn_sinusoidal_scale,
            "Train the factor of the sinusoidal positions; false: it stays fixed.");
   list.add("norm", &model.norm,
-           "Place of the normalization: before each layer (pre) or after its residual sum (post).");
+           "Place of the normalization: before each layer (pre), after its residual sum (post), "
+           "or none.");
   list.add("norm_kind", &model.norm_kind, "Kind of normalization: layer norm or RMS norm.");
   list.add("activation", &model.activation, "Activation function of the feed-forward layers.");
   list.add_fraction("dropout", &model.dropout,

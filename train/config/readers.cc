@@ -49,6 +49,7 @@ std::vector<Choice> choices(const Config& config) {
           {"model", "kind", config.model.kind, models()},
           {"model", "mixer", config.model.mixer, mixers(config.model)},
           choice("model", "position", config.model.position),
+          choice("model", "norm", config.model.norm),
           choice("optimizer", "kind", config.optimizer.kind),
           choice("optimizer", "schedule", config.optimizer.schedule)};
 }

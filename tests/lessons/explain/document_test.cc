@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
 #include "lessons/explain/document_numbers.h"
+#include "lessons/explain/examples.h"
 #include "lessons/explain/page.h"
 
 namespace qkv {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/escaping.h"
+#include "lessons/explain/examples.h"
 #include "lessons/explain/page.h"
 #include "train/run/experiment.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "lessons/explain/lesson.h"
+#include "lessons/explain/examples.h"
 
 namespace qkv {
 namespace {

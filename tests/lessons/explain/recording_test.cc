@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
-#include "lessons/explain/lesson.h"
+#include "lessons/explain/examples.h"
 #include "models/mixer.h"
 #include "tests/framework/testing.h"
 #include "train/run/batch_loss.h"

@@ -15,12 +15,12 @@ export const upChapter = {
     questions: [
       {
         ask: ["Does row i of U depend on other tokens?", "U 的第 i 行依赖别的词元吗？"],
-        answer: ["Not here: only through row i of N.", "这里不依赖，只通过 N 的第 i 行。"],
+        answer: ["Not here: only through row i of what it reads.", "这里不依赖，只通过它读入的第 i 行。"],
       },
     ],
   },
   step: (facts) =>
-    linearStep(facts, { value: facts.layer.up, source: "N", letter: "1", symbol: "U" }),
+    linearStep(facts, { value: facts.layer.up, source: facts.layer.norm === undefined ? "R" : "N", letter: "1", symbol: "U" }),
 };
 
 const flatBelow = ["relu", "gelu", "silu"];

@@ -84,11 +84,11 @@ const letters = { query: "q", key: "k", value: "v" };
 function ledgerOfX({ anatomy, layer, queries }) {
   const narrow = anatomy.narrowLinearBehind(layer.q);
   const linear = narrow ?? anatomy.linearBehind(layer.q);
-  const x = linear?.x ?? (layer.isNormLast ? layer.input : layer.norm);
+  const x = linear?.x ?? layer.read;
   const gradient = x === undefined ? undefined : anatomy.gradient(x);
   if (gradient === undefined || gradient === null) return null;
-  const sum = layer.isNormLast ? anatomy.maker(layer.norm).inputs[0] : null;
-  const past = sum === null ? undefined : anatomy.gradient(anatomy.adopt(sum));
+  const sum = layer.isNormFirst ? undefined : anatomy.sumWithInput(layer);
+  const past = sum === undefined ? undefined : anatomy.gradient(anatomy.adopt(sum));
   const shares = anatomy
     .addends(gradient)
     .filter((value) => value !== past)

@@ -30,10 +30,10 @@ const whyWithNormLast = [
 ];
 
 function residualStep({ anatomy, layer, queries }) {
-  const { isNormLast } = layer;
-  const sum = isNormLast ? anatomy.maker(layer.norm).inputs[0] : layer.mixed;
+  const { isNormLast, isNormFirst } = layer;
+  const sum = anatomy.sumWithInput(layer);
   if (sum === undefined || layer.input === undefined || anatomy.op(sum)?.op !== "add") return null;
-  const input = isNormLast ? "X" : "X_{in}"; // what the projections read
+  const input = isNormFirst ? "X_{in}" : "X"; // what the projections read
   return {
     texts: isNormLast ? { ...residualChapter.texts, why: whyWithNormLast } : residualChapter.texts,
     layout: {

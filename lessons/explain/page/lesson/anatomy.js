@@ -139,6 +139,8 @@ export class Anatomy {
     }
     found.input = isCross ? near("mixed") : near("input");
     found.isNormLast = this.isNormAfter(found.norm, found.output);
+    found.isNormFirst = found.norm !== undefined && !found.isNormLast;
+    found.read = found.isNormFirst ? found.norm : found.input; // by the projections
     const apart = { ownK: this.unrepeated(found.k), ownV: this.unrepeated(found.v) };
     return { ...found, ...apart, ...this.scoresBehind(found.scores) };
   }
@@ -148,6 +150,11 @@ export class Anatomy {
     const op = norm === undefined ? null : this.maker(norm);
     const sum = /norm$/.test(op?.op ?? "") ? this.op(op.inputs[0]) : null;
     return sum?.op === "add" && sum.inputs.includes(output);
+  }
+
+  // x + layer(x)
+  sumWithInput({ isNormLast, norm, mixed }) {
+    return isNormLast ? this.maker(norm).inputs[0] : mixed;
   }
 
   // Keys or values [1, T, heads, D] before several heads of queries got the same.

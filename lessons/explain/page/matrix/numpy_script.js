@@ -37,7 +37,7 @@ const linesOf = {
   residual: ({ sum }) => [sum, "dY_ = dR"],
   second_residual: ({ sum, result }) => [sum, `dF_ = d${result}`],
   activation: ({ activation }) => activationLines(activation),
-  up: () => [...linear("N", "1", "U"), "dN_ = dU @ W_1.T", "dN_1_ = dU @ W_1.T"],
+  up: ({ source, back }) => [...linear(source, "1", "U"), `${back}_ = dU @ W_1.T`],
   logits: () => ["logits_ = H @ W + b", "dH_ = dlogits @ W.T"],
   loss: ({ counted }) => [
     "exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))",
@@ -175,6 +175,7 @@ function factsOf(lesson) {
     result: pythonName(resultOf(step)?.symbol ?? ""),
     sum: sumLine(step.layout),
     sharesWeight: step.sharesWeight,
+    source: pythonName(step.layout?.left?.symbol ?? ""),
     back: pythonName(step.layout?.left?.gradientPart?.symbol ?? `d${step.layout?.left?.symbol}`),
     counted: targets.map((target) => (target === null ? 0 : 1)),
     factor: layer.scale,

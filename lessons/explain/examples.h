@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "lessons/explain/lesson.h"
+
+namespace qkv {
+
+// Lessons that need no run: models of a few words, of one layer and d_model 3 or 4, whose
+// parameters have one digit after the point. "three-words" is as a model of a run is; "blackboard"
+// has no norms, so that its queries, keys and values have one digit, too; "bare" is softmax(X Xᵀ)
+// X; "thinking-machines" has the shares 0.88 and 0.12 of Alammar, The Illustrated Transformer,
+// 2018.
+std::vector<std::string> lesson_names();
+absl::StatusOr<Lesson> find_lesson(const std::string& name);
+
+}  // namespace qkv
