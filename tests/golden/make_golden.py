@@ -159,6 +159,7 @@ MODELS = {
         norm="post",
         position="relative",
     ),
+    "normless": dict(DEFAULTS, norm="none", position="none", bias=False, batch_size=2),
 }
 
 # clip_grad_norm_ multiplies the gradients by min(1, grad_clip / (norm + clip_epsilon)).

@@ -166,7 +166,7 @@ TEST_P(ModelGoldenTest, LogitsLossAndGradientsAreThoseOfPyTorch) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ModelGoldenTest,
-    testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "smoothing",
+    testing::Combine(testing::Values("pre_norm", "post_norm", "rms_norm", "normless", "smoothing",
                                      "encoder_decoder", "encoder_decoder_post", "rotary", "alibi",
                                      "relative", "narrow", "wide", "bare", "vision_transformer",
                                      "classifier"),

@@ -44,6 +44,8 @@ def parameter_shapes(o):
     shapes = {}
 
     def norm(name):
+        if o["norm"] == "none":
+            return
         shapes[name + ".weight"] = (C,)
         if o["norm_kind"] == "layer" and o["bias"]:
             shapes[name + ".bias"] = (C,)
@@ -443,6 +445,8 @@ def transformer(o, parameters, inputs, functions):
         return linear(name + ".down", functions[o["activation"]](linear(name + ".up", x)))
 
     def around(layer_norm_name, x, layer):
+        if o["norm"] == "none":
+            return x + layer(x)
         if o["norm"] == "pre":
             return x + layer(norm(layer_norm_name, x))
         return norm(layer_norm_name, x + layer(x))
