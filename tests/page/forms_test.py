@@ -1,4 +1,7 @@
-"""Every form of model that trains has its page: each value of each key of [model] and [attention] at least once."""
+"""Every form of model that trains has its page: each value of each key of [model] and [attention] at least once, and of
+six of them each pair of values."""
+import itertools
+
 import browser
 import engine
 from page import Page
@@ -46,7 +49,10 @@ def lesson_of(name: str) -> engine.Lesson:
 
 def expect_form(name: str) -> None:
     _, _, _, has, has_not = FORMS[name]
-    lesson = lesson_of(name)
+    expect_page(name, lesson_of(name), has, has_not)
+
+
+def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list) -> None:
     page = Page(lesson)
     for layer in (page.layers()[0], page.layers()[-1]):
         head = page.heads(layer) - 1
@@ -83,3 +89,66 @@ def test_every_kind_of_heads_has_its_page():
 def test_every_kind_of_projections_has_its_page():
     for name in ("one-map", "two-maps", "bare"):
         expect_form(name)
+
+
+# What is combined with what: in every pair of values that go together.
+CHOICES = {
+    "config": ["reverse", "reverse_seq2seq"],
+    "attention.projections": ["separate", "shared_key_value", "shared", "none"],
+    "attention.heads": ["split", "narrow", "wide"],
+    "model.position": ["none", "sinusoidal", "learned", "rotary", "alibi", "relative"],
+    "model.norm": ["pre", "post", "none"],
+    "attention.window": ["0", "2"],
+}
+
+
+def pairs_of(form: tuple) -> set:
+    return set(itertools.combinations(enumerate(form), 2))
+
+
+def forms_with_every_pair() -> list:
+    """As few as a greedy choice finds."""
+    def goes_together(form):
+        return not ("none" == form[1] and form[2] != "split")  # without maps a head is a part of X
+
+    forms = list(filter(goes_together, itertools.product(*CHOICES.values())))
+    missing, chosen = set().union(*map(pairs_of, forms)), []
+    while missing:
+        chosen.append(max(forms, key=lambda form: len(pairs_of(form) & missing)))
+        missing -= pairs_of(chosen[-1])
+    return chosen
+
+
+def expect_combined(form: tuple) -> None:
+    config, *values = form
+    maps, heads, position, norm, _ = values
+    name = "-".join(form)
+    settings = [f"{key}={value}" for key, value in zip(list(CHOICES)[1:], values)]
+    lesson = engine.Lesson(f"pair-{name}", [engine.run(f"pair-{name}", config, *engine.DIGITS, "model.num_layers=1",
+                                                       *settings), "--prompt", "012="])
+    has = [*ATTENTION[:-1], *{"pre": PRE, "post": POST, "none": ["residual", "second_residual"]}[norm]]
+    has_not = {"pre": POST[:1], "post": ["norm", "final_norm"], "none": ["norm", "final_norm", *POST[:1]]}[norm]
+    if maps != "none":
+        has += ["query", "key", "value", "output"]
+    if config == "reverse":
+        is_rotated_alone = maps == "none" and position == "rotary"
+        # Of one map queries, keys and values are one value; the rotation of X itself has no formula of its own.
+        has += [] if maps == "shared" or is_rotated_alone else ["ledger"]
+        has += {"alibi": ["position_bias"], "relative": ["position_bias"]}.get(position, [])
+        has += ["query_rotation", "key_rotation"] if position == "rotary" and maps != "none" else []
+    expect_page(name, lesson, has, has_not)
+
+
+def test_the_first_third_of_all_pairs_of_choices_has_its_page():
+    for form in forms_with_every_pair()[::3]:
+        expect_combined(form)
+
+
+def test_the_second_third_of_all_pairs_of_choices_has_its_page():
+    for form in forms_with_every_pair()[1::3]:
+        expect_combined(form)
+
+
+def test_the_last_third_of_all_pairs_of_choices_has_its_page():
+    for form in forms_with_every_pair()[2::3]:
+        expect_combined(form)

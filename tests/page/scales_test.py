@@ -83,3 +83,35 @@ def test_a_colour_means_one_number_in_all_matrices_of_a_scale():
         });""")
     depth = {key: sum(abs(255 - level) for _, colour in cells for level in colour) for key, cells in zip("ZS", pixels)}
     expect(depth["S"] < 0.8 * depth["Z"], f"S, which is Z / √2, is as deep as Z: {depth}")
+
+
+CELLS = """
+const { lesson } = document.getElementById("lesson").app;
+return [...document.querySelectorAll("main .matrix:has([role=grid])")].map((figure) => {
+  const matrix = lesson.matrix(figure.querySelector("[role=grid]").dataset.matrix);
+  const cells = [];
+  for (let row = 0; row < matrix.grid.rows; row++) {
+    for (let column = 0; column < matrix.grid.columns; column++) {
+      const number = matrix.number(row, column);
+      if (Number.isFinite(number)) cells.push([matrix.cellText(row, column), number]);
+    }
+  }
+  return { key: matrix.key, power: figure.querySelector(".power").textContent, cells };
+});"""
+
+
+def test_small_numbers_have_their_power_of_ten_beside_the_matrix():
+    plain, powers = 0, 0
+    page = Page(engine.decoder())
+    for step in page.steps():
+        page.go(step=step)
+        for matrix in browser.script(CELLS):
+            where = f"{step}, {matrix['key']}"
+            most = max((abs(number) for _, number in matrix["cells"]), default=0.0)
+            is_plain = most == 0 or 1e-3 <= most < 1e5
+            expect_equal(matrix["power"] == "", is_plain, f"{where}: has no power of ten, with {most} as its largest")
+            plain, powers = plain + is_plain, powers + (not is_plain)
+            power = 10.0 ** int(matrix["power"].replace("× 10", "").replace("−", "-") or 0)
+            for text, number in matrix["cells"]:
+                expect_near(arithmetic.number(text) * power, number, 0.006 * abs(number), f"{where}: {text}")
+    expect(plain > 20 and powers > 0, f"{plain} matrices without, {powers} with a power of ten")

@@ -7,7 +7,7 @@ import { isOfModel, stepsInOrder } from "./contents.js";
 import { element } from "./dom.js";
 import { formula } from "./formulas.js";
 import { Expression } from "../ops/expression.js";
-import { HeatMap } from "../matrix/heat_map.js";
+import { HeatMap, powerOf } from "../matrix/heat_map.js";
 import { questionNow } from "./step_head.js";
 import { shortNumber } from "../ops/numbers.js";
 import { inLanguage, say, stepText } from "../texts/say.js";
@@ -98,7 +98,7 @@ function slideOf(app, { matrix, row, column }, slide) {
   fitOnStage(maps, shown);
   maps.forEach((map, i) => map.mark({ ...marks, chosen: i === 0 ? { row, column } : null }));
   const figures = maps.map((map, i) =>
-    element("figure", {}, element("figcaption", {}, formula(shown[i].symbol)), map.root),
+    element("figure", {}, element("figcaption", {}, formula(shown[i].symbol), powerOf(shown[i])), map.root),
   );
   const question = slide > isRevealedAt ? questionNow(lesson) : null;
   return [

@@ -96,10 +96,11 @@ export class Anatomy {
     return { x, weight, bias: bias?.inputs[0], output: made.output };
   }
 
-  // Of a value, or of what reshape and permute made of it.
+  // What reshape and permute made a value of, as far back as the model has a name for it.
   beforeCopies(value) {
     const op = this.op(value);
-    return ["reshape", "permute"].includes(op?.op) ? this.beforeCopies(op.inputs[0]) : value;
+    const isCopy = ["reshape", "permute"].includes(op?.op) && !this.facts[value].paths?.length;
+    return isCopy ? this.beforeCopies(op.inputs[0]) : value;
   }
 
   // Everything of one attention layer: "blocks.0.attention", "decoder.blocks.1.cross_attention".

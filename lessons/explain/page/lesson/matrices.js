@@ -49,6 +49,9 @@ export function giveCommonScales(matrices) {
   }
 }
 
+// Numbers that shortNumber writes without a power of ten; 10 ** leastExponent is a normal number.
+const plain = { from: 1e-3, below: 1e5, leastExponent: -307 };
+
 class Matrix {
   constructor({ lesson, part, isGradient, grid, data, derived }) {
     this.lesson = lesson;
@@ -157,6 +160,19 @@ class Matrix {
 
   place(row, column) {
     return [this.rowName(row), this.columnName(column)].filter(Boolean).join(" → ");
+  }
+
+  // Of the power of ten that its numbers are written by, where they are too small or too large for cells.
+  get exponent() {
+    const { largest } = this;
+    if (!(largest > 0) || (largest >= plain.from && largest < plain.below)) return 0;
+    return Math.max(Math.floor(Math.log10(largest)), plain.leastExponent);
+  }
+
+  // As it stands in its cell: by that power, in few digits.
+  cellText(row, column) {
+    if (this.isHiddenCell(row, column)) return "?";
+    return shortNumber(this.number(row, column) / 10 ** this.exponent);
   }
 
   // The number in few digits.

@@ -3,7 +3,6 @@
 import { colourBytes, isDeep } from "./colours.js";
 import { element } from "../frame/dom.js";
 import { indexIn } from "../lesson/looks.js";
-import { shortNumber } from "../ops/numbers.js";
 import { marksOf, paintMarks } from "./marks.js";
 import { isFocusOfReader } from "../frame/focus.js";
 
@@ -11,6 +10,12 @@ const narrowest = 28;
 const numberHeight = 14;
 const smallestFont = 9.5;
 const widthOfDigit = 0.56; // of the height of letters
+
+// What the numbers in its cells are multiplied by: "× 10⁻⁷", or nothing.
+export function powerOf({ exponent }) {
+  const text = exponent === 0 ? [] : ["× 10", element("sup", { text: String(exponent).replace("-", "−") })];
+  return element("span", { class: "power" }, text);
+}
 
 export class HeatMap {
   // matrix: see matrices.js; chosen({row, column}), pointed({row, column} or null, event)
@@ -164,7 +169,7 @@ export class HeatMap {
     let longest = 1;
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
-        longest = Math.max(longest, shortNumber(matrix.number(row, column)).length);
+        longest = Math.max(longest, matrix.cellText(row, column).length);
       }
     }
     const fitting = (cellWidth - 3) / (longest * widthOfDigit);
@@ -185,7 +190,7 @@ export class HeatMap {
         const isHidden = matrix.isHiddenCell(row, column);
         const ink = isDeep(x, size, matrix.hue) && !isHidden ? colours.onDeep : colours.ink;
         context.fillStyle = x === 0 && !isHidden ? colours.faint : ink;
-        context.fillText(isHidden ? "?" : shortNumber(x), at[0], at[1]);
+        context.fillText(matrix.cellText(row, column), at[0], at[1]);
       }
     }
   }

@@ -7,7 +7,7 @@ import { formula } from "../frame/formulas.js";
 import { explained, meaningOf } from "../frame/terms.js";
 import { symbolText } from "../lesson/symbols.js";
 import { svgOf } from "./exports.js";
-import { HeatMap } from "./heat_map.js";
+import { HeatMap, powerOf } from "./heat_map.js";
 import { isWrongGradient } from "../frame/mistake_note.js";
 import { shortNumber } from "../ops/numbers.js";
 import { languageNow, say } from "../texts/say.js";
@@ -94,6 +94,7 @@ export class StepView {
         const figure = side.figures[at];
         map.renumber(matrix);
         figure.className = this.classesOf(matrix);
+        figure.querySelector(".power").replaceWith(powerOf(matrix));
         figure.querySelector(".legend").replaceWith(this.legend(matrix));
         figure.querySelector(".export").replaceWith(this.app.exportMenu(matrix));
       });
@@ -141,6 +142,7 @@ export class StepView {
       "figcaption",
       {},
       this.symbol(matrix),
+      powerOf(matrix),
       element("span", { class: "shape", text: `${rows} × ${columns}` }),
       this.app.exportMenu(matrix),
     );
