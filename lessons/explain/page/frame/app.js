@@ -164,7 +164,7 @@ export class App {
     const body = special ?? this.steps.root;
     const picture = lesson.step.picture ? pictureOf(this) : null;
     this.drawing = lesson.step.drawing?.(this) ?? null;
-    zones.step.replaceChildren(...[...stepHead(this), picture, this.drawing?.root, body].filter(Boolean));
+    replaceBefore(zones.step, [...stepHead(this), picture, this.drawing?.root].filter(Boolean), body);
     this.marks = null; // those of what was shown before
     if (!special) this.steps.show();
     else this.steps.maps = special.maps ?? [];
@@ -316,4 +316,14 @@ export class App {
   exportMenu(matrix) {
     return exportMenuOf(this, matrix);
   }
+}
+
+// What stands in a zone: what comes first, and the body. A body that stands there already is not laid out anew.
+function replaceBefore(zone, first, body) {
+  if (zone.lastElementChild !== body) {
+    zone.replaceChildren(...first, body);
+    return;
+  }
+  while (zone.firstChild !== body) zone.firstChild.remove();
+  body.before(...first);
 }

@@ -27,6 +27,7 @@ export class HeatMap {
     this.largestFont = largestFont;
     this.labelSize = labelSize;
     this.base = element("canvas", { "aria-hidden": "true" });
+    this.onePixelEach = element("canvas");
     this.marks = element("canvas", { "aria-hidden": "true", class: "marks" });
     this.cell = element("div", { role: "gridcell", tabindex: "0", class: "cursor" });
     this.row = element("div", { role: "row" }, this.cell);
@@ -119,7 +120,9 @@ export class HeatMap {
   pixels() {
     const { matrix, colours } = this;
     const { grid, data } = matrix;
-    const canvas = element("canvas", { width: grid.columns, height: grid.rows });
+    const canvas = this.onePixelEach;
+    if (canvas.width !== grid.columns) canvas.width = grid.columns;
+    if (canvas.height !== grid.rows) canvas.height = grid.rows;
     const image = new ImageData(grid.columns, grid.rows);
     const write = colourBytes(colours, matrix.hue, matrix.size);
     let at = 0;
