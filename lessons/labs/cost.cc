@@ -136,7 +136,7 @@ Section parameters_section(const LabContext& lab) {
                        equal("rnn: parameters / d²", 2, rnn / square),
                        equal("convolution of 3 taps: parameters / d²", 3, convolution / square),
                        fewer("an rnn", rnn), fewer("a convolution of 3 taps", convolution),
-                       beyond(fewer("an lstm", lstm))});
+                       fewer("an lstm", lstm)});
 }
 
 // The formulas, op by op: h_t = tanh(x_t + W h_(t-1)), and softmax(Q Kᵀ) V.
