@@ -94,7 +94,7 @@ PREMISES = {
     "Which path brings most?": Step.is_sum_of_shares,
     "Would the layer below learn if attention passed nothing back?":
         lambda s: s.is_sum_of_shares() and not s.is_zero(s.numbers("dR")),
-    "How is dR shared between X_in and Y?": lambda s: s.rows["dY"] == s.rows["dR"],
+    "How is dR shared between what came in and Y?": lambda s: s.rows["dY"] == s.rows["dR"],
     "Why do the rows of dX_in sum to 0 before the residual is added?":
         lambda s: s.rows_sum_to_zero(s.gradient_of_first()),
     "What of a row is lost?": Step.is_at_right_angle,

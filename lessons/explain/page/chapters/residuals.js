@@ -15,7 +15,7 @@ export const residualChapter = {
     ],
     questions: [
       {
-        ask: ["How is dR shared between X_in and Y?", "dR 如何分给 X_in 和 Y？"],
+        ask: ["How is dR shared between what came in and Y?", "dR 如何分给输入和 Y？"],
         answer: ["It is not shared: each gets all of it.", "不是分：每一个都得到全部。"],
         holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.planted !== "residual",
       },
