@@ -1,5 +1,7 @@
 """Every number on the page is the engine's, and comes with arithmetic that gives it."""
 
+import random
+
 import arithmetic
 import engine
 from page import Page, decoded
@@ -165,3 +167,28 @@ def test_derivatives_equal_finite_differences():
             shares += matrix["value"] not in document.gradient_of
         expect(shares >= 9, f"{lesson.name}: only {shares} differences are of one path")
         expect(telling > checked / 3, f"{lesson.name}: only {telling} of {checked} differences tell anything")
+
+
+def test_cells_drawn_at_random_are_what_their_arithmetic_on_the_screen_makes():
+    generator = random.Random(28)
+    lessons = engine.all_lessons() + [engine.example(name) for name in ("blackboard", "bare", "thinking-machines")]
+    computed = 0
+    for lesson in lessons:
+        page = Page(lesson)
+        for _ in range(8):  # some steps have no matrices, and parameters no arithmetic
+            layer = generator.choice(page.layers())
+            page.go(layer=layer, head=generator.randrange(page.heads(layer)), step=generator.choice(page.steps()))
+            matrices = page.matrices()
+            if not matrices:
+                continue
+            matrix = generator.choice(matrices)
+            place = {"row": generator.randrange(matrix["rows"]), "column": generator.randrange(matrix["columns"])}
+            [cell] = page.cells([{"key": matrix["key"], **place}])
+            if not cell.get("arithmetic"):
+                continue
+            number = arithmetic.number(cell["number"])
+            made = arithmetic.computed(cell["arithmetic"])
+            expect(made == number or abs(made - number) <= 1e-12 * max(abs(number), 1e-3),
+                   f"{lesson.name}, {cell['name']}: {number}, and its arithmetic makes {made}")
+            computed += 1
+    expect(computed >= 28, f"only {computed} cells have arithmetic")
