@@ -13,9 +13,9 @@ namespace qkv {
 namespace {
 
 constexpr double kTenths = 10.0;
-constexpr double kSpread = 30.0;  // of the initial weights, whose standard deviation is 0.02
+constexpr double kSpread = 30.0;  // gives weights a standard deviation of 30 x 0.02
 
-// Some of a model's parameters, row by row.
+// The numbers of one parameter, row by row.
 struct GivenNumbers {
   std::string parameter;
   std::vector<double> values;
@@ -25,7 +25,7 @@ struct BuiltIn {
   std::string name;
   std::string text;  // each word but the last has the next as its target
   ModelOptions model;
-  std::vector<GivenNumbers> numbers = {};  // what is not here is random
+  std::vector<GivenNumbers> numbers = {};  // all other parameters are random
 };
 
 ModelOptions small_model() {
@@ -89,7 +89,7 @@ std::vector<BuiltIn> examples() {
               1, 2, 2, 1}}}}};
 }
 
-// Numbers for a blackboard: one digit after the point.
+// Every parameter gets its given numbers, or random ones with one digit after the point.
 void set_parameters(const Model& model, const BuiltIn& example) {
   for (auto& [name, tensor] : parameters(model)) {
     Array array = tensor.array();

@@ -54,7 +54,7 @@ def expect_form(name: str) -> None:
 
 def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list) -> None:
     page = Page(lesson)
-    for layer in (page.layers()[0], page.layers()[-1]):
+    for layer in dict.fromkeys((page.layers()[0], page.layers()[-1])):
         head = page.heads(layer) - 1
         page.go(layer=layer, head=head)
         steps = page.steps()

@@ -20,7 +20,12 @@ export const upChapter = {
     ],
   },
   step: (facts) =>
-    linearStep(facts, { value: facts.layer.up, source: facts.layer.norm === undefined ? "R" : "N", letter: "1", symbol: "U" }),
+    linearStep(facts, {
+      value: facts.layer.up,
+      source: facts.layer.norm === undefined ? "R" : "N",
+      letter: "1",
+      symbol: "U",
+    }),
 };
 
 const flatBelow = ["relu", "gelu", "silu"];

@@ -318,7 +318,7 @@ export class App {
   }
 }
 
-// What stands in a zone: what comes first, and the body. A body that stands there already is not laid out anew.
+// Puts elements and a body into a zone. A body that is its last element already stays, and is not laid out anew.
 function replaceBefore(zone, first, body) {
   if (zone.lastElementChild !== body) {
     zone.replaceChildren(...first, body);

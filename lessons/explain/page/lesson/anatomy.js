@@ -96,7 +96,7 @@ export class Anatomy {
     return { x, weight, bias: bias?.inputs[0], output: made.output };
   }
 
-  // What reshape and permute made a value of, as far back as the model has a name for it.
+  // The value that a chain of reshape and permute began with, or the nearest that the model has a name for.
   beforeCopies(value) {
     const op = this.op(value);
     const isCopy = ["reshape", "permute"].includes(op?.op) && !this.facts[value].paths?.length;
@@ -141,7 +141,7 @@ export class Anatomy {
     found.input = isCross ? near("mixed") : near("input");
     found.isNormLast = this.isNormAfter(found.norm, found.output);
     found.isNormFirst = found.norm !== undefined && !found.isNormLast;
-    found.read = found.isNormFirst ? found.norm : found.input; // by the projections
+    found.read = found.isNormFirst ? found.norm : found.input; // what the projections read
     const apart = { ownK: this.unrepeated(found.k), ownV: this.unrepeated(found.v) };
     return { ...found, ...apart, ...this.scoresBehind(found.scores) };
   }

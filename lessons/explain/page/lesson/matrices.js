@@ -162,14 +162,14 @@ class Matrix {
     return [this.rowName(row), this.columnName(column)].filter(Boolean).join(" → ");
   }
 
-  // Of the power of ten that its numbers are written by, where they are too small or too large for cells.
+  // The exponent of the power of ten that cells leave out; 0 where shortNumber needs none.
   get exponent() {
     const { largest } = this;
     if (!(largest > 0) || (largest >= plain.from && largest < plain.below)) return 0;
     return Math.max(Math.floor(Math.log10(largest)), plain.leastExponent);
   }
 
-  // As it stands in its cell: by that power, in few digits.
+  // The text of a cell: the number divided by that power of ten, in few digits.
   cellText(row, column) {
     if (this.isHiddenCell(row, column)) return "?";
     return shortNumber(this.number(row, column) / 10 ** this.exponent);
