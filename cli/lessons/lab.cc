@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
@@ -21,6 +22,7 @@ void add_lab_options(OptionList& options) {
                "With --all: writes a page and a JSON file for each lab, and an index");
   options.text("notes", "FILE",
                "With --all: writes the lecture notes, claim by claim, as Markdown");
+  options.text("lang", "en|zh", "Language of reports and pages", "en");
   options.text("runs", "DIR", "Folder that keeps the trained models; later labs reuse them",
                "runs/lab");
   for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
@@ -46,7 +48,14 @@ absl::StatusOr<Report> report_of(const Lab& lab, const OptionTexts& options,
   return report;
 }
 
-absl::Status run_one(const std::string& name, const GivenOptions& given) {
+absl::StatusOr<Language> language_of(const GivenOptions& given) {
+  const std::optional<Language> language = value_of<Language>(given.text("lang"));
+  if (language) return *language;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--lang takes en or zh, not \"", given.text("lang"), "\""));
+}
+
+absl::Status run_one(const std::string& name, const GivenOptions& given, Language language) {
   absl::Status s = reject({{given.has("out"), "--out goes with --all; for one lab use --html FILE"},
                            {given.has("notes"), "--notes goes with --all"}});
   if (!s.ok()) return s;
@@ -58,9 +67,9 @@ absl::Status run_one(const std::string& name, const GivenOptions& given) {
   const absl::StatusOr<Report> report =
       report_of(*lab, given.texts_of(names_of_lab_options()), given);
   if (!report.ok()) return report.status();
-  print(report_text(*report));
-  if (s = write_if_asked(given.text("html"), report_page(*report)); !s.ok()) return s;
-  return write_if_asked(given.text("json"), report_json(*report));
+  print(report_text(*report, language));
+  if (s = write_if_asked(given.text("html"), report_page(*report, language)); !s.ok()) return s;
+  return write_if_asked(given.text("json"), report_json(*report, language));
 }
 
 // Makes the folder of the pages.
@@ -77,7 +86,7 @@ absl::Status prepare_targets(const std::string& folder, const std::string& notes
   return check_outputs(files);
 }
 
-absl::Status run_all(const GivenOptions& given) {
+absl::Status run_all(const GivenOptions& given, Language language) {
   const OptionTexts options = given.texts_of(names_of_lab_options());
   const std::string folder = given.text("out"), notes = given.text("notes");
   absl::Status s = check_for_all_labs(options);
@@ -90,25 +99,28 @@ absl::Status run_all(const GivenOptions& given) {
   for (const Lab& lab : all_labs()) {
     absl::StatusOr<Report> report = report_of(lab, taken_by(lab, options), given);
     if (!report.ok()) return report.status();
-    print(report_verdicts(*report));
-    s = folder.empty() ? absl::OkStatus() : write_report_files(folder, *report);
+    print(report_verdicts(*report, language));
+    s = folder.empty() ? absl::OkStatus() : write_report_files(folder, *report, language);
     if (!s.ok()) return s;
     reports.push_back(*std::move(report));
   }
-  s = write_if_asked(folder.empty() ? "" : folder + "/index.html", index_page(reports));
-  return s.ok() ? write_if_asked(notes, lecture_notes(reports)) : s;
+  s = write_if_asked(folder.empty() ? "" : folder + "/index.html", index_page(reports, language));
+  return s.ok() ? write_if_asked(notes, lecture_notes(reports, language)) : s;
 }
 
 absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
   const bool all = given.has("all");
-  if (all && name.empty()) return run_all(given);
+  const absl::StatusOr<Language> language = language_of(given);
+  if (!language.ok()) return language.status();
+  if (all && name.empty()) return run_all(given, *language);
   if (all) return absl::InvalidArgumentError("--all runs every lab; leave out the NAME");
-  if (!name.empty()) return run_one(name, given);
-  if (const std::string option = given.any_option(); !option.empty()) {
+  if (!name.empty()) return run_one(name, given, *language);
+  const std::string option = given.any_option();
+  if (!option.empty() && option != "lang") {
     return absl::InvalidArgumentError(absl::StrCat(
         "--", option, " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs"));
   }
-  print(list_of_labs());
+  print(list_of_labs(*language));
   return absl::OkStatus();
 }
 

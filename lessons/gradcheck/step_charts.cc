@@ -8,8 +8,8 @@ namespace qkv {
 namespace {
 
 std::string figure_of(const LineChart& chart) {
-  return absl::StrCat("<figure>\n", element("figcaption", chart.title), "<div class=\"wide\">\n",
-                      svg_of(chart), "</div>\n</figure>\n");
+  return absl::StrCat("<figure>\n", element("figcaption", chart.title.en), "<div class=\"wide\">\n",
+                      svg_of(chart, Language::kEnglish), "</div>\n</figure>\n");
 }
 
 }  // namespace

@@ -38,12 +38,14 @@ absl::StatusOr<Lab> find_lab(const std::string& name) {
       meant.empty() ? "; ./qkv lab lists them" : absl::StrCat("; did you mean \"", meant, "\"?")));
 }
 
-std::string list_of_labs() {
+std::string list_of_labs(Language language) {
   std::string list;
   for (const Lab& lab : all_labs()) {
-    list += entry(lab.name, absl::StrCat(lab.question, " (", lab.duration, ")"));
+    list += entry(lab.name, absl::StrCat(lab.question.in(language), " (", lab.duration, ")"));
   }
-  return list + "\n./qkv lab NAME runs one lab, ./qkv lab --all runs all\n";
+  const Text how = {"./qkv lab NAME runs one lab, ./qkv lab --all runs all",
+                    "./qkv lab NAME --lang zh 运行一个实验，./qkv lab --all --lang zh 运行全部"};
+  return absl::StrCat(list, "\n", how.in(language), "\n");
 }
 
 std::string help_on_labs() {
@@ -59,13 +61,13 @@ std::string help_on_labs() {
 }
 
 std::string help_on(const Lab& lab) {
-  std::string help = wrapped(absl::StrCat(lab.name, ": ", lab.question), kTerminalColumns);
+  std::string help = wrapped(absl::StrCat(lab.name, ": ", lab.question.en), kTerminalColumns);
   for (const LabOption& option : lab.options) {
-    help += entry(
-        absl::StrCat("--", option.name, option.longest > 1 ? " N,…" : " N"),
-        absl::StrCat(option.help, ": ", wanted_by(option), " (default: ", option.if_missing, ")"));
+    help += entry(absl::StrCat("--", option.name, option.longest > 1 ? " N,…" : " N"),
+                  absl::StrCat(option.help.en, ": ", wanted_by(option),
+                               " (default: ", option.if_missing, ")"));
   }
-  help += entry("--control", lab.control);
+  for (const auto& [name, what] : lab.controls) help += entry("--control", what.en);
   if (lab.measures_time) help += "Measured times differ in each run.\n";
   return absl::StrCat("\n", help);
 }

@@ -16,7 +16,7 @@ std::vector<Lab> all_labs();
 absl::StatusOr<Lab> find_lab(const std::string& name);  // an error suggests another name
 
 // Texts for a terminal of 80 columns: a line or more for each lab; help on all; help on one.
-std::string list_of_labs();
+std::string list_of_labs(Language language);
 std::string help_on_labs();
 std::string help_on(const Lab& lab);
 

@@ -167,7 +167,7 @@ double time_of(const Layer& layer, int64_t n, int64_t d, int threads) {
 Table times_of(const LabContext& lab) {
   const int64_t d = lab.integer("d");
   const Samples lengths = lab.numbers("n");
-  std::vector<std::string> header =
+  std::vector<Text> header =
       row_by("layer, threads", lengths, [](double n) { return absl::StrCat("n = ", n); });
   header.emplace_back("power of n");
   Table table = {.title = absl::StrCat("Milliseconds of one sequence, d = ", d, ", f32"),
@@ -181,7 +181,7 @@ Table times_of(const LabContext& lab) {
     for (const int threads : {1, 2}) {
       const Samples times =
           values_of(lengths, [&](double n) { return time_of(layer, std::llround(n), d, threads); });
-      std::vector<std::string> row =
+      std::vector<Text> row =
           row_by(absl::StrCat(named.first, ", ", threads), times,
                  [](double time) { return absl::StrFormat("%.3f", time); });
       row.push_back(absl::StrFormat("%.1f", growth_exponent(lengths, times)));

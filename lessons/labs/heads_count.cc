@@ -111,7 +111,7 @@ Table table_of(const Task& task) {
 }
 
 // The loss with so many heads over that with so many others, beside a bound.
-Finding share_of_loss(Finding (*judge)(std::string, double, const Measurement&), double bound,
+Finding share_of_loss(Finding (*judge)(Text, double, const Measurement&), double bound,
                       const Task& task, int64_t heads, int64_t others) {
   return judge(absl::StrCat(task.name, ": loss with ", heads, " heads over that with ", others),
                bound, mean_loss(task.with_heads(heads)) / mean_loss(task.with_heads(others)));
@@ -153,7 +153,7 @@ Section eight_section(const Task& sort, const Task& reverse, int64_t some) {
     Finding finding = found(absl::StrCat(task.name, ": ", what),
                             is_far ? "more than 2" : "at most 2", above, is_far == (above > kMost));
     // One seed has no standard deviation.
-    if (count.loss.size() < 2) finding.agreement = FindingResult::kUndecided;
+    if (count.loss.size() < 2) finding.result = FindingResult::kUndecided;
     return finding;
   };
   const auto suits = [&](const Task& task) {

@@ -20,6 +20,19 @@ absl::Status check_name(const Lab& lab, const std::string& name) {
                    names.empty() ? "" : absl::StrCat("; it takes ", absl::StrJoin(names, ", "))));
 }
 
+// {--d} in a text is what the option d is.
+void fill_in_options(Report& report) {
+  for (Section& section : report.sections) {
+    for (const auto& [name, value] : report.options) {
+      const std::string place = "--" + name;
+      section.prediction = filled_in(section.prediction, place, value);
+      for (auto* const remarks : {&section.conditions, &section.corrections}) {
+        for (Remark& remark : *remarks) remark.text = filled_in(remark.text, place, value);
+      }
+    }
+  }
+}
+
 std::string text_of(const LabOption& option, const std::map<std::string, std::string>& options) {
   const auto given = options.find(option.name);
   return given == options.end() ? option.if_missing : given->second;
@@ -27,11 +40,11 @@ std::string text_of(const LabOption& option, const std::map<std::string, std::st
 
 }  // namespace
 
-LabContext::LabContext(const Lab& lab, Values values, bool is_control, std::string runs,
+LabContext::LabContext(const Lab& lab, Values values, std::string control, std::string runs,
                        Progress progress)
     : lab_(lab),
       values_(std::move(values)),
-      is_control_(is_control),
+      control_(std::move(control)),
       runs_(std::move(runs)),
       progress_(std::move(progress)) {}
 
@@ -76,12 +89,27 @@ absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::
   if (!values.ok()) return values.status();
   Report report = {.name = lab.name,
                    .question = lab.question,
-                   .control = is_control ? lab.control : "",
+                   .is_control = is_control,
                    .measures_time = lab.measures_time};
   for (const LabOption& option : lab.options) {
     report.options.emplace_back(option.name, text_of(option, options));
   }
-  report.sections = lab.run(LabContext(lab, *std::move(values), is_control, runs, progress));
+  const auto run = [&](const std::string& control) {
+    return lab.run(LabContext(lab, *values, control, runs, progress));
+  };
+  if (is_control) {
+    for (const auto& [name, what] : lab.controls) {
+      for (Section& section : run(name)) {
+        if (section.control_name != name) continue;
+        section.control = what;
+        report.sections.push_back(std::move(section));
+      }
+    }
+  } else {
+    report.sections = run("");
+    report.sections.insert(report.sections.end(), lab.untestable.begin(), lab.untestable.end());
+  }
+  fill_in_options(report);
   return report;
 }
 

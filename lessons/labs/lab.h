@@ -15,6 +15,9 @@ namespace qkv {
 
 struct Lab;
 
+// The control of a section that names no other.
+inline constexpr const char* kMainControl = "main";
+
 // What a lab is given.
 class LabContext {
  public:
@@ -23,7 +26,9 @@ class LabContext {
   // By the names of options.
   using Values = std::map<std::string, std::vector<double>>;
 
-  LabContext(const Lab& lab, Values values, bool is_control, std::string runs, Progress progress);
+  // `control`: the name of one; "": nothing is taken out.
+  LabContext(const Lab& lab, Values values, std::string control, std::string runs,
+             Progress progress);
 
   const Lab& lab() const { return lab_; }
 
@@ -33,8 +38,10 @@ class LabContext {
   // One for each of `--seeds`: 1 … n.
   std::vector<uint64_t> seeds() const;
 
-  // What the lab is about is to be taken out of it: it must then come to another verdict.
-  bool is_control() const { return is_control_; }
+  // What the lab is about is to be taken out of it: its sections must then come to another verdict.
+  // A lab may have several controls; a section names the one that is its own.
+  bool is_control() const { return breaks(kMainControl); }
+  bool breaks(const std::string& control) const { return control_ == control; }
 
   // The folder of trained runs.
   const std::string& runs() const { return runs_; }
@@ -46,24 +53,25 @@ class LabContext {
  private:
   const Lab& lab_;
   Values values_;
-  bool is_control_;
+  std::string control_;
   std::string runs_;
   Progress progress_;
   mutable int64_t trainings_ = 0;
 };
 
 // One question to which the lecture notes have an answer, and how it is measured. A file of its
-// own, lessons/labs/NAME.cc, a table in lessons/labs/texts/labs.toml, and a line in
+// own, lessons/labs/NAME.cc, its texts in lessons/labs/texts/NAME.toml, and a line in
 // lessons/labs/labs.h.
 struct Lab {
-  std::string name;            // "scaling"
-  std::string question;        // in a line
-  std::string control;         // what is_control() takes out of it: "no scale anywhere"
-  std::string duration;        // on two cores: "1 s", "2 min"
-  bool measures_time = false;  // its figures differ each time; its findings do not
+  std::string name;                      // "scaling"
+  Text question;                         // in a line
+  std::map<std::string, Text> controls;  // by their names, what each takes out: "no scale anywhere"
+  std::string duration;                  // on two cores: "1 s", "2 min"
+  bool measures_time = false;            // its figures differ each time; its findings do not
   std::vector<LabOption> options;
   std::vector<std::string> settings = {};  // of all its trainings: "data.task=reverse"
   std::vector<Section> (*run)(const LabContext&);
+  std::vector<Section> untestable = {};  // what no measurement of it could judge
 };
 
 // Options by their names, as texts. An error names one that the lab does not take, or says what it
@@ -71,7 +79,8 @@ struct Lab {
 absl::StatusOr<LabContext::Values> read_options(const Lab& lab,
                                                 const std::map<std::string, std::string>& options);
 
-// What is missing has its default.
+// What is missing has its default. A control is the lab once more for each of its controls, with
+// the sections to which that one belongs.
 absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::string>& options,
                                bool is_control, const std::string& runs,
                                const LabContext::Progress& progress);

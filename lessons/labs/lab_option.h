@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "framework/core/names.h"
+#include "lessons/report/text.h"
 
 namespace qkv {
 
@@ -27,7 +28,7 @@ inline constexpr Named<Numbers> kNames<Numbers>[] = {{"whole", Numbers::kWhole},
 struct LabOption {
   std::string name;        // of `--name`
   std::string if_missing;  // "16,64,256"
-  std::string help;
+  Text help;
   double least = 1, most = 999999;
   Numbers numbers = Numbers::kWhole;
   size_t fewest = 1, longest = 1;  // more than one: with commas between, the smaller first

@@ -34,7 +34,7 @@ AttentionOptions options_of(const LabContext& lab) {
 
 HeatMap named_map(const std::string& title, const Tensor& matrix) {
   HeatMap map = heat_map_of(title, matrix);
-  map.row_names = map.column_names = words();
+  map.row_names = map.column_names = {words().begin(), words().end()};
   for (double& x : map.numbers) {
     if (std::isinf(x)) x = std::numeric_limits<double>::quiet_NaN();
   }

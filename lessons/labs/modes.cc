@@ -113,7 +113,7 @@ Section paths_section(const LabContext& lab, const Sets& sets) {
         backward(attend(lab, mode.roles(sets, values)), {.cotangent = sets.pushed})[values];
     Tensor added = zeros(whole.shape(), DType::f64);
     double count = 0;
-    std::vector<std::string> row = {mode.name};
+    std::vector<Text> row = {mode.name};
     for (const Tensor& path : paths_of(lab, sets, mode)) {
       added = added + path;
       if (size_of(path) > 0) ++count;

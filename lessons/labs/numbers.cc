@@ -230,7 +230,7 @@ std::vector<double> milliseconds_of(int calls, const std::function<void()>& call
   return times;
 }
 
-HeatMap heat_map_of(const std::string& title, const Tensor& matrix) {
+HeatMap heat_map_of(const Text& title, const Tensor& matrix) {
   return {.title = title,
           .rows = matrix.dim(0),
           .columns = matrix.dim(1),

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "lessons/labs/texts.h"
+
 namespace qkv {
 
 double least_of(const Samples& samples) { return std::ranges::min(samples); }
@@ -13,13 +15,13 @@ Samples log10_of(Samples samples) {
   return samples;
 }
 
-Series numbered_series(std::string name, std::vector<double> y, int64_t first) {
+Series numbered_series(Text name, std::vector<double> y, int64_t first) {
   std::vector<double> x(y.size());
   std::iota(x.begin(), x.end(), static_cast<double>(first));
   return {.name = std::move(name), .x = std::move(x), .y = std::move(y)};
 }
 
-LineChart line_chart(std::string title, AxisLabel x, AxisLabel y, std::vector<Series> series) {
+LineChart line_chart(Text title, AxisLabel x, AxisLabel y, std::vector<Series> series) {
   return {.title = std::move(title),
           .x_label = std::move(x.text),
           .y_label = std::move(y.text),
@@ -29,8 +31,8 @@ LineChart line_chart(std::string title, AxisLabel x, AxisLabel y, std::vector<Se
 }
 
 LineChart chart_of_losses(std::vector<Series> series) {
-  return line_chart("Loss of the training batches, first seed", "step", log_axis("loss"),
-                    std::move(series));
+  return line_chart(say("Loss of the training batches, first seed"), say("step"),
+                    log_axis(say("loss")), std::move(series));
 }
 
 }  // namespace qkv

@@ -39,7 +39,7 @@ Samples values_of(const std::vector<T>& all, const Of& of) {
 
 // Points (x, y) for each of `all`; y is a number, or samples: their mean and its spread.
 template <class T, class X, class Y>
-Series series_by(std::string name, const std::vector<T>& all, const X& x, const Y& y) {
+Series series_by(Text name, const std::vector<T>& all, const X& x, const Y& y) {
   Series series = {.name = std::move(name)};
   for (const T& each : all) {
     series.x.push_back(static_cast<double>(std::invoke(x, each)));
@@ -55,37 +55,39 @@ Series series_by(std::string name, const std::vector<T>& all, const X& x, const 
 }
 
 // y over first, first + 1, …: losses by step, gradients by layer.
-Series numbered_series(std::string name, std::vector<double> y, int64_t first = 1);
+Series numbered_series(Text name, std::vector<double> y, int64_t first = 1);
 
 // An axis, by its label.
 struct AxisLabel {
-  template <class Text>
-  AxisLabel(const Text& label, bool is_log = false)  // NOLINT(google-explicit-constructor)
+  template <class Label>
+  AxisLabel(const Label& label, bool is_log = false)  // NOLINT(google-explicit-constructor)
       : text(label), is_logarithmic(is_log) {}
 
-  std::string text;
+  Text text;
   bool is_logarithmic;
 };
-inline AxisLabel log_axis(const std::string& label) { return {label, true}; }
+inline AxisLabel log_axis(const Text& label) { return {label, true}; }
 
-LineChart line_chart(std::string title, AxisLabel x, AxisLabel y, std::vector<Series> series = {});
+LineChart line_chart(Text title, AxisLabel x, AxisLabel y, std::vector<Series> series = {});
 
 // The loss of each step, a series for each model.
 LineChart chart_of_losses(std::vector<Series> series);
 
 // A row for each of `all`.
 template <class T, class Row>
-Table table_by(std::string title, std::vector<std::string> header, const std::vector<T>& all,
-               const Row& row_of) {
+Table table_by(Text title, std::vector<Text> header, const std::vector<T>& all, const Row& row_of) {
   Table table = {.title = std::move(title), .header = std::move(header), .rows = {}};
-  for (const T& each : all) table.rows.push_back(row_of(each));
+  for (const T& each : all) {
+    const auto row = row_of(each);
+    table.rows.emplace_back(row.begin(), row.end());
+  }
   return table;
 }
 
 // A cell for each of `all`, behind the first.
 template <class T, class Cell>
-std::vector<std::string> row_by(std::string first, const std::vector<T>& all, const Cell& cell_of) {
-  std::vector<std::string> row = {std::move(first)};
+std::vector<Text> row_by(Text first, const std::vector<T>& all, const Cell& cell_of) {
+  std::vector<Text> row = {std::move(first)};
   for (const T& each : all) row.push_back(cell_of(each));
   return row;
 }

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <map>
 #include <string>
 
-// The files of lessons/labs/texts, which cmake/lab_texts.cmake makes C++ of.
 namespace qkv {
 
-extern const std::string kClaimsToml;
-extern const std::string kSectionsToml;
-extern const std::string kLabsToml;
+// The files of lessons/labs/texts by their names without .toml, which cmake/lab_texts.cmake makes
+// C++ of.
+const std::map<std::string, std::string>& text_files();
 
 }  // namespace qkv

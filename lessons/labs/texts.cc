@@ -1,6 +1,9 @@
 #include "lessons/labs/texts.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "framework/core/error.h"
 #include "lessons/labs/text_files.h"
 #include "train/config/toml_parser.h"
@@ -10,57 +13,77 @@ namespace {
 
 constexpr std::string_view kEnglish = "en", kChinese = "zh";
 
-toml::table parsed(const std::string& file, const std::string& text) {
-  ParsedToml toml = parse_toml(text);
-  if (!toml.table) fail(absl::StrCat(file, ":", toml.position.line, ": ", toml.error));
-  return *std::move(toml.table);
+using Node = toml::node_view<const toml::node>;
+
+const std::map<std::string, toml::table>& files() {
+  static const auto kFiles = [] {
+    std::map<std::string, toml::table> tables;
+    for (const auto& [name, text] : text_files()) {
+      ParsedToml toml = parse_toml(text);
+      if (!toml.table) fail(absl::StrCat(name, ".toml:", toml.position.line, ": ", toml.error));
+      tables[name] = *std::move(toml.table);
+    }
+    return tables;
+  }();
+  return kFiles;
 }
 
-const toml::table& claims() {
-  static const toml::table kClaims = parsed("claims.toml", kClaimsToml);
-  return kClaims;
+const toml::table& file(const std::string& name) {
+  const auto found = files().find(name);
+  if (found == files().end()) fail(absl::StrCat("lessons/labs/texts has no ", name, ".toml"));
+  return found->second;
 }
 
-const toml::table& sections() {
-  static const toml::table kSections = parsed("sections.toml", kSectionsToml);
-  return kSections;
-}
+bool is_lab(const std::string& name) { return file(name).contains("question"); }
 
-const toml::table& labs() {
-  static const toml::table kLabs = parsed("labs.toml", kLabsToml);
-  return kLabs;
-}
-
-std::string required_text(const toml::node_view<const toml::node>& node, const std::string& owner) {
+std::string string_of(const Node& node, const std::string& owner) {
   if (!node.is_string()) fail(absl::StrCat("lessons/labs/texts: a text of ", owner, " is missing"));
   return **node.as_string();
 }
 
-std::string optional_text(const toml::table& section, std::string_view key,
-                          const std::string& owner) {
-  return section.contains(key) ? required_text(section[key][kEnglish], owner) : "";
+Text text_of(const Node& node, const std::string& owner) {
+  if (!node[kChinese]) return string_of(node[kEnglish], owner);
+  return {string_of(node[kEnglish], owner), string_of(node[kChinese], owner)};
 }
 
-const toml::array& required_list(const toml::node_view<const toml::node>& node,
-                                 const std::string& owner) {
+Text optional_text(const Node& node, const std::string& owner) {
+  return node ? text_of(node, owner) : Text{};
+}
+
+const toml::array& list_of(const Node& node, const std::string& owner) {
   if (!node.is_array()) fail(absl::StrCat("lessons/labs/texts: a list of ", owner, " is missing"));
   return *node.as_array();
 }
 
-std::vector<std::string> required_texts(const toml::node_view<const toml::node>& node,
-                                        const std::string& owner) {
-  std::vector<std::string> texts;
-  for (const toml::node& each : required_list(node, owner)) {
-    texts.push_back(required_text(toml::node_view<const toml::node>(each), owner));
+std::vector<std::string> strings_of(const Node& node, const std::string& owner) {
+  std::vector<std::string> strings;
+  if (!node) return strings;
+  for (const toml::node& each : list_of(node, owner)) {
+    strings.push_back(string_of(Node(each), owner));
   }
-  return texts;
+  return strings;
+}
+
+// A list of tables, or one alone.
+std::vector<Remark> remarks_of(const Node& node, const std::string& owner) {
+  std::vector<Remark> remarks;
+  if (!node) return remarks;
+  const auto add = [&](const Node& each) {
+    remarks.push_back({.when = strings_of(each["when"], owner), .text = text_of(each, owner)});
+  };
+  if (node.is_table()) {
+    add(node);
+  } else {
+    for (const toml::node& each : list_of(node, owner)) add(Node(each));
+  }
+  return remarks;
 }
 
 // What it does not say has the default of LabOption.
-LabOption option_of(const toml::table& table, const std::string& lab) {
-  LabOption option = {.name = required_text(table["name"], lab),
-                      .if_missing = required_text(table["default"], lab),
-                      .help = required_text(table["help"][kEnglish], lab)};
+LabOption option_of(const Node& table, const std::string& lab) {
+  LabOption option = {.name = string_of(table["name"], lab),
+                      .if_missing = string_of(table["default"], lab),
+                      .help = text_of(table["help"], lab)};
   option.least = table["least"].value_or(option.least);
   option.most = table["most"].value_or(option.most);
   option.fewest = table["fewest"].value_or(option.fewest);
@@ -75,39 +98,80 @@ std::vector<std::string> keys_of(const toml::table& table) {
   return keys;
 }
 
+// The Chinese of all that labs say in code, by the English.
+const std::map<std::string, std::string>& dictionary() {
+  static const auto kDictionary = [] {
+    std::map<std::string, std::string> words;
+    for (const auto& [name, table] : files()) {
+      const toml::table* const list = table["words"].as_table();
+      if (list == nullptr) continue;
+      for (const auto& [english, chinese] : *list) {
+        const std::string text = string_of(Node(chinese), std::string(english.str()));
+        const auto [at, is_new] = words.emplace(english.str(), text);
+        if (is_new || at->second == text) continue;
+        fail(absl::StrCat(name, ".toml: \"", at->first, "\" has another translation elsewhere"));
+      }
+    }
+    return words;
+  }();
+  return kDictionary;
+}
+
 }  // namespace
 
 Claim claim_at(const std::string& key) {
-  const auto claim = claims()[key];
+  const auto claim = file("claims")[key];
   if (!claim.is_table()) fail(absl::StrCat("the lecture notes have no claim \"", key, "\""));
-  return {.place = key.substr(0, key.find('-')),
-          .chinese = required_text(claim[kChinese], key),
-          .english = required_text(claim[kEnglish], key)};
+  // All of the note D is one line: its sentences have places of their own.
+  const bool is_line = key[0] != 'D';
+  return {.key = key,
+          .place = is_line ? key.substr(0, key.find('-')) : absl::StrReplaceAll(key, {{"-", "."}}),
+          .chinese = string_of(claim[kChinese], key),
+          .english = string_of(claim[kEnglish], key)};
 }
 
-std::vector<std::string> keys_of_claims() { return keys_of(claims()); }
+std::vector<std::string> keys_of_claims() { return keys_of(file("claims")); }
+
+Source source_at(const std::string& key) {
+  const size_t space = key.find(' ');
+  const auto source = file("sources")[key.substr(0, space)];
+  if (!source.is_table()) fail(absl::StrCat("sources.toml has no \"", key, "\""));
+  const std::string place = space == std::string::npos ? "" : ", " + key.substr(space + 1);
+  return {.cited = string_of(source["cited"], key) + place, .url = string_of(source["url"], key)};
+}
 
 Section make_section(const std::string& name, std::vector<Finding> findings,
                      std::vector<Figure> figures) {
-  const toml::table* const table = sections().at_path(name).as_table();
-  if (table == nullptr) fail(absl::StrCat("there are no texts of the section \"", name, "\""));
-  Section section = {.claims = {},
-                     .formula = required_text((*table)["formula"], name),
-                     .prediction = required_text((*table)["prediction"][kEnglish], name),
+  const std::string lab = name.substr(0, name.find('.'));
+  const std::string section_name = name.substr(std::min(name.size(), lab.size() + 1));
+  const Node node = file(lab)["sections"][section_name];
+  if (!node.is_table()) fail(absl::StrCat("there are no texts of the section \"", name, "\""));
+  Section section = {.name = section_name,
+                     .claims = {},
+                     .formula = node["formula"].value_or(std::string()),
+                     .prediction = optional_text(node["prediction"], name),
                      .findings = std::move(findings),
                      .figures = std::move(figures),
-                     .condition = optional_text(*table, "condition", name),
-                     .correction = optional_text(*table, "correction", name)};
-  for (const std::string& key : required_texts((*table)["claims"], name)) {
+                     .conditions = remarks_of(node["condition"], name),
+                     .corrections = remarks_of(node["correction"], name),
+                     .slip = optional_text(node["slip"], name),
+                     .is_construction = node["by_construction"].value_or(false),
+                     .not_testable = optional_text(node["not_testable"], name),
+                     .control_name = node["control"].value_or(std::string(kMainControl))};
+  for (const std::string& key : strings_of(node["claims"], name)) {
     section.claims.push_back(claim_at(key));
+  }
+  for (const std::string& key : strings_of(node["sources"], name)) {
+    section.sources.push_back(source_at(key));
   }
   return section;
 }
 
 std::vector<std::string> names_of_sections() {
   std::vector<std::string> names;
-  for (const std::string& lab : keys_of(sections())) {
-    for (const std::string& section : keys_of(*sections()[lab].as_table())) {
+  for (const auto& [lab, table] : files()) {
+    if (!is_lab(lab)) continue;
+    for (const std::string& section : keys_of(*table["sections"].as_table())) {
       names.push_back(absl::StrCat(lab, ".", section));
     }
   }
@@ -115,19 +179,37 @@ std::vector<std::string> names_of_sections() {
 }
 
 Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabContext&)) {
-  const auto texts = labs()[name];
+  const toml::table& texts = file(name);
   Lab lab = {.name = name,
-             .question = required_text(texts["question"][kEnglish], name),
-             .control = required_text(texts["control"][kEnglish], name),
-             .duration = required_text(texts["duration"], name),
+             .question = text_of(texts["question"], name),
+             .controls = {},
+             .duration = string_of(texts["duration"], name),
              .measures_time = texts["measures_time"].value_or(false),
              .options = {},
+             .settings = strings_of(texts["settings"], name),
              .run = run};
-  if (texts["settings"]) lab.settings = required_texts(texts["settings"], name);
-  for (const toml::node& option : required_list(texts["options"], name)) {
-    lab.options.push_back(option_of(*option.as_table(), name));
+  for (const std::string& control : keys_of(*texts["controls"].as_table())) {
+    lab.controls[control] = text_of(texts["controls"][control], name);
+  }
+  for (const std::string& section : keys_of(*texts["sections"].as_table())) {
+    Section made = make_section(absl::StrCat(name, ".", section));
+    if (!made.not_testable.empty()) lab.untestable.push_back(std::move(made));
+  }
+  for (const toml::node& option : list_of(texts["options"], name)) {
+    lab.options.push_back(option_of(Node(option), name));
   }
   return lab;
+}
+
+Text translated(const std::string& english, const std::vector<Text>& arguments) {
+  const auto found = dictionary().find(english);
+  Text text = {english, found == dictionary().end() ? english : found->second};
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string place = absl::StrCat("$", i);
+    text = {absl::StrReplaceAll(text.en, {{place, arguments[i].en}}),
+            absl::StrReplaceAll(text.zh, {{place, arguments[i].zh}})};
+  }
+  return text;
 }
 
 }  // namespace qkv

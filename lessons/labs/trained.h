@@ -25,7 +25,7 @@ struct Trained {
 };
 
 // What all trainings of labs have in common, with the name of the lab, the seed, so many steps as
-// `--steps` says, the settings of the lab (texts/labs.toml), and those in which its trainings
+// `--steps` says, the settings of the lab (texts/NAME.toml), and those in which its trainings
 // differ: "model.num_heads=2". The learning rate warms up in 20 steps, or in all where they are
 // fewer; every step is logged, and the last one evaluated. Throws Error on a mistake in it.
 Config lab_config(const LabContext& lab, uint64_t seed, const std::vector<std::string>& settings);

@@ -6,34 +6,10 @@
 #include "absl/strings/str_replace.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/report.h"
+#include "lessons/report/signs.h"
 
 namespace qkv {
 namespace {
-
-// What a section says of one note.
-struct Entry {
-  const Report* report = nullptr;
-  const Section* section = nullptr;
-  std::vector<Claim> claims = {};
-};
-
-int line_of(const Claim& claim) { return std::atoi(claim.place.c_str() + 1); }
-
-// In the order of the note's lines.
-std::vector<Entry> entries_of(const std::vector<Report>& reports, char note) {
-  std::vector<Entry> entries;
-  for (const Report& report : reports) {
-    for (const Section& section : report.sections) {
-      Entry entry = {.report = &report, .section = &section};
-      std::ranges::copy_if(section.claims, std::back_inserter(entry.claims),
-                           [note](const Claim& claim) { return claim.place[0] == note; });
-      std::ranges::stable_sort(entry.claims, {}, line_of);
-      if (!entry.claims.empty()) entries.push_back(std::move(entry));
-    }
-  }
-  std::ranges::stable_sort(entries, {}, [](const Entry& e) { return line_of(e.claims[0]); });
-  return entries;
-}
 
 // Text as it is, where Markdown would read signs in it.
 std::string markdown_escaped(const std::string& text) {
@@ -50,98 +26,132 @@ std::string capitalized(std::string text) {
   return text;
 }
 
-std::string judged(const Section& section) {
-  std::string text =
-      absl::StrCat("**", capitalized(markdown_escaped(section.verdict_text())), ".**");
-  if (!section.correction.empty())
-    absl::StrAppend(&text, " ", markdown_escaped(section.set_right()));
-  return text;
-}
+// The notes in one language.
+class Notes {
+ public:
+  Notes(const std::vector<Report>& reports, Language language)
+      : sentences_(sentences_of(reports)), language_(language) {}
 
-std::string row_of(const Finding& finding) {
-  const char* const sign = finding.agreement == FindingResult::kAgrees      ? "✓"
-                           : finding.agreement == FindingResult::kDisagrees ? "✗"
-                                                                            : "?";
-  return absl::StrCat("| ", sign, " ", markdown_escaped(finding.what),
-                      finding.in_condition ? "" : " (beyond the condition)", " | ",
-                      markdown_escaped(finding.predicted), " | ",
-                      markdown_escaped(finding.measured), " |\n");
-}
-
-std::string text_of(const Claim& claim) {
-  return absl::StrCat("> ", claim.place, "　", markdown_escaped(claim.chinese), "\n>\n> ",
-                      markdown_escaped(claim.english), "\n");
-}
-
-// Where the numbers of a section stand: the first of its places.
-const Claim& first_of(const Section& section) {
-  return *std::ranges::min_element(section.claims, {}, [](const Claim& claim) {
-    return std::pair(claim.place[0], line_of(claim));
-  });
-}
-
-std::string text_of(const Entry& entry) {
-  const Section& section = *entry.section;
-  std::string text =
-      absl::StrCat("### ", entry.claims[0].place, ": `./qkv lab ", entry.report->name, "`\n");
-  for (const Claim& claim : entry.claims) absl::StrAppend(&text, "\n", text_of(claim));
-  const Claim& first = first_of(section);
-  if (entry.claims[0].place != first.place) {
-    return absl::StrCat(text, "\n", judged(section), " The numbers are under ", first.place, ".\n");
-  }
-  if (!section.formula.empty()) {
-    absl::StrAppend(&text, "\n    ", absl::StrReplaceAll(section.formula, {{"\n", "\n    "}}),
-                    "\n");
-  }
-  absl::StrAppend(&text, "\n", markdown_escaped(section.prediction),
-                  "\n\n| | predicted | measured |\n", "| --- | --- | --- |\n");
-  for (const Finding& finding : section.findings) text += row_of(finding);
-  return absl::StrCat(text, "\n", judged(section), "\n");
-}
-
-std::string table_of_verdicts(const std::vector<Report>& reports) {
-  std::map<ClaimVerdict, int> counts;
-  for (const Report& report : reports) {
-    for (const Section& section : report.sections) ++counts[section.verdict()];
-  }
-  std::string table = "| verdict | groups of claims |\n| --- | --- |\n";
-  for (const Named<ClaimVerdict>& verdict : kNames<ClaimVerdict>) {
-    absl::StrAppend(&table, "| ", verdict.name, " | ", counts[verdict.value], " |\n");
-  }
-  return table;
-}
-
-std::string list_of_slips(const std::vector<Report>& reports) {
-  std::string list;
-  for (const Note& note : kLectureNotes) {
-    for (const Entry& entry : entries_of(reports, note.letter)) {
-      const Section& section = *entry.section;
-      if (section.correction.empty() || entry.claims[0].place != first_of(section).place) continue;
-      absl::StrAppend(&list, "- ", section.places(), ": ", markdown_escaped(section.correction),
-                      " `./qkv lab ", entry.report->name, "`\n");
+  std::string text() const {
+    std::string text = say(
+        {"<!-- Made by ./qkv lab --all --notes FILE -->\n\n# The lecture notes, sentence by "
+         "sentence\n\nWhat four lecture notes on self-attention "
+         "say, what follows from it, and what was measured. Made by `./qkv lab --all --notes "
+         "docs/lecture-notes.md`; the command beside a measurement shows its pictures too. A37 is "
+         "line 37 of the note A; the four follow in their order.\n\n",
+         "<!-- Made by ./qkv lab --all --lang zh --notes FILE -->\n\n# "
+         "逐句检验讲义\n\n四篇自注意力讲义说了什么，由此推出什么，测得什么。由 `./qkv lab --all "
+         "--lang zh --notes docs/lecture-notes.zh.md` 生成；测量旁的命令还会给出图。A37 指讲义 A "
+         "的第 37 行；四篇讲义按原来的顺序。\n\n"});
+    absl::StrAppend(&text, table_of_verdicts(), say({"\n## Set right\n\n", "\n## 更正\n\n"}),
+                    corrections());
+    for (const Note& note : kLectureNotes) {
+      std::string entries;
+      for (const Sentence& each : sentences_) {
+        if (each.claim.place[0] == note.letter) absl::StrAppend(&entries, "\n", text_of(each));
+      }
+      if (entries.empty()) continue;
+      absl::StrAppend(&text, "\n## ", std::string(1, note.letter), ": ",
+                      markdown_escaped(note.title), "\n", entries);
     }
+    return text;
   }
-  return list;
-}
+
+ private:
+  std::string say(const Text& text) const { return text.in(language_); }
+  std::string escaped_in(const Text& text) const { return markdown_escaped(say(text)); }
+
+  std::string table_of_verdicts() const {
+    std::map<ClaimVerdict, int> counts;
+    for (const Sentence& each : sentences_) ++counts[each.verdict()];
+    std::string table = say({"| verdict | sentences |\n", "| 结论 | 句数 |\n"}) + "| --- | --- |\n";
+    for (const Named<ClaimVerdict>& verdict : kNames<ClaimVerdict>) {
+      absl::StrAppend(&table, "| ", say(verdict_name(verdict.value)), " | ", counts[verdict.value],
+                      " |\n");
+    }
+    return table;
+  }
+
+  std::string corrections() const {
+    std::string list;
+    std::vector<const Section*> listed;
+    for (const Sentence& each : sentences_) {
+      for (const auto& [report, section] : each.judged_in) {
+        if (section->set_right().empty() || std::ranges::count(listed, section) > 0) continue;
+        listed.push_back(section);
+        absl::StrAppend(&list, "- ", section->places(), ": ", escaped_in(section->set_right()),
+                        " `./qkv lab ", report->name, "`\n");
+      }
+    }
+    return list;
+  }
+
+  std::string text_of(const Sentence& sentence) const {
+    const Claim& claim = sentence.claim;
+    std::string text =
+        absl::StrCat("### ", claim.place, "\n\n> ", markdown_escaped(claim.chinese), "\n");
+    if (language_ == Language::kEnglish) {
+      absl::StrAppend(&text, ">\n> ", markdown_escaped(claim.english), "\n");
+    }
+    absl::StrAppend(&text, "\n**", capitalized(escaped_in(sentence.decided_in().verdict_text())),
+                    say({".**\n", "。**\n"}));
+    for (const auto& [report, section] : sentence.judged_in) {
+      absl::StrAppend(&text, "\n", text_of(sentence, *report, *section));
+    }
+    return text;
+  }
+
+  // The numbers of a section stand under the first of its sentences.
+  std::string text_of(const Sentence& sentence, const Report& report,
+                      const Section& section) const {
+    const auto order = [](const Claim& claim) { return order_of(claim); };
+    const Claim& first = *std::ranges::min_element(section.claims, {}, order);
+    const std::string command = absl::StrCat("`./qkv lab ", report.name, "`");
+    if (sentence.claim.key != first.key) {
+      return absl::StrCat(command, say({": the numbers are under ", "：数值见 "}), first.place,
+                          say({".\n", "。\n"}));
+    }
+    std::string text = command + "\n";
+    if (!section.formula.empty()) {
+      absl::StrAppend(&text, "\n    ", absl::StrReplaceAll(section.formula, {{"\n", "\n    "}}),
+                      "\n");
+    }
+    if (!section.prediction.empty()) {
+      absl::StrAppend(&text, "\n", escaped_in(section.prediction), "\n");
+    }
+    if (!section.findings.empty()) {
+      text += say({"\n| | predicted | measured |\n", "\n| | 预测 | 实测 |\n"}) +
+              "| --- | --- | --- |\n";
+    }
+    for (const Finding& finding : section.findings) text += row_of(finding);
+    absl::StrAppend(&text, "\n", capitalized(escaped_in(section.verdict_text())), say({".", "。"}));
+    if (!section.not_testable.empty()) {
+      absl::StrAppend(&text, say({" ", ""}), escaped_in(section.not_testable));
+    }
+    if (!section.set_right().empty()) {
+      absl::StrAppend(&text, say({" ", ""}), escaped_in(section.set_right()));
+    }
+    text += "\n";
+    for (const Source& source : section.sources) {
+      absl::StrAppend(&text, "\n[", markdown_escaped(source.cited), "](", source.url, ")\n");
+    }
+    return text;
+  }
+
+  std::string row_of(const Finding& finding) const {
+    return absl::StrCat("| ", sign_of(finding.result), " ",
+                        escaped_in(finding.what + role_of(finding)), " | ",
+                        escaped_in(finding.predicted), " | ", escaped_in(finding.measured), " |\n");
+  }
+
+  std::vector<Sentence> sentences_;
+  Language language_;
+};
 
 }  // namespace
 
-std::string lecture_notes(const std::vector<Report>& reports) {
-  std::string text = absl::StrCat(
-      "# The lecture notes, claim by claim\n\nWhat four lecture notes on self-attention say, what "
-      "follows from it, and what was measured. Made by `./qkv lab --all --notes "
-      "docs/lecture-notes.md`; the command of each heading shows its pictures too. A37 is line 37 "
-      "of "
-      "the note A; the four follow in their order.\n\n",
-      table_of_verdicts(reports), "\n## Slips, set right\n\n", list_of_slips(reports));
-  for (const Note& note : kLectureNotes) {
-    const std::vector<Entry> entries = entries_of(reports, note.letter);
-    if (entries.empty()) continue;
-    absl::StrAppend(&text, "\n## ", std::string(1, note.letter), ": ", markdown_escaped(note.title),
-                    "\n");
-    for (const Entry& entry : entries) absl::StrAppend(&text, "\n", text_of(entry));
-  }
-  return text;
+std::string lecture_notes(const std::vector<Report>& reports, Language language) {
+  return Notes(reports, language).text();
 }
 
 }  // namespace qkv

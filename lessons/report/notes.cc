@@ -19,14 +19,24 @@ std::string place_in(std::span<const Report> reports, const Note& note) {
 
 }  // namespace
 
-std::string legend_of(std::span<const Report> reports) {
-  std::string legend;
+std::tuple<char, int, int> order_of(const Claim& claim) {
+  const size_t part = claim.key.find('-');
+  return {claim.key[0], std::atoi(claim.key.c_str() + 1),
+          part == std::string::npos ? 0 : std::atoi(claim.key.c_str() + part + 1)};
+}
+
+Text legend_of(std::span<const Report> reports) {
+  Text legend;
   for (const Note& note : kLectureNotes) {
     const std::string place = place_in(reports, note);
     if (place.empty()) continue;
     const std::string letter(1, note.letter);
-    absl::StrAppend(&legend, legend.empty() ? "" : "; ", place, ": line ", place.substr(1),
-                    " of the note ", letter, ", ", note.title);
+    const std::string line = place.substr(1);
+    if (!legend.empty()) legend = legend + Text{"; ", "；"};
+    legend = legend +
+             Text{absl::StrCat(place, ": line ", line, " of the note ", letter, ", "),
+                  absl::StrCat(place, "：笔记 ", letter, " 第 ", line, " 行，")} +
+             note.title;
   }
   return legend;
 }

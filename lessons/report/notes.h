@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <tuple>
 
 #include "lessons/report/report.h"
 
@@ -17,7 +18,10 @@ inline constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Se
                                          {'C', "自注意力机制(Self-Attention Mechanism)"},
                                          {'D', "我认为attention和CNN是“形似而神不似”"}};
 
+// By note, line, and sentence of the line.
+std::tuple<char, int, int> order_of(const Claim& claim);
+
 // What the places of reports mean: "A37: line 37 of the note A, …". One of each note.
-std::string legend_of(std::span<const Report> reports);
+Text legend_of(std::span<const Report> reports);
 
 }  // namespace qkv

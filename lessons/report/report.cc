@@ -2,136 +2,144 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "framework/core/columns.h"
+#include "framework/core/error.h"
+#include "lessons/report/notes.h"
 #include "lessons/report/statistics.h"
 
 namespace qkv {
 namespace {
 
-FindingResult agreement_if(bool agrees) {
-  return agrees ? FindingResult::kAgrees : FindingResult::kDisagrees;
+Text verdict_in_chinese_too(ClaimVerdict verdict) {
+  switch (verdict) {
+    case ClaimVerdict::kHolds:
+      return {"holds", "成立"};
+    case ClaimVerdict::kHoldsIf:
+      return {"holds if", "有条件成立"};
+    case ClaimVerdict::kDoesNotHold:
+      return {"does not hold", "不成立"};
+    case ClaimVerdict::kNotSupported:
+      return {"not supported", "没有证据支持"};
+    case ClaimVerdict::kByConstruction:
+      return {"by construction", "由定义成立"};
+    case ClaimVerdict::kNotTrained:
+      return {"not trained", "训练不足"};
+    case ClaimVerdict::kUndecided:
+      return {"undecided", "尚无定论"};
+    case ClaimVerdict::kNotTestable:
+      return {"not testable here", "此处无法检验"};
+  }
+  fail("a verdict without a name");
+}
+
+const Finding& finding_named(const Section& section, const std::string& name) {
+  const auto found = std::ranges::find(section.findings, name, &Finding::name);
+  if (found == section.findings.end()) {
+    fail(absl::StrCat("the section ", section.name, " has no finding \"", name, "\""));
+  }
+  return *found;
+}
+
+// "far disagrees"
+bool is_so(const Section& section, const std::string& condition) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(condition, absl::MaxSplits(' ', 1));
+  const std::optional<FindingResult> result = value_of<FindingResult>(parts.second);
+  if (!result) fail(absl::StrCat(section.name, ": no finding can be \"", parts.second, "\""));
+  return finding_named(section, parts.first).result == *result;
+}
+
+Text with_numbers(const Section& section, Text text) {
+  for (const Finding& finding : section.findings) {
+    if (finding.name.empty()) continue;
+    text = filled_in(text, finding.name, finding.measured);
+    text = filled_in(text, finding.name + ".predicted", finding.predicted);
+    if (finding.samples.size() != 2) continue;
+    text = filled_in(text, finding.name + ".first", format_samples(finding.samples[0]));
+    text = filled_in(text, finding.name + ".second", format_samples(finding.samples[1]));
+  }
+  return text;
+}
+
+Text first_that_is_so(const Section& section, const std::vector<Remark>& remarks) {
+  for (const Remark& remark : remarks) {
+    const auto is_true = [&](const std::string& when) { return is_so(section, when); };
+    if (std::ranges::all_of(remark.when, is_true)) return with_numbers(section, remark.text);
+  }
+  return {};
 }
 
 }  // namespace
 
-Finding exact(std::string what, double predicted, double measured, double tolerance) {
-  const double difference = std::abs(measured - predicted);
-  return {.what = std::move(what),
-          .predicted = format_number(predicted),
-          .measured = absl::StrCat(format_number(measured), " (differs by ",
-                                   format_number(difference), ")"),
-          .agreement = agreement_if(difference <= tolerance),
-          .predicted_number = predicted,
-          .samples = {{measured}}};
-}
-
-Finding same(std::string what, double difference, double tolerance) {
-  return {.what = std::move(what),
-          .predicted = "the same",
-          .measured = absl::StrCat("differs by ", format_number(difference)),
-          .agreement = agreement_if(std::abs(difference) <= tolerance),
-          .predicted_number = 0,
-          .samples = {{difference}}};
-}
-
-Finding near(std::string what, double predicted, std::span<const double> samples,
-             double tolerance) {
-  const double difference = std::abs(mean_of(samples) - predicted);
-  const double allowed = std::max(3 * error_of_mean(samples), tolerance * std::abs(predicted));
-  return {.what = std::move(what),
-          .predicted = format_number(predicted),
-          .measured = format_samples(samples),
-          .agreement = agreement_if(difference <= allowed),
-          .predicted_number = predicted,
-          .samples = {{samples.begin(), samples.end()}}};
-}
-
-Finding larger(std::string what, std::span<const double> a, std::span<const double> b) {
-  std::vector<double> differences;
-  for (size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
-  const double mean = mean_of(differences), error = error_of_mean(differences);
-  const bool decided =
-      differences.size() > 1 && std::abs(mean) > errors_of_95_percent(differences.size()) * error;
-  return {.what = std::move(what),
-          .predicted = "the first is larger",
-          .measured = absl::StrCat(format_samples(a), " and ", format_samples(b)),
-          .agreement = decided ? agreement_if(mean > 0) : FindingResult::kUndecided,
-          .samples = {{a.begin(), a.end()}, {b.begin(), b.end()}}};
-}
-
-Finding found(std::string what, std::string predicted, std::string measured, bool agrees) {
-  return {.what = std::move(what),
-          .predicted = std::move(predicted),
-          .measured = std::move(measured),
-          .agreement = agreement_if(agrees)};
-}
-
-Finding found(std::string what, std::string predicted, const Measurement& measured, bool agrees) {
-  return found(std::move(what), std::move(predicted), measured.text, agrees);
-}
-
-Measurement::Measurement(double number) : value(number), text(format_number(number)) {}
-Measurement::Measurement(const std::vector<double>& samples)
-    : value(mean_of(samples)), text(format_samples(samples)) {}
-
-Finding above(std::string what, double bound, const Measurement& measured) {
-  return found(std::move(what), absl::StrCat("above ", format_number(bound)), measured.text,
-               measured.value > bound);
-}
-
-Finding below(std::string what, double bound, const Measurement& measured) {
-  return found(std::move(what), absl::StrCat("below ", format_number(bound)), measured.text,
-               measured.value < bound);
-}
-
-Finding at_least(std::string what, double bound, const Measurement& measured) {
-  return found(std::move(what), absl::StrCat("at least ", format_number(bound)), measured.text,
-               measured.value >= bound);
-}
-
-Finding at_most(std::string what, double bound, const Measurement& measured) {
-  return found(std::move(what), absl::StrCat("at most ", format_number(bound)), measured.text,
-               measured.value <= bound);
-}
-
-Finding between(std::string what, double low, double high, const Measurement& measured) {
-  return found(std::move(what), absl::StrCat(format_number(low), " … ", format_number(high)),
-               measured, low <= measured.value && measured.value <= high);
-}
-
-Finding differ(std::string what, double difference, double least) {
-  return found(std::move(what), "differ", format_number(difference), difference > least);
-}
-
-Finding beyond(Finding finding) {
-  finding.in_condition = false;
-  return finding;
-}
+Text verdict_name(ClaimVerdict verdict) { return verdict_in_chinese_too(verdict); }
 
 ClaimVerdict Section::verdict() const {
-  const auto any = [this](FindingResult agreement, bool in_condition) {
+  const auto any = [this](FindingResult result, FindingRole role) {
     return std::ranges::any_of(findings, [&](const Finding& finding) {
-      return finding.agreement == agreement && finding.in_condition == in_condition;
+      return finding.result == result && finding.role == role;
     });
   };
-  if (any(FindingResult::kDisagrees, true)) return ClaimVerdict::kDoesNotHold;
-  if (any(FindingResult::kUndecided, true)) return ClaimVerdict::kNotSupported;
+  using enum FindingResult;
+  using enum FindingRole;
+  if (!not_testable.empty()) return ClaimVerdict::kNotTestable;
+  if (any(kDisagrees, kPremise) || any(kNotSeen, kPremise)) return ClaimVerdict::kNotTrained;
+  if (any(kDisagrees, kEvidence)) return ClaimVerdict::kDoesNotHold;
+  if (any(kNotSeen, kEvidence)) return ClaimVerdict::kNotSupported;
+  if (any(kUndecided, kEvidence) || any(kUndecided, kPremise)) return ClaimVerdict::kUndecided;
   const bool holds_beyond =
-      !any(FindingResult::kDisagrees, false) && !any(FindingResult::kUndecided, false);
-  return holds_beyond ? ClaimVerdict::kHolds : ClaimVerdict::kHoldsIf;
+      !any(kDisagrees, kBeyond) && !any(kNotSeen, kBeyond) && !any(kUndecided, kBeyond);
+  if (!holds_beyond) return ClaimVerdict::kHoldsIf;
+  return is_construction ? ClaimVerdict::kByConstruction : ClaimVerdict::kHolds;
 }
 
-std::string Section::verdict_text() const {
+Text Section::verdict_text() const {
   const ClaimVerdict verdict = this->verdict();
-  const std::string name = name_of(verdict);
-  return verdict == ClaimVerdict::kHoldsIf ? absl::StrCat(name, " ", condition) : name;
+  if (verdict != ClaimVerdict::kHoldsIf) return verdict_name(verdict);
+  const Text condition = first_that_is_so(*this, conditions);
+  if (condition.empty()) return Text{"holds on a condition", "有条件成立"};
+  return Text{"holds if ", "成立，条件是"} + condition;
 }
 
-std::string Section::set_right() const {
-  return correction.empty() ? "" : absl::StrCat("Set right: ", correction);
+Text Section::reason() const {
+  const ClaimVerdict verdict = this->verdict();
+  if (verdict == ClaimVerdict::kNotTestable) return not_testable;
+  const auto decides = [&](const Finding& finding) {
+    using enum FindingResult;
+    const bool is_evidence = finding.role == FindingRole::kEvidence;
+    switch (verdict) {
+      case ClaimVerdict::kNotTrained:
+        return finding.role == FindingRole::kPremise && finding.result != kAgrees;
+      case ClaimVerdict::kDoesNotHold:
+        return is_evidence && finding.result == kDisagrees;
+      case ClaimVerdict::kNotSupported:
+        return is_evidence && finding.result == kNotSeen;
+      case ClaimVerdict::kUndecided:
+        return finding.role != FindingRole::kBeyond && finding.result == kUndecided;
+      case ClaimVerdict::kHoldsIf:
+        return finding.role == FindingRole::kBeyond && finding.result != kAgrees;
+      default:
+        return is_evidence;
+    }
+  };
+  const auto finding = std::ranges::find_if(findings, decides);
+  if (finding == findings.end()) return {};
+  const Text beyond =
+      verdict == ClaimVerdict::kHoldsIf ? Text{"Beyond the condition: ", "条件之外："} : Text{};
+  return beyond + finding->what + Text{": predicted ", "：预测 "} + finding->predicted +
+         Text{", measured ", "，实测 "} + finding->measured + Text{".", "。"};
+}
+
+Text Section::set_right() const {
+  Text right = slip;
+  const Text correction = first_that_is_so(*this, corrections);
+  if (!right.empty() && !correction.empty()) right = right + Text{" ", ""};
+  right = right + correction;
+  return right.empty() ? right : Text{"Set right: ", "更正："} + right;
 }
 
 std::string Section::places() const {
@@ -142,11 +150,38 @@ std::string Section::places() const {
   return absl::StrJoin(places, ", ");
 }
 
-std::string report_verdicts(const Report& report) {
+ClaimVerdict Sentence::verdict() const { return decided_in().verdict(); }
+
+const Section& Sentence::decided_in() const {
+  return *std::ranges::max_element(judged_in, {}, [](const auto& judge) {
+            return judge.second->verdict();
+          })->second;
+}
+
+std::vector<Sentence> sentences_of(std::span<const Report> reports) {
+  std::vector<Sentence> sentences;
+  for (const Report& report : reports) {
+    for (const Section& section : report.sections) {
+      for (const Claim& claim : section.claims) {
+        const auto same = [&](const Sentence& each) { return each.claim.key == claim.key; };
+        auto sentence = std::ranges::find_if(sentences, same);
+        if (sentence == sentences.end()) {
+          sentence = sentences.insert(sentence, Sentence{.claim = claim});
+        }
+        sentence->judged_in.emplace_back(&report, &section);
+      }
+    }
+  }
+  std::ranges::stable_sort(sentences, {},
+                           [](const Sentence& each) { return order_of(each.claim); });
+  return sentences;
+}
+
+std::string report_verdicts(const Report& report, Language language) {
   std::string lines;
   for (const Section& section : report.sections) {
     const std::string line = absl::StrCat(report.name, "  ", section.places(), ": ");
-    lines += wrapped(line + section.verdict_text(), kTerminalColumns);
+    lines += wrapped(line + section.verdict_text().in(language), kTerminalColumns);
   }
   return lines;
 }

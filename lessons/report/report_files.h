@@ -8,6 +8,6 @@
 namespace qkv {
 
 // Writes FOLDER/NAME.html, with a link to the index beside it, and FOLDER/NAME.json.
-absl::Status write_report_files(const std::string& folder, const Report& report);
+absl::Status write_report_files(const std::string& folder, const Report& report, Language language);
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include "lessons/report/axis.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/report.h"
+#include "lessons/report/signs.h"
 #include "lessons/report/statistics.h"
 
 namespace qkv {
@@ -20,7 +21,7 @@ constexpr const char* kBelowZero[] = {" ", "·", "-", "=", "≡"};
 
 const char* mark_of(size_t series) { return kMarks[series % std::size(kMarks)]; }
 
-std::string text_of(const LineChart& chart) {
+std::string text_of(const LineChart& chart, Language language) {
   const Axis x = x_axis(chart), y = y_axis(chart);
   std::vector<std::string> cells(kPlotRows * kPlotColumns, " ");
   for (size_t s = 0; s < chart.series.size(); ++s) {
@@ -32,7 +33,7 @@ std::string text_of(const LineChart& chart) {
       cells[static_cast<size_t>(row * kPlotColumns + column)] = mark_of(s);
     }
   }
-  std::string text = absl::StrCat("  ", chart.title, "\n");
+  std::string text = absl::StrCat("  ", chart.title.in(language), "\n");
   for (int64_t row = 0; row < kPlotRows; ++row) {
     const std::string label = row == 0               ? format_number(y.high())
                               : row == kPlotRows - 1 ? format_number(y.low())
@@ -48,19 +49,25 @@ std::string text_of(const LineChart& chart) {
   const int64_t between = kPlotColumns - std::ssize(low) - std::ssize(high);
   absl::StrAppend(&text, std::string(12, ' '), low,
                   std::string(static_cast<size_t>(std::max<int64_t>(1, between)), ' '), high, "\n");
-  std::string key = absl::StrCat(chart.x_label, chart.log_x ? " (log)" : "", " → ", chart.y_label,
-                                 chart.log_y ? " (log)" : "", ": ");
+  std::string key = absl::StrCat(chart.x_label.in(language), chart.log_x ? " (log)" : "", " → ",
+                                 chart.y_label.in(language), chart.log_y ? " (log)" : "", ": ");
   for (size_t s = 0; s < chart.series.size(); ++s) {
-    absl::StrAppend(&key, mark_of(s), " ", chart.series[s].name, "  ");
+    absl::StrAppend(&key, mark_of(s), " ", chart.series[s].name.in(language), "  ");
   }
   return text + wrapped(key, kTerminalColumns, "            ");
 }
 
-std::string text_of(const Table& table) {
-  std::vector<std::vector<std::string>> lines = {table.header};
-  lines.insert(lines.end(), table.rows.begin(), table.rows.end());
+std::vector<std::string> cells_in(const std::vector<Text>& row, Language language) {
+  std::vector<std::string> cells;
+  for (const Text& cell : row) cells.push_back(cell.in(language));
+  return cells;
+}
+
+std::string text_of(const Table& table, Language language) {
+  std::vector<std::vector<std::string>> lines = {cells_in(table.header, language)};
+  for (const auto& row : table.rows) lines.push_back(cells_in(row, language));
   const Alignment alignment = {.left = table.header.size(), .indent = "    "};
-  return absl::StrCat("  ", table.title, "\n", aligned(lines, alignment));
+  return absl::StrCat("  ", table.title.in(language), "\n", aligned(lines, alignment));
 }
 
 std::string shade_of(double number, double largest) {
@@ -70,7 +77,7 @@ std::string shade_of(double number, double largest) {
   return number < 0 ? kBelowZero[level] : kShades[level];
 }
 
-std::string text_of(const HeatMap& map) {
+std::string text_of(const HeatMap& map, Language language) {
   const auto at = [&map](int64_t row, int64_t column) {
     return map.numbers[static_cast<size_t>(row * map.columns + column)];
   };
@@ -86,7 +93,7 @@ std::string text_of(const HeatMap& map) {
         table.rows.back().push_back(std::isnan(x) ? "·" : absl::StrFormat("%.3g", x));
       }
     }
-    return text_of(table);
+    return text_of(table, language);
   }
   double largest = 0;
   for (const double x : map.numbers) {
@@ -94,7 +101,8 @@ std::string text_of(const HeatMap& map) {
   }
   // What is larger than the terminal is shown in steps.
   const int64_t step = 1 + (std::max(map.columns, 2 * map.rows) - 1) / (kTerminalColumns - 8);
-  std::string text = absl::StrCat("  ", map.title, ", █ ", format_number(largest), "\n");
+  std::string text =
+      absl::StrCat("  ", map.title.in(language), ", █ ", format_number(largest), "\n");
   for (int64_t row = 0; row < map.rows; row += step) {
     text += "    ";
     for (int64_t column = 0; column < map.columns; column += step) {
@@ -105,54 +113,102 @@ std::string text_of(const HeatMap& map) {
   return text;
 }
 
-std::string text_of(const Finding& finding) {
-  const char* const sign = finding.agreement == FindingResult::kAgrees      ? "✓"
-                           : finding.agreement == FindingResult::kDisagrees ? "✗"
-                                                                            : "?";
+std::string text_of(const HeatMaps& maps, Language language) {
+  std::string text = absl::StrCat("  ", maps.title.in(language), "\n");
+  for (const HeatMap& map : maps.maps) text += text_of(map, language);
+  return text;
+}
+
+std::string text_of(const Bars& bars, Language language) {
+  Table table = {.title = bars.title, .header = {""}, .rows = {}};
+  table.header.insert(table.header.end(), bars.parts.begin(), bars.parts.end());
+  for (size_t i = 0; i < bars.bars.size(); ++i) {
+    table.rows.push_back({bars.bars[i]});
+    for (const double share : bars.shares[i]) table.rows.back().push_back(format_number(share));
+  }
+  return text_of(table, language);
+}
+
+std::string text_of(const Paths& paths, Language language) {
+  Table table = {.title = paths.title, .header = {"", paths.x_label, paths.y_label}, .rows = {}};
+  for (const Path& path : paths.paths) {
+    for (size_t i = 0; i < path.x.size(); ++i) {
+      table.rows.push_back(
+          {i == 0 ? path.name : Text(), format_number(path.x[i]), format_number(path.y[i])});
+    }
+  }
+  return text_of(table, language);
+}
+
+std::string text_of(const Arcs& arcs, Language language) {
+  return text_of(HeatMap{.title = arcs.title,
+                         .rows = std::ssize(arcs.queries),
+                         .columns = std::ssize(arcs.keys),
+                         .numbers = arcs.weights,
+                         .row_names = arcs.queries,
+                         .column_names = arcs.keys},
+                 language);
+}
+
+std::string text_of(const Picture& picture, Language language) {
+  return text_of(HeatMap{.title = picture.title,
+                         .rows = picture.rows / picture.patch,
+                         .columns = picture.columns / picture.patch,
+                         .numbers = picture.weights},
+                 language);
+}
+
+std::string text_of(const Finding& finding, Language language) {
   const std::string what =
-      absl::StrCat(sign, " ", finding.what, finding.in_condition ? "" : " (beyond the condition)");
-  const std::string numbers =
-      absl::StrCat("predicted ", finding.predicted, "; measured ", finding.measured);
-  const std::string line = absl::StrCat(what, ": ", numbers);
+      absl::StrCat(sign_of(finding.result), " ", (finding.what + role_of(finding)).in(language));
+  const Text both = Text{"predicted ", "预测 "} + finding.predicted +
+                    Text{"; measured ", "；实测 "} + finding.measured;
+  const std::string numbers = both.in(language);
+  const std::string line = absl::StrCat(what, Text{": ", "："}.in(language), numbers);
   if (text_width(line) + 2 <= kTerminalColumns) return wrapped(line, kTerminalColumns, "  ");
   return absl::StrCat(wrapped(what, kTerminalColumns, "  "),
                       wrapped(numbers, kTerminalColumns, "      "));
 }
 
-std::string text_of(const Section& section) {
+std::string text_of(const Section& section, Language language) {
+  const auto paragraph = [&](const Text& text, const std::string& indent = "") {
+    return text.empty() ? "" : wrapped(text.in(language), kTerminalColumns, indent);
+  };
   std::string text;
   for (const Claim& claim : section.claims) {
     text += wrapped(absl::StrCat(claim.place, "  ", claim.chinese), kTerminalColumns);
-    text += wrapped(claim.english, kTerminalColumns, "     ");
+    if (language == Language::kEnglish) text += wrapped(claim.english, kTerminalColumns, "     ");
   }
+  if (!section.control.empty()) text += paragraph(Text{"CONTROL: ", "对照："} + section.control);
   if (!section.formula.empty())
     absl::StrAppend(&text, "\n", wrapped(section.formula, kTerminalColumns, "    "));
-  absl::StrAppend(
-      &text, "\n",
-      wrapped(absl::StrCat("Prediction: ", section.prediction), kTerminalColumns) + "\n");
-  for (const Finding& finding : section.findings) text += text_of(finding);
+  if (!section.prediction.empty())
+    absl::StrAppend(&text, "\n", paragraph(Text{"Expected: ", "预期："} + section.prediction));
   for (const Figure& figure : section.figures) {
     absl::StrAppend(&text, "\n",
-                    std::visit([](const auto& each) { return text_of(each); }, figure));
+                    std::visit([&](const auto& each) { return text_of(each, language); }, figure));
   }
-  absl::StrAppend(&text, "\n",
-                  wrapped(absl::StrCat("Verdict: ", section.verdict_text()), kTerminalColumns));
-  if (!section.correction.empty()) text += wrapped(section.set_right(), kTerminalColumns);
+  if (!section.findings.empty()) text += "\n";
+  for (const Finding& finding : section.findings) text += text_of(finding, language);
+  const Text reason = section.reason();
+  Text verdict = Text{"Verdict: ", "结论："} + section.verdict_text() + Text{".", "。"};
+  if (!reason.empty()) verdict = verdict + Text{" ", ""} + reason;
+  absl::StrAppend(&text, "\n", paragraph(verdict), paragraph(section.set_right()));
+  if (!section.sources.empty()) text += paragraph(cited(section.sources));
   return text;
 }
 
 }  // namespace
 
-std::string report_text(const Report& report) {
-  std::string text = wrapped(absl::StrCat(report.name, ": ", report.question), kTerminalColumns);
-  if (!report.control.empty()) {
-    text += wrapped(absl::StrCat("CONTROL: ", report.control), kTerminalColumns);
-  }
+std::string report_text(const Report& report, Language language) {
+  std::string text = wrapped(
+      absl::StrCat(report.name, Text{": ", "："}.in(language), report.question.in(language)),
+      kTerminalColumns);
   for (const Section& section : report.sections) {
-    absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section));
+    absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section, language));
   }
-  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}), kTerminalColumns));
-  if (report.measures_time) text += "Figures of time differ each run.\n";
+  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}).in(language), kTerminalColumns));
+  if (report.measures_time) text += kTimesDiffer.in(language) + "\n";
   return text;
 }
 

@@ -29,12 +29,13 @@ std::string text_at(double x, double y, const char* anchor, const std::string& t
 
 class Chart {
  public:
-  explicit Chart(const LineChart& chart) : chart_(chart), x_(x_axis(chart)), y_(y_axis(chart)) {}
+  Chart(const LineChart& chart, Language language)
+      : chart_(chart), language_(language), x_(x_axis(chart)), y_(y_axis(chart)) {}
 
   std::string svg() const {
     std::string svg = absl::StrFormat(
         "<svg class=\"lines\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\">\n", kWidth,
-        kHeight, escaped(chart_.title));
+        kHeight, escaped(chart_.title.in(language_)));
     svg += axes();
     for (size_t i = 0; i < chart_.series.size(); ++i) svg += line(i);
     return svg + "</svg>\n";
@@ -59,9 +60,9 @@ class Chart {
     }
     absl::StrAppendFormat(&svg, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", kLeft, kTop,
                           bottom, right);
-    svg += text_at((kLeft + right) / 2, kHeight - 8, "middle", chart_.x_label);
+    svg += text_at((kLeft + right) / 2, kHeight - 8, "middle", chart_.x_label.in(language_));
     const double middle = (kTop + bottom) / 2;
-    return svg + text_at(14, middle, "middle", chart_.y_label,
+    return svg + text_at(14, middle, "middle", chart_.y_label.in(language_),
                          absl::StrFormat(" transform=\"rotate(-90 14 %.1f)\"", middle));
   }
 
@@ -85,17 +86,18 @@ class Chart {
     absl::StrAppend(&svg, "<polyline points=\"", points, "\"/>\n", marks);
     const double top = kTop + 8 + kLineHeight * static_cast<double>(index);
     absl::StrAppendFormat(&svg, "<path d=\"M%.1f %.1fh14\"/>\n", kWidth - kRight + 10, top - 4);
-    return svg + text_at(kWidth - kRight + 28, top, "start", series.name) + "</g>\n";
+    return svg + text_at(kWidth - kRight + 28, top, "start", series.name.in(language_)) + "</g>\n";
   }
 
   const LineChart& chart_;
+  Language language_;
   Axis x_, y_;
 };
 
-double widest(const std::vector<std::string>& names, int64_t count) {
+double widest(const std::vector<Text>& names, int64_t count, Language language) {
   int64_t width = 0;
   for (int64_t i = 0; i < count; ++i)
-    width = std::max(width, text_width(HeatMap::name_in(names, i)));
+    width = std::max(width, text_width(HeatMap::name_in(names, i).in(language)));
   return 8 + 7.0 * static_cast<double>(width);
 }
 
@@ -117,15 +119,17 @@ std::string escaped(const std::string& text) {
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
-std::string svg_of(const LineChart& chart) { return Chart(chart).svg(); }
+std::string svg_of(const LineChart& chart, Language language) {
+  return Chart(chart, language).svg();
+}
 
-std::string svg_of(const HeatMap& map) {
-  const double left = widest(map.row_names, map.rows), top = 20;
+std::string svg_of(const HeatMap& map, Language language) {
+  const double left = widest(map.row_names, map.rows, language), top = 20;
   const double room = room_for_numbers(map);
   const double max_cell = kMapWidth / static_cast<double>(map.columns);
   const bool has_numbers = room <= max_cell;
   const double cell = std::max(has_numbers ? room : 0, std::min(kCell, max_cell));
-  const double wide = widest(map.column_names, map.columns);
+  const double wide = widest(map.column_names, map.columns, language);
   double largest = 0;
   for (const double x : map.numbers) {
     if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
@@ -135,17 +139,17 @@ std::string svg_of(const HeatMap& map) {
   std::string svg = absl::StrFormat(
       "<svg class=\"map\" viewBox=\"0 0 %.0f %.0f\" style=\"width: %.0fpx\" role=\"img\" "
       "aria-label=\"%s\">\n",
-      width, height, width, escaped(map.title));
+      width, height, width, escaped(map.title.in(language)));
   const auto column_step = static_cast<int64_t>(std::ceil(wide / cell));
   for (int64_t column = 0; column < map.columns; column += column_step) {
     svg += text_at(left + cell * (static_cast<double>(column) + 0.5), top - 6, "middle",
-                   map.column_name(column));
+                   map.column_name(column).in(language));
   }
   const auto row_step = static_cast<int64_t>(std::ceil(kLineHeight / cell));
   for (int64_t row = 0; row < map.rows; ++row) {
     const double y = top + cell * static_cast<double>(row);
     if (row % row_step == 0) {
-      svg += text_at(left - 6, y + cell / 2 + 4, "end", map.row_name(row));
+      svg += text_at(left - 6, y + cell / 2 + 4, "end", map.row_name(row).in(language));
     }
     for (int64_t column = 0; column < map.columns; ++column) {
       const double number = map.numbers[static_cast<size_t>(row * map.columns + column)];
@@ -159,8 +163,8 @@ std::string svg_of(const HeatMap& map) {
       absl::StrAppendFormat(&svg,
                             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                             "style=\"fill: %s\"><title>%s, %s: %s</title></rect>\n",
-                            x, y, cell, cell, fill, escaped(map.row_name(row)),
-                            escaped(map.column_name(column)),
+                            x, y, cell, cell, fill, escaped(map.row_name(row).in(language)),
+                            escaped(map.column_name(column).in(language)),
                             std::isnan(number) ? "–" : format_number(number));
       if (!has_numbers || !std::isfinite(number)) continue;
       svg += text_at(x + cell / 2, y + cell / 2 + 4, "middle", number_in_cell(number));

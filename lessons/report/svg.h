@@ -11,7 +11,7 @@ std::string escaped(const std::string& text);
 
 // An <svg> whose colours are those of the page's style: --ink, --soft, --line, --paper, --positive,
 // --negative, and --series-0 … --series-7.
-std::string svg_of(const LineChart& chart);
-std::string svg_of(const HeatMap& map);
+std::string svg_of(const LineChart& chart, Language language);
+std::string svg_of(const HeatMap& map, Language language);
 
 }  // namespace qkv

@@ -40,7 +40,8 @@ void expect_told_in_lecture_notes(const Report& report, Told told) {
   static const std::string kNotes =
       read_file(QKV_SOURCE_DIR "/docs/lecture-notes.md", 1 << 22).value();
   const std::vector<std::string> written = told_of(report.name, kNotes, told);
-  const std::vector<std::string> measured = told_of(report.name, lecture_notes({report}), told);
+  const std::vector<std::string> measured =
+      told_of(report.name, lecture_notes({report}, Language::kEnglish), told);
   const auto [first_written, first_measured] = std::ranges::mismatch(written, measured);
   const auto line = [](const auto& at, const auto& lines) {
     return at == lines.end() ? std::string("nothing") : *at;

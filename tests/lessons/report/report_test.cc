@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/columns.h"
+#include "framework/core/error.h"
 #include "lessons/report/axis.h"
 #include "lessons/report/statistics.h"
 #include "lessons/report/svg.h"
@@ -17,13 +18,16 @@ namespace {
 
 using Samples = std::vector<double>;
 
+constexpr Language kEnglish = Language::kEnglish;
+
 Section section_of(std::vector<Finding> findings) {
-  return {.claims = {}, .formula = "", .prediction = "", .findings = std::move(findings)};
+  return {.name = "s", .claims = {}, .prediction = "", .findings = std::move(findings)};
 }
 
 const Finding kAgrees = found("a", "1", "1", true);
 const Finding kDisagrees = found("a", "1", "2", false);
 const Finding kUndecided = larger("a", Samples{1, 2}, Samples{2, 1});
+const Finding kNotSeen = larger("a", Samples{1, 2, 1, 2, 1}, Samples{2, 1, 1, 1, 2});
 
 TEST(VerdictTest, HoldsWhereAllFindingsAgree) {
   EXPECT_EQ(section_of({kAgrees, kAgrees}).verdict(), ClaimVerdict::kHolds);
@@ -33,60 +37,151 @@ TEST(VerdictTest, DoesNotHoldWhereOneDisagrees) {
   EXPECT_EQ(section_of({kAgrees, kUndecided, kDisagrees}).verdict(), ClaimVerdict::kDoesNotHold);
 }
 
-TEST(VerdictTest, IsNotSupportedWhereOneIsUndecided) {
-  EXPECT_EQ(section_of({kAgrees, kUndecided}).verdict(), ClaimVerdict::kNotSupported);
+TEST(VerdictTest, IsUndecidedWhereOneIsUndecided) {
+  EXPECT_EQ(section_of({kAgrees, kUndecided}).verdict(), ClaimVerdict::kUndecided);
+}
+
+TEST(VerdictTest, IsNotSupportedWhereAnEffectIsNotSeen) {
+  EXPECT_EQ(section_of({kAgrees, kNotSeen, kUndecided}).verdict(), ClaimVerdict::kNotSupported);
+}
+
+TEST(VerdictTest, SaysNothingOfModelsThatHaveNotLearned) {
+  EXPECT_EQ(section_of({kDisagrees, premise(kDisagrees)}).verdict(), ClaimVerdict::kNotTrained);
+  EXPECT_EQ(section_of({kAgrees, premise(kUndecided)}).verdict(), ClaimVerdict::kUndecided);
+  EXPECT_EQ(section_of({kAgrees, premise(kAgrees)}).verdict(), ClaimVerdict::kHolds);
+}
+
+TEST(VerdictTest, OfAnIdentityIsByConstruction) {
+  Section section = section_of({kAgrees});
+  section.is_construction = true;
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kByConstruction);
+  section.add(kDisagrees);
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kDoesNotHold);
+}
+
+TEST(VerdictTest, OfWhatCannotBeTestedIsThatItIsNot) {
+  Section section = section_of({});
+  section.not_testable = "eyes are not here";
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kNotTestable);
+  EXPECT_EQ(section.reason(), Text("eyes are not here"));
 }
 
 TEST(VerdictTest, HoldsOnACondition) {
   Section section = section_of({kAgrees, beyond(kDisagrees)});
-  section.condition = "it rains";
+  section.conditions = {{.text = "it rains"}};
   EXPECT_EQ(section.verdict(), ClaimVerdict::kHoldsIf);
-  EXPECT_EQ(section.verdict_text(), "holds if it rains");
+  EXPECT_EQ(section.verdict_text().en, "holds if it rains");
   EXPECT_EQ(section_of({kAgrees, beyond(kAgrees)}).verdict(), ClaimVerdict::kHolds);
   EXPECT_EQ(section_of({kAgrees, beyond(kUndecided)}).verdict(), ClaimVerdict::kHoldsIf);
   EXPECT_EQ(section_of({kDisagrees, beyond(kDisagrees)}).verdict(), ClaimVerdict::kDoesNotHold);
 }
 
-TEST(FindingTest, ExactNumbersAgreeWithinTheirTolerance) {
-  EXPECT_EQ(exact("a", 1, 1 + 1e-13).agreement, FindingResult::kAgrees);
-  EXPECT_EQ(exact("a", 1, 1 + 1e-11).agreement, FindingResult::kDisagrees);
-  EXPECT_EQ(exact("a", 1, std::nan("")).agreement, FindingResult::kDisagrees);
-  EXPECT_EQ(same("a", 1e-13).agreement, FindingResult::kAgrees);
-  EXPECT_EQ(same("a", -1e-3).agreement, FindingResult::kDisagrees);
+TEST(VerdictTest, TheReasonIsTheFindingThatDecides) {
+  EXPECT_EQ(section_of({kAgrees, kDisagrees}).reason().en, "a: predicted 1, measured 2.");
+  EXPECT_EQ(section_of({kAgrees, beyond(kDisagrees)}).reason().zh, "条件之外：a：预测 1，实测 2。");
 }
 
-TEST(FindingTest, AMeanAgreesWithinThreeOfItsErrors) {
-  const Samples samples = {0.8, 1.0, 1.2};  // mean 1, error 0.115
-  EXPECT_EQ(near("a", 1.3, samples, 0).agreement, FindingResult::kAgrees);
-  EXPECT_EQ(near("a", 1.4, samples, 0).agreement, FindingResult::kDisagrees);
-  EXPECT_EQ(near("a", 1.4, samples, 0.5).agreement, FindingResult::kAgrees);
+TEST(RemarkTest, IsSaidOnlyWhereItsFindingsAreAsItSays) {
+  Section section = section_of({named("far", kDisagrees), named("near", kAgrees)});
+  section.corrections = {
+      {.when = {"far agrees"}, .text = "never"},
+      {.when = {"far disagrees", "near undecided"}, .text = "never"},
+      {.when = {"far disagrees", "near agrees"}, .text = "not {far.predicted}, {far}"}};
+  EXPECT_EQ(section.set_right().en, "Set right: not 1, 2");
+  section.corrections = {{.when = {"near disagrees"}, .text = "never"}};
+  EXPECT_TRUE(section.set_right().empty());
+  section.corrections = {{.when = {"nowhere disagrees"}, .text = "never"}};
+  EXPECT_THROW(section.set_right(), Error);
+  section.corrections = {{.when = {"near is right"}, .text = "never"}};
+  EXPECT_THROW(section.set_right(), Error);
+}
+
+TEST(RemarkTest, HasTheNumbersOfBothThatAreCompared) {
+  Section section = section_of({named("pair", larger("a", Samples{1, 2}, Samples{5, 6.5}))});
+  section.corrections = {{.when = {"pair disagrees"}, .text = "{pair.first} < {pair.second}"}};
+  EXPECT_EQ(section.set_right().en, "Set right: 1.5 ± 0.71 < 5.75 ± 1.1");
+}
+
+TEST(SentenceTest, HoldsAsAWholeWhereNoSectionDeniesIt) {
+  const Claim first = {.key = "A1", .place = "A1"}, second = {.key = "D6-2", .place = "D6.2"};
+  Section holds = section_of({kAgrees}), denies = section_of({kDisagrees}),
+          no_test = section_of({});
+  no_test.not_testable = "there are no eyes";
+  holds.claims = {second, first};
+  denies.claims = {second};
+  no_test.claims = {first};
+  const std::vector<Report> reports = {{.name = "one", .sections = {holds, denies}},
+                                       {.name = "two", .sections = {no_test}}};
+  const std::vector<Sentence> sentences = sentences_of(reports);
+  ASSERT_EQ(sentences.size(), 2);
+  EXPECT_EQ(sentences[0].claim.key, "A1");
+  EXPECT_EQ(sentences[0].verdict(), ClaimVerdict::kHolds);
+  EXPECT_EQ(sentences[1].judged_in.size(), 2);
+  EXPECT_EQ(sentences[1].verdict(), ClaimVerdict::kDoesNotHold);
+  EXPECT_EQ(&sentences[1].decided_in(), &reports[0].sections[1]);
+}
+
+TEST(FindingTest, ExactNumbersAgreeWithinTheirTolerance) {
+  EXPECT_EQ(exact("a", 1, 1 + 1e-13).result, FindingResult::kAgrees);
+  EXPECT_EQ(exact("a", 1, 1 + 1e-11).result, FindingResult::kDisagrees);
+  EXPECT_EQ(exact("a", 1, std::nan("")).result, FindingResult::kDisagrees);
+  EXPECT_EQ(same("a", 1e-13).result, FindingResult::kAgrees);
+  EXPECT_EQ(same("a", -1e-3).result, FindingResult::kDisagrees);
+}
+
+TEST(FindingTest, AMeanAgreesWhereAllOfIts95PercentDo) {
+  const Samples samples = {0.9, 1.0, 1.1};  // mean 1, error 0.0577, and 4.303 of these: 0.248
+  EXPECT_EQ(near("a", 1, samples, 0.25).result, FindingResult::kAgrees);
+  EXPECT_EQ(near("a", 1, samples, 0.24).result, FindingResult::kUndecided);
+  EXPECT_EQ(near("a", 2, samples, 0.37).result, FindingResult::kDisagrees);
+  EXPECT_EQ(near("a", 1, Samples{1}, 0.5).result, FindingResult::kUndecided);
+  EXPECT_EQ(near("a", 2, 2.01, 0.01).result, FindingResult::kAgrees);
+}
+
+TEST(FindingTest, ABoundIsPassedByAllOf95Percent) {
+  const Samples samples = {0.9, 1.0, 1.1};
+  EXPECT_EQ(above("a", 0.75, samples).result, FindingResult::kAgrees);
+  EXPECT_EQ(above("a", 1, samples).result, FindingResult::kUndecided);
+  EXPECT_EQ(above("a", 1.25, samples).result, FindingResult::kDisagrees);
+  EXPECT_EQ(below("a", 1.25, samples).result, FindingResult::kAgrees);
+  EXPECT_EQ(below("a", 0.75, samples).result, FindingResult::kDisagrees);
+  EXPECT_EQ(above("a", 1, 1).result, FindingResult::kDisagrees);
+  EXPECT_EQ(at_least("a", 1, 1).result, FindingResult::kAgrees);
+  EXPECT_EQ(at_least("a", 1, Samples{1}).result, FindingResult::kUndecided);
+  EXPECT_EQ(at_most("a", 1, std::nan("")).result, FindingResult::kDisagrees);
 }
 
 TEST(FindingTest, ItsBoundsAreBetweenThem) {
-  EXPECT_EQ(between("x", 0.9, 1.1, 0.9).agreement, FindingResult::kAgrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 1.1).agreement, FindingResult::kAgrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 0.8).agreement, FindingResult::kDisagrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 1.2).agreement, FindingResult::kDisagrees);
-  EXPECT_EQ(between("x", 0.9, 1.1, 1).predicted, "0.9 … 1.1");
-  EXPECT_EQ(between("x", 0.9, 1.1, std::vector{0.5, 1.5}).measured,
-            found("x", "", std::vector{0.5, 1.5}, true).measured);
+  EXPECT_EQ(between("x", 0.9, 1.1, 0.9).result, FindingResult::kAgrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1.1).result, FindingResult::kAgrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 0.8).result, FindingResult::kDisagrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1.2).result, FindingResult::kDisagrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1).predicted.en, "0.9 … 1.1");
+}
+
+TEST(FindingTest, AlikeNeedsPowerNoiseIsNotEnough) {
+  const Samples a = {1, 2, 3}, near_a = {1.01, 2.02, 3.01}, noise = {3, 1, 2};
+  EXPECT_EQ(alike("a", a, near_a, 0.1).result, FindingResult::kAgrees);
+  EXPECT_EQ(alike("a", a, noise, 0.1).result, FindingResult::kUndecided);
+  EXPECT_EQ(alike("a", a, Samples{11, 12, 13}, 0.1).result, FindingResult::kDisagrees);
 }
 
 TEST(FindingTest, LargerIsDecidedByPairs) {
   const Samples low = {1, 5, 9}, high = {2, 6.1, 10};
-  EXPECT_EQ(larger("a", high, low).agreement, FindingResult::kAgrees);
-  EXPECT_EQ(larger("a", low, high).agreement, FindingResult::kDisagrees);
-  EXPECT_EQ(larger("a", low, low).agreement, FindingResult::kUndecided);
-  EXPECT_EQ(larger("a", Samples{1, 9}, Samples{2, 7}).agreement, FindingResult::kUndecided);
-  EXPECT_EQ(larger("a", Samples{2}, Samples{1}).agreement, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", high, low).result, FindingResult::kAgrees);
+  EXPECT_EQ(larger("a", low, high).result, FindingResult::kDisagrees);
+  EXPECT_EQ(larger("a", low, low).result, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", Samples{1, 9}, Samples{2, 7}).result, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", Samples{2}, Samples{1}).result, FindingResult::kUndecided);
   // Five differences whose mean is 2.7 of its errors from zero, then 2.8 of them: Student's t
   // is 2.776.
+  EXPECT_EQ(kNotSeen.result, FindingResult::kNotSeen);
   const Samples zeros(5, 0.0);
   const auto spread = [](double mean) {
     return Samples{mean - 2, mean - 1, mean, mean + 1, mean + 2};
   };
-  EXPECT_EQ(larger("a", spread(2.7 * std::sqrt(0.5)), zeros).agreement, FindingResult::kUndecided);
-  EXPECT_EQ(larger("a", spread(2.8 * std::sqrt(0.5)), zeros).agreement, FindingResult::kAgrees);
+  EXPECT_EQ(larger("a", spread(2.7 * std::sqrt(0.5)), zeros).result, FindingResult::kNotSeen);
+  EXPECT_EQ(larger("a", spread(2.8 * std::sqrt(0.5)), zeros).result, FindingResult::kAgrees);
 }
 
 TEST(StatisticsTest, ConfidenceIsStudents) {
@@ -155,8 +250,8 @@ TEST(StatisticsTest, NumbersAreWrittenAsPeopleWriteThem) {
 
 Report example() {
   Section section = section_of({kAgrees, beyond(kDisagrees)});
-  section.claims = {{"A1", "注意<力>", "attention & \"more\""}};
-  section.condition = "a < b";
+  section.claims = {{"A1", "A1", "注意<力>", "attention & \"more\""}};
+  section.conditions = {{.text = "a < b"}};
   section.figures = {
       LineChart{.title = "lines", .series = {{"one", {1, 2}, {3, std::nan("")}, {0.5, 0.5}}}},
       HeatMap{.title = "map", .rows = 1, .columns = 2, .numbers = {-1, std::nan("")}},
@@ -165,7 +260,7 @@ Report example() {
 }
 
 TEST(ReportTest, APageHoldsNoMarkupOfItsTextsAndAsksForNothing) {
-  const std::string page = report_page(example());
+  const std::string page = report_page(example(), kEnglish);
   EXPECT_NE(page.find("注意&lt;力&gt;"), std::string::npos);
   EXPECT_NE(page.find("attention &amp; &quot;more&quot;"), std::string::npos);
   EXPECT_NE(page.find("holds if a &lt; b"), std::string::npos);
@@ -175,20 +270,20 @@ TEST(ReportTest, APageHoldsNoMarkupOfItsTextsAndAsksForNothing) {
 }
 
 TEST(ReportTest, AnIndexLinksEachPage) {
-  const std::string page = index_page({example()});
+  const std::string page = index_page({example()}, kEnglish);
   EXPECT_NE(page.find("<a href=\"example.html\">"), std::string::npos);
   EXPECT_NE(page.find("<td>A1</td>"), std::string::npos);
   EXPECT_NE(page.find("A1: line 1 of the note A, "), std::string::npos);
 }
 
 TEST(ReportTest, JsonHasWhatTheTextSays) {
-  const nlohmann::json json = nlohmann::json::parse(report_json(example()));
+  const nlohmann::json json = nlohmann::json::parse(report_json(example(), kEnglish));
   const auto& section = json["sections"][0];
   EXPECT_EQ(section["claims"][0]["chinese"], "注意<力>");
   EXPECT_EQ(section["verdict"], "holds if");
-  EXPECT_EQ(section["condition"], "a < b");
-  EXPECT_EQ(section["findings"][1]["agreement"], "disagrees");
-  EXPECT_EQ(section["findings"][1]["in_condition"], false);
+  EXPECT_EQ(section["verdict_text"], "holds if a < b");
+  EXPECT_EQ(section["findings"][1]["result"], "disagrees");
+  EXPECT_EQ(section["findings"][1]["role"], "beyond the condition");
   EXPECT_EQ(section["figures"][0]["series"][0]["y"][0], 3);
   EXPECT_TRUE(section["figures"][0]["series"][0]["y"][1].is_null());
 }
@@ -197,7 +292,7 @@ TEST(ReportTest, JsonHasTheNumbersBehindAFinding) {
   Report report = example();
   report.sections[0].findings = {near("a", 1.5, Samples{1, 2}),
                                  larger("b", Samples{1, 2}, Samples{3, 4}), kAgrees};
-  const nlohmann::json json = nlohmann::json::parse(report_json(report));
+  const nlohmann::json json = nlohmann::json::parse(report_json(report, kEnglish));
   const auto& findings = json["sections"][0]["findings"];
   EXPECT_EQ(findings[0]["predicted_number"], 1.5);
   EXPECT_EQ(findings[0]["samples"], nlohmann::json({{1, 2}}));
@@ -208,13 +303,14 @@ TEST(ReportTest, JsonHasTheNumbersBehindAFinding) {
 
 TEST(ReportTest, SaysHowItWasMadeAndWhatItsPlacesMean) {
   Report report = example();
-  EXPECT_EQ(report_page(report).find("differ each run"), std::string::npos);
-  EXPECT_EQ(report_page(report).find("index.html"), std::string::npos);
-  report.control = "nothing";
+  EXPECT_EQ(report_page(report, kEnglish).find("differ each run"), std::string::npos);
+  EXPECT_EQ(report_page(report, kEnglish).find("index.html"), std::string::npos);
+  report.is_control = true;
   report.measures_time = true;
   report.options = {{"d", "4"}};
-  report.sections[0].correction = "It is.";
-  const std::string page = report_page(report, /*beside_index=*/true), text = report_text(report);
+  report.sections[0].slip = "It is.";
+  const std::string page = report_page(report, kEnglish, /*beside_index=*/true),
+                    text = report_text(report, kEnglish);
   for (const char* const part :
        {"./qkv lab example --control --d 4", "<a href=\"index.html\">", "Set right: It is.",
         "A1: line 1 of the note A, ", "Figures of time differ each run."}) {
@@ -230,7 +326,7 @@ TEST(SvgTest, CellsHaveTheirNumbersWhereThereIsRoom) {
                          .rows = 1,
                          .columns = columns,
                          .numbers = std::vector<double>(static_cast<size_t>(columns), number)};
-    const std::string svg = svg_of(map), text = absl::StrCat(">", number, "</text>");
+    const std::string svg = svg_of(map, kEnglish), text = absl::StrCat(">", number, "</text>");
     int64_t count = 0;
     for (size_t at = svg.find(text); at != std::string::npos; at = svg.find(text, at + 1)) ++count;
     return count;
@@ -243,7 +339,7 @@ TEST(SvgTest, CellsHaveTheirNumbersWhereThereIsRoom) {
 TEST(ReportTest, TextKeepsToEightyColumns) {
   Report report = example();
   report.sections[0].prediction = std::string(30, 'a') + " " + std::string(60, 'b') + " c";
-  const std::string text = report_text(report);
+  const std::string text = report_text(report, kEnglish);
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at);
     EXPECT_LE(text_width(text.substr(at, end - at)), 80) << text.substr(at, end - at);

@@ -1,0 +1,57 @@
+#include "lessons/report/signs.h"
+
+#include "framework/core/error.h"
+
+namespace qkv {
+
+std::string sign_of(FindingResult result) {
+  switch (result) {
+    case FindingResult::kAgrees:
+      return "✓";
+    case FindingResult::kDisagrees:
+      return "✗";
+    case FindingResult::kNotSeen:
+      return "–";
+    case FindingResult::kUndecided:
+      return "?";
+  }
+  fail("a result without a sign");
+}
+
+Text role_of(const Finding& finding) {
+  switch (finding.role) {
+    case FindingRole::kEvidence:
+      return {};
+    case FindingRole::kBeyond:
+      return {" (beyond the condition)", "（条件之外）"};
+    case FindingRole::kPremise:
+      return {" (premise)", "（前提）"};
+  }
+  fail("a role without a name");
+}
+
+Text result_name(FindingResult result) {
+  switch (result) {
+    case FindingResult::kAgrees:
+      return {"agrees", "相符"};
+    case FindingResult::kDisagrees:
+      return {"disagrees", "不符"};
+    case FindingResult::kNotSeen:
+      return {"not seen", "未见"};
+    case FindingResult::kUndecided:
+      return {"undecided", "尚无定论"};
+  }
+  fail("a result without a name");
+}
+
+Text cited(const std::vector<Source>& sources) {
+  Text text;
+  for (const Source& source : sources) {
+    text = text + (text.empty() ? Text{"Sources: ", "文献："} : Text{"; ", "；"}) + source.cited;
+  }
+  return text;
+}
+
+const Text kTimesDiffer = {"Figures of time differ each run.", "时间的数值每次运行都不同。"};
+
+}  // namespace qkv
