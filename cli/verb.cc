@@ -103,8 +103,8 @@ Strings with_short_names(int argc, char** argv) {
 }
 
 absl::Status show_help(const Verb& verb, const std::string& argument,
-                       const cxxopts::Options& options) {
-  const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument) : "";
+                       const cxxopts::Options& options, const GivenOptions& given) {
+  const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument, given) : "";
   if (!more.ok()) return more.status();
   print(options.help({""}) + *more);
   if (absl::StrContains(verb.title.argument, "CONFIG")) print("\n" + config_help());
@@ -230,7 +230,7 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   const Strings arguments =
       parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
   if (parsed.count("help") > 0) {
-    return show_help(verb, arguments.empty() ? "" : arguments[0], options);
+    return show_help(verb, arguments.empty() ? "" : arguments[0], options, GivenOptions(parsed));
   }
   for (const cxxopts::KeyValue& given : parsed.arguments()) {
     if (!given.value().empty() || given.key() == "argument") continue;

@@ -84,7 +84,7 @@ struct Verb {
   void (*add_options)(OptionList&);
   absl::Status (*run)(const std::string& argument, const GivenOptions&);
   // The text of --help after the options; an error replaces the whole help.
-  absl::StatusOr<std::string> (*more_help)(const std::string& argument) = nullptr;
+  absl::StatusOr<std::string> (*more_help)(const std::string& argument, const GivenOptions&) = nullptr;
 };
 
 // Runs the verb with the words after `qkv`, the first of which is its name; or shows its help. What

@@ -28,13 +28,6 @@ void add_lab_options(OptionList& options) {
   for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
 }
 
-absl::StatusOr<std::string> more_help(const std::string& name) {
-  if (name.empty()) return help_on_labs();
-  const absl::StatusOr<Lab> lab = find_lab(name);
-  if (!lab.ok()) return lab.status();
-  return help_on(*lab);
-}
-
 // On a terminal one line, written over again and again.
 void show_progress(const std::string& what) {
   if (isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\x1b[K%s", what.c_str());
@@ -53,6 +46,15 @@ absl::StatusOr<Language> language_of(const GivenOptions& given) {
   if (language) return *language;
   return absl::InvalidArgumentError(
       absl::StrCat("--lang takes en or zh, not \"", given.text("lang"), "\""));
+}
+
+absl::StatusOr<std::string> more_help(const std::string& name, const GivenOptions& given) {
+  const absl::StatusOr<Language> language = language_of(given);
+  if (!language.ok()) return language.status();
+  if (name.empty()) return help_on_labs(*language);
+  const absl::StatusOr<Lab> lab = find_lab(name);
+  if (!lab.ok()) return lab.status();
+  return help_on(*lab, *language);
 }
 
 absl::Status run_one(const std::string& name, const GivenOptions& given, Language language) {

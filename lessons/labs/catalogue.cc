@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "framework/core/columns.h"
 #include "lessons/labs/labs.h"
+#include "lessons/report/signs.h"
 #include "train/config/suggest.h"
 
 namespace qkv {
@@ -16,6 +17,16 @@ std::string entry(const std::string& head, const std::string& text) {
   constexpr int64_t kIndent = 18;
   std::string lines = wrapped(text, kTerminalColumns, std::string(kIndent, ' '));
   return lines.replace(0, kIndent, padded("  " + head, kIndent));
+}
+
+// The options of the verb, of which its own help is in English.
+std::string options_in_chinese() {
+  return entry("--all", "运行全部实验") + entry("--control", "去掉实验所测的效应：结论必须改变") +
+         entry("--html FILE", "把报告写成网页") + entry("--json FILE", "把报告写成 JSON") +
+         entry("--out DIR", "与 --all 一起：为每个实验和每篇讲义写网页，并写索引") +
+         entry("--notes FILE", "与 --all 一起：把逐句检验的讲义写成 Markdown") +
+         entry("--lang en|zh", "报告和网页的语言") +
+         entry("--runs DIR", "保存已训练模型的文件夹，以后的实验会重用") + "\n";
 }
 
 }  // namespace
@@ -48,27 +59,33 @@ std::string list_of_labs(Language language) {
   return absl::StrCat(list, "\n", how.in(language), "\n");
 }
 
-std::string help_on_labs() {
+std::string help_on_labs(Language language) {
   std::vector<std::string> measure_time;
   for (const Lab& lab : all_labs()) {
     if (lab.measures_time) measure_time.push_back(lab.name);
   }
-  const std::string help = absl::StrCat(
-      "./qkv lab lists the labs, ./qkv lab NAME --help prints the options of one lab. "
-      "These labs measure times, which differ in each run: ",
-      absl::StrJoin(measure_time, ", "), ".");
-  return absl::StrCat("\n", wrapped(help, kTerminalColumns));
+  const Text help =
+      Text{
+          "./qkv lab lists the labs, ./qkv lab NAME --help prints the options of one "
+          "lab. These labs measure times, which differ in each run: ",
+          "./qkv lab --lang zh 列出全部实验，./qkv lab NAME --lang zh --help "
+          "给出一个实验的选项。下列实验测量时间，每次运行都不同："} +
+      absl::StrJoin(measure_time, ", ") + Text{".", "。"};
+  return absl::StrCat("\n", language == Language::kChinese ? options_in_chinese() : "",
+                      wrapped(help.in(language), kTerminalColumns));
 }
 
-std::string help_on(const Lab& lab) {
-  std::string help = wrapped(absl::StrCat(lab.name, ": ", lab.question.en), kTerminalColumns);
+std::string help_on(const Lab& lab, Language language) {
+  const Text title = lab.name + Text{": ", "："} + lab.question;
+  std::string help = wrapped(title.in(language), kTerminalColumns);
   for (const LabOption& option : lab.options) {
+    const Text text = option.help + Text{": ", "："} + wanted_by(option) +
+                      Text{" (default: ", "（默认："} + option.if_missing + Text{")", "）"};
     help += entry(absl::StrCat("--", option.name, option.longest > 1 ? " N,…" : " N"),
-                  absl::StrCat(option.help.en, ": ", wanted_by(option),
-                               " (default: ", option.if_missing, ")"));
+                  text.in(language));
   }
-  for (const auto& [name, what] : lab.controls) help += entry("--control", what.en);
-  if (lab.measures_time) help += "Measured times differ in each run.\n";
+  for (const auto& [name, what] : lab.controls) help += entry("--control", what.in(language));
+  if (lab.measures_time) help += kTimesDiffer.in(language) + "\n";
   return absl::StrCat("\n", help);
 }
 

@@ -17,8 +17,8 @@ absl::StatusOr<Lab> find_lab(const std::string& name);  // an error suggests ano
 
 // Texts for a terminal of 80 columns: a line or more for each lab; help on all; help on one.
 std::string list_of_labs(Language language);
-std::string help_on_labs();
-std::string help_on(const Lab& lab);
+std::string help_on_labs(Language language);
+std::string help_on(const Lab& lab, Language language);
 
 using OptionTexts = std::map<std::string, std::string>;  // by the names of options
 

@@ -34,38 +34,43 @@ bool may_be(const LabOption& option, const std::vector<double>& numbers) {
          (has_one || numbers.front() == 1);
 }
 
-std::string name_of_kind(const LabOption& option) {
-  const char* const s = option.longest > 1 ? "s" : "";
-  const std::string limits = absl::StrCat(" from ", option.least, " to ", option.most);
+Text name_of_kind(const LabOption& option) {
+  const bool several = option.longest > 1;
+  const char* const s = several ? "s" : "";
+  const std::string least = absl::StrCat(option.least), most = absl::StrCat(option.most);
+  const Text limits = {absl::StrCat(s, " from ", least, " to ", most),
+                       absl::StrCat("，", least, " 到 ", most)};
   switch (option.numbers) {
     case Numbers::kWhole:
-      return absl::StrCat("whole number", s, limits);
+      return Text{"whole number", "整数"} + limits;
     case Numbers::kOdd:
-      return absl::StrCat("odd number", s, limits);
+      return Text{"odd number", "奇数"} + limits;
     case Numbers::kMultiples:
-      return absl::StrCat("multiple", s, " of ", option.least, " up to ", option.most);
+      return {absl::StrCat("multiple", s, " of ", least, " up to ", most),
+              absl::StrCat(least, " 的倍数，不超过 ", most)};
     case Numbers::kDivisors:
-      return absl::StrCat("divisor", s, " of ", option.most,
-                          option.longest > 1 ? ", among them 1" : "");
+      return {absl::StrCat("divisor", s, " of ", most, several ? ", among them 1" : ""),
+              absl::StrCat(most, " 的约数", several ? "，其中有 1" : "")};
     case Numbers::kReal:
-      return absl::StrCat("number", s, limits);
+      return Text{"number", "数"} + limits;
   }
-  return "";
+  return {};
 }
 
 }  // namespace
 
-std::string wanted_by(const LabOption& option) {
-  const std::string kind = name_of_kind(option);
-  if (option.longest == 1) return absl::StrCat("one ", kind);
-  return absl::StrCat(option.fewest, " to ", option.longest, " ", kind,
-                      ", in ascending order, separated by commas");
+Text wanted_by(const LabOption& option) {
+  const Text kind = name_of_kind(option);
+  if (option.longest == 1) return Text{"one ", "一个"} + kind;
+  const std::string least = absl::StrCat(option.fewest), most = absl::StrCat(option.longest);
+  return Text{absl::StrCat(least, " to ", most, " "), absl::StrCat(least, " 到 ", most, " 个")} +
+         kind + Text{", in ascending order, separated by commas", "，从小到大，用逗号分隔"};
 }
 
 absl::StatusOr<std::vector<double>> read_option(const LabOption& option, const std::string& text) {
   const auto refuse = [&] {
     return absl::InvalidArgumentError(
-        absl::StrCat("--", option.name, " takes ", wanted_by(option), ", not \"", text, "\""));
+        absl::StrCat("--", option.name, " takes ", wanted_by(option).en, ", not \"", text, "\""));
   };
   std::vector<double> numbers;
   for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ','))) {

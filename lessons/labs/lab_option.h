@@ -35,7 +35,7 @@ struct LabOption {
 };
 
 // "one whole number from 2 to 64"
-std::string wanted_by(const LabOption& option);
+Text wanted_by(const LabOption& option);
 
 // The error says what the option takes, and what it was given.
 absl::StatusOr<std::vector<double>> read_option(const LabOption& option, const std::string& text);

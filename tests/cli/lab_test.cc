@@ -120,6 +120,20 @@ TEST_F(LabVerbTest, HelpKeepsToEightyColumnsAndSaysWhatEachOptionMayBe) {
   }
 }
 
+TEST_F(LabVerbTest, SpeaksChineseWhereItIsAsked) {
+  EXPECT_THAT(qkv({"lab", "--lang", "zh"}).output, HasSubstr("运行一个实验"));
+  const ProcessResult result =
+      qkv({"lab", "scaling", "--lang", "zh", "--d", "4,16", "--html", "page.html"});
+  expect_success(result);
+  EXPECT_THAT(result.output, HasSubstr("结论："));
+  EXPECT_THAT(in("page.html"), HasSubstr("结论"));
+  EXPECT_THAT(qkv({"lab", "scaling", "--lang", "zh", "--help"}).output, HasSubstr("个整数"));
+  EXPECT_THAT(qkv({"lab", "--lang", "zh", "--help"}).output, HasSubstr("列出全部实验"));
+  EXPECT_EQ(qkv({"lab", "scaling", "--lang", "cn"}).errors,
+            "error: --lang takes en or zh, not \"cn\"\n");
+  EXPECT_EQ(qkv({"lab", "--lang", "fr", "--help"}).exit_status, 2);
+}
+
 TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {
   const ProcessResult both = run_process(
       {"/bin/sh", "-c", "\"$@\" > other.txt & \"$@\" > one.txt; one=$?; wait $! && exit $one", "sh",

@@ -235,7 +235,7 @@ TEST(LabOptionTest, TakesItsKindOfNumbers) {
        {"0.001", "x"},
        "one number from 0.01 to 10"}};
   for (const KindOfNumbers& kind : kinds) {
-    EXPECT_EQ(wanted_by(kind.option), kind.wanted);
+    EXPECT_EQ(wanted_by(kind.option).en, kind.wanted);
     for (const std::string& text : kind.taken)
       EXPECT_TRUE(read_option(kind.option, text).ok()) << text;
     for (const std::string& text : kind.refused) {

@@ -66,7 +66,7 @@ TEST(LabTextsTest, ALabHasItsOptionsInTheirOrderAndTheSettingsOfItsTrainings) {
   EXPECT_EQ(count.settings, std::vector<std::string>{"data.length=8"});
   ASSERT_EQ(count.options.size(), 3);
   const LabOption& heads = count.options[0];
-  EXPECT_EQ(wanted_by(heads),
+  EXPECT_EQ(wanted_by(heads).en,
             "3 to 6 divisors of 32, among them 1, in ascending order, separated by commas");
   EXPECT_EQ(heads.if_missing, "1,2,4,8,16,32");
   EXPECT_EQ(heads.help.en, "of the models");
