@@ -169,8 +169,36 @@ TEST_F(CommandLineTest, AFolderThatHoldsAnotherRunIsLeftAlone) {
   expect_error(qkv({"train", "tiny.toml", "--resume", "--set", "model.d_ff=64"}), 2,
                "--resume continues with the config of the run (runs/tiny/config.toml), but this "
                "config differs: model.d_ff is 64, but was 32. Undo the change, or start a new run "
-               "with another --out");
+               "with another --out; these may change: optimizer.learning_rate, "
+               "optimizer.min_learning_rate, train.steps, train.eval_interval, "
+               "train.eval_batch_size, train.checkpoint_interval, train.log_interval, "
+               "train.threads");
   EXPECT_EQ(in("runs/tiny/checkpoints/last.safetensors"), before);
+}
+
+TEST_F(CommandLineTest, AFinishedRunGoesFurtherToTheBitsOfALongerOne) {
+  const std::string constant = "optimizer.schedule=constant";
+  expect_success(qkv({"train", "tiny.toml", "--set", constant, "--out", "a"}));
+  const ProcessResult further =
+      qkv({"train", "a", "--resume", "--set", "train.steps=60", "--set", "train.log_interval=10"});
+  expect_success(further);
+  EXPECT_THAT(further.output, testing::HasSubstr("train.steps is 60, but was 40\n"));
+  expect_success(qkv({"train", "tiny.toml", "--set", constant, "--set", "train.steps=60", "--out",
+                      "b", "--set", "train.log_interval=10"}));
+  const std::string last = "/checkpoints/last.safetensors";
+  EXPECT_TRUE(in("a" + last) == in("b" + last));
+  EXPECT_THAT(in("a/config.toml"), testing::HasSubstr("\nsteps = 60\n"));
+  expect_error(qkv({"train", "a", "--resume", "--set", "train.steps=50"}), 2,
+               "train.steps is 50, but the run in a has already made 60 steps");
+  expect_success(qkv({"train", "a", "--resume"}));
+}
+
+TEST_F(CommandLineTest, AScheduleIsThatOfAllStepsWhereARunGoesFurther) {
+  expect_success(qkv({"train", "tiny.toml", "--out", "a"}));
+  const ProcessResult further = qkv({"train", "a", "--resume", "--set", "train.steps=60"});
+  EXPECT_THAT(further.output,
+              testing::HasSubstr(
+                  "the cosine schedule of the learning rate is that of all 60 steps from here on"));
 }
 
 TEST_F(CommandLineTest, EveryMistakeOfAConfigIsAnErrorWithItsPlace) {

@@ -53,4 +53,9 @@ std::string config_help();
 // A line for each key that both read, and whose values differ: "train.steps is 500, and was 1000".
 std::vector<std::string> config_changes(const Config& now, const Config& before);
 
+// The keys that may change where a run is resumed.
+std::vector<std::string> keys_that_may_change_on_resume();
+// `before` with the values that `now` has of these keys.
+Config with_resumed_values(const Config& before, const Config& now);
+
 }  // namespace qkv

@@ -231,6 +231,13 @@ void add_readers(const Choice& choice, std::vector<Field>& fields) {
   }
 }
 
+// No parameter, and no number that one was made from, hangs on these: a run can go on with other
+// values, and what it has done stays what it was. docs/training.md has the table.
+constexpr std::string_view kMayChangeOnResume[] = {
+    "optimizer.learning_rate", "optimizer.min_learning_rate", "train.steps",
+    "train.eval_interval",     "train.eval_batch_size",       "train.checkpoint_interval",
+    "train.log_interval",      "train.threads"};
+
 std::string number_text(double number) { return absl::StrFormat("%.15g", number); }
 
 }  // namespace
@@ -246,6 +253,9 @@ std::vector<Field> config_fields(Config& config) {
   add_train_fields(list, config.train);
   std::vector<Field> fields = list.take();
   for (const Choice& choice : choices(config)) add_readers(choice, fields);
+  for (Field& field : fields) {
+    field.may_change_on_resume = std::ranges::count(kMayChangeOnResume, field.key()) != 0;
+  }
   return fields;
 }
 

@@ -66,6 +66,7 @@ std::string config_help() {
     if (!field.readers.empty()) {
       absl::StrAppend(&meaning, " Read by ", list_in_words(field.readers, "and"), ".");
     }
+    if (field.may_change_on_resume) absl::StrAppend(&meaning, " May change on --resume.");
     std::string lines = wrapped(meaning, kTerminalColumns, indent);
     lines.pop_back();  // table_by_table() ends the line
     return lines.replace(0, kAssignmentColumns, padded(assignment(field), kAssignmentColumns));
@@ -84,6 +85,24 @@ std::vector<std::string> config_changes(const Config& now, const Config& before)
     changes.push_back(absl::StrCat(now_fields[i].key(), " is ", value, ", but was ", old_value));
   }
   return changes;
+}
+
+std::vector<std::string> keys_that_may_change_on_resume() {
+  Config config;
+  std::vector<std::string> keys;
+  for (const Field& field : config_fields(config)) {
+    if (field.may_change_on_resume) keys.push_back(field.key());
+  }
+  return keys;
+}
+
+Config with_resumed_values(const Config& before, const Config& now) {
+  Config result = before, copy = now;
+  const std::vector<Field> to = config_fields(result), from = config_fields(copy);
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i].may_change_on_resume) to[i].copy_value(from[i]);
+  }
+  return result;
 }
 
 }  // namespace qkv

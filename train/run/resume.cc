@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/run/metrics.h"
 #include "train/run/samples.h"
@@ -12,17 +13,21 @@
 namespace qkv {
 namespace {
 
-std::vector<std::string> changes_between(Config now, const Config& before) {
-  now.train.threads = before.train.threads;
-  return config_changes(now, before);
+// Of what must stay as it is.
+std::vector<std::string> forbidden_changes(const Config& now, const Config& before) {
+  return config_changes(now, with_resumed_values(before, now));
 }
 
 absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
                             const RunFolder& folder, const Config& config, const Dataset& dataset) {
-  if (!changes_between(config, checkpoint.config).empty() ||
-      checkpoint.state.step > config.train.steps) {
+  if (!forbidden_changes(config, checkpoint.config).empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": this checkpoint belongs to another run than ", folder.config()));
+  }
+  if (checkpoint.state.step > config.train.steps) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("train.steps is ", config.train.steps, ", but the run in ", folder.path(),
+                     " has already made ", checkpoint.state.step, " steps"));
   }
   if (checkpoint.vocabulary.texts() != dataset.vocabulary().texts()) {
     return absl::FailedPreconditionError(
@@ -62,12 +67,13 @@ absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& 
   if (!folder.ok()) return folder;
   const absl::StatusOr<Config> before = load_saved_config(folder->config());
   if (!before.ok()) return before.status();
-  const std::vector<std::string> changes = changes_between(config, *before);
+  const std::vector<std::string> changes = forbidden_changes(config, *before);
   if (changes.empty()) return folder;
   return absl::InvalidArgumentError(
       absl::StrCat("--resume continues with the config of the run (", folder->config(),
                    "), but this config differs: ", absl::StrJoin(changes, "; "),
-                   ". Undo the change, or start a new run with another --out"));
+                   ". Undo the change, or start a new run with another --out; these may change: ",
+                   absl::StrJoin(keys_that_may_change_on_resume(), ", ")));
 }
 
 absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& config,
@@ -86,8 +92,16 @@ absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& co
       !s.ok()) {
     return s;
   }
+  const absl::StatusOr<Config> before = load_saved_config(folder.config());
+  if (!before.ok()) return before.status();
   if (absl::Status s = cut_back(folder, checkpoint->state); !s.ok()) return s;
-  return ResumedRun{.state = checkpoint->state, .elapsed_seconds = *seconds};
+  const std::vector<std::string> changes = config_changes(config, *before);
+  if (!changes.empty()) {
+    absl::Status s = write_file_atomically(folder.config(), to_toml(config));
+    if (!s.ok()) return s;
+  }
+  return ResumedRun{
+      .state = checkpoint->state, .elapsed_seconds = *seconds, .changes = changes};
 }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -12,18 +13,20 @@
 
 namespace qkv {
 
-// Opens the folder of a run to go on with it. An error where the run began with another config:
-// train.threads alone may differ.
+// Opens the folder of a run to go on with it. An error where the run began with another config, but
+// for the keys that may change on resume, or has made more steps than this one has.
 absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config);
 
 // Where a run stands that goes on.
 struct ResumedRun {
   RunState state;
-  double elapsed_seconds = 0;  // of training, so far
+  double elapsed_seconds = 0;             // of training, so far
+  std::vector<std::string> changes = {};  // of the config: "train.steps is 2000, but was 500"
 };
 
-// Sets the trainer to the newest checkpoint of the folder, and cuts metrics.jsonl and samples.txt
-// back to it. Nothing in the folder changes before all of it fits.
+// Sets the trainer to the newest checkpoint of the folder, cuts metrics.jsonl and samples.txt back to
+// it, and writes the config where it has changed. Nothing in the folder changes before all of it
+// fits.
 absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& config,
                                        const Dataset& dataset, Trainer& trainer);
 

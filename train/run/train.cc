@@ -30,6 +30,12 @@ void introduce(const TrainingRun& run, Progress& progress) {
   if (run.state().step > 0) {
     progress.say(absl::StrCat("continuing after step ", run.state().step));
   }
+  for (const std::string& change : run.changes()) progress.say(change);
+  if (!run.changes().empty() && config.optimizer.schedule != Schedule::kConstant) {
+    progress.say(absl::StrCat("the ", name_of(config.optimizer.schedule),
+                              " schedule of the learning rate is that of all ",
+                              config.train.steps, " steps from here on"));
+  }
 }
 
 void conclude(const TrainingRun& run, Progress& progress) {

@@ -40,6 +40,7 @@ absl::Status TrainingRun::resume() {
   if (!resumed.ok()) return resumed.status();
   state_ = resumed->state;
   elapsed_seconds_ = resumed->elapsed_seconds;
+  changes_ = resumed->changes;
   return record_.open();
 }
 

@@ -40,6 +40,8 @@ class TrainingRun {
   const Model& model() const { return trainer_.model(); }
   const RunState& state() const { return state_; }
   double elapsed_seconds() const { return elapsed_seconds_; }  // of training, over all resumes
+  // In what its config differs from the one that it had before the resume.
+  const std::vector<std::string>& changes() const { return changes_; }
   // All steps are made, evaluated and written.
   bool is_finished() const { return all_steps_made() && !state_.unwritten; }
 
@@ -57,6 +59,7 @@ class TrainingRun {
   Trainer trainer_;
   RunState state_;
   RunRecord record_;
+  std::vector<std::string> changes_;
   double elapsed_seconds_ = 0;
   int64_t tokens_since_log_ = 0;
   double seconds_since_log_ = 0;

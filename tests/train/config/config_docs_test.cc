@@ -13,6 +13,7 @@
 #include "data/tasks/tasks.h"
 #include "framework/io/files.h"
 #include "tests/train/config/parsed.h"
+#include "train/config/config.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {
@@ -31,8 +32,8 @@ Words cells_of(const std::string& line) {
 }
 
 // The first table that begins at or after a line with that start.
-Table table_at(const std::string& start) {
-  const auto text = read_file(QKV_SOURCE_DIR "/docs/file-formats.md", 1 << 20);
+Table table_at(const std::string& start, const std::string& document = "file-formats.md") {
+  const auto text = read_file(QKV_SOURCE_DIR "/docs/" + document, 1 << 20);
   if (!text.ok()) return {};
   const Words lines = absl::StrSplit(*text, '\n');
   auto line = std::ranges::find_if(lines, [&](const auto& l) { return l.starts_with(start); });
@@ -111,6 +112,16 @@ TEST(ConfigDocsTest, EveryTaskIsExplained) {
   Table table = table_at("| task |");
   for (const std::string& task : task_names()) EXPECT_EQ(table.erase(task), 1u) << task;
   EXPECT_TRUE(table.empty()) << table.begin()->first;
+}
+
+TEST(ConfigDocsTest, TheTableOfWhatMayChangeOnResumeIsThatOfTheFields) {
+  Words keys;
+  for (const auto& [key, row] : table_at("These keys may change", "training.md")) {
+    keys.push_back(key);
+  }
+  Words fields = keys_that_may_change_on_resume();
+  std::ranges::sort(fields);
+  EXPECT_EQ(keys, fields);
 }
 
 }  // namespace
