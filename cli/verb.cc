@@ -102,6 +102,20 @@ Strings with_short_names(int argc, char** argv) {
   return words;
 }
 
+struct ArgumentCount {
+  size_t least = 0, most = 0;
+  std::string in_words;
+};
+
+ArgumentCount count_arguments(const std::string& argument) {
+  constexpr size_t kAny = std::numeric_limits<size_t>::max();
+  if (argument.empty()) return {0, 0, "no argument"};
+  if (argument.starts_with('[')) return {0, 1, "at most one " + argument};
+  if (absl::EndsWith(argument, "…")) return {1, kAny, "one " + argument + " or more"};
+  const auto count = static_cast<size_t>(1 + std::ranges::count(argument, ' '));
+  return {count, count, absl::StrCat(count == 1 ? "one " : "", argument)};
+}
+
 absl::Status show_help(const Verb& verb, const std::string& argument,
                        const cxxopts::Options& options, const GivenOptions& given) {
   const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument, given) : "";
@@ -186,6 +200,8 @@ double GivenOptions::number(const std::string& name) const {
   return number_of<double>(parsed_, name);
 }
 
+Strings GivenOptions::arguments() const { return texts("argument"); }
+
 std::string GivenOptions::any_option() const {
   for (const cxxopts::KeyValue& given : parsed_.arguments()) {
     if (given.key() != "argument") return given.key();
@@ -227,8 +243,7 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   for (const std::string& word : words) pointers.push_back(word.c_str());
   const cxxopts::ParseResult parsed =
       options.parse(static_cast<int>(pointers.size()), pointers.data());
-  const Strings arguments =
-      parsed.count("argument") > 0 ? parsed["argument"].as<Strings>() : Strings{};
+  const Strings arguments = GivenOptions(parsed).arguments();
   if (parsed.count("help") > 0) {
     return show_help(verb, arguments.empty() ? "" : arguments[0], options, GivenOptions(parsed));
   }
@@ -237,15 +252,10 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
     return absl::InvalidArgumentError(
         absl::StrCat("--", given.key(), " needs a value; see ", command, " --help"));
   }
-  const std::string argument = verb.title.argument;
-  const size_t max_count = argument.empty() ? 0 : 1,
-               min_count = argument.starts_with('[') ? 0 : max_count;
-  if (arguments.size() < min_count || arguments.size() > max_count) {
-    return absl::InvalidArgumentError(absl::StrCat(command, " takes ",
-                                                   max_count == 0   ? "no argument"
-                                                   : min_count == 0 ? "at most one "
-                                                                    : "one ",
-                                                   argument, "; see ", command, " --help"));
+  const ArgumentCount wanted = count_arguments(verb.title.argument);
+  if (arguments.size() < wanted.least || arguments.size() > wanted.most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(command, " takes ", wanted.in_words, "; see ", command, " --help"));
   }
   return verb.run(arguments.empty() ? "" : arguments[0], GivenOptions(parsed));
 } catch (const cxxopts::exceptions::exception& e) {

@@ -57,7 +57,8 @@ class GivenOptions {
   int64_t integer(const std::string& name) const;
   std::optional<int64_t> integer_if_given(const std::string& name) const;
   uint64_t unsigned_integer(const std::string& name) const;
-  std::string any_option() const;  // the name of one; "" where none was given
+  std::string any_option() const;              // the name of one; "" where none was given
+  std::vector<std::string> arguments() const;  // all of them
   // The texts of those of these options that were given, by name.
   std::map<std::string, std::string> texts_of(const std::set<std::string>& names) const;
   double number(const std::string& name) const;
@@ -71,7 +72,9 @@ class GivenOptions {
 
 struct VerbTitle {
   const char* name;
-  const char* argument;  // "CONFIG"; "[CONFIG]" where it may be left out; "" where there is none
+  // "CONFIG"; "[CONFIG]" where it may be left out; "RUN RUN" for two; "RUN…" for one or more; ""
+  // for none.
+  const char* argument;
   const char* summary;
 };
 
@@ -82,9 +85,10 @@ struct VerbTitle {
 struct Verb {
   VerbTitle title;
   void (*add_options)(OptionList&);
-  absl::Status (*run)(const std::string& argument, const GivenOptions&);
+  absl::Status (*run)(const std::string& argument, const GivenOptions&);  // the first argument
   // The text of --help after the options; an error replaces the whole help.
-  absl::StatusOr<std::string> (*more_help)(const std::string& argument, const GivenOptions&) = nullptr;
+  absl::StatusOr<std::string> (*more_help)(const std::string& argument,
+                                           const GivenOptions&) = nullptr;
 };
 
 // Runs the verb with the words after `qkv`, the first of which is its name; or shows its help. What

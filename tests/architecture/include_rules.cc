@@ -27,6 +27,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"data/tasks"},             //
     {"train/config"},           //
     {"train/run"},              //
+    {"train/runs"},             //
     {"train/bench"},            //
     {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},

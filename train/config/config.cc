@@ -66,6 +66,7 @@ class Loader {
   void apply(const Field& field, const toml::node& node, const Place& place);
   void drop_unread_keys();
   bool was_read_before_overrides(const Field& field) const;
+  void shorten_warmup();
   void find_clashes_in_result();
   bool is_meant(const std::string& key) const;
 
@@ -85,6 +86,7 @@ class Loader {
   std::set<std::string> wrong_;       // the keys with a mistake in their value
   std::vector<Mistake> mistakes_;
   std::set<std::string> read_in_file_;  // the keys that are read where nothing is overridden
+  int64_t steps_in_file_ = 0;           // or the default
   bool defaults_are_meant_ = true;      // false: what the user set has not all been understood
 };
 
@@ -176,6 +178,7 @@ void Loader::read_overrides(const std::vector<std::string>& overrides) {
   for (const Field& field : config_fields(result_.config)) {
     if (field.is_read) read_in_file_.insert(field.key());
   }
+  steps_in_file_ = result_.config.train.steps;
   for (size_t i = 0; i < overrides.size(); ++i) read_override(i + 1, overrides[i]);
 }
 
@@ -286,8 +289,29 @@ void Loader::find_clashes_in_result() {
   }
 }
 
+// A run that is shortened with --set train.steps=40 warms up for the same share of its steps.
+void Loader::shorten_warmup() {
+  constexpr const char* kSteps = "train.steps";
+  constexpr const char* kWarmup = "optimizer.warmup_steps";
+  const auto is_overridden = [this](const char* key) {
+    const auto said = said_.find(key);
+    return said != said_.end() && said->second.key.override_number != 0;
+  };
+  const int64_t steps = result_.config.train.steps;
+  int64_t& warmup = result_.config.optimizer.warmup_steps;
+  const bool is_asked = is_overridden(kSteps) && !is_overridden(kWarmup) && wrong_.empty();
+  if (!is_asked || warmup <= steps || warmup > steps_in_file_) return;
+  const int64_t before = warmup;
+  warmup = warmup * steps / steps_in_file_;
+  result_.origins[kWarmup] = absl::StrCat("shortened for --set ", kSteps);
+  result_.notes.push_back(absl::StrCat(kWarmup, " is ", warmup, " in the place of ", before,
+                                       ", as train.steps is ", steps, " in the place of ",
+                                       steps_in_file_));
+}
+
 absl::StatusOr<LoadedConfig> Loader::finish() {
   drop_unread_keys();
+  shorten_warmup();
   find_clashes_in_result();
   if (mistakes_.empty()) return std::move(result_);
   const auto order = [](const Mistake& mistake) {

@@ -17,6 +17,8 @@ struct LoadedConfig {
   // By key ("model.d_model"): "configs/tiny.toml:7" or "--set". A key that is missing here has its
   // default.
   std::map<std::string, std::string> origins;
+  // What was changed so that the values fit, in a sentence each.
+  std::vector<std::string> notes;
 };
 
 // Reads a TOML file, then applies `overrides`, each "key=value" as after --set; the last one of a
@@ -26,7 +28,8 @@ struct LoadedConfig {
 // All mistakes come in one Status, a line each, in the order they stand in:
 //   configs/tiny.toml:7:1: unknown key "model.num_head"; did you mean "num_heads"?
 //   --set train.steps=many: "train.steps": expected an integer, found a string
-// One is a value, other than the default, that the task, the kind of the model or of the optimizer,
+// Where an override makes train.steps fewer than the warm-up of the file, the warm-up is shortened in
+// proportion. One mistake is a value, other than the default, that the task, the kind of the model or of the optimizer,
 // or the schedule does not read.
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
                                          const std::vector<std::string>& overrides = {});
@@ -52,6 +55,13 @@ std::string config_help();
 
 // A line for each key that both read, and whose values differ: "train.steps is 500, and was 1000".
 std::vector<std::string> config_changes(const Config& now, const Config& before);
+
+// The keys that at least one of two configs reads with another value than the other, in the order of
+// the fields. "–" stands where one does not read it.
+struct ConfigDifference {
+  std::string key, a, b;
+};
+std::vector<ConfigDifference> config_differences(const Config& a, const Config& b);
 
 // The keys that may change where a run is resumed.
 std::vector<std::string> keys_that_may_change_on_resume();

@@ -87,6 +87,18 @@ std::vector<std::string> config_changes(const Config& now, const Config& before)
   return changes;
 }
 
+std::vector<ConfigDifference> config_differences(const Config& a, const Config& b) {
+  Config copy_a = a, copy_b = b;
+  const std::vector<Field> of_a = config_fields(copy_a), of_b = config_fields(copy_b);
+  const auto value_of = [](const Field& field) { return field.is_read ? field.to_string() : "–"; };
+  std::vector<ConfigDifference> differences;
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    const std::string value = value_of(of_a[i]), other = value_of(of_b[i]);
+    if (value != other) differences.push_back({of_a[i].key(), value, other});
+  }
+  return differences;
+}
+
 std::vector<std::string> keys_that_may_change_on_resume() {
   Config config;
   std::vector<std::string> keys;

@@ -91,6 +91,11 @@ absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
   return RunFolder(path, std::move(folder));
 }
 
+bool is_in_use(const std::string& path) {
+  const FileDescriptor folder = open_folder(path);
+  return folder.is_open() && ::flock(folder.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 absl::StatusOr<RunFolder> RunFolder::create(const std::string& path, const Config& config) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error)) {

@@ -63,6 +63,9 @@ class RunFolder {
   FileDescriptor lock_;
 };
 
+// Whether a process trains into the folder.
+bool is_in_use(const std::string& path);
+
 // The checkpoint that `run` means: a run's folder stands for its best one, or its last one while
 // there is no best; a file stands for itself.
 absl::StatusOr<std::string> find_checkpoint(const std::string& run);

@@ -33,8 +33,8 @@ void introduce(const TrainingRun& run, Progress& progress) {
   for (const std::string& change : run.changes()) progress.say(change);
   if (!run.changes().empty() && config.optimizer.schedule != Schedule::kConstant) {
     progress.say(absl::StrCat("the ", name_of(config.optimizer.schedule),
-                              " schedule of the learning rate is that of all ",
-                              config.train.steps, " steps from here on"));
+                              " schedule of the learning rate is that of all ", config.train.steps,
+                              " steps from here on"));
   }
 }
 
@@ -48,7 +48,8 @@ void conclude(const TrainingRun& run, Progress& progress) {
                             "checkpoints/best.safetensors"));
 }
 
-absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset, bool profiled) {
+absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset,
+                                        const std::vector<std::string>& notes, bool profiled) {
   const int64_t begin = run.state().step, end = run.config().train.steps;
   Progress progress(begin, end, dataset.shape().unit());
   if (run.is_finished()) {
@@ -57,6 +58,7 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
     return RunOutcome::kFinished;
   }
   introduce(run, progress);
+  for (const std::string& note : notes) progress.say(note);
   RunProfile profile(run.folder(), end - begin);
   std::vector<RunListener*> listeners = {&progress};
   if (profiled) listeners.push_back(&profile);
@@ -87,7 +89,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   TrainingRun run(config, **dataset, *std::move(folder), options.stop);
   absl::Status begun = options.resume ? run.resume() : run.begin();
   if (!begun.ok()) return begun;
-  return run_and_tell(run, **dataset, options.profile);
+  return run_and_tell(run, **dataset, loaded.notes, options.profile);
 }
 
 }  // namespace qkv

@@ -128,6 +128,21 @@ TEST(ConfigMistakesTest, AnUnknownValueIsToldTheKnownOnes) {
             "\"sinusoidal\", \"learned\", \"rotary\", \"alibi\" or \"relative\"");
 }
 
+TEST(ConfigMistakesTest, AShorterRunThanThatOfTheFileWarmsUpForTheSameShare) {
+  const std::string file = "[optimizer]\nwarmup_steps = 50\n[train]\nsteps = 500";
+  const absl::StatusOr<LoadedConfig> loaded = parse_config(file, "c.toml", {"train.steps=40"});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->config.optimizer.warmup_steps, 4);
+  EXPECT_EQ(loaded->notes,
+            std::vector<std::string>{
+                "optimizer.warmup_steps is 4 in the place of 50, as train.steps is 40 "
+                "in the place of 500"});
+  EXPECT_EQ(parsed(file, {"train.steps=100"}).optimizer.warmup_steps, 50);
+  EXPECT_EQ(mistakes(file, {"train.steps=40", "optimizer.warmup_steps=60"}),
+            "--set optimizer.warmup_steps=60: \"optimizer.warmup_steps\" is 60, above "
+            "\"train.steps\", which is 40");
+}
+
 TEST(ConfigMistakesTest, SettingsThatClashAreReportedAtTheCulprit) {
   EXPECT_EQ(mistakes("[model]\nnum_heads = 3"),
             "c.toml:2:13: \"model.num_heads\" must divide \"model.d_model\": 64 is not a multiple "

@@ -1,0 +1,101 @@
+// ./qkv runs and ./qkv compare: what is told of runs that were made.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class RunsTest : public CommandLineFixture {
+ protected:
+  void train(const std::string& folder, const std::vector<std::string>& settings = {}) {
+    std::vector<std::string> command = {"train", "tiny.toml", "--out", folder};
+    for (const std::string& setting : settings) {
+      command.insert(command.end(), {"--set", setting});
+    }
+    expect_success(qkv(command));
+  }
+
+  std::vector<std::string> names(const std::string& sort) {
+    std::vector<std::string> names;
+    for (const json& run : json::parse(qkv({"runs", "--json", "--sort", sort}).output)) {
+      names.push_back(run["run"]);
+    }
+    return names;
+  }
+};
+
+TEST_F(RunsTest, AreListedWithWhatBecameOfThem) {
+  train("runs/short", {"train.steps=20"});
+  train("runs/long");
+  train("runs/more/inner", {"train.steps=10", "seed=2"});
+  const ProcessResult table = qkv({"runs"});
+  expect_success(table);
+  EXPECT_THAT(table.output, HasSubstr("runs/short       reverse  finished     20"));
+  EXPECT_THAT(table.output, HasSubstr("runs/more/inner  reverse  finished     10"));
+  EXPECT_EQ(names("name"),
+            (std::vector<std::string>{"runs/long", "runs/more/inner", "runs/short"}));
+  EXPECT_EQ(names("steps"),
+            (std::vector<std::string>{"runs/long", "runs/short", "runs/more/inner"}));
+  const json list = json::parse(qkv({"runs", "--json", "--sort=name"}).output);
+  const json metrics = json::parse(
+      in("runs/long/metrics.jsonl").substr(in("runs/long/metrics.jsonl").rfind("\n{") + 1));
+  EXPECT_EQ(list[0]["steps"], 40);
+  EXPECT_EQ(list[0]["state"], "finished");
+  EXPECT_LE(list[0]["best_val_loss"].get<double>(), metrics["val_loss"].get<double>());
+  EXPECT_EQ(list[1]["seed"], 2);
+}
+
+TEST_F(RunsTest, DamageOfOneIsSaidAndHidesNoOther) {
+  train("runs/good");
+  train("runs/bad");
+  write_bytes(folder_ / "runs/bad/metrics.jsonl", "{\"step\":1}\nx\n");
+  train("runs/worse");
+  write_bytes(folder_ / "runs/worse/config.toml", "[model\n");
+  std::filesystem::create_directories(folder_ / "runs/empty");
+  const ProcessResult table = qkv({"runs"});
+  expect_success(table);
+  EXPECT_THAT(table.output, HasSubstr("runs/good   reverse  finished"));
+  EXPECT_THAT(table.output, HasSubstr("runs/bad is damaged: runs/bad/metrics.jsonl:2: not a JSON"));
+  EXPECT_THAT(table.output, HasSubstr("runs/worse is damaged: runs/worse/config.toml:1"));
+  EXPECT_THAT(table.output, Not(HasSubstr("runs/empty")));
+}
+
+TEST_F(RunsTest, WhatIsWrittenWrongIsSaid) {
+  expect_error(qkv({"runs"}), 2, "there is no folder runs");
+  expect_error(qkv({"runs", "--sort", "size"}), 2,
+               "--sort: there is no \"size\"; there are when, name, steps, loss, accuracy, time");
+  std::filesystem::create_directories(folder_ / "runs");
+  EXPECT_EQ(qkv({"runs"}).output, "there is no run in runs\n");
+  expect_error(qkv({"compare", "runs"}), 2, "qkv compare takes RUN RUN; see qkv compare --help");
+  expect_error(qkv({"compare", "runs", "runs"}), 2, "runs holds no run: it has no config.toml");
+}
+
+TEST_F(RunsTest, TwoAreComparedByConfigResultsAndLosses) {
+  train("a");
+  train("b", {"optimizer.learning_rate=0.002", "model.position=none"});
+  train("c");
+  const ProcessResult text = qkv({"compare", "a", "b"});
+  expect_success(text);
+  EXPECT_THAT(text.output, HasSubstr("optimizer.learning_rate"));
+  EXPECT_THAT(text.output, HasSubstr("model.position"));
+  EXPECT_THAT(text.output, HasSubstr("differ from step 5 on"));
+  const json same = json::parse(qkv({"compare", "a", "c", "--json"}).output);
+  EXPECT_TRUE(same["config"].empty());
+  EXPECT_TRUE(same["first_step_whose_losses_differ"].is_null());
+  EXPECT_EQ(same["steps_logged_by_both"], 8);
+  EXPECT_THAT(qkv({"compare", "a", "c"}).output, HasSubstr("the configs are the same"));
+  const json other = json::parse(qkv({"compare", "a", "b", "--json"}).output);
+  EXPECT_EQ(other["config"]["optimizer.learning_rate"], (json{"0.001", "0.002"}));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,95 @@
+#include "train/runs/run_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "train/config/config.h"
+#include "train/run/run_folder.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_run(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path / "config.toml", ignored);
+}
+
+void read_metrics_of(RunSummary& run, const absl::StatusOr<std::vector<Metrics>>& lines) {
+  if (!lines.ok()) return;
+  run.metrics = *lines;
+  for (const Metrics& line : run.metrics) {
+    run.steps = line.step;
+    run.seconds = line.elapsed_seconds.value_or(run.seconds);
+    const bool is_best = line.val_loss && (!run.best || *line.val_loss < *run.best->val_loss);
+    if (is_best && std::isfinite(*line.val_loss)) run.best = line;
+  }
+}
+
+std::string state_of(const RunSummary& run) {
+  if (is_in_use(run.path)) return "training";
+  return run.steps >= run.config.train.steps ? "finished" : "stopped";
+}
+
+std::vector<std::string> runs_in(const fs::path& folder, std::vector<std::string>& others) {
+  std::vector<std::string> runs;
+  std::error_code error;
+  for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
+    std::error_code ignored;
+    if (!i->is_directory(ignored)) continue;
+    (holds_run(i->path()) ? runs : others).push_back(i->path().string());
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::optional<double> RunSummary::best_loss() const { return best ? best->val_loss : std::nullopt; }
+
+std::optional<double> RunSummary::accuracy() const {
+  if (!best) return std::nullopt;
+  return best->val_sequence_accuracy ? best->val_sequence_accuracy : best->val_token_accuracy;
+}
+
+absl::StatusOr<RunSummary> summarize_run(const std::string& path) {
+  if (!holds_run(path)) {
+    return absl::NotFoundError(absl::StrCat(path, " holds no run: it has no config.toml"));
+  }
+  RunSummary run = {.path = path};
+  const fs::path folder(path);
+  const std::string metrics = (folder / "metrics.jsonl").string();
+  std::error_code ignored;
+  const std::string newest =
+      fs::exists(metrics, ignored) ? metrics : (folder / "config.toml").string();
+  run.changed = fs::last_write_time(newest, ignored);
+  const absl::StatusOr<Config> config = load_saved_config((folder / "config.toml").string());
+  const absl::StatusOr<std::vector<Metrics>> lines = read_metrics(metrics);
+  const bool has_lines = lines.ok() || absl::IsNotFound(lines.status());
+  read_metrics_of(run, lines);
+  if (config.ok()) run.config = *config;
+  run.state = !config.ok() ? absl::StrCat("damaged: ", config.status().message())
+              : !has_lines ? absl::StrCat("damaged: ", lines.status().message())
+                           : state_of(run);
+  return run;
+}
+
+absl::StatusOr<std::vector<std::string>> find_runs(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no folder ", folder));
+  }
+  if (holds_run(folder)) return std::vector<std::string>{folder};
+  std::vector<std::string> folders, none;
+  std::vector<std::string> runs = runs_in(folder, folders);
+  for (const std::string& inner : folders) {
+    const std::vector<std::string> more = runs_in(inner, none);
+    runs.insert(runs.end(), more.begin(), more.end());
+  }
+  std::ranges::sort(runs);
+  return runs;
+}
+
+}  // namespace qkv

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "train/config/options.h"
+#include "train/run/metrics.h"
+
+namespace qkv {
+
+// What became of a run, read from its folder.
+struct RunSummary {
+  std::string path;  // "runs/reverse"
+  Config config;
+  std::string state;             // "finished", "training", "stopped"; "damaged: …"
+  std::vector<Metrics> metrics;  // every line of metrics.jsonl
+  std::optional<Metrics> best;   // the line of the smallest validation loss
+  int64_t steps = 0;             // of the last line
+  double seconds = 0;            // of training
+  std::filesystem::file_time_type changed = {};  // when its metrics were last written
+
+  std::optional<double> best_loss() const;
+  // Of the sequences, or where a task has no answers of the tokens, at the best step: in [0, 1].
+  std::optional<double> accuracy() const;
+};
+
+// An error where the folder holds no run; damage of one is a state of it.
+absl::StatusOr<RunSummary> summarize_run(const std::string& path);
+
+// The folders in `folder` that hold a run, and those in its folders, by their names.
+absl::StatusOr<std::vector<std::string>> find_runs(const std::string& folder);
+
+}  // namespace qkv
