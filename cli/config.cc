@@ -1,16 +1,29 @@
 #include "train/config/config.h"
 
 #include "cli/verbs.h"
+#include "framework/core/available_memory.h"
+#include "train/run/experiment.h"
+#include "train/run/model_summary.h"
 
 namespace qkv {
 namespace {
 
-void add_config_options(OptionList& options) { options.set(); }
+void add_config_options(OptionList& options) {
+  options.set();
+  options.flag("summary", "Prints the layers of the model instead, with shapes, memory and work");
+}
 
 absl::Status run_config(const std::string& config, const GivenOptions& given) {
   absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
-  print(to_toml_with_origins(*loaded));
+  if (!given.has("summary")) {
+    print(to_toml_with_origins(*loaded));
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);
+  if (!dataset.ok()) return dataset.status();
+  const StepForecast forecast = foresee_step(loaded->config, **dataset, available_memory());
+  print(model_summary(loaded->config, **dataset, forecast));
   return absl::OkStatus();
 }
 

@@ -38,24 +38,31 @@ ProcessOptions limited([[maybe_unused]] int64_t memory_bytes) {
 }
 
 TEST_F(LimitsTest, MemoryThatRunsOutEndsTheRunAndIsToldWithStepArrayOpAndPlace) {
-  // Larger than any machine: 2^17 examples of 8 tokens, by 2^20 hidden numbers.
+  // The evaluation is larger than any machine: 2^17 examples of 8 tokens, by 2^20 hidden numbers.
   const ProcessResult result =
-      train({"train.batch_size=131072", "model.d_ff=1048576", "model.d_model=2",
+      train({"train.batch_size=1", "train.eval_interval=1", "train.eval_batch_size=131072",
+             "data.validation_examples=100000", "model.d_ff=1048576", "model.d_model=2",
              "model.num_heads=1", "data.length=4", "data.alphabet=62"},
             limited(int64_t{8} << 30));
   EXPECT_EQ(result.exit_status, 1) << result.output;
   EXPECT_THAT(result.errors,
               HasSubstr("error: step 1: linear: there is not enough memory for f32["));
   EXPECT_THAT(result.errors, HasSubstr(" in use (in blocks.0.feed_forward.up); "));
-  EXPECT_THAT(
-      result.errors,
-      EndsWith(
-          "; a smaller batch_size or more accumulation_steps need less memory; the checkpoints "
-          "in run are kept\n"));
+  EXPECT_THAT(result.errors, EndsWith("; a smaller batch_size or eval_batch_size, or more "
+                                      "accumulation_steps, need less memory; "
+                                      "the checkpoints in run are kept\n"));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/last.safetensors"));
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
+TEST_F(LimitsTest, WhatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFirstStep) {
+  const ProcessResult result = train({"train.batch_size=524288"}, limited(int64_t{1} << 30));
+  EXPECT_EQ(result.exit_status, 1) << result.output;
+  EXPECT_THAT(result.errors, HasSubstr("error: this training needs about "));
+  EXPECT_THAT(result.errors, HasSubstr("a smaller train.batch_size or more"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+}
+
 TEST_F(LimitsTest, WhereverMemoryEndsTheRunEndsInASentence) {
   int ended = 0, trained = 0;
   for (const int mebibytes : {110, 130, 150, 180, 220, 300, 1000}) {
@@ -68,7 +75,7 @@ TEST_F(LimitsTest, WhereverMemoryEndsTheRunEndsInASentence) {
     ++ended;
     EXPECT_EQ(result.exit_status, 1) << mebibytes << result.errors;
     EXPECT_THAT(result.errors, testing::StartsWith("error: "));
-    EXPECT_THAT(result.errors, HasSubstr("there is not enough memory"));
+    EXPECT_THAT(result.errors, HasSubstr("memory"));
   }
   EXPECT_GT(ended, 0);
   EXPECT_GT(trained, 0);

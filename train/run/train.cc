@@ -5,11 +5,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/available_memory.h"
+#include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/experiment.h"
 #include "train/run/progress.h"
 #include "train/run/resume.h"
 #include "train/run/run_profile.h"
+#include "train/run/step_forecast.h"
 
 namespace qkv {
 namespace {
@@ -82,6 +85,12 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
   if (!dataset.ok()) return dataset.status();
+  const uint64_t available = available_memory();
+  const StepForecast forecast = foresee_step(config, **dataset, available);
+  if (absl::Status s = check_memory(forecast, available); !s.ok()) return s;
+  std::vector<std::string> notes = loaded.notes;
+  notes.push_back(absl::StrCat("a step needs ", describe(forecast), "; ", describe_bytes(available),
+                               " are free"));
   const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
   absl::StatusOr<RunFolder> folder =
       options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);
@@ -89,7 +98,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   TrainingRun run(config, **dataset, *std::move(folder), options.stop);
   absl::Status begun = options.resume ? run.resume() : run.begin();
   if (!begun.ok()) return begun;
-  return run_and_tell(run, **dataset, loaded.notes, options.profile);
+  return run_and_tell(run, **dataset, notes, options.profile);
 }
 
 }  // namespace qkv

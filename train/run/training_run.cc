@@ -62,9 +62,10 @@ absl::Status TrainingRun::next_step(const std::vector<RunListener*>& listeners) 
   try {
     return step(listeners);
   } catch (const std::bad_alloc& error) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("step ", number, ": ", OutOfMemory::of(error).what(),
-                     "; a smaller batch_size or more accumulation_steps need less memory"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "step ", number, ": ", OutOfMemory::of(error).what(),
+        "; a smaller batch_size or eval_batch_size, or more accumulation_steps, need less "
+        "memory"));
   }
 }
 

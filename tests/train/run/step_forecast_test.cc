@@ -1,0 +1,76 @@
+#include "train/run/step_forecast.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "framework/core/storage.h"
+#include "train/bench/bench_shapes.h"
+#include "train/run/experiment.h"
+#include "train/run/model_summary.h"
+#include "train/run/trainer.h"
+
+namespace qkv {
+namespace {
+
+constexpr uint64_t kPlenty = uint64_t{1} << 50;
+
+uint64_t measured_peak(const Config& config, const Dataset& dataset) {
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  Trainer trainer(config, dataset);
+  reset_peak_bytes_in_use();
+  EXPECT_TRUE(trainer.step().ok());
+  EXPECT_TRUE(trainer.step().ok());
+  return allocator_statistics().peak_bytes_in_use - before;
+}
+
+TEST(StepForecastTest, MemoryIsForeseenWithinAFifthForEveryShapeOfTheBench) {
+  for (const BenchShape& shape : bench_shapes()) {
+    const auto dataset = random_data(shape, 1);
+    const Config config = config_of(shape);
+    const auto foreseen = static_cast<double>(foresee_step(config, *dataset, kPlenty).total());
+    const auto measured = static_cast<double>(measured_peak(config, *dataset));
+    EXPECT_GT(foreseen, 0.8 * measured) << shape.name;
+    EXPECT_LT(foreseen, 1.2 * measured) << shape.name;
+  }
+}
+
+TEST(StepForecastTest, PartsOfABatchNeedLessAndMultiplyTheSame) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  Config config = config_of(shape);
+  const StepForecast whole = foresee_step(config, *dataset, kPlenty);
+  config.train.accumulation_steps = 8;
+  const StepForecast parts = foresee_step(config, *dataset, kPlenty);
+  EXPECT_LT(parts.batch, whole.batch / 2);
+  EXPECT_DOUBLE_EQ(parts.flops, whole.flops);
+}
+
+TEST(StepForecastTest, WhatIsTooLargeIsRefusedBeforeItTakesMemory) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  Config config = config_of(shape);
+  const StepForecast fits = foresee_step(config, *dataset, kPlenty);
+  EXPECT_TRUE(check_memory(fits, fits.total()).ok());
+  const absl::Status batch = check_memory(fits, fits.total() - 1);
+  EXPECT_EQ(batch.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(batch.message()), testing::HasSubstr("train.batch_size"));
+  config.model.d_model = 65536;
+  config.model.d_ff = 4 * 65536;
+  const StepForecast large = foresee_step(config, *dataset, kPlenty >> 20);
+  EXPECT_FALSE(large.is_whole);
+  EXPECT_THAT(std::string(check_memory(large, kPlenty >> 20).message()),
+              testing::HasSubstr("model.d_model"));
+}
+
+TEST(ModelSummaryTest, TellsLayersThatAreAlikeOnceAndCountsAll) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  const Config config = config_of(shape);
+  const std::string text = model_summary(config, *dataset, foresee_step(config, *dataset, kPlenty));
+  EXPECT_THAT(text, testing::HasSubstr("blocks.*.attention.query"));
+  EXPECT_THAT(text, testing::HasSubstr(std::to_string(count_parameters(config, dataset->shape()))));
+  EXPECT_THAT(text, testing::HasSubstr("GFLOP of matrix products, about "));
+}
+
+}  // namespace
+}  // namespace qkv
