@@ -42,20 +42,19 @@ Section budget_section(const LabContext& lab, const Tensor& scores) {
     losers += after[i] < before[i] ? 1 : 0;
     law = std::max(law, std::abs(rates[i] + before[i] * before[0]));
   }
-  Samples extras;
-  for (double extra = -4; extra <= 4; extra += 0.5) extras.push_back(extra);
-  std::vector<Series> lines;
-  for (size_t i = 0; i < before.size(); ++i) {
-    lines.push_back(series_by(absl::StrCat("token ", i), extras, std::identity(),
-                              [&](double extra) { return weights_when_raised(extra)[i]; }));
+  Bars bars = {.title = say("Weights, as the score of token 0 is raised")};
+  for (double extra = -4; extra <= 4; extra += 1) {
+    bars.bars.push_back(say("$0 more", extra));
+    bars.shares.push_back(weights_when_raised(extra));
   }
+  for (int64_t i = 0; i < n; ++i) bars.parts.push_back(say("token $0", static_cast<double>(i)));
   return make_section(
       "budget.budget",
-      {exact("sum of the weights", 1, sum(weights_of(lab, raised(scores, 1))).item()),
-       exact("what token 0 gains, and the others lose", after[0] - before[0], lost),
-       equal("tokens that lose", n - 1, losers), same("dp_i / ds_0 and -p_i p_0", law)},
-      {line_chart("Weights, as the score of token 0 is raised", "added to the score", "weight",
-                  lines)});
+      {named("sum",
+             exact(say("sum of the weights"), 1, sum(weights_of(lab, raised(scores, 1))).item())),
+       exact(say("what token 0 gains, and the others lose"), after[0] - before[0], lost),
+       equal(say("tokens that lose"), n - 1, losers), same("dp_i / ds_0, -p_i p_0", law)},
+      {bars});
 }
 
 // One query's y = Σ p_j v_j, and the gradients of a random loss.
@@ -63,6 +62,7 @@ struct Learned {
   double weight = 0;          // of token 0
   double value_gradient = 0;  // |dv_0|
   double score_gradient = 0;  // |ds_0|
+  double by_law = 0;          // p_0 |dp_0 - Σ_k p_k dp_k|
   Tensor result;              // [1, d]
 };
 
@@ -71,10 +71,14 @@ Learned learn(const LabContext& lab, const Tensor& numbers, const Tensor& value_
   const Tensor scores = as_parameter(numbers), values = as_parameter(value_numbers);
   const Tensor weights = weights_of(lab, scores);
   const Tensor result = matmul(weights, values);
-  const Gradients gradients = backward(result, {.cotangent = pushed});
-  return {.weight = weights.to_vector()[0],
+  const Gradients gradients = backward(result, {.cotangent = pushed, .keep = {weights}});
+  const Tensor& back = gradients[weights];
+  const double weight = weights.to_vector()[0];
+  const double mean = sum(weights * back).item();
+  return {.weight = weight,
           .value_gradient = size_of(slice(gradients[values], 0, 0, 1)),
           .score_gradient = size_of(number_at(gradients[scores], 0)),
+          .by_law = weight * std::abs(back.to_vector()[0] - mean),
           .result = result.detached()};
 }
 
@@ -84,26 +88,27 @@ Section forgotten_section(const LabContext& lab, const Tensor& scores, const Ten
   for (double extra = -2; extra >= -12; extra -= 1) {
     all.push_back(learn(lab, raised(scores, extra), values, pushed));
   }
-  const double law = most_of(values_of(all, [&](const Learned& learned) {
-    return std::abs(learned.value_gradient - learned.weight * size_of(pushed));
-  }));
-  const Series score_series = series_by("|ds_0|", all, &Learned::weight, &Learned::score_gradient);
+  double off_value = 0, off_score = 0;
+  for (const Learned& each : all) {
+    off_value = std::max(off_value, std::abs(each.value_gradient - each.weight * size_of(pushed)));
+    off_score = std::max(off_score, std::abs(each.score_gradient - each.by_law));
+  }
   const Tensor hidden = raised(scores, -std::numeric_limits<double>::infinity());
   const Learned none = learn(lab, hidden, values, pushed);
   const Tensor another =
       concat({slice(values, 0, 0, 1) + 100.0, slice(values, 0, 1, values.dim(0) - 1)}, 0);
   return make_section(
       "budget.forgotten",
-      {equal("weight of a token with the score -∞", 0, none.weight),
-       equal("its |dv|", 0, none.value_gradient), equal("its |ds|", 0, none.score_gradient),
-       same("result, with another value there",
+      {equal(say("weight of a token with the score -∞"), 0, none.weight),
+       same(say("result, with another value there"),
             largest_difference(none.result, learn(lab, hidden, another, pushed).result), 0),
-       same("|dv_0| and p_0 |dO|", law),
-       between("power of the weight by which |ds_0| falls", 0.95, 1.05,
-               growth_exponent(score_series.x, score_series.y))},
-      {line_chart(
-          "What token 0 is taught", log_axis("weight"), log_axis("gradient"),
-          {series_by("|dv_0|", all, &Learned::weight, &Learned::value_gradient), score_series})});
+       equal(say("its $0", "|dv|"), 0, none.value_gradient),
+       equal(say("its $0", "|ds|"), 0, none.score_gradient), same("|dv_0|, p_0 |dO|", off_value),
+       same("|ds_0|, p_0 |dp_0 - Σ_k p_k dp_k|", off_score)},
+      {line_chart(say("What token 0 is taught"), log_axis(say("weight")),
+                  log_axis(say("size of the gradient")),
+                  {series_by("|dv_0|", all, &Learned::weight, &Learned::value_gradient),
+                   series_by("|ds_0|", all, &Learned::weight, &Learned::score_gradient)})});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -32,9 +32,11 @@ AttentionOptions options_of(const LabContext& lab) {
           .scale = 1 / std::sqrt(static_cast<double>(lab.integer("d")))};
 }
 
-HeatMap named_map(const std::string& title, const Tensor& matrix) {
+HeatMap named_map(Text title, const Tensor& matrix) {
   HeatMap map = heat_map_of(title, matrix);
   map.row_names = map.column_names = {words().begin(), words().end()};
+  map.row_axis = say("queries");
+  map.column_axis = say("keys");
   for (double& x : map.numbers) {
     if (std::isinf(x)) x = std::numeric_limits<double>::quiet_NaN();
   }
@@ -48,20 +50,6 @@ Tensor above_diagonal(int64_t n) {
     for (int64_t j = 0; j < n; ++j) numbers.push_back(j > i ? 1 : 0);
   }
   return constant_f64({n, n}, numbers);
-}
-
-Section steps_section(const LabContext& lab, const Sentence& sentence) {
-  Section section = make_section("mask.steps");
-  const AttentionOptions options = options_of(lab);
-  const Tensor whole = attention(sentence.query, sentence.key, sentence.value, options);
-  for (int64_t t = 1; t <= whole.dim(1); ++t) {
-    const Sentence begun = sentence.first(t);
-    const Tensor step = attention(begun.query, begun.key, begun.value, options);
-    section.add(
-        same("row of \"" + words()[static_cast<size_t>(t - 1)] + "\", masked and step by step",
-             largest_difference(slice(whole, 1, t - 1, 1), slice(step, 1, t - 1, 1))));
-  }
-  return section;
 }
 
 // What attention makes on the way, and the gradients of a random loss.
@@ -92,15 +80,38 @@ Walk walk_of(const LabContext& lab, const Sentence& sentence) {
           .dquery = reshape(gradients[query], {n, d})};
 }
 
+Section steps_section(const LabContext& lab, const Sentence& sentence, const Walk& walk) {
+  const AttentionOptions options = options_of(lab);
+  const Tensor whole = attention(sentence.query, sentence.key, sentence.value, options);
+  double off = 0;
+  for (int64_t t = 1; t <= whole.dim(1); ++t) {
+    const Sentence begun = sentence.first(t);
+    const Tensor step = attention(begun.query, begun.key, begun.value, options);
+    off = std::max(off, largest_difference(slice(whole, 1, t - 1, 1), slice(step, 1, t - 1, 1)));
+  }
+  const std::vector<Text> names = {words().begin(), words().end()};
+  return make_section("mask.steps",
+                      {same(say("rows of all words, at once with the mask and word by word"), off)},
+                      {Arcs{.title = say("What each word looks at"),
+                            .queries = names,
+                            .keys = names,
+                            .weights = walk.weights.to_vector()}});
+}
+
 Section weights_section(const Walk& walk) {
-  const Tensor later = above_diagonal(walk.weights.dim(0));
-  return make_section("mask.weights",
-                      {equal("largest weight of a later word", 0, largest_of(walk.weights * later)),
-                       same("sums of the rows and 1", largest_of(sum(walk.weights, -1) - 1.0)),
-                       equal("weight of the first word for itself", 1,
-                             sum(slice(slice(walk.weights, 0, 0, 1), 1, 0, 1)).item())},
-                      {named_map("Scores S", walk.scores), named_map("S, masked", walk.masked),
-                       named_map("Weights P", walk.weights)});
+  const int64_t n = walk.weights.dim(0);
+  const Tensor later = above_diagonal(n);
+  const double itself = smallest_of(sum(walk.weights * identity(n), -1));
+  return make_section(
+      "mask.weights",
+      {equal(say("largest weight of a later word"), 0, largest_of(walk.weights * later)),
+       same(say("sums of the rows and 1"), largest_of(sum(walk.weights, -1) - 1.0)),
+       equal(say("weight of the first word for itself"), 1,
+             sum(slice(slice(walk.weights, 0, 0, 1), 1, 0, 1)).item()),
+       named("itself", above(say("smallest weight of a word for itself"), 0, itself))},
+      {HeatMaps{.title = say("Scores, before and after the mask"),
+                .maps = {named_map("S", walk.scores), named_map(say("S, masked"), walk.masked)}},
+       named_map(say("Weights P"), walk.weights)});
 }
 
 // |dy_i / dx_j| where j comes after i, the largest: of what goes into queries, keys and values.
@@ -119,19 +130,20 @@ double leak(const LabContext& lab, const Sentence& sentence) {
 
 Section gradient_section(const LabContext& lab, const Sentence& sentence, const Walk& walk) {
   const Tensor later = above_diagonal(walk.weights.dim(0));
-  const double pushed = largest_of(walk.dweights * later);
-  return make_section("mask.gradient",
-                      {found("largest |dP| of a later word", "not 0", pushed, pushed > 0),
-                       equal("largest |dS| of a later word", 0, largest_of(walk.dscores * later)),
-                       equal("largest |dy_i / dx_j|, j after i", 0, leak(lab, sentence)),
-                       same("dQ of the first word and 0", largest_of(slice(walk.dquery, 0, 0, 1)))},
-                      {named_map("dP", walk.dweights), named_map("dS", walk.dscores)});
+  return make_section(
+      "mask.gradient",
+      {above(say("largest |dP| of a later word"), 0, largest_of(walk.dweights * later)),
+       equal(say("largest |dS| of a later word"), 0, largest_of(walk.dscores * later)),
+       equal(say("largest |dy_i / dx_j|, j after i"), 0, leak(lab, sentence)),
+       equal(say("largest |dQ| of the first word"), 0, largest_of(slice(walk.dquery, 0, 0, 1)))},
+      {HeatMaps{.title = say("Gradients of weights and of scores"),
+                .maps = {named_map("dP", walk.dweights), named_map("dS", walk.dscores)}}});
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const Sentence sentence = make_sentence(lab);
   const Walk walk = walk_of(lab, sentence);
-  return {steps_section(lab, sentence), weights_section(walk),
+  return {steps_section(lab, sentence, walk), weights_section(walk),
           gradient_section(lab, sentence, walk)};
 }
 

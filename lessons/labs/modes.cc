@@ -1,4 +1,5 @@
 // QKV, QVV, VVV: which sets attention is between, and by how many paths the gradient comes back.
+// The note tells it of reagents: bottles are values, their labels keys, a list of names queries.
 #include "lessons/labs/kit.h"
 
 namespace qkv {
@@ -18,36 +19,77 @@ Tensor attend(const LabContext& lab, const Roles& sets) {
   return attention(sets.query, sets.key, sets.value, {.scale = factor_of(lab)});
 }
 
+// [1, n, 1, d] -> [n, d]
+Tensor rows_of(const Set& x) { return reshape(x, {x.dim(1), x.dim(3)}); }
+
 struct Sets {
-  Set samples, labels, bottles;  // queries, keys and values of reagents
-  Tensor pushed;                 // dO
+  Set list, labels;  // names: those asked for, those on the bottles
+  Set samples;       // of other reagents
+  Set bottles;
 };
 
+Set draw(const LabContext& lab, const char* name) {
+  return random_normal(RandomStream(lab.integer("seed")), name,
+                       {1, lab.integer("n"), 1, lab.integer("d")});
+}
+
 Sets make_sets(const LabContext& lab) {
-  const RandomStream random(lab.integer("seed"));
-  const auto make = [&](const char* name) {
-    return random_normal(random, name, {1, lab.integer("n"), 1, lab.integer("d")});
-  };
-  return {.samples = make("samples"),
-          .labels = make("labels"),
-          .bottles = make("bottles"),
-          .pushed = make("dO")};
+  return {.list = draw(lab, "list"),
+          .labels = draw(lab, "labels"),
+          .samples = draw(lab, "samples"),
+          .bottles = draw(lab, "bottles")};
+}
+
+// A mode: which of the three roles the set of values plays.
+struct Mode {
+  const char* name;
+  bool is_query, is_key;
+
+  Roles roles(const Sets& sets, const Set& values) const {
+    if (is_query) return {values, values, values};
+    return is_key ? Roles{sets.samples, values, values} : Roles{sets.list, sets.labels, values};
+  }
+};
+constexpr Mode kModes[] = {{"QKV", false, false}, {"QVV", false, true}, {"VVV", true, true}};
+
+std::vector<Text> numbered(const Text& name, int64_t n) {
+  std::vector<Text> names;
+  for (int64_t i = 1; i <= n; ++i) names.push_back(name + Text(absl::StrCat(" ", i)));
+  return names;
+}
+
+Bars glasses_of(const Text& title, const Text& query, const Tensor& shares) {
+  Bars bars = {.title = title,
+               .bars = numbered(query, shares.dim(0)),
+               .parts = numbered(say("bottle"), shares.dim(1))};
+  for (int64_t i = 0; i < shares.dim(0); ++i) bars.shares.push_back(row_of(shares, i).to_vector());
+  return bars;
 }
 
 Section mixing_section(const LabContext& lab, const Sets& sets) {
-  const int64_t n = lab.integer("n"), d = lab.integer("d");
-  const auto rows = [&](const Tensor& x) { return reshape(x, {n, d}); };
-  const Tensor similarity = products_of_rows(rows(sets.samples), rows(sets.bottles));
-  const Tensor shares = softmax(similarity * factor_of(lab));
-  const Tensor mixed = attend(lab, {sets.samples, sets.bottles, sets.bottles});
-  return make_section("modes.mixing",
-                      {above("smallest share", 0, smallest_of(shares)),
-                       same("sums of the shares and 1", largest_of(sum(shares, -1) - 1.0)),
-                       same("what attention gives, and the mixture",
-                            largest_difference(rows(mixed), matmul(shares, rows(sets.bottles)))),
-                       equal("share of pairs in which the more similar gives more", 1,
-                             share_in_order(shares, similarity))},
-                      {heat_map_of("Shares: samples × bottles", shares)});
+  const Text titles[] = {say("QKV: the list against the labels"),
+                         say("QVV: samples against the bottles"),
+                         say("VVV: the bottles against themselves")};
+  const Text queries[] = {say("name"), say("sample"), say("bottle")};
+  Section section = make_section("modes.mixing");
+  double least = 1, off_sum = 0, off_mixture = 0;
+  for (size_t i = 0; i < std::size(kModes); ++i) {
+    const Roles roles = kModes[i].roles(sets, sets.bottles);
+    const Tensor likeness = products_of_rows(rows_of(roles.query), rows_of(roles.key));
+    const Tensor shares = softmax(likeness * factor_of(lab));
+    const Tensor mixture = matmul(shares, rows_of(roles.value));
+    least = std::min(least, smallest_of(shares));
+    off_sum = std::max(off_sum, largest_of(sum(shares, -1) - 1.0));
+    off_mixture = std::max(off_mixture, largest_difference(rows_of(attend(lab, roles)), mixture));
+    section.add(
+        equal(say("$0: share of pairs in which the more similar gives more", kModes[i].name), 1,
+              share_in_order(shares, likeness)));
+    section.show(glasses_of(titles[i], queries[i], shares));
+  }
+  section.add(above(say("smallest share of all"), 0, least));
+  section.add(same(say("sums of the shares and 1"), off_sum));
+  section.add(same(say("what attention gives, and the mixtures"), off_mixture));
+  return section;
 }
 
 Tensor reversed(const Set& set) {
@@ -58,38 +100,35 @@ Tensor reversed(const Set& set) {
 
 Section function_section(const LabContext& lab, const Sets& sets) {
   const int64_t n = lab.integer("n");
-  const Set query = slice(sets.samples, 1, 0, 1);
+  // The control mixes another set than that of which the results are said to be made.
+  const Set& mixed = lab.breaks("values") ? sets.list : sets.bottles;
+  const auto first = [](const Set& set, int64_t count) { return slice(set, 1, 0, count); };
   Section section = make_section("modes.function");
-  for (const int64_t m : {int64_t{1}, n}) {
-    const Set y = attend(lab, {query, slice(sets.labels, 1, 0, m), slice(sets.bottles, 1, 0, m)});
-    section.add(equal(absl::StrCat("values of one query and ", m, m == 1 ? " pair" : " pairs"), 1,
-                      y.dim(1)));
-  }
-  const Set y = attend(lab, {query, sets.labels, sets.bottles});
-  const Set in_reverse = attend(lab, {query, reversed(sets.labels), reversed(sets.bottles)});
+  const auto count = [&](int64_t queries, int64_t pairs) {
+    const Set y =
+        attend(lab, {first(sets.samples, queries), first(sets.labels, pairs), first(mixed, pairs)});
+    section.add(equal(say("results of queries: $0, pairs: $1", static_cast<double>(queries),
+                          static_cast<double>(pairs)),
+                      queries, y.dim(1)));
+  };
+  count(1, 1);
+  count(1, n);
+  count(n, 1);
+  const Set y = attend(lab, {sets.samples, sets.labels, mixed});
+  const Set in_reverse = attend(lab, {sets.samples, reversed(sets.labels), reversed(mixed)});
   const auto outside = [&](const Set& queries) {
-    return count_outside(sets.bottles, attend(lab, {queries, sets.bottles, sets.bottles}));
+    return count_outside(sets.bottles, attend(lab, {queries, sets.bottles, mixed}));
   };
   section.add(
-      same("the value, and that of the pairs in reverse", largest_difference(y, in_reverse)));
-  section.add(equal("numbers of a set by another outside of those of its values", 0,
+      same(say("results, and those of the pairs in reverse"), largest_difference(y, in_reverse)));
+  section.add(equal(say("numbers outside of those of the values, another set asks"), 0,
                     outside(sets.samples)));
-  section.add(equal("numbers of a set by itself outside of its own", 0, outside(sets.bottles)));
+  section.add(equal(say("numbers outside of those of the values, they ask themselves"), 0,
+                    outside(sets.bottles)));
   return section;
 }
 
-// A mode: which of the three roles the set of values plays.
-struct Mode {
-  const char* name;
-  bool is_query, is_key;
-
-  Roles roles(const Sets& sets, const Set& values) const {
-    return {is_query ? values : sets.samples, is_key ? values : sets.labels, values};
-  }
-};
-constexpr Mode kModes[] = {{"QKV", false, false}, {"QVV", false, true}, {"VVV", true, true}};
-
-// dL/dV by each path on which the set of values is read: the others are held constant.
+// |dL/dV| by each path on which the set of values is read: the others are held constant.
 std::vector<Tensor> paths_of(const LabContext& lab, const Sets& sets, const Mode& mode) {
   const Set values = as_parameter(sets.bottles);
   std::vector<Set Roles::*> read_as = {&Roles::value};
@@ -98,76 +137,92 @@ std::vector<Tensor> paths_of(const LabContext& lab, const Sets& sets, const Mode
   return each_of(read_as, [&](Set Roles::*role) {
     Roles roles = mode.roles(sets, sets.bottles);
     roles.*role = values;
-    return backward(attend(lab, roles), {.cotangent = sets.pushed})[values];
+    return backward(attend(lab, roles), {.cotangent = draw(lab, "dO")})[values];
   });
 }
 
 Section paths_section(const LabContext& lab, const Sets& sets) {
   Section section = make_section("modes.paths");
-  Table table = {.title = "|dL/dV| by path",
-                 .header = {"mode", "as value", "as key", "as query", "all"}};
-  double expected = 0;
+  Bars bars = {.title = say("|dL/dV| by path"),
+               .parts = {say("as values"), say("as keys"), say("as queries")}};
+  double expected = 0, off_sum = 0;
   for (const Mode& mode : kModes) {
     const Set values = as_parameter(sets.bottles);
     const Tensor whole =
-        backward(attend(lab, mode.roles(sets, values)), {.cotangent = sets.pushed})[values];
+        backward(attend(lab, mode.roles(sets, values)), {.cotangent = draw(lab, "dO")})[values];
     Tensor added = zeros(whole.shape(), DType::f64);
-    double count = 0;
-    std::vector<Text> row = {mode.name};
+    Samples sizes;
     for (const Tensor& path : paths_of(lab, sets, mode)) {
       added = added + path;
-      if (size_of(path) > 0) ++count;
-      row.push_back(format_number(size_of(path)));
+      sizes.push_back(size_of(path));
     }
-    row.resize(table.header.size() - 1);
-    row.push_back(format_number(size_of(whole)));
-    table.rows.push_back(row);
-    section.add(equal(absl::StrCat(mode.name, ": paths with a gradient"), ++expected, count));
-    section.add(same(absl::StrCat(mode.name, ": the gradient and their sum"),
-                     largest_difference(whole, added)));
+    off_sum = std::max(off_sum, largest_difference(whole, added));
+    section.add(equal(say("$0: paths with a gradient", mode.name), ++expected,
+                      std::ssize(sizes) - std::ranges::count(sizes, 0.0)));
+    sizes.resize(bars.parts.size());
+    bars.bars.emplace_back(mode.name);
+    bars.shares.push_back(sizes);
   }
-  section.show(table);
+  section.add(same(say("gradients, and the sums of their paths"), off_sum));
+  section.show(bars);
   return section;
-}
-
-// How much y changes when another set than V does.
-double change_with_others(const LabContext& lab, const Sets& sets, const Mode& mode) {
-  Sets other = sets;
-  std::swap(other.samples, other.labels);
-  return largest_difference(attend(lab, mode.roles(sets, sets.bottles)),
-                            attend(lab, mode.roles(other, sets.bottles)));
 }
 
 Section self_section(const LabContext& lab, const Sets& sets) {
   Section section = make_section("modes.self");
+  const Sets other = {draw(lab, "list 2"), draw(lab, "labels 2"), draw(lab, "samples 2"), {}};
   for (const Mode& mode : kModes) {
-    const double change = change_with_others(lab, sets, mode);
-    const std::string what = absl::StrCat(mode.name, ": change with the other sets");
-    section.add(mode.is_query && mode.is_key ? equal(what, 0, change) : above(what, 0, change));
+    const double change = largest_difference(attend(lab, mode.roles(sets, sets.bottles)),
+                                             attend(lab, mode.roles(other, sets.bottles)));
+    const Text what = say("$0: change with all other sets", mode.name);
+    section.add(mode.is_query ? equal(what, 0, change) : above(what, 0, change));
   }
   const int64_t d = lab.integer("d");
-  const RandomStream random(lab.integer("seed"));
-  const auto map = [&](const char* name) { return random_normal(random, name, {d, d}); };
-  const Tensor w_q = map("W_q"), w_k = map("W_k"), w_v = map("W_v");
-  const Set x = as_parameter(sets.bottles);
-  const Roles mapped = {matmul(x, w_q), matmul(x, w_k), matmul(x, w_v)};
-  const Gradients gradients =
-      backward(attend(lab, mapped),
-               {.cotangent = sets.pushed, .keep = {mapped.query, mapped.key, mapped.value}});
-  const auto back = [&](const Tensor& role, const Tensor& weight) {
-    return products_of_rows(gradients[role], weight);
+  const auto map = [&](const char* name) {
+    return random_normal(RandomStream(lab.integer("seed")), name, {d, d});
   };
-  section.add(
-      same("with maps: dX and dQ W_qᵀ + dK W_kᵀ + dV W_vᵀ",
-           largest_difference(gradients[x], back(mapped.query, w_q) + back(mapped.key, w_k) +
-                                                back(mapped.value, w_v))));
+  section.add(named("maps", differ(say("with maps, largest |Q - K|"),
+                                   largest_difference(matmul(sets.bottles, map("W_q")),
+                                                      matmul(sets.bottles, map("W_k"))))));
   return section;
+}
+
+// Whether a set that is mixed by itself is itself. Scores are divided by √d.
+Section again_section(const LabContext& lab, const Sets& sets) {
+  const Tensor bottles = rows_of(sets.bottles);
+  const Tensor alike = bottles / reshape(lengths_of_rows(bottles), {bottles.dim(0), 1});
+  const double usual = 1 / std::sqrt(static_cast<double>(bottles.dim(1)));
+  constexpr double kSharp = 1e5;  // two vectors of length 1 have products below 1
+  const auto weights_of = [&](const Tensor& set, double factor) {
+    return softmax(products_of_rows(set, set) * factor);
+  };
+  const auto change = [](const Tensor& set, const Tensor& weights) {
+    return size_of(matmul(weights, set) - set) / size_of(set);
+  };
+  const bool is_apart = lab.breaks("apart");
+  const Tensor set = is_apart ? alike : bottles;
+  const Tensor weights = weights_of(set, is_apart ? kSharp : usual);
+  const auto map_of = [](Text title, const Tensor& x, const Text& columns) {
+    HeatMap map = heat_map_of(title, x);
+    map.row_axis = say("bottles");
+    map.column_axis = columns;
+    return map;
+  };
+  return make_section(
+      "modes.again",
+      {named("far", same(say("V and att(V, V, V), |V| = 1"), change(set, weights))),
+       beyond(named("apart", same(say("the same, of equal lengths, scores × 100,000"),
+                                  change(alike, weights_of(alike, kSharp)))))},
+      {HeatMaps{
+          .title = say("The bottles, and what they give of themselves"),
+          .maps = {map_of("V", set, say("numbers of a vector")),
+                   map_of("att(V, V, V)", matmul(weights, set), say("numbers of a vector"))}}});
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const Sets sets = make_sets(lab);
   return {function_section(lab, sets), mixing_section(lab, sets), paths_section(lab, sets),
-          self_section(lab, sets)};
+          self_section(lab, sets), again_section(lab, sets)};
 }
 
 }  // namespace

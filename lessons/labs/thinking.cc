@@ -1,17 +1,24 @@
 // "Thinking Machines": attention in its four steps, word by word and as matrices.
 #include "absl/strings/str_join.h"
+#include "framework/graph/node.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 #include "lessons/labs/kit.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kWords = 2;  // thinking, machines
+const std::vector<Text>& words() {
+  static const std::vector<Text> kWords = {"thinking", "machines"};
+  return kWords;
+}
 
 struct Sentence {
   Tensor x;              // [2, C]
   Tensor w_q, w_k, w_v;  // [C, D], [C, D], [C, C]
-  Tensor query = {}, key = {}, value = {};
+
+  Tensor query() const { return matmul(x, w_q); }
+  Tensor key() const { return matmul(x, w_k); }
+  Tensor value() const { return matmul(x, w_v); }
 };
 
 Sentence make_sentence(const LabContext& lab, uint64_t seed) {
@@ -21,153 +28,219 @@ Sentence make_sentence(const LabContext& lab, uint64_t seed) {
   const auto map = [&](const char* name, int64_t width) {
     return random_normal(random, name, {c, width}) * deviation;
   };
-  Sentence s = {.x = as_parameter(random_normal(random, "x", {kWords, c})),
-                .w_q = map("W_q", d),
-                .w_k = map("W_k", d),
-                .w_v = map("W_v", c)};
-  s.query = matmul(s.x, s.w_q);
-  s.key = matmul(s.x, s.w_k);
-  s.value = matmul(s.x, s.w_v);
-  return s;
+  return {.x = as_parameter(random_normal(random, "x", {std::ssize(words()), c})),
+          .w_q = map("W_q", d),
+          .w_k = map("W_k", d),
+          .w_v = map("W_v", c)};
 }
 
 // Rows as one head of one sequence: [n, D] -> [1, 1, n, D]
 Tensor head(const Tensor& x) { return reshape(x, {1, 1, x.dim(0), x.dim(1)}); }
 
-AttentionOptions options_of(const LabContext& lab) {
-  return {.scale = lab.is_control() ? 1 : 1 / std::sqrt(static_cast<double>(lab.integer("d")))};
-}
-
 // Z = softmax(Q Kᵀ / √d) V, and the weights.
 struct Result {
-  Tensor weights;  // [2, 2]
-  Tensor z;        // [2, C]
-  std::vector<std::string> steps;
+  Tensor scores, weights;  // [queries, 2]
+  Tensor z;                // [queries, C]
 };
 
-Result attend(const LabContext& lab, const Sentence& s) {
-  const Attended attended =
-      attend_in_steps(head(s.query), head(s.key), head(s.value), options_of(lab));
-  return {.weights = reshape(attended.steps.at("weights"), {kWords, kWords}),
-          .z = reshape(attended.result, {kWords, s.x.dim(1)}),
-          .steps = attended.names};
+Result attend(const LabContext& lab, const Tensor& query, const Tensor& key, const Tensor& value) {
+  const double factor = lab.is_control() ? 1 : 1 / std::sqrt(static_cast<double>(lab.integer("d")));
+  const Attended attended = attend_in_steps(head(query), head(key), head(value), {.scale = factor});
+  const int64_t queries = query.dim(0);
+  return {.scores = reshape(attended.steps.at("scores"), {queries, key.dim(0)}),
+          .weights = reshape(attended.steps.at("weights"), {queries, key.dim(0)}),
+          .z = reshape(attended.result, {queries, value.dim(1)})};
 }
 
-// The same of one word, with nothing but numbers.
-std::vector<double> z_of(const Sentence& s, int64_t word) {
-  const auto row = [](const Tensor& x, int64_t i) { return row_of(x, i).to_vector(); };
-  const Samples q = row(s.query, word);
-  Samples shares;
-  double total = 0;
-  for (int64_t j = 0; j < kWords; ++j) {
-    const Samples k = row(s.key, j);
-    double score = 0;
-    for (size_t i = 0; i < q.size(); ++i) score += q[i] * k[i];
-    shares.push_back(std::exp(score / std::sqrt(static_cast<double>(q.size()))));
-    total += shares.back();
+Result attend(const LabContext& lab, const Sentence& s) {
+  return attend(lab, s.query(), s.key(), s.value());
+}
+
+// The same of one word, with nothing but numbers: its scores, and then its z.
+Samples scores_of(const Sentence& s, int64_t word) {
+  const Samples q = row_of(s.query(), word).to_vector();
+  Samples scores;
+  for (int64_t j = 0; j < s.key().dim(0); ++j) {
+    const Samples k = row_of(s.key(), j).to_vector();
+    double product = 0;
+    for (size_t i = 0; i < q.size(); ++i) product += q[i] * k[i];
+    scores.push_back(product / std::sqrt(static_cast<double>(q.size())));
   }
-  std::vector<double> z(static_cast<size_t>(s.x.dim(1)), 0.0);
-  for (int64_t j = 0; j < kWords; ++j) {
-    const Samples v = row(s.value, j);
-    for (size_t i = 0; i < z.size(); ++i) z[i] += shares[static_cast<size_t>(j)] / total * v[i];
+  return scores;
+}
+
+Samples z_of(const Sentence& s, int64_t word) {
+  const Samples scores = scores_of(s, word);
+  double total = 0;
+  for (const double score : scores) total += std::exp(score);
+  Samples z(static_cast<size_t>(s.x.dim(1)), 0.0);
+  for (size_t j = 0; j < scores.size(); ++j) {
+    const Samples v = row_of(s.value(), static_cast<int64_t>(j)).to_vector();
+    for (size_t i = 0; i < z.size(); ++i) z[i] += std::exp(scores[j]) / total * v[i];
   }
   return z;
 }
 
-HeatMap map_of_words(const std::string& title, const Tensor& matrix, bool columns_are_words) {
+// The ops from leaves to y, in the order in which they ran, but for those that only change shapes.
+std::vector<std::string> ops_behind(const Tensor& y) {
+  auto nodes = nodes_behind(y.node());
+  std::ranges::sort(nodes, {}, [](const auto& node) { return node->id(); });
+  std::vector<std::string> names;
+  for (const auto& node : nodes) {
+    if (node->is_leaf() || node->op().name() == "reshape") continue;
+    names.emplace_back(node->op().name());
+  }
+  return names;
+}
+
+// The ops from queries, keys and values to results.
+std::string steps_of(const LabContext& lab, const Tensor& query, const Sentence& s) {
+  const Result result =
+      attend(lab, as_parameter(query), as_parameter(s.key()), as_parameter(s.value()));
+  return absl::StrJoin(ops_behind(result.z), " ");
+}
+
+HeatMap map_of(const Text& title, const Tensor& matrix, const Text& axis = say("words"),
+               const std::vector<Text>& names = words()) {
   HeatMap map = heat_map_of(title, matrix);
-  map.row_names = {"thinking", "machines"};
-  if (columns_are_words) map.column_names = map.row_names;
+  map.row_axis = axis;
+  map.row_names = names;
+  map.column_axis = say("numbers of a vector");
   return map;
 }
 
-// Nothing is hidden here: the masked scores are the scores.
-constexpr const char* kSteps = "scores masked_scores weights heads";
-
 Section steps_section(const LabContext& lab, const Sentence& s) {
+  constexpr const char* kSteps = "matmul scale softmax matmul";
   const Result result = attend(lab, s);
-  const int64_t c = s.x.dim(1);
-  Section section = make_section(
-      "thinking.steps",
-      {found("steps, in their order", kSteps, absl::StrJoin(result.steps, " "),
-             absl::StrJoin(result.steps, " ") == kSteps)},
-      {map_of_words("X", s.x, false), map_of_words("Q", s.query, false),
-       map_of_words("K", s.key, false), map_of_words("V", s.value, false),
-       map_of_words("Weights A", result.weights, true), map_of_words("Z", result.z, false)});
-  for (int64_t i = 0; i < kWords; ++i) {
-    section.add(same(absl::StrCat("z_", i + 1, ", alone and of the matrices"),
-                     largest_difference(row_of(result.z, i), constant_f64({1, c}, z_of(s, i)))));
+  const std::string own = steps_of(lab, s.query(), s),
+                    cross = steps_of(lab, row_of(make_sentence(lab, 2).query(), 0), s);
+  double alone = 0;
+  for (int64_t i = 0; i < s.x.dim(0); ++i) {
+    const Tensor z = constant_f64({1, s.x.dim(1)}, z_of(s, i));
+    alone = std::max(alone, largest_difference(row_of(result.z, i), z));
   }
-  return section;
+  return make_section(
+      "thinking.steps",
+      {found(say("ops from Q, K, V to Z"), kSteps, own, own == kSteps),
+       found(say("the same, where another sentence asks"), own, cross, own == cross),
+       equal(say("matrix products from X to Z"), 5,
+             std::ranges::count(ops_behind(result.z), "matmul")),
+       same(say("z of each word, alone and of the matrices"), alone)},
+      {HeatMaps{.title = say("From X to Z"),
+                .maps = {map_of("X", s.x), map_of("Q", s.query()), map_of("K", s.key()),
+                         map_of("V", s.value()), map_of("Z", result.z)}}});
+}
+
+Section asks_section(const LabContext& lab, const Sentence& s) {
+  const Result result = attend(lab, s);
+  Sentence other = s;
+  other.x = concat({row_of(s.x, 0), row_of(make_sentence(lab, 2).x, 1)}, 0);
+  const auto change_of_first = [](const Tensor& a, const Tensor& b) {
+    return largest_difference(row_of(a, 0), row_of(b, 0));
+  };
+  double alone = 0;
+  for (int64_t i = 0; i < s.x.dim(0); ++i) {
+    const Tensor row = attend(lab, row_of(s.query(), i), s.key(), s.value()).weights;
+    alone = std::max(alone, largest_difference(row, row_of(result.weights, i)));
+  }
+  const Samples scores = result.scores.to_vector();
+  return make_section(
+      "thinking.asks",
+      {same(say("scores of thinking, q_1 · k_j / √d"),
+            largest_difference(row_of(result.scores, 0),
+                               constant_f64({1, s.x.dim(0)}, scores_of(s, 0)))),
+       same(say("weights of each query, alone and of the matrix"), alone),
+       equal(say("change of x_1 with another word beside it"), 0, change_of_first(s.x, other.x)),
+       differ(say("change of z_1 with another word beside it"),
+              change_of_first(result.z, attend(lab, other).z), 0),
+       named("asks", differ(say("s_12 and s_21"), std::abs(scores[1] - scores[2]), 0))},
+      {Arcs{.title = say("Whom each word asks"),
+            .queries = words(),
+            .keys = words(),
+            .weights = result.weights.to_vector()}});
 }
 
 // Words as columns, as in C, and as rows: the same numbers, transposed.
 Section shapes_section(const LabContext& lab, const Sentence& s) {
   const int64_t d = lab.integer("d"), c = lab.integer("c");
-  const Tensor words = transposed(s.x);  // A, [D_a, N]
-  const Tensor query = matmul(transposed(s.w_q), words), key = matmul(transposed(s.w_k), words);
-  const Tensor value = matmul(transposed(s.w_v), words);
-  const Tensor scores = products_of_rows(s.query, s.key);  // [N, N], row i of query i
+  const Tensor in_order = lab.breaks("columns") ? concat({row_of(s.x, 1), row_of(s.x, 0)}, 0) : s.x;
+  const Tensor columns = transposed(in_order);  // A, [D_a, N]
+  const Tensor query = matmul(transposed(s.w_q), columns), key = matmul(transposed(s.w_k), columns);
+  const Tensor value = matmul(transposed(s.w_v), columns);
+  const Tensor scores = products_of_rows(s.query(), s.key());  // [N, N], row i of query i
   return make_section(
       "thinking.shapes",
-      {equal("numbers of a query", d, query.dim(0)), equal("numbers of a value", c, value.dim(0)),
-       same("W^q A, and (X W_q)ᵀ", largest_difference(query, transposed(s.query))),
-       same("Kᵀ Q of columns, and (Q Kᵀ)ᵀ of rows",
-            largest_difference(matmul(key, query, {.transpose_a = true}), transposed(scores)))},
-      {heat_map_of("W_q", s.w_q), heat_map_of("W_v", s.w_v)});
+      {equal(say("numbers of a query"), d, query.dim(0)),
+       equal(say("numbers of a key"), d, key.dim(0)),
+       equal(say("numbers of a value"), c, value.dim(0)),
+       same(say("W^q A and (X W_q)ᵀ"), largest_difference(query, transposed(s.query()))),
+       named("scores", same(say("Kᵀ Q of columns and (Q Kᵀ)ᵀ of rows"),
+                            largest_difference(matmul(key, query, {.transpose_a = true}),
+                                               transposed(scores))))},
+      {HeatMaps{.title = say("Queries, of rows and of columns"),
+                .maps = {map_of("X W_q", s.query()), map_of("(W^q A)ᵀ", transposed(query))}}});
 }
 
 double cosine(const Tensor& a, const Tensor& b) {
   return sum(a * b).item() / (size_of(a) * size_of(b));
 }
 
-// What z_1 has of each word: a_1j |v_j|, and |dz_1 / dx_j| for a random dz.
 Section meaning_section(const LabContext& lab) {
-  Samples to_itself, to_other, with_itself, with_other, smallest, off_sum;
+  const double residual = lab.breaks("residual") ? 0 : 1;
+  Samples to_itself, to_other, with_itself, with_other;
+  double off_sum = 0;
   for (const uint64_t seed : lab.seeds()) {
     const Sentence s = make_sentence(lab, seed);
     const Result result = attend(lab, s);
     const Tensor z = row_of(result.z, 0), itself = row_of(s.x, 0), other = row_of(s.x, 1);
+    const Tensor added = z + itself * residual;
     to_itself.push_back(cosine(z, itself));
     to_other.push_back(cosine(z, other));
-    with_itself.push_back(cosine(z + itself, itself));
-    with_other.push_back(cosine(z + itself, other));
+    with_itself.push_back(cosine(added, itself));
+    with_other.push_back(cosine(added, other));
     const Samples a = row_of(result.weights, 0).to_vector();
-    off_sum.push_back(largest_difference(z, row_of(s.value, 0) * a[0] + row_of(s.value, 1) * a[1]));
-    const Tensor pushed = random_normal(RandomStream(seed), "dz", z.shape());
-    const Tensor back = backward(z, {.cotangent = pushed})[s.x];
-    smallest.push_back(std::min(size_of(row_of(back, 0)), size_of(row_of(back, 1))));
+    const Tensor mixture = row_of(s.value(), 0) * a[0] + row_of(s.value(), 1) * a[1];
+    off_sum = std::max(off_sum, largest_difference(z, mixture));
   }
+  const Sentence s = make_sentence(lab, 1);
+  const Tensor first = row_of(s.x, 0), z = row_of(attend(lab, s).z, 0);
   return make_section(
       "thinking.meaning",
-      {same("z_1 and a_11 v_1 + a_12 v_2", most_of(off_sum)),
-       found("the smaller of |dL/dx_1| and |dL/dx_2|, from z_1", "above 0", smallest,
-             least_of(smallest) > 0),
-       larger("cosine of x_1 + z_1 with x_1, and with x_2", with_itself, with_other),
-       beyond(larger("cosine of z_1 alone with x_1, and with x_2", to_itself, to_other))});
+      {larger(say("cosine of x_1 + z_1 with x_1, and with x_2"), with_itself, with_other),
+       same(say("z_1 and a_11 v_1 + a_12 v_2"), off_sum),
+       beyond(named("alone", larger(say("cosine of z_1 alone with x_1, and with x_2"), to_itself,
+                                    to_other)))},
+      {map_of(say("The first sentence"), concat({s.x, z, first + z}, 0), {},
+              {"x_1", "x_2", "z_1", "x_1 + z_1"})});
 }
 
 Section words_section(const LabContext& lab) {
   const int64_t c = lab.integer("c");
-  const Tensor words = tokens_of({3, 1, 3});  // one word twice
+  // One word twice; in the control its second place has a row of its own.
+  const Tensor sentence = tokens_of({3, 1, lab.breaks("table") ? 2 : 3});
   const Tensor table = as_parameter(random_normal(RandomStream(1), "table", {5, c}));
-  const Tensor x = embedding(table, words);
+  const Tensor x = embedding(table, sentence);
   const Tensor pushed = random_normal(RandomStream(1), "dX", x.shape());
   const Tensor back = backward(x, {.cotangent = pushed})[table];
+  const MultiHeadAttention layer = attention_layer(RandomStream(1), c, 1);
+  const Tensor y = run_module(layer, reshape(x, {1, 3, c}), AttentionMask{});
   return make_section(
       "thinking.words",
-      {same("rows of the table, and one-hot vectors times it",
-            largest_difference(x, matmul(one_hot(words, 5, DType::f64), table)), 0),
-       same("gradient of the word that comes twice, and the sum of two rows",
+      {same(say("rows of the table, and one-hot vectors times it"),
+            largest_difference(x, matmul(one_hot(sentence, 5, DType::f64), table)), 0),
+       same(say("gradient of the word that comes twice, and the sum of two rows"),
             largest_difference(row_of(back, 3), row_of(pushed, 0) + row_of(pushed, 2))),
-       equal("gradient of a word that does not come", 0, largest_of(row_of(back, 0)))},
-      {heat_map_of("X", x), heat_map_of("dE", back)});
+       equal(say("gradient of a word that does not come"), 0, largest_of(row_of(back, 0))),
+       equal(say("vectors that attention makes of three words"), 3, y.dim(1))},
+      {HeatMaps{.title = say("Three words, and the gradient of the table"),
+                .maps = {map_of("X", x, say("words"), {}),
+                         map_of("dE", back, say("rows of the table"), {})}}});
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const Sentence sentence = make_sentence(lab, 1);
-  return {words_section(lab), shapes_section(lab, sentence), steps_section(lab, sentence),
-          meaning_section(lab)};
+  return {words_section(lab), shapes_section(lab, sentence), asks_section(lab, sentence),
+          steps_section(lab, sentence), meaning_section(lab)};
 }
 
 }  // namespace
