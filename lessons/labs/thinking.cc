@@ -100,7 +100,7 @@ std::string steps_of(const LabContext& lab, const Tensor& query, const Sentence&
   return absl::StrJoin(ops_behind(result.z), " ");
 }
 
-HeatMap map_of(const Text& title, const Tensor& matrix, const Text& axis = say("words"),
+HeatMap map_of(const Text& title, const Tensor& matrix, const Text& axis = say("word"),
                const std::vector<Text>& names = words()) {
   HeatMap map = heat_map_of(title, matrix);
   map.row_axis = axis;
@@ -233,7 +233,7 @@ Section words_section(const LabContext& lab) {
        equal(say("gradient of a word that does not come"), 0, largest_of(row_of(back, 0))),
        equal(say("vectors that attention makes of three words"), 3, y.dim(1))},
       {HeatMaps{.title = say("Three words, and the gradient of the table"),
-                .maps = {map_of("X", x, say("words"), {}),
+                .maps = {map_of("X", x, say("word"), {}),
                          map_of("dE", back, say("rows of the table"), {})}}});
 }
 
