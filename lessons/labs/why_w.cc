@@ -46,7 +46,7 @@ std::vector<Section> run(const LabContext& lab) {
   };
   const std::vector<Trained> maps = train(lab.is_control() ? "none" : "separate");
   const std::vector<Trained> bare = train("none");
-  // The four maps have 4 · 32² parameters, as have 64 more numbers between the two maps of a
+  // Biases aside, the four maps have 4 · 32² parameters: as many as 64 more numbers inside of a
   // feed-forward layer.
   const std::vector<Trained> wide = train("none", "128");
   const auto looked_at = [](const std::vector<Trained>& all) {
