@@ -32,7 +32,7 @@ AttentionOptions options_of(const LabContext& lab) {
           .scale = 1 / std::sqrt(static_cast<double>(lab.integer("d")))};
 }
 
-HeatMap named_map(Text title, const Tensor& matrix) {
+HeatMap named_map(const Text& title, const Tensor& matrix) {
   HeatMap map = heat_map_of(title, matrix);
   map.row_names = map.column_names = {words().begin(), words().end()};
   map.row_axis = say("queries");

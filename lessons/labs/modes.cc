@@ -202,7 +202,7 @@ Section again_section(const LabContext& lab, const Sets& sets) {
   const bool is_apart = lab.breaks("apart");
   const Tensor set = is_apart ? alike : bottles;
   const Tensor weights = weights_of(set, is_apart ? kSharp : usual);
-  const auto map_of = [](Text title, const Tensor& x, const Text& columns) {
+  const auto map_of = [](const Text& title, const Tensor& x, const Text& columns) {
     HeatMap map = heat_map_of(title, x);
     map.row_axis = say("bottles");
     map.column_axis = columns;

@@ -30,7 +30,7 @@ double weight_of_the_answer(const Trained& trained) {
   return total / static_cast<double>(sentences * (n - 1));
 }
 
-HeatMap map_of(Text title, const Trained& trained) {
+HeatMap map_of(const Text& title, const Trained& trained) {
   const Tensor weights = attention_of(trained, 1);
   const int64_t n = weights.dim(3);
   HeatMap map = heat_map_of(title, reshape(weights, {n, n}));
