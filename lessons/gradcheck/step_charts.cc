@@ -1,19 +1,10 @@
 #include "lessons/gradcheck/step_charts.h"
 
 #include "absl/strings/str_cat.h"
+#include "lessons/report/figure_html.h"
 #include "lessons/report/page_frame.h"
-#include "lessons/report/svg.h"
 
 namespace qkv {
-namespace {
-
-std::string figure_of(const LineChart& chart) {
-  return absl::StrCat("<figure>\n", element("figcaption", chart.title.en), "<div class=\"wide\">\n",
-                      svg_of(chart, Language::kEnglish), "</div>\n</figure>\n");
-}
-
-}  // namespace
-
 std::string v_curve_of(const StepCurve& curve) {
   if (curve.points.empty()) return element("p", "No V curve: " + curve.why_none, "soft");
   Series one_sided{.name = "one-sided", .has_marks = false};
@@ -29,13 +20,15 @@ std::string v_curve_of(const StepCurve& curve) {
   }
   if (!has_error)
     return element("p", "No V curve: the differences are exact at every step", "soft");
-  return figure_of(
-      {.title = absl::StrCat("Error of the numeric derivative against its step: ", curve.example),
-       .x_label = "step h",
-       .y_label = "relative error",
-       .log_x = true,
-       .log_y = true,
-       .series = {one_sided, central, extrapolated}});
+  return figure_html(
+      LineChart{.title = absl::StrCat("Error of the numeric derivative against its step: ",
+                                      curve.example),
+                .x_label = "step h",
+                .y_label = "relative error",
+                .log_x = true,
+                .log_y = true,
+                .series = {one_sided, central, extrapolated}},
+      Language::kEnglish);
 }
 
 }  // namespace qkv

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace qkv {
 namespace {
 
 constexpr int kTicks = 5;
+constexpr size_t kMostTicksAtData = 10;
 constexpr double kMost = 1e300;            // beyond it differences are not finite
 constexpr double kLeastDifference = 1e-9;  // beside the numbers: less is rounding
 
@@ -82,7 +84,19 @@ Axis y_axis(const LineChart& chart) {
       numbers.insert(numbers.end(), {series.y[i] - spread, series.y[i] + spread});
     }
   }
+  for (const auto& [name, y] : chart.levels) numbers.push_back(y);
   return {numbers, chart.log_y};
+}
+
+std::vector<double> x_ticks(const LineChart& chart, const Axis& axis) {
+  std::set<double> different;
+  for (const Series& series : chart.series) {
+    for (const double x : series.x) {
+      if (axis.shows(x)) different.insert(x);
+    }
+  }
+  if (different.empty() || different.size() > kMostTicksAtData) return axis.ticks();
+  return {different.begin(), different.end()};
 }
 
 }  // namespace qkv

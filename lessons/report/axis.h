@@ -27,6 +27,8 @@ class Axis {
 };
 
 Axis x_axis(const LineChart& chart);
-Axis y_axis(const LineChart& chart);  // with the spreads
+Axis y_axis(const LineChart& chart);  // with the spreads and the levels
+// Where there are few different x, these; otherwise round numbers.
+std::vector<double> x_ticks(const LineChart& chart, const Axis& axis);
 
 }  // namespace qkv

@@ -50,13 +50,36 @@ tbody tr { border-top: 1px solid var(--line); }
 .agrees { color: var(--good); } .disagrees { color: var(--wrong); } .undecided { color: var(--soft); }
 .verdict { font-weight: 600; }
 figure { margin: 1rem 0; } figcaption { color: var(--soft); }
-svg { height: auto; display: block; }
-svg.lines { width: 100%; min-width: 600px; }
-svg text { font-size: 11px; fill: var(--soft); }
+svg { height: auto; display: block; max-width: none; }
+svg.lines, svg.bars, svg.plane { width: 100%; min-width: 34rem; }
+svg text { font-size: 11px; fill: var(--ink); }
 svg .grid { stroke: var(--line); } svg .axis { stroke: var(--soft); fill: none; }
-svg .series text { fill: var(--colour); } svg .series circle { fill: var(--colour); }
+svg .series circle, svg .series .head { fill: var(--colour); }
 svg .series polyline, svg .series path { stroke: var(--colour); fill: none; stroke-width: 1.6; }
-svg.map text { fill: var(--ink); }
+svg .series .head { stroke: none; fill: var(--colour); }
+svg .level { stroke: var(--soft); stroke-dasharray: 5 4; }
+svg text.level { stroke: var(--paper); stroke-width: 4; stroke-dasharray: none; paint-order: stroke;
+  stroke-linejoin: round; fill: var(--soft); }
+svg text.name { fill: var(--soft); }
+svg text.of-path { fill: var(--colour); stroke: var(--paper); stroke-width: 3; paint-order: stroke; }
+svg .positive { fill: color-mix(in oklab, var(--positive) var(--share), var(--paper)); }
+svg .negative { fill: color-mix(in oklab, var(--negative) var(--share), var(--paper)); }
+svg .none { fill: var(--line); }
+svg .part { fill: color-mix(in oklab, var(--colour) 55%, var(--paper)); stroke: var(--paper); }
+svg .arc { stroke: var(--colour); fill: none; stroke-linecap: butt; }
+svg .pixel { fill: color-mix(in oklab, white var(--share), black); }
+svg.map path, svg.bar path, svg .pixel { shape-rendering: crispEdges; }
+svg .patch { stroke: var(--positive);
+  fill: color-mix(in oklab, var(--positive) calc(var(--share) * 0.45), transparent); }
+svg text.on-picture { stroke: var(--paper); stroke-width: 3; paint-order: stroke; }
+.legend { list-style: none; display: flex; flex-wrap: wrap; gap: 0.1rem 1.2rem; margin: 0.2rem 0;
+  padding: 0; font-size: 0.87em; }
+.legend li::before { content: ""; display: inline-block; vertical-align: middle; margin-right: 0.4rem;
+  background: var(--colour); }
+.of-lines li::before { width: 1.2rem; height: 2px; } .of-parts li::before { width: 0.8rem; height: 0.8rem; }
+.of-parts li::before { background: color-mix(in oklab, var(--colour) 55%, var(--paper)); }
+.beside { display: flex; flex-wrap: wrap; gap: 0.2rem 1.5rem; } .beside .one { max-width: 100%; }
+.beside p { margin: 0.2rem 0; }
 </style>
 )";
 

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "lessons/report/figure_html.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/page_frame.h"
 #include "lessons/report/report.h"
@@ -12,40 +13,6 @@ std::string row(const std::vector<Text>& cells, const char* tag, Language langua
   std::string html = "<tr>";
   for (const Text& cell : cells) html += element(tag, cell.in(language));
   return html + "</tr>\n";
-}
-
-std::string html_of(const Table& table, Language language) {
-  std::string html = absl::StrCat("<div class=\"wide\"><table><thead>",
-                                  row(table.header, "th", language), "</thead><tbody>\n");
-  for (const auto& cells : table.rows) html += row(cells, "td", language);
-  return html + "</tbody></table></div>\n";
-}
-// On a narrow screen they can be pushed to the side, and stay legible.
-std::string in_box(const std::string& svg) {
-  return absl::StrCat("<div class=\"wide\">\n", svg, "</div>\n");
-}
-std::string html_of(const LineChart& chart, Language language) {
-  return in_box(svg_of(chart, language));
-}
-std::string html_of(const HeatMap& map, Language language) { return in_box(svg_of(map, language)); }
-
-std::string html_of(const HeatMaps& maps, Language language) {
-  std::string html;
-  for (const HeatMap& map : maps.maps) html += html_of(map, language);
-  return html;
-}
-template <class Drawn>
-std::string html_of(const Drawn& /*figure*/, Language /*language*/) {
-  return "";
-}
-
-std::string figure_of(const Figure& figure, Language language) {
-  return std::visit(
-      [&](const auto& each) {
-        return absl::StrCat("<figure>\n", element("figcaption", each.title.in(language)),
-                            html_of(each, language), "</figure>\n");
-      },
-      figure);
 }
 
 std::string findings_of(const Section& section, Language language) {
@@ -77,7 +44,7 @@ std::string html_of(const Section& section, Language language) {
   }
   if (!section.formula.empty()) html += element("p", section.formula, "formula");
   if (!section.prediction.empty()) html += element("p", section.prediction.in(language));
-  for (const Figure& figure : section.figures) html += figure_of(figure, language);
+  for (const Figure& figure : section.figures) html += figure_html(figure, language);
   const Text verdict = Text{"Verdict: ", "结论："} + section.verdict_text();
   html += element("p", verdict.in(language), "verdict");
   html += element("p", section.reason().in(language));

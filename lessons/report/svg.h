@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "lessons/report/figure.h"
@@ -10,8 +11,23 @@ namespace qkv {
 std::string escaped(const std::string& text);
 
 // An <svg> whose colours are those of the page's style: --ink, --soft, --line, --paper, --positive,
-// --negative, and --series-0 … --series-7.
+// --negative, and --series-0 … --series-7. The names of series and parts are not in it: they are in
+// the legend of a figure (figure_html.h).
 std::string svg_of(const LineChart& chart, Language language);
 std::string svg_of(const HeatMap& map, Language language);
+std::string svg_of(const Bars& bars, Language language);
+std::string svg_of(const Paths& paths, Language language);
+std::string svg_of(const Arcs& arcs, Language language);
+std::string svg_of(const Picture& picture, Language language);
+
+// Maps beside each other: with the same size of cells, and colours for the same numbers.
+struct MapScale {
+  double cell = 0, largest = 0;
+  bool has_numbers = false;  // in the cells
+};
+MapScale scale_of(std::span<const HeatMap> maps, Language language);
+std::string svg_of(const HeatMap& map, const MapScale& scale, Language language);
+// The colours from one end of the numbers to the other.
+std::string colour_bar(double largest, bool has_negative, const std::string& name);
 
 }  // namespace qkv

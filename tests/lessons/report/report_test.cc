@@ -11,7 +11,6 @@
 #include "framework/core/error.h"
 #include "lessons/report/axis.h"
 #include "lessons/report/statistics.h"
-#include "lessons/report/svg.h"
 
 namespace qkv {
 namespace {
@@ -103,15 +102,15 @@ TEST(RemarkTest, HasTheNumbersOfBothThatAreCompared) {
 }
 
 TEST(SentenceTest, HoldsAsAWholeWhereNoSectionDeniesIt) {
-  const Claim first = {.key = "A1", .place = "A1"}, second = {.key = "D6-2", .place = "D6.2"};
+  const Claim first = {"A1", "A1", "", ""}, second = {"D6-2", "D6.2", "", ""};
   Section holds = section_of({kAgrees}), denies = section_of({kDisagrees}),
           no_test = section_of({});
   no_test.not_testable = "there are no eyes";
   holds.claims = {second, first};
   denies.claims = {second};
   no_test.claims = {first};
-  const std::vector<Report> reports = {{.name = "one", .sections = {holds, denies}},
-                                       {.name = "two", .sections = {no_test}}};
+  const std::vector<Report> reports = {{.name = "one", .question = "", .sections = {holds, denies}},
+                                       {.name = "two", .question = "", .sections = {no_test}}};
   const std::vector<Sentence> sentences = sentences_of(reports);
   ASSERT_EQ(sentences.size(), 2);
   EXPECT_EQ(sentences[0].claim.key, "A1");
@@ -318,22 +317,6 @@ TEST(ReportTest, SaysHowItWasMadeAndWhatItsPlacesMean) {
   }
   EXPECT_NE(text.find("A1: line 1 of the note A, "), std::string::npos);
   EXPECT_NE(text.find("Figures of time differ each run."), std::string::npos);
-}
-
-TEST(SvgTest, CellsHaveTheirNumbersWhereThereIsRoom) {
-  const auto texts_of = [](double number, int64_t columns) {
-    const HeatMap map = {.title = "",
-                         .rows = 1,
-                         .columns = columns,
-                         .numbers = std::vector<double>(static_cast<size_t>(columns), number)};
-    const std::string svg = svg_of(map, kEnglish), text = absl::StrCat(">", number, "</text>");
-    int64_t count = 0;
-    for (size_t at = svg.find(text); at != std::string::npos; at = svg.find(text, at + 1)) ++count;
-    return count;
-  };
-  EXPECT_EQ(texts_of(0.5, 16), 16);
-  EXPECT_EQ(texts_of(-0.034, 8), 8);
-  EXPECT_EQ(texts_of(-0.034, 16), 0);
 }
 
 TEST(ReportTest, TextKeepsToEightyColumns) {
