@@ -8,6 +8,7 @@
 #include "cli/output_files.h"
 #include "framework/io/files.h"
 #include "lessons/labs/catalogue.h"
+#include "lessons/report/notes.h"
 #include "lessons/report/report_files.h"
 
 namespace qkv {
@@ -18,8 +19,10 @@ void add_lab_options(OptionList& options) {
   options.flag("control", "Removes the effect that the lab measures: the verdict must change");
   options.text("html", "FILE", "Writes the report as a page");
   options.text("json", "FILE", "Writes the report as JSON");
-  options.text("out", "DIR",
-               "With --all: writes a page and a JSON file for each lab, and an index");
+  options.text(
+      "out", "DIR",
+      "With --all: writes a page and a JSON file for each lab, a page for each note, and an "
+      "index");
   options.text("notes", "FILE",
                "With --all: writes the lecture notes, claim by claim, as Markdown");
   options.text("lang", "en|zh", "Language of reports and pages", "en");
@@ -80,6 +83,10 @@ absl::Status prepare_targets(const std::string& folder, const std::string& notes
   if (!folder.empty()) {
     if (absl::Status s = make_folder(folder); !s.ok()) return s;
     files.push_back({"out", folder + "/index.html", kBeginningOfPage});
+    for (const Note& note : kLectureNotes) {
+      files.push_back(
+          {"out", absl::StrCat(folder, "/", file_of_note(note.letter)), kBeginningOfPage});
+    }
     for (const Lab& lab : all_labs()) {
       files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".html"), kBeginningOfPage});
       files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".json"), kBeginningOfReport});
@@ -106,7 +113,7 @@ absl::Status run_all(const GivenOptions& given, Language language) {
     if (!s.ok()) return s;
     reports.push_back(*std::move(report));
   }
-  s = write_if_asked(folder.empty() ? "" : folder + "/index.html", index_page(reports, language));
+  s = folder.empty() ? absl::OkStatus() : write_overview_files(folder, reports, language);
   return s.ok() ? write_if_asked(notes, lecture_notes(reports, language)) : s;
 }
 

@@ -148,7 +148,8 @@ Section make_section(const std::string& name, std::vector<Finding> findings,
   if (!node.is_table()) fail(absl::StrCat("there are no texts of the section \"", name, "\""));
   Section section = {.name = section_name,
                      .claims = {},
-                     .formula = node["formula"].value_or(std::string()),
+                     .formula = node["formula"].is_table() ? text_of(node["formula"], name)
+                                                           : Text(node["formula"].value_or("")),
                      .prediction = optional_text(node["prediction"], name),
                      .findings = std::move(findings),
                      .figures = std::move(figures),

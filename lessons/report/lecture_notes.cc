@@ -113,8 +113,8 @@ class Notes {
     }
     std::string text = command + "\n";
     if (!section.formula.empty()) {
-      absl::StrAppend(&text, "\n    ", absl::StrReplaceAll(section.formula, {{"\n", "\n    "}}),
-                      "\n");
+      absl::StrAppend(&text, "\n    ",
+                      absl::StrReplaceAll(say(section.formula), {{"\n", "\n    "}}), "\n");
     }
     if (!section.prediction.empty()) {
       absl::StrAppend(&text, "\n", escaped_in(section.prediction), "\n");

@@ -19,6 +19,18 @@ std::string place_in(std::span<const Report> reports, const Note& note) {
 
 }  // namespace
 
+std::string file_of_note(char letter) {
+  return absl::StrCat("note-", std::string(1, letter), ".html");
+}
+
+std::vector<char> letters_of(std::span<const Report> reports) {
+  std::vector<char> letters;
+  for (const Note& note : kLectureNotes) {
+    if (!place_in(reports, note).empty()) letters.push_back(note.letter);
+  }
+  return letters;
+}
+
 std::tuple<char, int, int> order_of(const Claim& claim) {
   const size_t part = claim.key.find('-');
   return {claim.key[0], std::atoi(claim.key.c_str() + 1),

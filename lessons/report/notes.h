@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "lessons/report/report.h"
 
@@ -17,6 +18,12 @@ inline constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Se
                                          {'B', "第六节 attention注意力机制"},
                                          {'C', "自注意力机制(Self-Attention Mechanism)"},
                                          {'D', "我认为attention和CNN是“形似而神不似”"}};
+
+// The file of a note among the pages of all labs: "note-A.html".
+std::string file_of_note(char letter);
+
+// Of the notes of which the reports judge a sentence, in their order.
+std::vector<char> letters_of(std::span<const Report> reports);
 
 // By note, line, and sentence of the line.
 std::tuple<char, int, int> order_of(const Claim& claim);

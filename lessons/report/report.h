@@ -144,8 +144,8 @@ struct Remark {
 struct Section {
   std::string name = {};  // "variance"
   std::vector<Claim> claims;
-  std::string formula = {};  // S = Q Kᵀ / √d_k
-  Text prediction;           // in a sentence: what follows from the claims
+  Text formula = {};  // S = Q Kᵀ / √d_k, as formula.h reads it
+  Text prediction;    // in a sentence: what follows from the claims
   std::vector<Finding> findings = {};
   std::vector<Figure> figures = {};
   std::vector<Remark> conditions = {};   // of "holds if": "their mean is 0"
@@ -193,14 +193,16 @@ std::vector<Sentence> sentences_of(std::span<const Report> reports);
 
 std::string report_text(const Report& report, Language language);  // 80 columns of a terminal
 std::string report_json(const Report& report, Language language);
-// HTML that needs nothing else; `beside_index`: it has a link to the index.html in its folder. It
-// is there in both languages, and begins with `language`.
+// HTML that needs nothing else; `beside_index`: it has links to the index and to the notes in its
+// folder. It is there in both languages, and begins with `language`.
 std::string report_page(const Report& report, Language language, bool beside_index = false);
 
 // A line for each section: its claims and its verdict.
 std::string report_verdicts(const Report& report, Language language);
-// HTML with the verdicts of all, and links to NAME.html of each.
+// HTML with the verdicts of all, and links to NAME.html of each, and to each note.
 std::string index_page(const std::vector<Report>& reports, Language language);
+// HTML of a lecture note, by its letter: its sentences in their order, each with its verdict.
+std::string note_page(const std::vector<Report>& reports, char note, Language language);
 // Markdown: the notes in their order, claim by claim, with the slips set right.
 std::string lecture_notes(const std::vector<Report>& reports, Language language);
 

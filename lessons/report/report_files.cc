@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
+#include "lessons/report/notes.h"
 
 namespace qkv {
 
@@ -11,6 +12,17 @@ absl::Status write_report_files(const std::string& folder, const Report& report,
   const std::string page = report_page(report, language, /*beside_index=*/true);
   if (absl::Status s = write_file_atomically(path + ".html", page); !s.ok()) return s;
   return write_file_atomically(path + ".json", report_json(report, language));
+}
+
+absl::Status write_overview_files(const std::string& folder, const std::vector<Report>& reports,
+                                  Language language) {
+  for (const Note& note : kLectureNotes) {
+    const absl::Status s =
+        write_file_atomically(absl::StrCat(folder, "/", file_of_note(note.letter)),
+                              note_page(reports, note.letter, language));
+    if (!s.ok()) return s;
+  }
+  return write_file_atomically(folder + "/index.html", index_page(reports, language));
 }
 
 }  // namespace qkv

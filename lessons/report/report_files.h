@@ -1,13 +1,17 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "lessons/report/report.h"
 
 namespace qkv {
 
-// Writes FOLDER/NAME.html, with a link to the index beside it, and FOLDER/NAME.json.
+// Writes FOLDER/NAME.html, with links to the pages of write_overview_files, and FOLDER/NAME.json.
 absl::Status write_report_files(const std::string& folder, const Report& report, Language language);
+// Writes FOLDER/index.html, and FOLDER/note-A.html … of each lecture note.
+absl::Status write_overview_files(const std::string& folder, const std::vector<Report>& reports,
+                                  Language language);
 
 }  // namespace qkv

@@ -123,7 +123,7 @@ Json json_of(const Section& section, Language language) {
   }
   return {{"section", section.name},
           {"claims", claims},
-          {"formula", section.formula},
+          {"formula", section.formula.in(language)},
           {"prediction", section.prediction.in(language)},
           {"control", section.control.in(language)},
           {"findings", findings},

@@ -181,7 +181,7 @@ std::string text_of(const Section& section, Language language) {
   }
   if (!section.control.empty()) text += paragraph(Text{"CONTROL: ", "对照："} + section.control);
   if (!section.formula.empty())
-    absl::StrAppend(&text, "\n", wrapped(section.formula, kTerminalColumns, "    "));
+    absl::StrAppend(&text, "\n", wrapped(section.formula.in(language), kTerminalColumns, "    "));
   if (!section.prediction.empty())
     absl::StrAppend(&text, "\n", paragraph(Text{"Expected: ", "预期："} + section.prediction));
   for (const Figure& figure : section.figures) {

@@ -18,6 +18,27 @@ std::string sign_of(FindingResult result) {
   fail("a result without a sign");
 }
 
+std::string sign_of(ClaimVerdict verdict) {
+  switch (verdict) {
+    case ClaimVerdict::kHolds:
+    case ClaimVerdict::kHoldsIf:
+      return "✓";
+    case ClaimVerdict::kDoesNotHold:
+      return "✗";
+    case ClaimVerdict::kNotSupported:
+      return "–";
+    case ClaimVerdict::kByConstruction:
+      return "≡";
+    case ClaimVerdict::kNotTrained:
+      return "○";
+    case ClaimVerdict::kUndecided:
+      return "?";
+    case ClaimVerdict::kNotTestable:
+      return "·";
+  }
+  fail("a verdict without a sign");
+}
+
 Text role_of(const Finding& finding) {
   switch (finding.role) {
     case FindingRole::kEvidence:

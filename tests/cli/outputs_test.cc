@@ -46,6 +46,9 @@ TEST_F(OutputsTest, AFileOfAnotherKindIsKept) {
   std::filesystem::create_directory(folder_ / "pages");
   write_bytes(folder_ / "pages/cost.json", "[1, 2]");
   expect_kept({"lab", "--all", "--out", "pages"}, "out", "pages/cost.json");
+  std::filesystem::create_directory(folder_ / "notes");
+  write_bytes(folder_ / "notes/note-B.html", "<p>mine</p>");
+  expect_kept({"lab", "--all", "--out", "notes"}, "out", "notes/note-B.html");
 }
 
 TEST_F(OutputsTest, AJsonOfAnotherKindIsKept) {

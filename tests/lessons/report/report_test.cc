@@ -258,23 +258,6 @@ Report example() {
   return {.name = "example", .question = "Is it so?", .sections = {section}};
 }
 
-TEST(ReportTest, APageHoldsNoMarkupOfItsTextsAndAsksForNothing) {
-  const std::string page = report_page(example(), kEnglish);
-  EXPECT_NE(page.find("注意&lt;力&gt;"), std::string::npos);
-  EXPECT_NE(page.find("attention &amp; &quot;more&quot;"), std::string::npos);
-  EXPECT_NE(page.find("holds if a &lt; b"), std::string::npos);
-  EXPECT_EQ(page.find("http:"), std::string::npos);
-  EXPECT_EQ(page.find("https:"), std::string::npos);
-  EXPECT_EQ(page.find("nan"), std::string::npos);
-}
-
-TEST(ReportTest, AnIndexLinksEachPage) {
-  const std::string page = index_page({example()}, kEnglish);
-  EXPECT_NE(page.find("<a href=\"example.html\">"), std::string::npos);
-  EXPECT_NE(page.find("<td>A1</td>"), std::string::npos);
-  EXPECT_NE(page.find("A1: line 1 of the note A, "), std::string::npos);
-}
-
 TEST(ReportTest, JsonHasWhatTheTextSays) {
   const nlohmann::json json = nlohmann::json::parse(report_json(example(), kEnglish));
   const auto& section = json["sections"][0];
@@ -298,25 +281,6 @@ TEST(ReportTest, JsonHasTheNumbersBehindAFinding) {
   EXPECT_TRUE(findings[1]["predicted_number"].is_null());
   EXPECT_EQ(findings[1]["samples"], nlohmann::json({{1, 2}, {3, 4}}));
   EXPECT_EQ(findings[2]["samples"], nlohmann::json::array());
-}
-
-TEST(ReportTest, SaysHowItWasMadeAndWhatItsPlacesMean) {
-  Report report = example();
-  EXPECT_EQ(report_page(report, kEnglish).find("differ each run"), std::string::npos);
-  EXPECT_EQ(report_page(report, kEnglish).find("index.html"), std::string::npos);
-  report.is_control = true;
-  report.measures_time = true;
-  report.options = {{"d", "4"}};
-  report.sections[0].slip = "It is.";
-  const std::string page = report_page(report, kEnglish, /*beside_index=*/true),
-                    text = report_text(report, kEnglish);
-  for (const char* const part :
-       {"./qkv lab example --control --d 4", "<a href=\"index.html\">", "Set right: It is.",
-        "A1: line 1 of the note A, ", "Figures of time differ each run."}) {
-    EXPECT_NE(page.find(part), std::string::npos) << part;
-  }
-  EXPECT_NE(text.find("A1: line 1 of the note A, "), std::string::npos);
-  EXPECT_NE(text.find("Figures of time differ each run."), std::string::npos);
 }
 
 TEST(ReportTest, TextKeepsToEightyColumns) {

@@ -1,0 +1,18 @@
+// The page of a lab: its language, its sliders, and what is wider than it.
+import { keepLanguage } from "./language.js";
+import { fillSliders } from "./sliders.js";
+
+keepLanguage();
+fillSliders();
+
+// What is moved in its box can be moved by keys as well.
+function markWide() {
+  for (const box of document.querySelectorAll(".wide, .formula, pre")) {
+    if (box.scrollWidth > box.clientWidth) box.setAttribute("tabindex", "0");
+    else box.removeAttribute("tabindex");
+  }
+}
+markWide();
+addEventListener("resize", markWide);
+document.addEventListener("toggle", markWide, true);
+document.addEventListener("language", markWide);
