@@ -1,5 +1,4 @@
 // One model at other lengths than it was made for: which part of it forbids them.
-#include "absl/strings/str_join.h"
 #include "framework/core/error.h"
 #include "lessons/labs/kit.h"
 #include "models/model.h"
@@ -11,18 +10,19 @@ constexpr int64_t kVocabulary = 10;
 
 // The same model but for one part.
 struct Part {
-  const char* name;
+  Text name;
   std::string mixer = "attention";
   Position position = Position::kNone;
 };
 
-Model make(const LabContext& lab, const Part& part) {
+Model make(const LabContext& lab, const Part& part, uint64_t seed = 1) {
   ModelOptions options = {.mixer = part.mixer, .position = part.position};
-  if (lab.is_control() && part.mixer == "attention") {
-    options.position = Position::kLearned;
+  if (part.mixer == "attention") {
+    if (lab.is_control()) options.position = Position::kLearned;
+    if (lab.breaks("even")) options.attention.scale = 1e-30;
   }
   const DataShape data = {.vocabulary_size = kVocabulary, .max_length = lab.integer("trained")};
-  return {options, data, Initializer(RandomStream(1).derive("model"), DType::f64)};
+  return {options, data, Initializer(RandomStream(seed).derive("model"), DType::f64)};
 }
 
 // The first so many tokens of one text.   i64 [1, T]
@@ -32,7 +32,6 @@ Tensor text(int64_t length, const char* name = "text") {
 
 struct Read {
   Tensor logits;  // undefined: refused
-  std::string refusal = {};
   Trace trace = {};
 };
 
@@ -42,107 +41,103 @@ Read read(const Model& model, const Tensor& tokens) {
   const std::vector<Tensor> inputs = {tokens};
   try {
     read.logits = model(inputs, context);
-  } catch (const Error& error) {
-    read.refusal = error.what();
+  } catch (const Error&) {  // too long for one of its tables
   }
   return read;
 }
 
-const std::vector<Part>& attentions() {
-  static const std::vector<Part> kParts = {
-      {.name = "attention, no positions"},
-      {.name = "attention, sinusoidal", .position = Position::kSinusoidal},
-      {.name = "attention, rotary", .position = Position::kRotary},
-      {.name = "attention, alibi", .position = Position::kAlibi},
-      {.name = "attention, relative", .position = Position::kRelative}};
-  return kParts;
+std::vector<Part> attentions() {
+  return {{.name = say("attention, no positions")},
+          {.name = say("attention, $0 positions", "sinusoidal"), .position = Position::kSinusoidal},
+          {.name = say("attention, $0 positions", "rotary"), .position = Position::kRotary},
+          {.name = say("attention, $0 positions", "alibi"), .position = Position::kAlibi},
+          {.name = say("attention, $0 positions", "relative"), .position = Position::kRelative}};
 }
 
-const std::vector<Part>& tables() {
-  static const std::vector<Part> kParts = {
-      {.name = "attention, learned positions", .position = Position::kLearned},
-      {.name = "learned weights, no positions", .mixer = "learned"}};
-  return kParts;
+std::vector<Part> tables() {
+  return {{.name = say("attention, a table of positions"), .position = Position::kLearned},
+          {.name = say("a table of weights"), .mixer = "learned"}};
 }
 
-bool can_read(const Model& model, int64_t length) {
-  return read(model, text(length)).logits.defined();
+// The longest of the lengths that a model reads; 0: none.
+int64_t longest_read(const Model& model, const std::vector<int64_t>& lengths) {
+  int64_t longest = 0;
+  for (const int64_t length : lengths) {
+    if (read(model, text(length)).logits.defined()) longest = length;
+  }
+  return longest;
 }
 
-std::string lengths_read(const Model& model, std::vector<int64_t> lengths) {
-  std::erase_if(lengths, [&](int64_t length) { return !can_read(model, length); });
-  return absl::StrJoin(lengths, ", ");
+// Whether no more is read than what the model is made for, which lengths beyond that can tell.
+Finding reads_no_more(const LabContext& lab, const Part& part) {
+  const std::vector<int64_t> lengths = lab.integers("lengths");
+  const int64_t trained = lab.integer("trained"), longest = longest_read(make(lab, part), lengths);
+  Finding finding = found(say("$0: the longest that is read, of $1", part.name, lengths.back()),
+                          say("at most $0", trained), std::to_string(longest), longest <= trained);
+  if (lengths.back() <= trained) finding.result = FindingResult::kUndecided;
+  return finding;
 }
 
-Table table_of(const LabContext& lab, const std::vector<int64_t>& lengths) {
+HeatMap map_of(const LabContext& lab) {
+  const std::vector<int64_t> lengths = lab.integers("lengths");
+  HeatMap map = {.title = say("Which lengths a model made for $0 tokens reads: 1 is yes",
+                              lab.integer("trained")),
+                 .columns = std::ssize(lengths),
+                 .row_axis = say("the model"),
+                 .column_axis = say("tokens")};
+  for (const int64_t length : lengths) map.column_names.emplace_back(std::to_string(length));
   std::vector<Part> parts = attentions();
-  parts.insert(parts.end(), tables().begin(), tables().end());
-  return table_by(absl::StrCat("Made for ", lab.integer("trained"), " tokens: reads"),
-                  row_by("model", lengths, [](int64_t length) { return absl::StrCat(length); }),
-                  parts, [&](const Part& part) {
-                    const Model model = make(lab, part);
-                    return row_by(part.name, lengths, [&](int64_t length) {
-                      return can_read(model, length) ? "yes" : "no";
-                    });
-                  });
+  for (const Part& part : tables()) parts.push_back(part);
+  for (const Part& part : parts) {
+    ++map.rows;
+    map.row_names.push_back(part.name);
+    const Model model = make(lab, part);
+    for (const int64_t length : lengths) {
+      map.numbers.push_back(read(model, text(length)).logits.defined() ? 1 : 0);
+    }
+  }
+  return map;
 }
 
 Section length_section(const LabContext& lab) {
-  const std::vector<int64_t> lengths = lab.integers("lengths");
-  const std::string only = absl::StrCat(lab.integer("trained"));
-  Section section = make_section("length.length", {}, {table_of(lab, lengths)});
-  for (const Part& part : attentions()) {
-    const std::string measured = lengths_read(make(lab, part), lengths);
-    section.add(found(absl::StrCat(part.name, ": lengths that are read"), only, measured,
-                      measured == only));
-  }
-  return section;
-}
-
-Section part_section(const LabContext& lab) {
-  const std::vector<int64_t> lengths = lab.integers("lengths");
-  const int64_t longest = std::ranges::max(lengths);
-  Section section = make_section("length.part");
-  for (const Part& part : tables()) {
-    const Read refused = read(make(lab, part), text(longest));
-    section.add(found(absl::StrCat(part.name, ", ", longest, " tokens"), "refused",
-                      refused.logits.defined() ? "read" : refused.refusal,
-                      !refused.logits.defined()));
-  }
-  for (const Part& part : attentions()) {
-    const Model model = make(lab, part);
-    const Tensor whole = read(model, text(longest)).logits;
-    if (!whole.defined()) {
-      section.add(
-          found(absl::StrCat(part.name, ", ", longest, " tokens"), "read", "refused", false));
-      continue;
-    }
-    double difference = 0;
-    for (const int64_t length : lengths) {
-      difference = std::max(difference, largest_difference(read(model, text(length)).logits,
-                                                           slice(whole, 1, 0, length)));
-    }
-    section.add(same(absl::StrCat(part.name, ": logits of a beginning, alone and in ", longest),
-                     difference));
-  }
+  Section section = make_section("length.length", {}, {map_of(lab)});
+  for (const Part& part : attentions()) section.add(reads_no_more(lab, part));
+  section.findings.front().name = "attention";
+  for (const Part& part : tables()) section.add(reads_no_more(lab, part));
+  section.findings.back().name = "table";
   return section;
 }
 
 Section weights_section(const LabContext& lab) {
   const int64_t length = lab.integer("trained");
-  const auto change = [&](const Part& part, const char* path) {
-    const Model model = make(lab, part);
-    return largest_difference(read(model, text(length)).trace[path],
-                              read(model, text(length, "another")).trace[path]);
+  const auto changes = [&](const Part& part, const std::string& path) {
+    return over_seeds(lab, [&](uint64_t seed) {
+      const Model model = make(lab, part, seed);
+      return largest_difference(read(model, text(length)).trace[path],
+                                read(model, text(length, "another")).trace[path]);
+    });
   };
-  const double computed = change(attentions().front(), "blocks.0.attention.weights");
-  return make_section("length.weights", {equal("learned weights: change with the text", 0,
-                                               change(tables().back(), "blocks.0.learned.weights")),
-                                         above("attention: change with the text", 0, computed)});
+  const std::string attention = "blocks.0.attention.weights", table = "blocks.0.learned.weights";
+  const auto map = [&](const char* name, const Part& part, const std::string& path) {
+    const Tensor weights = read(make(lab, part), text(length, name)).trace[path];
+    const Tensor head = reshape(slice(weights, weights.rank() - 3, 0, 1), {length, length});
+    HeatMap drawn =
+        heat_map_of(say(name == std::string("text") ? "first text" : "second text"), head);
+    drawn.row_axis = say("queries");
+    drawn.column_axis = say("keys");
+    return drawn;
+  };
+  const Part computed = attentions().front(), learned = tables().back();
+  return make_section(
+      "length.weights",
+      {equal(say("a table of weights: change with the text"), 0, most_of(changes(learned, table))),
+       above(say("attention: change with the text"), 0, changes(computed, attention))},
+      {HeatMaps{.title = say("Weights of attention in one model"),
+                .maps = {map("text", computed, attention), map("another", computed, attention)}}});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  return {length_section(lab), part_section(lab), weights_section(lab)};
+  return {length_section(lab), weights_section(lab)};
 }
 
 }  // namespace

@@ -1,93 +1,69 @@
-// 更 ("more") and its: the words on which a sentence turns, before and after training.
+// 更 ("more"): the word on which a sentence turns, before and after training.
+#include <set>
+
+#include "lessons/labs/its.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
 
-std::vector<Trained> train(const LabContext& lab, const std::string& task) {
-  std::vector<std::string> settings = {absl::StrCat("data.task=", task)};
-  if (lab.is_control()) settings.emplace_back("attention.window=1");
-  return train_over_seeds(lab, settings);
-}
-
-// Where a question has what matters in it.
-struct Places {
-  int64_t word = 0;              // on which the sentence turns
-  int64_t next = 0;              // after it
-  int64_t meant = 0, other = 0;  // nouns
+// A sentence that says twice who likes something: nothing but the one 更 tells what is liked more.
+struct Question {
+  std::vector<int64_t> tokens;
+  int64_t word = 0, next = 0;    // where 更 stands, and what comes after it
+  int64_t meant = 0, other = 0;  // where the nouns stand
   int64_t asked = 0;             // "=", where the answer is told
+  size_t row = 0;                // in its batch
+  std::vector<int64_t> moved;    // the same with 更 in the other half
+
+  int64_t answer() const { return tokens[static_cast<size_t>(meant)]; }
 };
 
-// There is one 更. A possessive comes after the second noun and ", but".
-Places places_of(const Dataset& data, const Example& example) {
-  Places places = {.asked = std::ssize(example.prompt) - 1};
-  for (int64_t i = 0; i < std::ssize(example.prompt); ++i) {
-    const int64_t token = example.prompt[static_cast<size_t>(i)];
-    const std::string& text = data.vocabulary().texts()[static_cast<size_t>(token)];
-    if (text == "更") places.word = i;
-    if (text == "but") places.word = i + 1, places.other = i - 2;
-    if (token == example.answer[0]) places.meant = i;
-  }
-  if (places.other == places.meant) places.other = 1;
-  places.next = places.word + 1;
-  return places;
-}
+constexpr int64_t kExamples = 100;
 
-// Some validation examples, and what a model makes of them.
-struct Walk {
-  std::vector<Places> places;
-  Trace trace;
-  Gradients loss_gradients;  // for what is embedded
-  Gradients word_gradients;  // the same, of a random sum over the last vector of the word
-};
-
-Walk walk_of(const Model& model, const Dataset& data) {
-  constexpr int64_t kExamples = 100;
-  Walk walk;
+std::vector<Question> questions_of(const Dataset& data) {
+  const std::vector<std::string>& texts = data.vocabulary().texts();
+  const auto more = std::ranges::find(texts, "更") - texts.begin();
+  std::vector<Example> examples;
+  std::set<int64_t> nouns;
   for (int64_t i = 0; i < kExamples; ++i) {
-    walk.places.push_back(places_of(data, data.validation_example(i)));
+    examples.push_back(data.validation_example(i));
+    nouns.insert(examples.back().answer[0]);
   }
-  const Traced loss = trace_loss(model, data.validation_batch(0, kExamples));
-  walk.trace = loss.trace;
-  const Tensor embedded = walk.trace["embedded"], vectors = walk.trace["blocks.1.output"];
-  walk.loss_gradients = backward(loss.result, {.keep_graph = true, .keep = {embedded}});
-  const Tensor words =
-      tokens_of(each_of(walk.places, [](const Places& places) { return places.word; }));
-  const Tensor at_word = reshape(one_hot(words, vectors.dim(1), DType::f32), {kExamples, -1, 1});
-  const Tensor pushed = random_normal(RandomStream(1), {kExamples, 1, vectors.dim(2)});
-  walk.word_gradients =
-      backward(vectors, {.cotangent = at_word * cast(pushed, DType::f32), .keep = {embedded}});
-  return walk;
-}
-
-// The mean over the examples of what `number` says, which is given the example and its places.
-double mean_over(const Walk& walk, const std::function<double(size_t, const Places&)>& number) {
-  double total = 0;
-  for (size_t b = 0; b < walk.places.size(); ++b) total += number(b, walk.places[b]);
-  return total / static_cast<double>(walk.places.size());
-}
-
-// The weight that the word gets, beside the even share of what is seen: of "=", of the noun that is
-// meant, or of the token after it, in the head that gives it most.
-double weight_of_word(const Walk& walk) {
-  double largest = 0;
-  for (const Tensor& weights : attention_weights_in(walk.trace)) {
-    const int64_t heads = weights.dim(1), length = weights.dim(2);
-    const Samples all = weights.to_vector();
-    for (int64_t head = 0; head < heads; ++head) {
-      for (const auto query : {&Places::next, &Places::meant, &Places::asked}) {
-        largest = std::max(
-            largest, mean_over(walk, [&](size_t b, const Places& places) {
-              const int64_t q = places.*query;
-              const int64_t row = ((static_cast<int64_t>(b) * heads + head) * length + q) * length;
-              return all[static_cast<size_t>(row + places.word)] * static_cast<double>(q + 1);
-            }));
+  std::vector<Question> questions;
+  for (size_t row = 0; row < examples.size(); ++row) {
+    Question question = {.tokens = examples[row].prompt, .row = row, .moved = {}};
+    const std::vector<int64_t>& tokens = question.tokens;
+    question.asked = std::ssize(tokens) - 1;
+    question.word = std::ranges::find(tokens, more) - tokens.begin();
+    question.next = question.word + 1;
+    for (int64_t t = 0; t < question.asked; ++t) {
+      const int64_t token = tokens[static_cast<size_t>(t)];
+      if (token == examples[row].answer[0]) {
+        question.meant = t;
+      } else if (nouns.contains(token)) {
+        question.other = t;
       }
     }
+    // 更 comes after the one who; without it both say who.
+    std::vector<int64_t> rest = tokens;
+    rest.erase(rest.begin() + question.word);
+    const int64_t who = rest[static_cast<size_t>(question.word - 1)];
+    const auto first = std::ranges::find(rest, who), second = std::find(first + 1, rest.end(), who);
+    if (second == rest.end()) continue;
+    const bool was_first = first + 1 == rest.begin() + question.word;
+    rest.insert((was_first ? second : first) + 1, more);
+    question.moved = rest;
+    questions.push_back(std::move(question));
   }
-  return largest;
+  return questions;
+}
+
+// The mean over the questions of what `number` says.
+double mean_over(const std::vector<Question>& questions,
+                 const std::function<double(const Question&)>& number) {
+  return mean_of(values_of(questions, number));
 }
 
 int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
@@ -96,137 +72,130 @@ int64_t answer_to(const Model& model, const std::vector<int64_t>& prompt) {
   return std::ranges::max_element(logits) - logits.begin();
 }
 
-// The share of the sentences that say twice who likes something in which the answer changes when
-// the word is moved from behind the one "who" to behind the other.
-double answers_that_follow(const Model& model, const Dataset& data, const Walk& walk) {
-  double followed = 0, moved = 0;
-  for (size_t b = 0; b < walk.places.size(); ++b) {
-    std::vector<int64_t> tokens = data.validation_example(static_cast<int64_t>(b)).prompt;
-    const int64_t before = answer_to(model, tokens);
-    const auto word = tokens.begin() + walk.places[b].word;
-    const int64_t who = *(word - 1), token = *word;
-    tokens.erase(word);
-    const auto first = std::ranges::find(tokens, who);
-    const auto second = std::find(first + 1, tokens.end(), who);
-    if (second == tokens.end()) continue;
-    const bool was_first = first + 1 == tokens.begin() + walk.places[b].word;
-    tokens.insert((was_first ? second : first) + 1, token);
-    ++moved;
-    followed += answer_to(model, tokens) != before ? 1 : 0;
+// Where 更 gets more weight than anywhere else: of which query, in which head.
+struct Look {
+  double weight = 0;  // beside the even share of what the query sees
+  size_t layer = 0;
+  int64_t head = 0;
+  int64_t Question::*query = nullptr;
+};
+
+// Of "=", of the nouns, and of the token after 更.
+Look look_of(const Trace& trace, const std::vector<Question>& questions) {
+  Look look;
+  const std::vector<Tensor> layers = attention_weights_in(trace);
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const int64_t heads = layers[layer].dim(1), length = layers[layer].dim(2);
+    const Samples all = layers[layer].to_vector();
+    for (int64_t head = 0; head < heads; ++head) {
+      for (const auto query :
+           {&Question::asked, &Question::meant, &Question::other, &Question::next}) {
+        // A query before 更 does not see it.
+        double total = 0, count = 0;
+        for (const Question& question : questions) {
+          const int64_t q = question.*query;
+          if (q < question.word) continue;
+          const int64_t row = (static_cast<int64_t>(question.row) * heads + head) * length + q;
+          total +=
+              all[static_cast<size_t>(row * length + question.word)] * static_cast<double>(q + 1);
+          ++count;
+        }
+        if (total / count > look.weight) look = {total / count, layer, head, query};
+      }
+    }
   }
-  return followed / moved;
+  return look;
 }
 
-// |d y_word / d x| at one place and at another, on the mean.
-double reach(const Walk& walk, int64_t Places::*place) {
-  const Tensor gradient = walk.word_gradients[walk.trace["embedded"]];
-  const Samples sizes = lengths_of_rows(gradient).to_vector();
-  return mean_over(walk, [&](size_t b, const Places& places) {
-    return sizes[b * static_cast<size_t>(gradient.dim(1)) + static_cast<size_t>(places.*place)];
+// What one query of the first question looks at in one head.
+Arcs arcs_of(const Text& title, const Trace& trace, const Question& question, const Look& look,
+             const Dataset& data) {
+  const Tensor layer = attention_weights_in(trace)[look.layer];
+  const int64_t length = layer.dim(2), heads = layer.dim(1);
+  const Samples all = layer.to_vector();
+  Arcs arcs = {.title = title};
+  for (int64_t q = 0; q <= question.asked; ++q) {
+    const int64_t token = question.tokens[static_cast<size_t>(q)];
+    arcs.queries.emplace_back(data.vocabulary().texts()[static_cast<size_t>(token)]);
+    const int64_t row = (static_cast<int64_t>(question.row) * heads + look.head) * length + q;
+    for (int64_t key = 0; key <= question.asked; ++key) {
+      const double weight = all[static_cast<size_t>(row * length + key)];
+      arcs.weights.push_back(q == question.*look.query ? weight : 0);
+    }
+  }
+  arcs.keys = arcs.queries;
+  return arcs;
+}
+
+// Over the seeds.
+struct Measured {
+  Samples named, right;             // answers: one of both nouns; the one that is meant
+  Samples follows_before, follows;  // when 更 is moved, the answers that change
+  Samples weight_before, weight;
+  std::vector<Figure> figures;
+};
+
+double share_that_follows(const Model& model, const std::vector<Question>& questions) {
+  return mean_over(questions, [&](const Question& question) {
+    return answer_to(model, question.moved) != answer_to(model, question.tokens) ? 1.0 : 0.0;
   });
 }
 
-// One task over the seeds.
-struct Measured {
-  Samples right;  // of questions, after training
-  Samples weight_before, weight;
-  Samples follows_before, follows;       // answers, when the word is moved
-  Samples to_meant, to_other, to_later;  // |d y_word / d x|
-  Table gradient_table;                  // the gradient token by token
-  Config config;
-};
-
-Table table_of(const Walk& before, const Walk& after, const Dataset& data) {
-  const std::vector<int64_t> tokens = data.validation_example(0).prompt;
-  Table table = {.title = "|dL/dx| by token, in % of the question's: before and after training",
-                 .header = {"token", "before", "after"}};
-  const auto share = [&](const Walk& walk, size_t t) {
-    Samples sizes = lengths_of_rows(walk.loss_gradients[walk.trace["embedded"]]).to_vector();
-    sizes.resize(tokens.size());  // of the question
-    return format_number(100 * sizes[t] / std::accumulate(sizes.begin(), sizes.end(), 0.0));
-  };
-  for (size_t t = 0; t < tokens.size(); ++t) {
-    const std::string& text = data.vocabulary().texts()[static_cast<size_t>(tokens[t])];
-    table.rows.push_back({text, share(before, t), share(after, t)});
-  }
-  return table;
-}
-
-Measured measure(const LabContext& lab, const std::string& task) {
+Measured measure(const LabContext& lab) {
   Measured m;
-  const std::vector<Trained> models = train(lab, task);
-  m.right = right_sequences_of(models);
-  m.config = models[0].config;
-  for (const Trained& trained : models) {
+  std::vector<std::string> settings = {"data.task=preference"};
+  if (lab.is_control()) settings.emplace_back("attention.window=1");
+  for (const Trained& trained : train_over_seeds(lab, settings)) {
     const Dataset& data = *trained.data;
+    const std::vector<Question> questions = questions_of(data);
     const Model first = untrained(trained);
-    const Walk before = walk_of(first, data), after = walk_of(trained.model, data);
-    m.weight_before.push_back(weight_of_word(before));
-    m.weight.push_back(weight_of_word(after));
-    if (task == "preference") {
-      m.follows_before.push_back(answers_that_follow(first, data, before));
-      m.follows.push_back(answers_that_follow(trained.model, data, after));
-    }
-    m.to_meant.push_back(reach(after, &Places::meant));
-    m.to_other.push_back(reach(after, &Places::other));
-    m.to_later.push_back(reach(after, &Places::asked));
-    if (m.gradient_table.rows.empty()) m.gradient_table = table_of(before, after, data);
+    const Batch batch = data.validation_batch(0, kExamples);
+    const Trace before = trace_loss(first, batch).trace;
+    const Trace after = trace_loss(trained.model, batch).trace;
+    const Look look = look_of(after, questions);
+    m.weight_before.push_back(look_of(before, questions).weight);
+    m.weight.push_back(look.weight);
+    m.named.push_back(mean_over(questions, [&](const Question& question) {
+      const int64_t answer = answer_to(trained.model, question.tokens);
+      const int64_t other = question.tokens[static_cast<size_t>(question.other)];
+      return answer == question.answer() || answer == other ? 1.0 : 0.0;
+    }));
+    m.right.push_back(mean_over(questions, [&](const Question& question) {
+      return answer_to(trained.model, question.tokens) == question.answer() ? 1.0 : 0.0;
+    }));
+    m.follows_before.push_back(share_that_follows(first, questions));
+    m.follows.push_back(share_that_follows(trained.model, questions));
+    if (!m.figures.empty()) continue;
+    const Question& shown = questions.front();
+    m.figures = {arcs_of(say("One head before training"), before, shown, look, data),
+                 arcs_of(say("The same head after training"), after, shown, look, data)};
   }
   return m;
 }
 
-Section meaning_section(const Measured& more) {
-  return make_section("more.meaning", {at_most("unseen sentences that are right, the worst seed",
-                                               0.5, least_of(more.right))});
-}
-
-Section importance_section(const Measured& more) {
-  return make_section(
-      "more.importance",
-      {at_least("answers that follow 更, the worst seed", 0.9, least_of(more.follows)),
-       larger("answers that follow 更, after and before training", more.follows,
-              more.follows_before)});
-}
-
-Section weight_section(const Measured& more) {
-  return make_section(
-      "more.weight",
-      {near("weight of 更 before training", 1, more.weight_before, 0.1),
-       larger("weight of 更, after and before training", more.weight, more.weight_before)},
-      {more.gradient_table});
-}
-
-// The largest |d y_its / d x| at another token, in a model whose tokens see none but themselves.
-double reach_without_attention(Config config) {
-  config.model.mixer = "convolution";
-  config.model.kernel = 1;
-  config.model.attention.window = 0;
-  const auto data = make_dataset(config);
-  const Walk walk = walk_of(make_model(config, (*data)->shape()), **data);
-  return std::max(reach(walk, &Places::meant), reach(walk, &Places::other));
-}
-
-Section its_section(const Measured& its) {
-  return make_section("more.its",
-                      {equal("|dy_its / dx| at both nouns, without attention", 0,
-                             reach_without_attention(its.config)),
-                       above("with it, the smaller of both, the worst seed", 0,
-                             std::min(least_of(its.to_meant), least_of(its.to_other))),
-                       beyond(above("|dy_its / dx| at \"=\", after it", 0, mean_of(its.to_later)))},
-                      {its.gradient_table});
-}
-
-Section law_section(const Measured& its) {
-  return make_section(
-      "more.law",
-      {at_least("unseen sentences that are right, the worst seed", 0.9, least_of(its.right)),
-       larger("law and the other noun, after training", its.to_meant, its.to_other)});
+// A model that names one of both nouns has learned what is asked for.
+Finding learned(const Measured& m) {
+  return premise(at_least(say("answers that are one of the two nouns"), 0.9, m.named));
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Measured more = measure(lab, "preference"), its = measure(lab, "reference");
-  return {meaning_section(more), importance_section(more), weight_section(more), its_section(its),
-          law_section(its)};
+  const Measured m = measure(lab);
+  std::vector<Section> sections = {
+      make_section("more.meaning",
+                   {learned(m), named("right", at_most(say("answers that are right, where only 更 "
+                                                           "tells"),
+                                                       0.5, m.right))}),
+      make_section("more.importance",
+                   {learned(m), larger(say("answers that change when 更 is moved, after and before "
+                                           "training"),
+                                       m.follows, m.follows_before)}),
+      make_section("more.weight",
+                   {learned(m), near(say("weight of 更 before training"), 1, m.weight_before, 0.1),
+                    named("weight", larger(say("weight of 更, after and before training"), m.weight,
+                                           m.weight_before))},
+                   m.figures)};
+  for (Section& section : its_sections(lab)) sections.push_back(std::move(section));
+  return sections;
 }
 
 }  // namespace

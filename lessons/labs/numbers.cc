@@ -199,7 +199,8 @@ MultiHeadAttention attention_layer(const RandomStream& random, int64_t width, in
 }
 
 std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameters, int64_t steps,
-                                    const std::function<Tensor(uint64_t step)>& loss_of_step) {
+                                    const std::function<Tensor(uint64_t step)>& loss_of_step,
+                                    double learning_rate) {
   const auto optimizer =
       make_optimizer({.kind = OptimizerKind::kAdam, .weight_decay = 0}, parameters);
   std::vector<double> losses;
@@ -208,10 +209,11 @@ std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameter
     const Gradients gradients = backward(loss);
     std::vector<Tensor> in_order;
     for (const NamedParameter& each : parameters) {
-      in_order.push_back(gradients.contains(each.tensor) ? gradients[each.tensor]
-                                                         : zeros(each.tensor.shape(), DType::f64));
+      in_order.push_back(gradients.contains(each.tensor)
+                             ? gradients[each.tensor]
+                             : zeros(each.tensor.shape(), each.tensor.dtype()));
     }
-    optimizer->step(in_order, /*learning_rate=*/0.02);
+    optimizer->step(in_order, learning_rate);
     losses.push_back(loss.item());
   }
   return losses;

@@ -87,9 +87,10 @@ Attended attend_in_steps(const Tensor& query, const Tensor& key, const Tensor& v
 MultiHeadAttention attention_layer(const RandomStream& random, int64_t width, int64_t heads);
 MultiHeadAttention attention_layer(Initializer& init, int64_t width, int64_t heads);
 
-// Trains a few parameters in f64 with Adam, the learning rate 0.02: the loss of each step.
+// Trains a few parameters with Adam: the loss of each step.
 std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameters, int64_t steps,
-                                    const std::function<Tensor(uint64_t step)>& loss_of_step);
+                                    const std::function<Tensor(uint64_t step)>& loss_of_step,
+                                    double learning_rate = 0.02);
 
 // The milliseconds that each of so many calls takes, the shortest first.
 std::vector<double> milliseconds_of(int calls, const std::function<void()>& call);

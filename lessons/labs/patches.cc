@@ -1,5 +1,5 @@
 // Attention over an image: what a Vision Transformer looks at, and what it leaves out.
-#include "framework/ops/scaled_dot_product_attention.h"
+#include "lessons/labs/graph.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
 #include "train/run/experiment.h"
@@ -107,16 +107,34 @@ double loss_without(const Model& model, Batch batch, const Look& look, bool larg
   return look_at(model, batch).loss;
 }
 
-// The first `size` x `size` numbers, times `factor`.
-HeatMap square_map(const std::string& title, Samples numbers, int64_t size, double factor = 1) {
-  numbers.resize(static_cast<size_t>(size * size));
-  for (double& x : numbers) x *= factor;
-  return {.title = title, .rows = size, .columns = size, .numbers = std::move(numbers)};
+// Image `b` and what the class token looks at in it.
+Picture picture_of(const Text& title, const Batch& batch, const Look& look, int64_t b) {
+  const auto part = [b](const Samples& all, int64_t size) {
+    return Samples(all.begin() + b * size, all.begin() + (b + 1) * size);
+  };
+  return {.title = title,
+          .rows = kSize,
+          .columns = kSize,
+          .patch = kPatch,
+          .pixels = part(batch.inputs[0].to_vector(), kSize * kSize),
+          .weights = part(look.weights, kPatches)};
+}
+
+// |dL/dx| of the first image, beside the mean of all.
+HeatMap gradient_map(const Look& look) {
+  Samples numbers(look.gradient.begin(), look.gradient.begin() + kSize * kSize);
+  for (double& x : numbers) x /= mean_of(look.gradient);
+  return {.title = say("|dL/dx| beside the mean, the first image"),
+          .rows = kSize,
+          .columns = kSize,
+          .numbers = std::move(numbers),
+          .row_axis = say("rows of pixels"),
+          .column_axis = say("columns of pixels")};
 }
 
 struct Measured {
   Samples right, weight_before, weight, gradient, without_most, without_least;
-  std::vector<Figure> figures;
+  std::vector<Figure> pictures, gradients;
 };
 
 Measured measure(const LabContext& lab) {
@@ -136,61 +154,37 @@ Measured measure(const LabContext& lab) {
     m.gradient.push_back(gradient_of_figure(after, kImages));
     m.without_most.push_back(loss_without(trained.model, batch, after, true));
     m.without_least.push_back(loss_without(trained.model, batch, after, false));
-    if (!m.figures.empty()) continue;
-    m.figures = {
-        square_map("An image", batch.inputs[0].to_vector(), kSize),
-        square_map("Weights of the class token, 1 the even share", after.weights, kAcross,
-                   kPatches),
-        square_map("|dL/dx| beside the mean", after.gradient, kSize, 1 / mean_of(after.gradient))};
+    if (!m.pictures.empty()) continue;
+    m.pictures = {picture_of(say("Where the class token looks before training"), batch, before, 0),
+                  picture_of(say("The same image after training"), batch, after, 0),
+                  picture_of(say("Another image after training"), batch, after, 1)};
+    m.gradients = {gradient_map(after)};
   }
   return m;
+}
+
+// Of four kinds a quarter is right by guessing: twice that.
+Finding learned(const Measured& m) {
+  return premise(at_least(say("images that are right, of four kinds"), 0.5, m.right));
 }
 
 Section focus_section(const Measured& m) {
   return make_section(
       "patches.focus",
-      {near("weight of patches with the figure, before training", 1, m.weight_before, 0.05),
-       larger("weight of these, after and before", m.weight, m.weight_before),
-       at_least("images that are right, of four kinds", 0.8, m.right)},
-      m.figures);
+      {learned(m),
+       near(say("weight of the patches with the figure, before training"), 1, m.weight_before, 0.1),
+       larger(say("weight of the patches with the figure, after and before"), m.weight,
+              m.weight_before)},
+      m.pictures);
 }
 
 Section importance_section(const Measured& m) {
-  const std::vector<double> even(m.gradient.size(), 1.0);
-  return make_section(
-      "patches.importance",
-      {larger("loss without the most and without the least", m.without_most, m.without_least),
-       larger("|dL/dx| at the figure, and 1, the mean", m.gradient, even)});
-}
-
-// Attention over words, patches or the nodes of a graph: only what they see differs.
-Section graph_section(const LabContext& lab) {
-  const int64_t n = kPatches, d = 4;
-  const RandomStream random(1);
-  const auto make = [&](const char* name) { return random_normal(random, name, {1, 1, n, d}); };
-  // The grid of patches as a graph: an edge to the four neighbours and to the patch itself.
-  Samples hidden;
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      const int64_t steps =
-          std::abs(i / kAcross - j / kAcross) + std::abs(i % kAcross - j % kAcross);
-      hidden.push_back(steps > 1 ? 1 : 0);
-    }
-  }
-  const Tensor no_edge = constant_f64({n, n}, hidden);
-  const AttentionOptions edges = {.mask = {.bias = reshape(no_edge * -1e9, {1, n, n})},
-                                  .scale = lab.is_control() ? 0 : 0.5};
-  const Tensor values = as_parameter(make("v"));
-  const Tensor weights = attention_weights(make("q"), make("k"), edges);
-  const Tensor y = matmul(weights, values);
-  const Tensor first_gradient = backward(sum(slice(y, 2, 0, 1)))[values];  // [1, 1, n, d]
-  const Tensor far = reshape(slice(no_edge, 0, 0, 1), {1, 1, n, 1});
-  return make_section(
-      "patches.graph",
-      {equal("largest weight without an edge", 0, largest_of(weights * no_edge)),
-       same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
-       equal("largest |dy_0/dv_j| without an edge", 0, largest_of(first_gradient * far))},
-      {heat_map_of("Weights on a grid of 4 × 4 nodes", reshape(weights, {n, n}))});
+  return make_section("patches.importance",
+                      {learned(m),
+                       larger(say("loss without the 4 patches of most weight, and of least"),
+                              m.without_most, m.without_least),
+                       above(say("|dL/dx| at the figure, beside the mean"), 1, m.gradient)},
+                      m.gradients);
 }
 
 std::vector<Section> run(const LabContext& lab) {

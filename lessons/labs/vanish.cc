@@ -1,5 +1,4 @@
 // How the gradient fares in a deep stack: with residuals and norms, and without.
-#include "absl/strings/str_format.h"
 #include "framework/nn/block.h"
 #include "lessons/labs/kit.h"
 
@@ -8,7 +7,7 @@ namespace {
 
 // What stands around the layers of a stack.
 struct Form {
-  std::string name;
+  Text name;
   bool has_residuals;
   NormPlace norms;
   bool is_scaled;
@@ -18,12 +17,12 @@ std::vector<Form> forms_of(const LabContext& lab) {
   using enum NormPlace;
   const bool has = !lab.is_control();
   const NormPlace before = has ? kPre : kNone, after = has ? kPost : kNone;
-  return {{"pre-norm", has, before, true},
-          {"post-norm", has, after, true},
-          {"pre-norm, S not divided", has, before, false},
-          {"residuals, no norms", has, kNone, true},
-          {"norms, no residuals", false, before, true},
-          {"neither", false, kNone, true}};
+  return {{say("pre-norm"), has, before, true},
+          {say("post-norm"), has, after, true},
+          {say("pre-norm, S not divided"), has, before, false},
+          {say("residuals, no norms"), has, kNone, true},
+          {say("norms, no residuals"), false, before, true},
+          {say("neither"), false, kNone, true}};
 }
 
 // Maps that keep the size of what they read.
@@ -77,16 +76,9 @@ std::vector<double> gradients_of(const LabContext& lab, uint64_t seed, const For
 // |dL / dx| at the input over that at the output: by depth and seed. What layers do to it they do
 // by factors, so that its logarithms are what has a mean.
 struct Shares {
-  std::string name;
-  std::vector<std::vector<double>> by_depth = {};
-  Samples by_layer = {};  // over that at the output, of the deepest, first seed
-
-  Samples deepest_logs() const { return log10_of(by_depth.back()); }
-  // By depth, of the logarithms.
-  Samples means() const {
-    return values_of(
-        by_depth, [](const Samples& samples) { return std::pow(10, mean_of(log10_of(samples))); });
-  }
+  Text name;
+  std::vector<Samples> by_depth = {};  // log10
+  Samples by_layer = {};               // over that at the output, of the deepest, first seed
 };
 
 Shares measure(const LabContext& lab, const Form& form) {
@@ -99,54 +91,39 @@ Shares measure(const LabContext& lab, const Form& form) {
       samples.push_back(norms.front());
       if (seed == lab.seeds().front()) shares.by_layer = norms;
     }
-    shares.by_depth.push_back(samples);
+    shares.by_depth.push_back(log10_of(samples));
   }
   return shares;
 }
 
-std::string range_of(const Samples& samples) {
-  const auto [least, most] = std::ranges::minmax(samples);
-  return absl::StrFormat("%.2g … %.2g", least, most);
-}
-
-Table table_of(const std::vector<Shares>& all, const std::vector<double>& depths) {
-  return table_by(
-      "|dL/dx| at the input, over that at the output, of all seeds",
-      row_by("layers", depths, [](double depth) { return absl::StrCat(depth); }), all,
-      [](const Shares& shares) { return row_by(shares.name, shares.by_depth, range_of); });
-}
-
 LineChart chart_of(const std::vector<Shares>& all) {
-  return line_chart("|dL/dx| on the way, over that at the output, first seed", "layers below",
-                    log_axis("gradient"), each_of(all, [](const Shares& shares) {
-                      return numbered_series(shares.name, shares.by_layer, 0);
-                    }));
-}
-
-// Neither vanished nor exploded, whatever the seed.
-Finding keeps(const Shares& shares, double depth) {
-  const Samples& samples = shares.by_depth.back();
-  const auto [least, most] = std::ranges::minmax(samples);
-  return found(absl::StrCat(shares.name, ": what arrives through ", depth, " layers, all seeds"),
-               "within 0.01 … 100", range_of(samples), least >= 0.01 && most <= 100);
+  LineChart chart = line_chart(say("|dL/dx| on the way, over that at the output, first seed"),
+                               say("layers below"), log_axis(say("gradient")),
+                               each_of(all, [](const Shares& shares) {
+                                 return numbered_series(shares.name, shares.by_layer, 0);
+                               }));
+  chart.levels = {{say("a hundred times as much"), 100}, {say("a hundredth"), 0.01}};
+  return chart;
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Samples depths = lab.numbers("depth");
   std::vector<Shares> all;
   for (const Form& form : forms_of(lab)) all.push_back(measure(lab, form));
-  const Shares &pre = all[0], &post = all[1], &undivided = all[2], &residuals = all[3],
-               &norms = all[4], &neither = all[5];
-  const double deepest = depths.back();
-  Section section = make_section(
-      "vanish.depth",
-      {keeps(pre, deepest), keeps(post, deepest),
-       larger("pre-norm: log10 of the share, S not divided, and divided", undivided.deepest_logs(),
-              pre.deepest_logs()),
-       between("pre-norm: power of the depth", 0.25, 0.75, growth_exponent(depths, pre.means())),
-       beyond(keeps(residuals, deepest)), beyond(keeps(norms, deepest)),
-       beyond(keeps(neither, deepest))},
-      {table_of(all, depths), chart_of(all)});
+  const Shares &pre = all[0], &undivided = all[2];
+  // Neither vanished nor exploded: between a hundredth of what set out and a hundred times as much.
+  const auto keeps = [&](const Shares& shares) {
+    return between(say("$0: log10 of what arrives through $1 layers", shares.name,
+                       lab.integers("depth").back()),
+                   -2, 2, shares.by_depth.back());
+  };
+  Section section = make_section("vanish.depth", {}, {chart_of(all)});
+  section.add(keeps(pre));
+  section.add(keeps(all[1]));
+  section.add(larger(say("$0 and $1: log10 of what arrives", undivided.name, pre.name),
+                     undivided.by_depth.back(), pre.by_depth.back()));
+  section.add(beyond(named("residuals", keeps(all[3]))));
+  section.add(beyond(named("norms", keeps(all[4]))));
+  section.add(beyond(named("neither", keeps(all[5]))));
   return {section};
 }
 

@@ -35,14 +35,14 @@ const Options& quick_options_of(const Lab& lab) {
       {"scaling-train", {{"steps", "40"}, {"seeds", "5"}}},
       {"mixers", {{"seeds", "3"}, {"steps", "200"}}},
       {"trajectory", {{"seeds", "3"}, {"steps", "100"}}},
-      {"vanish", {{"depth", "2,8,24"}, {"seeds", "3"}}},
+      {"vanish", {{"depth", "2,8,24"}}},
       {"key-value", {{"steps", "60"}, {"seeds", "3"}}},
-      {"more", {{"steps", "100"}, {"seeds", "2"}}},
+      {"more", {{"steps", "200"}, {"seeds", "3"}}},
       {"distance", {{"distance", "2,4"}, {"steps", "200"}, {"seeds", "1"}}},
       {"heads-count", {{"heads", "1,8,32"}, {"steps", "60"}, {"seeds", "2"}}},
       {"narrow-wide", {{"d", "64"}, {"steps", "20"}, {"seeds", "2"}}},
       {"positions", {{"steps", "60"}, {"seeds", "2"}}},
-      {"cross", {{"steps", "20"}, {"seeds", "2"}}},
+      {"cross", {{"steps", "100"}, {"seeds", "3"}}},
       {"patches", {{"steps", "200"}, {"seeds", "4"}}},
   };
   static const Options kDefaults;
