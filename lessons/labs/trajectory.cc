@@ -2,18 +2,19 @@
 #include "lessons/labs/kit.h"
 #include "lessons/labs/matrices.h"
 #include "lessons/labs/trained.h"
+#include "lessons/labs/word_counts.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
 
-// The points of all tokens on their way through a model, and which way is down.
-struct Paths {
-  Tensor embedded;                // [B T, C], of the tokens alone
-  std::vector<Tensor> points;     // [B T, C] of what the first block reads, and after each block
-  std::vector<Tensor> gradients;  // dL / dx there
+// The points of all tokens on their way through a model.
+struct Walk {
+  Tensor embedded;             // [B T, C], of the tokens alone
+  std::vector<Tensor> points;  // [B T, C] of what the first block reads, and after each block
   std::vector<int64_t> tokens, targets;  // kIgnoredTarget where nothing is asked
-  Samples losses;  // read from the points of each layer, as if it were the last
+  Samples losses;    // read from the points of each layer, as if it were the last
+  double right = 0;  // the share of answers, token by token
 };
 
 Tensor parameter_named(const Model& model, const std::string& name) {
@@ -23,83 +24,73 @@ Tensor parameter_named(const Model& model, const std::string& name) {
   return Tensor();
 }
 
-Paths walk(const Model& model, const Dataset& data, int64_t layers) {
+// logits [B, T, V]
+double share_right(const Tensor& logits, const std::vector<int64_t>& targets) {
+  const Samples all = logits.to_vector();
+  const int64_t classes = logits.dim(2);
+  double right = 0, asked = 0;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] == kIgnoredTarget) continue;
+    const auto first = all.begin() + static_cast<int64_t>(i) * classes;
+    right += std::max_element(first, first + classes) - first == targets[i] ? 1 : 0;
+    ++asked;
+  }
+  return right / asked;
+}
+
+Walk walk_of(const Model& model, const Dataset& data, int64_t layers) {
   const Batch batch = data.validation_batch(0, data.validation_size());
-  const auto [loss, trace] = trace_loss(model, batch);
+  const Trace trace = trace_loss(model, batch).trace;
   std::vector<Tensor> stream = {trace["blocks.0.input"]};
   for (int64_t i = 0; i < layers; ++i) {
     stream.push_back(trace[absl::StrCat("blocks.", i, ".output")]);
   }
-  const Gradients gradients = backward(loss, {.keep = stream});
-  Paths paths;
+  Walk walk;
   const Tensor targets(batch.targets);
-  for (const double each : targets.to_vector()) paths.targets.push_back(std::llround(each));
-  for (const double each : batch.inputs[0].to_vector()) paths.tokens.push_back(std::llround(each));
-  paths.embedded = reshape(trace["embedded"].detached(), {-1, stream[0].dim(2)});
+  for (const double each : targets.to_vector()) walk.targets.push_back(std::llround(each));
+  for (const double each : batch.inputs[0].to_vector()) walk.tokens.push_back(std::llround(each));
+  walk.embedded = reshape(trace["embedded"].detached(), {-1, stream[0].dim(2)});
   for (const Tensor& x : stream) {
     const int64_t width = x.dim(2);
-    paths.points.push_back(reshape(x.detached(), {-1, width}));
-    paths.gradients.push_back(reshape(gradients[x], {-1, width}));
+    walk.points.push_back(reshape(x.detached(), {-1, width}));
     const Tensor normed = layer_norm(x.detached(), parameter_named(model, "final_norm.weight"),
                                      parameter_named(model, "final_norm.bias"));
     const Tensor logits =
         linear(normed, parameter_named(model, "token_embedding.weight"), Tensor());
-    paths.losses.push_back(cross_entropy(logits, targets).item());
+    walk.losses.push_back(cross_entropy(logits, targets).item());
+    walk.right = share_right(logits, walk.targets);
   }
-  return paths;
+  return walk;
 }
 
-// The cosine of what each layer adds to a point and the way down there: the mean over the tokens of
-// which something is asked.
-double downhill(const Paths& paths, size_t layer) {
-  const Tensor step = paths.points[layer + 1] - paths.points[layer];
-  const Tensor down = neg(paths.gradients[layer]);
-  const Samples along = sum(step * down, -1).to_vector();
-  const Samples lengths = (lengths_of_rows(step) * lengths_of_rows(down)).to_vector();
-  double total = 0, count = 0;
-  for (size_t i = 0; i < along.size(); ++i) {
-    if (paths.targets[i] == kIgnoredTarget || lengths[i] == 0) continue;
-    total += along[i] / lengths[i];
-    count += 1;
-  }
-  return total / count;
-}
-
-// The answer of the first example on its way, and at each point but the last the way down.
-LineChart chart_of(const Paths& paths) {
+// The ways of the first answer's tokens, in the plane in which they differ most.
+Paths figure_of(const Walk& walk, const Vocabulary& vocabulary) {
+  constexpr int64_t kShown = 5;
   std::vector<int64_t> asked;
-  for (size_t i = 0; std::ssize(asked) < 5 && i < paths.targets.size(); ++i) {
-    if (paths.targets[i] != kIgnoredTarget) asked.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; std::ssize(asked) < kShown && i < walk.targets.size(); ++i) {
+    if (walk.targets[i] != kIgnoredTarget) asked.push_back(static_cast<int64_t>(i));
   }
-  const Tensor places = tokens_of(asked);
-  std::vector<Tensor> points, arrows;
-  for (size_t l = 0; l < paths.points.size(); ++l) {
-    points.push_back(embedding(cast(paths.points[l], DType::f64), places));
-    const Tensor down = neg(embedding(cast(paths.gradients[l], DType::f64), places));
-    arrows.push_back(points.back() + down * (0.2 * size_of(points.back()) / size_of(down)));
+  std::vector<Tensor> points;
+  for (const Tensor& each : walk.points) {
+    points.push_back(embedding(cast(each, DType::f64), tokens_of(asked)));
   }
   const Tensor all = concat(points, 0);
   const Tensor axes = principal_axes(all - mean(all, 0, /*keep_axis=*/true));
-  LineChart chart = line_chart("Paths of the answer's tokens, and minus the gradient (down)",
-                               "first principal axis", "second");
-  const auto project = [&](const Tensor& rows, size_t token) {
-    return matmul(slice(rows, 0, static_cast<int64_t>(token), 1), axes).to_vector();
-  };
-  for (size_t token = 0; token < asked.size(); ++token) {
-    Series path = {.name = absl::StrCat("token ", token + 1)};
-    Series arrow = {.name = absl::StrCat("down ", token + 1)};
-    for (size_t l = 0; l < points.size(); ++l) {
-      const auto here = project(points[l], token), there = project(arrows[l], token);
-      path.x.push_back(here[0]);
-      path.y.push_back(here[1]);
-      if (l != 1) continue;
-      arrow.x = {here[0], there[0]};
-      arrow.y = {here[1], there[1]};
+  Paths figure = {.title = say("Ways of five tokens through the layers, to what each is to say"),
+                  .x_label = say("first principal axis"),
+                  .y_label = say("second principal axis")};
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const int64_t target = walk.targets[static_cast<size_t>(asked[i])];
+    Path path = {
+        .name = say("place $0, to say $1", i + 1, vocabulary.texts()[static_cast<size_t>(target)])};
+    for (const Tensor& layer : points) {
+      const Samples at = matmul(slice(layer, 0, static_cast<int64_t>(i), 1), axes).to_vector();
+      path.x.push_back(at[0]);
+      path.y.push_back(at[1]);
     }
-    chart.series.push_back(std::move(path));
-    if (token < 3) chart.series.push_back(std::move(arrow));
+    figure.paths.push_back(std::move(path));
   }
-  return chart;
+  return figure;
 }
 
 // What of the points' variance is between points of one and the same token.
@@ -111,57 +102,60 @@ double share_within(const Tensor& points, const std::vector<int64_t>& tokens, in
   return std::pow(size_of(x - matmul(token_of_point, means)) / size_of(x - mean(x, 0, true)), 2);
 }
 
-Samples at_layer(const std::vector<Paths>& all, size_t layer) {
-  return log10_of(values_of(all, [layer](const Paths& paths) { return paths.losses[layer]; }));
+Samples at_layer(const std::vector<Walk>& all, size_t layer) {
+  return log10_of(values_of(all, [layer](const Walk& walk) { return walk.losses[layer]; }));
 }
 
-// The note does not say that layers descend: a table beside what it does say.
-Table downhill_table(const std::vector<Paths>& trained, const std::vector<Paths>& fresh) {
-  std::vector<size_t> layers(trained.front().points.size() - 1);
-  std::iota(layers.begin(), layers.end(), 0);
-  return table_by("Cosine of what a layer adds and of minus the gradient there",
-                  {"layer", "trained", "not trained"}, layers, [&](size_t layer) {
-                    const auto cosine = [&](const Paths& paths) { return downhill(paths, layer); };
-                    return std::vector{absl::StrCat(layer + 1),
-                                       format_samples(values_of(trained, cosine)),
-                                       format_samples(values_of(fresh, cosine))};
-                  });
-}
-
-Section places_section(const std::vector<Paths>& trained, const std::vector<Paths>& fresh) {
-  Section section = make_section("trajectory.places", {}, {chart_of(trained.front())});
-  section.show(line_chart("Loss, read from the points after each layer, first seed", "layers",
-                          log_axis("loss"),
-                          {numbered_series("trained", trained.front().losses, 0),
-                           numbered_series("not trained", fresh.front().losses, 0)}));
-  section.show(downhill_table(trained, fresh));
+Section places_section(const std::vector<Walk>& trained, const Vocabulary& vocabulary,
+                       int64_t letters) {
+  Section section = make_section("trajectory.places", {}, {figure_of(trained.front(), vocabulary)});
+  section.add(premise(
+      at_least(say("answers that are right, unseen ones"), 0.9, values_of(trained, &Walk::right))));
   const size_t layers = trained.front().points.size() - 1;
+  std::vector<size_t> numbers(layers + 1);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  LineChart chart = line_chart(
+      say("Loss, read after each layer as if it were the last"), say("layers"),
+      log_axis(say("loss")),
+      {series_by(say("trained"), numbers, std::identity(), [&](size_t layer) {
+        return values_of(trained, [layer](const Walk& walk) { return walk.losses[layer]; });
+      })});
+  chart.levels = {
+      {say("guessing one of the $0 letters", letters), std::log(static_cast<double>(letters))}};
+  section.show(std::move(chart));
   for (size_t l = 0; l < layers; ++l) {
-    section.add(larger(absl::StrCat("log10 of the loss before layer ", l + 1, ", and after it"),
+    section.add(larger(say("log10 of the loss before layer $0, and after it", l + 1),
                        at_layer(trained, l), at_layer(trained, l + 1)));
   }
   return section;
 }
 
-Section words_section(const std::vector<Paths>& trained, int64_t vocabulary) {
-  const auto within = [&](const auto& points_of) {
-    return values_of(trained, [&](const Paths& paths) {
-      return share_within(points_of(paths), paths.tokens, vocabulary);
-    });
-  };
-  const Samples embedded = within([](const Paths& paths) { return paths.embedded; });
-  const Samples after_last = within([](const Paths& paths) { return paths.points.back(); });
-  const Tensor one = identity(vocabulary);
-  double off = 0;
-  for (int64_t i = 1; i < vocabulary; ++i) {
-    off = std::max(off, std::abs(size_of(row_of(one, 0) - row_of(one, i)) - std::sqrt(2.0)));
+Section words_section(const LabContext& lab, const std::vector<Trained>& models,
+                      const std::vector<Walk>& trained) {
+  const int64_t vocabulary = models.front().data->vocabulary().size();
+  Samples embedded, recurrent, attended;
+  for (size_t i = 0; i < models.size(); ++i) {
+    const auto within = [&](const Tensor& points) {
+      return share_within(points, trained[i].tokens, vocabulary);
+    };
+    Config config = models[i].config;
+    config.model.mixer = "recurrence";
+    const Walk elmo = walk_of(make_model(config, models[i].data->shape()), *models[i].data,
+                              config.model.num_layers);
+    embedded.push_back(within(trained[i].embedded));
+    recurrent.push_back(within(elmo.points.back()));
+    attended.push_back(within(trained[i].points.back()));
   }
-  const double least = least_of(after_last);
-  return make_section("trajectory.words",
-                      {same("one-hot: distances of tokens and √2", off),
-                       same("embedding: variance within tokens, and 0", mean_of(embedded), 1e-9),
-                       found("after the last layer: variance within tokens", "above 0.2",
-                             after_last, least > 0.2)});
+  const WordCounts counts = count_words(lab.seeds(), lab.breaks("shuffled"));
+  return make_section(
+      "trajectory.words",
+      {equal(say("one-hot: cosine of two nouns"), 0, counts.one_hot),
+       larger(say("counts: cosine of nouns of one possessive, and of two"), counts.within,
+              counts.between),
+       same(say("an embedding: variance within tokens, and 0"), most_of(embedded), 1e-9),
+       above(say("after a recurrence, not trained: variance within tokens"), 0, recurrent),
+       above(say("after attention: variance within tokens"), 0, attended)},
+      {counts.map});
 }
 
 Section maps_section(const LabContext& lab) {
@@ -181,27 +175,35 @@ Section maps_section(const LabContext& lab) {
   const Tensor corners = constant_f64({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1});
   const Tensor added = sum(corners, -1);
   const Tensor solved = bends ? relu(added) - relu(added - 1.0) * 2.0 : added;
+  const Samples sums = {0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2};
+  const auto bend = [](double t) { return std::max(t, 0.0) - 2 * std::max(t - 1, 0.0); };
   const double off = largest_difference(solved, constant_f64({4}, {0, 1, 1, 0}));
   return make_section(
       "trajectory.maps",
-      {same("one linear layer: the middle stays there", middle_off(layer)),
-       same("two linear layers, and one",
+      {same(say("one linear layer: where the middle of two points goes, and the middle there"),
+            middle_off(layer)),
+       same(say("two linear layers, and one"),
             largest_difference(matmul(layer(a), v), matmul(a, matmul(w, v)) + matmul(b, v))),
-       above("with σ: the middle is off by", 0.01, middle_off(bent)),
-       same("relu far from 0, and a line", largest_difference(relu(a + kFar) - kFar, a)),
-       same("exclusive or, by two relu", off)});
+       differ(say("with σ: where the middle goes, and the middle there"), middle_off(bent)),
+       same(say("relu far from 0, and a line"), largest_difference(relu(a + kFar) - kFar, a)),
+       same(say("relu(x + y) - 2 relu(x + y - 1), and x xor y"), off)},
+      {line_chart(
+          say("The four corners by x + y: a line cannot be high in the middle alone"), "x + y",
+          say("value"),
+          {series_by(say("two relu"), sums, std::identity(), [&](double t) { return bend(t); }),
+           series_by(say("a line"), sums, std::identity(), [&](double t) { return t / 2; })})});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  std::vector<Paths> trained, fresh;
-  int64_t vocabulary = 0;
-  for (const Trained& each : train_over_seeds(lab)) {
-    const int64_t layers = each.config.model.num_layers;
-    fresh.push_back(walk(untrained(each), *each.data, layers));
-    trained.push_back(lab.is_control() ? fresh.back() : walk(each.model, *each.data, layers));
-    vocabulary = each.data->vocabulary().size();
+  std::vector<Walk> trained;
+  const std::vector<Trained> models = train_over_seeds(lab);
+  for (const Trained& each : models) {
+    const Model model = lab.is_control() ? untrained(each) : each.model;
+    trained.push_back(walk_of(model, *each.data, each.config.model.num_layers));
   }
-  return {maps_section(lab), words_section(trained, vocabulary), places_section(trained, fresh)};
+  const Vocabulary& vocabulary = models.front().data->vocabulary();
+  return {maps_section(lab), words_section(lab, models, trained),
+          places_section(trained, vocabulary, models.front().config.data.alphabet)};
 }
 
 }  // namespace
