@@ -117,7 +117,7 @@ Section once_section(const LabContext& lab) {
                                      layers_of(transformer, "cross_attention"))))});
 }
 
-// What a layer attends to from x, and which sequence the answer stands in, backwards.
+// What a layer attends to from x.
 enum class Source { kOther, kItself, kBoth };
 
 // A layer of attention between an embedding and its transpose. All arms have the same parameters.
