@@ -7,6 +7,8 @@ namespace qkv {
 // Each in a file of its own, lessons/labs/NAME.cc; what it says and takes is in lessons/labs/texts.
 Lab bare_lab();
 Lab similarity_lab();
+Lab importance_lab();
+Lab scores_lab();
 Lab softmax_lab();
 Lab scaling_lab();
 Lab scaling_train_lab();
@@ -40,12 +42,12 @@ Lab vanish_lab();
 
 // The list, in the order in which they build on each other.
 inline constexpr Lab (*kLabs[])() = {
-    bare_lab,           similarity_lab, softmax_lab,     scaling_lab,     scaling_train_lab,
-    why_w_lab,          key_value_lab,  modes_lab,       budget_lab,      thinking_lab,
-    mask_lab,           leak_lab,       heads_split_lab, heads_count_lab, narrow_wide_lab,
-    order_lab,          add_concat_lab, sinusoid_lab,    positions_lab,   mixers_lab,
-    conv_attention_lab, influence_lab,  cost_lab,        restricted_lab,  distance_lab,
-    cross_lab,          length_lab,     more_lab,        patches_lab,     trajectory_lab,
-    optimizer_step_lab, vanish_lab};
+    bare_lab,        similarity_lab,    importance_lab,     scores_lab,     softmax_lab,
+    scaling_lab,     scaling_train_lab, why_w_lab,          key_value_lab,  modes_lab,
+    budget_lab,      thinking_lab,      mask_lab,           leak_lab,       heads_split_lab,
+    heads_count_lab, narrow_wide_lab,   order_lab,          add_concat_lab, sinusoid_lab,
+    positions_lab,   mixers_lab,        conv_attention_lab, influence_lab,  cost_lab,
+    restricted_lab,  distance_lab,      cross_lab,          length_lab,     more_lab,
+    patches_lab,     trajectory_lab,    optimizer_step_lab, vanish_lab};
 
 }  // namespace qkv

@@ -232,11 +232,14 @@ std::vector<double> milliseconds_of(int calls, const std::function<void()>& call
   return times;
 }
 
-HeatMap heat_map_of(const Text& title, const Tensor& matrix) {
+HeatMap heat_map_of(const Text& title, const Tensor& matrix, const Text& row_axis,
+                    const Text& column_axis) {
   return {.title = title,
           .rows = matrix.dim(0),
           .columns = matrix.dim(1),
-          .numbers = matrix.to_vector()};
+          .numbers = matrix.to_vector(),
+          .row_axis = row_axis,
+          .column_axis = column_axis};
 }
 
 }  // namespace qkv

@@ -95,6 +95,7 @@ std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameter
 // The milliseconds that each of so many calls takes, the shortest first.
 std::vector<double> milliseconds_of(int calls, const std::function<void()>& call);
 
-HeatMap heat_map_of(const Text& title, const Tensor& matrix);  // [rows, columns]
+HeatMap heat_map_of(const Text& title, const Tensor& matrix, const Text& row_axis = {},
+                    const Text& column_axis = {});  // [rows, columns]
 
 }  // namespace qkv

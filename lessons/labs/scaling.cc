@@ -4,164 +4,242 @@
 namespace qkv {
 namespace {
 
-// What is measured for n keys and n queries of d independent numbers with variance 1.
+// How the d numbers of a query and of a key are drawn.
+struct Elements {
+  double times = 1, shift = 0;  // deviation and mean
+  bool are_one = false;         // all d are one and the same number
+};
+
+// Of one block of n × n scores the variance is known to a share of 2 / √(n d): with so many blocks
+// it is known to a share of a thirtieth.
+int64_t blocks_of(const LabContext& lab, int64_t d) {
+  constexpr int64_t kNumbers = 4096;
+  const int64_t numbers = lab.integer("n") * d;
+  return (kNumbers + numbers - 1) / numbers;
+}
+
+// Q Kᵀ of each block, one below the other.   [blocks n, n]
+Tensor draw_products(const LabContext& lab, uint64_t seed, int64_t d, const Elements& elements) {
+  const RandomStream random(seed);
+  const int64_t n = lab.integer("n"), independent = elements.are_one ? 1 : d;
+  const int64_t blocks = blocks_of(lab, independent);
+  const auto draw = [&](const char* name) {
+    const Tensor drawn = random_normal(random, name, {blocks, n, independent});
+    return broadcast_to(drawn * elements.times + elements.shift, {blocks, n, d});
+  };
+  return reshape(products_of_rows(draw("queries"), draw("keys")), {blocks * n, n});
+}
+
+// What is measured for n keys and n queries of d numbers.
 struct Measured {
   double mean = 0, variance = 0;   // of the scores
-  double largest = 0;              // weight of a row, the mean over the rows
+  double largest = 0, second = 0;  // weights of a row, the mean over the rows
+  double largest_in_size = 0;      // the weight where |s| is largest
   double entropy = 0;              // of a row, in nats
   double passed_on = 0;            // |dS| / |dP|, of all rows together
   double passed_on_by_median = 0;  // |dS| / |dP|, of the median row
 };
 
-// Q Kᵀ of elements with the mean `shift` and the deviation `times`.   [n, n]
-Tensor draw_products(uint64_t seed, int64_t d, int64_t n, double times, double shift) {
-  const RandomStream random(seed);
-  const Tensor queries = random_normal(random, "queries", {n, d}) * times + shift;
-  const Tensor keys = random_normal(random, "keys", {n, d}) * times + shift;
-  return products_of_rows(queries, keys);
+void add_weights_of_rows(const Tensor& scores, const Tensor& weights, Measured& measured) {
+  const Samples s = scores.to_vector(), p = weights.to_vector();
+  const auto n = static_cast<size_t>(scores.dim(1));
+  const double rows = static_cast<double>(scores.dim(0));
+  for (size_t row = 0; row < p.size(); row += n) {
+    size_t largest_size = row;
+    double largest = 0, second = 0;
+    for (size_t i = row; i < row + n; ++i) {
+      if (std::abs(s[i]) > std::abs(s[largest_size])) largest_size = i;
+      second = std::max(second, std::min(largest, p[i]));
+      largest = std::max(largest, p[i]);
+    }
+    measured.largest += largest / rows;
+    measured.second += second / rows;
+    measured.largest_in_size += p[largest_size] / rows;
+  }
 }
 
-Measured measure(uint64_t seed, int64_t d, int64_t n, double factor) {
-  const Tensor scores = as_parameter(draw_products(seed, d, n, 1, 0) * factor);  // S = factor Q Kᵀ
-  const Tensor weights = softmax(scores);                                        // P
+Measured measure(const LabContext& lab, const Tensor& products, double factor, uint64_t seed) {
+  const Tensor scores = as_parameter(products * factor);  // S = factor Q Kᵀ
+  const Tensor logits = lab.breaks("size") ? sqrt(scores * scores) : scores;
+  const Tensor weights = softmax(logits);  // P
   const Tensor pushed = random_normal(RandomStream(seed), "dP", weights.shape());
-  const Tensor back = backward(sum(mul(weights, pushed)))[scores];
-  return {.mean = mean(scores).item(),
-          .variance = variance_of(scores),
-          .largest = mean(max(weights, -1)).item(),
-          .entropy = -sum(mul(weights, log(weights))).item() / static_cast<double>(n),
-          .passed_on = size_of(back) / size_of(pushed),
-          .passed_on_by_median = median_share_of_rows(back, pushed)};
+  const Tensor back = backward(sum(mul(weights, pushed)), {.keep_graph = true})[scores];
+  Measured measured = {.mean = mean(scores).item(),
+                       .variance = variance_of(scores),
+                       .entropy = -mean(sum(weights * log_softmax(logits), -1)).item(),
+                       .passed_on = size_of(back) / size_of(pushed),
+                       .passed_on_by_median = median_share_of_rows(back, pushed)};
+  add_weights_of_rows(scores, weights, measured);
+  return measured;
 }
 
 // One d, over the seeds.
 struct Row {
-  double d = 0;
+  int64_t d = 0;
   std::vector<Measured> seeds = {};
 
   Samples of(double Measured::*number) const { return values_of(seeds, number); }
 };
+using Rows = std::vector<Row>;  // by d
 
-std::vector<Row> measure_all(const LabContext& lab, bool is_scaled) {
+Rows measure_all(const LabContext& lab, bool is_scaled) {
+  const Elements elements = {.are_one = lab.breaks("dependent")};
   return each_of(lab.integers("d"), [&](int64_t d) {
     const double factor = is_scaled ? 1 / std::sqrt(static_cast<double>(d)) : 1;
-    return Row{static_cast<double>(d), over_seeds(lab, [&](uint64_t seed) {
-                 return measure(seed, d, lab.integer("n"), factor);
+    return Row{d, over_seeds(lab, [&](uint64_t seed) {
+                 return measure(lab, draw_products(lab, seed, d, elements), factor, seed);
                })};
   });
 }
 
-Series series_of(const std::string& name, const std::vector<Row>& rows, double Measured::*number) {
+Series series_of(const Text& name, const Rows& rows, double Measured::*number) {
   return series_by(name, rows, &Row::d, [&](const Row& row) { return row.of(number); });
 }
 
-// The variance of the scores of n queries and n keys is known to about a share of 2 / √(n d). The
-// tolerance is four times that, over the seeds, and a tenth at the least.
-Finding variance_near(const LabContext& lab, double d, double predicted, const Samples& samples) {
-  const double drawn =
-      static_cast<double>(lab.integer("n")) * d * static_cast<double>(samples.size());
-  return near(absl::StrCat("variance of the scores, d = ", d), predicted, samples,
-              std::max(0.1, 8 / std::sqrt(drawn)));
+LineChart chart_of(const Text& title, const Text& label, const Rows& plain, const Rows& scaled,
+                   double Measured::*number) {
+  return line_chart(title, log_axis("d"), label,
+                    {series_of(say("not divided"), plain, number),
+                     series_of(say("divided by √d"), scaled, number)});
 }
 
-// The mean of n² scores, over their deviation, is 1 / n by chance: every seed is within 8 of it.
-Finding mean_near_zero(const LabContext& lab, const Row& row) {
-  double farthest = 0;
-  for (const double mean : row.of(&Measured::mean)) {
-    farthest = std::max(farthest, std::abs(mean) / std::sqrt(row.d));
+// The mean of the scores in their deviations √d, over all d.
+Finding mean_near_zero(const Rows& plain) {
+  Samples means(plain[0].seeds.size());
+  for (size_t i = 0; i < means.size(); ++i) {
+    for (const Row& row : plain) {
+      means[i] += row.seeds[i].mean / std::sqrt(static_cast<double>(row.d)) /
+                  static_cast<double>(plain.size());
+    }
   }
-  const double allowed = 8 / static_cast<double>(lab.integer("n"));
-  return found(absl::StrCat("mean of the scores over √d, the seed farthest from 0, d = ", row.d),
-               absl::StrCat("within ", format_number(allowed)), farthest, farthest <= allowed);
+  return between(say("mean of the scores over √d, of all d"), -0.05, 0.05, means);
 }
 
-// The variance of q·k where elements are drawn otherwise, at the largest d.
-Finding variance_of_other(const LabContext& lab, const char* what, double times, double shift) {
+constexpr double kTenth = 0.1;
+
+// The variance where elements are drawn otherwise, at the largest d.
+Finding variance_of_other(const LabContext& lab, const char* name, const Text& elements,
+                          const Elements& drawn) {
   const int64_t d = lab.integers("d").back();
-  const Samples variances = over_seeds(lab, [&](uint64_t seed) {
-    return variance_of(draw_products(seed, d, lab.integer("n"), times, shift));
-  });
-  return near(absl::StrCat("variance of the scores, ", what, ", d = ", d), static_cast<double>(d),
-              variances, 0.1);
+  const Samples variances = over_seeds(
+      lab, [&](uint64_t seed) { return variance_of(draw_products(lab, seed, d, drawn)); });
+  return beyond(named(name, near(say("variance of the scores, $0, d = $1", elements, d),
+                                 static_cast<double>(d), variances, kTenth)));
 }
 
-Section variance_section(const LabContext& lab, const std::vector<Row>& plain) {
-  Section section = make_section("scaling.variance");
+Section variance_section(const LabContext& lab, const Rows& plain) {
+  Section section = make_section("scaling.variance", {mean_near_zero(plain)});
   for (const Row& row : plain) {
-    section.add(mean_near_zero(lab, row));
-    section.add(variance_near(lab, row.d, row.d, row.of(&Measured::variance)));
+    section.add(near(say("variance of the scores, d = $0", row.d), static_cast<double>(row.d),
+                     row.of(&Measured::variance), kTenth));
   }
-  section.add(beyond(variance_of_other(lab, "all elements 0", 0, 0)));
-  section.add(beyond(variance_of_other(lab, "elements of mean 1", 1, 1)));
-  section.show(line_chart("Variance of the scores", log_axis("d"), log_axis("variance"),
-                          {series_of("q·k", plain, &Measured::variance)}));
+  section.add(variance_of_other(lab, "zero", say("all elements 0"), {.times = 0}));
+  section.add(variance_of_other(lab, "shifted", say("elements of mean 1"), {.shift = 1}));
+  section.add(variance_of_other(lab, "dependent", say("all elements of a vector one number"),
+                                {.are_one = true}));
+  Series predicted = series_by(say("predicted: d"), plain, &Row::d, &Row::d);
+  predicted.has_marks = false;
+  section.show(line_chart(say("Variance of the scores"), log_axis("d"), log_axis(say("variance")),
+                          {series_of("q·k", plain, &Measured::variance), predicted}));
   return section;
 }
 
-LineChart chart_of(const char* title, const char* label, const std::vector<Row>& plain,
-                   const std::vector<Row>& scaled, double Measured::*number) {
-  return line_chart(
-      title, log_axis("d"), label,
-      {series_of("not divided", plain, number), series_of("divided by √d", scaled, number)});
+Section saturation_section(const Rows& plain, const Rows& scaled) {
+  const Row &last = plain.back(), &divided = scaled.back();
+  Bars bars = {.title = say("Weights of a row, not divided, the mean over the rows"),
+               .bars = {},
+               .parts = {say("the largest"), say("the second"), say("all others")},
+               .shares = {}};
+  for (const Row& row : plain) {
+    const double largest = mean_of(row.of(&Measured::largest)),
+                 second = mean_of(row.of(&Measured::second));
+    bars.bars.push_back(absl::StrCat("d = ", row.d));
+    bars.shares.push_back({largest, second, 1 - largest - second});
+  }
+  return make_section(
+      "scaling.saturation",
+      {larger(say("largest weight at d = $0, of scores of variance $0 and of variance 1", last.d),
+              last.of(&Measured::largest), divided.of(&Measured::largest)),
+       larger(say("entropy at d = $0, of scores of variance 1 and of variance $0", last.d),
+              divided.of(&Measured::entropy), last.of(&Measured::entropy))},
+      {bars});
 }
 
-Section saturation_section(const std::vector<Row>& plain) {
-  const Row &first = plain.front(), &last = plain.back();
-  return make_section("scaling.saturation",
-                      {larger(absl::StrCat("largest weight at d = ", last.d, " and at ", first.d),
-                              last.of(&Measured::largest), first.of(&Measured::largest)),
-                       larger(absl::StrCat("entropy at d = ", first.d, " and at ", last.d),
-                              first.of(&Measured::entropy), last.of(&Measured::entropy))});
+Section largest_section(const Rows& plain) {
+  const Row& last = plain.back();
+  return make_section(
+      "scaling.largest",
+      {named("weights",
+             alike(say("weight of the score that is largest in size, and largest weight, d = $0",
+                       last.d),
+                   last.of(&Measured::largest_in_size), last.of(&Measured::largest),
+                   /*tolerance=*/0.01))},
+      {line_chart(say("What the weight goes to, not divided"), log_axis("d"), say("weight"),
+                  {series_of(say("the largest score"), plain, &Measured::largest),
+                   series_of(say("the score that is largest in size"), plain,
+                             &Measured::largest_in_size)})});
 }
 
-Section steepness_section(const LabContext& lab, const std::vector<Row>& plain,
-                          const std::vector<Row>& scaled) {
-  Section section = make_section("scaling.steepness");
-  const Row& last = scaled.back();
-  const auto as_at_last = [&](const char* what, const Row& row, double Measured::*number) {
-    return near(absl::StrCat(what, " at d = ", row.d, ", as at d = ", last.d),
-                mean_of(last.of(number)), row.of(number), /*tolerance=*/0.25);
+Section steepness_section(const Rows& plain, const Rows& scaled) {
+  const Row &first = scaled.front(), &last = scaled.back();
+  const auto stays = [&](const Text& what, double Measured::*number) {
+    const Samples at_first = first.of(number), at_last = last.of(number);
+    Samples shares;
+    for (size_t i = 0; i < at_last.size(); ++i) shares.push_back(at_last[i] / at_first[i]);
+    return near(say("$0: at d = $1, over that at d = $2", what, last.d, first.d), 1, shares,
+                /*tolerance=*/0.25);
   };
-  for (const Row& row : scaled) {
-    section.add(variance_near(lab, row.d, 1, row.of(&Measured::variance)));
-    if (&row == &last) continue;
-    section.add(as_at_last("largest weight", row, &Measured::largest));
-    section.add(as_at_last("entropy", row, &Measured::entropy));
-    section.add(as_at_last("|dS| / |dP|", row, &Measured::passed_on));
-  }
-  section.figures = {
-      chart_of("Largest weight of a row", "weight", plain, scaled, &Measured::largest),
-      chart_of("Entropy of a row, in nats", "entropy", plain, scaled, &Measured::entropy)};
-  return section;
+  return make_section(
+      "scaling.steepness",
+      {near(say("variance of the scores, divided, d = $0", first.d), 1,
+            first.of(&Measured::variance), kTenth),
+       near(say("variance of the scores, divided, d = $0", last.d), 1, last.of(&Measured::variance),
+            kTenth),
+       stays(say("largest weight"), &Measured::largest), stays(say("entropy"), &Measured::entropy)},
+      {chart_of(say("Largest weight of a row"), say("weight"), plain, scaled, &Measured::largest),
+       chart_of(say("Entropy of a row, in nats"), say("entropy"), plain, scaled,
+                &Measured::entropy)});
 }
 
-Section gradient_section(const std::vector<Row>& plain, const std::vector<Row>& scaled) {
-  constexpr double kLarge = 64;  // d from which on scores that are not divided are large
-  Section section = make_section("scaling.gradient");
-  for (size_t i = 0; i < plain.size(); ++i) {
-    const double d = plain[i].d;
-    if (d == 1 && plain.size() > 1) continue;  // there is nothing to divide by
-    const auto more = [&](const char* what, double Measured::*number) {
-      return larger(absl::StrCat(what, ", |dS| / |dP| at d = ", d, ", divided and not"),
-                    scaled[i].of(number), plain[i].of(number));
-    };
-    const Finding middle = more("the row in the middle", &Measured::passed_on_by_median);
-    const bool is_large = d >= kLarge || i + 1 == plain.size();
-    section.add(is_large ? middle : beyond(middle));
-    section.add(beyond(more("all rows", &Measured::passed_on)));
+// The smallest number of all d, over the largest: 1 where d does not matter.
+Samples steadiness(const Rows& rows, double Measured::*number) {
+  Samples shares;
+  for (size_t i = 0; i < rows[0].seeds.size(); ++i) {
+    const Samples over_d = values_of(rows, [&](const Row& row) { return row.seeds[i].*number; });
+    shares.push_back(least_of(over_d) / most_of(over_d));
   }
-  section.figures = {
-      chart_of("|dS| / |dP|, all rows together", "share", plain, scaled, &Measured::passed_on),
-      chart_of("|dS| / |dP|, the row in the middle", "share", plain, scaled,
-               &Measured::passed_on_by_median)};
-  return section;
+  return shares;
+}
+
+Section gradient_section(const Rows& plain, const Rows& scaled) {
+  constexpr int64_t kUsual = 64;  // d_k of Vaswani et al. 2017: from here on scores are large
+  const Row &all = plain.back(), &divided = scaled.back();
+  const auto steadier = [&](const Text& rows, double Measured::*number) {
+    return larger(say("$0: smallest |dS| / |dP| of all d over the largest, divided and not", rows),
+                  steadiness(scaled, number), steadiness(plain, number));
+  };
+  const auto more = [&](const Text& rows, double Measured::*number) {
+    return larger(say("$0: |dS| / |dP| at d = $1, divided and not", rows, all.d),
+                  divided.of(number), all.of(number));
+  };
+  const Text middle = say("the row in the middle"), together = say("all rows together");
+  const Finding vanishes = named("middle", more(middle, &Measured::passed_on_by_median));
+  return make_section(
+      "scaling.gradient",
+      {steadier(middle, &Measured::passed_on_by_median), steadier(together, &Measured::passed_on),
+       all.d >= kUsual ? vanishes : beyond(vanishes),
+       beyond(named("all", more(together, &Measured::passed_on)))},
+      {chart_of(say("|dS| / |dP|, all rows together"), say("share"), plain, scaled,
+                &Measured::passed_on),
+       chart_of(say("|dS| / |dP|, the row in the middle"), say("share"), plain, scaled,
+                &Measured::passed_on_by_median)});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const std::vector<Row> plain = measure_all(lab, /*is_scaled=*/false),
-                         scaled = measure_all(lab, /*is_scaled=*/!lab.is_control());
-  return {variance_section(lab, plain), saturation_section(plain),
-          steepness_section(lab, plain, scaled), gradient_section(plain, scaled)};
+  const Rows plain = measure_all(lab, /*is_scaled=*/lab.breaks("plain")),
+             scaled = measure_all(lab, /*is_scaled=*/!lab.is_control());
+  return {variance_section(lab, plain), saturation_section(plain, scaled), largest_section(plain),
+          steepness_section(plain, scaled), gradient_section(plain, scaled)};
 }
 
 }  // namespace

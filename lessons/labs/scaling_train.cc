@@ -18,27 +18,22 @@ struct Steepness {
   double passed_on = 0;  // |dS| / |dP|, of all rows together
 };
 
-// At the start, halfway and at the end, over the seeds.
-struct Moment {
-  int64_t steps = 0;
-  std::vector<Steepness> seeds = {};
-};
-
+// Trainings of one kind, over the seeds.
 struct Form {
-  std::string name;
-  std::vector<Moment> moments = {};
+  Text name;
   std::vector<Trained> models = {};
+  std::vector<Steepness> begin = {}, end = {};
 
-  // How much the norm of the gradient changes from a step to the next.
+  // The decimal logarithm of how much the norm of the gradient changes from a step to the next.
   Samples jumps() const {
-    return values_of(models, [](const Trained& trained) {
+    return log10_of(values_of(models, [](const Trained& trained) {
       const std::vector<double>& norms = trained.grad_norms;
       Samples changes;
       for (size_t i = 1; i < norms.size(); ++i) {
         changes.push_back(std::log(norms[i] / norms[i - 1]));
       }
       return deviation_of(changes);
-    });
+    }));
   }
 };
 
@@ -58,78 +53,59 @@ Steepness measure(const Model& model, const Dataset& data) {
           .passed_on = size_of(gradients[scores]) / size_of(gradients[weights])};
 }
 
-// With a constant learning rate half of a training is a training of half as many steps.
-std::vector<Trained> train_for(const LabContext& lab, double scale, int64_t steps) {
-  return train_over_seeds(
-      lab, {absl::StrCat("train.steps=", steps), absl::StrCat("attention.scale=", scale)});
-}
-
-Form train(const LabContext& lab, const std::string& name, double scale) {
-  const int64_t steps = lab.integer("steps"), half = std::max<int64_t>(1, steps / 2);
-  Form form = {.name = name};
-  const std::vector<Trained> halfway = train_for(lab, scale, half);
-  form.models = train_for(lab, scale, steps);
-  const auto now = [](const Trained& each) { return measure(each.model, *each.data); };
-  const auto before = [](const Trained& each) { return measure(untrained(each), *each.data); };
-  form.moments = {{0, each_of(form.models, before)},
-                  {half, each_of(halfway, now)},
-                  {steps, each_of(form.models, now)}};
+Form train(const LabContext& lab, const Text& name, double scale) {
+  Form form = {.name = name,
+               .models = train_over_seeds(lab, {absl::StrCat("attention.scale=", scale)})};
+  for (const Trained& each : form.models) {
+    form.begin.push_back(measure(untrained(each), *each.data));
+    form.end.push_back(measure(each.model, *each.data));
+  }
   return form;
 }
 
-Table table_of(const char* title, const std::vector<Form>& forms, double Steepness::*number) {
-  return table_by(title,
-                  row_by("after steps", forms[0].moments,
-                         [](const Moment& moment) { return absl::StrCat(moment.steps); }),
+// At the begin and at the end of the trainings.
+Table table_of(const std::vector<Form>& forms) {
+  const auto both = [](const Form& form, double Steepness::*number) {
+    return Text(format_samples(values_of(form.begin, number))) + " → " +
+           format_samples(values_of(form.end, number));
+  };
+  return table_by(say("From the first step to the last"),
+                  {"", say("largest weight"), say("entropy, over that of even weights"),
+                   say("|dS| / |dP|"), say("loss at the end, unseen")},
                   forms, [&](const Form& form) {
-                    return row_by(form.name, form.moments, [&](const Moment& moment) {
-                      return format_samples(values_of(moment.seeds, number));
-                    });
+                    return std::vector<Text>{
+                        form.name, both(form, &Steepness::largest), both(form, &Steepness::entropy),
+                        both(form, &Steepness::passed_on), format_samples(losses_of(form.models))};
                   });
-}
-
-// What not dividing does to how much |g| jumps is a factor: the geometric mean over the seeds.
-Finding jumps_more(const char* start, const Form& plain, const Form& divided) {
-  return above(absl::StrCat("how much |g| jumps, ", start, ", not divided over divided"), 2,
-               std::pow(10, mean_of(log10_of(plain.jumps())) - mean_of(log10_of(divided.jumps()))));
 }
 
 std::vector<Section> run(const LabContext& lab) {
   const double divisor = lab.is_control() ? 1 : std::sqrt(static_cast<double>(kWidth));
-  const std::vector<Form> forms = {train(lab, "variance 1, divided", kToVarianceOne / divisor),
-                                   train(lab, "variance 1, not divided", kToVarianceOne),
-                                   train(lab, "small start, divided", 1 / divisor),
-                                   train(lab, "small start, not divided", 1)};
+  const std::vector<Form> forms = {train(lab, say("variance 1, divided"), kToVarianceOne / divisor),
+                                   train(lab, say("variance 1, not divided"), kToVarianceOne),
+                                   train(lab, say("small start, divided"), 1 / divisor),
+                                   train(lab, say("small start, not divided"), 1)};
   const Form &divided = forms[0], &plain = forms[1];
-  Section section = make_section(
-      "scaling-train.training",
-      {larger("log10 of how much |g| jumps, variance 1, not divided and divided",
-              log10_of(plain.jumps()), log10_of(divided.jumps())),
-       jumps_more("variance 1", plain, divided),
-       beyond(jumps_more("small start", forms[3], forms[2]))},
-      {table_of("Largest weight of a row", forms, &Steepness::largest),
-       table_of("Entropy of a row, over that of even weights", forms, &Steepness::entropy),
-       table_of("|dS| / |dP|", forms, &Steepness::passed_on),
-       table_by("At the end", {"", "loss, unseen", "jumps of |g|"}, forms,
-                [](const Form& form) {
-                  return std::vector{form.name, format_samples(losses_of(form.models)),
-                                     format_samples(form.jumps())};
-                }),
-       line_chart("Norm of the gradient, first seed", "step", log_axis("|g|"),
-                  each_of(forms, [](const Form& form) {
-                    return numbered_series(form.name, form.models[0].grad_norms);
-                  }))});
-  const auto compare = [&](const std::string& what, double Steepness::*number, const Moment& more,
-                           const Moment& less) {
-    section.add(larger(what, values_of(more.seeds, number), values_of(less.seeds, number)));
+  const auto steeper = [&](const Text& when, const std::vector<Steepness> Form::*moment) {
+    return larger(say("entropy $0, variance 1, divided and not", when),
+                  values_of(divided.*moment, &Steepness::entropy),
+                  values_of(plain.*moment, &Steepness::entropy));
   };
-  for (size_t i = 0; i < plain.moments.size(); ++i) {
-    const Moment &with = divided.moments[i], &without = plain.moments[i];
-    const std::string when = absl::StrCat(" after ", with.steps, " steps, variance 1, ");
-    compare("entropy" + when + "divided and not", &Steepness::entropy, with, without);
-    compare("largest weight" + when + "not and divided", &Steepness::largest, without, with);
-  }
-  return {section};
+  const auto jump_more = [&](const Form& more, const Form& less) {
+    return larger(say("log10 of how much |g| jumps: $0, and $1", more.name, less.name),
+                  more.jumps(), less.jumps());
+  };
+  return {make_section(
+      "scaling-train.training",
+      {jump_more(plain, divided), steeper(say("at the start"), &Form::begin),
+       steeper(say("at the end"), &Form::end),
+       beyond(named("small", jump_more(forms[3], forms[2])))},
+      {line_chart(say("Norm of the gradient, first seed"), say("step"), log_axis("|g|"),
+                  each_of(forms,
+                          [](const Form& form) {
+                            return numbered_series(form.name, form.models[0].grad_norms);
+                          })),
+       table_of(forms)})};
 }
 
 }  // namespace

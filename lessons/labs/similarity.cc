@@ -1,4 +1,4 @@
-// How alike two vectors are: by their inner product, scaled or not, or by the angle between them.
+// How alike two vectors are, by their inner product or by the angle between them.
 #include "lessons/labs/kit.h"
 
 namespace qkv {
@@ -7,25 +7,18 @@ namespace {
 using Similarity = Tensor (*)(const Tensor& a, const Tensor& b);  // [N, d], [M, d] -> [N, M]
 
 Tensor dot(const Tensor& a, const Tensor& b) { return products_of_rows(a, b); }
-
 Tensor scaled(const Tensor& a, const Tensor& b) {
   return dot(a, b) / std::sqrt(static_cast<double>(a.dim(1)));
 }
-
 Tensor unit(const Tensor& x) { return x / reshape(lengths_of_rows(x), {x.dim(0), 1}); }
-
 Tensor cosine(const Tensor& a, const Tensor& b) { return dot(unit(a), unit(b)); }
-
-struct Form {
-  const char* name;
-  Similarity similarity;
-};
-constexpr Form kForms[] = {{"q·k", dot}, {"q·k / √d", scaled}, {"cos(q, k)", cosine}};
-
-Similarity product_of(const LabContext& lab) { return lab.is_control() ? cosine : dot; }
 
 Tensor make_words(const LabContext& lab, uint64_t seed) {
   return random_normal(RandomStream(seed), "x", {lab.integer("n"), lab.integer("d")});
+}
+
+HeatMap pairs_map(const Text& title, const Tensor& pairs) {
+  return heat_map_of(title, pairs, say("words"), say("words"));
 }
 
 // By the sides of the triangle of the unit vectors u and v: 2 atan(|u - v| / |u + v|)  (Kahan 2006)
@@ -54,8 +47,20 @@ double largest_over_pairs(const LabContext& lab, const F& f) {
   }));
 }
 
+// Two vectors of a plane, and the one on the other.
+Paths projection_drawing() {
+  const auto arrow = [](const Text& name, double x, double y) {
+    return Path{.name = name, .x = {0, x}, .y = {0, y}};
+  };
+  return {.title = say("The projection of x on y"),
+          .x_label = "1",
+          .y_label = "2",
+          .paths = {arrow("x = (1, 2)", 1, 2), arrow("y = (3, 1)", 3, 1),
+                    arrow(say("(x·y / |y|²) y = (1.5, 0.5)"), 1.5, 0.5)}};
+}
+
 Section angle_section(const LabContext& lab) {
-  const Similarity product = product_of(lab);
+  const Similarity product = lab.is_control() ? cosine : dot;
   const auto off_law = [&](const Tensor& a, const Tensor& b) {
     return product(a, b).item() - size_of(a) * size_of(b) * std::cos(angle_between(a, b));
   };
@@ -63,121 +68,124 @@ Section angle_section(const LabContext& lab) {
     const Tensor projection = unit(b) * (product(a, b).item() / size_of(b));
     return dot(a - projection, b).item();
   };
-  const Samples of_units = over_words(lab, [&](const Tensor& x) {
-    return share_in_order(product(unit(x), unit(x)), cosine(x, x));
-  });
-  const Samples as_they_are =
-      over_words(lab, [&](const Tensor& x) { return share_in_order(product(x, x), cosine(x, x)); });
+  const auto in_order = [&](const Tensor& x) {
+    return share_in_order(product(x, x), cosine(x, x));
+  };
+  const Samples of_units = over_words(lab, [&](const Tensor& x) { return in_order(unit(x)); });
   const Tensor x = make_words(lab, 1);
   return make_section(
       "similarity.angle",
-      {same("x·y and |x| |y| cos(angle)", largest_over_pairs(lab, off_law)),
-       same("rest of x beside the projection, times y, and 0", largest_over_pairs(lab, rest)),
-       equal("pairs in the order of their angles, all lengths 1", 1, least_of(of_units)),
-       beyond(found("pairs in that order, with their own lengths", "1", as_they_are,
-                    mean_of(as_they_are) == 1))},
-      {heat_map_of("x·y", product(x, x)), heat_map_of("cos(x, y)", cosine(x, x))});
+      {same(say("x·y and |x| |y| cos(angle)"), largest_over_pairs(lab, off_law)),
+       same(say("what the projection leaves of x, times y, and 0"), largest_over_pairs(lab, rest)),
+       equal(say("pairs in the order of their angles, all lengths 1"), 1, least_of(of_units)),
+       beyond(named("own", at_least(say("pairs in that order, with their own lengths"), 1,
+                                    over_words(lab, in_order))))},
+      {projection_drawing(), pairs_map("x·y", product(x, x)),
+       pairs_map("cos(x, y)", cosine(x, x))});
+}
+
+// Vectors of words that learned what stands beside them. Words 2 i and 2 i + 1 are relatives: the
+// same stands beside both.
+struct Learned {
+  Tensor words;      // [n, d]
+  double error = 0;  // of what they expect: cross-entropy, less the entropy
+};
+
+Learned learn_words(const LabContext& lab, uint64_t seed) {
+  constexpr int64_t kSteps = 300;
+  constexpr double kSmall = 0.1;  // how large they begin
+  const RandomStream random(seed);
+  const int64_t n = lab.integer("n"), d = lab.integer("d");
+  const Tensor of_pairs = random_normal(random, "beside", {n / 2, n}) * 2.0;
+  const Tensor beside = lab.breaks("relatives")
+                            ? softmax(random_normal(random, "beside", {n, n}) * 2.0)
+                            : softmax(reshape(stack({of_pairs, of_pairs}, 1), {n, n}));
+  const Tensor words = as_parameter(random_normal(random, "words", {n, d}) * kSmall);
+  const Tensor map = as_parameter(random_normal(random, "map", {d, n}) * kSmall);
+  const auto losses = train_with_adam({{"words", words}, {"map", map}}, kSteps, [&](uint64_t) {
+    return neg(mean(sum(beside * log(softmax(matmul(words, map))), -1)));
+  });
+  const double entropy = -mean(sum(beside * log(beside), -1)).item();
+  return {.words = words.detached(), .error = losses.back() - entropy};
+}
+
+// The mean of the products of each word with its relative, or with all that are none.
+double mean_product(const Tensor& words, bool with_relatives) {
+  const Samples products = dot(words, words).to_vector();
+  const size_t n = static_cast<size_t>(words.dim(0));
+  Samples chosen;
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j < n; ++j) {
+      if (j != i && (j == (i ^ 1)) == with_relatives) chosen.push_back(products[i * n + j]);
+    }
+  }
+  return mean_of(chosen);
 }
 
 // The share of words that are more like themselves than like any other.
-double share_like_themselves(const Tensor& similarity) {
-  const Samples s = similarity.to_vector(), largest = max(similarity, -1).to_vector();
-  const size_t n = largest.size();
-  double count = 0;
-  for (size_t i = 0; i < n; ++i) count += s[i * n + i] == largest[i] ? 1 : 0;
-  return count / static_cast<double>(n);
+double share_like_themselves(const Tensor& words) {
+  const Tensor similarity = dot(words, words);
+  const Tensor own = sum(similarity * identity(words.dim(0)), -1);
+  return 1 - count_not_zero(max(similarity, -1) - own) / static_cast<double>(words.dim(0));
 }
 
 Section related_section(const LabContext& lab) {
-  const Similarity product = product_of(lab);
-  const auto product_with = [&](const char* name, bool is_relative) {
-    return over_seeds(lab, [&](uint64_t seed) {
-      const Tensor x = make_words(lab, seed);
-      const Tensor others = random_normal(RandomStream(seed), name, x.shape());
-      const Tensor near_x = (x + others * 0.5) / std::sqrt(1.25);  // variance 1 again
-      return mean(sum(x * (is_relative ? near_x : others), -1)).item();
-    });
+  const auto learned = over_seeds(lab, [&](uint64_t seed) { return learn_words(lab, seed); });
+  const auto products = [&](bool with_relatives) {
+    return values_of(learned,
+                     [&](const Learned& each) { return mean_product(each.words, with_relatives); });
   };
-  const Samples of_units = over_words(
-      lab, [&](const Tensor& x) { return share_like_themselves(product(unit(x), unit(x))); });
-  const Samples as_they_are =
-      over_words(lab, [&](const Tensor& x) { return share_like_themselves(product(x, x)); });
-  return make_section("similarity.related",
-                      {larger("product with a relative, and with a stranger",
-                              product_with("noise", true), product_with("others", false)),
-                       equal("words most like themselves, all lengths 1", 1, least_of(of_units)),
-                       beyond(found("words most like themselves, with their own lengths", "1",
-                                    as_they_are, mean_of(as_they_are) == 1))});
+  const double even = std::log(static_cast<double>(lab.integer("n")));
+  return make_section(
+      "similarity.related",
+      {premise(below(say("what the words expect beside them is off by, in nats"), even / 10,
+                     values_of(learned, &Learned::error))),
+       larger(say("learned words: product with a relative, and with a stranger"), products(true),
+              products(false)),
+       beyond(named("drawn", at_least(say("words that are drawn: more like themselves than others"),
+                                      1, over_words(lab, share_like_themselves))))},
+      {pairs_map(say("x·y of learned words; 0 and 1 are relatives, 2 and 3, …"),
+                 dot(learned[0].words, learned[0].words))});
 }
 
 Section shares_section(const LabContext& lab) {
+  struct Form {
+    Text name;
+    Similarity similarity;
+  };
+  const std::vector<Form> forms = {{"q·k", dot}, {"q·k / √d", scaled}, {"cos(q, k)", cosine}};
+  const double n = static_cast<double>(lab.integer("n")), sign = lab.breaks("order") ? -1 : 1;
+  const auto shares_of = [&](const Form& form, uint64_t seed) {
+    const Tensor x = make_words(lab, seed);
+    const Tensor samples = random_normal(RandomStream(seed), "samples", x.shape());
+    const Tensor similarity = form.similarity(samples, x);
+    return std::pair(similarity, softmax(similarity * sign));
+  };
   Section section = make_section("similarity.shares");
-  Table table = {.title = "Shares of n words",
-                 .header = {"similarity", "largest share", "pairs as q·k has them"}};
-  const double n = static_cast<double>(lab.integer("n"));
-  const double bound = std::exp(1) / (std::exp(1) + (n - 1) * std::exp(-1));
-  Samples largest_of_cosine;
-  for (const Form& form : kForms) {
-    Samples ordered, largest, as_dot;
-    for (const uint64_t seed : lab.seeds()) {
-      const Tensor x = make_words(lab, seed);
-      const Tensor samples = random_normal(RandomStream(seed), "samples", x.shape());
-      const Tensor similarity = form.similarity(samples, x), shares = softmax(similarity);
-      ordered.push_back(share_in_order(shares, similarity));
-      largest.push_back(mean(max(shares, -1)).item());
-      as_dot.push_back(share_in_order(shares, dot(samples, x)));
-      if (form.similarity == cosine) largest_of_cosine.push_back(largest_of(shares));
-    }
-    if (form.similarity == scaled) {
-      section.add(equal("pairs whose order the scale leaves as it is", 1, least_of(as_dot)));
-    }
-    section.add(equal(absl::StrCat("pairs whose shares are as ", form.name, " has them"), 1,
-                      least_of(ordered)));
-    table.rows.push_back({form.name, format_samples(largest), format_samples(as_dot)});
+  Bars bars = {.title = say("Shares of n words, seed 1: the first sample"),
+               .bars = {},
+               .parts = {},
+               .shares = {}};
+  for (int64_t i = 0; i < lab.integer("n"); ++i) bars.parts.push_back(say("word $0", i));
+  for (const Form& form : forms) {
+    section.add(equal(say("pairs whose shares are in the order of $0", form.name), 1,
+                      least_of(over_seeds(lab, [&](uint64_t seed) {
+                        const auto [similarity, shares] = shares_of(form, seed);
+                        return share_in_order(shares, similarity);
+                      }))));
+    bars.bars.push_back(form.name);
+    bars.shares.push_back(row_of(shares_of(form, 1).second, 0).to_vector());
   }
-  section.add(at_most("largest share by the cosine", bound, most_of(largest_of_cosine)));
-  section.show(std::move(table));
+  section.add(at_most(
+      say("largest share by the cosine"), std::exp(1) / (std::exp(1) + (n - 1) * std::exp(-1)),
+      most_of(over_seeds(
+          lab, [&](uint64_t seed) { return largest_of(shares_of(forms.back(), seed).second); }))));
+  section.show(std::move(bars));
   return section;
 }
 
-// ds / dq of one pair.
-Tensor gradient_of(Similarity similarity, const Tensor& query, const Tensor& key) {
-  const Tensor q = as_parameter(query);
-  return backward(sum(similarity(q, key)))[q];
-}
-
-Section gradient_section(const LabContext& lab) {
-  const double root = std::sqrt(static_cast<double>(lab.integer("d")));
-  // The largest of |f(q, keys)| over the seeds.
-  const auto largest = [&](const auto& f) {
-    return most_of(over_seeds(lab, [&](uint64_t seed) {
-      const Tensor q = random_normal(RandomStream(seed), "q", {1, lab.integer("d")});
-      return largest_of(f(as_parameter(q), make_words(lab, seed)));
-    }));
-  };
-  const auto of_dot = [&](const Tensor& q, const Tensor& keys) {
-    return gradient_of(product_of(lab), q, row_of(keys, 0)) - row_of(keys, 0);
-  };
-  const auto of_scaled = [&](const Tensor& q, const Tensor& keys) {
-    return gradient_of(scaled, q, row_of(keys, 0)) - row_of(keys, 0) / root;
-  };
-  const auto of_cosine = [&](const Tensor& q, const Tensor& keys) {
-    return dot(gradient_of(cosine, q, row_of(keys, 0)), q);
-  };
-  const auto of_log_share = [&](const Tensor& q, const Tensor& keys) {
-    const Tensor weights = softmax(dot(q, keys));
-    const Tensor back = backward(sum(neg(log(slice(weights, 1, 0, 1)))))[q];
-    return back - (matmul(weights, keys) - row_of(keys, 0));
-  };
-  return make_section(
-      "similarity.gradient",
-      {same("d(q·k)/dq and k", largest(of_dot)), same("scaled: and k / √d", largest(of_scaled)),
-       same("cosine: the gradient along q, and 0", largest(of_cosine)),
-       same("-d log p_j / dq, and Σ_k p_k k_k - k_j", largest(of_log_share))});
-}
-
 std::vector<Section> run(const LabContext& lab) {
-  return {angle_section(lab), related_section(lab), shares_section(lab), gradient_section(lab)};
+  return {angle_section(lab), related_section(lab), shares_section(lab)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -35,7 +36,8 @@ Text translated(const std::string& english, const std::vector<Text>& arguments);
 inline Text as_text(const Text& text) { return text; }
 inline Text as_text(const std::string& text) { return text; }
 inline Text as_text(const char* text) { return text; }
-inline Text as_text(double number) { return absl::StrCat(number); }
+template <class Number>
+requires std::is_arithmetic_v<Number> Text as_text(Number number) { return absl::StrCat(number); }
 
 template <class... Arguments>
 Text say(const std::string& english, const Arguments&... arguments) {

@@ -31,6 +31,7 @@ std::vector<Lab> all_labs() {
 // With these a lab that takes long takes less, and still tells its effect from its absence.
 const Options& quick_options_of(const Lab& lab) {
   static const std::map<std::string, Options> kQuickOptions = {
+      {"scores", {{"d", "4,64"}, {"steps", "100"}, {"seeds", "5"}}},
       {"leak", {{"steps", "200"}, {"seeds", "3"}}},
       {"scaling-train", {{"steps", "40"}, {"seeds", "5"}}},
       {"mixers", {{"seeds", "3"}, {"steps", "200"}}},
