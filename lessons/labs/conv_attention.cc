@@ -1,67 +1,19 @@
 // Attention and convolution: alike in form, not in spirit. All is y = M x.
 #include <set>
 
-#include "framework/nn/attention.h"
-#include "framework/nn/convolution.h"
 #include "lessons/labs/kit.h"
+#include "lessons/labs/matrices.h"
+#include "lessons/labs/mixing_forms.h"
 #include "models/mixer.h"
 
 namespace qkv {
 namespace {
 
-// What mixes the tokens of `values` [1, T, C], and may look at x [1, T, C] to know how.
-struct Form {
-  std::string name;
-  std::function<Tensor(const Tensor& x, const Tensor& values)> mix;
-};
-
-struct Setting {
-  int64_t n, d, kernel;
-  RandomStream random;
-  double factor;  // of the scores
-  Tensor taps = random_normal(random, "taps", {1, 1, kernel});
-  Tensor dense = random_normal(random, "dense", {n, n});
-  Tensor w_query = random_normal(random, "W_q", {d, d});
-  Tensor w_key = random_normal(random, "W_k", {d, d});
-  Tensor x = random_normal(random, "x", {1, n, d});
-  Tensor other = random_normal(random, "other x", {1, n, d});
-  Tensor values = random_normal(random, "values", {1, n, d});
-
-  int64_t before() const { return (kernel - 1) / 2; }
-  // By K numbers [1, 1, K], which are the same for each of the C.
-  Tensor convolved(const Tensor& y, const Tensor& numbers) const {
-    return depthwise_convolution(y, broadcast_to(numbers, {d, 1, kernel}), Tensor(), before());
-  }
-};
-
-Setting make_setting(const LabContext& lab) {
-  const int64_t d = lab.integer("d");
-  return {.n = lab.integer("n"),
-          .d = d,
-          .kernel = lab.integer("kernel"),
-          .random = RandomStream(lab.integer("seed")),
-          .factor = lab.is_control() ? 0 : 0.5 / static_cast<double>(d)};
-}
-
-std::vector<Form> make_forms(const Setting& s) {
-  const Form convolution = {"convolution", [s](const Tensor& /*x*/, const Tensor& values) {
-                              return s.convolved(values, s.taps);
-                            }};
-  const Form dense = {"fully connected", [s](const Tensor& /*x*/, const Tensor& values) {
-                        return transpose(linear(transpose(values, 1, 2), s.dense, Tensor()), 1, 2);
-                      }};
-  const Form attend = {
-      "attention", [s](const Tensor& x, const Tensor& values) {
-        const Tensor q = matmul(x, s.w_query), k = matmul(x, s.w_key);
-        return reshape(attention(one_head(q), one_head(k), one_head(values), {.scale = s.factor}),
-                       {1, s.n, s.d});
-      }};
-  return {convolution, dense, attend};
-}
-
-Tensor matrix_of(const Form& form, const Tensor& x, const Tensor& values) {
-  const Tensor v = as_parameter(values);
-  return mixing_matrix(form.mix(x, v), v);
+HeatMap map_of(const Text& title, const Tensor& matrix) {
+  HeatMap map = heat_map_of(title, matrix);
+  map.row_axis = say("output i");
+  map.column_axis = say("input j");
+  return map;
 }
 
 double count_different(const Tensor& matrix) {
@@ -71,83 +23,72 @@ double count_different(const Tensor& matrix) {
   return static_cast<double>(all.size());
 }
 
-Section alike_section(const Setting& s, const std::vector<Form>& forms) {
-  Section section = make_section("conv-attention.alike");
-  const auto n = static_cast<double>(s.n), k = static_cast<double>(s.kernel);
-  const double band = n * k - static_cast<double>(s.before() * (s.before() + 1));
-  for (const Form& form : forms) {
-    const Tensor matrix = matrix_of(form, s.x, s.values);
-    const bool is_banded = form.name == "convolution";
-    section.add(same(absl::StrCat(form.name, ": y and M v"),
-                     largest_difference(form.mix(s.x, s.values), matmul(matrix, s.values))));
-    section.add(equal(absl::StrCat(form.name, ": weights that are not 0"), is_banded ? band : n * n,
-                      count_not_zero(matrix)));
-    section.add(equal(absl::StrCat(form.name, ": different weights"), is_banded ? k : n * n,
-                      count_different(matrix)));
-    section.show(heat_map_of(absl::StrCat("M, ", form.name), matrix));
+// Each token weighted by itself, and then the sum of them.
+Tensor weighed_and_summed(const Tensor& matrix, const Tensor& values) {
+  const int64_t n = matrix.dim(0);
+  return sum(reshape(matrix, {n, n, 1}) * values, 1);
+}
+
+// How many pairs i, j are at most so far apart.
+double pairs_within(int64_t n, int64_t distance) {
+  double pairs = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    pairs +=
+        static_cast<double>(std::min(n - 1, i + distance) - std::max<int64_t>(0, i - distance)) + 1;
   }
+  return pairs;
+}
+
+Section alike_section(const Mixing& s) {
+  Section section = make_section("conv-attention.alike");
+  HeatMaps maps = {.title = say("M of y = M v")};
+  const auto all = static_cast<double>(s.n * s.n);
+  const auto judge = [&](const Text& name, const Mix& mix, double seen, double different) {
+    const Tensor matrix = matrix_of(mix, s.x, s.values);
+    const Tensor y = reshape(mix(s.x, s.values), {s.n, s.d});
+    section.add(same(say("$0: y, and tokens weighted one by one and summed", name),
+                     largest_difference(y, weighed_and_summed(matrix, s.values))));
+    section.add(equal(say("$0: weights that are not 0", name), seen, count_not_zero(matrix)));
+    section.add(equal(say("$0: different weights", name), different, count_different(matrix)));
+    maps.maps.push_back(map_of(name, matrix));
+  };
+  judge(say("convolution"), convolution_of(s), pairs_within(s.n, s.before()),
+        static_cast<double>(std::min(s.kernel, 2 * s.n - 1)));
+  judge(say("full connection"), connection_of(s), all, all);
+  judge(say("attention"), attention_of(s), all, all);
+  section.show(maps);
   return section;
 }
 
-// Attention whose scores are `bias` [H, Tq, Tk] and nothing else.   values [1, Tk, H, D]
-Tensor attend_by(const Tensor& bias, const Tensor& values) {
-  const int64_t h = bias.dim(0), queries = bias.dim(1), keys = bias.dim(2), d = values.dim(3);
-  return attention(zeros({1, queries, h, d}, DType::f64), zeros({1, keys, h, d}, DType::f64),
-                   values, {.mask = {.bias = bias}});
-}
-
-// [T, T + K - 1]: scores[k] where tap k of token i stands, -∞ elsewhere.
-Tensor scores_of_taps(const Setting& s, const Samples& scores) {
-  const int64_t keys = s.n + s.kernel - 1;
-  std::vector<double> numbers(static_cast<size_t>(s.n * keys),
-                              -std::numeric_limits<double>::infinity());
-  for (int64_t i = 0; i < s.n; ++i) {
-    for (int64_t k = 0; k < s.kernel; ++k) {
-      numbers[static_cast<size_t>(i * keys + i + k)] = scores[static_cast<size_t>(k)];
-    }
-  }
-  return constant_f64({s.n, keys}, numbers);
-}
-
-// How many of so many random kernels have a weight that no head can give.
-double share_below_zero(const Setting& s, int64_t kernels) {
-  const Tensor drawn = random_normal(s.random, "kernels", {kernels, s.kernel});
-  const Tensor below = relu(max(neg(drawn), 1));
-  return count_not_zero(below) / static_cast<double>(kernels);
-}
-
-Section window_section(const Setting& s) {
-  const Tensor padded = pad(s.values, 1, s.before(), s.n + s.kernel - 1);  // zeros beyond the ends
-  const Tensor mean_like = softmax(s.taps);  // K weights above 0, with the sum 1
-  const Tensor bias = scores_of_taps(s, log(mean_like).to_vector());
-  const Tensor one = attend_by(reshape(bias, {1, s.n, bias.dim(1)}), one_head(padded));
-  // Any convolution: head k looks at the place of tap k alone, and has a map of values of its own.
-  const Tensor weight = random_normal(s.random, "convolution", {s.d, s.d, s.kernel});
-  std::vector<Tensor> biases, values;
+Section window_section(const Mixing& s) {
+  const Tensor mean_like = softmax(s.taps);
+  std::vector<double> difference(static_cast<size_t>(s.kernel), 0.0);
+  difference.front() = -1;
+  difference.back() = 1;
+  const Tensor edges = constant_f64({1, 1, s.kernel}, difference);
+  HeatMaps looks = {.title =
+                        say("Where each of $0 heads looks, with zeros beyond both ends", s.kernel)};
   for (int64_t k = 0; k < s.kernel; ++k) {
-    std::vector<double> scores(static_cast<size_t>(s.kernel),
-                               -std::numeric_limits<double>::infinity());
-    scores[static_cast<size_t>(k)] = 0;
-    biases.push_back(scores_of_taps(s, scores));
-    const Tensor map = reshape(slice(weight, 2, k, 1), {s.d, s.d});
-    values.push_back(matmul(padded, map, {.transpose_b = true}));
+    looks.maps.push_back(map_of(say("head $0", k + 1), weights_of_head(s, k)));
   }
-  const Tensor heads = sum(attend_by(stack(biases, 0), stack(values, 2)), 2);  // [1, T, C]
-  const double below = share_below_zero(s, 1000);
+  const auto compare = [&](const Tensor& taps) {
+    return largest_difference(s.convolved(s.values, taps), convolved_by_one_head(s, taps));
+  };
   return make_section(
       "conv-attention.window",
-      {same("convolution, and one head with scores log w",
-            largest_difference(s.convolved(s.values, mean_like), reshape(one, {1, s.n, s.d}))),
-       same("any convolution, and K heads of one place each",
-            largest_difference(convolution(s.values, weight, Tensor(), s.before()), heads)),
-       beyond(equal("share of random kernels with a weight below 0", 0, below))});
+      {same(say("convolution with weights above 0 and the sum 1, and one head"),
+            compare(mean_like)),
+       named("heads", same(say("any convolution of $0 taps, and $0 heads", s.kernel),
+                           difference_to_heads(s))),
+       beyond(named("edges", same(say("convolution that takes a difference, and one head"),
+                                  compare(edges))))},
+      {looks});
 }
 
-Section fusion_section(const Setting& s) {
-  const Tensor weight = random_normal(s.random, "convolution", {s.d, s.d, s.kernel});
+Section fusion_section(const LabContext& lab, const Mixing& s) {
   std::vector<Tensor> summed;
   for (int64_t i = 0; i < s.d; ++i) {
-    const Tensor own = reshape(slice(weight, 0, i, 1), {s.d, 1, s.kernel});
+    const Tensor own = reshape(slice(s.filters, 0, i, 1), {s.d, 1, s.kernel});
     summed.push_back(sum(depthwise_convolution(s.x, own, Tensor(), s.before()), -1));
   }
   const int64_t width = 2 * s.d;  // of two heads
@@ -157,30 +98,38 @@ Section fusion_section(const Setting& s) {
   const Tensor heads = attention(q, q, v, {.scale = s.factor});
   Tensor added = zeros(s.x.shape(), DType::f64);
   for (int64_t h = 0; h < 2; ++h) {
-    added = added +
-            matmul(reshape(slice(heads, 2, h, 1), {1, s.n, s.d}), slice(w_output, 0, h * s.d, s.d));
+    const Tensor head = reshape(slice(heads, 2, h, 1), {1, s.n, s.d});
+    added = added + (lab.breaks("fusion") ? head : matmul(head, slice(w_output, 0, h * s.d, s.d)));
   }
   return make_section(
       "conv-attention.fusion",
-      {same("convolution, and channel by channel, summed",
-            largest_difference(convolution(s.x, weight, Tensor(), s.before()), stack(summed, 2))),
-       same("heads times W_o, and head by head, summed",
+      {same(
+           say("convolution, and channel by channel, summed"),
+           largest_difference(convolution(s.x, s.filters, Tensor(), s.before()), stack(summed, 2))),
+       same(say("heads times W_o, and head by head, summed"),
             largest_difference(matmul(reshape(heads, {1, s.n, width}), w_output), added))});
 }
 
-Section dynamic_section(const Setting& s, const std::vector<Form>& forms) {
+Section dynamic_section(const Mixing& s) {
   Section section = make_section("conv-attention.dynamic");
-  for (const Form& form : forms) {
-    const double change =
-        largest_difference(matrix_of(form, s.x, s.values), matrix_of(form, s.other, s.values));
+  const auto change = [&](const Mix& mix) {
+    return largest_difference(matrix_of(mix, s.x, s.values), matrix_of(mix, s.other, s.values));
+  };
+  const auto reaches = [&](const Mix& mix) {
     const Tensor x = as_parameter(s.x), v = as_parameter(s.values);
-    const bool is_taught = backward(sum(form.mix(x, v) * s.other)).contains(x);
-    const std::string what = absl::StrCat(form.name, ": change of M with the input");
-    const bool is_attention = form.name == "attention";
-    section.add(is_attention ? above(what, 0.01, change) : equal(what, 0, change));
-    section.add(
-        equal(absl::StrCat(form.name, ": inputs that the weights teach"), is_attention, is_taught));
-  }
+    return backward(sum(mix(x, v) * s.other)).contains(x);
+  };
+  const Mix convolve = convolution_of(s), attend = attention_of(s);
+  section.add(equal(say("convolution: change of M with the input"), 0, change(convolve)));
+  section.add(equal(say("convolution: gradients from M to the input"), 0, reaches(convolve)));
+  section.add(above(say("attention: change of M with the input"), 0, change(attend)));
+  section.add(equal(say("attention: gradients from M to the input"), 1, reaches(attend)));
+  section.show(
+      HeatMaps{.title = say("M for two inputs"),
+               .maps = {map_of(say("convolution, input a"), matrix_of(convolve, s.x, s.values)),
+                        map_of(say("convolution, input b"), matrix_of(convolve, s.other, s.values)),
+                        map_of(say("attention, input a"), matrix_of(attend, s.x, s.values)),
+                        map_of(say("attention, input b"), matrix_of(attend, s.other, s.values))}});
   return section;
 }
 
@@ -196,28 +145,82 @@ double count_roles(const Layer& layer) {
   return roles;
 }
 
-Section self_section(const Setting& s, const std::vector<Form>& forms) {
+Section roles_section(const LabContext& lab, const Mixing& s) {
   Initializer init(s.random, DType::f64);
   const auto layer_of = [&](const std::string& kind) {
-    return make_mixer(init, {.d_model = s.d, .mixer = kind, .num_heads = 1},
-                      {.max_length = s.n, .causal = false, .residual_deviation = 1});
+    ModelOptions options = {.d_model = s.d, .mixer = kind, .num_heads = 1};
+    if (lab.breaks("maps")) options.attention.projections = Projections::kNone;
+    return make_mixer(init, options, {.max_length = s.n, .causal = false, .residual_deviation = 1});
   };
-  const Mixer attend = layer_of("attention"), convolve = layer_of("convolution");
-  const double inside = count_outside(s.x, forms[2].mix(s.x, s.x));
-  const double outside = count_outside(s.x, forms[0].mix(s.x, s.x));
+  return make_section("conv-attention.roles",
+                      {equal(say("attention: maps of queries, keys and values"), 3,
+                             count_roles(std::get<0>(layer_of("attention").kind))),
+                       equal(say("convolution: such maps"), 0,
+                             count_roles(std::get<1>(layer_of("convolution").kind)))});
+}
+
+// Directions of y that the tokens of x do not have.   x, y [1, T, 2 T]
+double new_directions(const Tensor& x, const Tensor& y) {
+  const int64_t n = x.dim(1);
+  const Tensor both = reshape(concat({x, y}, 1), {2 * n, 2 * n});
+  const Tensor alone = reshape(concat({x, zeros(x.shape(), DType::f64)}, 1), {2 * n, 2 * n});
+  return rank_of(both) - rank_of(alone);
+}
+
+// Tokens of twice as many numbers as there are tokens: there is room beside what they span.
+Mixing make_roomy(const LabContext& lab, uint64_t seed) {
+  Mixing s = make_mixing(lab, seed);
+  return {.n = s.n, .d = 2 * s.n, .kernel = s.kernel, .random = s.random, .factor = s.factor};
+}
+
+Section self_section(const LabContext& lab, const Mixing& small) {
+  const Mixing s = make_roomy(lab, 1);
+  const Mix attend = attention_of(small);
+  const double change = largest_difference(matrix_of(attend, small.x, small.x),
+                                           matrix_of(attend, small.other, small.other));
   return make_section(
       "conv-attention.self",
-      {equal("attention: numbers that no mean of x could be", 0, inside),
-       found("convolution: numbers that no mean of x could be", "some", outside, outside > 0),
-       equal("attention: maps named query, key or value", 3, count_roles(std::get<0>(attend.kind))),
-       equal("convolution: such maps", 0, count_roles(std::get<1>(convolve.kind)))});
+      {equal(say("attention of a set to itself: directions that the set has not"), 0,
+             new_directions(s.x, s.attended(s.x, s.x))),
+       equal(say("attention to another set: directions that its own has not"), s.n,
+             new_directions(s.x, s.attended(s.x, s.other))),
+       above(say("of a set to itself: change of the weights with the set"), 0, change)},
+      {map_of(say("Share of token j in what token i becomes"),
+              matrix_of(attend, small.x, small.x))});
+}
+
+Section unrelated_section(const LabContext& lab) {
+  const auto all = over_seeds(lab, [&](uint64_t seed) { return make_roomy(lab, seed); });
+  const auto seen = [&](const Mixing& s) { return lab.breaks("elsewhere") ? s.other : s.x; };
+  const auto value_map = [](const Mixing& s) {
+    return reshape(slice(s.filters, 2, 0, 1), {s.d, s.d});
+  };
+  const Samples convolved =
+      values_of(all, [](const Mixing& s) { return new_directions(s.x, s.convolved(s.x, s.taps)); });
+  const Samples attended = values_of(
+      all, [&](const Mixing& s) { return new_directions(s.x, s.attended(s.x, seen(s))); });
+  const Samples filtered = values_of(all, [](const Mixing& s) {
+    return new_directions(s.x, convolution(s.x, s.filters, Tensor(), s.before()));
+  });
+  const Samples mapped = values_of(all, [&](const Mixing& s) {
+    return new_directions(s.x, s.attended(s.x, matmul(seen(s), value_map(s))));
+  });
+  return make_section(
+      "conv-attention.unrelated",
+      {named("bare", larger(say("directions that the tokens have not, each channel by itself: "
+                                "convolution, and attention"),
+                            convolved, attended)),
+       named("mapped", larger(say("with maps of the channels: convolution, and attention"),
+                              filtered, mapped)),
+       beyond(named("heads", same(say("any convolution of $0 taps, and $0 heads", all[0].kernel),
+                                  difference_to_heads(all[0]))))});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const Setting setting = make_setting(lab);
-  const std::vector<Form> forms = make_forms(setting);
-  return {alike_section(setting, forms), window_section(setting), fusion_section(setting),
-          dynamic_section(setting, forms), self_section(setting, forms)};
+  const Mixing mixing = make_mixing(lab);
+  return {alike_section(mixing),   window_section(mixing),     fusion_section(lab, mixing),
+          dynamic_section(mixing), roles_section(lab, mixing), self_section(lab, mixing),
+          unrelated_section(lab)};
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Powers powers_of(const LabContext& lab, const std::function<Layer(int64_t d)>& m
 
 Layer whole_attention(int64_t d) { return whole(make("attention", d)); }
 
-Series flops_series(const LabContext& lab, const char* name, const Layer& layer) {
+Series flops_series(const LabContext& lab, const Text& name, const Layer& layer) {
   return series_by(name, lab.numbers("n"), std::identity(),
                    [&](double n) { return flops_of(layer, std::llround(n), lab.integer("d")); });
 }
@@ -82,32 +82,29 @@ Section table_section(const LabContext& lab) {
     return lab.is_control() ? whole_attention(width) : attention_alone();
   };
   Section section = make_section("cost.table");
-  const auto judge = [&](const std::string& name, const auto& make_layer, double n_power,
-                         double d_power) {
+  const auto judge = [&](const Text& name, const auto& make_layer, double n_power, double d_power) {
     const Powers powers = powers_of(lab, make_layer);
-    for (const Finding& finding : {exact(name + ": power of n", n_power, powers.n, 1e-9),
-                                   exact(name + ": power of d", d_power, powers.d, 1e-9)}) {
-      section.add(name.ends_with("maps") ? beyond(finding) : finding);
-    }
+    section.add(exact(say("$0: power of n", name), n_power, powers.n, 1e-9));
+    section.add(exact(say("$0: power of d", name), d_power, powers.d, 1e-9));
   };
-  judge("convolution", convolve, 1, 2);
-  judge("recurrence", recurrence_of, 1, 2);
-  judge("attention", attend, 2, 1);
-  judge("attention, all its maps", whole_attention, 2, 1);
-  section.add(equal("convolution: 5 taps over 1", 5,
+  judge(say("convolution"), convolve, 1, 2);
+  judge(say("recurrence"), recurrence_of, 1, 2);
+  judge(say("attention"), attend, 2, 1);
+  section.add(equal(say("convolution: 5 taps over 1"), 5,
                     flops_of(convolution_of(d, 5), n, d) / flops_of(convolution_of(d, 1), n, d)));
-  section.add(equal("n = d: attention over recurrence", 1,
+  section.add(equal(say("n = d: attention over recurrence"), 1,
                     flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d)));
-  const Mixer lstm = make("recurrence", d, Cell::kLstm);
-  section.add(
-      equal("n = 2.5 d, all maps: attention over lstm", 1,
-            flops_of(whole_attention(d), 5 * d / 2, d) / flops_of(whole(lstm), 5 * d / 2, d)));
-  section.show(line_chart(absl::StrCat("Operations, d = ", d), log_axis("n"),
-                          log_axis("operations"),
-                          {flops_series(lab, "attention", attention_alone()),
-                           flops_series(lab, "attention, all its maps", whole_attention(d)),
-                           flops_series(lab, "recurrence", recurrence_of(d)),
-                           flops_series(lab, "convolution, 3 taps", convolve(d))}));
+  section.add(beyond(named(
+      "maps", at_most(say("attention with all its maps over attention alone, "
+                          "n = $0",
+                          n),
+                      1, flops_of(whole_attention(d), n, d) / flops_of(attention_alone(), n, d)))));
+  section.show(line_chart(
+      say("Multiplications and additions, d = $0", d), log_axis("n"), log_axis(say("operations")),
+      {flops_series(lab, say("attention"), attention_alone()),
+       flops_series(lab, say("attention with all its maps"), whole_attention(d)),
+       flops_series(lab, say("recurrence"), recurrence_of(d)),
+       flops_series(lab, say("convolution of $0 taps", kTaps), convolve(d))}));
   return section;
 }
 
@@ -118,33 +115,39 @@ double count_of(const Module& module) {
 
 Section parameters_section(const LabContext& lab) {
   const int64_t d = lab.integer("d");
-  const auto square = static_cast<double>(d * d);
+  const auto squares = [&](double count) { return count / static_cast<double>(d * d); };
   const auto scan = [&](Cell cell) {  // without the output map that a block adds to it
-    return count_of(
-        std::get<Child<"recurrence", Recurrence>>(make("recurrence", d, cell).kind).forward);
+    return squares(count_of(
+        std::get<Child<"recurrence", Recurrence>>(make("recurrence", d, cell).kind).forward));
   };
-  const double attention = count_of(make("attention", d));
-  const double convolution = count_of(make("convolution", d));
+  const double attention = lab.breaks("maps") ? 0 : squares(count_of(make("attention", d)));
+  const double convolution = squares(count_of(make("convolution", d)));
   const double rnn = scan(Cell::kRnn), lstm = scan(Cell::kLstm);
-  const auto fewer = [&](const char* what, double other) {
-    return found(absl::StrCat("attention needs fewer than ", what), "yes",
-                 attention < other ? "yes" : "no", attention < other);
+  const auto fewer = [&](const Text& other, double count) {
+    return below(say("parameters of attention over those of $0", other), 1, attention / count);
   };
-  return make_section("cost.parameters",
-                      {equal("attention: parameters / d²", 4, attention / square),
-                       equal("lstm: parameters / d²", 8, lstm / square),
-                       equal("rnn: parameters / d²", 2, rnn / square),
-                       equal("convolution of 3 taps: parameters / d²", 3, convolution / square),
-                       fewer("an rnn", rnn), fewer("a convolution of 3 taps", convolution),
-                       fewer("an lstm", lstm)});
+  const Table table = {.title = say("Parameters over d², without biases"),
+                       .header = {say("layer"), say("parameters / d²")},
+                       .rows = {{say("attention"), format_number(attention)},
+                                {"RNN", format_number(rnn)},
+                                {say("convolution of $0 taps", kTaps), format_number(convolution)},
+                                {"LSTM", format_number(lstm)}}};
+  return make_section(
+      "cost.parameters",
+      {named("rnn", fewer(say("an RNN"), rnn)),
+       named("convolution", fewer(say("a convolution of $0 taps", kTaps), convolution)),
+       beyond(named("lstm", fewer(say("an LSTM"), lstm)))},
+      {table});
 }
 
-// The formulas, op by op: h_t = tanh(x_t + W h_(t-1)), and softmax(Q Kᵀ) V.
-Tensor stepwise_recurrence(const Tensor& x) {
+// The formulas, op by op: h_t = tanh(x_t + W h_(t-1)), and softmax(Q Kᵀ) V. Where the recurrence is
+// broken no state waits for the one before it.
+Tensor stepwise_recurrence(const Tensor& x, bool waits) {
   const Tensor weight = filled({x.dim(2), x.dim(2)});
   Tensor h = filled({1, 1, x.dim(2)});
   for (int64_t t = 0; t < x.dim(1); ++t) {
-    h = tanh(slice(x, 1, t, 1) + linear(h, weight, Tensor()));
+    const Tensor state = linear(waits ? h : h.detached(), weight, Tensor());
+    h = tanh(slice(x, 1, t, 1) + state);
   }
   return h;
 }
@@ -154,12 +157,40 @@ Tensor stepwise_attention(const Tensor& x) {
   return scaled_dot_product_attention(head, head, head, {});
 }
 
-// Milliseconds of a forward pass, the shortest of three.
-double time_of(const Layer& layer, int64_t n, int64_t d, int threads) {
+Section steps_section(const LabContext& lab) {
+  constexpr int64_t kShort = 16, kLong = 64;
+  const int64_t d = lab.integer("d");
+  const auto chain = [&](const Layer& layer, int64_t n) {
+    return longest_chain(layer(filled({1, n, d})));
+  };
+  const auto grows = [&](const Layer& layer) { return chain(layer, kLong) - chain(layer, kShort); };
+  const Layer waiting = [](const Tensor& x) { return stepwise_recurrence(x, true); };
+  const Layer recurrence = [&](const Tensor& x) {
+    return stepwise_recurrence(x, !lab.breaks("states"));
+  };
+  const double per_step = chain(waiting, 2) - chain(waiting, 1);
+  const auto chains = [&](const Text& name, const Layer& layer) {
+    const auto length = [&](double n) { return chain(layer, std::llround(n)); };
+    return series_by(name, Samples{4, 16, 64}, std::identity(), length);
+  };
+  return make_section(
+      "cost.steps",
+      {equal(say("recurrence: steps more from n = $0 to $1", kShort, kLong), kLong - kShort,
+             grows(recurrence) / per_step),
+       equal(say("attention: steps more"), 0, grows(stepwise_attention)),
+       equal(say("convolution: steps more"), 0, grows(convolution_of(d, kTaps)))},
+      {line_chart(
+          say("Operations that wait for each other"), log_axis("n"), log_axis(say("operations")),
+          {chains(say("recurrence"), recurrence), chains(say("attention"), stepwise_attention),
+           chains(say("convolution"), convolution_of(d, kTaps))})});
+}
+
+// Milliseconds of a forward pass of sequences x, the shortest of three.
+double time_of(const Layer& layer, const Shape& x, int threads = 1) {
   const int before = kernels::num_threads();
   kernels::set_num_threads(threads);
-  const Tensor x = filled({1, n, d}).detached();
-  const double shortest = milliseconds_of(3, [&] { layer(x); })[0];
+  const Tensor filled_x = filled(x).detached();
+  const double shortest = milliseconds_of(3, [&] { layer(filled_x); })[0];
   kernels::set_num_threads(before);
   return shortest;
 }
@@ -168,58 +199,51 @@ Table times_of(const LabContext& lab) {
   const int64_t d = lab.integer("d");
   const Samples lengths = lab.numbers("n");
   std::vector<Text> header =
-      row_by("layer, threads", lengths, [](double n) { return absl::StrCat("n = ", n); });
-  header.emplace_back("power of n");
-  Table table = {.title = absl::StrCat("Milliseconds of one sequence, d = ", d, ", f32"),
+      row_by(say("layer, threads"), lengths, [](double n) { return absl::StrCat("n = ", n); });
+  Table table = {.title = say("Milliseconds of one sequence, d = $0, f32", d),
                  .header = std::move(header)};
-  const std::pair<const char*, Layer> layers[] = {{"attention", attention_alone()},
-                                                  {"attention, all its maps", whole_attention(d)},
-                                                  {"recurrence", recurrence_of(d)},
-                                                  {"convolution", convolution_of(d, kTaps)}};
+  const std::pair<Text, Layer> layers[] = {
+      {say("attention"), attention_alone()},
+      {say("attention with all its maps"), whole_attention(d)},
+      {say("recurrence"), recurrence_of(d)},
+      {say("convolution of $0 taps", kTaps), convolution_of(d, kTaps)}};
   for (const auto& named : layers) {
-    const Layer& layer = named.second;
     for (const int threads : {1, 2}) {
-      const Samples times =
-          values_of(lengths, [&](double n) { return time_of(layer, std::llround(n), d, threads); });
-      std::vector<Text> row =
-          row_by(absl::StrCat(named.first, ", ", threads), times,
-                 [](double time) { return absl::StrFormat("%.3f", time); });
-      row.push_back(absl::StrFormat("%.1f", growth_exponent(lengths, times)));
-      table.rows.push_back(row);
+      table.rows.push_back(
+          row_by(named.first + absl::StrCat(", ", threads), lengths, [&](double n) {
+            return absl::StrFormat("%.3f", time_of(named.second, {1, std::llround(n), d}, threads));
+          }));
     }
   }
   return table;
 }
 
-Section steps_section(const LabContext& lab) {
-  const int64_t d = lab.integer("d"), n = 16;
-  const auto chain = [&](const Layer& layer, int64_t length) {
-    return longest_chain(layer(filled({1, length, d})));
-  };
-  const auto grows = [&](const Layer& layer) { return chain(layer, 4 * n) - chain(layer, n); };
-  const double per_step = chain(stepwise_recurrence, 2) - chain(stepwise_recurrence, 1);
-  const Tensor x = filled({1, n, d});
-  const kernels::ProductLog forward;
-  const Tensor y = whole_attention(d)(x);
-  const double there = forward.flops();
-  backward(sum(y));
-  const double back = forward.flops() - there;
-  const int64_t longest = lab.integers("n").back();
-  const double ratio =
-      time_of(recurrence_of(d), longest, d, 1) / time_of(attention_alone(), longest, d, 1);
+Finding above_one(const Text& what, double number) {
+  const Text measured = number > 1 ? say("above 1") : say("not above 1");
+  return found(what, say("above 1"), measured, number > 1);
+}
+
+Section slow_section(const LabContext& lab) {
+  const int64_t d = lab.integer("d"), longest = lab.integers("n").back();
+  const Tensor state = filled({d, d});
+  const Layer scan = [&](const Tensor& x) { return rnn(x, state); };
+  const double waiting = time_of(scan, {1, longest, d});
+  const double alone = lab.breaks("alone") ? waiting : time_of(scan, {longest, 1, d});
+  const double ratio = waiting / alone;
+  const double beside =
+      time_of(recurrence_of(d), {1, longest, d}) / time_of(attention_alone(), {1, longest, d});
   return make_section(
-      "cost.steps",
-      {equal("recurrence: steps more from n = 16 to 64", 48, grows(stepwise_recurrence) / per_step),
-       equal("attention: ops more", 0, grows(stepwise_attention)),
-       equal("convolution: ops more", 0, grows(convolution_of(d, kTaps))),
-       equal("attention: backward operations over forward", 2, back / there),
-       beyond(found(absl::StrCat("ms of recurrence over attention, n = ", longest), "above 1",
-                    ratio > 1 ? "above 1" : "below 1", ratio > 1))},
+      "cost.slow",
+      {above_one(say("time of $0 tokens one after the other, over that of as many alone", longest),
+                 ratio),
+       beyond(named("attention",
+                    above_one(say("time of a recurrence over that of attention, n = $0", longest),
+                              beside)))},
       {times_of(lab)});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  return {table_section(lab), parameters_section(lab), steps_section(lab)};
+  return {table_section(lab), parameters_section(lab), steps_section(lab), slow_section(lab)};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Who sees whom: |dy_i / dx_j| of attention, convolution and recurrence, by backward.
 #include "lessons/labs/kit.h"
+#include "lessons/labs/receptive_field.h"
 #include "models/mixer.h"
 #include "models/stack.h"
 
@@ -55,29 +56,42 @@ Mixer make_mixer(const LabContext& lab, uint64_t seed, const ModelOptions& optio
   return make_mixer(init, options, {lab.integer("n"), causal, deviation});
 }
 
+HeatMap map_of(const Text& title, const Tensor& influenced) {
+  HeatMap map = heat_map_of(title, influenced);
+  map.row_axis = say("output i");
+  map.column_axis = say("input j");
+  return map;
+}
+
 Section reach_section(const LabContext& lab) {
   const int64_t n = lab.integer("n"), half = (lab.integer("kernel") - 1) / 2;
   Section section = make_section("influence.reach");
   const Tensor x = make_words(lab, 1);
   for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
-    const Tensor found = influence(encoder(lab, 1, "convolution", layers), x);
-    section.add(equal(
-        absl::StrCat("reach of ", layers, layers > 1 ? " layers" : " layer", " of convolution"),
-        std::min(layers * half, n - 1), reach_of(found)));
+    section.add(equal(say("reach of $0 of convolution, in tokens", layers_text(layers)),
+                      std::min(layers * half, n - 1),
+                      reach_of(influence(encoder(lab, 1, "convolution", layers), x))));
   }
-  for (const char* kind : {"recurrence", "attention"}) {
-    section.add(equal(absl::StrCat("reach of 1 layer of ", kind), n - 1,
+  const std::pair<const char*, Text> kinds[] = {
+      {"recurrence", say("recurrence in both directions")}, {"attention", say("attention")}};
+  for (const auto& [kind, name] : kinds) {
+    section.add(equal(say("$0, 1 layer: the same", name), n - 1,
                       reach_of(influence(encoder(lab, 1, kind, 1), x))));
   }
   const Mixer recurrence = make_mixer(lab, 1, options_of(lab, "recurrence"), true);
   const Tensor one_way = influence(mixer_of(lab, recurrence, /*causal=*/true), x);
-  section.add(equal("recurrence, one direction: |dy_first / dx_last|", 0,
+  section.add(equal(say("recurrence in one direction: |dy_first / dx_last|"), 0,
                     one_way.to_vector()[static_cast<size_t>(n - 1)]));
-  for (const char* kind : {"convolution", "recurrence", "attention"}) {
-    const Mixer mixer = make_mixer(lab, 1, options_of(lab, kind), false);
-    section.show(heat_map_of(absl::StrCat("|dy_i / dx_j|, ", std::string(mixer.name())),
-                             influence(mixer_of(lab, mixer, false), x)));
-  }
+  HeatMaps maps = {.title = say("Influence of j on i, over the largest of each")};
+  const auto show = [&](const Text& title, const char* kind, bool causal) {
+    const Mixer mixer = make_mixer(lab, 1, options_of(lab, kind), causal);
+    const Tensor found = influence(mixer_of(lab, mixer, causal), x);
+    maps.maps.push_back(map_of(title, found * (1 / largest_of(found))));
+  };
+  show(say("convolution"), "convolution", false);
+  show(say("recurrence in one direction"), "recurrence", true);
+  for (const auto& [kind, name] : kinds) show(name, kind, false);
+  section.show(maps);
   return section;
 }
 
@@ -103,15 +117,9 @@ Samples shares_kept_by_identity(const LabContext& lab, double times) {
   });
 }
 
-// Less is left of the first token than of the last, though the matrix is the identity.
-Finding forgets_with_identity(const LabContext& lab, const char* words, double times) {
-  return beyond(below(absl::StrCat("rnn with W = 1, ", words, ": first over last"), 0.9,
-                      shares_kept_by_identity(lab, times)));
-}
-
 Section decay_section(const LabContext& lab) {
   struct Kind {
-    std::string name;
+    Text name;
     std::string mixer;
     Cell cell;
     std::vector<Samples> rows = {};  // by seed
@@ -123,9 +131,9 @@ Section decay_section(const LabContext& lab) {
       return values_of(rows, [](const Samples& row) { return row.back(); });
     }
   };
-  std::vector<Kind> kinds = {{"rnn", "recurrence", Cell::kRnn},
-                             {"lstm", "recurrence", Cell::kLstm},
-                             {"attention", "attention", Cell::kRnn}};
+  std::vector<Kind> kinds = {{"RNN", "recurrence", Cell::kRnn},
+                             {"LSTM", "recurrence", Cell::kLstm},
+                             {say("attention"), "attention", Cell::kRnn}};
   for (Kind& kind : kinds) {
     kind.rows = over_seeds(lab, [&](uint64_t seed) {
       const Mixer mixer = make_mixer(lab, seed, options_of(lab, kind.mixer, kind.cell), true);
@@ -133,18 +141,50 @@ Section decay_section(const LabContext& lab) {
     });
   }
   const LineChart chart = line_chart(
-      "|dy_last / dx_j|, over the largest", "distance", log_axis("influence"),
+      say("Influence on the last token, over the largest, first seed"), say("tokens before it"),
+      log_axis(say("influence")),
       each_of(kinds, [](const Kind& kind) { return numbered_series(kind.name, kind.rows[0], 0); }));
   const Kind &rnn = kinds[0], &lstm = kinds[1], &attention = kinds[2];
+  // One, but for what x² and rounding do.
+  constexpr double kKept = 1 - 1e-6;
+  const auto kept = [&](double times) { return shares_kept_by_identity(lab, times); };
   return make_section(
       "influence.decay",
-      {larger("rnn: influence of the last token, and of the first", rnn.nearest(), rnn.farthest()),
-       larger("lstm: the same", lstm.nearest(), lstm.farthest()),
-       larger("of the first token: attention, and lstm", attention.farthest(), lstm.farthest()),
-       near("attention: influence of the first", 1, attention.farthest(), 0.1),
-       forgets_with_identity(lab, "x", 1), forgets_with_identity(lab, "0.1 x", 0.1),
-       forgets_with_identity(lab, "x / 10^6, so that tanh is a line", 1e-6)},
+      {larger(say("RNN: influence of the last token, and of the first"), rnn.nearest(),
+              rnn.farthest()),
+       larger(say("LSTM: influence of the last token, and of the first"), lstm.nearest(),
+              lstm.farthest()),
+       larger(say("influence of the first token: of attention, and of an LSTM"),
+              attention.farthest(), lstm.farthest()),
+       named("saturated", below(say("RNN with W = 1, words of size 1: the first over the last"),
+                                kKept, kept(1))),
+       beyond(named("line", below(say("the same, words of size 10⁻⁶, of which tanh is a line"),
+                                  kKept, kept(1e-6))))},
       {chart});
+}
+
+// The influence of the last token on the first, and on the one before it, of an LSTM.
+Section both_ways_section(const LabContext& lab) {
+  struct Heard {
+    double farthest, nearest;
+  };
+  const auto heard = [&](bool causal) {
+    return over_seeds(lab, [&](uint64_t seed) {
+      const Mixer mixer = make_mixer(lab, seed, options_of(lab, "recurrence"), causal);
+      const Samples all =
+          influence(mixer_of(lab, mixer, causal), make_words(lab, seed)).to_vector();
+      const auto n = static_cast<size_t>(lab.integer("n"));
+      return Heard{.farthest = all[n - 1], .nearest = all[(n - 1) * n - 1]};
+    });
+  };
+  const auto one = heard(true), two = heard(lab.breaks("one-way"));
+  return make_section(
+      "influence.both-ways",
+      {larger(say("influence of the last token on the first: in two directions, and in one"),
+              values_of(two, &Heard::farthest), values_of(one, &Heard::farthest)),
+       named("decay", larger(say("in two directions: influence of the last token on the one before "
+                                 "it, and on the first"),
+                             values_of(two, &Heard::nearest), values_of(two, &Heard::farthest)))});
 }
 
 // What n keys get, times n, where all maps have the deviation `sigma`.
@@ -161,60 +201,38 @@ std::vector<double> shares_of(const LabContext& lab, uint64_t seed, int64_t d, d
 Section share_section(const LabContext& lab) {
   Section section = make_section("influence.share");
   for (const int64_t d : lab.integers("widths")) {
-    const double s = 0.02 * 0.02 * static_cast<double>(d);
+    const double small = 0.02, large = 1 / std::sqrt(static_cast<double>(d));
+    const double s = small * small * static_cast<double>(d);
     const auto shares_by = [&](double sigma) {
       return over_seeds(lab, [&](uint64_t seed) { return shares_of(lab, seed, d, sigma); });
     };
-    const auto small = shares_by(0.02), large = shares_by(1 / std::sqrt(static_cast<double>(d)));
-    section.add(near(absl::StrCat("deviation of n p, σ = 0.02, d = ", d),
-                     std::sqrt(std::exp(s * s) - 1), values_of(small, deviation_of), 0.1));
-    const auto equal = [&](const char* sigma, const Samples& samples) {
-      return below(absl::StrCat("largest n p, σ = ", sigma, ", d = ", d), 2, samples);
-    };
-    section.add(equal("0.02", values_of(small, most_of)));
-    section.add(beyond(equal("1 / √d", values_of(large, most_of))));
+    // In its control the small maps are as large as the others.
+    const auto of_small = shares_by(lab.breaks("large") ? large : small);
+    section.add(near(say("deviation of n p, σ = 0.02, d = $0", d), std::sqrt(std::exp(s * s) - 1),
+                     values_of(of_small, deviation_of), 0.1));
+    section.add(
+        below(say("largest n p, σ = $0, d = $1", small, d), 2, values_of(of_small, most_of)));
+    const Finding by_large = beyond(below(say("largest n p, σ = $0, d = $1", "1 / √d", d), 2,
+                                          values_of(shares_by(large), most_of)));
+    section.add(d == lab.integers("widths").back() ? named("large", by_large) : by_large);
   }
   return section;
 }
 
-// Layers of a convolution with k taps, none after the token itself, until the last of n tokens
-// hears of the first; where it is dilated the taps of layer l stand k^(l - 1) apart.
-int64_t layers_between(int64_t n, int64_t k, bool is_dilated) {
-  const Tensor x = as_parameter(ones({1, n, 1}, DType::f64));
-  Tensor y = x;
-  int64_t apart = 1;
-  for (int64_t layers = 1;; ++layers) {
-    const int64_t width = (k - 1) * apart + 1;
-    std::vector<double> taps(static_cast<size_t>(width));
-    for (int64_t i = 0; i < width; i += apart) taps[static_cast<size_t>(i)] = 1;
-    y = depthwise_convolution(y, constant_f64({1, 1, width}, taps), Tensor(), width - 1);
-    const Tensor back = backward(slice(y, 1, n - 1, 1), {.keep_graph = true})[x];
-    if (back.to_vector().front() != 0) return layers;
-    if (is_dilated) apart *= k;
-  }
-}
-
-Section path_section(const LabContext& lab) {
-  Section section = make_section("influence.path");
-  const int64_t k = lab.integer("kernel");
-  for (const int64_t power : {2, 3, 4}) {
-    const auto n = static_cast<int64_t>(std::llround(std::pow(k, power)));
-    const auto expect = [&](const char* form, bool is_dilated) {
-      return equal(absl::StrCat(form, ": layers for n = ", n), power,
-                   layers_between(n, k, is_dilated));
-    };
-    section.add(expect("dilated", true));
-    section.add(beyond(expect("side by side", false)));
-  }
+Section steps_section(const LabContext& lab) {
   const int64_t n = lab.integer("n");
   const Tensor one = influence(encoder(lab, 1, "attention", 1), make_words(lab, 1));
-  section.add(found("attention: influence of the first on the last after 1 layer", "above 0",
-                    one.to_vector()[static_cast<size_t>((n - 1) * n)], reach_of(one) == n - 1));
-  return section;
+  return make_section(
+      "influence.steps",
+      {equal(say("RNN: states that all the last of $0 tokens hears of the first must pass", n),
+             n - 1, states_between(n)),
+       above(say("attention, 1 layer: influence of the first token on the last"), 0,
+             one.to_vector()[static_cast<size_t>((n - 1) * n)])});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  return {reach_section(lab), decay_section(lab), share_section(lab), path_section(lab)};
+  return {reach_section(lab),     stacked_section(lab), local_section(lab), decay_section(lab),
+          both_ways_section(lab), share_section(lab),   path_section(lab),  steps_section(lab)};
 }
 
 }  // namespace

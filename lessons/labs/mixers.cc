@@ -1,38 +1,24 @@
 // Weights that are set by hand, that are learned, that are computed from the input.
-#include "framework/nn/linear.h"
 #include "lessons/labs/kit.h"
-#include "models/mixer.h"
+#include "lessons/labs/marked.h"
 
 namespace qkv {
 namespace {
 
-using Attention = Child<"attention", MultiHeadAttention>;
-using Learned = Child<"learned", LearnedMixing>;
-
-Mixer make(const LabContext& lab, const std::string& kind, uint64_t seed, bool projects = true) {
-  ModelOptions options = {
-      .d_model = lab.integer("d"), .mixer = kind, .num_heads = 1, .scale_scores = projects};
-  if (!projects) options.attention.projections = Projections::kNone;
-  Initializer init(RandomStream(seed), DType::f64);
-  Mixer mixer = make_mixer(
-      init, options, {.max_length = lab.integer("n"), .causal = false, .residual_deviation = 0.5});
-  auto* const layer = std::get_if<Attention>(&mixer.kind);
-  if (lab.is_control() && layer) layer->scale = 0;
-  return mixer;
-}
+// A model that leaves more of the answers' variance has not learned to find the marked token.
+constexpr double kLearned = 0.1;
 
 // With scores as if they had been learned: a new table is uniform.
 Mixer make_learned(const LabContext& lab) {
-  Mixer mixer = make(lab, "learned", 1);
-  Tensor& scores = std::get<Learned>(mixer.kind).scores;
-  scores = as_parameter(random_normal(RandomStream(1), "scores", scores.shape()));
+  const RandomStream random(1);
+  Mixer mixer = make_layer(lab, "learned", random);
+  Tensor& scores = std::get<LearnedLayer>(mixer.kind).scores;
+  scores = as_parameter(random_normal(random, "scores", scores.shape()));
   return mixer;
 }
 
-// Larger than 1, so that scores of new maps differ as those of trained ones do.
-Tensor make_words(const LabContext& lab, const char* name) {
-  const RandomStream random(lab.integer("seed"));
-  return random_normal(random, name, {1, lab.integer("n"), lab.integer("d")}) * 20.0;
+Tensor make_words(const LabContext& lab, uint64_t seed, const char* name) {
+  return random_normal(RandomStream(seed), name, {1, lab.integer("n"), lab.integer("d")});
 }
 
 Tensor run_mixer(const Mixer& mixer, const Tensor& x) {
@@ -45,141 +31,208 @@ Tensor weights_of(const Mixer& mixer, const Tensor& x) {
   return trace[absl::StrCat(std::string(mixer.name()), ".weights")];
 }
 
-Tensor weights_between(const Attention& layer, const Tensor& x, const Tensor& source) {
+Tensor weights_between(const AttentionLayer& layer, const Tensor& x, const Tensor& source) {
   return trace_module(layer, x, source, AttentionMask{}).trace["attention.weights"];
 }
 
+HeatMap map_of(const Text& title, const Tensor& weights) {
+  HeatMap map = heat_map_of(title, reshape(weights, {weights.dim(-2), weights.dim(-1)}));
+  map.row_axis = say("output i");
+  map.column_axis = say("input j");
+  return map;
+}
+
 Section inputs_section(const LabContext& lab) {
-  const Tensor a = make_words(lab, "a"), b = make_words(lab, "b"), c = make_words(lab, "c");
-  const auto change = [&](const Mixer& mixer) {
-    return largest_difference(weights_of(mixer, a), weights_of(mixer, b));
+  // The words are large, so that scores of new maps differ as those of trained ones do.
+  const auto words = [&](uint64_t seed, const char* name) {
+    return make_words(lab, seed, name) * 20.0;
   };
-  const Mixer attend = make(lab, "attention", 1), learned = make_learned(lab);
-  const auto& layer = std::get<Attention>(attend.kind);
-  const auto square = [&](const Tensor& weights) {
-    return reshape(weights, {lab.integer("n"), lab.integer("n")});
+  const auto layer_of = [&](uint64_t seed) {
+    return make_layer(lab, "attention", RandomStream(seed));
   };
-  return make_section("mixers.inputs",
-                      {equal("mean: change with the input", 0, change(make(lab, "uniform", 1))),
-                       equal("learned table: change", 0, change(learned)),
-                       equal("convolution: change", 0, change(make(lab, "convolution", 1))),
-                       above("self-attention: change", 0.01, change(attend)),
-                       beyond(equal("attention to another sequence: change", 0,
-                                    largest_difference(weights_between(layer, c, a),
-                                                       weights_between(layer, c, b))))},
-                      {heat_map_of("Learned table", weights_of(learned, a)),
-                       heat_map_of("Self-attention, input a", square(weights_of(attend, a))),
-                       heat_map_of("Self-attention, input b", square(weights_of(attend, b)))});
+  const Samples of_self = over_seeds(lab, [&](uint64_t seed) {
+    const Mixer mixer = layer_of(seed);
+    return largest_difference(weights_of(mixer, words(seed, "a")),
+                              weights_of(mixer, words(seed, "b")));
+  });
+  const Samples between = over_seeds(lab, [&](uint64_t seed) {
+    const Mixer mixer = layer_of(seed);
+    const auto& layer = std::get<AttentionLayer>(mixer.kind);
+    const Tensor x = words(seed, "c");
+    return largest_difference(weights_between(layer, x, words(seed, "a")),
+                              weights_between(layer, x, words(seed, "b")));
+  });
+  const Mixer learned = make_learned(lab), attend = layer_of(1);
+  const Tensor a = words(1, "a"), b = words(1, "b");
+  const HeatMaps maps = {.title = say("The weights for two inputs"),
+                         .maps = {map_of(say("learned table, input a"), weights_of(learned, a)),
+                                  map_of(say("learned table, input b"), weights_of(learned, b)),
+                                  map_of(say("self-attention, input a"), weights_of(attend, a)),
+                                  map_of(say("self-attention, input b"), weights_of(attend, b))}};
+  return make_section(
+      "mixers.inputs",
+      {equal(say("learned table: largest change with the input"), 0,
+             largest_difference(weights_of(learned, a), weights_of(learned, b))),
+       above(say("self-attention: largest change with the input"), 0, of_self),
+       beyond(named("between",
+                    at_most(say("attention to another sequence: largest change"), 0, between)))},
+      {maps});
 }
 
-// Sentences in which one token is marked (its first number), and what is asked for is its second.
-struct Question {
-  Tensor x;       // [B, T, C]
-  Tensor target;  // [B, T, 1]
+// Which share of the answers' variance the models find, and which they miss.
+Bars bars_of(const std::vector<std::pair<Text, Samples>>& models) {
+  Bars bars = {.title = say("The variance of the answers, mean over the seeds"),
+               .parts = {say("found"), say("missed")}};
+  for (const auto& [name, left] : models) {
+    const double missed = std::min(1.0, mean_of(left));
+    bars.bars.push_back(name);
+    bars.shares.push_back({1 - missed, missed});
+  }
+  return bars;
+}
+
+struct Arms {
+  std::vector<Found> set, learned, self, between, convolution, lstm, over_states, states_set;
 };
 
-Question ask(const LabContext& lab, RandomStream random) {
-  constexpr int64_t kBatch = 32;
-  const int64_t n = lab.integer("n"), d = lab.integer("d");
-  const Tensor x = random_normal(random, "x", {kBatch, n, d});
-  const Tensor places = random_tokens(random, {kBatch}, n);
-  const Tensor marked = reshape(one_hot(places, n, DType::f64), {kBatch, n, 1});
-  const Tensor second = slice(x, 2, 1, 1);
-  return {.x = concat({marked * 3.0, slice(x, 2, 1, d - 1)}, 2),
-          .target = broadcast_to(sum(second * marked, 1, true), {kBatch, n, 1})};
+Arms train_all(const LabContext& lab) {
+  // In their control neither a ReLU nor a gate is left: of both remains a convolution.
+  const bool is_linear = lab.breaks("linear");
+  const Finder cnn = {.mixer = "uniform", .below = "convolution", .bends = !is_linear};
+  return {.set = find_marked(lab, {.mixer = "uniform"}),
+          .learned = find_marked(lab, {.mixer = "learned"}),
+          .self = find_marked(lab, {.mixer = "attention"}),
+          .between = find_marked(lab, {.mixer = "attention", .is_asked_from = true}),
+          .convolution = find_marked(lab, cnn),
+          .lstm = find_marked(lab, is_linear ? cnn : Finder{.mixer = "recurrence"}),
+          .over_states = find_marked(lab, {.mixer = "attention", .below = "recurrence"}),
+          .states_set = find_marked(lab, {.mixer = "uniform", .below = "recurrence"})};
 }
 
-struct Network {
-  Mixer mixer;
-  Child<"head", Linear> head;  // C -> 1
-
-  void visit(Visitor& v) {
-    mixer.visit(v);
-    v.child(head);
-  }
-};
-
-// The share of the answers' variance that is left after training.
-double train(const LabContext& lab, const std::string& kind, uint64_t seed) {
-  Initializer init(RandomStream(seed).derive("head"), DType::f64);
-  const Network network = {make(lab, kind, seed), Linear(init, lab.integer("d"), 1, true, 0.5)};
-  const auto loss_of = [&](const Question& question) {
-    const Tensor error = network.head(run_mixer(network.mixer, question.x)) - question.target;
-    return mean(error * error);
-  };
-  const RandomStream random = RandomStream(seed).derive("questions");
-  train_with_adam(parameters(network), lab.integer("steps"),
-                  [&](uint64_t step) { return loss_of(ask(lab, random.derive(step))); });
-  double left = 0;
-  constexpr uint64_t kTests = 10;
-  for (uint64_t i = 0; i < kTests; ++i) {
-    const Question question = ask(lab, random.derive("test").derive(i));
-    left += loss_of(question).item() / mean(question.target * question.target).item() / kTests;
-  }
-  return left;
+Finding has_learned(const Text& model, const std::vector<Found>& all) {
+  return premise(
+      at_most(say("$0: share of the variance that is left", model), kLearned, left_of(all)));
 }
 
-Section own_weights_section(const LabContext& lab) {
-  const auto left_by = [&](const std::string& kind) {
-    return over_seeds(lab, [&](uint64_t seed) {
-      lab.say(absl::StrCat("mixers: ", kind, ", seed ", seed));
-      return train(lab, kind, seed);
-    });
-  };
-  const Samples by_mean = left_by("uniform"), by_table = left_by("learned"),
-                by_attention = left_by("attention");
+Section own_weights_section(const Arms& arms) {
+  const Samples set = left_of(arms.set), learned = left_of(arms.learned), self = left_of(arms.self);
   return make_section(
       "mixers.own-weights",
-      {larger("what is left of the variance: set, and computed", by_mean, by_attention),
-       larger("learned, and computed", by_table, by_attention),
-       at_most("computed, the worst seed", 0.1, most_of(by_attention))});
+      {has_learned(say("self-attention"), arms.self),
+       larger(say("what is left: weights that are set, and weights that are computed"), set, self),
+       larger(say("weights learned for all inputs, and weights that are computed"), learned, self)},
+      {bars_of({{say("set: all equal"), set},
+                {say("a learned table"), learned},
+                {say("self-attention"), self}})});
 }
 
-Section table_section(const LabContext& lab) {
-  const Mixer learned = make_learned(lab), bare = make(lab, "attention", 1, false);
-  const Tensor words = make_words(lab, "a") * 0.05, x = as_parameter(words);
-  const Tensor weights = weights_of(learned, words), y = run_mixer(learned, x);
-  const Tensor jacobian = mixing_matrix(y, x), flat = reshape(words, {x.dim(1), x.dim(2)});
-  const double as_claimed = largest_difference(transposed(jacobian), weights);
-  const Tensor computed = reshape(weights_of(bare, words), {x.dim(1), x.dim(1)});
-  return make_section("mixers.table",
-                      {same("dy_i / dx_j and w_ij", largest_difference(jacobian, weights)),
-                       same("sums of the rows and 1", largest_of(sum(weights, -1) - 1.0)),
-                       same("self-attention without maps, and softmax(X Xᵀ)",
-                            largest_difference(computed, softmax(products_of_rows(flat, flat)))),
-                       beyond(same("dy_j / dx_i and w_ij", as_claimed))});
+Section assigned_section(const Arms& arms) {
+  const Samples set = left_of(arms.set), between = left_of(arms.between);
+  return make_section(
+      "mixers.assigned",
+      {has_learned(say("self-attention"), arms.self),
+       named("between", alike(say("what is left: attention to another sequence, and weights that "
+                                  "are set"),
+                              between, set, kLearned))},
+      {bars_of({{say("set: all equal"), set},
+                {say("attention to another sequence"), between},
+                {say("self-attention"), left_of(arms.self)}})});
 }
 
-// |dy / dx|, the whole matrix of it as a row, of a random direction of y.
-Tensor taught(const Mixer& mixer, const Tensor& words, const Tensor& pushed) {
-  const Tensor x = as_parameter(words);
-  return backward(run_mixer(mixer, x), {.cotangent = pushed})[x];
+// In the control of these the table is computed from the input as well.
+Mixer make_table(const LabContext& lab) {
+  return lab.breaks("computed") ? make_layer(lab, "attention", RandomStream(1), false)
+                                : make_learned(lab);
 }
 
-Section old_section(const LabContext& lab) {
-  const Tensor a = make_words(lab, "a") * 0.05, b = make_words(lab, "b") * 0.05;
-  const Tensor pushed = make_words(lab, "pushed") * 0.05;
-  const auto change = [&](const std::string& kind) {
-    const Mixer mixer = make(lab, kind, 1);
-    const Tensor gradient_at_a = taught(mixer, a, pushed);
-    return largest_difference(gradient_at_a, taught(mixer, b, pushed)) / largest_of(gradient_at_a);
-  };
-  const auto behind_relu = [&](const Tensor& words) {
-    const Mixer mixer = make(lab, "convolution", 1);
-    const Tensor x = as_parameter(words);
-    const Tensor back = backward(relu(run_mixer(mixer, x)), {.cotangent = pushed})[x];
-    return back / largest_of(back);
-  };
+Section sum_section(const LabContext& lab) {
+  const Tensor words = make_words(lab, 1, "a"), x = as_parameter(words);
+  const Mixer table = make_table(lab);
+  return make_section(
+      "mixers.sum",
+      {same(say("dy_i / dx_j and w_ij"),
+            largest_difference(mixing_matrix(run_mixer(table, x), x), weights_of(table, words)))});
+}
+
+Section indices_section(const LabContext& lab) {
+  const Tensor words = make_words(lab, 1, "a"), x = as_parameter(words);
+  const Mixer table = make_table(lab);
+  const Tensor weights = weights_of(table, words);
+  const Tensor jacobian = mixing_matrix(run_mixer(table, x), x);
+  return make_section(
+      "mixers.indices",
+      {same(say("sums over j of w_ij and 1"), largest_of(sum(weights, -1) - 1.0)),
+       same(say("w_ij and the influence of input j on output i"),
+            largest_difference(jacobian, weights)),
+       beyond(named("swapped", same(say("w_ij and the influence of input i on output j"),
+                                    largest_difference(transposed(jacobian), weights))))},
+      {HeatMaps{.title = say("Weights and influence"),
+                .maps = {map_of("w_ij", weights), map_of("dy_i / dx_j", jacobian)}}});
+}
+
+Section computed_section(const LabContext& lab) {
+  const Mixer bare = make_layer(lab, "attention", RandomStream(1), false);
+  const Tensor words = make_words(lab, 1, "a"), flat = reshape(words, {words.dim(1), words.dim(2)});
+  const Tensor products = products_of_rows(flat, flat);
+  const Tensor weights = reshape(weights_of(bare, words), products.shape());
+  return make_section(
+      "mixers.computed",
+      {same(say("weights of self-attention without maps, and softmax(X Xᵀ)"),
+            largest_difference(weights, softmax(products))),
+       beyond(named("products", same(say("the same weights, and the products x_i · x_j themselves"),
+                                     largest_difference(weights, products))))});
+}
+
+Section old_section(const Arms& arms) {
+  const Samples set = left_of(arms.set), cnn = left_of(arms.convolution), lstm = left_of(arms.lstm);
   return make_section(
       "mixers.old",
-      {equal("convolution: change of dy/dx with the input", 0, change("convolution")),
-       beyond(exact("convolution and ReLU: change of dy/dx with the input", 0,
-                    largest_difference(behind_relu(a), behind_relu(b)), 0.01)),
-       beyond(exact("lstm: change of dy/dx with the input", 0, change("recurrence"), 0.01))});
+      {has_learned(say("self-attention"), arms.self),
+       named("cnn", alike(say("what is left: a CNN, and a mean, which cannot choose"), cnn, set,
+                          kLearned)),
+       named("lstm", alike(say("an LSTM, and a mean"), lstm, set, kLearned))},
+      {bars_of({{say("mean"), set},
+                {"CNN", cnn},
+                {"LSTM", lstm},
+                {say("self-attention"), left_of(arms.self)}})});
+}
+
+// By how much more equal weights leave than learned ones.
+Samples needed(const std::vector<Found>& equal, const std::vector<Found>& own) {
+  Samples more = left_of(equal);
+  for (size_t i = 0; i < more.size(); ++i) more[i] -= own[i].left;
+  return more;
+}
+
+// The weights of the first seed, of one question.
+HeatMap weights_map(const Text& title, const std::vector<Found>& all) {
+  const Tensor& weights = *all[0].weights;
+  return map_of(title, slice(weights, 0, 0, 1));
+}
+
+Section trusted_section(const Arms& arms) {
+  return make_section(
+      "mixers.trusted",
+      {has_learned(say("attention to tokens"), arms.self),
+       has_learned(say("attention to the states of an LSTM"), arms.over_states),
+       larger(say("to tokens, what is left: weights moved half a sentence on, and equal weights"),
+              moved_of(arms.self), left_of(arms.set)),
+       above(say("to tokens: what equal weights leave more than learned ones"), kLearned,
+             needed(arms.set, arms.self)),
+       beyond(named("states", above(say("to states: what equal weights leave more than learned "
+                                        "ones"),
+                                    kLearned, needed(arms.states_set, arms.over_states))))},
+      {HeatMaps{.title = say("Weights for one question, whose marked token is $0",
+                             arms.self[0].places.to_vector()[0]),
+                .maps = {weights_map(say("to tokens"), arms.self),
+                         weights_map(say("to the states of an LSTM"), arms.over_states)}}});
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  return {inputs_section(lab), own_weights_section(lab), table_section(lab), old_section(lab)};
+  const Arms arms = train_all(lab);
+  return {inputs_section(lab), own_weights_section(arms), assigned_section(arms),
+          sum_section(lab),    indices_section(lab),      computed_section(lab),
+          old_section(arms),   trusted_section(arms)};
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ const Options& quick_options_of(const Lab& lab) {
       {"vanish", {{"depth", "2,8,24"}}},
       {"key-value", {{"steps", "60"}, {"seeds", "3"}}},
       {"more", {{"steps", "200"}, {"seeds", "3"}}},
-      {"distance", {{"distance", "2,4"}, {"steps", "200"}, {"seeds", "1"}}},
+      {"distance", {{"distance", "4,6"}, {"steps", "200"}, {"seeds", "2"}}},
       {"heads-count", {{"heads", "1,8,32"}, {"steps", "60"}, {"seeds", "2"}}},
       {"narrow-wide", {{"d", "64"}, {"steps", "20"}, {"seeds", "2"}}},
       {"positions", {{"steps", "60"}, {"seeds", "2"}}},
