@@ -63,8 +63,9 @@ Section alike_section(const Mixing& s) {
 Section window_section(const Mixing& s) {
   const Tensor mean_like = softmax(s.taps);
   std::vector<double> difference(static_cast<size_t>(s.kernel), 0.0);
-  difference.front() = -1;
-  difference.back() = 1;
+  const auto middle = static_cast<size_t>(s.before());
+  difference[middle - 1] = -1;
+  difference[middle + 1] = 1;
   const Tensor edges = constant_f64({1, 1, s.kernel}, difference);
   HeatMaps looks = {.title =
                         say("Where each of $0 heads looks, with zeros beyond both ends", s.kernel)};

@@ -108,36 +108,32 @@ Section table_section(const LabContext& lab) {
   return section;
 }
 
-template <class Module>
-double count_of(const Module& module) {
-  return static_cast<double>(parameter_count(parameters(module)));
-}
-
 Section parameters_section(const LabContext& lab) {
   const int64_t d = lab.integer("d");
-  const auto squares = [&](double count) { return count / static_cast<double>(d * d); };
-  const auto scan = [&](Cell cell) {  // without the output map that a block adds to it
-    return squares(count_of(
-        std::get<Child<"recurrence", Recurrence>>(make("recurrence", d, cell).kind).forward));
+  const auto squares = [&](const auto& module) {
+    return static_cast<double>(parameter_count(parameters(module))) / static_cast<double>(d * d);
   };
-  const double attention = lab.breaks("maps") ? 0 : squares(count_of(make("attention", d)));
-  const double convolution = squares(count_of(make("convolution", d)));
+  const auto scan = [&](Cell cell) {  // without the output map that a block adds to it
+    const Mixer mixer = make("recurrence", d, cell);
+    return squares(std::get<Child<"recurrence", Recurrence>>(mixer.kind).forward);
+  };
+  const double attention = lab.breaks("maps") ? 0 : squares(make("attention", d));
+  const double convolution = squares(make("convolution", d));
   const double rnn = scan(Cell::kRnn), lstm = scan(Cell::kLstm);
   const auto fewer = [&](const Text& other, double count) {
     return below(say("parameters of attention over those of $0", other), 1, attention / count);
   };
-  const Table table = {.title = say("Parameters over d², without biases"),
-                       .header = {say("layer"), say("parameters / d²")},
-                       .rows = {{say("attention"), format_number(attention)},
-                                {"RNN", format_number(rnn)},
-                                {say("convolution of $0 taps", kTaps), format_number(convolution)},
-                                {"LSTM", format_number(lstm)}}};
+  const Bars bars = {
+      .title = say("Parameters over d², without biases"),
+      .bars = {say("attention"), "RNN", say("convolution of $0 taps", kTaps), "LSTM"},
+      .parts = {say("parameters / d²")},
+      .shares = {{attention}, {rnn}, {convolution}, {lstm}}};
   return make_section(
       "cost.parameters",
       {named("rnn", fewer(say("an RNN"), rnn)),
        named("convolution", fewer(say("a convolution of $0 taps", kTaps), convolution)),
        beyond(named("lstm", fewer(say("an LSTM"), lstm)))},
-      {table});
+      {bars});
 }
 
 // The formulas, op by op: h_t = tanh(x_t + W h_(t-1)), and softmax(Q Kᵀ) V. Where the recurrence is

@@ -163,10 +163,11 @@ Section decay_section(const LabContext& lab) {
       {chart});
 }
 
-// The influence of the last token on the first, and on the one before it, of an LSTM.
+// The influence of the last token on the first, in an LSTM, and how much that is of its influence
+// on the one before it.
 Section both_ways_section(const LabContext& lab) {
   struct Heard {
-    double farthest, nearest;
+    double influence, share;
   };
   const auto heard = [&](bool causal) {
     return over_seeds(lab, [&](uint64_t seed) {
@@ -174,17 +175,18 @@ Section both_ways_section(const LabContext& lab) {
       const Samples all =
           influence(mixer_of(lab, mixer, causal), make_words(lab, seed)).to_vector();
       const auto n = static_cast<size_t>(lab.integer("n"));
-      return Heard{.farthest = all[n - 1], .nearest = all[(n - 1) * n - 1]};
+      return Heard{.influence = all[n - 1], .share = all[n - 1] / all[(n - 1) * n - 1]};
     });
   };
-  const auto one = heard(true), two = heard(lab.breaks("one-way"));
+  const auto one = heard(true), two = lab.breaks("one-way") ? one : heard(false);
   return make_section(
       "influence.both-ways",
-      {larger(say("influence of the last token on the first: in two directions, and in one"),
-              values_of(two, &Heard::farthest), values_of(one, &Heard::farthest)),
-       named("decay", larger(say("in two directions: influence of the last token on the one before "
-                                 "it, and on the first"),
-                             values_of(two, &Heard::nearest), values_of(two, &Heard::farthest)))});
+      {equal(say("one direction: influence of the last token on the first, the most of all seeds"),
+             0, most_of(values_of(one, &Heard::influence))),
+       above(say("two directions: the same, the least of all seeds"), 0,
+             least_of(values_of(two, &Heard::influence))),
+       below(say("two directions: the same, over the influence on the token before the last"), 1,
+             values_of(two, &Heard::share))});
 }
 
 // What n keys get, times n, where all maps have the deviation `sigma`.
