@@ -30,8 +30,12 @@ std::map<ClaimVerdict, int> counts_of(const std::vector<Sentence>& sentences) {
   return counts;
 }
 
+// As a sentence begins; a letter that stands for a number, as in e_t, stays small.
 std::string with_capital(std::string text) {
-  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  const auto is_small = [&](size_t i) {
+    return i < text.size() && absl::ascii_islower(static_cast<unsigned char>(text[i])) != 0;
+  };
+  if (is_small(0) && is_small(1)) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
   return text;
 }
 

@@ -11,6 +11,7 @@ import engine
 from report import expect
 
 PAGE = engine.ROOT / "lessons/explain/page"
+REPORT_PAGE = engine.ROOT / "lessons/report/page"
 MOST_NUMBERS = 5  # in an array: a row of sizes, a colour; more would be a table
 
 # Files whose arrays of numbers are none of a lesson's, and why.
@@ -18,8 +19,12 @@ TABLES = {}
 
 
 def sources() -> dict:
-    found = {str(file.relative_to(PAGE)): file.read_text(encoding="utf-8") for file in sorted(PAGE.rglob("*.js"))}
-    assert len(found) > 20
+    """Of the lesson page, and of the pages of the labs, by their paths from lessons/."""
+    found = {}
+    for page, fewest in ((PAGE, 20), (REPORT_PAGE, 5)):
+        files = sorted(page.rglob("*.js"))
+        assert len(files) > fewest
+        found.update({str(file.relative_to(page.parents[1])): file.read_text(encoding="utf-8") for file in files})
     return found
 
 

@@ -37,7 +37,10 @@ const strict = {
 export default [
   js.configs.recommended,
   { rules: strict, linterOptions: { reportUnusedDisableDirectives: "error" } },
-  { files: ["lessons/explain/page/**/*.js"], languageOptions: { globals: globals.browser } },
+  {
+    files: ["lessons/explain/page/**/*.js", "lessons/report/page/**/*.js"],
+    languageOptions: { globals: globals.browser },
+  },
   {
     files: ["tests/**"],
     languageOptions: { globals: { ...globals.browser, ...globals.node, pageTests: "readonly" } },

@@ -8,7 +8,7 @@ function show(language) {
   root.lang = language === "en" ? "en" : "zh-CN";
   document.title = root.dataset[language];
   for (const link of document.querySelectorAll("a[data-page]")) {
-    link.setAttribute("href", link.dataset.page.replace(/(#.*)?$/, `?lang=${language}$1`));
+    link.setAttribute("href", link.getAttribute("data-page").replace(/(#.*)?$/, `?lang=${language}$1`));
   }
   document.dispatchEvent(new Event("language"));
 }
@@ -34,12 +34,12 @@ function keepingPlace(change) {
 export function keepLanguage() {
   for (const link of document.querySelectorAll("a[href]")) {
     const address = link.getAttribute("href");
-    if (/^[\w-]+\.html/.test(address)) link.dataset.page = address;
+    if (/^[\w-]+\.html/.test(address)) link.setAttribute("data-page", address);
   }
   const asked = new URLSearchParams(location.search).get("lang");
   if (asked === "en" || asked === "zh") show(asked);
   const button = document.querySelector("#language");
-  button.hidden = false;
+  button.removeAttribute("hidden");
   button.addEventListener("click", () => {
     const other = languageNow() === "en" ? "zh" : "en";
     keepingPlace(() => show(other));

@@ -37,7 +37,7 @@ export function shown(x) {
 export function barChart(bars, { title, largest, height = 110 }) {
   const width = 34;
   const below = bars.some(({ number }) => number < 0);
-  const zero = below ? height / 2 + 14 : height + 14;
+  const zero = below ? height / 2 + 18 : height + 18;
   const reach = below ? height / 2 : height;
   const parts = bars.flatMap(({ name, number }, i) => {
     const size = largest > 0 ? (Math.min(Math.abs(number), largest) / largest) * reach : 0;
@@ -54,14 +54,14 @@ export function barChart(bars, { title, largest, height = 110 }) {
         "text-anchor": "middle",
         text: Math.abs(number) < 5e-3 ? "0" : number.toFixed(2).replace(/^(-?)0\./, "$1."),
       }),
-      svgElement("text", { x: middle, y: height + 42, "text-anchor": "middle", class: "name", text: name }),
+      svgElement("text", { x: middle, y: height + 46, "text-anchor": "middle", class: "name", text: name }),
     ];
   });
   const whole = bars.length * width;
   const base = svgElement("path", { class: "axis", d: `M0 ${zero}H${whole}` });
   return svgElement(
     "svg",
-    { viewBox: `0 0 ${whole} ${height + 48}`, style: `width: ${whole}px`, role: "img", "aria-label": title },
+    { viewBox: `0 0 ${whole} ${height + 52}`, style: `width: ${whole}px`, role: "img", "aria-label": title },
     ...parts,
     base,
   );

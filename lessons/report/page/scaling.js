@@ -2,7 +2,7 @@
 import { barChart, inBoth, element } from "./parts.js";
 import { entropy, randomNormals, softmax, variance } from "./numbers.js";
 
-const sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+const sizes = Array.from({ length: 11 }, (_, power) => 2 ** power);
 const queries = 16;
 const keys = 64;
 const shownKeys = 8;
@@ -38,8 +38,8 @@ const weightBars = (weights) => weights.map((number, i) => ({ name: `k${i + 1}`,
 export const scalingSlider = {
   name: ["d, numbers of a query and a key", "d，查询和键的维数"],
   what: [
-    "Random queries and keys, drawn in this page. Left the scores are softmaxed as they are, right divided by √d.",
-    "页面内随机抽取的查询与键。左：分数直接做 softmax；右：先除以 √d。",
+    "16 random queries and 64 keys; the bars are of one query and 8 keys. Left their softmax as they are, right divided by √d.",
+    "随机的 16 个查询与 64 个键；柱形是其中 1 个查询对 8 个键的权重。左：分数直接做 softmax；右：先除以 √d。",
   ],
   choices: sizes,
   first: 6,

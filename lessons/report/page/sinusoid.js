@@ -23,9 +23,9 @@ export function placed(t) {
     e,
     products,
     "|e|²": product(e, e),
-    "next": product(e, encoding(t + 1)),
-    "previous": product(e, encoding(t - 1)),
-    "far": product(e, encoding(t + 16)),
+    next: product(e, encoding(t + 1)),
+    previous: product(e, encoding(t - 1)),
+    far: product(e, encoding(t + 16)),
   };
 }
 
@@ -39,10 +39,10 @@ export const sinusoidSlider = {
   first: 20,
   run: placed,
   rows: [
-    ["|e|²", ["e_t · e_t", "e_t · e_t"]],
-    ["next", ["e_t · e_{t+1}", "e_t · e_{t+1}"]],
-    ["previous", ["e_t · e_{t−1}", "e_t · e_{t−1}"]],
-    ["far", ["e_t · e_{t+16}", "e_t · e_{t+16}"]],
+    ["|e|²", ["e_t times itself", "e_t 与自身的点积"]],
+    ["next", ["e_t times that of t + 1", "e_t 与 t + 1 的点积"]],
+    ["previous", ["e_t times that of t − 1", "e_t 与 t − 1 的点积"]],
+    ["far", ["e_t times that of t + 16", "e_t 与 t + 16 的点积"]],
   ],
   draw: ({ e, products }, t) => [
     element("div", {}, element("p", { class: "soft" }, inBoth(["e_t", "e_t"])), cellMap([e], { title: "e_t", largest: 1, cell: 17 })),

@@ -41,5 +41,7 @@ function fill(box, slider) {
 }
 
 export function fillSliders() {
-  for (const box of document.querySelectorAll("[data-slider]")) fill(box, allSliders[box.dataset.slider]);
+  for (const box of document.querySelectorAll("[data-slider]")) {
+    fill(box, allSliders[box.getAttribute("data-slider")]);
+  }
 }

@@ -4,7 +4,7 @@ import { entropy, softmax, softmaxGradient } from "./numbers.js";
 
 const scores = [1, 0.5, -0.5, -1];
 const pushed = [0, 1, 0, 0]; // dP: the loss wants another weight for the second key
-const factors = [0, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64];
+const factors = [0, ...Array.from({ length: 9 }, (_, i) => 2 ** (i - 2))];
 
 export function pulledApart(factor) {
   const p = softmax(scores.map((z) => factor * z));

@@ -1,11 +1,11 @@
 // Attention to r tokens on each side: which pairs there are.
-import { cellMap, element, inBoth } from "./parts.js";
+import { cellMap } from "./parts.js";
 
 const tokens = 24;
 const layers = 3;
 
-const band = (r) =>
-  Array.from({ length: tokens }, (_, i) => Array.from({ length: tokens }, (_, j) => (Math.abs(i - j) <= r ? 1 : 0)));
+const places = [...Array(tokens).keys()];
+const band = (r) => places.map((i) => places.map((j) => (Math.abs(i - j) <= r ? 1 : 0)));
 
 export function restricted(r) {
   const rows = band(r);
@@ -25,7 +25,7 @@ export const windowSlider = {
     "24 tokens; a coloured cell is a pair that is computed. Rows are queries, columns are keys.",
     "24 个词元；有颜色的格子是要计算的一对。行是查询，列是键。",
   ],
-  choices: Array.from({ length: tokens }, (_, r) => r),
+  choices: places,
   first: 3,
   run: restricted,
   rows: [
