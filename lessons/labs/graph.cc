@@ -102,8 +102,8 @@ Section graph_section(const LabContext& lab) {
   map.column_axis = say("the node that is asked");
   return make_section(
       "patches.graph",
-      {equal(say("largest weight where there is no edge"), 0, m.without_edge),
-       larger(say("weight of marked nodes, after and before training"), m.after, m.before)},
+      {larger(say("weight of marked nodes, after and before training"), m.after, m.before),
+       equal(say("largest weight where there is no edge"), 0, m.without_edge)},
       {map});
 }
 

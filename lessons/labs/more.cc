@@ -190,9 +190,10 @@ std::vector<Section> run(const LabContext& lab) {
                                            "training"),
                                        m.follows, m.follows_before)}),
       make_section("more.weight",
-                   {learned(m), near(say("weight of 更 before training"), 1, m.weight_before, 0.1),
+                   {learned(m),
                     named("weight", larger(say("weight of 更, after and before training"), m.weight,
-                                           m.weight_before))},
+                                           m.weight_before)),
+                    near(say("weight of 更 before training"), 1, m.weight_before, 0.1)},
                    m.figures)};
   for (Section& section : its_sections(lab)) sections.push_back(std::move(section));
   return sections;

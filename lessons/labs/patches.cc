@@ -169,13 +169,13 @@ Finding learned(const Measured& m) {
 }
 
 Section focus_section(const Measured& m) {
-  return make_section(
-      "patches.focus",
-      {learned(m),
-       near(say("weight of the patches with the figure, before training"), 1, m.weight_before, 0.1),
-       larger(say("weight of the patches with the figure, after and before"), m.weight,
-              m.weight_before)},
-      m.pictures);
+  return make_section("patches.focus",
+                      {learned(m),
+                       larger(say("weight of the patches with the figure, after and before"),
+                              m.weight, m.weight_before),
+                       near(say("weight of the patches with the figure, before training"), 1,
+                            m.weight_before, 0.1)},
+                      m.pictures);
 }
 
 Section importance_section(const Measured& m) {

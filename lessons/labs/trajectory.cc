@@ -149,9 +149,9 @@ Section words_section(const LabContext& lab, const std::vector<Trained>& models,
   const WordCounts counts = count_words(lab.seeds(), lab.breaks("shuffled"));
   return make_section(
       "trajectory.words",
-      {equal(say("one-hot: cosine of two nouns"), 0, counts.one_hot),
-       larger(say("counts: cosine of nouns of one possessive, and of two"), counts.within,
+      {larger(say("counts: cosine of nouns of one possessive, and of two"), counts.within,
               counts.between),
+       equal(say("one-hot: cosine of two nouns"), 0, counts.one_hot),
        same(say("an embedding: variance within tokens, and 0"), most_of(embedded), 1e-9),
        above(say("after a recurrence, not trained: variance within tokens"), 0, recurrent),
        above(say("after attention: variance within tokens"), 0, attended)},
@@ -180,11 +180,11 @@ Section maps_section(const LabContext& lab) {
   const double off = largest_difference(solved, constant_f64({4}, {0, 1, 1, 0}));
   return make_section(
       "trajectory.maps",
-      {same(say("one linear layer: where the middle of two points goes, and the middle there"),
+      {differ(say("with σ: where the middle goes, and the middle there"), middle_off(bent)),
+       same(say("one linear layer: where the middle of two points goes, and the middle there"),
             middle_off(layer)),
        same(say("two linear layers, and one"),
             largest_difference(matmul(layer(a), v), matmul(a, matmul(w, v)) + matmul(b, v))),
-       differ(say("with σ: where the middle goes, and the middle there"), middle_off(bent)),
        same(say("relu far from 0, and a line"), largest_difference(relu(a + kFar) - kFar, a)),
        same(say("relu(x + y) - 2 relu(x + y - 1), and x xor y"), off)},
       {line_chart(
