@@ -88,9 +88,10 @@ ClaimVerdict Section::verdict() const {
   using enum FindingRole;
   if (!not_testable.empty()) return ClaimVerdict::kNotTestable;
   if (any(kDisagrees, kPremise) || any(kNotSeen, kPremise)) return ClaimVerdict::kNotTrained;
+  if (any(kUndecided, kPremise)) return ClaimVerdict::kUndecided;
   if (any(kDisagrees, kEvidence)) return ClaimVerdict::kDoesNotHold;
   if (any(kNotSeen, kEvidence)) return ClaimVerdict::kNotSupported;
-  if (any(kUndecided, kEvidence) || any(kUndecided, kPremise)) return ClaimVerdict::kUndecided;
+  if (any(kUndecided, kEvidence)) return ClaimVerdict::kUndecided;
   const bool holds_beyond =
       !any(kDisagrees, kBeyond) && !any(kNotSeen, kBeyond) && !any(kUndecided, kBeyond);
   if (!holds_beyond) return ClaimVerdict::kHoldsIf;

@@ -160,7 +160,7 @@ struct Section {
   void add(Finding finding) { findings.push_back(std::move(finding)); }
   void show(Figure figure) { figures.push_back(std::move(figure)); }
 
-  // The first of these that is so. Not testable: it says why. Not trained: a premise disagrees.
+  // The first of these that is so. Not testable: it says why. Not trained, undecided: so is a premise.
   // Does not hold, not supported, undecided: so is a finding where the condition is met. Holds if:
   // one beyond the condition does not agree. By construction; holds.
   ClaimVerdict verdict() const;
