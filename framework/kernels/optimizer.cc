@@ -56,4 +56,17 @@ void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& fir
   });
 }
 
+void average(Scalar share, const Array& weight, Array& average) {
+  dispatch_floating("average", weight.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* w = weight.data<T>();
+    T* a = average.mutable_data<T>();
+    const T part = static_cast<T>(share);
+    parallel_for(weight.size(), kGrain, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) a[i] += part * (w[i] - a[i]);
+    });
+  });
+}
+
 }  // namespace qkv::kernels

@@ -23,4 +23,7 @@ struct AdamStep {
 void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& first_moment,
           Array& second_moment);
 
+// average = average + share (weight - average)
+void average(Scalar share, const Array& weight, Array& average);
+
 }  // namespace qkv::kernels

@@ -99,6 +99,22 @@ void Optimizer::step(std::span<const Tensor> gradients, Scalar learning_rate,
     const Tensor& parameter = parameters_[i].tensor;
     update(parameter, gradients[i].array(), states_[i], learning_rate, gradient_scale);
   }
+  const double share =
+      (1 - average_decay_) / (1 - std::pow(average_decay_, static_cast<double>(steps_)));
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    Array average = averages_[i].array();
+    kernels::average(share, parameters_[i].tensor.array(), average);
+  }
+}
+
+void Optimizer::keep_averages(double decay) {
+  if (!(decay > 0 && decay < 1)) {
+    fail(absl::StrCat("optimizer: the decay of an average must be above 0 and below 1, not ",
+                      decay));
+  }
+  average_decay_ = decay;
+  averages_.clear();
+  for (const NamedParameter& p : parameters_) averages_.emplace_back(p.tensor.array().copy());
 }
 
 std::vector<NamedState> Optimizer::state() const {
@@ -107,6 +123,10 @@ std::vector<NamedState> Optimizer::state() const {
     for (size_t i = 0; i < parameters_.size(); ++i) {
       result.push_back({absl::StrCat(state_names_[k], ".", parameters_[i].name), states_[i][k]});
     }
+  }
+  if (averages_.empty()) return result;
+  for (const auto& [name, tensor] : parameters_) {
+    result.push_back({absl::StrCat("weight.", name), tensor.array()});
   }
   return result;
 }

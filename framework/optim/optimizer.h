@@ -25,8 +25,16 @@ class Optimizer {
   // gradients do not fit the parameters.
   void step(std::span<const Tensor> gradients, Scalar learning_rate, Scalar gradient_scale = 1.0);
 
+  // Keeps from now on, of each parameter w, the mean of what it was after each step, in which a
+  // step counts `decay` times as much as the one after it. With t steps made:
+  //   average = average + (1 - decay) / (1 - decay^t) (w - average)
+  // Before the first step the average is w. Throws Error where decay is not in (0, 1).
+  void keep_averages(double decay);
+  const std::vector<Tensor>& averages() const { return averages_; }  // by parameter; or none
+
   // What must be saved, beside the parameters, to go on as if never interrupted; and how many steps
-  // were made.
+  // were made. With averages the parameters are a part of it, as "weight.NAME": then the averages
+  // are what is saved in their place.
   std::vector<NamedState> state() const;
   int64_t steps() const { return steps_; }
   void set_steps(int64_t steps) { steps_ = steps; }
@@ -43,6 +51,8 @@ class Optimizer {
   std::vector<std::string> state_names_;
   std::vector<std::vector<Array>> states_;  // by parameter, then by name; zero at first
   int64_t steps_ = 0;
+  double average_decay_ = 0;
+  std::vector<Tensor> averages_;
 };
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options,

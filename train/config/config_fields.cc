@@ -196,12 +196,21 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
 void add_train_fields(FieldList& list, TrainOptions& train) {
   list.start_table("train");
   list.add("steps", &train.steps, 1, kInfinity, "Number of updates of the weights.");
+  list.add(
+      "patience", &train.patience, 0, kInfinity,
+      "Number of evaluations without a smaller validation loss that end the run; 0: no limit.");
+  list.add("max_minutes", &train.max_minutes, 0, kInfinity,
+           "Minutes of training, over all resumes, that stop the run; 0: no limit.");
   list.add("batch_size", &train.batch_size, 1, kMillion, "Examples per step.");
   list.add("accumulation_steps", &train.accumulation_steps, 1, kMillion,
            "Number of parts into which a step divides its batch, to add up their gradients.");
   list.add_fraction(
       "label_smoothing", &train.label_smoothing,
       "Fraction of the target probability that is spread evenly over all tokens or classes.");
+  list.add_fraction(
+      "average", &train.average,
+      "Decay of the mean of the weights over the steps, which is evaluated and saved; "
+      "0: the weights themselves.");
   list.add(
       "precision", &train.precision,
       "Number type. bf16: operands and some results of linear layers are bf16, all else is f32.");
@@ -233,10 +242,16 @@ void add_readers(const Choice& choice, std::vector<Field>& fields) {
 
 // No parameter, and no number that one was made from, hangs on these: a run can go on with other
 // values, and what it has done stays what it was. docs/training.md has the table.
-constexpr std::string_view kMayChangeOnResume[] = {
-    "optimizer.learning_rate", "optimizer.min_learning_rate", "train.steps",
-    "train.eval_interval",     "train.eval_batch_size",       "train.checkpoint_interval",
-    "train.log_interval",      "train.threads"};
+constexpr std::string_view kMayChangeOnResume[] = {"optimizer.learning_rate",
+                                                   "optimizer.min_learning_rate",
+                                                   "train.steps",
+                                                   "train.eval_interval",
+                                                   "train.eval_batch_size",
+                                                   "train.checkpoint_interval",
+                                                   "train.log_interval",
+                                                   "train.max_minutes",
+                                                   "train.patience",
+                                                   "train.threads"};
 
 std::string number_text(double number) { return absl::StrFormat("%.15g", number); }
 

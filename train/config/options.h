@@ -19,9 +19,12 @@ inline constexpr Named<Precision> kNames<Precision>[] = {
 // The [train] table of a config.
 struct TrainOptions {
   int64_t steps = 1000;
+  int64_t patience = 0;    // evaluations without a smaller validation loss; 0: no limit
+  double max_minutes = 0;  // of training, over all resumes; 0: no limit
   int64_t batch_size = 64;
   int64_t accumulation_steps = 1;  // parts of a batch whose gradients a step adds up
   double label_smoothing = 0.0;
+  double average = 0.0;  // the decay of the mean of the weights; 0: there is none
   Precision precision = Precision::kF32;
   int64_t eval_interval = 100;      // steps between evaluations
   int64_t eval_batch_size = 0;      // 0: batch_size

@@ -129,7 +129,8 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
                    {"vocabulary", nlohmann::json(dataset.vocabulary().texts()).dump()},
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
-                   {"best_step", absl::StrCat(state.best_step)}};
+                   {"best_step", absl::StrCat(state.best_step)},
+                   {"evaluations_since_best", absl::StrCat(state.evaluations_since_best)}};
   for (const auto& [key, size] : kSizes) {
     if (model.data().*size > 0) file.metadata[key] = absl::StrCat(model.data().*size);
   }
@@ -137,6 +138,9 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
     file.metadata["data_fingerprint"] = fingerprint;
   }
   if (state.unwritten) file.metadata["unwritten_metrics"] = metrics_to_json(*state.unwritten);
+  if (state.elapsed_seconds) {
+    file.metadata["elapsed_seconds"] = absl::StrFormat("%.17g", *state.elapsed_seconds);
+  }
   for (const auto& [name, tensor] : parameters(model))
     file.tensors.push_back({name, tensor.array()});
   for (const auto& [name, array] : optimizer.state()) {
@@ -159,7 +163,15 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   checkpoint.state = {.step = metadata.integer("step"),
                       .best_val_loss = metadata.number("best_val_loss"),
                       .best_step = metadata.integer("best_step"),
-                      .unwritten = {}};
+                      .evaluations_since_best = 0,  // older files do not count them
+                      .unwritten = {},
+                      .elapsed_seconds = {}};
+  if (file->metadata.contains("evaluations_since_best")) {
+    checkpoint.state.evaluations_since_best = metadata.integer("evaluations_since_best");
+  }
+  if (file->metadata.contains("elapsed_seconds")) {
+    checkpoint.state.elapsed_seconds = metadata.number("elapsed_seconds");
+  }
   if (file->metadata.contains("unwritten_metrics")) {
     absl::StatusOr<Metrics> metrics = metrics_from_json(metadata.text("unwritten_metrics"));
     if (!metrics.ok()) {

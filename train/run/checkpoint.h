@@ -17,19 +17,24 @@
 
 namespace qkv {
 
-// The state of a run, besides its arrays. It has no times: the same run gives the same file.
+// The state of a run, besides its arrays. Without a stop it has no times: the same run gives the
+// same file.
 struct RunState {
   int64_t step = 0;          // steps made
   double best_val_loss = 0;  // meaningful once best_step > 0
   int64_t best_step = 0;
+  int64_t evaluations_since_best = 0;
   // The metrics of the last step, where the run was stopped before they were in their file: the
   // evaluation and the line of metrics after that step are still to be done.
   std::optional<Metrics> unwritten;
+  // Where the run was stopped: its time in training, which metrics.jsonl may not have yet.
+  std::optional<double> elapsed_seconds;
 };
 
 // A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state
-// under "optimizer.…", and in the metadata the config, what must be known of the data, and the
-// RunState.
+// under "optimizer.…" (with an average: the parameters are the average, and what it is the average
+// of is "optimizer.weight.…"), and in the metadata the config, what must be known of the data, and
+// the RunState.
 struct Checkpoint {
   Config config;
   Vocabulary vocabulary;
@@ -46,8 +51,8 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
 // Errors name the file, and say what is wrong with it.
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 
-// Copies the checkpoint's arrays into the model, and into the optimizer where one is given. Numbers
-// that are not finite are an error.
+// Copies the checkpoint's arrays into the model, which is that of the average where there is one,
+// and into the optimizer where one is given. Numbers that are not finite are an error.
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,
                      Optimizer* optimizer);
 

@@ -86,12 +86,13 @@ absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& co
     return s;
   }
   const absl::StatusOr<double> seconds =
-      elapsed_seconds_at(folder.metrics(), checkpoint->state.step);
+      checkpoint->state.elapsed_seconds
+          ? *checkpoint->state.elapsed_seconds
+          : elapsed_seconds_at(folder.metrics(), checkpoint->state.step);
   if (!seconds.ok()) return seconds.status();
-  if (absl::Status s = restore(*path, *checkpoint, trainer.model(), &trainer.optimizer());
-      !s.ok()) {
-    return s;
-  }
+  absl::Status restored =
+      restore(*path, *checkpoint, trainer.evaluated_model(), &trainer.optimizer());
+  if (!restored.ok()) return restored;
   const absl::StatusOr<Config> before = load_saved_config(folder.config());
   if (!before.ok()) return before.status();
   if (absl::Status s = cut_back(folder, checkpoint->state); !s.ok()) return s;
@@ -100,8 +101,7 @@ absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& co
     absl::Status s = write_file_atomically(folder.config(), to_toml(config));
     if (!s.ok()) return s;
   }
-  return ResumedRun{
-      .state = checkpoint->state, .elapsed_seconds = *seconds, .changes = changes};
+  return ResumedRun{.state = checkpoint->state, .elapsed_seconds = *seconds, .changes = changes};
 }
 
 }  // namespace qkv

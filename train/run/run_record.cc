@@ -47,9 +47,12 @@ absl::Status RunRecord::save_checkpoints(const StepReport& step) {
   const bool numbered = interval > 0 && metrics.step % interval == 0;
   if (!step.evaluated && !numbered) return absl::OkStatus();
   if (absl::Status s = check_finite(); !s.ok()) return s;
-  if (metrics.val_loss && (state_.best_step == 0 || *metrics.val_loss < state_.best_val_loss)) {
+  if (metrics.val_loss && state_.best_step > 0 && *metrics.val_loss >= state_.best_val_loss) {
+    ++state_.evaluations_since_best;
+  } else if (metrics.val_loss) {
     state_.best_val_loss = *metrics.val_loss;
     state_.best_step = metrics.step;
+    state_.evaluations_since_best = 0;
     if (absl::Status s = save(folder_.best_checkpoint()); !s.ok()) return s;
   }
   if (numbered) {
@@ -63,7 +66,8 @@ absl::Status RunRecord::save_last() { return save(folder_.last_checkpoint()); }
 absl::Status RunRecord::save(const std::string& path) {
   if (absl::Status s = metrics_->flush(); !s.ok()) return s;
   if (absl::Status s = samples_->flush(); !s.ok()) return s;
-  return save_checkpoint(path, config_, dataset_, trainer_.model(), trainer_.optimizer(), state_);
+  return save_checkpoint(path, config_, dataset_, trainer_.evaluated_model(), trainer_.optimizer(),
+                         state_);
 }
 
 absl::Status RunRecord::check_finite() const {

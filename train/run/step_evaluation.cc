@@ -22,6 +22,14 @@ bool is_logged(const TrainOptions& options, int64_t step) {
   return is_evaluated(options, step) || step % options.log_interval == 0;
 }
 
+bool has_lost_patience(const TrainOptions& options, const RunState& state) {
+  return options.patience > 0 && state.evaluations_since_best >= options.patience;
+}
+
+bool has_ended(const TrainOptions& options, const RunState& state) {
+  return state.step == options.steps || has_lost_patience(options, state);
+}
+
 absl::Status evaluate_step(const Config& config, const Model& model, const Dataset& dataset,
                            const std::stop_token& stop, StepReport& step) {
   Metrics& metrics = step.metrics;

@@ -7,12 +7,17 @@
 #include "data/dataset.h"
 #include "models/model.h"
 #include "train/config/options.h"
+#include "train/run/checkpoint.h"
 #include "train/run/run_listener.h"
 
 namespace qkv {
 
 bool is_evaluated(const TrainOptions& options, int64_t step);  // the last step always is
 bool is_logged(const TrainOptions& options, int64_t step);     // every evaluated step is
+
+// Whether a run makes no further step: it has made them all, or train.patience has run out.
+bool has_lost_patience(const TrainOptions& options, const RunState& state);
+bool has_ended(const TrainOptions& options, const RunState& state);
 
 // Evaluates the model after a step, and adds to its report how well it does and what it answers. A
 // stop is answered by a Status: Cancelled. A loss that is not finite is an error.

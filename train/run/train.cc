@@ -1,8 +1,10 @@
 #include "train/run/train.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/available_memory.h"
@@ -34,11 +36,26 @@ void introduce(const TrainingRun& run, Progress& progress) {
     progress.say(absl::StrCat("continuing after step ", run.state().step));
   }
   for (const std::string& change : run.changes()) progress.say(change);
-  if (!run.changes().empty() && config.optimizer.schedule != Schedule::kConstant) {
+  const bool other_rates = std::ranges::any_of(run.changes(), [](const std::string& change) {
+    return absl::StartsWith(change, "train.steps ") || absl::StartsWith(change, "optimizer.");
+  });
+  if (other_rates && config.optimizer.schedule != Schedule::kConstant) {
     progress.say(absl::StrCat("the ", name_of(config.optimizer.schedule),
                               " schedule of the learning rate is that of all ", config.train.steps,
                               " steps from here on"));
   }
+}
+
+// Why a run is at its end.
+std::string describe_end(const TrainingRun& run) {
+  const TrainOptions& train = run.config().train;
+  const RunState& state = run.state();
+  if (state.step == train.steps) return absl::StrCat("it has made all ", train.steps, " steps");
+  return absl::StrCat("after step ", state.step, " of ", train.steps,
+                      " the validation loss has not become smaller in ",
+                      state.evaluations_since_best,
+                      state.evaluations_since_best == 1 ? " evaluation" : " evaluations",
+                      " (train.patience)");
 }
 
 void conclude(const TrainingRun& run, Progress& progress) {
@@ -56,7 +73,7 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   const int64_t begin = run.state().step, end = run.config().train.steps;
   Progress progress(begin, end, dataset.shape().unit());
   if (run.is_finished()) {
-    progress.say(absl::StrCat("this run is already finished: it has made all ", end, " steps"));
+    progress.say(absl::StrCat("this run is already finished: ", describe_end(run)));
     conclude(run, progress);
     return RunOutcome::kFinished;
   }
@@ -72,6 +89,15 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
                               "; saved. The same command with --resume continues"));
     return outcome;
   }
+  if (*outcome == RunOutcome::kOutOfTime) {
+    progress.say(absl::StrFormat(
+        "stopped after step %d of %d, after %s of training (train.max_minutes = %g); saved. The "
+        "same command with --resume and more minutes continues",
+        run.state().step, end, format_duration(run.elapsed_seconds()),
+        run.config().train.max_minutes));
+    return outcome;
+  }
+  if (run.state().step < end) progress.say(absl::StrCat("ended: ", describe_end(run)));
   conclude(run, progress);
   if (profiled && profile.complete()) progress.say(profile.describe());
   return outcome;

@@ -21,10 +21,10 @@ absl::Status not_of_it(const std::string& path) {
   return absl::FailedPreconditionError(absl::StrCat(path, " does not belong to this run"));
 }
 
-// Whether there is a line for each step that is logged, and nothing else.
-bool are_complete(const std::vector<Metrics>& lines, const TrainOptions& options) {
+// Whether there is a line for each step that is logged, up to the last one, and nothing else.
+bool are_complete(const std::vector<Metrics>& lines, const TrainOptions& options, int64_t last) {
   auto line = lines.begin();
-  for (int64_t step = 1; step <= options.steps; ++step) {
+  for (int64_t step = 1; step <= last; ++step) {
     if (!is_logged(options, step)) continue;
     if (line == lines.end() || line->step != step || !line->loss || !line->grad_norm) return false;
     ++line;
@@ -58,7 +58,7 @@ absl::StatusOr<FinishedRun> read_run(const RunFolder& folder, const Config& conf
   const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(last);
   if (!checkpoint.ok()) return checkpoint.status();
   if (to_toml(checkpoint->config) != *toml || !other_data(*checkpoint, *dataset).empty() ||
-      checkpoint->state.step != config.train.steps || checkpoint->state.unwritten) {
+      !has_ended(config.train, checkpoint->state) || checkpoint->state.unwritten) {
     return not_of_it(last);
   }
   absl::StatusOr<Model> model = restore_model(last, *checkpoint);
@@ -69,7 +69,7 @@ absl::StatusOr<FinishedRun> read_run(const RunFolder& folder, const Config& conf
                      .dataset = std::move(dataset),
                      .model = *std::move(model),
                      .metrics = *std::move(metrics)};
-  if (!are_complete(run.metrics, config.train) || !begins_alike(run)) {
+  if (!are_complete(run.metrics, config.train, checkpoint->state.step) || !begins_alike(run)) {
     return not_of_it(folder.metrics());
   }
   return run;

@@ -66,7 +66,11 @@ Trainer::Trainer(const Config& config, const Dataset& dataset)
       dataset_(dataset),
       model_(make_model(config, dataset.shape())),
       parameters_(parameters(model_)),
-      optimizer_(make_optimizer(config.optimizer, parameters_)) {}
+      optimizer_(make_optimizer(config.optimizer, parameters_)) {
+  if (config.train.average == 0) return;
+  optimizer_->keep_averages(config.train.average);
+  averaged_ = with_parameters(model_, optimizer_->averages());
+}
 
 BatchGradients Trainer::differentiate(const Batch& batch, int64_t step) const {
   ForwardContext context;

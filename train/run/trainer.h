@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -43,7 +44,9 @@ class Trainer {
   absl::StatusOr<StepResult> step();
 
   int64_t steps_made() const { return optimizer_->steps(); }
-  const Model& model() const { return model_; }
+  const Model& model() const { return model_; }  // which a step trains
+  // What the run comes to: the mean of its weights where train.average keeps one, else model().
+  const Model& evaluated_model() const { return averaged_ ? *averaged_ : model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
@@ -56,6 +59,7 @@ class Trainer {
   Model model_;
   std::vector<NamedParameter> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Model> averaged_;  // shares its parameters with the optimizer
 };
 
 }  // namespace qkv

@@ -8,7 +8,6 @@
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/resume.h"
-#include "train/run/step_evaluation.h"
 
 namespace qkv {
 namespace {
@@ -39,6 +38,7 @@ absl::Status TrainingRun::resume() {
       resume_from(record_.folder(), config_, dataset_, trainer_);
   if (!resumed.ok()) return resumed.status();
   state_ = resumed->state;
+  state_.elapsed_seconds.reset();
   elapsed_seconds_ = resumed->elapsed_seconds;
   changes_ = resumed->changes;
   return record_.open();
@@ -47,13 +47,21 @@ absl::Status TrainingRun::resume() {
 absl::StatusOr<RunOutcome> TrainingRun::run(const std::vector<RunListener*>& listeners) {
   absl::Status status =
       state_.unwritten ? after_step(*state_.unwritten, listeners) : absl::OkStatus();
-  while (status.ok() && !all_steps_made() && !stop_.stop_requested()) {
+  while (status.ok() && !has_ended(config_.train, state_) && !is_out_of_time() &&
+         !stop_.stop_requested()) {
     status = next_step(listeners);
   }
-  const bool stopped = absl::IsCancelled(status) || (status.ok() && !all_steps_made());
+  const bool stopped =
+      absl::IsCancelled(status) || (status.ok() && !has_ended(config_.train, state_));
   if (stopped) status = save_where_it_stands();
   if (!status.ok()) return record_.explain(status);
-  return stopped ? RunOutcome::kInterrupted : RunOutcome::kFinished;
+  if (!stopped) return RunOutcome::kFinished;
+  return stop_.stop_requested() ? RunOutcome::kInterrupted : RunOutcome::kOutOfTime;
+}
+
+bool TrainingRun::is_out_of_time() const {
+  const double limit = config_.train.max_minutes * 60;
+  return limit > 0 && elapsed_seconds_ >= limit;
 }
 
 // Memory that runs out ends the run as a full disk does.
@@ -97,7 +105,7 @@ absl::Status TrainingRun::after_step(const Metrics& metrics,
     seconds_since_log_ = 0;
   }
   if (step.evaluated) {
-    absl::Status s = evaluate_step(config_, trainer_.model(), dataset_, stop_, step);
+    absl::Status s = evaluate_step(config_, trainer_.evaluated_model(), dataset_, stop_, step);
     if (!s.ok()) return s;
   }
   for (RunListener* listener : listeners) listener->report(step);
@@ -121,7 +129,10 @@ Metrics TrainingRun::measured(const StepResult& result, double seconds) {
 absl::Status TrainingRun::save_where_it_stands() {
   if (absl::Status s = record_.check_finite(); !s.ok()) return s;
   if (absl::Status s = record_.check_place(); !s.ok()) return s;
-  return record_.save_last();
+  state_.elapsed_seconds = elapsed_seconds_;
+  absl::Status saved = record_.save_last();
+  state_.elapsed_seconds.reset();
+  return saved;
 }
 
 }  // namespace qkv

@@ -11,11 +11,13 @@
 #include "train/run/run_folder.h"
 #include "train/run/run_listener.h"
 #include "train/run/run_record.h"
+#include "train/run/step_evaluation.h"
 #include "train/run/trainer.h"
 
 namespace qkv {
 
-enum class RunOutcome { kFinished, kInterrupted };
+// kOutOfTime: after train.max_minutes, with all that an interruption leaves.
+enum class RunOutcome { kFinished, kInterrupted, kOutOfTime };
 
 // One training run, from the first file of its folder to the last. It tells a person nothing: its
 // listeners do (train/run/train.h).
@@ -31,22 +33,22 @@ class TrainingRun {
   absl::Status begin();
   absl::Status resume();
 
-  // Trains until the last step, or a stop, after which the run can be resumed. Whatever the order
-  // of the listeners, they are told of a step before anything of it is written.
+  // Trains until the run has ended (has_ended), or a stop, after which it can be resumed. Whatever
+  // the order of the listeners, they are told of a step before anything of it is written.
   absl::StatusOr<RunOutcome> run(const std::vector<RunListener*>& listeners);
 
   const Config& config() const { return config_; }
   const RunFolder& folder() const { return record_.folder(); }
-  const Model& model() const { return trainer_.model(); }
+  const Model& model() const { return trainer_.evaluated_model(); }
   const RunState& state() const { return state_; }
   double elapsed_seconds() const { return elapsed_seconds_; }  // of training, over all resumes
   // In what its config differs from the one that it had before the resume.
   const std::vector<std::string>& changes() const { return changes_; }
-  // All steps are made, evaluated and written.
-  bool is_finished() const { return all_steps_made() && !state_.unwritten; }
+  // It has ended, and all of it is evaluated and written.
+  bool is_finished() const { return has_ended(config_.train, state_) && !state_.unwritten; }
 
  private:
-  bool all_steps_made() const { return state_.step == config_.train.steps; }
+  bool is_out_of_time() const;
   absl::Status next_step(const std::vector<RunListener*>& listeners);
   absl::Status step(const std::vector<RunListener*>& listeners);
   absl::Status after_step(const Metrics& metrics, const std::vector<RunListener*>& listeners);

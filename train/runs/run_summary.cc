@@ -31,7 +31,13 @@ void read_metrics_of(RunSummary& run, const absl::StatusOr<std::vector<Metrics>>
 
 std::string state_of(const RunSummary& run) {
   if (is_in_use(run.path)) return "training";
-  return run.steps >= run.config.train.steps ? "finished" : "stopped";
+  const int64_t patience = run.config.train.patience;
+  const auto is_later = [&run](const Metrics& line) {
+    return line.val_loss && run.best && line.step > run.best->step;
+  };
+  const bool lost_patience =
+      patience > 0 && std::ranges::count_if(run.metrics, is_later) >= patience;
+  return run.steps >= run.config.train.steps || lost_patience ? "finished" : "stopped";
 }
 
 std::vector<std::string> runs_in(const fs::path& folder, std::vector<std::string>& others) {

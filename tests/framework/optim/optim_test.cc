@@ -90,6 +90,25 @@ TEST(OptimizerTest, StateHasANameForEveryParameter) {
                                              "second_moment.b"}));
 }
 
+TEST(OptimizerTest, KeepsTheMeanOfTheWeightsAfterEachStep) {
+  const NamedParameter w = make_parameter("w", {1}, 1.0);
+  const auto optimizer = make_optimizer({.kind = OptimizerKind::kSgd, .weight_decay = 0.0}, {w});
+  optimizer->keep_averages(0.5);
+  ASSERT_EQ(optimizer->averages().size(), 1U);
+  EXPECT_EQ(first(optimizer->averages()[0]), 1.0);
+  double sum = 0, weight = 0;
+  for (int t = 1; t <= 4; ++t) {
+    optimizer->step(std::vector<Tensor>{full({1}, t, DType::f64)}, kRate);
+    sum = 0.5 * sum + first(w.tensor);
+    weight = 0.5 * weight + 1;
+    EXPECT_NEAR(first(optimizer->averages()[0]), sum / weight, 1e-15) << "step " << t;
+  }
+  EXPECT_EQ(optimizer->state().back().name, "weight.w");
+  for (const double decay : {0.0, 1.0, -0.1}) {
+    EXPECT_THROW(optimizer->keep_averages(decay), Error);
+  }
+}
+
 TEST(ClippingTest, BringsALongGradientToTheLargestNormAndLeavesAShortOne) {
   const std::vector<Tensor> gradients = {full({1}, 3.0, DType::f64), full({1}, 4.0, DType::f64)};
   EXPECT_NEAR(global_norm(gradients), 5.0, 1e-15);

@@ -1,0 +1,148 @@
+// When a run ends before its last step, and which weights it comes to.
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "framework/io/safetensors.h"
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+using Tensors = std::map<std::string, std::vector<double>>;
+
+class EndOfRunTest : public CommandLineFixture {
+ protected:
+  ProcessResult train(const std::string& folder, const std::vector<std::string>& settings,
+                      bool resume = false) {
+    std::vector<std::string> command = {"train", "tiny.toml", "--out", folder};
+    if (resume) command.emplace_back("--resume");
+    for (const std::string& setting : settings) {
+      command.insert(command.end(), {"--set", setting});
+    }
+    return qkv(command);
+  }
+
+  Tensors tensors(const std::string& checkpoint) {
+    Tensors tensors;
+    const auto file = read_safetensors(folder_ / (checkpoint + ".safetensors"));
+    EXPECT_TRUE(file.ok()) << file.status();
+    if (!file.ok()) return tensors;
+    for (const auto& [name, array] : file->tensors) tensors[name] = array.to_vector();
+    return tensors;
+  }
+
+  json summary(const std::string& folder) {
+    return json::parse(qkv({"runs", folder, "--json"}).output)[0];
+  }
+};
+
+TEST_F(EndOfRunTest, PatienceRunsOutAfterEvaluationsWithoutASmallerLoss) {
+  const std::vector<std::string> standing_still = {"optimizer.learning_rate=0",
+                                                   "train.eval_interval=5"};
+  const auto with = [&](const std::string& patience) {
+    std::vector<std::string> all = standing_still;
+    all.push_back("train.patience=" + patience);
+    return all;
+  };
+  const ProcessResult first = train("a", with("2"));
+  expect_success(first);
+  const std::string why =
+      "after step 15 of 40 the validation loss has not become smaller in 2 evaluations";
+  EXPECT_THAT(first.output, HasSubstr("ended: " + why));
+  EXPECT_THAT(first.output, HasSubstr("trained 15 steps"));
+  EXPECT_EQ(summary("a")["state"], "finished");
+  EXPECT_EQ(summary("a")["steps"], 15);
+
+  const ProcessResult again = train("a", with("2"), /*resume=*/true);
+  expect_success(again);
+  EXPECT_THAT(again.output, HasSubstr("this run is already finished: " + why));
+  const ProcessResult more = train("a", with("4"), /*resume=*/true);
+  expect_success(more);
+  EXPECT_THAT(more.output, HasSubstr("ended: after step 25 of 40"));
+  expect_success(train("a", with("0"), /*resume=*/true));
+  expect_success(train("whole", standing_still));
+  EXPECT_EQ(tensors("a/checkpoints/last"), tensors("whole/checkpoints/last"));
+  EXPECT_EQ(summary("a")["steps"], 40);
+}
+
+TEST_F(EndOfRunTest, ASmallerLossGivesPatienceAnew) {
+  const ProcessResult run = train("a", {"train.patience=1", "train.eval_interval=5"});
+  expect_success(run);  // its loss falls at each evaluation
+  EXPECT_THAT(run.output, HasSubstr("trained 40 steps"));
+}
+
+TEST_F(EndOfRunTest, TimeRunsOutOverAllResumes) {
+  const std::string step = "train.max_minutes=1e-9";  // less than a step takes
+  const ProcessResult first = train("a", {step});
+  expect_success(first);
+  EXPECT_THAT(first.output, HasSubstr("stopped after step 1 of 40, after 1 s of training "
+                                      "(train.max_minutes = 1e-09); saved."));
+  EXPECT_EQ(summary("a")["state"], "stopped");
+  const ProcessResult again = train("a", {step}, /*resume=*/true);
+  expect_success(again);  // although metrics.jsonl has no line yet
+  EXPECT_THAT(again.output, HasSubstr("stopped after step 1 of 40"));
+  expect_success(train("a", {}, /*resume=*/true));
+  expect_success(train("whole", {}));
+  EXPECT_EQ(in("a/checkpoints/last.safetensors"), in("whole/checkpoints/last.safetensors"));
+}
+
+// The mean of the weights after each step, in which a step counts 0.9 times as much as the next.
+TEST_F(EndOfRunTest, TheAverageIsWhatIsEvaluatedAndSaved) {
+  const std::vector<std::string> settings = {"train.steps=10", "train.eval_interval=5",
+                                             "train.checkpoint_interval=1"};
+  std::vector<std::string> averaged = settings;
+  averaged.emplace_back("train.average=0.9");
+  expect_success(train("plain", settings));
+  expect_success(train("mean", averaged));
+  Tensors sums;
+  double weight = 0;
+  for (int step = 1; step <= 10; ++step) {
+    weight = 0.9 * weight + 1;
+    const Tensors at =
+        tensors(absl::StrCat("plain/checkpoints/step-", step < 10 ? "00000" : "0000", step));
+    for (const auto& [name, numbers] : at) {
+      std::vector<double>& sum = sums[name];
+      sum.resize(numbers.size());
+      for (size_t i = 0; i < numbers.size(); ++i) sum[i] = 0.9 * sum[i] + numbers[i];
+    }
+  }
+  const Tensors plain = tensors("plain/checkpoints/last"), mean = tensors("mean/checkpoints/last");
+  for (const auto& [name, numbers] : plain) {
+    if (name.starts_with("optimizer.")) {
+      EXPECT_EQ(mean.at(name), numbers) << name;
+      continue;
+    }
+    EXPECT_EQ(mean.at("optimizer.weight." + name), numbers) << name;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      EXPECT_NEAR(mean.at(name)[i], sums[name][i] / weight, 1e-6) << name;
+    }
+  }
+  const json evaluation = json::parse(qkv({"eval", "mean", "--json"}).output);
+  const std::string lines = in("mean/metrics.jsonl");
+  const json last = json::parse(lines.substr(lines.rfind("\n{") + 1));
+  EXPECT_DOUBLE_EQ(evaluation["loss"].get<double>(), last["val_loss"].get<double>());
+  EXPECT_NE(last["val_loss"],
+            json::parse(in("plain/metrics.jsonl")
+                            .substr(in("plain/metrics.jsonl").rfind("\n{") + 1))["val_loss"]);
+}
+
+TEST_F(EndOfRunTest, TheAverageGoesOnWithTheSameBits) {
+  const std::string average = "train.average=0.99";
+  expect_success(train("a", {average, "train.max_minutes=1e-9", "train.threads=1"}));
+  expect_success(train("a", {average, "train.threads=2"}, /*resume=*/true));
+  expect_success(train("whole", {average, "train.threads=2"}));
+  EXPECT_EQ(in("a/checkpoints/last.safetensors"), in("whole/checkpoints/last.safetensors"));
+  const ProcessResult other = train("a", {"train.average=0.5"}, /*resume=*/true);
+  EXPECT_EQ(other.exit_status, 2);
+  EXPECT_THAT(other.errors, HasSubstr("train.average is 0.5, but was 0.99. Undo the change"));
+}
+
+}  // namespace
+}  // namespace qkv
