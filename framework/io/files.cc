@@ -321,6 +321,11 @@ absl::Status AppendFile::append(std::string_view lines) {
   return write_at_end(path_, file_, parts);
 }
 
+absl::Status AppendFile::append_bytes(std::string_view bytes) {
+  if (absl::Status status = put_back(); !status.ok()) return status;
+  return write_at_end(path_, file_, std::span(&bytes, 1));
+}
+
 absl::Status AppendFile::flush() {
   if (absl::Status status = put_back(); !status.ok()) return status;
   const int error = flush_to_disk(file_.get());

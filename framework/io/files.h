@@ -61,6 +61,8 @@ class AppendFile {
   // Writes the lines and a line end after them, which stand in the file when this returns. When it
   // fails, nothing of them stays in the file.
   absl::Status append(std::string_view lines);
+  // The same without a line end, for records of another kind.
+  absl::Status append_bytes(std::string_view bytes);
 
   // What was appended is on the disk when this returns.
   absl::Status flush();

@@ -15,8 +15,11 @@ namespace qkv {
 //   gradients[trace["blocks.2.attention.scores"]];
 class Trace {
  public:
-  // What has the path already is replaced: the last pass counts.
-  void add(const std::string& path, const Tensor& tensor);
+  virtual ~Trace() = default;
+
+  // What has the path already is replaced: the last pass counts. Who needs only something of the
+  // tensors takes that here, so that they need not be held.
+  virtual void add(const std::string& path, const Tensor& tensor);
 
   bool contains(const std::string& path) const { return tensors_.contains(path); }
   const Tensor& operator[](const std::string& path) const;  // throws Error where there is none

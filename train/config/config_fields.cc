@@ -222,6 +222,12 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
            "Number of steps between numbered checkpoints; 0: only best and last are written.");
   list.add("log_interval", &train.log_interval, 1, kInfinity,
            "Number of steps between lines of metrics.jsonl.");
+  list.add(
+      "detail_interval", &train.detail_interval, 0, kInfinity,
+      "Number of steps between lines of metrics.jsonl with the norms of each parameter and the "
+      "entropy of each attention head; 0: none.");
+  list.add("tensorboard", &train.tensorboard,
+           "Write event files with metrics, histograms of weights and samples for TensorBoard.");
   list.add("threads", &train.threads, 0, 4096, "Number of threads; 0: all cores.");
 }
 
@@ -242,16 +248,11 @@ void add_readers(const Choice& choice, std::vector<Field>& fields) {
 
 // No parameter, and no number that one was made from, hangs on these: a run can go on with other
 // values, and what it has done stays what it was. docs/training.md has the table.
-constexpr std::string_view kMayChangeOnResume[] = {"optimizer.learning_rate",
-                                                   "optimizer.min_learning_rate",
-                                                   "train.steps",
-                                                   "train.eval_interval",
-                                                   "train.eval_batch_size",
-                                                   "train.checkpoint_interval",
-                                                   "train.log_interval",
-                                                   "train.max_minutes",
-                                                   "train.patience",
-                                                   "train.threads"};
+constexpr std::string_view kMayChangeOnResume[] = {
+    "optimizer.learning_rate", "optimizer.min_learning_rate", "train.steps",
+    "train.eval_interval",     "train.eval_batch_size",       "train.checkpoint_interval",
+    "train.log_interval",      "train.detail_interval",       "train.max_minutes",
+    "train.patience",          "train.tensorboard",           "train.threads"};
 
 std::string number_text(double number) { return absl::StrFormat("%.15g", number); }
 

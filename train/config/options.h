@@ -30,6 +30,8 @@ struct TrainOptions {
   int64_t eval_batch_size = 0;      // 0: batch_size
   int64_t checkpoint_interval = 0;  // steps between numbered ones; 0: only best and last are kept
   int64_t log_interval = 10;        // steps between lines of metrics
+  int64_t detail_interval = 0;      // steps between lines with the details of each layer; 0: none
+  bool tensorboard = false;         // write event files
   int64_t threads = 0;              // 0: all cores
 };
 

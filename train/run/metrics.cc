@@ -34,11 +34,13 @@ std::string metrics_to_json(const Metrics& metrics) {
   for (const MetricsField& field : kFields) {
     if (const std::optional<double>& value = metrics.*field.value) object[field.name] = *value;
   }
+  if (metrics.detail) object["detail"] = detail_to_json(*metrics.detail);
   return object.dump();
 }
 
 absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
-  const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  using Json = nlohmann::ordered_json;  // so that a line that is read is written as it was
+  const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return absl::InvalidArgumentError("not a JSON object");
   Metrics metrics;
   const auto step = object.find("step");
@@ -57,7 +59,22 @@ absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
       return absl::InvalidArgumentError(absl::StrCat("\"", field.name, "\" is not a number"));
     }
   }
+  if (const auto detail = object.find("detail"); detail != object.end()) {
+    absl::StatusOr<StepDetail> read = detail_from_json(*detail);
+    if (!read.ok()) return read.status();
+    metrics.detail = *std::move(read);
+  }
   return metrics;
+}
+
+NamedNumbers metrics_numbers(const Metrics& metrics) {
+  NamedNumbers numbers;
+  for (const MetricsField& field : kFields) {
+    if (metrics.*field.value) numbers.emplace_back(field.name, *(metrics.*field.value));
+  }
+  if (!metrics.detail) return numbers;
+  for (auto& number : detail_numbers(*metrics.detail)) numbers.push_back(std::move(number));
+  return numbers;
 }
 
 absl::StatusOr<std::vector<Metrics>> read_metrics(const std::string& path) {

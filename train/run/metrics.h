@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "train/run/step_detail.h"
 
 namespace qkv {
 
@@ -23,6 +24,7 @@ struct Metrics {
   std::optional<double> val_token_accuracy;     // in [0, 1]
   std::optional<double> val_sequence_accuracy;  // in [0, 1]: every token of the answer right
   std::optional<double> train_sequence_accuracy;
+  std::optional<StepDetail> detail = {};
 
   bool operator==(const Metrics&) const = default;
 };
@@ -31,6 +33,10 @@ struct Metrics {
 // JSON has no NaN and no infinity: they become null, which reads back as NaN.
 std::string metrics_to_json(const Metrics& metrics);
 absl::StatusOr<Metrics> metrics_from_json(std::string_view line);
+
+// The numbers of a line besides the step, under their names; those of its detail as in
+// detail_numbers().
+NamedNumbers metrics_numbers(const Metrics& metrics);
 
 // Every line of a metrics.jsonl. A last line without a line end is skipped: it is being written, or
 // a crash has torn it. Errors begin with "FILE:LINE: ".

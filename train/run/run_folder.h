@@ -15,6 +15,7 @@ namespace qkv {
 //   config.toml      the resolved config
 //   metrics.jsonl    one object a line (train/run/metrics.h)
 //   samples.txt      answers at each evaluation
+//   events.out.tfevents.TIME.qkv   the same for TensorBoard (train/run/event_file.h)
 //   profile.txt, trace.json   where the time goes, of train --profile
 //   checkpoints/     step-000100.safetensors …, best.safetensors, last.safetensors
 //

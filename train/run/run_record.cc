@@ -24,6 +24,7 @@ absl::Status RunRecord::open() {
   if (!samples.ok()) return samples.status();
   metrics_.emplace(*std::move(metrics));
   samples_.emplace(*std::move(samples));
+  first_step_ = state_.unwritten ? state_.step : state_.step + 1;
   return absl::OkStatus();
 }
 
@@ -38,7 +39,18 @@ absl::Status RunRecord::append_lines(const StepReport& step) {
     const std::string part = absl::StrCat("step ", step.metrics.step, "\n", step.samples, "\n");
     if (absl::Status s = samples_->append(part); !s.ok()) return s;
   }
-  return step.logged ? metrics_->append(metrics_to_json(step.metrics)) : absl::OkStatus();
+  if (!step.logged) return absl::OkStatus();
+  if (absl::Status s = metrics_->append(metrics_to_json(step.metrics)); !s.ok()) return s;
+  return config_.train.tensorboard ? append_events(step) : absl::OkStatus();
+}
+
+absl::Status RunRecord::append_events(const StepReport& step) {
+  if (!events_) {
+    absl::StatusOr<EventFile> events = EventFile::begin(folder_.path(), first_step_);
+    if (!events.ok()) return events.status();
+    events_.emplace(*std::move(events));
+  }
+  return events_->append(step, trainer_.evaluated_model());
 }
 
 absl::Status RunRecord::save_checkpoints(const StepReport& step) {
@@ -66,6 +78,9 @@ absl::Status RunRecord::save_last() { return save(folder_.last_checkpoint()); }
 absl::Status RunRecord::save(const std::string& path) {
   if (absl::Status s = metrics_->flush(); !s.ok()) return s;
   if (absl::Status s = samples_->flush(); !s.ok()) return s;
+  if (events_) {
+    if (absl::Status s = events_->flush(); !s.ok()) return s;
+  }
   return save_checkpoint(path, config_, dataset_, trainer_.evaluated_model(), trainer_.optimizer(),
                          state_);
 }

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "framework/io/files.h"
 #include "train/run/checkpoint.h"
+#include "train/run/event_file.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_listener.h"
 #include "train/run/trainer.h"
@@ -36,6 +37,7 @@ class RunRecord {
 
  private:
   absl::Status append_lines(const StepReport& step);
+  absl::Status append_events(const StepReport& step);
   absl::Status save_checkpoints(const StepReport& step);
   absl::Status save(const std::string& path);
 
@@ -45,6 +47,8 @@ class RunRecord {
   const Trainer& trainer_;
   RunState& state_;
   std::optional<AppendFile> metrics_, samples_;
+  std::optional<EventFile> events_;  // from the first step on that it tells of
+  int64_t first_step_ = 1;           // that open() leaves room for
 };
 
 }  // namespace qkv

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "train/run/evaluate.h"
 #include "train/run/finite.h"
+#include "train/run/measure_detail.h"
 #include "train/run/samples.h"
 
 namespace qkv {
@@ -19,7 +20,8 @@ bool is_evaluated(const TrainOptions& options, int64_t step) {
 }
 
 bool is_logged(const TrainOptions& options, int64_t step) {
-  return is_evaluated(options, step) || step % options.log_interval == 0;
+  return is_evaluated(options, step) || is_detailed(options, step) ||
+         step % options.log_interval == 0;
 }
 
 bool has_lost_patience(const TrainOptions& options, const RunState& state) {

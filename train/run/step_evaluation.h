@@ -13,7 +13,7 @@
 namespace qkv {
 
 bool is_evaluated(const TrainOptions& options, int64_t step);  // the last step always is
-bool is_logged(const TrainOptions& options, int64_t step);     // every evaluated step is
+bool is_logged(const TrainOptions& options, int64_t step);  // every evaluated or detailed step is
 
 // Whether a run makes no further step: it has made them all, or train.patience has run out.
 bool has_lost_patience(const TrainOptions& options, const RunState& state);

@@ -51,11 +51,10 @@ std::string describe_end(const TrainingRun& run) {
   const TrainOptions& train = run.config().train;
   const RunState& state = run.state();
   if (state.step == train.steps) return absl::StrCat("it has made all ", train.steps, " steps");
-  return absl::StrCat("after step ", state.step, " of ", train.steps,
-                      " the validation loss has not become smaller in ",
-                      state.evaluations_since_best,
-                      state.evaluations_since_best == 1 ? " evaluation" : " evaluations",
-                      " (train.patience)");
+  return absl::StrCat(
+      "after step ", state.step, " of ", train.steps,
+      " the validation loss has not become smaller in ", state.evaluations_since_best,
+      state.evaluations_since_best == 1 ? " evaluation" : " evaluations", " (train.patience)");
 }
 
 void conclude(const TrainingRun& run, Progress& progress) {

@@ -11,6 +11,7 @@
 #include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
+#include "train/run/measure_detail.h"
 
 namespace qkv {
 namespace {
@@ -90,9 +91,16 @@ absl::StatusOr<StepResult> Trainer::step() {
   if (!std::isfinite(loss) || !std::isfinite(norm)) return not_finite(batch, step, loss, norm);
   const double learning_rate =
       scheduled_learning_rate(config_.optimizer, step, config_.train.steps);
-  optimizer_->step(gradients, learning_rate, clip_scale(norm, config_.optimizer.grad_clip));
-  return StepResult{
+  StepResult result = {
       .loss = loss, .learning_rate = learning_rate, .grad_norm = norm, .tokens = batch.tokens()};
+  std::optional<DetailMeter> meter;
+  if (is_detailed(config_.train, step + 1)) meter.emplace(parameters_);
+  optimizer_->step(gradients, learning_rate, clip_scale(norm, config_.optimizer.grad_clip));
+  if (meter) {
+    const Batch examples = rows(batch, 0, detail_examples(batch.rows()));
+    result.detail = meter->measure(gradients, model_, examples);
+  }
+  return result;
 }
 
 absl::Status Trainer::not_finite(const Batch& batch, int64_t step, double loss,

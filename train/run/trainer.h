@@ -9,14 +9,16 @@
 #include "framework/optim/optimizer.h"
 #include "models/model.h"
 #include "train/config/options.h"
+#include "train/run/step_detail.h"
 
 namespace qkv {
 
 struct StepResult {
   double loss = 0;  // the mean over the batch's targets
   double learning_rate = 0;
-  double grad_norm = 0;  // before clipping
-  int64_t tokens = 0;    // that the model read
+  double grad_norm = 0;                   // before clipping
+  int64_t tokens = 0;                     // that the model read
+  std::optional<StepDetail> detail = {};  // where train.detail_interval is due
 };
 
 // The gradient of the mean loss over the whole batch, made in `pieces` equal parts of its rows so

@@ -123,6 +123,7 @@ Metrics TrainingRun::measured(const StepResult& result, double seconds) {
   metrics.grad_norm = result.grad_norm;
   metrics.tokens_per_second = static_cast<double>(tokens_since_log_) / seconds_since_log_;
   metrics.elapsed_seconds = elapsed_seconds_;
+  metrics.detail = result.detail;
   return metrics;
 }
 

@@ -158,6 +158,9 @@ const std::vector<KeyEffect>& effects() {
       {"train.eval_batch_size", {}, {"0", "4"}, kNothing},  // 0: as batch_size
       {"train.checkpoint_interval", {}, {"0", "4", "5"}, kCheckpoints},
       {"train.log_interval", {}, {"1", "4", "10"}, kLines},
+      {"train.detail_interval", {"train.log_interval=10"}, {"0", "3", "4"}, kLines},
+      {"train.detail_interval", {}, {"0", "1"}, kNothing},
+      {"train.tensorboard", {}, {"false", "true"}, kNothing},
       // the same bits, whatever their number: KeyPropertiesTest.AsManyThreadsComputeAsAreAskedFor
       {"train.threads", {}, {"1", "2"}, kNothing},
   };

@@ -37,6 +37,31 @@ TEST(MetricsTest, ALineReadsBackAsTheSameNumbers) {
   EXPECT_EQ(*again, metrics);
 }
 
+TEST(MetricsTest, DetailIsTheLastOfALineAndReadsBackInItsOrder) {
+  Metrics metrics;
+  metrics.step = 3;
+  metrics.val_loss = 1.5;
+  metrics.detail = StepDetail{.gradient_norm = {{"b", 0.25}, {"a", 2}},
+                              .weight_norm = {{"b", 1}, {"a", 0}},
+                              .update_ratio = {{"b", 1e-3}},
+                              .attention_entropy = {{"blocks.0.attention.weights", {0.5, 1}}}};
+  const std::string line = metrics_to_json(metrics);
+  EXPECT_EQ(line, R"({"step":3,"val_loss":1.5,"detail":{"gradient_norm":{"b":0.25,"a":2.0},)"
+                  R"("weight_norm":{"b":1.0,"a":0.0},"update_ratio":{"b":0.001},)"
+                  R"("attention_entropy":{"blocks.0.attention.weights":[0.5,1.0]}}})");
+  const absl::StatusOr<Metrics> again = metrics_from_json(line);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, metrics);
+  for (const char* detail :
+       {"1", "[]", R"({"weight_norm":1})", R"({"weight_norm":{"a":"b"}})",
+        R"({"attention_entropy":{"a":1}})", R"({"attention_entropy":{"a":[true]}})"}) {
+    EXPECT_EQ(
+        metrics_from_json(absl::StrCat("{\"step\":1,\"detail\":", detail, "}")).status().message(),
+        "\"detail\" holds no numbers")
+        << detail;
+  }
+}
+
 TEST(MetricsTest, WhatIsNotFiniteIsNull) {
   Metrics metrics;
   metrics.loss = std::numeric_limits<double>::quiet_NaN();
