@@ -36,7 +36,7 @@ absl::Status run_doctor(const std::string& config, const GivenOptions& given) {
 }  // namespace
 
 Verb doctor_verb() {
-  return {{"doctor", "CONFIG", "looks at a config before a long run: memory, gradients, learning"},
+  return {{"doctor", "CONFIG", "looks a config over before a long run"},
           add_doctor_options,
           run_doctor};
 }

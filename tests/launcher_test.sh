@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# What ./qkv and ./test answer in a fresh clone, before anything is installed or built.
+# launcher_test.sh SOURCE PROGRAM: the tree, and the built program whose help must tell the same verbs.
+set -euo pipefail
+source_dir=$1 program=$2
+clone=$(mktemp -d)
+trap 'rm -rf "$clone"' EXIT
+mkdir "$clone/tools"
+cp "$source_dir"/qkv "$source_dir"/test "$source_dir/CMakeLists.txt" "$clone"
+cp "$source_dir"/tools/*.sh "$clone/tools"
+cp -r "$source_dir/cli" "$clone/cli"
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+
+lines_of_verbs() { grep -E '^  [a-z]+ +' | sed -E 's/ +/ /g' | sort; }
+
+"$clone/qkv" --help >"$clone/help" || fail "--help"
+diff <(lines_of_verbs <"$clone/help") <("$program" --help | lines_of_verbs) || fail "another list of verbs"
+diff <("$clone/qkv") "$clone/help" || fail "no verb is not --help"
+[[ $("$clone/qkv" --version) == "$("$program" --version | head -1), not built yet" ]] || fail "--version"
+status=0
+message=$("$clone/qkv" trian x 2>&1) || status=$?
+[[ $status == 2 && $message == 'error: there is no verb "trian"; ./qkv --help lists them' ]] || fail "a verb that is none"
+"$clone/test" --help | grep -q -- '--tsan' || fail "./test --help"
+[[ ! -e $clone/build ]] || fail "something was built"
