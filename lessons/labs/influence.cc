@@ -1,4 +1,5 @@
 // Who sees whom: |dy_i / dx_j| of attention, convolution and recurrence, by backward.
+#include "lessons/labs/first_shares.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/receptive_field.h"
 #include "models/mixer.h"
@@ -187,38 +188,6 @@ Section both_ways_section(const LabContext& lab) {
              least_of(values_of(two, &Heard::influence))),
        below(say("two directions: the same, over the influence on the token before the last"), 1,
              values_of(two, &Heard::share))});
-}
-
-// What n keys get, times n, where all maps have the deviation `sigma`.
-std::vector<double> shares_of(const LabContext& lab, uint64_t seed, int64_t d, double sigma) {
-  const RandomStream random(seed);
-  const Tensor x = random_normal(random, "x", {lab.integer("tokens"), d});
-  const Tensor q = matmul(x, random_normal(random, "W_q", {d, d}) * sigma);
-  const Tensor k = matmul(x, random_normal(random, "W_k", {d, d}) * sigma);
-  const double factor = 1 / std::sqrt(static_cast<double>(d));
-  const Tensor weights = softmax(products_of_rows(q, k) * factor);
-  return (weights * static_cast<double>(x.dim(0))).to_vector();
-}
-
-Section share_section(const LabContext& lab) {
-  Section section = make_section("influence.share");
-  for (const int64_t d : lab.integers("widths")) {
-    const double small = 0.02, large = 1 / std::sqrt(static_cast<double>(d));
-    const double s = small * small * static_cast<double>(d);
-    const auto shares_by = [&](double sigma) {
-      return over_seeds(lab, [&](uint64_t seed) { return shares_of(lab, seed, d, sigma); });
-    };
-    // In its control the small maps are as large as the others.
-    const auto of_small = shares_by(lab.breaks("large") ? large : small);
-    section.add(near(say("deviation of n p, σ = 0.02, d = $0", d), std::sqrt(std::exp(s * s) - 1),
-                     values_of(of_small, deviation_of), 0.1));
-    section.add(
-        below(say("largest n p, σ = $0, d = $1", small, d), 2, values_of(of_small, most_of)));
-    const Finding by_large = beyond(below(say("largest n p, σ = $0, d = $1", "1 / √d", d), 2,
-                                          values_of(shares_by(large), most_of)));
-    section.add(d == lab.integers("widths").back() ? named("large", by_large) : by_large);
-  }
-  return section;
 }
 
 Section steps_section(const LabContext& lab) {

@@ -63,12 +63,20 @@ int64_t states_between(int64_t n) {
 
 Section stacked_section(const LabContext& lab) {
   const int64_t enough = layers_enough(lab), far = lab.integer("n") - 1;
+  Samples reach;
+  for (int64_t layers = 1; layers <= enough; ++layers) {
+    reach.push_back(static_cast<double>(heard_through(lab, layers)));
+  }
+  LineChart chart = line_chart(say("Reach of stacked convolutions"), say("layers"), say("tokens"),
+                               {numbered_series(say("reach"), reach)});
+  chart.levels = {{say("all tokens"), static_cast<double>(far)}};
   return make_section(
       "influence.stacked",
       {named("stacked", at_least(say("reach of $0 of convolution, in tokens", layers_text(enough)),
                                  far, heard_through(lab, enough))),
        beyond(named("one", at_least(say("reach of $0 of convolution, in tokens", layers_text(1)),
-                                    far, heard_through(lab, 1))))});
+                                    far, heard_through(lab, 1))))},
+      {chart});
 }
 
 Section local_section(const LabContext& lab) {
