@@ -13,12 +13,17 @@ Json json_of(const LineChart& chart, Language language) {
     series.push_back(
         {{"name", each.name.in(language)}, {"x", each.x}, {"y", each.y}, {"spread", each.spread}});
   }
+  Json levels = Json::array();
+  for (const auto& [name, y] : chart.levels) {
+    levels.push_back({{"name", name.in(language)}, {"y", y}});
+  }
   return {{"kind", "lines"},
           {"title", chart.title.in(language)},
           {"x_label", chart.x_label.in(language)},
           {"y_label", chart.y_label.in(language)},
           {"log_x", chart.log_x},
           {"log_y", chart.log_y},
+          {"levels", levels},
           {"series", series}};
 }
 
@@ -33,6 +38,8 @@ Json json_of(const HeatMap& map, Language language) {
           {"title", map.title.in(language)},
           {"rows", map.rows},
           {"columns", map.columns},
+          {"row_axis", map.row_axis.in(language)},
+          {"column_axis", map.column_axis.in(language)},
           {"numbers", map.numbers},
           {"row_names", json_of(map.row_names, language)},
           {"column_names", json_of(map.column_names, language)}};

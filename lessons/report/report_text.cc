@@ -54,6 +54,9 @@ std::string text_of(const LineChart& chart, Language language) {
   for (size_t s = 0; s < chart.series.size(); ++s) {
     absl::StrAppend(&key, mark_of(s), " ", chart.series[s].name.in(language), "  ");
   }
+  for (const auto& [name, y] : chart.levels) {
+    absl::StrAppend(&key, name.in(language), ": ", format_number(y), "  ");
+  }
   return text + wrapped(key, kTerminalColumns, "            ");
 }
 

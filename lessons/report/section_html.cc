@@ -35,7 +35,8 @@ std::string with_capital(std::string text) {
   const auto is_small = [&](size_t i) {
     return i < text.size() && absl::ascii_islower(static_cast<unsigned char>(text[i])) != 0;
   };
-  if (is_small(0) && is_small(1)) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  if (is_small(0) && is_small(1))
+    text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
   return text;
 }
 
@@ -181,9 +182,11 @@ std::string section_html(const Report& report, const Section& section, bool besi
   std::string html = absl::StrCat("<section id=\"", escaped(section.name), "\">\n",
                                   element("h2", section.places()));
   html += in_both([&](Language language) { return head_html(section, beside_index, language); });
+  html += "<div class=\"figures\">\n";
   for (const Figure& figure : section.figures) {
     html += in_both([&](Language language) { return figure_html(figure, language); });
   }
+  html += "</div>\n";
   html += slider_html(name);
   html += in_both([&](Language language) { return judged_html(section, language); });
   html += in_both([&](Language language) {

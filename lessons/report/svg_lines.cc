@@ -14,7 +14,7 @@ namespace qkv {
 namespace {
 
 constexpr double kChartHeight = 300;
-constexpr double kLeft = 76, kRight = 24, kTop = 14, kBottom = 44;
+constexpr double kLeft = 76, kRight = 24, kTop = 20, kBottom = 44;
 
 class Chart {
  public:
@@ -102,7 +102,7 @@ class Chart {
     std::string svg;
     double free_above = kFoot;
     for (const auto& [y, name] : lowest_first) {
-      const double base = std::min(y, free_above) - 4;
+      const double base = std::max(11.0, std::min(y, free_above) - 4);
       free_above = base - 10;
       absl::StrAppend(&svg, across("level", y),
                       text_at(kEnd, base, "end", name, " class=\"level\""));

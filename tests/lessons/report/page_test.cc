@@ -46,7 +46,7 @@ TEST(LabPageTest, IsWellFormedAndHoldsNoMarkupOfItsTexts) {
   EXPECT_EQ(first_wrong_tag(absl::StrCat(body, "</body></html>")), "");
   place_of(page, "注意&lt;力&gt;");
   place_of(page, "attention &amp; &quot;more&quot;");
-  place_of(page, "A &lt; b. ");
+  place_of(page, "a &lt; b. ");
   EXPECT_EQ(body.find("nan"), std::string::npos);
 }
 

@@ -252,7 +252,9 @@ Report example() {
   section.claims = {{"A1", "A1", "注意<力>", "attention & \"more\""}};
   section.conditions = {{.text = "a < b"}};
   section.figures = {
-      LineChart{.title = "lines", .series = {{"one", {1, 2}, {3, std::nan("")}, {0.5, 0.5}}}},
+      LineChart{.title = "lines",
+                .series = {{"one", {1, 2}, {3, std::nan("")}, {0.5, 0.5}}},
+                .levels = {{"by guessing", 0.25}}},
       HeatMap{.title = "map", .rows = 1, .columns = 2, .numbers = {-1, std::nan("")}},
       Table{.title = "table", .header = {"a", "b"}, .rows = {{"注意", "2"}}}};
   return {.name = "example", .question = "Is it so?", .sections = {section}};
@@ -268,6 +270,7 @@ TEST(ReportTest, JsonHasWhatTheTextSays) {
   EXPECT_EQ(section["findings"][1]["role"], "beyond the condition");
   EXPECT_EQ(section["figures"][0]["series"][0]["y"][0], 3);
   EXPECT_TRUE(section["figures"][0]["series"][0]["y"][1].is_null());
+  EXPECT_EQ(section["figures"][0]["levels"][0]["y"], 0.25);
 }
 
 TEST(ReportTest, JsonHasTheNumbersBehindAFinding) {
@@ -293,6 +296,7 @@ TEST(ReportTest, TextKeepsToEightyColumns) {
     at = end + 1;
   }
   EXPECT_NE(text.find("Verdict: holds if a < b"), std::string::npos);
+  EXPECT_NE(text.find("by guessing: 0.25"), std::string::npos);
 }
 
 }  // namespace
