@@ -59,21 +59,22 @@ Section ranking_section(const LabContext& lab, const std::vector<Lookup>& lookup
   std::vector<Text> names;
   for (int64_t i = 0; i < first.words.dim(0); ++i) names.push_back(std::to_string(i));
   const double chance = 1 / static_cast<double>(lab.integer("n"));
-  return make_section("importance.ranking",
-                      {has_learned(lab, lookups),
-                       equal(say("pairs of keys whose probabilities are in the order of s"), 1,
-                             least_of(over([](const Lookup& each) {
-                               return share_in_order(each.scores(), each.weights());
-                             }))),
-                       above(say("queries whose answer changes most without their first key"),
-                             chance, over([](const Lookup& each) {
-                               return share_with_same_largest(removals(each), each.scores());
-                             }))},
-                      {Arcs{.title = say("One query and its keys"),
-                            .queries = {"0"},
-                            .keys = names,
-                            .weights = row_of(first.weights(), 0).to_vector()},
-                       ranking_table(first)});
+  return make_section(
+      "importance.ranking",
+      {has_learned(lab, lookups),
+       equal(say("share of pairs of keys whose probabilities are in the order of s"), 1,
+             least_of(over([](const Lookup& each) {
+               return share_in_order(each.scores(), each.weights());
+             }))),
+       above(say("share of queries whose answer changes most without their first key"), chance,
+             over([](const Lookup& each) {
+               return share_with_same_largest(removals(each), each.scores());
+             }))},
+      {Arcs{.title = say("One query and its keys"),
+            .queries = {"0"},
+            .keys = names,
+            .weights = row_of(first.weights(), 0).to_vector()},
+       ranking_table(first)});
 }
 
 Section importance_section(const LabContext& lab, const std::vector<Lookup>& lookups) {
@@ -90,11 +91,12 @@ Section importance_section(const LabContext& lab, const std::vector<Lookup>& loo
   return make_section(
       "importance.importance",
       {has_learned(lab, lookups),
-       named("maps", above(say("words for which q·k is largest at the word that matters"), chance,
-                           at_partners(mapped))),
-       beyond(named("plain", above(say("words for which x·x is largest at the word that matters"),
-                                   chance, at_partners(plain)))),
-       larger(say("pairs of keys that q·k and that x·x have in the order of the weights"),
+       named("maps", above(say("share of words for which q·k is largest at the word that matters"),
+                           chance, at_partners(mapped))),
+       beyond(named("plain",
+                    above(say("share of words for which x·x is largest at the word that matters"),
+                          chance, at_partners(plain)))),
+       larger(say("share of pairs of keys in the order of the weights: by q·k, and by x·x"),
               values_of(
                   lookups,
                   [&](const Lookup& each) { return share_in_order(mapped(each), each.weights()); }),

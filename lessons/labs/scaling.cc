@@ -20,9 +20,10 @@ int64_t blocks_of(const LabContext& lab, int64_t d) {
 
 // Q Kᵀ of each block, one below the other.   [blocks n, n]
 Tensor draw_products(const LabContext& lab, uint64_t seed, int64_t d, const Elements& elements) {
+  constexpr int64_t kFewer = 8;  // blocks suffice to tell d² from d
   const RandomStream random(seed);
   const int64_t n = lab.integer("n"), independent = elements.are_one ? 1 : d;
-  const int64_t blocks = blocks_of(lab, independent);
+  const int64_t blocks = blocks_of(lab, elements.are_one ? kFewer : d);
   const auto draw = [&](const char* name) {
     const Tensor drawn = random_normal(random, name, {blocks, n, independent});
     return broadcast_to(drawn * elements.times + elements.shift, {blocks, n, d});

@@ -77,8 +77,9 @@ Section angle_section(const LabContext& lab) {
       "similarity.angle",
       {same(say("x·y and |x| |y| cos(angle)"), largest_over_pairs(lab, off_law)),
        same(say("what the projection leaves of x, times y, and 0"), largest_over_pairs(lab, rest)),
-       equal(say("pairs in the order of their angles, all lengths 1"), 1, least_of(of_units)),
-       beyond(named("own", at_least(say("pairs in that order, with their own lengths"), 1,
+       equal(say("share of pairs in the order of their angles, all lengths 1"), 1,
+             least_of(of_units)),
+       beyond(named("own", at_least(say("share of pairs in that order, with their own lengths"), 1,
                                     over_words(lab, in_order))))},
       {projection_drawing(), pairs_map("x·y", product(x, x)),
        pairs_map("cos(x, y)", cosine(x, x))});
@@ -142,8 +143,9 @@ Section related_section(const LabContext& lab) {
                      values_of(learned, &Learned::error))),
        larger(say("learned words: product with a relative, and with a stranger"), products(true),
               products(false)),
-       beyond(named("drawn", at_least(say("words that are drawn: more like themselves than others"),
-                                      1, over_words(lab, share_like_themselves))))},
+       beyond(named("drawn",
+                    at_least(say("share of drawn words that are more like themselves than others"),
+                             1, over_words(lab, share_like_themselves))))},
       {pairs_map(say("x·y of learned words; 0 and 1 are relatives, 2 and 3, …"),
                  dot(learned[0].words, learned[0].words))});
 }
@@ -168,7 +170,7 @@ Section shares_section(const LabContext& lab) {
                .shares = {}};
   for (int64_t i = 0; i < lab.integer("n"); ++i) bars.parts.push_back(say("word $0", i));
   for (const Form& form : forms) {
-    section.add(equal(say("pairs whose shares are in the order of $0", form.name), 1,
+    section.add(equal(say("share of pairs whose shares are in the order of $0", form.name), 1,
                       least_of(over_seeds(lab, [&](uint64_t seed) {
                         const auto [similarity, shares] = shares_of(form, seed);
                         return share_in_order(shares, similarity);
