@@ -170,9 +170,10 @@ TEST_F(CommandLineTest, AFolderThatHoldsAnotherRunIsLeftAlone) {
                "--resume continues with the config of the run (runs/tiny/config.toml), but this "
                "config differs: model.d_ff is 64, but was 32. Undo the change, or start a new run "
                "with another --out; these may change: optimizer.learning_rate, "
-               "optimizer.min_learning_rate, train.steps, train.eval_interval, "
-               "train.eval_batch_size, train.checkpoint_interval, train.log_interval, "
-               "train.threads");
+               "optimizer.min_learning_rate, train.steps, train.patience, "
+               "train.max_minutes, train.eval_interval, train.eval_batch_size, "
+               "train.checkpoint_interval, train.log_interval, train.detail_interval, "
+               "train.tensorboard, train.threads");
   EXPECT_EQ(in("runs/tiny/checkpoints/last.safetensors"), before);
 }
 

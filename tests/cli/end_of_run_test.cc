@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "framework/io/safetensors.h"
 #include "tests/cli/command_line_fixture.h"
 
@@ -72,10 +75,28 @@ TEST_F(EndOfRunTest, PatienceRunsOutAfterEvaluationsWithoutASmallerLoss) {
   EXPECT_EQ(summary("a")["steps"], 40);
 }
 
+// The same run without patience tells where it has to run out.
 TEST_F(EndOfRunTest, ASmallerLossGivesPatienceAnew) {
-  const ProcessResult run = train("a", {"train.patience=1", "train.eval_interval=5"});
-  expect_success(run);  // its loss falls at each evaluation
-  EXPECT_THAT(run.output, HasSubstr("trained 40 steps"));
+  constexpr int kPatience = 5;
+  std::vector<std::string> settings = {"train.eval_interval=1", "optimizer.learning_rate=0.02",
+                                       "optimizer.schedule=constant"};
+  expect_success(train("whole", settings));
+  double best = INFINITY;
+  int step = 0, since_best = 0, all_larger = 0, expected = 0, without_reset = 0;
+  for (const auto text : absl::StrSplit(in("whole/metrics.jsonl"), '\n', absl::SkipEmpty())) {
+    ++step;
+    const double loss = json::parse(std::string(text))["val_loss"];
+    const bool is_larger = loss >= best;
+    since_best = is_larger ? since_best + 1 : 0;
+    all_larger += is_larger;
+    best = std::min(best, loss);
+    if (expected == 0 && since_best == kPatience) expected = step;
+    if (without_reset == 0 && all_larger == kPatience) without_reset = step;
+  }
+  ASSERT_GT(expected, without_reset);
+  settings.push_back(absl::StrCat("train.patience=", kPatience));
+  expect_success(train("a", settings));
+  EXPECT_EQ(summary("a")["steps"], expected);
 }
 
 TEST_F(EndOfRunTest, TimeRunsOutOverAllResumes) {
