@@ -210,6 +210,9 @@ class Reader {
         if (next() == "'" && base.is_long) break;  // Adam's
         above = tag("mo", raised(next()));
         ++at_;
+      } else if (is_arrow_over()) {
+        base.html = tag("mover", base.html + tag("mo", next()), " accent=\"true\"");
+        ++at_;
       } else {
         break;
       }
@@ -226,6 +229,12 @@ class Reader {
     base.inside.reset();
     base.is_word = false;
     return base;
+  }
+
+  // h→_i: the state of the way there.
+  bool is_arrow_over() const {
+    return (next() == "→" || next() == "←") && at_ + 1 < tokens_.size() &&
+           tokens_[at_ + 1].text == "_" && !tokens_[at_ + 1].has_space_before;
   }
 
   // q,0 and t+1, or what stands in parentheses.

@@ -126,7 +126,7 @@ TEST_F(LabVerbTest, SpeaksChineseWhereItIsAsked) {
       qkv({"lab", "scaling", "--lang", "zh", "--d", "4,16", "--html", "page.html"});
   expect_success(result);
   EXPECT_THAT(result.output, HasSubstr("结论："));
-  EXPECT_THAT(in("page.html"), HasSubstr("结论"));
+  EXPECT_THAT(in("page.html"), HasSubstr("<html lang=\"zh-CN\""));
   EXPECT_THAT(qkv({"lab", "scaling", "--lang", "zh", "--help"}).output, HasSubstr("个整数"));
   EXPECT_THAT(qkv({"lab", "--lang", "zh", "--help"}).output, HasSubstr("列出全部实验"));
   EXPECT_EQ(qkv({"lab", "scaling", "--lang", "cn"}).errors,

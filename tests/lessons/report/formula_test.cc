@@ -29,6 +29,8 @@ TEST(FormulaTest, WhatHangsOnASignIsBelowOrAbove) {
   EXPECT_EQ(shape_of("x_(t - 4)"), row(sub("x", row("t−4"))));
   EXPECT_EQ(shape_of("e_{t+k}"), row(sub("e", row("t+k"))));
   EXPECT_EQ(shape_of("W_qᵀ"), row("<msubsup>W" + row("q") + "⊤</msubsup>"));
+  EXPECT_EQ(shape_of("h→_i"),
+            row("<msub><mover accent=\"true\">h→</mover>" + row("i") + "</msub>"));
   EXPECT_EQ(shape_of("η²"), row("<msup>η2</msup>"));
   EXPECT_EQ(shape_of("e^z_i"), row("<msup>e" + row(sub("z", "i")) + "</msup>"));
 }
