@@ -34,15 +34,24 @@ Tensor side_by_side(const Words& words) {
                 -1);
 }
 
+HeatMap map_of(const char* title, const Tensor& matrix, const Text& columns = say("numbers"),
+               const Text& rows = say("position")) {
+  HeatMap map = heat_map_of(title, matrix);
+  map.row_axis = rows;
+  map.column_axis = columns;
+  return map;
+}
+
 Section one_hot_section(const LabContext& lab, const Words& words) {
   const Tensor through_map = bent(lab, matmul(side_by_side(words), words.weight));
   const Tensor positions = bent(lab, embedding(words.position_part(), words.positions));
   const Tensor tokens = bent(lab, embedding(words.token_part(), words.tokens));
   return make_section("add-concat.one-hot",
-                      {same("[p, x] W and the sum of two embeddings",
+                      {same(say("[p, x] W, and the sum of two embeddings"),
                             largest_difference(through_map, positions + tokens))},
-                      {heat_map_of("Positions E", positions), heat_map_of("Tokens A", tokens),
-                       heat_map_of("X = A + E", positions + tokens)});
+                      {HeatMaps{.title = say("Positions E, tokens A, and their sum"),
+                                .maps = {map_of("E", positions), map_of("A", tokens),
+                                         map_of("X = A + E", positions + tokens)}}});
 }
 
 Section code_section(const LabContext& lab, const Words& words) {
@@ -57,8 +66,9 @@ Section code_section(const LabContext& lab, const Words& words) {
   const Tensor twice = matmul(concat({code, x}, -1), concat({lower, lower}, 0));
   return make_section(
       "add-concat.code",
-      {same("[e, x] W and e W_e + x W_x, of sinusoids", largest_difference(whole, parts)),
-       same("(e + x) W and [e, x] [W; W]", largest_difference(matmul(code + x, lower), twice))});
+      {same(say("[e, x] W, and e W_e + x W_x, of sinusoids"), largest_difference(whole, parts)),
+       same(say("(e + x) W, and [e, x] [W; W]"),
+            largest_difference(matmul(code + x, lower), twice))});
 }
 
 Section gradient_section(const LabContext& lab, const Words& words) {
@@ -72,9 +82,11 @@ Section gradient_section(const LabContext& lab, const Words& words) {
       matmul(one_hot(words.tokens, words.count, DType::f64), pushed, {.transpose_a = true});
   return make_section(
       "add-concat.gradient",
-      {same("block of the positions and dX", largest_difference(position_part, pushed)),
-       same("block of the tokens and dX added up by token", largest_difference(token_part, added))},
-      {heat_map_of("[p, x]", concatenated), heat_map_of("dW", back)});
+      {same(say("block of the positions, and dX"), largest_difference(position_part, pushed)),
+       same(say("block of the tokens, and dX added up by token"),
+            largest_difference(token_part, added))},
+      {map_of("[p, x]", concatenated, say("positions, tokens")),
+       map_of("dW", back, say("numbers"), say("positions, tokens"))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

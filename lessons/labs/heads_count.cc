@@ -1,223 +1,157 @@
 // One head, eight, or as many as there are numbers: all with the same number of parameters.
+#include "lessons/labs/heads_count.h"
+
 #include "lessons/labs/kit.h"
-#include "lessons/labs/matrices.h"
-#include "lessons/labs/trained.h"
 
 namespace qkv {
 namespace {
 
-// What came of so many heads, over the seeds.
-struct Count {
-  int64_t heads = 0;
-  int64_t parameters = 0;
-  double rank = 0;     // of Q Kᵀ, the largest of all heads and seeds
-  Samples loss = {};   // on unseen examples
-  Samples helps = {};  // share of heads without which the loss is smaller
-  Samples apart = {};  // share of the weights by which two heads differ
-};
+constexpr int64_t kWidth = 32;    // d
+constexpr double kLearned = 0.9;  // share of tokens that are right, of a task that is learned
 
-double mean_loss(const Count& count) { return mean_of(count.loss); }
-
-struct Task {
-  std::string name;
-  std::vector<Count> counts = {};
-
-  const Count& with_heads(int64_t heads) const {
-    return *std::ranges::find(counts, heads, &Count::heads);
-  }
-  const Count& best() const { return *std::ranges::min_element(counts, {}, mean_loss); }
-};
-
-// The largest rank of a head's Q Kᵀ in one sequence.   q and k [B, T, H, D]
-double largest_rank(const Tensor& q, const Tensor& k) {
-  const auto heads_of = [](const Tensor& x) {  // [H, T, D], in f64
-    return permute(reshape(cast(slice(x, 0, 0, 1), DType::f64), {x.dim(1), x.dim(2), x.dim(3)}),
-                   {1, 0, 2});
-  };
-  const Tensor products = products_of_rows(heads_of(q), heads_of(k));  // [H, T, T]
-  double largest = 0;
-  for (int64_t h = 0; h < q.dim(2); ++h) {
-    largest = std::max(largest, rank_of(reshape(row_of(products, h), {q.dim(1), q.dim(1)})));
-  }
-  return largest;
-}
-
-// Half of the sum of |P - P'| of two heads' rows, which is 0 … 1: the mean over the pairs.
-double apart(const Tensor& weights) {  // [B, H, T, T]
-  const int64_t heads = weights.dim(1);
-  if (heads == 1) return 0;
-  double total = 0;
-  for (int64_t a = 0; a < heads; ++a) {
-    const Tensor difference = weights - slice(weights, 1, a, 1);
-    total += mean(sum(maximum(difference, -difference), -1)).item() / 2;
-  }
-  return total / static_cast<double>(heads - 1);  // a head and itself add 0
-}
-
-// The model without what head h has to say: its columns of W_o are zeros.
-Model without_head(const Model& model, int64_t h, int64_t heads) {
-  std::vector<Tensor> tensors;
-  for (const NamedParameter& parameter : parameters(model)) {
-    Tensor tensor = parameter.tensor;
-    if (parameter.name == "blocks.0.attention.output.weight") {  // [C, H D]
-      std::vector<double> kept(static_cast<size_t>(tensor.dim(1)), 1);
-      const int64_t width = tensor.dim(1) / heads;
-      std::fill_n(kept.begin() + h * width, width, 0);
-      tensor = tensor * Tensor(Array::of({tensor.dim(1)}, tensor.dtype(), kept));
-    }
-    tensors.push_back(tensor);
-  }
-  return with_parameters(model, tensors);
-}
-
-void measure(const Trained& trained, Count& count) {
-  const int64_t heads = trained.config.model.num_heads;
-  const Batch batch = trained.data->validation_batch(0, 64);
-  const auto [result, trace] = trace_loss(trained.model, batch);
-  const double whole = result.item();
-  double helps = 0;
-  for (int64_t h = 0; h < heads; ++h) {
-    helps += trace_loss(without_head(trained.model, h, heads), batch).result.item() < whole ? 1 : 0;
-  }
-  count.parameters = parameter_count(parameters(trained.model));
-  count.loss.push_back(trained.validation.loss);
-  count.helps.push_back(helps / static_cast<double>(heads));
-  count.apart.push_back(apart(trace["blocks.0.attention.weights"]));
-  count.rank = std::max(count.rank,
-                        largest_rank(trace["blocks.0.attention.q"], trace["blocks.0.attention.k"]));
-}
-
-Task measure_all(const LabContext& lab, const std::string& name) {
-  Task task = {.name = name};
-  for (const int64_t heads : lab.integers("heads")) {
-    task.counts.push_back({.heads = heads});
-    const auto models =
-        train_over_seeds(lab, {absl::StrCat("data.task=", name),
-                               absl::StrCat("model.num_heads=", lab.is_control() ? 1 : heads)});
-    for (const Trained& each : models) measure(each, task.counts.back());
-  }
-  return task;
-}
-
-Table table_of(const Task& task) {
-  return table_by(absl::StrCat("Task ", task.name),
-                  {"heads", "parameters", "loss", "rank", "removal helps", "apart"}, task.counts,
-                  [](const Count& count) {
+Table table_of(const HeadsTask& task) {
+  return table_by(say("Task $0", task.name),
+                  {say("heads"), say("parameters"), say("loss"), say("right"), say("rank"),
+                   say("heads without which it is smaller"), say("two heads differ by")},
+                  task.counts, [](const HeadsCount& count) {
                     return std::vector{
-                        absl::StrCat(count.heads),           absl::StrCat(count.parameters),
-                        format_samples(count.loss),          format_number(count.rank),
-                        format_number(mean_of(count.helps)), format_number(mean_of(count.apart))};
+                        absl::StrCat(count.heads),          absl::StrCat(count.parameters),
+                        format_samples(count.loss),         format_samples(count.right),
+                        format_number(count.rank),          format_number(mean_of(count.helps)),
+                        format_number(mean_of(count.apart))};
                   });
 }
 
-// The loss with so many heads over that with so many others, beside a bound.
-Finding share_of_loss(Finding (*judge)(Text, double, const Measurement&), double bound,
-                      const Task& task, int64_t heads, int64_t others) {
-  return judge(absl::StrCat(task.name, ": loss with ", heads, " heads over that with ", others),
-               bound, mean_loss(task.with_heads(heads)) / mean_loss(task.with_heads(others)));
+Finding is_learned(const HeadsTask& task, const HeadsCount& count) {
+  return premise(at_least(say("$0: tokens that are right, heads: $1", task.name, count.heads),
+                          kLearned, count.right));
 }
 
-Section better_section(const Task& sort, const Task& reverse, int64_t many) {
-  const Count& several = sort.with_heads(many);
+Finding larger_loss(const HeadsTask& task, const HeadsCount& a, const HeadsCount& b) {
+  return larger(say("$0: loss, heads: $1, and: $2", task.name, a.heads, b.heads), a.loss, b.loss);
+}
+
+// The first heads of so many, each with a row for each query.
+HeatMaps maps_of(const Text& title, const HeadsCount& count) {
+  constexpr size_t kMost = 4;
+  HeatMaps maps = {.title = title};
+  for (size_t h = 0; h < std::min(kMost, count.maps.size()); ++h) {
+    maps.maps.push_back(heat_map_of(say("head $0", h + 1), count.maps[h]));
+    maps.maps.back().row_axis = say("query");
+    maps.maps.back().column_axis = say("key");
+  }
+  return maps;
+}
+
+Section matters_section(const HeadsTask& reverse) {
+  const HeadsCount& one = reverse.counts.front();
+  return make_section(
+      "heads-count.matters",
+      {is_learned(reverse, one),
+       larger(say("one head: weight of the letter that is the answer, after training and before"),
+              one.answer, one.answer_before)},
+      {maps_of(say("reverse, one head: weights after training"), one)});
+}
+
+Section better_section(const HeadsTask& sort, const HeadsTask& reverse, int64_t some) {
   return make_section(
       "heads-count.better",
-      {share_of_loss(below, 0.8, sort, many, 1),
-       larger("sort: loss with 1 head, and with more", sort.with_heads(1).loss, several.loss),
-       above("share of the weights by which two heads differ", 0.1, several.apart),
-       below("share of heads without which the loss is smaller", 0.1, several.helps),
-       beyond(share_of_loss(below, 0.8, reverse, many, 1))},
-      {table_of(sort), table_of(reverse)});
+      {is_learned(sort, sort.with_heads(some)),
+       larger_loss(sort, sort.counts.front(), sort.with_heads(some)),
+       beyond(named("reverse",
+                    larger_loss(reverse, reverse.counts.front(), reverse.with_heads(some))))},
+      {line_chart(say("Loss on unseen examples"), log_axis(say("heads")), log_axis(say("loss")),
+                  {series_by(sort.name, sort.counts, &HeadsCount::heads, &HeadsCount::loss),
+                   series_by(reverse.name, reverse.counts, &HeadsCount::heads, &HeadsCount::loss)}),
+       table_of(sort), table_of(reverse)});
 }
 
-// By how many deviations over the seeds, of both, the loss lies above that of the best number.
-double above_best(const Task& task, const Count& count) {
-  const Count& best = task.best();
-  const double spread = std::hypot(deviation_of(count.loss), deviation_of(best.loss));
-  return &count == &best ? 0 : (mean_of(count.loss) - mean_of(best.loss)) / spread;
-}
-
-Table distance_table(const Task& sort, const Task& reverse) {
-  return table_by("Loss above that of the best number, in deviations over the seeds",
-                  {"heads", sort.name, reverse.name}, sort.counts, [&](const Count& count) {
-                    return std::vector{
-                        absl::StrCat(count.heads), format_number(above_best(sort, count)),
-                        format_number(above_best(reverse, reverse.with_heads(count.heads)))};
-                  });
-}
-
-Section eight_section(const Task& sort, const Task& reverse, int64_t some) {
-  constexpr double kMost = 2;  // deviations that are nothing to speak of
-  const auto judge = [](const Task& task, const std::string& what, const Count& count,
-                        bool is_far) {
-    const double above = above_best(task, count);
-    Finding finding = found(absl::StrCat(task.name, ": ", what),
-                            is_far ? "more than 2" : "at most 2", above, is_far == (above > kMost));
-    // One seed has no standard deviation.
-    if (count.loss.size() < 2) finding.result = FindingResult::kUndecided;
-    return finding;
+Section different_section(const HeadsTask& sort, const HeadsTask& reverse, int64_t some) {
+  const auto more = [&](const HeadsTask& task) {
+    const HeadsCount& count = task.with_heads(some);
+    return larger(say("$0: by how much of their weights two of $1 heads differ, after training and "
+                      "before",
+                      task.name, some),
+                  count.apart, count.apart_before);
   };
-  const auto suits = [&](const Task& task) {
-    const std::string what =
-        absl::StrCat(some, " heads, above the best (", task.best().heads, "), in deviations");
-    return judge(task, what, task.with_heads(some), /*is_far=*/false);
-  };
-  const auto matters = [&](const Task& task) {
-    const Count& worst = *std::ranges::max_element(task.counts, {}, mean_loss);
-    const std::string what =
-        absl::StrCat("the worst number (", worst.heads, "), above the best, in deviations");
-    return judge(task, what, worst, /*is_far=*/true);
-  };
-  return make_section(
-      "heads-count.eight", {suits(sort), suits(reverse), matters(sort), matters(reverse)},
-      {distance_table(sort, reverse),
-       line_chart("Loss on unseen examples, by the number of heads", log_axis("heads"),
-                  log_axis("loss"),
-                  {series_by(sort.name, sort.counts, &Count::heads, &Count::loss),
-                   series_by(reverse.name, reverse.counts, &Count::heads, &Count::loss)})});
+  return make_section("heads-count.different",
+                      {is_learned(sort, sort.with_heads(some)), more(sort), more(reverse)},
+                      {maps_of(say("reverse, the first of $0 heads: weights after training", some),
+                               reverse.with_heads(some))});
 }
 
-Section too_many_section(const Task& sort, const Task& reverse, int64_t some, int64_t most) {
-  return make_section("heads-count.too-many",
-                      {share_of_loss(above, 1.25, reverse, most, some),
-                       larger(absl::StrCat("reverse: loss with ", most, " heads and with ", some),
-                              reverse.with_heads(most).loss, reverse.with_heads(some).loss),
-                       beyond(share_of_loss(above, 1.25, sort, most, some))});
-}
-
-Section wrong_section(const Task& sort, const Task& reverse, int64_t most) {
-  const auto wrong = [&](const Task& task) {
-    return found(absl::StrCat(task.name, ": heads of ", most, " whose removal helps"),
-                 "more than half", task.with_heads(most).helps,
-                 mean_of(task.with_heads(most).helps) > 0.5);
-  };
-  return make_section("heads-count.wrong", {wrong(sort), wrong(reverse)});
-}
-
-Section rank_section(const Task& sort) {
-  Section section = make_section("heads-count.rank");
-  constexpr double kWidth = 32,
-                   kTokens = 16;  // the question, "=", and all of the answer but the last
-  for (const Count& count : sort.counts) {
-    const double width = kWidth / static_cast<double>(count.heads);
-    section.add(equal(absl::StrCat("rank of Q Kᵀ, heads: ", count.heads), std::min(width, kTokens),
-                      count.rank));
+Section eight_section(const HeadsTask& sort, const HeadsTask& reverse, int64_t some) {
+  Section section = make_section("heads-count.eight");
+  for (const HeadsTask* const task : {&sort, &reverse}) {
+    const HeadsCount& suits = task->with_heads(some);
+    section.add(named(absl::StrCat(task->name, "_learned"), is_learned(*task, suits)));
+    for (const HeadsCount* const rival : {&task->counts.front(), &task->counts.back()}) {
+      Samples shares;
+      for (size_t i = 0; i < suits.loss.size(); ++i) {
+        shares.push_back(suits.loss[i] / rival->loss[i]);
+      }
+      const bool is_one = rival == &task->counts.front();
+      section.add(named(
+          absl::StrCat(task->name, is_one ? "_one" : "_most"),
+          at_most(say("$0: loss, heads: $1, over that with: $2", task->name, some, rival->heads), 1,
+                  shares)));
+    }
   }
-  const auto [fewest, most] = std::ranges::minmax(sort.counts, {}, &Count::parameters);
+  return section;
+}
+
+Section too_many_section(const HeadsTask& sort, const HeadsTask& reverse, int64_t some) {
+  return make_section(
+      "heads-count.too-many",
+      {is_learned(reverse, reverse.with_heads(some)),
+       larger_loss(reverse, reverse.counts.back(), reverse.with_heads(some)),
+       beyond(named("sort", larger_loss(sort, sort.counts.back(), sort.with_heads(some))))});
+}
+
+Section wrong_section(const HeadsTask& sort, const HeadsTask& reverse) {
+  Section section = make_section("heads-count.wrong");
+  for (const HeadsTask* const task : {&sort, &reverse}) {
+    const HeadsCount& many = task->counts.back();
+    section.add(named(task == &sort ? "" : "learned", is_learned(*task, many)));
+    section.add(above(
+        say("$0: share of $1 heads without which the loss is smaller", task->name, many.heads), 0.5,
+        many.helps));
+    section.add(
+        named(task->name, larger(say("$0: loss with all of $1 heads, and without one of them",
+                                     task->name, many.heads),
+                                 many.whole, many.without)));
+  }
+  return section;
+}
+
+Section rank_section(const HeadsTask& sort) {
+  Section section = make_section("heads-count.rank");
+  const int64_t tokens = 2 * sort.length;  // the question, "=", and all of the answer but the last
+  for (const HeadsCount& count : sort.counts) {
+    section.add(equal(say("rank of Q Kᵀ, heads: $0", count.heads),
+                      std::min(kWidth / count.heads, tokens), count.rank));
+  }
+  const auto [fewest, most] = std::ranges::minmax(sort.counts, {}, &HeadsCount::parameters);
   section.add(
-      equal("parameters, the most and the fewest of all", fewest.parameters, most.parameters));
+      equal(say("parameters, the most and the fewest of all"), fewest.parameters, most.parameters));
   return section;
 }
 
 std::vector<Section> run(const LabContext& lab) {
-  const std::vector<int64_t> heads = lab.integers("heads");
-  const int64_t most = std::ranges::max(heads);
+  std::vector<int64_t> heads = lab.integers("heads");
+  if (heads.back() < kWidth) heads.push_back(kWidth);
   // The count nearest to 8 that is neither 1 nor the largest.
   const int64_t some = *std::ranges::min_element(heads, {}, [&](int64_t h) {
-    return h == 1 || h == most ? 1e9 : std::abs(std::log2(static_cast<double>(h) / 8));
+    return h == 1 || h == kWidth ? 1e9 : std::abs(std::log2(static_cast<double>(h) / 8));
   });
-  const Task sort = measure_all(lab, "sort"), reverse = measure_all(lab, "reverse");
-  return {better_section(sort, reverse, some), eight_section(sort, reverse, some),
-          too_many_section(sort, reverse, some, most), wrong_section(sort, reverse, most),
+  const HeadsTask sort = measure_heads(lab, heads, {.name = "sort", .length = 5}),
+                  reverse = measure_heads(lab, heads, {.name = "reverse", .length = 8});
+  return {matters_section(reverse),
+          better_section(sort, reverse, some),
+          different_section(sort, reverse, some),
+          eight_section(sort, reverse, some),
+          too_many_section(sort, reverse, some),
+          wrong_section(sort, reverse),
           rank_section(sort)};
 }
 

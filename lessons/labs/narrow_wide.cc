@@ -10,11 +10,12 @@ namespace {
 struct Form {
   const char* name;
   Heads heads;
-  double parameters = 0;  // of one layer, weights alone
-  double flops = 0;       // of its products, forward
-  double held = 0;        // numbers in queries, keys, values and heads
-  double ms = 0;          // forward and backward
-  Samples loss = {}, right = {};
+  double parameters = 0;            // of one layer, weights alone
+  double flops = 0;                 // of its products, forward
+  double held = 0;                  // numbers in queries, keys, values and heads
+  double ms = 0;                    // forward and backward
+  Samples loss = {}, right = {};    // shares of questions
+  std::vector<double> losses = {};  // of each step, first seed
 };
 
 struct Sizes {
@@ -63,6 +64,7 @@ std::vector<Form> measure(const LabContext& lab) {
                                absl::StrCat("attention.heads=", name_of(form.heads))});
     form.loss = losses_of(models);
     form.right = right_sequences_of(models);
+    form.losses = models[0].losses;
   }
   return forms;
 }
@@ -70,24 +72,32 @@ std::vector<Form> measure(const LabContext& lab) {
 std::string count_text(double count) { return absl::StrCat(static_cast<int64_t>(count)); }
 
 Table table_of(const std::vector<Form>& forms, const Sizes& sizes) {
-  return table_by(absl::StrCat("A layer of ", sizes.heads, " heads, d = ", sizes.width, ", ",
-                               sizes.tokens, " tokens; and what training with d = 32 came to"),
-                  {"heads", "parameters", "MFLOP", "q k v o", "ms", "loss", "right"}, forms,
-                  [](const Form& form) {
-                    return std::vector{std::string(form.name),
-                                       count_text(form.parameters),
-                                       format_number(form.flops / 1e6),
-                                       count_text(form.held),
-                                       format_number(form.ms),
-                                       format_number(mean_of(form.loss)),
-                                       format_number(mean_of(form.right))};
-                  });
+  return table_by(
+      say("A layer of $0 heads, d = $1, $2 tokens; and what training with d = 32 came to",
+          sizes.heads, sizes.width, sizes.tokens),
+      {say("heads"), say("parameters"), "MFLOP", "q k v o", "ms", say("loss"), say("right")}, forms,
+      [](const Form& form) {
+        return std::vector{std::string(form.name),          count_text(form.parameters),
+                           format_number(form.flops / 1e6), count_text(form.held),
+                           format_number(form.ms),          format_samples(form.loss),
+                           format_samples(form.right)};
+      });
+}
+
+LineChart chart_of(const std::vector<Form>& forms) {
+  std::vector<Series> series;
+  for (const Form& form : forms) series.push_back(numbered_series(form.name, form.losses));
+  return chart_of_losses(std::move(series));
 }
 
 // The first of two counts is the smaller.
-Finding fewer(const char* what, double first, double second) {
-  return found(what, "the first are fewer",
-               absl::StrCat(count_text(first), " and ", count_text(second)), first < second);
+Finding fewer(Text what, double first, double second) {
+  return found(std::move(what), say("the first are fewer"),
+               count_text(first) + say(" and ") + count_text(second), first < second);
+}
+
+Finding is_learned(const Form& form) {
+  return premise(at_least(say("$0: questions that are right", form.name), 0.9, form.right));
 }
 
 Section narrow_section(const std::vector<Form>& forms, const Sizes& s) {
@@ -96,16 +106,18 @@ Section narrow_section(const std::vector<Form>& forms, const Sizes& s) {
              n = static_cast<double>(s.tokens);
   return make_section(
       "narrow-wide.narrow",
-      {equal("parameters, narrow", 3 * d * d / h + d * d, narrow.parameters),
-       equal("operations, narrow", 2 * n * (3 * d * d / h + d * d) + 4 * n * n * d, narrow.flops),
-       equal("parameters, split", 4 * d * d, split.parameters),
-       equal("operations, split", 8 * n * d * d + 4 * n * n * d, split.flops),
-       fewer("parameters, narrow and split", narrow.parameters, split.parameters),
-       fewer("operations, narrow and split", narrow.flops, split.flops),
-       larger("loss, narrow and split", narrow.loss, split.loss),
-       beyond(fewer("queries, keys, values and heads held, narrow and split", narrow.held,
-                    split.held))},
-      {table_of(forms, s)});
+      {is_learned(split),
+       equal(say("parameters, $0", narrow.name), 3 * d * d / h + d * d, narrow.parameters),
+       equal(say("operations, $0", narrow.name), 2 * n * (3 * d * d / h + d * d) + 4 * n * n * d,
+             narrow.flops),
+       fewer(say("parameters, narrow and split"), narrow.parameters, split.parameters),
+       fewer(say("operations, narrow and split"), narrow.flops, split.flops),
+       larger(say("loss, narrow and split"), narrow.loss, split.loss),
+       beyond(named("right", larger(say("questions that are right, split and narrow"), split.right,
+                                    narrow.right))),
+       beyond(named("held", fewer(say("queries, keys, values and heads held, narrow and split"),
+                                  narrow.held, split.held)))},
+      {table_of(forms, s), chart_of(forms)});
 }
 
 Section wide_section(const std::vector<Form>& forms, const Sizes& s) {
@@ -114,10 +126,12 @@ Section wide_section(const std::vector<Form>& forms, const Sizes& s) {
              n = static_cast<double>(s.tokens);
   return make_section(
       "narrow-wide.wide",
-      {equal("parameters, wide", 4 * h * d * d, wide.parameters),
-       equal("operations, wide", h * (8 * n * d * d + 4 * n * n * d), wide.flops),
-       equal("queries, keys, values and heads, wide beside split", h, wide.held / split.held),
-       larger("loss, split and wide", split.loss, wide.loss)});
+      {is_learned(split), equal(say("parameters, $0", wide.name), 4 * h * d * d, wide.parameters),
+       equal(say("operations, $0", wide.name), h * (8 * n * d * d + 4 * n * n * d), wide.flops),
+       equal(say("queries, keys, values and heads, wide over split"), h, wide.held / split.held),
+       larger(say("loss, split and wide"), split.loss, wide.loss),
+       beyond(named("right", larger(say("questions that are right, wide and split"), wide.right,
+                                    split.right)))});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -200,7 +200,7 @@ MultiHeadAttention attention_layer(const RandomStream& random, int64_t width, in
 
 std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameters, int64_t steps,
                                     const std::function<Tensor(uint64_t step)>& loss_of_step,
-                                    double learning_rate) {
+                                    double learning_rate, Rate rate) {
   const auto optimizer =
       make_optimizer({.kind = OptimizerKind::kAdam, .weight_decay = 0}, parameters);
   std::vector<double> losses;
@@ -213,7 +213,8 @@ std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameter
                              ? gradients[each.tensor]
                              : zeros(each.tensor.shape(), each.tensor.dtype()));
     }
-    optimizer->step(in_order, learning_rate);
+    const double left = static_cast<double>(steps - step) / static_cast<double>(steps);
+    optimizer->step(in_order, rate == Rate::kFalling ? learning_rate * left : learning_rate);
     losses.push_back(loss.item());
   }
   return losses;

@@ -87,10 +87,12 @@ Attended attend_in_steps(const Tensor& query, const Tensor& key, const Tensor& v
 MultiHeadAttention attention_layer(const RandomStream& random, int64_t width, int64_t heads);
 MultiHeadAttention attention_layer(Initializer& init, int64_t width, int64_t heads);
 
-// Trains a few parameters with Adam: the loss of each step.
+// Trains a few parameters with Adam: the loss of each step. The learning rate stays as it is, or
+// falls to 0.
+enum class Rate { kConstant, kFalling };
 std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameters, int64_t steps,
                                     const std::function<Tensor(uint64_t step)>& loss_of_step,
-                                    double learning_rate = 0.02);
+                                    double learning_rate = 0.02, Rate rate = Rate::kConstant);
 
 // The milliseconds that each of so many calls takes, the shortest first.
 std::vector<double> milliseconds_of(int calls, const std::function<void()>& call);

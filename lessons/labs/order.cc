@@ -26,6 +26,34 @@ struct Layer {
 // P X: row i of it is row places[i] of X.
 Tensor shuffled(const Tensor& x, const Tensor& places) { return embedding(x, places); }
 
+// An order of n tokens that is not the one in which they stood.
+Tensor shuffled_places(const RandomStream& random, int64_t n) {
+  RandomStream order = random.derive("places");
+  while (true) {
+    Tensor places = random_order(order, n);
+    if (places.to_vector() != counted(n).to_vector()) return places;
+  }
+}
+
+// What comes of the first tokens in their order, and in another.
+HeatMaps maps_of(const LabContext& lab) {
+  const int64_t n = std::min<int64_t>(8, lab.integer("n")), d = lab.integer("d");
+  const RandomStream random(1);
+  const Layer layer(random.derive("layer"), d);
+  const Tensor x = random_normal(random, "x", {n, d}), places = shuffled_places(random, n);
+  const auto map = [&](const char* title, const Tensor& y, const Tensor& tokens) {
+    HeatMap map = heat_map_of(title, y);
+    for (const double token : cast(tokens, DType::f64).to_vector()) {
+      map.row_names.push_back(say("token $0", static_cast<int64_t>(token)));
+    }
+    map.column_axis = say("numbers");
+    return map;
+  };
+  return {.title = say("Shuffled tokens get the same rows, at other places"),
+          .maps = {map("f(X)", layer(x, lab.is_control()), counted(n)),
+                   map("f(P X)", layer(shuffled(x, places), lab.is_control()), places)}};
+}
+
 // The largest differences over the seeds.
 struct Differences {
   double moved = 0;      // f(P X) and P f(X)
@@ -47,8 +75,7 @@ Differences measure(const LabContext& lab, bool causal, const Tensor& positions)
     const RandomStream random(seed);
     const Layer layer(random.derive("layer"), d);
     const Tensor x = random_normal(random, "x", {n, d});
-    RandomStream order = random.derive("places");
-    const Tensor places = random_order(order, n);
+    const Tensor places = shuffled_places(random, n);
     const Tensor before = layer(x + positions, causal);
     const Tensor after = layer(shuffled(x, places) + positions, causal);
     largest.moved = std::max(largest.moved, largest_difference(after, shuffled(before, places)));
@@ -70,16 +97,18 @@ std::vector<Section> run(const LabContext& lab) {
   const Differences plain = measure(lab, lab.is_control(), no_positions);
   const Differences causal = measure(lab, true, no_positions);
   const Differences placed = measure(lab, lab.is_control(), sinusoidal_positions(n, d, DType::f64));
-  return {make_section("order.shuffle",
-                       {same("f(P X) and P f(X)", plain.moved),
-                        same("mean over the tokens, before and after", plain.pooled),
-                        same("gradients, before and after", plain.gradients),
-                        beyond(same("f(P X) and f(X), row by row", plain.kept)),
-                        beyond(same("f(P X) and P f(X), with a causal mask", causal.moved))}),
+  const Finding masked =
+      beyond(named("causal", same(say("f(P X) and P f(X), with a causal mask"), causal.moved)));
+  return {make_section(
+              "order.shuffle",
+              {same(say("f(P X) and P f(X)"), plain.moved),
+               same(say("mean over the tokens, before and after"), plain.pooled),
+               same(say("gradients, before and after"), plain.gradients),
+               beyond(named("kept", same(say("f(P X) and f(X), row by row"), plain.kept))), masked},
+              {maps_of(lab)}),
           make_section("order.positions",
-                       {differ("f(P X) and P f(X), with positions", placed.moved),
-                        same("f(P X) and P f(X), without positions", plain.moved),
-                        beyond(same("without positions, with a causal mask", causal.moved))})};
+                       {differ(say("f(P X) and P f(X), with positions"), placed.moved),
+                        same(say("f(P X) and P f(X), without positions"), plain.moved), masked})};
 }
 
 }  // namespace

@@ -14,6 +14,13 @@ Tensor make_table(const LabContext& lab) {
   return embedding(sinusoidal_positions(n * n, d, DType::f64), Tensor(Array::of({n}, squares)));
 }
 
+HeatMap map_of(const Text& title, const Tensor& matrix, const Text& rows, const Text& columns) {
+  HeatMap map = heat_map_of(title, matrix);
+  map.row_axis = rows;
+  map.column_axis = columns;
+  return map;
+}
+
 Section formula_section(const Tensor& table) {
   const int64_t n = table.dim(0), d = table.dim(1);
   Samples numbers;
@@ -25,11 +32,12 @@ Section formula_section(const Tensor& table) {
     }
   }
   const Tensor squares = sum(table * table, -1);
-  return make_section(
-      "sinusoid.formula",
-      {same("the table and the formula", largest_difference(table, constant_f64({n, d}, numbers))),
-       same("|e_t|² and D / 2, at every t", largest_of(squares - static_cast<double>(d) / 2))},
-      {heat_map_of("e, positions × numbers", table)});
+  return make_section("sinusoid.formula",
+                      {same(say("the table, and the formula"),
+                            largest_difference(table, constant_f64({n, d}, numbers))),
+                       same(say("|e_t|², and D / 2, at every t"),
+                            largest_of(squares - static_cast<double>(d) / 2))},
+                      {map_of(say("The encoding e"), table, say("position"), say("numbers"))});
 }
 
 // M_k from e_k alone: each pair (sin ω k, cos ω k) is a rotation [cos, sin; -sin, cos].
@@ -57,12 +65,14 @@ double largest_error_of_shift(const Tensor& table, int64_t k) {
 Section rotation_section(const Tensor& table) {
   const int64_t n = table.dim(0);
   const Tensor shift = shift_by(table, 1);
-  Section section = make_section("sinusoid.rotation", {}, {heat_map_of("M_1", shift)});
+  Section section =
+      make_section("sinusoid.rotation", {},
+                   {map_of("M_1", shift, say("of the position after it"), say("of a position"))});
   for (const int64_t k : {int64_t{1}, int64_t{2}, n / 2}) {
-    section.add(same(absl::StrCat("M_k e_t and e_{t+k} at every t, k = ", k),
-                     largest_error_of_shift(table, k)));
+    section.add(
+        same(say("M_k e_t, and e_{t+k}, at every t, k = $0", k), largest_error_of_shift(table, k)));
   }
-  section.add(same("M_1 M_1ᵀ and 1",
+  section.add(same(say("M_1 M_1ᵀ, and 1"),
                    largest_difference(products_of_rows(shift, shift), identity(table.dim(1)))));
   return section;
 }
@@ -80,13 +90,11 @@ Section distance_section(const Tensor& table) {
     }
   }
   const double here = series.y[0], next = series.y[1];
-  return make_section(
-      "sinusoid.distance",
-      {same("e_t · e_{t+k} at every t, at one k", spread),
-       found("e_t · e_t and e_t · e_{t+1}", "the first is larger",
-             absl::StrCat(format_number(here), " and ", format_number(next)), here > next)},
-      {heat_map_of("e_t · e_u", products),
-       line_chart("Product of two encodings", "k", "product", {series})});
+  return make_section("sinusoid.distance",
+                      {same(say("e_t · e_{t+k} at every t, for one k"), spread),
+                       above(say("e_t · e_t, less e_t · e_{t+1}"), 0, here - next)},
+                      {map_of("e_t · e_u", products, say("position"), say("position")),
+                       line_chart(say("Product of two encodings"), "k", say("product"), {series})});
 }
 
 std::vector<Section> run(const LabContext& lab) {

@@ -40,9 +40,9 @@ const Options& quick_options_of(const Lab& lab) {
       {"key-value", {{"steps", "60"}, {"seeds", "3"}}},
       {"more", {{"steps", "200"}, {"seeds", "3"}}},
       {"distance", {{"distance", "4,6"}, {"steps", "200"}, {"seeds", "2"}}},
-      {"heads-count", {{"heads", "1,8,32"}, {"steps", "60"}, {"seeds", "2"}}},
-      {"narrow-wide", {{"d", "64"}, {"steps", "20"}, {"seeds", "2"}}},
-      {"positions", {{"steps", "60"}, {"seeds", "2"}}},
+      {"heads-count", {{"heads", "1,8,32"}, {"steps", "300"}, {"seeds", "3"}}},
+      {"narrow-wide", {{"d", "64"}, {"steps", "200"}, {"seeds", "3"}}},
+      {"positions", {{"steps", "400"}, {"seeds", "3"}}},
       {"cross", {{"steps", "100"}, {"seeds", "3"}}},
       {"patches", {{"steps", "200"}, {"seeds", "4"}}},
   };
