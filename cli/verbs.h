@@ -8,6 +8,7 @@ namespace qkv {
 
 // Each in a file of its own, cli/NAME.cc.
 Verb train_verb();
+Verb sweep_verb();
 Verb eval_verb();
 Verb generate_verb();
 Verb data_verb();
@@ -19,7 +20,8 @@ Verb compare_verb();
 Verb doctor_verb();
 
 // The list, as `qkv --help` shows it. The verbs of cli/lessons come after these.
-inline constexpr std::array kVerbs{train_verb,   eval_verb, generate_verb, doctor_verb, runs_verb,
-                                   compare_verb, info_verb, config_verb,   data_verb,   bench_verb};
+inline constexpr std::array kVerbs{train_verb,  sweep_verb, eval_verb,    generate_verb,
+                                   doctor_verb, runs_verb,  compare_verb, info_verb,
+                                   config_verb, data_verb,  bench_verb};
 
 }  // namespace qkv

@@ -28,6 +28,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/config"},           //
     {"train/run"},              //
     {"train/runs"},             //
+    {"train/sweep"},            //
     {"train/bench"},            //
     {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},

@@ -336,9 +336,13 @@ absl::StatusOr<LoadedConfig> parse_config(std::string_view text, const std::stri
   return loader.finish();
 }
 
+absl::StatusOr<std::string> read_config_file(const std::string& path) {
+  return read_file(path, kMaxBytes);
+}
+
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
                                          const std::vector<std::string>& overrides) {
-  const absl::StatusOr<std::string> text = read_file(path, kMaxBytes);
+  const absl::StatusOr<std::string> text = read_config_file(path);
   if (!text.ok()) return text.status();
   return parse_config(*text, path, overrides);
 }

@@ -34,6 +34,9 @@ struct LoadedConfig {
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
                                          const std::vector<std::string>& overrides = {});
 
+// The text of a config file: where it is parsed more than once, as it may come from a pipe.
+absl::StatusOr<std::string> read_config_file(const std::string& path);
+
 // The same for a text; messages use `source` as the name of the file.
 absl::StatusOr<LoadedConfig> parse_config(std::string_view text, const std::string& source,
                                           const std::vector<std::string>& overrides = {});

@@ -1,0 +1,57 @@
+#include "train/sweep/sweep.h"
+
+#include <cstdio>
+
+#include "cli/output_files.h"
+#include "cli/verbs.h"
+#include "train/sweep/sweep_table.h"
+
+namespace qkv {
+namespace {
+
+void add_sweep_options(OptionList& options) {
+  options.set(
+      "Values to try, between commas: --set optimizer.learning_rate=1e-4,1e-3; several --set "
+      "multiply. A comma in brackets or quotes belongs to a value: "
+      "--set optimizer.betas=[0.9,0.95],[0.9,0.99] has two");
+  options.integer(
+      "seeds", "N",
+      "Runs of each combination, with the config's seed and those after it; default: 1");
+  options.integer("jobs", "N", "Runs at a time, which share the cores; default: one for each core");
+  options.text("out", "DIR", "Folder of the runs; by default runs/NAME-sweep");
+  options.text("json", "FILE", "Writes the results as JSON; -: to standard output");
+}
+
+absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& given) {
+  const std::string json = given.text("json");
+  const bool json_only = json == "-";
+  const OutputFile files[] = {{"json", json_only ? "" : json, kBeginningOfTrainingSweep}};
+  if (absl::Status s = check_outputs(files); !s.ok()) return s;
+  const absl::StatusOr<SweepPlan> plan = plan_sweep({.config = argument,
+                                                     .settings = given.set(),
+                                                     .seeds = given.integer_if_given("seeds"),
+                                                     .out = given.text("out")});
+  if (!plan.ok()) return plan.status();
+  const absl::StatusOr<SweepOutcome> outcome = run_sweep(
+      *plan, {.jobs = given.integer_if_given("jobs"), .tell = json_only ? stderr : stdout});
+  if (!outcome.ok()) return outcome.status();
+  const SweepResults results = sweep_results(*plan, *outcome);
+  if (json_only) {
+    print(sweep_json(*plan, *outcome, results));
+  } else {
+    print("\n" + sweep_table(*plan, *outcome, results));
+    absl::Status s = write_if_asked(json, sweep_json(*plan, *outcome, results));
+    if (!s.ok()) return s;
+  }
+  return results.best ? absl::OkStatus() : absl::DataLossError("no run of the sweep was finished");
+}
+
+}  // namespace
+
+Verb sweep_verb() {
+  return {{"sweep", "CONFIG", "trains every combination of several values, with several seeds"},
+          add_sweep_options,
+          run_sweep_verb};
+}
+
+}  // namespace qkv
