@@ -1,13 +1,11 @@
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "cli/batch_file.h"
 #include "cli/verbs.h"
 #include "framework/core/utf8.h"
+#include "train/config/mistakes.h"
 #include "train/run/attention_share.h"
-#include "train/run/evaluate.h"
 #include "train/run/evaluation_report.h"
-#include "train/run/loaded_run.h"
+#include "train/run/run_with_data.h"
 
 namespace qkv {
 namespace {
@@ -18,7 +16,7 @@ void add_eval_options(OptionList& options) {
   options.text("attention", "TOKEN",
                "Also prints, for each head, how much attention the position that predicts the "
                "answer pays to this token and to the answer");
-  options.flag("json", "Prints one JSON object");
+  options.flag("json", "Prints one JSON object; of several runs a list");
   add_export_options(options,
                      "Only writes a safetensors file: batches and their logits, computed in f64");
 }
@@ -42,59 +40,78 @@ absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& mo
   return attention_table(shares, printable(text));
 }
 
-absl::Status run_eval(const std::string& name, const GivenOptions& given) {
+absl::Status eval_one(const std::string& name, Split split, const GivenOptions& given) {
+  const bool exports = !given.text("export").empty();
+  const absl::StatusOr<RunWithData> loaded =
+      load_run_with_data(name, given.set(), /*in_f64=*/exports, say_note);
+  if (!loaded.ok()) return loaded.status();
+  const auto& [run, model, dataset, batch_size] = *loaded;
+  if (exports) return export_batches(*dataset, split, batch_size, given, &model);
+  const absl::StatusOr<Evaluation> e = evaluate_run(*loaded, split);
+  if (!e.ok()) return e.status();
+  const std::string part = given.text("split");
+  if (given.has("json")) {
+    print(evaluation_json(run, *dataset, part.c_str(), *e));
+    return absl::OkStatus();
+  }
+  print(evaluation_text(run, *dataset, part.c_str(), *e));
+  const std::string token = given.text("attention");
+  if (token.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::string> table = attention_text(run, model, *dataset, token, batch_size);
+  if (table.ok()) print(*table);
+  return table.status();
+}
+
+// What is wrong with one run hides no other.
+absl::Status eval_many(const std::vector<std::string>& names, Split split,
+                       const GivenOptions& given) {
+  EvaluationsReport report;
+  const std::string part = given.text("split");
+  std::vector<absl::Status> mistakes;
+  for (const std::string& name : names) {
+    const absl::StatusOr<RunWithData> loaded =
+        load_run_with_data(name, given.set(), /*in_f64=*/false, say_note);
+    const absl::StatusOr<Evaluation> e =
+        loaded.ok() ? evaluate_run(*loaded, split) : loaded.status();
+    if (!e.ok()) {
+      mistakes.push_back(e.status());
+    } else {
+      report.add(name, loaded->run, *loaded->dataset, part.c_str(), *e);
+    }
+  }
+  if (given.has("json")) {
+    print(report.json());
+  } else if (!report.empty()) {
+    print(report.table());
+  }
+  return all_mistakes(mistakes);
+}
+
+absl::Status run_eval(const std::string&, const GivenOptions& given) {
   Split split = Split::kValidation;
   if (absl::Status status = given.split(split); !status.ok()) return status;
-  const std::vector<std::string> overrides = given.set();
-  for (const std::string& text : overrides) {
+  for (const std::string& text : given.set()) {
     if (text.starts_with("data.")) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--set ", text,
         ": eval measures the run as it was trained; only keys of [data] can be changed"));
   }
   if (absl::Status status = check_export_options(given); !status.ok()) return status;
-  const bool exports = !given.text("export").empty();
-  if (exports && (given.has("json") || given.has("attention"))) {
-    return absl::InvalidArgumentError(
-        "--export only writes a file; it takes neither --json nor --attention");
-  }
-  absl::StatusOr<LoadedRun> loaded = load_run(name);
-  if (!loaded.ok()) return loaded.status();
-  if (exports) widen(loaded->checkpoint);
-  const absl::StatusOr<Model> model = loaded->model();  // before the data, which may take long
-  if (!model.ok()) return model.status();
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset(overrides, say_note);
-  if (!dataset.ok()) return dataset.status();
-
-  const TrainOptions& train = loaded->checkpoint.config.train;
-  const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
-  if (exports) return export_batches(**dataset, split, batch_size, given, &*model);
-  const absl::StatusOr<Evaluation> evaluated = evaluate(*model, **dataset, split, batch_size);
-  if (!evaluated.ok()) return evaluated.status();
-  const Evaluation& e = *evaluated;
-  if (!std::isfinite(e.loss)) {
-    return absl::DataLossError(absl::StrCat(
-        loaded->path, ": the loss is ", e.loss,
-        ", not a finite number: some numbers of this model are too large to compute with"));
-  }
-  const char* part = split == Split::kValidation ? "val" : "train";
-  if (given.has("json")) {
-    print(evaluation_json(*loaded, **dataset, part, e));
-    return absl::OkStatus();
-  }
-  print(evaluation_text(*loaded, **dataset, part, e));
-  const std::string token = given.text("attention");
-  if (token.empty()) return absl::OkStatus();
-  const absl::StatusOr<std::string> table =
-      attention_text(*loaded, *model, **dataset, token, batch_size);
-  if (table.ok()) print(*table);
-  return table.status();
+  const std::vector<std::string> names = given.arguments();
+  const bool exports = !given.text("export").empty(), many = names.size() > 1;
+  absl::Status status =
+      reject({{exports && (given.has("json") || given.has("attention")),
+               "--export only writes a file; it takes neither --json nor --attention"},
+              {many && exports, "--export takes one run"},
+              {many && given.has("attention"), "--attention takes one run"}});
+  if (!status.ok()) return status;
+  return many ? eval_many(names, split, given) : eval_one(names.front(), split, given);
 }
 
 }  // namespace
 
 Verb eval_verb() {
-  return {{"eval", "RUN", "measures the loss and accuracy of a run's best checkpoint"},
+  return {{"eval", "RUN…", "measures the loss and accuracy of runs' best checkpoints"},
           add_eval_options,
           run_eval};
 }

@@ -49,7 +49,7 @@ absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& giv
 }  // namespace
 
 Verb sweep_verb() {
-  return {{"sweep", "CONFIG", "trains every combination of several values, with several seeds"},
+  return {{"sweep", "CONFIG", "trains all combinations of values, with several seeds"},
           add_sweep_options,
           run_sweep_verb};
 }

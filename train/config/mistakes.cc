@@ -27,4 +27,14 @@ std::vector<std::string> lines_to_show(const absl::Status& status) {
   return absl::StrSplit(message, '\n');
 }
 
+absl::Status all_mistakes(const std::vector<absl::Status>& mistakes) {
+  if (mistakes.empty()) return absl::OkStatus();
+  if (mistakes.size() == 1) return mistakes.front();
+  std::vector<std::string> lines;
+  for (const absl::Status& mistake : mistakes) {
+    for (std::string& line : lines_to_show(mistake)) lines.push_back(std::move(line));
+  }
+  return mistakes_error(lines, mistakes.front().code());
+}
+
 }  // namespace qkv

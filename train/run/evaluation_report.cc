@@ -2,7 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "framework/core/columns.h"
 #include "framework/core/utf8.h"
 #include "train/run/progress.h"
 
@@ -34,6 +37,30 @@ std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const 
                           format_percent(e.token_accuracy));
   }
   return text;
+}
+
+void EvaluationsReport::add(const std::string& name, const LoadedRun& run, const Dataset& dataset,
+                            const char* part, const Evaluation& e) {
+  const bool has_answers = dataset.has_answers();
+  const bool has_tokens = has_answers && !dataset.shape().is_image();
+  rows_.push_back({printable(name), run.checkpoint.config.data.task,
+                   absl::StrCat(run.checkpoint.state.step), absl::StrFormat("%.4f", e.loss),
+                   has_answers ? format_percent(e.sequence_accuracy) : "",
+                   has_tokens ? format_percent(e.token_accuracy) : "", absl::StrCat(e.sequences)});
+  std::string object = evaluation_json(run, dataset, part, e);
+  object.pop_back();  // the end of its line
+  objects_.push_back(std::move(object));
+}
+
+std::string EvaluationsReport::table() const {
+  std::vector<std::vector<std::string>> rows = {
+      {"run", "task", "step", "loss", "right", "tokens", "examples"}};
+  rows.insert(rows.end(), rows_.begin(), rows_.end());
+  return aligned(rows, {.left = 2});
+}
+
+std::string EvaluationsReport::json() const {
+  return absl::StrCat("[", absl::StrJoin(objects_, ",\n "), "]\n");
 }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
 #include "train/run/evaluate.h"
@@ -14,5 +15,19 @@ std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const 
                             const Evaluation& e);
 std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const char* part,
                             const Evaluation& e);
+
+// The same of many runs: a line for each, and such objects as a list.  name: as the user wrote it
+class EvaluationsReport {
+ public:
+  void add(const std::string& name, const LoadedRun& run, const Dataset& dataset, const char* part,
+           const Evaluation& e);
+  bool empty() const { return objects_.empty(); }
+  std::string table() const;
+  std::string json() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> objects_;
+};
 
 }  // namespace qkv

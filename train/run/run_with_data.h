@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/split.h"
+#include "train/run/evaluate.h"
+#include "train/run/loaded_run.h"
+
+namespace qkv {
+
+// A run, its model and the data that it learned from.
+struct RunWithData {
+  LoadedRun run;
+  Model model;
+  std::unique_ptr<Dataset> dataset;
+  int64_t batch_size;  // of evaluations
+};
+
+// `overrides` change the config of the data (LoadedRun::dataset). Numbers in f64 where asked for.
+absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
+                                               const std::vector<std::string>& overrides,
+                                               bool in_f64, const TellNote& tell);
+
+// An error where the loss is no finite number.
+absl::StatusOr<Evaluation> evaluate_run(const RunWithData& run, Split split);
+
+}  // namespace qkv
