@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
 #include "train/config/config.h"
+#include "train/config/toml_text.h"
 #include "train/run/interrupt.h"
 
 namespace qkv {
@@ -14,6 +15,8 @@ void add_train_options(OptionList& options) {
   options.set();
   options.text("out", "DIR", "Folder of the run; by default runs/NAME");
   options.flag("resume", "Continues the run in its folder; CONFIG may also be that folder");
+  options.text("from", "RUN",
+               "Begins with the weights of this run or checkpoint, where names and shapes fit");
   options.flag("profile",
                "Measures the time of each op in some steps; writes profile.txt and trace.json");
 }
@@ -36,7 +39,11 @@ absl::Status run_train(const std::string& argument, const GivenOptions& given) {
     config = absl::StrCat(argument, "/config.toml");
     if (options.out.empty()) options.out = argument;
   }
-  absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
+  std::vector<std::string> overrides = given.set();
+  if (given.has("from")) {
+    overrides.push_back(absl::StrCat("train.from=", string_to_toml(given.text("from"))));
+  }
+  absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
   if (!loaded.ok()) return loaded.status();
   const absl::StatusOr<RunOutcome> outcome = run_training(*loaded, options);
   if (!outcome.ok()) return outcome.status();

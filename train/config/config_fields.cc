@@ -229,6 +229,8 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   list.add("tensorboard", &train.tensorboard,
            "Write event files with metrics, histograms of weights and samples for TensorBoard.");
   list.add("threads", &train.threads, 0, 4096, "Number of threads; 0: all cores.");
+  list.add("from", &train.from,
+           "The run or checkpoint whose weights the run begins with; empty: random weights.");
 }
 
 // Sets the readers of each field that only some values of the choice read.

@@ -33,6 +33,7 @@ struct TrainOptions {
   int64_t detail_interval = 0;      // steps between lines with the details of each layer; 0: none
   bool tensorboard = false;         // write event files
   int64_t threads = 0;              // 0: all cores
+  std::string from;                 // the run whose weights it begins with; "": random ones
 };
 
 // A whole experiment: what a config file says.

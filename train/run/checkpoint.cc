@@ -18,7 +18,6 @@ namespace qkv {
 namespace {
 
 constexpr char kFormat[] = "qkv-checkpoint-1";
-constexpr char kOptimizerPrefix[] = "optimizer.";
 
 // What is kept of a DataShape, beside the vocabulary; of sizes that are 0, nothing.
 constexpr std::pair<const char*, int64_t DataShape::*> kSizes[] = {

@@ -44,6 +44,8 @@ struct Checkpoint {
   std::vector<NamedArray> arrays;
 };
 
+inline constexpr char kOptimizerPrefix[] = "optimizer.";
+
 // Written atomically: a crash or a full disk leaves what was there.
 absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
                              const Model& model, const Optimizer& optimizer, const RunState& state);

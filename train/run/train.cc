@@ -11,6 +11,7 @@
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/experiment.h"
+#include "train/run/first_weights.h"
 #include "train/run/progress.h"
 #include "train/run/resume.h"
 #include "train/run/run_profile.h"
@@ -116,6 +117,11 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   std::vector<std::string> notes = loaded.notes;
   notes.push_back(absl::StrCat("a step needs ", describe(forecast), "; ", describe_bytes(available),
                                " are free"));
+  // Before there is a folder: what train.from names may not fit.
+  const absl::StatusOr<FirstWeights> first =
+      options.resume ? FirstWeights() : find_first_weights(config, **dataset);
+  if (!first.ok()) return first.status();
+  notes.insert(notes.begin(), first->notes.begin(), first->notes.end());
   const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
   absl::StatusOr<RunFolder> folder =
       options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
+#include "train/run/first_weights.h"
 #include "train/run/resume.h"
 
 namespace qkv {
@@ -29,6 +30,10 @@ TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder
       record_(std::move(folder), config_, dataset, trainer_, state_) {}
 
 absl::Status TrainingRun::begin() {
+  const absl::StatusOr<FirstWeights> first = find_first_weights(config_, dataset_);
+  if (!first.ok()) return first.status();
+  put_into(trainer_.model(), *first);
+  put_into(trainer_.evaluated_model(), *first);  // the mean of these weights alone
   if (absl::Status s = record_.open(); !s.ok()) return s;
   return record_.save_last();
 }

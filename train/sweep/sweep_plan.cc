@@ -14,6 +14,7 @@
 #include "train/config/config_fields.h"
 #include "train/config/mistakes.h"
 #include "train/run/experiment.h"
+#include "train/run/first_weights.h"
 #include "train/run/run_folder.h"
 
 namespace qkv {
@@ -212,14 +213,18 @@ class Planner {
     }
   }
 
-  // What the data are made from is tried once.
+  // What the data are made from is tried once, and the weights that a model begins with.
   void check_data(const Config& config) {
-    Config read_by_data;
+    Config read_by_data = config.train.from.empty() ? Config() : config;
     read_by_data.data = config.data;
     read_by_data.model.kind = config.model.kind;
     read_by_data.model.patch_size = config.model.patch_size;
     if (!data_.insert(to_toml(read_by_data)).second) return;
-    if (const auto dataset = make_dataset(config); !dataset.ok()) mistakes_.add(dataset.status());
+    const auto dataset = make_dataset(config);
+    if (!dataset.ok()) return mistakes_.add(dataset.status());
+    const auto first = find_first_weights(config, **dataset);
+    if (!first.ok()) return mistakes_.add(first.status());
+    plan_.notes.insert(plan_.notes.end(), first->notes.begin(), first->notes.end());
   }
 
   // A run that has begun must be this one.
