@@ -35,7 +35,7 @@ bool may_be(const LabOption& option, const std::vector<double>& numbers) {
 }
 
 Text name_of_kind(const LabOption& option) {
-  const bool several = option.longest > 1;
+  const bool several = option.longest > 1, is_limited = option.least > 1;
   const char* const s = several ? "s" : "";
   const std::string least = absl::StrCat(option.least), most = absl::StrCat(option.most);
   const Text limits = {absl::StrCat(s, " from ", least, " to ", most),
@@ -49,8 +49,10 @@ Text name_of_kind(const LabOption& option) {
       return {absl::StrCat("multiple", s, " of ", least, " up to ", most),
               absl::StrCat(least, " 的倍数，不超过 ", most)};
     case Numbers::kDivisors:
-      return {absl::StrCat("divisor", s, " of ", most, several ? ", among them 1" : ""),
-              absl::StrCat(most, " 的约数", several ? "，其中有 1" : "")};
+      return {absl::StrCat("divisor", s, " of ", most, several ? ", among them 1" : "",
+                           is_limited ? absl::StrCat(" from ", least) : ""),
+              absl::StrCat(most, " 的约数", several ? "，其中有 1" : "",
+                           is_limited ? absl::StrCat("，至少 ", least) : "")};
     case Numbers::kReal:
       return Text{"number", "数"} + limits;
   }

@@ -42,7 +42,6 @@ std::string string_of(const Node& node, const std::string& owner) {
 }
 
 Text text_of(const Node& node, const std::string& owner) {
-  if (!node[kChinese]) return string_of(node[kEnglish], owner);
   return {string_of(node[kEnglish], owner), string_of(node[kChinese], owner)};
 }
 
@@ -202,9 +201,18 @@ Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabConte
   return lab;
 }
 
+std::vector<std::string> words_with_a_translation() {
+  std::vector<std::string> words;
+  for (const auto& [english, chinese] : dictionary()) words.push_back(english);
+  return words;
+}
+
 Text translated(const std::string& english, const std::vector<Text>& arguments) {
   const auto found = dictionary().find(english);
-  Text text = {english, found == dictionary().end() ? english : found->second};
+  if (found == dictionary().end()) {
+    fail(absl::StrCat("lessons/labs/texts: there is no Chinese for \"", english, "\""));
+  }
+  Text text = {english, found->second};
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string place = absl::StrCat("$", i);
     text = {absl::StrReplaceAll(text.en, {{place, arguments[i].en}}),

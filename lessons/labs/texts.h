@@ -32,6 +32,7 @@ Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabConte
 // A text whose Chinese stands in a table [words] under the English one, as it is in the code:
 // "variance, d = $0" = "方差，d = $0". The arguments, numbers or texts, come where $0, $1 … stand.
 Text translated(const std::string& english, const std::vector<Text>& arguments);
+std::vector<std::string> words_with_a_translation();
 
 inline Text as_text(const Text& text) { return text; }
 inline Text as_text(const std::string& text) { return text; }

@@ -77,9 +77,9 @@ class Notes {
     std::vector<const Section*> listed;
     for (const Sentence& each : sentences_) {
       for (const auto& [report, section] : each.judged_in) {
-        if (section->set_right().empty() || std::ranges::count(listed, section) > 0) continue;
+        if (section->correction().empty() || std::ranges::count(listed, section) > 0) continue;
         listed.push_back(section);
-        absl::StrAppend(&list, "- ", section->places(), ": ", escaped_in(section->set_right()),
+        absl::StrAppend(&list, "- ", section->places(), ": ", escaped_in(section->correction()),
                         " `./qkv lab ", report->name, "`\n");
       }
     }

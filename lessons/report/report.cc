@@ -135,11 +135,16 @@ Text Section::reason() const {
          Text{", measured ", "，实测 "} + finding->measured + Text{".", "。"};
 }
 
-Text Section::set_right() const {
+Text Section::correction() const {
   Text right = slip;
-  const Text correction = first_that_is_so(*this, corrections);
-  if (!right.empty() && !correction.empty()) right = right + Text{" ", ""};
-  right = right + correction;
+  const Text found = first_that_is_so(*this, corrections);
+  if (!right.empty() && !found.empty()) right = right + Text{" ", ""};
+  right = right + found;
+  return right;
+}
+
+Text Section::set_right() const {
+  const Text right = correction();
   return right.empty() ? right : Text{"Set right: ", "更正："} + right;
 }
 

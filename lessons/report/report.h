@@ -160,13 +160,14 @@ struct Section {
   void add(Finding finding) { findings.push_back(std::move(finding)); }
   void show(Figure figure) { figures.push_back(std::move(figure)); }
 
-  // The first of these that is so. Not testable: it says why. Not trained, undecided: so is a premise.
-  // Does not hold, not supported, undecided: so is a finding where the condition is met. Holds if:
-  // one beyond the condition does not agree. By construction; holds.
+  // The first of these that is so. Not testable: it says why. Not trained, undecided: so is a
+  // premise. Does not hold, not supported, undecided: so is a finding where the condition is met.
+  // Holds if: one beyond the condition does not agree. By construction; holds.
   ClaimVerdict verdict() const;
   std::string places() const;  // "A37, C121"
   Text verdict_text() const;   // with the condition, where it matters
   Text reason() const;         // the finding that decides, in a sentence
+  Text correction() const;     // how the sentence should read; "" where it may stand
   Text set_right() const;      // "Set right: …"; "" where nothing is
 };
 

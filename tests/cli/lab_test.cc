@@ -58,7 +58,8 @@ TEST_F(LabVerbTest, OnePrintsItsVerdictAndWritesAPageAndJson) {
   const ProcessResult result = qkv({"lab", "scaling", "--d", "4,16", "--seeds=9", "--html",
                                     "page.html", "--json", "report.json"});
   expect_success(result);
-  EXPECT_NE(result.output.find("Verdict: holds if the elements are independent"), std::string::npos);
+  EXPECT_NE(result.output.find("Verdict: holds if the elements are independent"),
+            std::string::npos);
   EXPECT_EQ(in("page.html").find("<!doctype html>"), 0u);
   EXPECT_EQ(json::parse(in("report.json"))["options"]["d"], "4,16");
 }

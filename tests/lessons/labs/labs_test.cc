@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tests/lessons/labs/lecture_notes_check.h"
 #include "tests/temporary_folder.h"
 
@@ -68,12 +70,6 @@ Report report_of(const Lab& lab, const Options& options, const std::string& runs
   return *std::move(report);
 }
 
-std::vector<ClaimVerdict> verdicts_of(const Report& report) {
-  std::vector<ClaimVerdict> verdicts;
-  for (const Section& section : report.sections) verdicts.push_back(section.verdict());
-  return verdicts;
-}
-
 std::string name_of_test(const testing::TestParamInfo<Lab>& info) {
   std::string name;
   for (const char c : info.param.name) {
@@ -105,12 +101,24 @@ void expect_complete(const Report& report) {
   }
 }
 
+// Two words of small letters one behind the other are a piece of an English sentence.
+void expect_no_english_in(const std::string& text) {
+  static const std::regex kWords("(^|[^A-Za-z_=.-])[a-z]{2,} [a-z]{2,}($|[^A-Za-z_=.-])");
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    EXPECT_FALSE(std::regex_search(line, kWords)) << line;
+  }
+}
+
 TEST_P(LabTest, IsCompleteAndTheSameAgain) {
   const TemporaryFolder folder;
   const Options options = shortest_options_of(GetParam());
   const Report report = report_of(GetParam(), options, folder.path());
   expect_complete(report);
-  expect_told_in_lecture_notes(report, options.empty() ? Told::kAllButMeasured : Told::kClaims);
+  expect_no_english_in(report_text(report, Language::kChinese));
+  for (const Language language : {Language::kEnglish, Language::kChinese}) {
+    const Told told = options.empty() ? Told::kAllButMeasured : Told::kClaims;
+    expect_told_in_lecture_notes(report, told, language);
+  }
   const Report again = report_of(GetParam(), options, folder.path());
   EXPECT_EQ(lecture_notes({report}, kEnglish), lecture_notes({again}, kEnglish));
   if (!GetParam().measures_time) {
@@ -128,7 +136,13 @@ TEST_P(LabEffectTest, IsGoneWhereItIsTakenOut) {
   const Report report = report_of(GetParam(), options, folder.path());
   const Report control = report_of(GetParam(), options, folder.path(), /*is_control=*/true);
   EXPECT_TRUE(control.is_control);
-  EXPECT_NE(verdicts_of(report), verdicts_of(control));
+  for (const Section& section : report.sections) {
+    if (section.findings.empty()) continue;
+    const auto same = std::ranges::find(control.sections, section.name, &Section::name);
+    ASSERT_NE(same, control.sections.end()) << section.name;
+    EXPECT_FALSE(same->control.empty()) << section.name;
+    EXPECT_NE(same->verdict(), section.verdict()) << section.name << ": " << same->control.en;
+  }
 }
 
 TEST(LabsTest, HaveDifferentNames) {

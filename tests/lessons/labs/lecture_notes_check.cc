@@ -20,36 +20,43 @@ std::string without_measured(const std::string& row) {
   return cells.substr(0, cells.rfind(" | "));
 }
 
-// The lines that Markdown has under the headings of a lab, as far as they do not hang on numbers.
+// The lines that Markdown has behind the commands of a lab, as far as they do not hang on numbers:
+// the commands, and with `kAllButMeasured` the formulas and what was predicted.
 std::vector<std::string> told_of(const std::string& lab, const std::string& markdown, Told told) {
-  const std::string end_of_heading = absl::StrCat(": `./qkv lab ", lab, "`");
+  const std::string command = absl::StrCat("`./qkv lab ", lab, "`");
   std::vector<std::string> kept;
   bool is_inside = false;
   for (const std::string& line : lines_of(markdown)) {
-    if (absl::StartsWith(line, "#")) is_inside = absl::EndsWith(line, end_of_heading);
-    const bool is_claim = absl::StartsWith(line, "#") || absl::StartsWith(line, ">");
-    if (!is_inside || (told == Told::kClaims && !is_claim)) continue;
-    kept.push_back(absl::StartsWith(line, "| ") ? without_measured(line) : line);
+    const bool is_command = absl::StartsWith(line, "`./qkv lab ");
+    if (is_command || absl::StartsWith(line, "#")) is_inside = absl::StartsWith(line, command);
+    if (!is_inside) continue;
+    const bool is_row = absl::StartsWith(line, "| "), is_formula = absl::StartsWith(line, "    ");
+    if (is_command) kept.push_back(line);
+    if (told == Told::kClaims) continue;
+    if (is_row) kept.push_back(without_measured(line));
+    if (is_formula) kept.push_back(line);
   }
   return kept;
 }
 
 }  // namespace
 
-void expect_told_in_lecture_notes(const Report& report, Told told) {
-  static const std::string kNotes =
-      read_file(QKV_SOURCE_DIR "/docs/lecture-notes.md", 1 << 22).value();
-  const std::vector<std::string> written = told_of(report.name, kNotes, told);
+void expect_told_in_lecture_notes(const Report& report, Told told, Language language) {
+  const std::string file =
+      absl::StrCat("docs/lecture-notes", language == Language::kChinese ? ".zh" : "", ".md");
+  const std::string notes = read_file(absl::StrCat(QKV_SOURCE_DIR "/", file), 1 << 22).value();
+  const std::vector<std::string> written = told_of(report.name, notes, told);
   const std::vector<std::string> measured =
-      told_of(report.name, lecture_notes({report}, Language::kEnglish), told);
+      told_of(report.name, lecture_notes({report}, language), told);
   const auto [first_written, first_measured] = std::ranges::mismatch(written, measured);
   const auto line = [](const auto& at, const auto& lines) {
     return at == lines.end() ? std::string("nothing") : *at;
   };
+  EXPECT_FALSE(written.empty()) << file;
   EXPECT_TRUE(first_written == written.end() && first_measured == measured.end())
-      << "docs/lecture-notes.md: " << line(first_written, written)
-      << "\nmeasured now: " << line(first_measured, measured)
-      << "\nmade by ./qkv lab --all --notes docs/lecture-notes.md";
+      << file << ": " << line(first_written, written)
+      << "\nmeasured now: " << line(first_measured, measured) << "\nmade by ./qkv lab --all --lang "
+      << name_of(language) << " --notes " << file;
 }
 
 }  // namespace qkv

@@ -10,7 +10,7 @@ enum class Told {
   kClaims,          // it was asked with other options
 };
 
-// Fails where docs/lecture-notes.md is older than the lab.
-void expect_told_in_lecture_notes(const Report& report, Told told);
+// Fails where docs/lecture-notes.md, or its Chinese one, is older than the lab.
+void expect_told_in_lecture_notes(const Report& report, Told told, Language language);
 
 }  // namespace qkv

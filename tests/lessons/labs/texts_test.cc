@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <regex>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "framework/core/error.h"
 #include "framework/io/files.h"
 
@@ -61,6 +63,28 @@ TEST(LabTextsTest, EverySectionIsOneOfALab) {
   }
 }
 
+// What say("…") is given in the code of the labs; literals side by side are one.
+std::set<std::string> said_in_code() {
+  static const std::regex kSeam("\"\\s*\\n\\s*\""), kSaid("say\\(\\s*\"((?:[^\"\\\\]|\\\\.)*)\"");
+  const std::string code = std::regex_replace(sources(), kSeam, "");
+  std::set<std::string> said;
+  for (std::sregex_iterator at(code.begin(), code.end(), kSaid), end; at != end; ++at) {
+    said.insert(absl::StrReplaceAll((*at)[1].str(), {{"\\\"", "\""}}));
+  }
+  return said;
+}
+
+TEST(LabTextsTest, WhatTheCodeSaysIsThereInBothLanguages) {
+  const std::set<std::string> said = said_in_code();
+  ASSERT_GT(said.size(), 100);
+  for (const std::string& english : said) EXPECT_NO_THROW(translated(english, {})) << english;
+  const std::string code = std::regex_replace(sources(), std::regex("\"\\s*\\n\\s*\""), "");
+  for (const std::string& english : words_with_a_translation()) {
+    const std::string literal = absl::StrReplaceAll(english, {{"\"", "\\\""}});
+    EXPECT_TRUE(absl::StrContains(code, absl::StrCat("\"", literal, "\""))) << english;
+  }
+}
+
 TEST(LabTextsTest, ALabHasItsOptionsInTheirOrderAndTheSettingsOfItsTrainings) {
   const Lab count = make_lab("heads-count", nullptr);
   EXPECT_EQ(count.settings, std::vector<std::string>{"data.length=8"});
@@ -69,7 +93,7 @@ TEST(LabTextsTest, ALabHasItsOptionsInTheirOrderAndTheSettingsOfItsTrainings) {
   EXPECT_EQ(wanted_by(heads).en,
             "3 to 6 divisors of 32, among them 1, in ascending order, separated by commas");
   EXPECT_EQ(heads.if_missing, "1,2,4,8,16,32");
-  EXPECT_EQ(heads.help.en, "of the models");
+  EXPECT_EQ(heads.help.en, "of the models; 32 are always among them");
   EXPECT_EQ(count.options[2].name, "seeds");
   EXPECT_TRUE(make_lab("narrow-wide", nullptr).measures_time);
 }
@@ -80,6 +104,8 @@ TEST(LabTextsTest, WhatIsNotThereIsAnError) {
   EXPECT_THROW(make_section("scaling.nothing"), Error);
   EXPECT_THROW(make_section("scaling"), Error);
   EXPECT_THROW(make_lab("nothing", nullptr), Error);
+  EXPECT_THROW(say("what nobody has put into Chinese"), Error);
+  EXPECT_THROW(source_at("nobody1900"), Error);
 }
 
 }  // namespace
