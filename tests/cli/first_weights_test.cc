@@ -96,6 +96,14 @@ TEST_F(FirstWeightsTest, EmbeddingsOfAnotherVocabularyAreNotTaken) {
   expect_same("a", "x", query_, true);
 }
 
+TEST_F(FirstWeightsTest, TheMeanOfTheWeightsBeginsWithThem) {
+  expect_success(
+      keep("mean", {"--from", "source", "--set", "train.average=0.9", "--set", "seed=2"}));
+  for (const char* name : {"token_embedding.weight", query_.c_str()}) {
+    expect_same("source", "mean", name, true);
+  }
+}
+
 TEST_F(FirstWeightsTest, ItIsAnErrorWhereNothingFits) {
   expect_error(keep("next", {"--from", "source", "--set", "model.d_model=20"}), 2,
                "train.from: no matrix of source/checkpoints/best.safetensors fits this model");

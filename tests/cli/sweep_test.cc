@@ -190,6 +190,13 @@ TEST_F(SweepTest, ARunThatFailsIsARow) {
   EXPECT_EQ(none.errors, "error: no run of the sweep was finished\n");
 }
 
+TEST_F(SweepTest, ARunThatIsTooLargeFailsBeforeItHasAFolder) {
+  const ProcessResult result = sweep({"--set", "model.d_model=16,65536"});
+  expect_success(result);
+  EXPECT_THAT(result.output, HasSubstr("d_model=65536,seed=1 failed: "));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/d_model=65536,seed=1"));
+}
+
 TEST_F(SweepTest, ATerminalSeesHowFarItIs) {
   ProcessOptions options;
   options.in_terminal = true;

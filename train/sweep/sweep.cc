@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/available_memory.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
@@ -62,6 +63,7 @@ class Sweep {
     outcome_.resize(runs_.size());
     const int64_t cores = cores_, wanted = options.jobs.value_or(cores);
     jobs_ = std::min({wanted, cores, static_cast<int64_t>(runs_.size())});
+    memory_ = available_memory() / static_cast<uint64_t>(jobs_);
     lines_.say(absl::StrCat(runs_.front()->config.name, ": ", runs_.size(),
                             runs_.size() == 1 ? " run, " : " runs, ", jobs_, " at a time on ",
                             cores, cores == 1 ? " core" : " cores", ", into ", plan.folder));
@@ -112,7 +114,7 @@ class Sweep {
       const int threads = threads_at(running_.size(), running_.size());
       std::vector<int> others;
       for (const Running& other : running_) others.push_back(other.job.descriptor());
-      absl::StatusOr<SweepJob> job = SweepJob::start(run, limited(threads, run), others);
+      absl::StatusOr<SweepJob> job = SweepJob::start(run, limited(threads, run), memory_, others);
       const size_t number = next_++;
       if (job.ok()) {
         running_.push_back({number, *std::move(job), Clock::now()});
@@ -166,7 +168,7 @@ class Sweep {
         absl::StrAppend(&text, "  right: ", format_percent(*right));
       }
     }
-    const bool was_finished = job.first_step() == run.config.train.steps;
+    const bool was_finished = job.first_step() == job.steps_made();
     lines_.say(absl::StrCat(
         text, "  ", was_finished ? "was finished" : format_duration(seconds_since(running.start))));
   }
@@ -200,6 +202,7 @@ class Sweep {
   SweepOutcome outcome_;
   const int cores_ = kernels::num_threads();
   int64_t jobs_ = 1;
+  uint64_t memory_ = 0;  // the share of a job in what is free, in bytes
   std::vector<Running> running_;
   size_t next_ = 0, finished_ = 0, failed_ = 0;
   int64_t steps_made_ = 0;  // now, in runs that have ended

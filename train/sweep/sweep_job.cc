@@ -19,6 +19,7 @@
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/experiment.h"
+#include "train/run/step_forecast.h"
 #include "train/run/training_run.h"
 
 namespace qkv {
@@ -99,9 +100,15 @@ absl::StatusOr<RunFolder> open_folder(const std::string& path, const Config& con
   }
 }
 
-absl::Status train(const SweepRun& run, Link& link) {
+absl::Status train(const SweepRun& run, uint64_t memory, Link& link) {
   const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(run.config);
   if (!dataset.ok()) return dataset.status();
+  const auto check_fits = [&] {
+    return check_memory(foresee_step(run.config, **dataset, memory), memory);
+  };
+  if (!find_checkpoint(run.folder).ok()) {  // before there is a folder
+    if (absl::Status s = check_fits(); !s.ok()) return s;
+  }
   absl::StatusOr<RunFolder> folder = open_folder(run.folder, run.config, link.stop());
   if (!folder.ok()) return folder.status();
   const absl::StatusOr<std::string> checkpoint = folder->newest_checkpoint();
@@ -111,15 +118,20 @@ absl::Status train(const SweepRun& run, Link& link) {
   if (!begun.ok()) return begun;
   link.tell(absl::StrCat(training.state().step, "\n"), /*must_arrive=*/true);
   if (training.is_finished()) return absl::OkStatus();
+  if (!checkpoint->empty()) {
+    if (absl::Status s = check_fits(); !s.ok()) return s;
+  }
   Reporter reporter(link);
   const absl::StatusOr<RunOutcome> outcome = training.run({&reporter});
   if (!outcome.ok()) return outcome.status();
-  return *outcome == RunOutcome::kFinished ? absl::OkStatus() : absl::CancelledError("stopped");
+  link.tell(absl::StrCat(training.state().step, "\n"), /*must_arrive=*/true);
+  // Out of time is an end that the config asks for.
+  return *outcome == RunOutcome::kInterrupted ? absl::CancelledError("stopped") : absl::OkStatus();
 }
 
-absl::Status train_and_catch(const SweepRun& run, Link& link) {
+absl::Status train_and_catch(const SweepRun& run, uint64_t memory, Link& link) {
   try {
-    return train(run, link);
+    return train(run, memory, link);
   } catch (const std::bad_alloc& e) {
     return absl::ResourceExhaustedError(OutOfMemory::of(e).what());
   } catch (const std::exception& e) {  // a mistake in qkv itself
@@ -128,10 +140,10 @@ absl::Status train_and_catch(const SweepRun& run, Link& link) {
 }
 
 // Nothing of the process that was copied is run at its end.
-[[noreturn]] void be_job(const SweepRun& run, int connection, int threads) {
+[[noreturn]] void be_job(const SweepRun& run, int connection, int threads, uint64_t memory) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   Link link(connection, threads);
-  const absl::Status status = train_and_catch(run, link);
+  const absl::Status status = train_and_catch(run, memory, link);
   if (status.ok()) ::_exit(kFinished);
   if (absl::IsCancelled(status)) ::_exit(kStopped);
   link.tell(absl::StrCat(kError, status.message()), /*must_arrive=*/true);
@@ -140,7 +152,7 @@ absl::Status train_and_catch(const SweepRun& run, Link& link) {
 
 }  // namespace
 
-absl::StatusOr<SweepJob> SweepJob::start(const SweepRun& run, int threads,
+absl::StatusOr<SweepJob> SweepJob::start(const SweepRun& run, int threads, uint64_t memory,
                                          const std::vector<int>& others) {
   int both[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, both) != 0) {
@@ -153,7 +165,7 @@ absl::StatusOr<SweepJob> SweepJob::start(const SweepRun& run, int threads,
   if (process == 0) {
     ::close(ours.get());
     for (const int other : others) ::close(other);
-    be_job(run, theirs.get(), threads);
+    be_job(run, theirs.get(), threads, memory);
   }
   return SweepJob(process, std::move(ours), threads);
 }

@@ -19,9 +19,10 @@ namespace qkv {
 // Ctrl-C and SIGTERM, which a terminal or a scheduler sends to both, mean nothing to it.
 class SweepJob {
  public:
-  // The calling process must have one thread only. `others`: the descriptors of the jobs that it
+  // The calling process must have one thread only. A run that needs more than `memory`, in bytes,
+  // fails before it begins. `others`: the descriptors of the jobs that it
   // has started, which the new process must not keep open.
-  static absl::StatusOr<SweepJob> start(const SweepRun& run, int threads,
+  static absl::StatusOr<SweepJob> start(const SweepRun& run, int threads, uint64_t memory,
                                         const std::vector<int>& others);
 
   // Readable when the job has something to say.
