@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "cli/version.h"
+#include "framework/core/columns.h"
 #include "framework/core/error.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
@@ -47,7 +47,8 @@ std::string usage(const Program& program) {
   for (const auto make_verb : program.verbs) titles.push_back(make_verb().title);
   titles.insert(titles.end(), program.verbs_elsewhere.begin(), program.verbs_elsewhere.end());
   for (const VerbTitle& title : titles) {
-    absl::StrAppendFormat(&text, "  %-11s%-10s%s\n", title.name, title.argument, title.summary);
+    absl::StrAppend(&text, "  ", padded(title.name, 11), padded(title.argument, 10), title.summary,
+                    "\n");
   }
   return text +
          "\nqkv VERB --help prints the options of a verb.\n"

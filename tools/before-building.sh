@@ -12,12 +12,14 @@ verbs_in_sources() {
 
 # Ends the script where there is an answer.
 answer_before_building() {
-  local first=${1:---help} name argument summary
+  local first=${1:---help} name argument summary width
   case $first in
     -h | --help)
       printf 'qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n'
       while IFS=$'\t' read -r name argument summary; do
-        printf '  %-9s  %-8s  %s\n' "$name" "$argument" "$summary"
+        width=8
+        [[ $argument == *…* ]] && width=10  # printf counts bytes, of which this character has three
+        printf '  %-9s  %-*s  %s\n' "$name" "$width" "$argument" "$summary"
       done < <(verbs_in_sources | sed 's/\t\t/\t \t/')
       printf '\nNothing is built yet: the first verb that runs builds qkv, which takes about two minutes.\n'
       exit 0
