@@ -190,8 +190,8 @@ void measure_one(const LabContext& lab, uint64_t seed, Measured& m) {
   m.weight.push_back(head.to_meant);
   m.weight_of_other.push_back(head.to_other);
   if (!m.figures.empty()) return;
-  m.figures = {arcs_of(say("What its looks at before training"), before, asked, *data, head),
-               arcs_of(say("What its looks at after training"), after, asked, *data, head)};
+  m.figures = {arcs_of(say("What its looks at after training"), after, asked, *data, head),
+               arcs_of(say("What its looks at before training"), before, asked, *data, head)};
   Config alone = config;
   alone.model.mixer = "convolution";
   alone.model.kernel = 1;

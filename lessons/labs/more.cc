@@ -167,8 +167,8 @@ Measured measure(const LabContext& lab) {
     m.follows.push_back(share_that_follows(trained.model, questions));
     if (!m.figures.empty()) continue;
     const Question& shown = questions.front();
-    m.figures = {arcs_of(say("One head before training"), before, shown, look, data),
-                 arcs_of(say("The same head after training"), after, shown, look, data)};
+    m.figures = {arcs_of(say("One head after training"), after, shown, look, data),
+                 arcs_of(say("The same head before training"), before, shown, look, data)};
   }
   return m;
 }

@@ -155,8 +155,8 @@ Measured measure(const LabContext& lab) {
     m.without_most.push_back(loss_without(trained.model, batch, after, true));
     m.without_least.push_back(loss_without(trained.model, batch, after, false));
     if (!m.pictures.empty()) continue;
-    m.pictures = {picture_of(say("Where the class token looks before training"), batch, before, 0),
-                  picture_of(say("The same image after training"), batch, after, 0),
+    m.pictures = {picture_of(say("Where the class token looks after training"), batch, after, 0),
+                  picture_of(say("The same image before training"), batch, before, 0),
                   picture_of(say("Another image after training"), batch, after, 1)};
     m.gradients = {gradient_map(after)};
   }

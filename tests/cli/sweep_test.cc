@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -40,10 +41,10 @@ TEST_F(SweepTest, EachRunHasTheBitsOfASingleOne) {
   expect_success(result);
   for (const std::string rate : {"0.001", "0.01"}) {
     for (const std::string seed : {"1", "2"}) {
-      const std::string single = "single-" + rate + "-" + seed;
+      const std::string single = absl::StrCat("single-", rate, "-", seed);
       expect_success(qkv({"train", "tiny.toml", "--out", single, "--set", "train.steps=30", "--set",
                           "seed=" + seed, "--set", "optimizer.learning_rate=" + rate}));
-      expect_same_run(single, "runs/tiny-sweep/learning_rate=" + rate + ",seed=" + seed);
+      expect_same_run(single, absl::StrCat("runs/tiny-sweep/learning_rate=", rate, ",seed=", seed));
     }
   }
   EXPECT_THAT(result.output, HasSubstr("tiny: 4 runs, "));

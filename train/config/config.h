@@ -28,9 +28,9 @@ struct LoadedConfig {
 // All mistakes come in one Status, a line each, in the order they stand in:
 //   configs/tiny.toml:7:1: unknown key "model.num_head"; did you mean "num_heads"?
 //   --set train.steps=many: "train.steps": expected an integer, found a string
-// Where an override makes train.steps fewer than the warm-up of the file, the warm-up is shortened in
-// proportion. One mistake is a value, other than the default, that the task, the kind of the model or of the optimizer,
-// or the schedule does not read.
+// Where an override makes train.steps fewer than the warm-up of the file, the warm-up is shortened
+// in proportion. One mistake is a value, other than the default, that the task, the kind of the
+// model or of the optimizer, or the schedule does not read.
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
                                          const std::vector<std::string>& overrides = {});
 
@@ -59,8 +59,8 @@ std::string config_help();
 // A line for each key that both read, and whose values differ: "train.steps is 500, and was 1000".
 std::vector<std::string> config_changes(const Config& now, const Config& before);
 
-// The keys that at least one of two configs reads with another value than the other, in the order of
-// the fields. "–" stands where one does not read it.
+// The keys that at least one of two configs reads with another value than the other, in the order
+// of the fields. "–" stands where one does not read it.
 struct ConfigDifference {
   std::string key, a, b;
 };

@@ -24,8 +24,8 @@ struct ResumedRun {
   std::vector<std::string> changes = {};  // of the config: "train.steps is 2000, but was 500"
 };
 
-// Sets the trainer to the newest checkpoint of the folder, cuts metrics.jsonl and samples.txt back to
-// it, and writes the config where it has changed. Nothing in the folder changes before all of it
+// Sets the trainer to the newest checkpoint of the folder, cuts metrics.jsonl and samples.txt back
+// to it, and writes the config where it has changed. Nothing in the folder changes before all of it
 // fits.
 absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& config,
                                        const Dataset& dataset, Trainer& trainer);

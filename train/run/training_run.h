@@ -29,7 +29,8 @@ class TrainingRun {
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
-  // One of these comes first. begin() takes the weights that train.from names. Both leave a checkpoint: a run without a step can be resumed, too.
+  // One of these comes first. begin() takes the weights that train.from names. Both leave a
+  // checkpoint: a run without a step can be resumed, too.
   absl::Status begin();
   absl::Status resume();
 

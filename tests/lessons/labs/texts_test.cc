@@ -85,6 +85,16 @@ TEST(LabTextsTest, WhatTheCodeSaysIsThereInBothLanguages) {
   }
 }
 
+TEST(LabTextsTest, EverySectionCitesTheLiteratureAndCorrectsOnlyWhatAFindingShows) {
+  for (const std::string& name : names_of_sections()) {
+    const Section section = make_section(name);
+    EXPECT_FALSE(section.sources.empty()) << name;
+    for (const Remark& correction : section.corrections) {
+      EXPECT_FALSE(correction.when.empty()) << name;
+    }
+  }
+}
+
 TEST(LabTextsTest, ALabHasItsOptionsInTheirOrderAndTheSettingsOfItsTrainings) {
   const Lab count = make_lab("heads-count", nullptr);
   EXPECT_EQ(count.settings, std::vector<std::string>{"data.length=8"});

@@ -20,7 +20,7 @@ int64_t count_of(const std::string& text, const std::string& part) {
 }
 
 std::string drawn_in_english(const Figure& figure) {
-  const std::string html = figure_html(figure, Language::kEnglish);
+  std::string html = figure_html(figure, Language::kEnglish);
   EXPECT_EQ(first_wrong_tag(html), "") << html;
   return html;
 }
