@@ -49,7 +49,8 @@ std::string page_in_both(const Text& title, const std::string& body, Language fi
 }
 
 std::string in_both(const std::function<std::string(Language)>& part) {
-  const std::string english = part(Language::kEnglish), chinese = part(Language::kChinese);
+  std::string english = part(Language::kEnglish);
+  const std::string chinese = part(Language::kChinese);
   if (english == chinese) return english;
   return absl::StrCat("<div class=\"in-en\" lang=\"en\">\n", english,
                       "</div>\n<div class=\"in-zh\" lang=\"zh-CN\">\n", chinese, "</div>\n");

@@ -17,9 +17,8 @@ absl::Status write_report_files(const std::string& folder, const Report& report,
 absl::Status write_overview_files(const std::string& folder, const std::vector<Report>& reports,
                                   Language language) {
   for (const Note& note : kLectureNotes) {
-    const absl::Status s =
-        write_file_atomically(absl::StrCat(folder, "/", file_of_note(note.letter)),
-                              note_page(reports, note.letter, language));
+    absl::Status s = write_file_atomically(absl::StrCat(folder, "/", file_of_note(note.letter)),
+                                           note_page(reports, note.letter, language));
     if (!s.ok()) return s;
   }
   return write_file_atomically(folder + "/index.html", index_page(reports, language));

@@ -166,7 +166,7 @@ std::string text_of(const Finding& finding, Language language) {
       absl::StrCat(sign_of(finding.result), " ", (finding.what + role_of(finding)).in(language));
   const Text both = Text{"predicted ", "预测 "} + finding.predicted +
                     Text{"; measured ", "；实测 "} + finding.measured;
-  const std::string numbers = both.in(language);
+  const std::string& numbers = both.in(language);
   const std::string line = absl::StrCat(what, Text{": ", "："}.in(language), numbers);
   if (text_width(line) + 2 <= kTerminalColumns) return wrapped(line, kTerminalColumns, "  ");
   return absl::StrCat(wrapped(what, kTerminalColumns, "  "),

@@ -80,7 +80,8 @@ std::string svg_of(const Picture& picture, Language language) {
     if (!std::isfinite(weight)) continue;
     const double share = largest > 0 ? std::abs(weight) / largest : 0;
     const double x = 2 + patch * static_cast<double>(static_cast<int64_t>(i) % patches);
-    const double y = 2 + patch * static_cast<double>(static_cast<int64_t>(i) / patches);
+    const int64_t row = static_cast<int64_t>(i) / patches;
+    const double y = 2 + patch * static_cast<double>(row);
     absl::StrAppendFormat(
         &svg,
         "<path class=\"patch\" style=\"--share: %.0f%%; stroke-width: %.1f\" d=\"M%.1f "

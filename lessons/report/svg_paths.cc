@@ -114,7 +114,8 @@ class Plane {
     const double width = pixels_of(text), x = left_of(path.x.back()), y = top_of(path.y.back());
     Box best = {};
     for (int i = 0; i < 24; ++i) {
-      const double away = 6 + 12 * (i / 4);
+      const int ring = i / 4;
+      const double away = 6 + 12.0 * ring;
       const double left = i % 2 == 0 ? x + away : x - away - width;
       const double middle = i % 4 < 2 ? y - away / 2 : y + away / 2 + 4;
       const Box box = {left, middle - 8, left + width, middle + 6};

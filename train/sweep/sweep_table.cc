@@ -19,9 +19,12 @@ using Json = nlohmann::ordered_json;
 std::string loss_text(const Spread& spread) {
   if (spread.count == 0) return "";
   const bool is_small = spread.mean < 0.001;
-  std::string text = absl::StrFormat(is_small ? "%.2e" : "%.4f", spread.mean);
+  std::string text =
+      is_small ? absl::StrFormat("%.2e", spread.mean) : absl::StrFormat("%.4f", spread.mean);
   if (spread.count == 1) return text;
-  return absl::StrCat(text, " ± ", absl::StrFormat(is_small ? "%.1e" : "%.4f", spread.deviation));
+  return absl::StrCat(text, " ± ",
+                      is_small ? absl::StrFormat("%.1e", spread.deviation)
+                               : absl::StrFormat("%.4f", spread.deviation));
 }
 
 // "98.2 ± 0.3 %", never rounded up to 100 %.

@@ -14,6 +14,7 @@
 #include "tests/train/run/observed_run.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
+#include "train/run/train.h"
 
 namespace qkv {
 namespace {
@@ -129,6 +130,7 @@ const std::vector<KeyEffect>& effects() {
       {"optimizer.warmup_steps", {}, {"0", "1", "3"}, kLearning | kRate},
       {"optimizer.min_learning_rate", {}, {"0", "5e-3"}, kLearning | kRate},
 
+      {"train.from", {}, {"", "FOLDER/source"}, kAll},
       {"train.steps", {}, {"6", "8"}, kLearning | kRate | kLines | kEvaluated},
       {"train.steps", {"optimizer.schedule=constant"}, {"6", "8"}, kWeights | kLines | kEvaluated},
       {"train.patience",
@@ -260,6 +262,17 @@ class EveryKeyTest : public testing::TestWithParam<std::string> {
     write_data(folder_.path(), 1);
     std::filesystem::create_directory(folder_ / "other");
     write_data(folder_ / "other", 2);
+    if (GetParam() == "train") train_source();
+  }
+
+  // A run from which another can begin.
+  void train_source() {
+    const absl::StatusOr<LoadedConfig> config = parse_config(kSmallRun, "source", {"seed=9"});
+    ASSERT_TRUE(config.ok()) << config.status();
+    testing::internal::CaptureStdout();
+    const absl::Status status = run_training(*config, {.out = folder_ / "source"}).status();
+    testing::internal::GetCapturedStdout();
+    ASSERT_TRUE(status.ok()) << status;
   }
 
   // All that a run is given beside kSmallRun.
