@@ -177,6 +177,18 @@ std::string source_html(const Source& source) {
   return absl::StrCat("<a href=\"", escaped(source.url), "\">", escaped(source.cited), "</a>");
 }
 
+namespace {
+
+// Why there is no picture, where something was measured.
+std::string no_picture_html(const Section& section, Language language) {
+  if (!section.figures.empty() || section.findings.empty()) return "";
+  const Text why = {"No picture: what was measured are single numbers, which are in the table.",
+                    "没有图：测得的是几个单独的数，都在表中。"};
+  return element("p", why.in(language), "soft");
+}
+
+}  // namespace
+
 std::string section_html(const Report& report, const Section& section, bool beside_index) {
   const std::string name = absl::StrCat(report.name, ".", section.name);
   std::string html = absl::StrCat("<section id=\"", escaped(section.name), "\">\n",
@@ -187,6 +199,7 @@ std::string section_html(const Report& report, const Section& section, bool besi
     html += in_both([&](Language language) { return figure_html(figure, language); });
   }
   html += "</div>\n";
+  html += in_both([&](Language language) { return no_picture_html(section, language); });
   html += slider_html(name);
   html += in_both([&](Language language) { return judged_html(section, language); });
   html += in_both([&](Language language) {

@@ -197,5 +197,15 @@ TEST(SectionExtrasTest, CodeIsShownAsItStandsInTheExample) {
   EXPECT_EQ(page.find("// []"), std::string::npos);
 }
 
+TEST(SectionPageTest, WhereThereIsNoPictureItSaysWhy) {
+  Report report = {.name = "lab", .question = "?", .sections = {{.name = "bare", .claims = {}}}};
+  const std::string why = "No picture: ";
+  EXPECT_EQ(report_page(report, Language::kEnglish).find(why), std::string::npos);
+  report.sections[0].add(found("a", "1", "1", true));
+  EXPECT_NE(report_page(report, Language::kEnglish).find(why), std::string::npos);
+  report.sections[0].show(Table{.title = "t", .header = {"a"}, .rows = {}});
+  EXPECT_EQ(report_page(report, Language::kEnglish).find(why), std::string::npos);
+}
+
 }  // namespace
 }  // namespace qkv
