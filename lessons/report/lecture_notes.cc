@@ -47,7 +47,7 @@ class Notes {
                     corrections());
     for (const Note& note : kLectureNotes) {
       std::string entries;
-      for (const Sentence& each : sentences_) {
+      for (const JudgedSentence& each : sentences_) {
         if (each.claim.place[0] == note.letter) absl::StrAppend(&entries, "\n", text_of(each));
       }
       if (entries.empty()) continue;
@@ -63,7 +63,7 @@ class Notes {
 
   std::string table_of_verdicts() const {
     std::map<ClaimVerdict, int> counts;
-    for (const Sentence& each : sentences_) ++counts[each.verdict()];
+    for (const JudgedSentence& each : sentences_) ++counts[each.verdict()];
     std::string table = say({"| verdict | sentences |\n", "| 结论 | 句数 |\n"}) + "| --- | --- |\n";
     for (const Named<ClaimVerdict>& verdict : kNames<ClaimVerdict>) {
       absl::StrAppend(&table, "| ", say(verdict_name(verdict.value)), " | ", counts[verdict.value],
@@ -75,7 +75,7 @@ class Notes {
   std::string corrections() const {
     std::string list;
     std::vector<const Section*> listed;
-    for (const Sentence& each : sentences_) {
+    for (const JudgedSentence& each : sentences_) {
       for (const auto& [report, section] : each.judged_in) {
         if (section->correction().empty() || std::ranges::count(listed, section) > 0) continue;
         listed.push_back(section);
@@ -86,7 +86,7 @@ class Notes {
     return list;
   }
 
-  std::string text_of(const Sentence& sentence) const {
+  std::string text_of(const JudgedSentence& sentence) const {
     const Claim& claim = sentence.claim;
     std::string text =
         absl::StrCat("### ", claim.place, "\n\n> ", markdown_escaped(claim.chinese), "\n");
@@ -102,7 +102,7 @@ class Notes {
   }
 
   // The numbers of a section stand under the first of its sentences.
-  std::string text_of(const Sentence& sentence, const Report& report,
+  std::string text_of(const JudgedSentence& sentence, const Report& report,
                       const Section& section) const {
     const auto order = [](const Claim& claim) { return order_of(claim); };
     const Claim& first = *std::ranges::min_element(section.claims, {}, order);
@@ -144,7 +144,7 @@ class Notes {
                         escaped_in(finding.predicted), " | ", escaped_in(finding.measured), " |\n");
   }
 
-  std::vector<Sentence> sentences_;
+  std::vector<JudgedSentence> sentences_;
   Language language_;
 };
 

@@ -23,26 +23,27 @@ std::string address_of(const Report& report, const Section& section) {
   return absl::StrCat(report.name, ".html#", section.name);
 }
 
-std::vector<Sentence> of_note(const std::vector<Sentence>& sentences, char letter) {
-  std::vector<Sentence> found;
-  std::ranges::copy_if(sentences, std::back_inserter(found),
-                       [letter](const Sentence& each) { return each.claim.place[0] == letter; });
+std::vector<JudgedSentence> of_note(const std::vector<JudgedSentence>& sentences, char letter) {
+  std::vector<JudgedSentence> found;
+  std::ranges::copy_if(sentences, std::back_inserter(found), [letter](const JudgedSentence& each) {
+    return each.claim.place[0] == letter;
+  });
   return found;
 }
 
 // A page of the sentences of a note. A picture is there once, under the first that it decides.
 class NotePage {
  public:
-  explicit NotePage(std::vector<Sentence> sentences) : sentences_(std::move(sentences)) {}
+  explicit NotePage(std::vector<JudgedSentence> sentences) : sentences_(std::move(sentences)) {}
 
   std::string body() {
     std::string html = totals_html(sentences_) + totals_legend_html(sentences_);
-    for (const Sentence& each : sentences_) html += article(each);
+    for (const JudgedSentence& each : sentences_) html += article(each);
     return html;
   }
 
  private:
-  std::string article(const Sentence& sentence) {
+  std::string article(const JudgedSentence& sentence) {
     const Section& section = sentence.decided_in();
     const std::string key = escaped(sentence.claim.key);
     std::string html = absl::StrCat("<article id=\"", key, "\">\n");
@@ -61,7 +62,7 @@ class NotePage {
   }
 
   // The first of the section that decides; where it has none, of another.
-  std::string picture(const Sentence& sentence, const Section& decides) {
+  std::string picture(const JudgedSentence& sentence, const Section& decides) {
     const Section* pictured = &decides;
     for (const auto& [report, section] : sentence.judged_in) {
       if (drawing_of(*pictured) == nullptr) pictured = section;
@@ -86,7 +87,7 @@ class NotePage {
     return found == section.figures.end() ? nullptr : &*found;
   }
 
-  static std::string where_to_read_on(const Sentence& sentence, const Section& section,
+  static std::string where_to_read_on(const JudgedSentence& sentence, const Section& section,
                                       Language language) {
     std::string html = absl::StrCat("<p class=\"soft\">", Text{"Lab ", "实验 "}.in(language));
     std::string separator;
@@ -101,7 +102,7 @@ class NotePage {
     return html + "</p>\n";
   }
 
-  std::vector<Sentence> sentences_;
+  std::vector<JudgedSentence> sentences_;
   std::map<const Section*, Claim> shown_ = {};
 };
 
@@ -132,12 +133,12 @@ std::string note_page(const std::vector<Report>& reports, char note, Language la
 }
 
 std::string index_page(const std::vector<Report>& reports, Language language) {
-  const std::vector<Sentence> sentences = sentences_of(reports);
+  const std::vector<JudgedSentence> sentences = sentences_of(reports);
   const Text title = {"Labs: what four lecture notes say, measured", "实验：四篇讲义说的，量一量"};
   std::string body = absl::StrCat("<h1>", in_both(title), "</h1>\n", totals_html(sentences),
                                   totals_legend_html(sentences));
   for (const Note& note : kLectureNotes) {
-    const std::vector<Sentence> own = of_note(sentences, note.letter);
+    const std::vector<JudgedSentence> own = of_note(sentences, note.letter);
     if (own.empty()) continue;
     const std::string letter(1, note.letter);
     absl::StrAppend(&body, "<h2><a href=\"", file_of_note(note.letter), "\">",

@@ -156,30 +156,30 @@ std::string Section::places() const {
   return absl::StrJoin(places, ", ");
 }
 
-ClaimVerdict Sentence::verdict() const { return decided_in().verdict(); }
+ClaimVerdict JudgedSentence::verdict() const { return decided_in().verdict(); }
 
-const Section& Sentence::decided_in() const {
+const Section& JudgedSentence::decided_in() const {
   return *std::ranges::max_element(judged_in, {}, [](const auto& judge) {
             return judge.second->verdict();
           })->second;
 }
 
-std::vector<Sentence> sentences_of(std::span<const Report> reports) {
-  std::vector<Sentence> sentences;
+std::vector<JudgedSentence> sentences_of(std::span<const Report> reports) {
+  std::vector<JudgedSentence> sentences;
   for (const Report& report : reports) {
     for (const Section& section : report.sections) {
       for (const Claim& claim : section.claims) {
-        const auto same = [&](const Sentence& each) { return each.claim.key == claim.key; };
+        const auto same = [&](const JudgedSentence& each) { return each.claim.key == claim.key; };
         auto sentence = std::ranges::find_if(sentences, same);
         if (sentence == sentences.end()) {
-          sentence = sentences.insert(sentence, Sentence{.claim = claim});
+          sentence = sentences.insert(sentence, JudgedSentence{.claim = claim});
         }
         sentence->judged_in.emplace_back(&report, &section);
       }
     }
   }
   std::ranges::stable_sort(sentences, {},
-                           [](const Sentence& each) { return order_of(each.claim); });
+                           [](const JudgedSentence& each) { return order_of(each.claim); });
   return sentences;
 }
 

@@ -181,7 +181,7 @@ struct Report {
 };
 
 // A sentence of the notes, and all sections that judge it.
-struct Sentence {
+struct JudgedSentence {
   Claim claim;
   std::vector<std::pair<const Report*, const Section*>> judged_in = {};
 
@@ -190,7 +190,7 @@ struct Sentence {
   const Section& decided_in() const;  // the first section with that verdict
 };
 // In the order of the notes and their lines. They point into the reports.
-std::vector<Sentence> sentences_of(std::span<const Report> reports);
+std::vector<JudgedSentence> sentences_of(std::span<const Report> reports);
 
 std::string report_text(const Report& report, Language language);  // 80 columns of a terminal
 std::string report_json(const Report& report, Language language);

@@ -24,9 +24,9 @@ std::string kind_of(ClaimVerdict verdict) {
   return absl::StrReplaceAll(name_of(verdict), {{" ", "-"}});
 }
 
-std::map<ClaimVerdict, int> counts_of(const std::vector<Sentence>& sentences) {
+std::map<ClaimVerdict, int> counts_of(const std::vector<JudgedSentence>& sentences) {
   std::map<ClaimVerdict, int> counts;
-  for (const Sentence& each : sentences) ++counts[each.verdict()];
+  for (const JudgedSentence& each : sentences) ++counts[each.verdict()];
   return counts;
 }
 
@@ -126,7 +126,7 @@ std::string badge_html(ClaimVerdict verdict, Language language) {
                       escaped(verdict_name(verdict).in(language)), "</span>");
 }
 
-std::string totals_html(const std::vector<Sentence>& sentences) {
+std::string totals_html(const std::vector<JudgedSentence>& sentences) {
   std::string html = "<div class=\"totals\">\n";
   const std::map<ClaimVerdict, int> counts = counts_of(sentences);
   for (const Named<ClaimVerdict>& each : kNames<ClaimVerdict>) {
@@ -138,7 +138,7 @@ std::string totals_html(const std::vector<Sentence>& sentences) {
   return html + "</div>\n";
 }
 
-std::string totals_legend_html(const std::vector<Sentence>& sentences) {
+std::string totals_legend_html(const std::vector<JudgedSentence>& sentences) {
   return in_both([&](Language language) {
     std::string html = "<ul class=\"kinds\">\n";
     const std::map<ClaimVerdict, int> counts = counts_of(sentences);

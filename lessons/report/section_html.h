@@ -13,9 +13,9 @@ namespace qkv {
 // The verdict in its colour, with a sign.
 std::string badge_html(ClaimVerdict verdict, Language language);
 // How many sentences have each verdict: a bar of numbers in colours, the largest kind widest.
-std::string totals_html(const std::vector<Sentence>& sentences);
+std::string totals_html(const std::vector<JudgedSentence>& sentences);
 // What the colours mean: all verdicts by name, with their numbers.
-std::string totals_legend_html(const std::vector<Sentence>& sentences);
+std::string totals_legend_html(const std::vector<JudgedSentence>& sentences);
 
 // The sentence, as the note has it; in English what it says in English as well.
 std::string claim_html(const Claim& claim, const std::string& link, Language language);

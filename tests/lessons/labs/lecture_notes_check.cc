@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "framework/io/files.h"
 
@@ -41,13 +42,27 @@ std::vector<std::string> told_of(const std::string& lab, const std::string& mark
 
 }  // namespace
 
+namespace {
+
+// Whether a time is as predicted, is up to the machine of the moment.
+void forget_results(std::vector<std::string>& lines) {
+  for (std::string& line : lines) {
+    line = absl::StrReplaceAll(line, {{"| ✓ ", "| "}, {"| ✗ ", "| "}, {"| ? ", "| "}});
+  }
+}
+
+}  // namespace
+
 void expect_told_in_lecture_notes(const Report& report, Told told, Language language) {
   const std::string file =
       absl::StrCat("docs/lecture-notes", language == Language::kChinese ? ".zh" : "", ".md");
   const std::string notes = read_file(absl::StrCat(QKV_SOURCE_DIR "/", file), 1 << 22).value();
-  const std::vector<std::string> written = told_of(report.name, notes, told);
-  const std::vector<std::string> measured =
-      told_of(report.name, lecture_notes({report}, language), told);
+  std::vector<std::string> written = told_of(report.name, notes, told);
+  std::vector<std::string> measured = told_of(report.name, lecture_notes({report}, language), told);
+  if (report.measures_time) {
+    forget_results(written);
+    forget_results(measured);
+  }
   const auto [first_written, first_measured] = std::ranges::mismatch(written, measured);
   const auto line = [](const auto& at, const auto& lines) {
     return at == lines.end() ? std::string("nothing") : *at;

@@ -111,7 +111,7 @@ TEST(SentenceTest, HoldsAsAWholeWhereNoSectionDeniesIt) {
   no_test.claims = {first};
   const std::vector<Report> reports = {{.name = "one", .question = "", .sections = {holds, denies}},
                                        {.name = "two", .question = "", .sections = {no_test}}};
-  const std::vector<Sentence> sentences = sentences_of(reports);
+  const std::vector<JudgedSentence> sentences = sentences_of(reports);
   ASSERT_EQ(sentences.size(), 2);
   EXPECT_EQ(sentences[0].claim.key, "A1");
   EXPECT_EQ(sentences[0].verdict(), ClaimVerdict::kHolds);
