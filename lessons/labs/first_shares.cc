@@ -16,7 +16,7 @@ std::vector<double> shares_of(const LabContext& lab, uint64_t seed, int64_t d, d
   return (weights * static_cast<double>(x.dim(0))).to_vector();
 }
 
-// Of one query, the largest first.
+// The keys of one query, the largest first.
 Series sorted_shares(const LabContext& lab, const Text& name, Samples shares) {
   shares.resize(static_cast<size_t>(lab.integer("tokens")));
   std::ranges::sort(shares, std::greater());

@@ -45,7 +45,7 @@ Model with_output(const Model& model, const std::function<Tensor(const Tensor&)>
   return with_parameters(model, tensors);
 }
 
-// Without what head h has to say: its columns of W_o are zeros.
+// The model without what head h has to say: its columns of W_o are zeros.
 Model without_head(const Model& model, int64_t h, int64_t heads) {
   return with_output(model, [&](const Tensor& output) {
     std::vector<double> kept(static_cast<size_t>(output.dim(1)), 1);
@@ -55,7 +55,7 @@ Model without_head(const Model& model, int64_t h, int64_t heads) {
   });
 }
 
-// With noise in what every head says, as a control has it.
+// The model with noise in what every head says, as a control has it.
 Model with_noise(const Trained& trained) {
   return with_output(trained.model, [&](const Tensor& output) {
     return cast(random_normal(RandomStream(trained.config.seed), "noise", output.shape()),

@@ -65,7 +65,7 @@ struct Reading {
       return reach[b * length + static_cast<size_t>(places.*place)];
     });
   }
-  // Of all words but its itself.
+  // The words counted are all but its.
   double smallest_reach(const Asked& asked) const {
     double smallest = std::numeric_limits<double>::infinity();
     for (size_t b = 0; b < asked.places.size(); ++b) {

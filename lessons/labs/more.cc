@@ -80,7 +80,7 @@ struct Look {
   int64_t Question::*query = nullptr;
 };
 
-// Of "=", of the nouns, and of the token after 更.
+// The tokens that look: "=", the nouns, and the token after 更.
 Look look_of(const Trace& trace, const std::vector<Question>& questions) {
   Look look;
   const std::vector<Tensor> layers = attention_weights_in(trace);

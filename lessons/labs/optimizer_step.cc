@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-// Of what a small step promises.
+// The loss is compared with what a small step promises.
 constexpr double kTolerance = 0.1;
 
 // A decoder, one batch of random tokens, and the loss as a function of the parameters.
@@ -105,7 +105,7 @@ struct Steps {
   Samples kept = {};      // what the loss falls by
   Samples bent = {};      // η² gᵀ H g / 2
 
-  // Of each point, `part` over what is promised.
+  // Each point is `part` over what is promised.
   Samples over_promised(const Samples& part) const {
     Samples ratios;
     for (size_t i = 0; i < part.size(); ++i) ratios.push_back(part[i] / promised[i]);

@@ -163,7 +163,7 @@ Measured measure(const LabContext& lab) {
   return m;
 }
 
-// Of four kinds a quarter is right by guessing: twice that.
+// Guessing among four kinds is right in a quarter: this is twice that.
 Finding learned(const Measured& m) {
   return premise(at_least(say("images that are right, of four kinds"), 0.5, m.right));
 }

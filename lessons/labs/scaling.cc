@@ -10,7 +10,7 @@ struct Elements {
   bool are_one = false;         // all d are one and the same number
 };
 
-// Of one block of n × n scores the variance is known to a share of 2 / √(n d): with so many blocks
+// The variance of one block of n × n scores is known to a share of 2 / √(n d): with so many blocks
 // it is known to a share of a thirtieth.
 int64_t blocks_of(const LabContext& lab, int64_t d) {
   constexpr int64_t kNumbers = 4096;

@@ -43,7 +43,7 @@ Tensor formula_of(Score score, const Drawn& drawn) {
   return {};
 }
 
-// Of one number: the score of the key 1 by the query.
+// Vectors of one number: the score of the key 1 by the query.
 LineChart curves() {
   Samples queries(33);
   for (size_t i = 0; i < queries.size(); ++i) queries[i] = static_cast<double>(i) / 4 - 4;

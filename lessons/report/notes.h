@@ -22,7 +22,7 @@ inline constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Se
 // The file of a note among the pages of all labs: "note-A.html".
 std::string file_of_note(char letter);
 
-// Of the notes of which the reports judge a sentence, in their order.
+// The notes of which the reports judge a sentence, in their order.
 std::vector<char> letters_of(std::span<const Report> reports);
 
 // By note, line, and sentence of the line.

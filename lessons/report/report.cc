@@ -1,8 +1,7 @@
 #include "lessons/report/report.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,28 +13,6 @@
 
 namespace qkv {
 namespace {
-
-Text verdict_in_chinese_too(ClaimVerdict verdict) {
-  switch (verdict) {
-    case ClaimVerdict::kHolds:
-      return {"holds", "成立"};
-    case ClaimVerdict::kHoldsIf:
-      return {"holds if", "有条件成立"};
-    case ClaimVerdict::kDoesNotHold:
-      return {"does not hold", "不成立"};
-    case ClaimVerdict::kNotSupported:
-      return {"not supported", "没有证据支持"};
-    case ClaimVerdict::kByConstruction:
-      return {"by construction", "由定义成立"};
-    case ClaimVerdict::kNotTrained:
-      return {"not trained", "训练不足"};
-    case ClaimVerdict::kUndecided:
-      return {"undecided", "尚无定论"};
-    case ClaimVerdict::kNotTestable:
-      return {"not testable here", "此处无法检验"};
-  }
-  fail("a verdict without a name");
-}
 
 const Finding& finding_named(const Section& section, const std::string& name) {
   const auto found = std::ranges::find(section.findings, name, &Finding::name);
@@ -76,7 +53,18 @@ Text first_that_is_so(const Section& section, const std::vector<Remark>& remarks
 
 }  // namespace
 
-Text verdict_name(ClaimVerdict verdict) { return verdict_in_chinese_too(verdict); }
+Text verdict_name(ClaimVerdict verdict) {
+  static const std::map<ClaimVerdict, std::string> kChinese = {
+      {ClaimVerdict::kHolds, "成立"},
+      {ClaimVerdict::kHoldsIf, "有条件成立"},
+      {ClaimVerdict::kDoesNotHold, "不成立"},
+      {ClaimVerdict::kNotSupported, "没有证据支持"},
+      {ClaimVerdict::kByConstruction, "由定义成立"},
+      {ClaimVerdict::kNotTrained, "训练不足"},
+      {ClaimVerdict::kUndecided, "尚无定论"},
+      {ClaimVerdict::kNotTestable, "此处无法检验"}};
+  return {name_of(verdict), kChinese.at(verdict)};
+}
 
 ClaimVerdict Section::verdict() const {
   const auto any = [this](FindingResult result, FindingRole role) {

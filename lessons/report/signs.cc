@@ -1,5 +1,7 @@
 #include "lessons/report/signs.h"
 
+#include <map>
+
 #include "framework/core/error.h"
 
 namespace qkv {
@@ -52,17 +54,12 @@ Text role_of(const Finding& finding) {
 }
 
 Text result_name(FindingResult result) {
-  switch (result) {
-    case FindingResult::kAgrees:
-      return {"agrees", "相符"};
-    case FindingResult::kDisagrees:
-      return {"disagrees", "不符"};
-    case FindingResult::kNotSeen:
-      return {"not seen", "未见"};
-    case FindingResult::kUndecided:
-      return {"undecided", "尚无定论"};
-  }
-  fail("a result without a name");
+  static const std::map<FindingResult, std::string> kChinese = {
+      {FindingResult::kAgrees, "相符"},
+      {FindingResult::kDisagrees, "不符"},
+      {FindingResult::kNotSeen, "未见"},
+      {FindingResult::kUndecided, "尚无定论"}};
+  return {name_of(result), kChinese.at(result)};
 }
 
 Text cited(const std::vector<Source>& sources) {

@@ -31,7 +31,7 @@ struct Text {
 
 // In both languages one behind the other.
 Text operator+(const Text& a, const Text& b);
-// With `value` in the place of each {name}.
+// The text with `value` in the place of each {name}.
 Text filled_in(const Text& text, const std::string& name, const Text& value);
 
 }  // namespace qkv

@@ -15,7 +15,7 @@ from course import lessons_of  # noqa: E402
 
 LESSONS = lessons_of("course.md")
 
-# Of what is shown, as the page writes it.
+# What is shown, as the page writes it.
 ADDRESS = "return document.getElementById('lesson').app.addressOf({})"
 
 

@@ -17,7 +17,7 @@ struct FirstWeights {
   std::vector<std::string> notes;  // what was taken, what was not, and what the model has beside
 };
 
-// Of the run or checkpoint that train.from names; nothing where it names none. Parameters with a
+// Reads the run or checkpoint that train.from names; nothing where it names none. Parameters with a
 // row for each token or class are taken from a run with the same vocabulary only. An error where
 // no matrix fits.
 absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Dataset& dataset);

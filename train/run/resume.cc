@@ -13,7 +13,7 @@
 namespace qkv {
 namespace {
 
-// Of what must stay as it is.
+// The changes of what must stay as it is.
 std::vector<std::string> forbidden_changes(const Config& now, const Config& before) {
   return config_changes(now, with_resumed_values(before, now));
 }

@@ -124,7 +124,7 @@ bool same_bits(const Array& a, const Array& b) {
 std::optional<Diagnosis> examine_causality(const Patient& patient) {
   const DataForm form = patient.dataset.form();
   if (form == DataForm::kClass) return std::nullopt;
-  // Of a source and a target, what is written so far is the target.
+  // Where there are a source and a target, what is written so far is the target.
   const size_t written = form == DataForm::kSourceTarget ? 1 : 0;
   Batch changed = patient.batch;
   const Array& before = patient.batch.inputs[written];

@@ -24,7 +24,7 @@ struct RunSummary {
   std::filesystem::file_time_type changed = {};  // when its metrics were last written
 
   std::optional<double> best_loss() const;
-  // Of the sequences, or where a task has no answers of the tokens, at the best step: in [0, 1].
+  // The share of right sequences at the best step, or of right tokens where a task has no answers.
   std::optional<double> accuracy() const;
 };
 

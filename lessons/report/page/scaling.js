@@ -7,7 +7,7 @@ const queries = 16;
 const keys = 64;
 const shownKeys = 8;
 
-// Of 16 queries and 64 keys: the variance of all scores, and of the first query and 8 keys the weights.
+// The variance of all scores of 16 queries and 64 keys, and the weights of the first query and 8 keys.
 export function measured(d) {
   const numbers = randomNormals((queries + keys) * d);
   const scores = [];
