@@ -65,6 +65,16 @@ def script(source: str, *arguments):
     return driver().execute_script(source, *arguments)
 
 
+def comes_true(condition: str) -> bool:
+    """Whether a condition of JavaScript is true within ten seconds: what a key begins may end in a later task."""
+    return driver().execute_async_script("""
+        const [source, done] = arguments;
+        const condition = new Function(`return ${source}`);
+        const end = performance.now() + 10000;
+        const look = () => (condition() ? done(true) : performance.now() > end ? done(false) : setTimeout(look, 20));
+        look();""", condition)
+
+
 def command(name: str, **parameters):
     """Of the DevTools protocol."""
     return driver().execute_cdp_cmd(name, parameters)

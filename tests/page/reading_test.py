@@ -139,11 +139,11 @@ def test_a_question_mark_shows_the_keys():
     page = Page(engine.three_words(), step="scores")
     page.call("blur")
     press("?", 191, "?")
-    expect("next step" in browser.script("return document.querySelector('dialog')?.textContent ?? ''"), "no dialog")
+    expect(browser.comes_true("document.querySelector('dialog')?.textContent.includes('next step')"), "no dialog")
     press("n", 78, "n")
     expect_equal(page.call("shown")["step"], "scores", "a key, while the dialog is open")
     press("Escape", 27)
-    expect(not browser.script("return document.querySelector('dialog')"), "the dialog stays after Escape")
+    expect(browser.comes_true("!document.querySelector('dialog')"), "the dialog stays after Escape")
 
 
 def test_an_arrow_key_that_is_held_down_is_no_trouble():
