@@ -69,6 +69,8 @@ class Loader {
   void shorten_warmup();
   void find_clashes_in_result();
   bool is_meant(const std::string& key) const;
+  void doubt(const std::string& table, const std::string& name);
+  void doubt_all(const std::string& table = "");  // "": of all tables
 
   Field* find_field(const std::string& table, const std::string& name);
   std::vector<std::string> names_in(const std::string& table) const;
@@ -87,7 +89,7 @@ class Loader {
   std::vector<Mistake> mistakes_;
   std::set<std::string> read_in_file_;  // the keys that are read where nothing is overridden
   int64_t steps_in_file_ = 0;           // or the default
-  bool defaults_are_meant_ = true;      // false: what the user set has not all been understood
+  std::set<std::string> doubted_;       // what the user may have meant by what is unknown
 };
 
 std::string Loader::to_string(const Place& place) const {
@@ -113,12 +115,12 @@ std::vector<std::string> Loader::names_in(const std::string& table) const {
 
 // `dotted`: suggest the whole key, as --set takes it.
 std::string Loader::unknown_key(const std::string& table, const std::string& name, bool dotted) {
-  defaults_are_meant_ = false;
   const std::string prefix = table.empty() ? "" : absl::StrCat(table, ".");
   std::string message = absl::StrCat("unknown key ", string_to_toml(absl::StrCat(prefix, name)));
   std::string suggestion;
   if (const std::string near = nearest(name, names_in(table)); !near.empty()) {
     suggestion = absl::StrCat("\"", dotted ? prefix : "", near, "\"");
+    doubt(table, near);
   }
   // A key that exists elsewhere beats one that is only near here.
   for (const std::string& other : config_tables()) {
@@ -127,22 +129,36 @@ std::string Loader::unknown_key(const std::string& table, const std::string& nam
     if (other == table || (!exists && !suggestion.empty())) continue;
     const std::string near = exists ? name : nearest(name, names);
     if (near.empty()) continue;
+    doubt(other, near);
     suggestion = other.empty() ? absl::StrCat("\"", near, "\"", dotted ? "" : " above all tables")
                  : dotted      ? absl::StrCat("\"", other, ".", near, "\"")
                                : absl::StrCat("[", other, "] ", near);
   }
-  if (!suggestion.empty()) absl::StrAppend(&message, "; did you mean ", suggestion, "?");
+  if (suggestion.empty()) {
+    for (const std::string& any : names_in(table)) doubt(table, any);
+  } else {
+    absl::StrAppend(&message, "; did you mean ", suggestion, "?");
+  }
   return message;
 }
 
-void Loader::read_file(std::string_view text) {
-  const ParsedToml parsed = parse_toml(text);
-  if (!parsed.table) {
-    defaults_are_meant_ = false;
-    add_mistake(in_file(parsed.position), parsed.error);
-    return;
+void Loader::doubt(const std::string& table, const std::string& name) {
+  doubted_.insert(table.empty() ? name : absl::StrCat(table, ".", name));
+}
+
+void Loader::doubt_all(const std::string& table) {
+  for (const Field& field : fields_) {
+    if (table.empty() || field.table == table) doubted_.insert(field.key());
   }
-  read_table("", *parsed.table);
+}
+
+void Loader::read_file(std::string_view text) {
+  const LinesOfToml lines = parse_each_line(text);
+  for (const TomlMistake& mistake : lines.mistakes) {
+    doubt_all();
+    add_mistake(in_file(mistake.position), mistake.message);
+  }
+  if (lines.table) read_table("", *lines.table);
 }
 
 void Loader::read_table(const std::string& table_name, const toml::table& table) {
@@ -160,7 +176,7 @@ void Loader::read_table(const std::string& table_name, const toml::table& table)
       }
     } else if (table_name.empty() && node.is_table()) {
       const std::string near = nearest(name, {tables.begin() + 1, tables.end()});
-      defaults_are_meant_ = false;
+      doubt_all(near);
       add_mistake(
           place,
           absl::StrCat("unknown table ", string_to_toml(name),
@@ -237,7 +253,7 @@ void Loader::apply(const Field& field, const toml::node& node, const Place& key_
 // Whether the key has the value that the user wants it to have: where what was said was not
 // understood, the default still stands.
 bool Loader::is_meant(const std::string& key) const {
-  return wrong_.count(key) == 0 && (said_.count(key) != 0 || defaults_are_meant_);
+  return wrong_.count(key) == 0 && (said_.count(key) != 0 || doubted_.count(key) == 0);
 }
 
 // Whether it stands in the file and is read there: what is overridden may choose another task or

@@ -1,6 +1,7 @@
 #include "train/config/toml_parser.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -49,7 +50,37 @@ ParsedToml parse(std::string_view text) {
   return parsed;
 }
 
+// Whether the line is a mistake by itself, not by what stands before it: then it says so alone,
+// too.
+bool is_wrong_by_itself(std::string_view line) {
+  const size_t start = line.find_first_not_of(" \t");
+  return start != std::string_view::npos && line[start] != '[' &&
+         line.find('=') != std::string_view::npos && !parse_toml(line).table;
+}
+
 }  // namespace
+
+LinesOfToml parse_each_line(std::string_view text) {
+  constexpr size_t kMostMistakes = 20;
+  LinesOfToml found;
+  std::string rest(text);
+  while (found.mistakes.size() < kMostMistakes) {
+    ParsedToml parsed = parse_toml(rest);
+    if (parsed.table) {
+      found.table = std::move(parsed.table);
+      break;
+    }
+    found.mistakes.push_back({parsed.error, parsed.position});
+    size_t start = 0;
+    for (uint32_t line = 1; line < parsed.position.line && start < rest.size(); ++line) {
+      start = std::min(rest.find('\n', start), rest.size() - 1) + 1;
+    }
+    const size_t end = std::min(rest.find('\n', start), rest.size());
+    if (!is_wrong_by_itself(std::string_view(rest).substr(start, end - start))) break;
+    std::fill(rest.begin() + start, rest.begin() + end, ' ');
+  }
+  return found;
+}
 
 ParsedToml parse_toml(std::string_view text) {
   const uint32_t line = line_with_too_many_dots(text);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace qkv {
 
@@ -17,6 +18,19 @@ struct ParsedToml {
 
 // Refuses what is nested so deep that the parser's stack might overflow.
 ParsedToml parse_toml(std::string_view text);
+
+struct TomlMistake {
+  std::string message;  // a line for the user, without its place
+  toml::source_position position;
+};
+
+// Where lines are not TOML, what the other lines say. There is no table where a mistake may have
+// changed what the lines after it mean, as that of a table's head does.
+struct LinesOfToml {
+  std::optional<toml::table> table;
+  std::vector<TomlMistake> mistakes;
+};
+LinesOfToml parse_each_line(std::string_view text);
 
 // A table of one entry, `value`: that text as a string. An error when it is not UTF-8.
 ParsedToml string_as_toml(const std::string& text);

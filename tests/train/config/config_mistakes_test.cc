@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -206,6 +207,51 @@ c.toml:6:11: "model.dropout" must be at least 0 and below 1, not 2.0
 c.toml:8:13: "model.num_heads" must divide "model.d_model": 30 is not a multiple of 4
 --set train.threads=-1: "train.threads" must be at least 0 and at most 4096, not -1
 --set zebra=1: unknown key "zebra")");
+}
+
+// What is unknown, of a wrong type, out of range, read by nothing, clashes or is not even TOML
+// hides none of the others.
+TEST(ConfigMistakesTest, NoKindOfMistakeHidesAnother) {
+  EXPECT_EQ(mistakes("[model]\n"
+                     "d_modl = 64\n"
+                     "[optimizer]\n"
+                     "learning_rate = -1.0\n"
+                     "warmup_steps = 2000\n"
+                     "[train]\n"
+                     "eval_interval = \"often\"\n"
+                     "[data]\n"
+                     "lenght = 3\n"
+                     "digits = 4\n"),
+            R"(c.toml:2:1: unknown key "model.d_modl"; did you mean "d_model"?
+c.toml:4:17: "optimizer.learning_rate" must be at least 0, not -1.0
+c.toml:5:16: "optimizer.warmup_steps" is 2000, above "train.steps", which is 1000
+c.toml:7:17: "train.eval_interval": expected an integer, found a string
+c.toml:9:1: unknown key "data.lenght"; did you mean "length"?
+c.toml:10:1: "data.digits" is read by addition, not by reverse)");
+  EXPECT_EQ(
+      mistakes("[train]\n"
+               "steps = many\n"
+               "batch_size = 0\n"
+               "[model]\n"
+               "dropout = 0,5\n"
+               "d_modl = 3\n",
+               {"model.num_heads=few", "train.stps=1"}),
+      R"(c.toml:2:9: not valid TOML: could not determine value type (in a value); a string needs quotes
+c.toml:3:14: "train.batch_size" must be at least 1 and at most 1048576, not 0
+c.toml:5:12: not valid TOML: expected a comment or whitespace, saw ',' (in a key-value pair)
+c.toml:6:1: unknown key "model.d_modl"; did you mean "d_model"?
+--set model.num_heads=few: "model.num_heads": expected an integer, found a string
+--set train.stps=1: unknown key "train.stps"; did you mean "train.steps"?)");
+}
+
+// What is not closed swallows the lines after it: they are no mistakes.
+TEST(ConfigMistakesTest, WhatIsNotClosedIsOneMistake) {
+  for (const char* start : {"[optimizer]\nbetas = [0.9, 0.99\n", "name = \"\"\"a\n", "[model\n"}) {
+    const std::string found =
+        mistakes(start + std::string("seed = 2\nzebra = 1\n\n[train]\nsteps = 7\n"));
+    EXPECT_EQ(std::ranges::count(found, '\n'), 0) << found;
+    EXPECT_NE(found.find("not valid TOML"), std::string::npos) << found;
+  }
 }
 
 TEST(ConfigMistakesTest, WhatWasNotUnderstoodClashesWithNothing) {
