@@ -69,13 +69,9 @@ Tensor projected(const Tensor& x, const Tensor& w) {  // [T, C], [C, D]
 }
 // []
 
-Tensor drawn(const char* name, std::initializer_list<int64_t> sizes) {
+Tensor drawn(const char* name, const Shape& shape) {
   RandomStream stream = RandomStream(1).derive(name);
-  int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  std::vector<double> numbers;
-  for (int64_t i = 0; i < count; ++i) numbers.push_back(stream.normal());
-  return Tensor(Array::of(sizes, DType::f64, numbers));
+  return random_normal(shape, stream, DType::f64);
 }
 
 Tensor map_of(const char* name, int64_t width) {

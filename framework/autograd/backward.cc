@@ -1,8 +1,10 @@
 #include "framework/autograd/backward.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/core/out_of_memory.h"
@@ -51,13 +53,26 @@ std::vector<Tensor> gradients_of_inputs(const Op& op, const Saved& saved, const 
     return interceptor ? interceptor->backward(op, saved, dy) : op.backward(saved, dy);
   } catch (const std::bad_alloc& error) {
     throw OutOfMemory::of(error).in_op(absl::StrCat("backward of ", std::string(op.name())));
+  } catch (const BackwardError&) {
+    throw;  // of a walk in this one
+  } catch (const std::exception& error) {
+    const std::string name(op.name());
+    if (absl::StartsWith(error.what(), name + ":")) throw BackwardError(error.what());
+    throw BackwardError(absl::StrCat("backward of ", name, ": ", error.what()));
   }
+}
+
+void check_count(const Op& op, size_t gradients, size_t inputs) {
+  if (gradients == inputs) return;
+  throw BackwardError(with_place(absl::StrCat(std::string(op.name()), ": backward gave ", gradients,
+                                              gradients == 1 ? " gradient" : " gradients", " for ",
+                                              inputs, inputs == 1 ? " input" : " inputs")));
 }
 
 void check_gradient(const Op& op, size_t i, const Tensor& dx, const Tensor& x) {
   if (dx.shape() == x.shape() && dx.dtype() == x.dtype()) return;
-  fail(absl::StrCat(std::string(op.name()), ": backward gave ", dx.describe(), " for input ", i,
-                    " ", x.describe()));
+  throw BackwardError(with_place(absl::StrCat(std::string(op.name()), ": backward gave ",
+                                              dx.describe(), " for input ", i, " ", x.describe())));
 }
 
 }  // namespace
@@ -100,6 +115,7 @@ class BackwardWalk {
     Interceptor* interceptor = Interceptor::current();
     Observer::tell([&](Observer& o) { o.before_backward(op, dy); });
     std::vector<Tensor> dx = gradients_of_inputs(op, Saved(node), dy, interceptor);
+    check_count(op, dx.size(), node->inputs().size());
     Observer::tell([&](Observer& o) { o.after_backward(op, dy, dx); });
     for (size_t i = 0; i < dx.size(); ++i) {
       const Tensor& x = node->inputs()[i];

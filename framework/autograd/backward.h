@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "framework/core/error.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {
@@ -23,6 +24,13 @@ class Gradients {
   std::unordered_map<std::shared_ptr<Node>, Tensor> gradients_;
 };
 
+// The backward of an op threw, or gave gradients of another number or shape than that of its
+// inputs. The text begins with the op, or "backward of" the op.
+class BackwardError : public Error {
+ public:
+  using Error::Error;
+};
+
 struct BackwardOptions {
   // The gradient of the output; undefined: 1, for an output of one element.
   Tensor cotangent = Tensor();
@@ -36,7 +44,7 @@ struct BackwardOptions {
 
 // Reverse-mode differentiation: the gradient of `output` (dot the cotangent) for every leaf it
 // depends on. Throws Error when `output` has no graph, was walked before without keep_graph, or has
-// more than one element and no cotangent.
+// more than one element and no cotangent; BackwardError when an op's backward is to blame.
 Gradients backward(const Tensor& output, const BackwardOptions& options = {});
 
 }  // namespace qkv

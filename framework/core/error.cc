@@ -14,10 +14,12 @@ std::string& path() {
 
 }  // namespace
 
-void fail(std::string_view message) {
-  if (path().empty()) throw Error(std::string(message));
-  throw Error(absl::StrCat(std::string(message), " (in ", path(), ")"));
+std::string with_place(std::string_view message) {
+  if (path().empty()) return std::string(message);
+  return absl::StrCat(std::string(message), " (in ", path(), ")");
 }
+
+void fail(std::string_view message) { throw Error(with_place(message)); }
 
 Scope::Scope(std::string_view name) : outer_length_(path().size()) {
   if (!path().empty()) path() += '.';

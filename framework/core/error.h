@@ -16,6 +16,7 @@ class Error : public std::runtime_error {
 // Throws Error with `message`, and with the place in the model where it happened:
 // "matmul: inner sizes differ: … (in blocks.2.attention.scores)".
 [[noreturn]] void fail(std::string_view message);
+std::string with_place(std::string_view message);  // "… (in blocks.2.attention.scores)"
 
 // Names the part of a model that runs while this object lives, for error messages. Scopes nest:
 // "blocks.2" holding "attention" reads "blocks.2.attention". One chain per thread.

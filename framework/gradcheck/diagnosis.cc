@@ -62,6 +62,11 @@ std::string axes_of_size(const InputReport& report, int64_t size) {
   if (has(report.shape)) return absl::StrCat(" (", size, " is a size of the input)");
   if (has(report.output_shape)) return absl::StrCat(" (", size, " is a size of the output)");
   if (size == report.shape.size()) return absl::StrCat(" (the input has ", size, " elements)");
+  const auto has_rows = [size](const Shape& shape) {
+    return shape.rank() > 2 && shape.size() > 0 && size == shape.without(-1).size();
+  };
+  if (has_rows(report.shape)) return absl::StrCat(" (the input has ", size, " rows)");
+  if (has_rows(report.output_shape)) return absl::StrCat(" (the output has ", size, " rows)");
   return "";
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/exact_checks.h"
@@ -99,9 +100,30 @@ class Check {
  private:
   // The inputs of the next order; none where there is nothing to check.
   std::vector<Tensor> check(int order, const TensorFunction& f, std::span<const Tensor> inputs) {
+    try {
+      return compare(order, f, inputs);
+    } catch (const BackwardError& error) {
+      // The first order may have been compared; then it was on the way to the second.
+      std::vector<InputReport> reports = reports_of(report_.inputs.empty() ? 1 : 2, inputs);
+      for (InputReport& report : reports) {
+        report.verdict = Verdict::kFail;
+        report.note = error.what();
+      }
+      report_.backward_error = error.what();
+      take(std::move(reports));
+      return {};
+    }
+  }
+
+  std::vector<Tensor> compare(int order, const TensorFunction& f, std::span<const Tensor> inputs) {
     Probe probe(f, inputs, arithmetic_);
     const RandomStream stream = stream_.derive(static_cast<uint64_t>(order));
-    std::vector<InputReport> reports = reports_of(order, probe);
+    std::vector<InputReport> reports = reports_of(order, probe.inputs());
+    for (InputReport& report : reports) {
+      report.output_shape = probe.value_shape();
+      report.derivatives = report.shape.size() * std::ssize(probe.value());
+      if (report.shape.size() == 0) report.note = "empty: there is nothing to check";
+    }
     if (const int64_t bad = bad_output(probe.value()); bad >= 0) {
       for (InputReport& report : reports) {
         report.verdict = Verdict::kFail;
@@ -135,19 +157,16 @@ class Check {
     return next;
   }
 
-  std::vector<InputReport> reports_of(int order, const Probe& probe) const {
+  std::vector<InputReport> reports_of(int order, std::span<const Tensor> inputs) const {
     std::vector<InputReport> reports;
-    for (size_t i = 0; i < probe.size(); ++i) {
-      const Tensor& x = probe.inputs()[i];
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor& x = inputs[i];
       if (!is_floating(x.dtype())) continue;
       InputReport report;
       report.order = order;
       report.name = name_of(i, inputs_.size(), options_);
       report.input = i;
       report.shape = x.shape();
-      report.output_shape = probe.value_shape();
-      report.derivatives = x.size() * std::ssize(probe.value());
-      if (x.size() == 0) report.note = "empty: there is nothing to check";
       reports.push_back(std::move(report));
     }
     return reports;

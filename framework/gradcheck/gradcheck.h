@@ -46,6 +46,9 @@ struct GradcheckOptions {
 // What is not finite fails. At a kink a gradient between the slopes of both sides is undecided, and
 // any other fails.
 //
+// Where the backward of an op throws, or gives gradients of a wrong number or shape, every input
+// fails, with what it did as the note.
+//
 // f must give the same bits each time. Every floating input is checked, whether or not it is a
 // leaf; masks and indices are passed on. Throws Error unless these inputs and the output are f64:
 // f32 holds too few digits to tell a wrong derivative from a rounded one.

@@ -40,8 +40,8 @@ std::string line_of(const InputReport& input, const ElementReport& entry) {
 std::string counts_of(const InputReport& input) {
   std::string text = counted(input.derivatives, "derivative", "derivatives");
   if (input.elements == 0) return text;
-  absl::StrAppend(&text, ", ", counted(input.elements, "element", "elements"),
-                  " looked at by themselves");
+  absl::StrAppend(&text, ", ", counted(input.elements, "element", "elements"), " looked at by ",
+                  input.elements == 1 ? "itself" : "themselves");
   if (input.failed > 0) absl::StrAppend(&text, ", ", input.failed, " wrong");
   if (input.undecided > 0) absl::StrAppend(&text, ", ", input.undecided, " undecided");
   return text;

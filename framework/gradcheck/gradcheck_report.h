@@ -85,6 +85,10 @@ struct GradcheckReport {
   // random cotangent, at order 2; one that needs no second derivative passes.
   Agreement hessian_symmetry = {};
   std::string computed_in = "f128";  // or "f64", where f reads its numbers as doubles
+  // What the backward of an op did wrong, so that there is no gradient: it threw, or gave gradients
+  // of another number or shape than that of the inputs. Then no input has derivatives, and all
+  // fail.
+  std::string backward_error = "";
   std::vector<std::string> notes = {};
   int64_t derivatives = 0;  // of all inputs
   int64_t evaluations = 0;  // of f (at order 2 also of its gradient) for the differences
@@ -93,6 +97,10 @@ struct GradcheckReport {
   Verdict verdict() const;
   bool passed() const { return verdict() == Verdict::kPass; }
   std::string to_text() const;  // every input, and a verdict
+  // Everything; numbers that are not finite are the strings "nan", "inf" and "-inf".
+  std::string to_json() const;
+  // A page that needs nothing else.
+  std::string to_html(const std::string& title = "Gradient check") const;
 };
 
 std::string digits_of(Scalar x);  // to 20 digits

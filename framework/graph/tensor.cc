@@ -1,6 +1,5 @@
 #include "framework/graph/tensor.h"
 
-#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +45,17 @@ Tensor zeros(const Shape& shape, DType dtype) { return full(shape, 0.0, dtype); 
 Tensor ones(const Shape& shape, DType dtype) { return full(shape, 1.0, dtype); }
 
 Tensor constant(const Shape& shape, std::initializer_list<double> values, DType dtype) {
-  return Tensor(Array::of(shape, dtype, std::span<const double>(values.begin(), values.size())));
+  return constant(shape, std::span<const double>(values.begin(), values.size()), dtype);
+}
+
+Tensor constant(const Shape& shape, std::span<const double> values, DType dtype) {
+  return Tensor(Array::of(shape, dtype, values));
+}
+
+Tensor random_normal(const Shape& shape, RandomStream& stream, DType dtype) {
+  std::vector<double> values(static_cast<size_t>(shape.size()));
+  for (double& value : values) value = stream.normal();
+  return constant(shape, values, dtype);
 }
 
 }  // namespace qkv

@@ -2,10 +2,12 @@
 
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "framework/core/array.h"
+#include "framework/core/random.h"
 
 namespace qkv {
 
@@ -48,6 +50,10 @@ Tensor parameter(Array array);
 Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
 Tensor zeros(const Shape& shape, DType dtype = DType::f32);
 Tensor ones(const Shape& shape, DType dtype = DType::f32);
+// Throw Error when the number of values is not shape.size().
 Tensor constant(const Shape& shape, std::initializer_list<double> values, DType dtype = DType::f32);
+Tensor constant(const Shape& shape, std::span<const double> values, DType dtype = DType::f32);
+// The next numbers of the stream: mean 0, variance 1.
+Tensor random_normal(const Shape& shape, RandomStream& stream, DType dtype = DType::f32);
 
 }  // namespace qkv

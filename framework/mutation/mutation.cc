@@ -262,6 +262,7 @@ std::optional<std::string> complaint(const OpExample& example, int order, uint64
   const GradcheckReport report =
       gradcheck(example.f, inputs, {.order = order, .seed = seed, .only_verdict = true});
   if (report.passed()) return std::nullopt;
+  if (!report.backward_error.empty()) fail(report.backward_error);
   return first_failure(report);
 }
 

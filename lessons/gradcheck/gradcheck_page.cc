@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/html.h"
 #include "framework/core/utf8.h"
+#include "framework/gradcheck/report_html.h"
 #include "lessons/gradcheck/checked_example.h"
-#include "lessons/gradcheck/html_table.h"
 #include "lessons/gradcheck/mutation_section.h"
 #include "lessons/gradcheck/step_charts.h"
-#include "lessons/report/page_frame.h"
-#include "lessons/report/svg.h"
+#include "lessons/report/page_files.h"
 
 namespace qkv {
 namespace {
@@ -119,18 +119,14 @@ std::string what_did_not_pass(const GradcheckFindings& findings) {
                       "</section>\n");
 }
 
-constexpr char kHowToRead[] = R"(<section>
-<h2>How to read this page</h2>
-<p>A function f with the Jacobian J runs in f128, forward and backward: 34 decimal digits, so that differences have next to no error. u and v are random. Four methods must agree on what backward says:</p>
-<ul>
-<li>Differences, of all derivatives at once: v · (Ju) = (Jᵀv) · u, where Ju comes from differences and Jᵀv from backward. <em>Agrees to</em> is how far the two sides are apart, beside their size; <em>told to</em> is how far the differences may be off. Where they do not agree, single elements are looked at.</li>
-<li>The dot-product test: Ju from the backward of backward. Beside it, the fused and the composed backward must be the same.</li>
-<li>Forward mode: Ju once more, from the inputs to the value, by a rule for each op that no backward is part of.</li>
-</ul>
-<p><em>Digits in f64</em> is how many decimal digits the gradient in f64 has in common with that in f128, of at most 15.</p>
-<p>The V curve: a large step is off by the terms that the formula leaves out, a small one by rounding. Where backward is wrong there is no V: the error stays.</p>
-</section>
-)";
+std::string how_to_read() {
+  return absl::StrCat(
+      "<section>\n", element("h2", "How to read this page"), kHowToReadReports,
+      element("p",
+              "The V curve: a large step is off by the terms that the formula leaves out, a small "
+              "one by rounding. Where backward is wrong there is no V: the error stays."),
+      "</section>\n");
+}
 
 std::string overview_of(const GradcheckFindings& findings) {
   std::string html = table_head("Every function that was checked",
@@ -193,11 +189,12 @@ std::string mutations_of(const GradcheckFindings& findings) {
 }  // namespace
 
 std::string gradcheck_page(const GradcheckFindings& findings) {
-  return page_of("Gradient check",
-                 absl::StrCat(element("h1", "Gradient check"), verdict_of(findings),
-                              what_did_not_pass(findings), kHowToRead, overview_of(findings),
-                              functions_of(findings), mutations_of(findings)),
-                 kStyle);
+  return page_of(
+      {.title = "Gradient check",
+       .style = absl::StrCat(kReportStyle, kStyle),
+       .body = absl::StrCat(element("h1", "Gradient check"), verdict_of(findings),
+                            what_did_not_pass(findings), how_to_read(), overview_of(findings),
+                            functions_of(findings), mutations_of(findings))});
 }
 
 }  // namespace qkv

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/gradcheck/report_html.h"
 
 namespace qkv {
 namespace {
@@ -18,12 +19,6 @@ double larger(double a, double b) {
 }
 
 }  // namespace
-
-std::string size_text(double size) { return size == 0.0 ? "0" : absl::StrFormat("%.0e", size); }
-
-std::string digits_text(double digits) {
-  return digits == 0.0 ? "-" : absl::StrFormat("%.0f", std::floor(digits));
-}
 
 void GradcheckRow::add(const GradcheckReport& report) {
   ++examples;

@@ -20,9 +20,4 @@ struct GradcheckRow {
 };
 std::string gradcheck_table_head();  // the line above the rows
 
-// "3e-22", or "0".
-std::string size_text(double size);
-// "15", of 15.9; "-" where nothing was compared.
-std::string digits_text(double digits);
-
 }  // namespace qkv

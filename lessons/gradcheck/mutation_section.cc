@@ -4,9 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "lessons/gradcheck/html_table.h"
-#include "lessons/report/page_frame.h"
-#include "lessons/report/svg.h"
+#include "framework/core/html.h"
 
 namespace qkv {
 namespace {

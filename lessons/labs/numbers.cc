@@ -15,13 +15,11 @@
 namespace qkv {
 
 Tensor constant_f64(const Shape& shape, const std::vector<double>& numbers) {
-  return Tensor(Array::of(shape, DType::f64, numbers));
+  return constant(shape, numbers, DType::f64);
 }
 
 Tensor random_normal(RandomStream random, const Shape& shape) {
-  std::vector<double> numbers(static_cast<size_t>(shape.size()));
-  for (double& x : numbers) x = random.normal();
-  return constant_f64(shape, numbers);
+  return random_normal(shape, random, DType::f64);
 }
 
 Tensor random_normal(const RandomStream& random, std::string_view purpose, const Shape& shape) {

@@ -3,17 +3,10 @@
 #include <functional>
 #include <string>
 
+#include "framework/core/html.h"
 #include "lessons/report/text.h"
 
 namespace qkv {
-
-// <tag class="kind">text</tag>, the text escaped.
-std::string element(const std::string& tag, const std::string& text, const std::string& kind = "");
-
-// A whole page that needs nothing else, in the colours that svg.h names, light or dark as the
-// reader has it. `style`: CSS after that of all pages.
-std::string page_of(const std::string& title, const std::string& body,
-                    const std::string& style = "");
 
 // A whole page that is there in both languages, shows `first`, and has a button for the other. The
 // page's script is in it.

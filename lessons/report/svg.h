@@ -3,12 +3,10 @@
 #include <span>
 #include <string>
 
+#include "framework/core/html.h"
 #include "lessons/report/figure.h"
 
 namespace qkv {
-
-// Text between tags, or in a quoted attribute, of HTML or SVG.
-std::string escaped(const std::string& text);
 
 // An <svg> whose colours are those of the page's style: --ink, --soft, --line, --paper, --positive,
 // --negative, and --series-0 … --series-7. The names of series and parts are not in it: they are in

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "lessons/report/axis.h"
 #include "lessons/report/statistics.h"
 #include "lessons/report/svg.h"
@@ -116,11 +115,6 @@ class Chart {
 };
 
 }  // namespace
-
-std::string escaped(const std::string& text) {
-  return absl::StrReplaceAll(text,
-                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
-}
 
 std::string svg_of(const LineChart& chart, Language language) {
   return Chart(chart, language).svg();

@@ -64,6 +64,26 @@ TEST(DiagnosisTest, AMeanOfAllTakenForASum) {
             "sum taken for a mean, or the reverse?");
 }
 
+TEST(DiagnosisTest, AMeanOverRowsTakenForASum) {
+  const Tensor x = random({2, 3, 4}, 1);
+  const auto f = [&](std::span<const Tensor> w) { return linear(x, w[0], Tensor()); };
+  const PlantedBackward mean_of_rows = [&](const Tensor&, const Tensor& dy) {
+    const Tensor rows = reshape(x, {6, 4});
+    return matmul(reshape(dy, {6, 5}), cast(rows, dy.dtype()), {.transpose_a = true}) / 6.0;
+  };
+  const InputReport report = check_planted(f, mean_of_rows, random({5, 4}, 2)).inputs[0];
+  EXPECT_EQ(report.diagnosis,
+            "analytic = 1/6 = 1/sqrt(36) x numeric everywhere: a factor (the output has 6 rows): a "
+            "sum taken for a mean, or the reverse?");
+}
+
+TEST(DiagnosisTest, OneElementIsLookedAtByItself) {
+  const auto f = [](std::span<const Tensor> x) { return x[0] * x[0]; };
+  const PlantedBackward wrong = [](const Tensor& x, const Tensor& dy) { return 3.0 * x * dy; };
+  EXPECT_THAT(check_planted(f, wrong, leaf({1}, {0.5})).to_text(),
+              HasSubstr(": 1 derivative, 1 element looked at by itself, 1 wrong\n"));
+}
+
 TEST(DiagnosisTest, ACotangentThatIsLeftOut) {
   const TensorFunction f = [](std::span<const Tensor> x) { return sum(x[0] * x[0]); };
   const PlantedBackward no_dy = [](const Tensor& x, const Tensor&) { return 2.0 * x; };

@@ -6,9 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
 #include "framework/graph/recorder.h"
 #include "framework/mutation/formula_tracer.h"
@@ -86,6 +90,20 @@ void expect_mutants_of_every_op_with_a_backward(const MutationReport& report) {
   for (const std::string& op : ran.names) EXPECT_TRUE(mutated.contains(op)) << op;
 }
 
+// "2,480"
+std::string in_thousands(int64_t count) {
+  return absl::StrFormat("%d,%03d", count / 1000, count % 1000);
+}
+
+void expect_that_the_readme_counts(const MutationReport& report) {
+  std::ifstream file(QKV_SOURCE_DIR "/README.md");
+  std::string readme(std::istreambuf_iterator<char>(file), {});
+  std::ranges::replace(readme, '\n', ' ');
+  const auto planted = static_cast<int64_t>(report.results.size());
+  EXPECT_THAT(readme, HasSubstr("plants " + in_thousands(planted) + " mistakes"));
+  EXPECT_THAT(readme, HasSubstr("other " + in_thousands(report.killed()) + " are all caught"));
+}
+
 TEST(MutationTest, EveryMutantOfEveryOpIsCaught) {
   const MutationReport report = run_mutations(op_examples());
   EXPECT_GT(report.results.size(), 1000u);
@@ -99,6 +117,7 @@ TEST(MutationTest, EveryMutantOfEveryOpIsCaught) {
   expect_listed_equivalents_survive(report);
   expect_every_kind_of_mistake(report);
   expect_mutants_of_every_op_with_a_backward(report);
+  expect_that_the_readme_counts(report);
 }
 
 TEST(MutationTest, APlaceIsNamedByWhatIsComputedThere) {

@@ -8,6 +8,7 @@
 
 #include "framework/autograd/tensor_function.h"
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/gradcheck/report_html.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/html_check.h"

@@ -1,0 +1,46 @@
+#include "framework/core/html.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace qkv {
+
+std::string escaped(const std::string& text) {
+  return absl::StrReplaceAll(text,
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+}
+
+std::string element(const std::string& tag, const std::string& text, const std::string& kind) {
+  const std::string open = kind.empty() ? tag : absl::StrCat(tag, " class=\"", kind, "\"");
+  return absl::StrCat("<", open, ">", escaped(text), "</", tag, ">\n");
+}
+
+std::string table_head(const std::string& caption, const std::vector<std::string>& columns,
+                       const std::string& kind) {
+  std::string html = absl::StrCat("<div class=\"wide\"><table",
+                                  kind.empty() ? "" : absl::StrCat(" class=\"", kind, "\""),
+                                  "><caption>", escaped(caption), "</caption>\n<thead><tr>");
+  for (const std::string& column : columns) {
+    absl::StrAppend(&html, "<th scope=\"col\">", escaped(column), "</th>");
+  }
+  return html + "</tr></thead>\n<tbody>\n";
+}
+
+std::string table_row(const std::string& head, const std::vector<std::string>& cells) {
+  std::string html = absl::StrCat("<tr><th scope=\"row\">", head, "</th>");
+  for (const std::string& cell : cells) absl::StrAppend(&html, "<td>", cell, "</td>");
+  return html + "</tr>\n";
+}
+
+std::string page_of(const HtmlPage& page) {
+  return absl::StrCat(
+      "<!doctype html>\n<html ", page.attributes,
+      ">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+      "content=\"default-src 'none'; style-src 'unsafe-inline'",
+      page.script_policy.empty() ? "" : absl::StrCat("; script-src ", page.script_policy),
+      "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+      element("title", page.title), "<style>\n", page.style, "</style>\n</head>\n<body>\n",
+      page.body, "</body>\n</html>\n");
+}
+
+}  // namespace qkv

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "framework/gradcheck/gradcheck_report.h"
+
+namespace qkv {
+
+// Parts of a page about gradient checks, as HTML.
+
+// "PASS" and so on, in its colour.
+std::string html_of(Verdict verdict);
+
+// What each method says of each input, the elements that are most wrong, and all notes.
+std::string html_of(const GradcheckReport& report);
+
+// What the columns mean, as paragraphs.
+extern const char kHowToReadReports[];
+
+// "3e-22", or "0".
+std::string size_text(double size);
+// "15", of 15.9; "-" where nothing was compared.
+std::string digits_text(double digits);
+
+}  // namespace qkv
