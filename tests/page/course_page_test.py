@@ -10,7 +10,7 @@ import engine
 from page import Page
 from report import expect, expect_equal
 
-sys.path.insert(0, str(engine.ROOT / "tests/course"))
+sys.path.insert(0, str(engine.ROOT / "tests/docs"))
 from course import lessons_of  # noqa: E402
 
 LESSONS = lessons_of("course.md")

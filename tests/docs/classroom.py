@@ -1,4 +1,4 @@
-"""A folder in which the commands of a lesson run as they are written, with the built program as ./qkv."""
+"""A folder in which the commands of a page run as they are written, with the built program as ./qkv."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from course import ROOT, Change, Command
+from commands import ROOT, Change, Command, File
 
 LESSONS = "qkv-lessons"  # the program of gradcheck, explain and lab
 
@@ -21,7 +21,10 @@ class Classroom:
         self.folder = Path(tempfile.mkdtemp(prefix="qkv-course-"))
         for name in ("qkv", LESSONS):
             shutil.copy2(program().with_name(name), self.folder / name)
-        (self.folder / "configs").symlink_to(ROOT / "configs")
+        for name in ("configs", "LICENSE"):
+            (self.folder / name).symlink_to(ROOT / name)
+        (self.folder / "build").mkdir()
+        (self.folder / "build/release").symlink_to(program().parent)
 
     def __enter__(self):
         return self
@@ -31,21 +34,30 @@ class Classroom:
 
     def run(self, command: Command) -> tuple:
         """(exit status, what it printed)."""
-        words = command.words()
-        if words[:2] == ["git", "checkout"]:  # the mistake is taken back
+        if command.words()[:2] == ["git", "checkout"]:  # the mistake is taken back
             shutil.copy2(program().with_name(LESSONS), self.folder / LESSONS)
             return 0, ""
-        done = subprocess.run(words, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              encoding="utf-8")
+        done = subprocess.run(["bash", "-c", command.line], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, encoding="utf-8")
         return done.returncode, done.stdout
 
-    def plant(self, change: Change) -> None:
-        """Compiles the one file with the mistake in it, and links it before the libraries that have the right one."""
-        source = (ROOT / change.file).read_text(encoding="utf-8")
-        if source.count(change.old + "\n") != 1:
+    def write(self, file: File) -> None:
+        (self.folder / file.name).write_text(file.text, encoding="utf-8")
+
+    def change(self, change: Change) -> None:
+        """Of the reader's own file, or else of the sources."""
+        own = self.folder / change.file
+        source = own if own.exists() else ROOT / change.file
+        text = source.read_text(encoding="utf-8")
+        if text.count(change.old + "\n") != 1:
             raise RuntimeError(f"{change.file} has not one line {change.old!r}")
-        wrong = self.folder / Path(change.file).name
-        wrong.write_text(source.replace(change.old + "\n", change.new + "\n"), encoding="utf-8")
+        changed = own if own.exists() else self.folder / source.name
+        changed.write_text(text.replace(change.old + "\n", change.new + "\n"), encoding="utf-8")
+        if not own.exists():
+            self.plant(change, changed)
+
+    def plant(self, change: Change, wrong: Path) -> None:
+        """Compiles the one file with the mistake in it, and links it before the libraries that have the right one."""
         build = program().parent
         commands = commands_of(build)
         [compile_it, *_] = [line for line in commands if compiles(line, ROOT / change.file)]
@@ -73,3 +85,26 @@ def compiles(command: str, source: Path) -> bool:
         return False
     unit = Path(found.group(1))
     return unit == source or (unit.suffix == ".cxx" and f'"{source}"' in unit.read_text(encoding="utf-8"))
+
+
+def complaints_about(steps: list) -> list:
+    """What happens otherwise than the page says, where its steps are taken one after the other."""
+    complaints = []
+    with Classroom() as classroom:
+        for step in steps:
+            if isinstance(step, File):
+                classroom.write(step)
+            elif isinstance(step, Change):
+                classroom.change(step)
+            else:
+                complaints += complaints_about_one(step, *classroom.run(step))
+    return complaints
+
+
+def complaints_about_one(command: Command, status: int, printed: str) -> list:
+    wanted = 1 if command.fails() else 0
+    if (status, wanted) not in ((0, 0), (1, 1), (2, 1)):
+        return [f"{command.line}\n  exit status {status}; it printed\n{printed}"]
+    if command.promise().search(printed):
+        return []
+    return ["\n".join([command.line, "  promised", *command.promised, "  printed", printed])]

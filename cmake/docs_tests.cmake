@@ -1,0 +1,18 @@
+# What the pages of docs/ say is so: their links, the output that they show, every command of docs/course.md and of
+# docs/stories.md; and that docs/course.zh.md has the lessons of docs/course.md.
+set(docs_tests ${CMAKE_CURRENT_SOURCE_DIR}/tests/docs)
+add_test(NAME Docs.EveryLinkLeadsSomewhere COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/links_test.py)
+add_test(NAME Docs.CountsAreThoseOfTheTree COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/counts_test.py)
+add_test(NAME Course.IsTheSameInBothLanguages COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py texts)
+# The mistakes of the lessons are compiled and linked with Ninja's own commands.
+if(NOT QKV_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
+  add_test(NAME Docs.CommandsPrintWhatThePagesShow COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/blocks_test.py)
+  add_test(NAME Stories.RunAsTheyAreWritten COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/stories_test.py)
+  set(run_commands Docs.CommandsPrintWhatThePagesShow Stories.RunAsTheyAreWritten)
+  foreach(lesson RANGE 1 8)
+    add_test(NAME Course.Lesson${lesson} COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py ${lesson})
+    list(APPEND run_commands Course.Lesson${lesson})
+  endforeach()
+  set_tests_properties(${run_commands} PROPERTIES TIMEOUT 300 ENVIRONMENT
+    "QKV=$<TARGET_FILE:qkv>;QKV_NINJA=${CMAKE_MAKE_PROGRAM};OMP_WAIT_POLICY=passive")
+endif()

@@ -1,0 +1,82 @@
+"""The commands of a page of docs/, and what it promises of them.
+
+In a block of code a line that begins with "$ " is a command; those after it are promised: it prints them, in this
+order. "…" stands for anything: within a line for a part of it, alone for any lines. A block of ```diff names a file,
+and changes one line of it. A block after a line that ends in `FILE`: is that file.
+"""
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What the clock and the machine decide, in words that stand for themselves.
+MEASURED = [r"[\d.]+(?= tokens/s)", r"\d+(?= s left)", r"(?<= in )[\d.]+(?= s\b)", r"\d+(?= threads)",
+            r"[\d.]+(?= [GM]iB are free)"]
+
+
+@dataclass
+class Command:
+    line: str
+    promised: list = field(default_factory=list)
+
+    def words(self) -> list:
+        return shlex.split(self.line, comments=True)
+
+    def fails(self) -> bool:
+        return any(re.match(r"FAIL|error: ", each) for each in self.promised)
+
+    def promise(self) -> re.Pattern:
+        return re.compile("".join(pattern_of(line) for line in self.promised) or "", re.M)
+
+
+def pattern_of(line: str) -> str:
+    """Of a promised line. Blanks count as much or as little as they do in a table."""
+    if line.strip() == "…":
+        return r"(?:.*\n)*?"
+    for measured in MEASURED:
+        line = re.sub(measured, "…", line)
+    parts = [r"\s+".join(re.escape(word) for word in re.split(r"\s+", part)) for part in line.strip().split("…")]
+    return r"^[ \t]*" + ".*".join(parts).replace(r"\s+", r"[ \t]+") + r"[ \t]*\n"
+
+
+@dataclass
+class File:
+    """A file that the reader writes."""
+
+    name: str
+    text: str
+
+
+@dataclass
+class Change:
+    """One line of a file, and the one in its place."""
+
+    file: str
+    old: str
+    new: str
+
+
+def steps_of(text: str) -> list:
+    steps = []
+    for name, kind, block in re.findall(r"(?:`([^`\n]+)`:\n\n)?^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        if name:
+            steps.append(File(name, block))
+            continue
+        if kind == "diff":
+            file, old, new = re.fullmatch(r"--- (\S+)\n-(.*)\n\+(.*)\n", block).groups()
+            steps.append(Change(file, old, new))
+            continue
+        command = None
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                command = Command(line[2:])
+                steps.append(command)
+            elif command:
+                command.promised.append(line)
+    for step in steps:
+        while isinstance(step, Command) and step.promised and not step.promised[-1].strip():
+            step.promised.pop()  # before the next command
+    return steps
