@@ -1,38 +1,38 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
+#include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "framework/core/utf8.h"
 #include "train/run/continue_texts.h"
+#include "train/run/interrupt.h"
 
 namespace qkv {
 namespace {
 
 void add_generate_options(OptionList& options) {
-  options.texts("prompt", "TEXT", "The text to continue; may be repeated");
+  options.texts("prompt", "TEXT", "The text to continue; may be repeated, and empty for a text");
+  options.may_be_empty("prompt");
+  options.text("prompt-file", "FILE",
+               "File with a text to continue, or with a question on each line; -: standard input, "
+               "which is also read where it is no terminal and there is no prompt");
   options.integer("max-new-tokens", "N",
                   "Number of tokens to write; by default 200 for a text, else one answer");
+  options.integer("samples", "N", "Texts for each prompt; the k-th is a function of seed and k", 1);
+  options.texts("stop", "TEXT", "Ends before this text; may be repeated");
   options.number("temperature", "T", "Below 1: less random; 0: always the most likely token",
                  "1.0");
   options.integer("top-k", "K", "Samples from the K most likely tokens; 0: from all", 0);
   options.number("top-p", "P", "Samples from the most likely tokens whose probabilities sum to P",
                  "1.0");
   options.unsigned_integer("seed", "S", "Seed of the sampling", 1);
-}
-
-// As a terminal may be given it: lines and tabs stay, what else it would obey is escaped.
-std::string printable_lines(std::string_view text) {
-  std::string shown;
-  while (true) {
-    const size_t end = text.find_first_of("\n\t");
-    shown += printable(text.substr(0, end));
-    if (end == std::string_view::npos) return shown;
-    shown += text[end];
-    text.remove_prefix(end + 1);
-  }
+  options.integer("beam", "N", "Searches the most likely text with a beam of N; samples nothing");
+  options.number("length-penalty", "A", "Beam: divides log P by ((5 + length) / 6)^A", "0.6");
+  options.text("json", "FILE", "Writes the texts as JSON; -: to standard output");
 }
 
 // A pipe or a file gets every byte as it is. Returns false when nobody reads any more.
@@ -42,29 +42,70 @@ bool print_text(const std::string& text) {
   return std::ferror(stdout) == 0;
 }
 
-absl::Status run_generate(const std::string& name, const GivenOptions& given) {
-  const TextsToContinue texts = {.prompts = given.texts("prompt"),
-                                 .max_new_tokens = given.integer_if_given("max-new-tokens"),
-                                 .sampling = {.temperature = given.number("temperature"),
-                                              .top_k = given.integer("top-k"),
-                                              .top_p = given.number("top-p"),
-                                              .seed = given.unsigned_integer("seed")}};
+void say_warning(const std::string& text) {
+  std::fprintf(stderr, "warning: %s\n", printable(text).c_str());
+}
+
+absl::Status check_generate_options(const GivenOptions& given, const TextsToContinue& texts) {
   const SamplingOptions& s = texts.sampling;
-  absl::Status options = reject(
+  for (const char* option : {"samples", "temperature", "top-k", "top-p", "seed"}) {
+    if (!texts.beam || !given.has(option)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--beam searches the most likely text and samples nothing; leave out --", option));
+  }
+  const BeamOptions beam = texts.beam.value_or(BeamOptions());
+  return reject(
       {{!(s.temperature >= 0) || !std::isfinite(s.temperature), "--temperature must be 0 or more"},
        {s.top_k < 0, "--top-k must be 0 (all tokens) or more"},
        {!(s.top_p > 0) || s.top_p > 1, "--top-p must be above 0 and at most 1"},
        {texts.max_new_tokens.value_or(0) < 0, "--max-new-tokens must be 0 or more"},
-       {texts.prompts.empty() || std::ranges::count(texts.prompts, "") != 0,
+       {texts.samples < 1, "--samples must be 1 or more"},
+       {beam.width < 1 || beam.width > 1024, "--beam must be in 1 … 1024"},
+       {!texts.beam && given.has("length-penalty"), "--length-penalty goes with --beam"},
+       {!(beam.length_penalty >= 0 && beam.length_penalty <= 10),
+        "--length-penalty must be in 0 … 10"},
+       {!given.has("prompt") && !given.has("prompt-file") && isatty(STDIN_FILENO) == 1,
         "--prompt TEXT is needed: what should the model continue?"}});
-  if (!options.ok()) return options;
+}
+
+absl::Status run_generate(const std::string& name, const GivenOptions& given) {
+  TextsToContinue texts = {.prompts = given.texts("prompt"),
+                           .max_new_tokens = given.integer_if_given("max-new-tokens"),
+                           .sampling = {.temperature = given.number("temperature"),
+                                        .top_k = given.integer("top-k"),
+                                        .top_p = given.number("top-p"),
+                                        .seed = given.unsigned_integer("seed")},
+                           .samples = given.integer("samples"),
+                           .stops = given.texts("stop")};
+  if (const auto width = given.integer_if_given("beam")) {
+    texts.beam = {.width = *width, .length_penalty = given.number("length-penalty")};
+  }
+  if (absl::Status s = check_generate_options(given, texts); !s.ok()) return s;
+  const std::string json = given.text("json");
+  const OutputFile files[] = {{"json", json == "-" ? "" : json, kBeginningOfGenerated}};
+  if (absl::Status s = check_outputs(files); !s.ok()) return s;
+  if (texts.prompts.empty() || given.has("prompt-file")) {
+    const std::string path = given.has("prompt-file") ? given.text("prompt-file") : "-";
+    absl::StatusOr<PromptFile> file = read_prompt_file(path);
+    if (!file.ok()) return file.status();
+    texts.file = *std::move(file);
+  }
+  const InterruptGuard interrupt;  // after the prompt, which one may wait for
+  std::signal(SIGPIPE, SIG_DFL);   // whose reader has gone ends without a word
   const absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
   if (loaded->checkpoint.data.is_image()) {
     return absl::FailedPreconditionError(loaded->path +
                                          ": the model classifies images; it writes no text");
   }
-  return continue_texts(*loaded, texts, print_text, say_note);
+  const auto print_if_asked = [&](const auto& text) { return json == "-" || print_text(text); };
+  const absl::StatusOr<Continuations> written =
+      continue_texts(*loaded, texts, print_if_asked, say_warning, interrupt.token());
+  if (!written.ok()) return written.status();
+  const std::string document = continuations_json(*loaded, texts, *written);
+  if (json == "-") print(document);
+  if (absl::Status s = write_if_asked(json == "-" ? "" : json, document); !s.ok()) return s;
+  return written->was_stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
 }  // namespace

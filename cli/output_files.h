@@ -20,6 +20,7 @@ inline constexpr char kBeginningOfGradcheck[] = "{\n \"format\": \"qkv gradcheck
 inline constexpr char kBeginningOfReport[] = "{\n  \"lab\": ";
 inline constexpr char kBeginningOfSweep[] = "step,forward_error,";
 inline constexpr char kBeginningOfTrainingSweep[] = "{\n  \"sweep\": ";
+inline constexpr char kBeginningOfGenerated[] = "{\n  \"generate\": ";
 inline constexpr char kBeginningOfLectureNotes[] = "<!-- Made by ./qkv lab --all";
 
 // Call it before the work that fills the files. It is an error if a file cannot be written, if two

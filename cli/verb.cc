@@ -248,7 +248,8 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
     return show_help(verb, arguments.empty() ? "" : arguments[0], options, GivenOptions(parsed));
   }
   for (const cxxopts::KeyValue& given : parsed.arguments()) {
-    if (!given.value().empty() || given.key() == "argument") continue;
+    const bool may_be_empty = given.key() == "argument" || list.takes_empty(given.key());
+    if (!given.value().empty() || may_be_empty) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--", given.key(), " needs a value; see ", command, " --help"));
   }

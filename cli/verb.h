@@ -29,6 +29,7 @@ class OptionList {
   void text(const std::string& name, const std::string& value_name, const std::string& help,
             const std::string& if_missing = "");
   void texts(const std::string& name, const std::string& value_name, const std::string& help);
+  void may_be_empty(const std::string& name) { may_be_empty_.insert(name); }  // the text
   void unlisted_text(const std::string& name);  // --help leaves it to the verb's more_help
   // Without `if_missing` they may be missing.
   void integer(const std::string& name, const std::string& value_name, const std::string& help,
@@ -42,8 +43,11 @@ class OptionList {
   void set(const std::string& help = "Overrides a value: --set model.d_model=128; may be repeated");
   void split();
 
+  bool takes_empty(const std::string& name) const { return may_be_empty_.contains(name); }
+
  private:
   cxxopts::Options& options_;
+  std::set<std::string> may_be_empty_;
 };
 
 // The options that the user gave.

@@ -43,4 +43,9 @@ std::optional<Example> find_question(const Task& task, const std::vector<int64_t
   return std::nullopt;
 }
 
+Example example_question(const Task& task) {
+  RandomChoices choices(RandomStream(1).derive("example question"));
+  return task.draw(Split::kTraining, choices);
+}
+
 }  // namespace qkv

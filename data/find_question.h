@@ -12,4 +12,7 @@ namespace qkv {
 // as making each.
 std::optional<Example> find_question(const Task& task, const std::vector<int64_t>& prompt);
 
+// An example of the task, which shows what a question looks like. It is always the same one.
+Example example_question(const Task& task);
+
 }  // namespace qkv

@@ -56,8 +56,10 @@ struct TaskKind {
   // What is asked, before any example is made; nullptr where examples come from a file, or are
   // images.
   std::function<Task(const DataOptions&)> questions = nullptr;
-  std::string last_token = {};                          // after which an answer ends; "": none does
+  std::string first_token = {};  // with which every example begins; "": none does
+  std::string last_token = {};   // after which an answer ends; "": none does
   std::vector<DataForm> forms = {DataForm::kSequence};  // that `make` can give the examples
+  bool is_running_text = false;  // examples are pieces of one text: they begin anywhere in a line
 };
 
 // The questions of `task` as examples. Training draws questions at random; validation is a list of

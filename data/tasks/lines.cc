@@ -151,6 +151,7 @@ TaskKind lines_task() {
           .check = check_lines,
           .make = make_lines,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
+          .first_token = "\n",
           .last_token = "\n"};
 }
 

@@ -126,7 +126,8 @@ TaskKind text_task() {
           .keys = {"path", "length", "train_fraction"},
           .check = check_text,
           .make = make_text,
-          .answer_length = [](const DataOptions&, int64_t) { return kTextLength; }};
+          .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
+          .is_running_text = true};
 }
 
 }  // namespace qkv

@@ -1,5 +1,6 @@
 #include "framework/core/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_format.h"
@@ -50,6 +51,17 @@ bool is_obeyed_by_terminals(std::string_view part) {
 
 }  // namespace
 
+size_t unfinished_length(std::string_view text) {
+  for (size_t length = 1; length <= std::min<size_t>(3, text.size()); ++length) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - length]);
+    if (byte < 0x80 || byte >= 0xF8) return 0;
+    if (byte < 0xC0) continue;  // not its first byte
+    const size_t whole = byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+    return length < whole ? length : 0;
+  }
+  return 0;
+}
+
 std::string printable(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
@@ -68,6 +80,17 @@ std::string printable(std::string_view text) {
     text.remove_prefix(part.size());
   }
   return shown;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string shown;
+  while (true) {
+    const size_t end = text.find_first_of("\n\t");
+    shown += printable(text.substr(0, end));
+    if (end == std::string_view::npos) return shown;
+    shown += text[end];
+    text.remove_prefix(end + 1);
+  }
 }
 
 std::string escape(std::string_view text) {

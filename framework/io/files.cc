@@ -180,6 +180,12 @@ absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_byte
   return read_to_end(path, file, max_bytes);
 }
 
+absl::StatusOr<std::string> read_standard_input(uint64_t max_bytes) {
+  const FileDescriptor file(::dup(STDIN_FILENO));
+  if (!file.is_open()) return system_error("read", "standard input", errno);
+  return read_to_end("standard input", file, max_bytes);
+}
+
 absl::Status write_file_atomically(const std::string& path,
                                    std::span<const std::string_view> parts) {
   struct stat status;

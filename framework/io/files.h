@@ -25,6 +25,7 @@ absl::StatusOr<std::string> read_regular_file(const std::string& path);
 // The whole file, or what comes out of a pipe or a character device until its end. Fails, without
 // reading on, when that is more than `max_bytes`.
 absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes);
+absl::StatusOr<std::string> read_standard_input(uint64_t max_bytes);
 
 // Writes the parts, one after the other, so that a reader, a crash or a full disk meets either the
 // old file whole or the new one: a temporary file beside it, flushed to the disk, renamed, and the

@@ -1,5 +1,7 @@
 #include "framework/nn/key_value_cache.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/ops/ops.h"
@@ -36,6 +38,19 @@ KeysAndValues KeyValueCache::source_keys_and_values(const std::string& layer,
                                                     const std::function<KeysAndValues()>& make) {
   const auto found = sources_.find(layer);
   return found != sources_.end() ? found->second : sources_[layer] = make();
+}
+
+void KeyValueCache::select_rows(const std::vector<int64_t>& rows) {
+  const auto select = [&rows](Tensor& kept) {
+    std::vector<Tensor> selected;
+    for (const int64_t row : rows) selected.push_back(slice(kept, 0, row, 1));
+    kept = selected.empty() ? slice(kept, 0, 0, 0) : concat(selected, 0);
+  };
+  for (auto& [layer, kept] : read_) std::ranges::for_each(kept.tensors, select);
+  for (auto& [layer, source] : sources_) {
+    select(source.keys);
+    select(source.values);
+  }
 }
 
 }  // namespace qkv

@@ -40,6 +40,9 @@ class KeyValueCache {
   KeysAndValues source_keys_and_values(const std::string& layer,
                                        const std::function<KeysAndValues()>& make);
 
+  // Keeps these rows of the batch, in this order; one may be there several times.
+  void select_rows(const std::vector<int64_t>& rows);
+
  private:
   struct Kept {
     int64_t tokens = 0;

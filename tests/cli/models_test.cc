@@ -43,8 +43,8 @@ TEST_F(ModelsTest, AnEncoderDecoderAnswersABatchOfPromptsAsEachAlone) {
   EXPECT_THAT(answer({"eval", "runs/both"}), HasSubstr("sequences right"));
   const ProcessResult no_question = qkv({"generate", "runs/both", "--prompt", "=0"});
   EXPECT_EQ(no_question.exit_status, 0);
-  EXPECT_EQ(no_question.errors,
-            "note: \"=0\" is not a question of the task reverse; there is no right answer\n");
+  EXPECT_THAT(no_question.errors,
+              HasSubstr("warning: \"=0\" is not a question of the task reverse, such as \""));
   expect_error(qkv({"generate", "runs/both", "--prompt", "01230123="}), 2,
                "--prompt has 9 tokens; this model reads at most 4");
   expect_error(qkv({"generate", "runs/both", "--prompt", "01=", "--max-new-tokens", "9"}), 2,

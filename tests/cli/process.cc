@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -22,11 +23,24 @@ void set_limit(__rlimit_resource resource, int64_t bytes) {
   ::setrlimit(resource, &both);
 }
 
+void give_input(const std::string& text) {
+  const int file = ::memfd_create("input", 0);
+  const bool is_there = ::write(file, text.data(), text.size()) == std::ssize(text) &&
+                        ::lseek(file, 0, SEEK_SET) == 0 && ::dup2(file, STDIN_FILENO) >= 0;
+  if (!is_there) ::_exit(125);
+  ::close(file);
+}
+
 [[noreturn]] void become(const std::vector<std::string>& command, const ProcessOptions& options,
                          int output, int errors) {
   ::setpgid(0, 0);  // in a group that nobody waits for, the system passes over SIGTSTP
   // What a shell in the background, or nohup, has ignored for the tests.
   for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+  if (options.in_terminal) {
+    ::dup2(output, STDIN_FILENO);
+  } else {
+    give_input(options.input);
+  }
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
   if (!options.output_file.empty()) {

@@ -18,7 +18,8 @@ struct ProcessResult {
 struct ProcessOptions {
   std::string folder = ".";        // where it runs
   std::string output_file = {};    // instead of collecting standard output
-  bool in_terminal = false;        // standard output is one
+  std::string input = {};          // standard input
+  bool in_terminal = false;        // standard input and output are one
   std::vector<int> closed = {};    // descriptors that it is started without; 1: standard output
   int64_t largest_file_bytes = 0;  // 0: no limit; stands for a disk that fills up
   int64_t memory_bytes = 0;        // 0: no limit; of addresses

@@ -2,8 +2,26 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace qkv {
 namespace {
+
+TEST(UnfinishedLengthTest, CountsTheBytesOfACodePointThatIsNotComplete) {
+  const std::string text = "a\u00E9\u6F22\U0001F600";  // of 1, 2, 3 and 4 bytes
+  const std::vector<size_t> expected = {0, 0, 1, 0, 1, 2, 0, 1, 2, 3, 0};
+  for (size_t length = 0; length <= text.size(); ++length) {
+    EXPECT_EQ(unfinished_length(text.substr(0, length)), expected[length]) << length;
+  }
+  for (const char* never_complete : {"a\x80", "\xFF", "\x80\x80\x80\x80"}) {
+    EXPECT_EQ(unfinished_length(never_complete), 0u);
+  }
+}
+
+TEST(PrintableTest, LinesAndTabsMayStay) {
+  EXPECT_EQ(printable_lines("\ta\x1b\n\nb\r\n"), "\ta\\x1B\n\nb\\x0D\n");
+}
 
 TEST(PrintableTest, WhatATerminalObeysIsEscaped) {
   EXPECT_EQ(printable("a\x1b[2J\x7f\r"), "a\\x1B[2J\\x7F\\x0D");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "framework/ops/ops.h"
 #include "models/mixer.h"
 #include "train/config/config_fields.h"
+#include "train/run/beam_search.h"
 
 namespace qkv {
 namespace {
@@ -139,6 +141,121 @@ TEST(GenerateTest, WithACacheTheLogitsAreThoseOfReadingAllAtOnce) {
         written[row].push_back((t * 5 + std::ssize(written) + prompts[row].back()) % 9);
       }
     }
+  }
+}
+
+// log P of the tokens after the prompt, without a beam and without a cache.
+double log_probability_of(const Model& model, const std::string& kind, const Tokens& prompt,
+                          const Tokens& written) {
+  double sum = 0;
+  for (auto end = written.begin(); end != written.end(); ++end) {
+    const std::vector<double> logits = logits_after(model, kind, prompt, {written.begin(), end});
+    double total = 0;
+    for (const double logit : logits) total += std::exp(logit);
+    sum += logits[static_cast<size_t>(*end)] - std::log(total);
+  }
+  return sum;
+}
+
+TEST(BeamSearchTest, EveryHypothesisHasTheProbabilityThatTheModelGivesIt) {
+  const Tokens prompt = {1, 7, 3};
+  for (const auto& [name, config] : every_writer()) {
+    const Model model = model_of(config);
+    const auto found = beam_search(model, prompt, 3, {.width = 3}).value();
+    ASSERT_EQ(found.size(), 3u) << name;
+    for (const Hypothesis& h : found) {
+      const double expected = log_probability_of(model, config.model.kind, prompt, h.tokens);
+      ASSERT_NEAR(h.log_probability, expected, 1e-11) << name;
+    }
+    ASSERT_EQ(beam_search(model, prompt, 3, {.width = 1}).value().front().tokens,
+              generate(model, prompt, 3, {.temperature = 0.0}).value())
+        << name;
+  }
+}
+
+TEST(BeamSearchTest, EqualsComeInTheOrderOfTheirTokens) {
+  Model model = model_of(small_config());
+  for (auto& [name, tensor] : parameters(model)) {
+    Array numbers = tensor.array();
+    std::fill_n(numbers.mutable_data<double>(), numbers.size(), 0.0);
+  }
+  const auto found = beam_search(model, {1}, 2, {.width = 11}).value();
+  for (int64_t i = 0; i < 11; ++i) {
+    EXPECT_EQ(found[static_cast<size_t>(i)].tokens, (Tokens{i / 9, i % 9})) << i;
+  }
+}
+
+// All texts of at most `count` tokens; those that are shorter end with `last`.
+void add_every_text(int64_t count, int64_t last, const Tokens& beginning,
+                    std::vector<Tokens>& all) {
+  const bool has_ended = !beginning.empty() && beginning.back() == last;
+  if (has_ended || std::ssize(beginning) == count) {
+    all.push_back(beginning);
+    return;
+  }
+  for (int64_t token = 0; token < kData.vocabulary_size; ++token) {
+    Tokens longer = beginning;
+    longer.push_back(token);
+    add_every_text(count, last, longer, all);
+  }
+}
+
+TEST(BeamSearchTest, ABeamThatHoldsEveryTextFindsTheBestOne) {
+  const Tokens prompt = {1, 7, 3};
+  const int64_t count = 3;
+  for (const char* kind : {"decoder", "encoder_decoder"}) {
+    Config config = small_config();
+    config.model.kind = kind;
+    const Model model = model_of(config);
+    // The most likely token ends a text, so that without a penalty the shortest is the best.
+    const int64_t last = generate(model, prompt, 1, {.temperature = 0.0}).value().front();
+    const auto ends = [&](std::span<const int64_t> written) { return written.back() == last; };
+    std::vector<Tokens> all;
+    add_every_text(count, last, {}, all);
+    ASSERT_EQ(all.size(), 1u + 8 + 64 * 9);
+    std::vector<double> log_probabilities;
+    for (const Tokens& tokens : all) {
+      log_probabilities.push_back(log_probability_of(model, kind, prompt, tokens));
+    }
+    std::set<size_t> lengths;
+    for (const double penalty : {0.0, 0.6, 10.0}) {
+      Hypothesis best = {.score = -1e9};
+      for (size_t i = 0; i < all.size(); ++i) {
+        const double length = static_cast<double>(all[i].size());
+        const double score = log_probabilities[i] / std::pow((5 + length) / 6, penalty);
+        if (score > best.score) best = {all[i], log_probabilities[i], score};
+      }
+      const BeamOptions options = {.width = std::ssize(all), .length_penalty = penalty};
+      const auto found = beam_search(model, prompt, count, options, ends).value();
+      ASSERT_EQ(found.size(), all.size());
+      EXPECT_EQ(found.front().tokens, best.tokens) << kind << ", penalty " << penalty;
+      EXPECT_NEAR(found.front().score, best.score, 1e-12);
+      lengths.insert(best.tokens.size());
+    }
+    EXPECT_GT(lengths.size(), 1u) << kind << ": the penalty changes nothing";
+  }
+}
+
+TEST(GenerateTest, EverySampleHasRandomNumbersOfItsOwn) {
+  const Model model = model_of(small_config());
+  std::set<Tokens> different;
+  for (uint64_t sample = 0; sample < 20; ++sample) {
+    different.insert(generate(model, {1}, 20, {.temperature = 5.0, .sample = sample}).value());
+  }
+  EXPECT_EQ(different.size(), 20u);
+}
+
+TEST(GenerateTest, ATextOfManyEndsWhereItsReaderSays) {
+  const Model model = model_of(small_config());
+  const std::vector<Tokens> prompts = {{1, 7, 3}, {2, 2}, {5, 5, 5}};
+  std::vector<int64_t> left = {1, 3, 2};
+  const auto each = [&](size_t prompt, int64_t) { return --left[prompt] > 0; };
+  const auto some = generate_all(model, prompts, 6, {}, each).value();
+  auto all = generate_all(model, prompts, 6, {}).value();
+  EXPECT_EQ(left, (std::vector<int64_t>{0, 0, 0}));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    all[i].resize(std::vector<size_t>{1, 3, 2}[i]);
+    EXPECT_EQ(some[i], all[i]) << i;
   }
 }
 
