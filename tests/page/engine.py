@@ -47,6 +47,8 @@ def made_once(name: str, recipe: list, make) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run beside each other
         stamp = here / "made"
         if not stamp.exists() or stamp.read_text() != wanted:
+            shutil.rmtree(here)  # a run of another program is in the way
+            here.mkdir()
             make(here)
             stamp.write_text(wanted)
     return here
