@@ -383,7 +383,7 @@ TEST_F(CommandLineTest, WhatAMessageQuotesIsEscapedAndStaysOnItsLine) {
   expect_error(qkv({"train", "tiny.toml", "--set", "seed\x1b[31m=1\n2"}), 2,
                "--set seed\\x1B[31m=1\\n2: unknown key \"seed\\u001B[31m\"");
   EXPECT_EQ(qkv({"a\rb"}).errors.find("error: there is no verb \"a\\x0Db\"; "), 0u);
-  write_bytes(folder_ / "a\nb.toml", "x = t\ny = 1\n");
+  write_bytes(folder_ / "a\nb.toml", "x = t\nseed = 1\n");
   expect_error(qkv({"config", "a\nb.toml"}), 2,
                "a\\nb.toml:1:6: not valid TOML: expected 'true', saw 't\\n' (in a boolean)");
 }
