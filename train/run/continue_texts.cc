@@ -98,8 +98,7 @@ class Writer {
         return texts[row].add(token);
       };
       const int64_t count = *std::ranges::max_element(left);
-      const absl::Status status =
-          generate_all(model, tokens, count, texts_.sampling, take).status();
+      absl::Status status = generate_all(model, tokens, count, texts_.sampling, take).status();
       if (!status.ok()) return status;
       for (size_t i = 0; i < part.size(); ++i) {
         print_between();

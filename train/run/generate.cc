@@ -112,7 +112,9 @@ absl::StatusOr<std::vector<Tokens>> generate_all(const Model& model,
   for (const auto& [length, rows] : by_length) {
     std::vector<Tokens> together;
     for (const size_t row : rows) together.push_back(prompts[row]);
-    const auto tell = [&](size_t row, int64_t token) { return !each || each(rows[row], token); };
+    const auto tell = [&each, &rows = rows](size_t row, int64_t token) {
+      return !each || each(rows[row], token);
+    };
     absl::StatusOr<std::vector<Tokens>> written = write(model, together, count, options, tell);
     if (!written.ok()) return written.status();
     for (size_t i = 0; i < rows.size(); ++i) all[rows[i]] = std::move((*written)[i]);
