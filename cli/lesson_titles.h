@@ -14,7 +14,10 @@ inline constexpr VerbTitle kExplainTitle{"explain", "[RUN]",
                                          "shows every number of attention, forward and backward"};
 inline constexpr VerbTitle kLabTitle{"lab", "[NAME]",
                                      "measures claims of the lecture notes; no NAME: lists them"};
+inline constexpr VerbTitle kPlotTitle{"plot", "RUN…", "draws the curves of runs in the terminal"};
+inline constexpr VerbTitle kReportTitle{"report", "RUN", "writes a page that shows all of a run"};
 
-inline constexpr std::array kLessonTitles{kGradcheckTitle, kExplainTitle, kLabTitle};
+inline constexpr std::array kLessonTitles{kPlotTitle, kReportTitle, kGradcheckTitle, kExplainTitle,
+                                          kLabTitle};
 
 }  // namespace qkv

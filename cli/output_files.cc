@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "cli/verb.h"
 #include "framework/io/files.h"
 
 namespace qkv {
@@ -59,6 +60,13 @@ absl::Status check_outputs(std::span<const OutputFile> files) {
 
 absl::Status write_if_asked(const std::string& path, const std::string& text) {
   return path.empty() ? absl::OkStatus() : write_file_atomically(path, text);
+}
+
+std::string file_named(const std::string& path) { return path == "-" ? "" : path; }
+
+absl::Status write_output(const std::string& path, const std::string& text) {
+  if (path == "-") print(text);
+  return path == "-" || text.empty() ? absl::OkStatus() : write_if_asked(path, text);
 }
 
 }  // namespace qkv

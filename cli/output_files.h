@@ -15,6 +15,7 @@ struct OutputFile {
 };
 
 inline constexpr char kBeginningOfPage[] = "<!doctype html>";
+inline constexpr char kBeginningOfSvg[] = "<svg ";
 inline constexpr char kBeginningOfLesson[] = R"({"format":"qkv lesson")";
 inline constexpr char kBeginningOfGradcheck[] = "{\n \"format\": \"qkv gradcheck\"";
 inline constexpr char kBeginningOfReport[] = "{\n  \"lab\": ";
@@ -30,5 +31,10 @@ absl::Status check_outputs(std::span<const OutputFile> files);
 
 // Nothing where the path is "".
 absl::Status write_if_asked(const std::string& path, const std::string& text);
+
+// Where "-" is standard output: the file that is written then, "" for none.
+std::string file_named(const std::string& path);
+// Nothing where there is no text.
+absl::Status write_output(const std::string& path, const std::string& text);
 
 }  // namespace qkv

@@ -8,11 +8,14 @@
 namespace qkv {
 
 // Each in a file of its own, cli/lessons/NAME.cc.
+Verb plot_verb();
+Verb report_verb();
 Verb gradcheck_verb();
 Verb explain_verb();
 Verb lab_verb();
 
 // In the order of kLessonTitles.
-inline constexpr std::array kLessonVerbs{gradcheck_verb, explain_verb, lab_verb};
+inline constexpr std::array kLessonVerbs{plot_verb, report_verb, gradcheck_verb, explain_verb,
+                                         lab_verb};
 
 }  // namespace qkv

@@ -6,14 +6,6 @@
 namespace qkv {
 namespace {
 
-// "encoder.blocks.0" of "encoder.blocks.0.attention.query.weight"; else what stands before the
-// first dot.
-std::string part_of_parameter(const std::string& name) {
-  constexpr std::string_view kBlocks = "blocks.";
-  const size_t blocks = name.find(kBlocks);
-  return name.substr(0, name.find('.', blocks == std::string::npos ? 0 : blocks + kBlocks.size()));
-}
-
 constexpr int64_t kMostParameters = 100000;  // of a model whose frames have them all
 
 double sum_of_squares(const Tensor& x) {
@@ -23,6 +15,12 @@ double sum_of_squares(const Tensor& x) {
 }
 
 }  // namespace
+
+std::string part_of_parameter(const std::string& name) {
+  constexpr std::string_view kBlocks = "blocks.";
+  const size_t blocks = name.find(kBlocks);
+  return name.substr(0, name.find('.', blocks == std::string::npos ? 0 : blocks + kBlocks.size()));
+}
 
 LessonFrame frame_of(const Recording& recording, int64_t step) {
   LessonFrame frame = {.step = step, .loss = recording.whole_loss};

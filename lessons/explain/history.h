@@ -20,6 +20,10 @@ struct LessonFrame {
   std::vector<std::pair<std::string, Tensor>> parameters = {};  // of a small model
 };
 
+// "encoder.blocks.0" of "encoder.blocks.0.attention.query.weight"; else what stands before the
+// first dot.
+std::string part_of_parameter(const std::string& name);
+
 LessonFrame frame_of(const Recording& recording, int64_t step);
 
 // Which of `count` frames like this recording to make: the first, the last and others evenly

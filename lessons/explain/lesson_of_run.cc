@@ -27,8 +27,8 @@ Batch batch_of_text(std::span<const int64_t> text) {
 // A run, and what is read with its model.
 class Reader {
  public:
-  Reader(const LoadedRun& run, const Dataset& dataset, const Model& model, const TellNote& tell)
-      : run_(run), dataset_(dataset), model_(model), tell_(tell) {}
+  Reader(const RunWithData& run, const TellNote& tell)
+      : run_(run.run), dataset_(*run.dataset), model_(run.model), tell_(tell) {}
 
   absl::StatusOr<Batch> prompt(const RunExample& example) const {
     if (run_.checkpoint.data.is_image()) {
@@ -135,26 +135,24 @@ absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& less
 
 }  // namespace
 
+absl::StatusOr<Batch> example_of_run(const RunWithData& run, const RunExample& example,
+                                     const TellNote& tell) {
+  const Reader reader(run, tell);
+  if (example.prompt) return reader.prompt(example);
+  return reader.validation(example.validation ? *example.validation : reader.telling_validation());
+}
+
 absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& example,
                                      const TellNote& tell) {
-  absl::StatusOr<LoadedRun> loaded = load_run(run);
+  absl::StatusOr<RunWithData> loaded = load_run_with_data(run, {}, /*in_f64=*/true, tell);
   if (!loaded.ok()) return loaded.status();
-  const Checkpoint& checkpoint = loaded->checkpoint;
-  widen(loaded->checkpoint);
-  absl::StatusOr<Model> model = loaded->model();
-  if (!model.ok()) return model.status();
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = loaded->dataset({}, tell);
-  if (!dataset.ok()) return dataset.status();
-  const Reader reader(*loaded, **dataset, *model, tell);
-  absl::StatusOr<Batch> batch =
-      example.prompt ? reader.prompt(example)
-                     : reader.validation(example.validation ? *example.validation
-                                                            : reader.telling_validation());
+  absl::StatusOr<Batch> batch = example_of_run(*loaded, example, tell);
   if (!batch.ok()) return batch.status();
+  const Checkpoint& checkpoint = loaded->run.checkpoint;
   return Lesson{.config = checkpoint.config,
                 .vocabulary = checkpoint.vocabulary.texts(),
                 .step = checkpoint.state.step,
-                .model = *std::move(model),
+                .model = std::move(loaded->model),
                 .batch = *std::move(batch)};
 }
 

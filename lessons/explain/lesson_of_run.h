@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "lessons/explain/lesson.h"
 #include "lessons/explain/recording.h"
-#include "train/run/loaded_run.h"
+#include "train/run/run_with_data.h"
 
 namespace qkv {
 
@@ -19,6 +19,10 @@ struct RunExample {
   // Counted from 0; by default that of the first few whose loss is largest, so that it can be seen.
   std::optional<int64_t> validation = {};
 };
+
+// The example, as a batch of one row. A validation example of a text is cut to 32 tokens.
+absl::StatusOr<Batch> example_of_run(const RunWithData& run, const RunExample& example,
+                                     const TellNote& tell);
 
 // The lesson of a run, with its parameters in f64. Errors name the options of `qkv explain`. Where
 // the task has no answer to the prompt, the model's own is the target, and a note says so.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,8 +16,10 @@ namespace qkv {
 struct Series {
   Text name;
   std::vector<double> x = {}, y = {};
-  std::vector<double> spread = {};  // y ± so much; empty: none is drawn
-  bool has_marks = true;            // a dot at each point
+  std::vector<double> spread = {};    // y ± so much; empty: none is drawn
+  bool has_marks = true;              // a dot at each point
+  std::optional<size_t> colour = {};  // its place among the colours; by default that of the series
+  bool is_dashed = false;
 };
 // What is no number, or has no logarithm where an axis is one, is left out.
 struct LineChart {

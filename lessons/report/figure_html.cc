@@ -10,28 +10,27 @@
 namespace qkv {
 namespace {
 
-const Text kColourBar = {"Colours of the numbers", "数与颜色"};
-
 std::string row_html(const std::vector<Text>& cells, const char* tag, Language language) {
   std::string html = "<tr>";
   for (const Text& cell : cells) html += element(tag, cell.in(language));
   return html + "</tr>\n";
 }
 
-std::string legend_of(const std::vector<Text>& names, const char* kind, Language language) {
-  std::string html = absl::StrCat("<ul class=\"legend ", kind, "\">\n");
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i].empty()) continue;
-    absl::StrAppend(&html, "<li style=\"--colour: ", colour_of_series(i), "\">",
-                    escaped(names[i].in(language)), "</li>\n");
-  }
-  return html + "</ul>\n";
+// `more`: further attributes, after a space.
+std::string legend_item(const Text& name, size_t colour, Language language, const char* more = "") {
+  if (name.empty()) return "";
+  return absl::StrCat("<li style=\"--colour: ", colour_of_series(colour), "\"", more, ">",
+                      escaped(name.in(language)), "</li>\n");
 }
 
 std::string drawn(const LineChart& chart, Language language) {
-  std::vector<Text> names;
-  for (const Series& series : chart.series) names.push_back(series.name);
-  return legend_of(names, "of-lines", language) + in_box(svg_of(chart, language));
+  std::string html = "<ul class=\"legend of-lines\">\n";
+  for (size_t i = 0; i < chart.series.size(); ++i) {
+    const Series& series = chart.series[i];
+    html += legend_item(series.name, series.colour.value_or(i), language,
+                        series.is_dashed ? " class=\"dashed\"" : "");
+  }
+  return absl::StrCat(html, "</ul>\n", in_box(svg_of(chart, language)));
 }
 
 std::string drawn(const HeatMaps& maps, Language language) {
@@ -43,19 +42,19 @@ std::string drawn(const HeatMaps& maps, Language language) {
     absl::StrAppend(&html, "<div class=\"one\">\n", element("p", map.title.in(language), "soft"),
                     in_box(svg_of(map, scale, language)), "</div>\n");
   }
-  return absl::StrCat(html, "</div>\n",
-                      colour_bar(scale.largest, is_signed, kColourBar.in(language)));
+  return absl::StrCat(html, "</div>\n", colour_bar(scale.largest, is_signed));
 }
 
 std::string drawn(const HeatMap& map, Language language) {
   const MapScale scale = scale_of({&map, 1}, language);
-  return absl::StrCat(
-      in_box(svg_of(map, scale, language)),
-      colour_bar(scale.largest, has_negative(map.numbers), kColourBar.in(language)));
+  return absl::StrCat(in_box(svg_of(map, scale, language)),
+                      colour_bar(scale.largest, has_negative(map.numbers)));
 }
 
 std::string drawn(const Bars& bars, Language language) {
-  return legend_of(bars.parts, "of-parts", language) + in_box(svg_of(bars, language));
+  std::string html = "<ul class=\"legend of-parts\">\n";
+  for (size_t i = 0; i < bars.parts.size(); ++i) html += legend_item(bars.parts[i], i, language);
+  return absl::StrCat(html, "</ul>\n", in_box(svg_of(bars, language)));
 }
 
 std::string drawn(const Table& table, Language language) {

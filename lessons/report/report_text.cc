@@ -4,60 +4,32 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
-#include "lessons/report/axis.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/report.h"
 #include "lessons/report/signs.h"
 #include "lessons/report/statistics.h"
+#include "lessons/report/text_chart.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kPlotColumns = 60, kPlotRows = 12;
 constexpr int64_t kMostCells = 10;  // of a matrix that is written in numbers
-constexpr const char* kMarks[] = {"●", "○", "▲", "△", "■", "□", "◆", "◇"};
 constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
 constexpr const char* kBelowZero[] = {" ", "·", "-", "=", "≡"};
 
-const char* mark_of(size_t series) { return kMarks[series % std::size(kMarks)]; }
-
 std::string text_of(const LineChart& chart, Language language) {
-  const Axis x = x_axis(chart), y = y_axis(chart);
-  std::vector<std::string> cells(kPlotRows * kPlotColumns, " ");
-  for (size_t s = 0; s < chart.series.size(); ++s) {
-    const Series& series = chart.series[s];
-    for (size_t i = 0; i < series.x.size(); ++i) {
-      if (!x.shows(series.x[i]) || !y.shows(series.y[i])) continue;
-      const auto column = std::lround(x.place(series.x[i]) * (kPlotColumns - 1));
-      const auto row = std::lround((1 - y.place(series.y[i])) * (kPlotRows - 1));
-      cells[static_cast<size_t>(row * kPlotColumns + column)] = mark_of(s);
-    }
-  }
-  std::string text = absl::StrCat("  ", chart.title.in(language), "\n");
-  for (int64_t row = 0; row < kPlotRows; ++row) {
-    const std::string label = row == 0               ? format_number(y.high())
-                              : row == kPlotRows - 1 ? format_number(y.low())
-                                                     : "";
-    absl::StrAppend(&text, absl::StrFormat("%10s │", label));
-    for (int64_t column = 0; column < kPlotColumns; ++column) {
-      text += cells[static_cast<size_t>(row * kPlotColumns + column)];
-    }
-    while (text.ends_with(' ')) text.pop_back();
-    text += "\n";
-  }
-  const std::string low = format_number(x.low()), high = format_number(x.high());
-  const int64_t between = kPlotColumns - std::ssize(low) - std::ssize(high);
-  absl::StrAppend(&text, std::string(12, ' '), low,
-                  std::string(static_cast<size_t>(std::max<int64_t>(1, between)), ' '), high, "\n");
+  const TextChartStyle style;
   std::string key = absl::StrCat(chart.x_label.in(language), chart.log_x ? " (log)" : "", " → ",
                                  chart.y_label.in(language), chart.log_y ? " (log)" : "", ": ");
   for (size_t s = 0; s < chart.series.size(); ++s) {
-    absl::StrAppend(&key, mark_of(s), " ", chart.series[s].name.in(language), "  ");
+    absl::StrAppend(&key, mark_in_chart(chart, s, style), " ", chart.series[s].name.in(language),
+                    "  ");
   }
   for (const auto& [name, y] : chart.levels) {
     absl::StrAppend(&key, name.in(language), ": ", format_number(y), "  ");
   }
-  return text + wrapped(key, kTerminalColumns, "            ");
+  return absl::StrCat("  ", chart.title.in(language), "\n", text_chart(chart, style),
+                      wrapped(key, kTerminalColumns, std::string(kTextChartMargin, ' ')));
 }
 
 std::vector<std::string> cells_in(const std::vector<Text>& row, Language language) {

@@ -26,6 +26,10 @@ struct MapScale {
 MapScale scale_of(std::span<const HeatMap> maps, Language language);
 std::string svg_of(const HeatMap& map, const MapScale& scale, Language language);
 // The colours from one end of the numbers to the other.
-std::string colour_bar(double largest, bool has_negative, const std::string& name);
+std::string colour_bar(double largest, bool has_negative);
+
+// The chart with its title and its legend as a file of its own, in the light colours of the pages,
+// which other programs can read.
+std::string svg_file(const LineChart& chart, Language language);
 
 }  // namespace qkv

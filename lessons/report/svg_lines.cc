@@ -12,7 +12,6 @@
 namespace qkv {
 namespace {
 
-constexpr double kChartHeight = 300;
 constexpr double kLeft = 76, kRight = 24, kTop = 20, kBottom = 44;
 
 class Chart {
@@ -47,7 +46,10 @@ class Chart {
     }
     absl::StrAppendFormat(&svg, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", kLeft, kTop,
                           kFoot, kEnd);
-    svg += text_at((kLeft + kEnd) / 2, kChartHeight - 8, "middle", chart_.x_label.in(language_));
+    if (!chart_.x_label.empty()) {
+      svg += text_at((kLeft + kEnd) / 2, kChartHeight - 8, "middle", chart_.x_label.in(language_));
+    }
+    if (chart_.y_label.empty()) return svg;
     const double middle = (kTop + kFoot) / 2;
     return svg + text_at(14, middle, "middle", chart_.y_label.in(language_),
                          absl::StrFormat(" transform=\"rotate(-90 14 %.1f)\"", middle));
@@ -86,9 +88,11 @@ class Chart {
       absl::StrAppendFormat(&marks, "<path d=\"M%.1f %.1fV%.1f\"/>\n", x, top_of(low),
                             top_of(high));
     }
-    return absl::StrCat("<g class=\"series\" style=\"--colour: ", colour_of_series(index),
-                        "\">\n<title>", escaped(series.name.in(language_)),
-                        "</title>\n<polyline points=\"", points, "\"/>\n", marks, "</g>\n");
+    return absl::StrCat(
+        "<g class=\"series\" style=\"--colour: ", colour_of_series(series.colour.value_or(index)),
+        "\">\n<title>", escaped(series.name.in(language_)), "</title>\n<polyline",
+        series.is_dashed ? " stroke-dasharray=\"6 3\"" : "", " points=\"", points, "\"/>\n", marks,
+        "</g>\n");
   }
 
   // Each with its name at the right end above it, and above those of lower ones.

@@ -165,12 +165,13 @@ std::string svg_of(const HeatMap& map, Language language) {
   return svg_of(map, scale_of({&map, 1}, language), language);
 }
 
-std::string colour_bar(double largest, bool has_negative, const std::string& name) {
+std::string colour_bar(double largest, bool has_negative) {
   constexpr int kSteps = 24;
   constexpr double kBarWidth = 192, kBarHeight = 10;
   const double left = pixels_of(format_number(-largest)) / 2 + 2;
   const double low = has_negative ? -largest : 0, step = kBarWidth / kSteps;
-  std::string svg = svg_begin("bar", kBarWidth + 2 * left, kBarHeight + 20, name);
+  std::string svg = svg_begin("bar", kBarWidth + 2 * left, kBarHeight + 20,
+                              absl::StrCat(format_number(low), " … ", format_number(largest)));
   for (int i = 0; i < kSteps; ++i) {
     const double number = low + (largest - low) * (i + 0.5) / kSteps;
     absl::StrAppendFormat(&svg, "<path %s d=\"M%.1f 0h%.1fv%.1fh-%.1fz\"/>\n",

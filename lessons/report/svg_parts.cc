@@ -10,7 +10,6 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kColours = 8;
 constexpr double kPixelsOfColumn = 6.6;  // a Chinese character takes two columns
 // The percentage of colour in the deepest cell: numbers in ink keep a contrast of 4.5 to 1.
 constexpr double kDeepest = 60;
@@ -36,7 +35,7 @@ std::string svg_begin(const std::string& kind, double width, double height,
 }
 
 std::string colour_of_series(size_t series) {
-  return absl::StrFormat("var(--series-%d)", series % kColours);
+  return absl::StrFormat("var(--series-%d)", series % kColoursOfSeries);
 }
 
 double largest_size_of(std::span<const double> numbers) {

@@ -8,6 +8,7 @@ namespace qkv {
 
 // What the drawings of svg.h are made of.
 inline constexpr double kDrawingWidth = 640;  // of what takes the whole column of a page
+inline constexpr double kChartHeight = 300;   // of lines
 inline constexpr double kLineOfText = 15;
 
 // <text>: `anchor` is start, middle or end; `more`: attributes after a space.
@@ -21,6 +22,7 @@ double pixels_of(const std::string& text);
 std::string svg_begin(const std::string& kind, double width, double height,
                       const std::string& title, bool has_own_width = true);
 
+inline constexpr size_t kColoursOfSeries = 8;
 std::string colour_of_series(size_t series);  // "var(--series-3)"
 
 double largest_size_of(std::span<const double> numbers);  // 0, where none is finite

@@ -32,6 +32,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/bench"},            //
     {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
+    {"lessons/runs"},
     {"cli/lessons"},
 };
 

@@ -25,7 +25,7 @@ TEST_F(LessonsProgramTest, ItsVerbsAreThoseThatQkvNames) {
     EXPECT_THAT(help, testing::HasSubstr(line));
     ++verbs;
   }
-  EXPECT_EQ(verbs, 3);
+  EXPECT_EQ(verbs, 5);
 }
 
 TEST_F(LessonsProgramTest, ItIsStartedFromTheFolderOfQkvWithTheSameWords) {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from commands import ROOT, Change, Command, File
 
-LESSONS = "qkv-lessons"  # the program of gradcheck, explain and lab
+LESSONS = "qkv-lessons"  # the program of all verbs in cli/lessons
 
 
 def program() -> Path:

@@ -53,6 +53,19 @@ std::string to_toml_with_origins(const LoadedConfig& loaded) {
   });
 }
 
+LoadedConfig compared_with_defaults(const Config& config) {
+  LoadedConfig loaded;
+  loaded.config = config;
+  Config copy = config, defaults;
+  const std::vector<Field> fields = config_fields(copy), of_defaults = config_fields(defaults);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string value = of_defaults[i].to_string();
+    if (fields[i].to_string() == value) continue;
+    loaded.origins[fields[i].key()] = absl::StrCat("set; the default is ", value);
+  }
+  return loaded;
+}
+
 std::string config_help() {
   const std::string indent = padded("", kAssignmentColumns) + " # ";
   Config defaults;

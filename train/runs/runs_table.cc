@@ -60,22 +60,27 @@ void sort_runs(std::vector<RunSummary>& runs, RunOrder order) {
       runs, {}, [order](const RunSummary& run) { return std::pair(key_of(run, order), run.path); });
 }
 
-std::string runs_table(const std::vector<RunSummary>& runs) {
+std::vector<std::vector<std::string>> runs_rows(const std::vector<RunSummary>& runs) {
   std::vector<std::vector<std::string>> rows = {
       {"run", "task", "state", "steps", "best loss", "right", "time", "when"}};
-  std::string damages;
   for (const RunSummary& run : runs) {
     const std::optional<double> loss = run.best_loss(), right = run.accuracy();
     const bool is_damaged = absl::StartsWith(run.state, "damaged");
-    if (is_damaged) {
-      damages += wrapped(absl::StrCat(printable(run.path), " is ", run.state), kTerminalColumns);
-    }
     rows.push_back({printable(run.path), is_damaged ? "" : run.config.data.task,
                     is_damaged ? "damaged" : run.state, is_damaged ? "" : steps_text(run),
                     loss ? absl::StrFormat("%.4f", *loss) : "", right ? format_percent(*right) : "",
                     run.metrics.empty() ? "" : format_duration(run.seconds), when(run)});
   }
-  return aligned(rows, {.left = 3}) + damages;
+  return rows;
+}
+
+std::string runs_table(const std::vector<RunSummary>& runs) {
+  std::string table = aligned(runs_rows(runs), {.left = 3});
+  for (const RunSummary& run : runs) {
+    if (!absl::StartsWith(run.state, "damaged")) continue;
+    table += wrapped(absl::StrCat(printable(run.path), " is ", run.state), kTerminalColumns);
+  }
+  return table;
 }
 
 std::string runs_json(const std::vector<RunSummary>& runs) {

@@ -18,7 +18,9 @@ inline constexpr Named<RunOrder> kNames<RunOrder>[] = {
 // shortest time first. What has no such number comes last.
 void sort_runs(std::vector<RunSummary>& runs, RunOrder order);
 
-// A line for each run, for a terminal.
+// Cells for each run: its name, its task, its state, …, under a row of headings.
+std::vector<std::vector<std::string>> runs_rows(const std::vector<RunSummary>& runs);
+// The same as lines for a terminal, and what is wrong with those that are damaged.
 std::string runs_table(const std::vector<RunSummary>& runs);
 // A list of objects.
 std::string runs_json(const std::vector<RunSummary>& runs);

@@ -1,0 +1,78 @@
+#include "lessons/runs/plot.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/lessons/verbs.h"
+#include "cli/output_files.h"
+#include "framework/core/columns.h"
+#include "framework/core/utf8.h"
+#include "lessons/report/svg.h"
+#include "train/config/mistakes.h"
+
+namespace qkv {
+namespace {
+
+void add_plot_options(OptionList& options) {
+  options.text("metric", "NAME",
+               "The number of metrics.jsonl to draw; loss is that of training and of validation",
+               "loss");
+  options.text("against", "X", "What it is drawn against: step, time or tokens", "step");
+  options.flag("log", "Makes the axis of the metric logarithmic");
+  options.text("svg", "FILE", "Writes the chart as SVG; -: to standard output");
+  options.text("html", "FILE", "Writes it as a page; -: to standard output");
+  options.text("csv", "FILE", "Writes every point, a line each; -: to standard output");
+}
+
+bool is_terminal() { return isatty(STDOUT_FILENO) == 1; }
+
+int64_t columns_there_are() {
+  winsize size = {};
+  const bool is_known = is_terminal() && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return is_known && size.ws_col > 0 ? std::max<int64_t>(40, size.ws_col) : kTerminalColumns;
+}
+
+absl::Status run_plot(const std::string&, const GivenOptions& given) {
+  const std::optional<Against> against = value_of<Against>(given.text("against"));
+  if (!against) {
+    return absl::InvalidArgumentError(absl::StrCat("--against: there is no \"",
+                                                   given.text("against"), "\"; there are ",
+                                                   absl::StrJoin(names_of<Against>(), ", ")));
+  }
+  const std::string svg = given.text("svg"), html = given.text("html"), csv = given.text("csv");
+  const auto to_output = std::ranges::count(std::vector{svg, html, csv}, "-");
+  absl::Status status =
+      reject({{to_output > 1, "only one of --svg, --html and --csv can go to standard output"}});
+  if (!status.ok()) return status;
+  const OutputFile files[] = {{"svg", file_named(svg), kBeginningOfSvg},
+                              {"html", file_named(html), kBeginningOfPage},
+                              {"csv", file_named(csv), kBeginningOfCurves}};
+  if (status = check_outputs(files); !status.ok()) return status;
+  const absl::StatusOr<Plot> plot = read_plot(given.arguments(), given.text("metric"), *against);
+  if (!plot.ok()) return plot.status();
+  if (plot->curves.empty()) return all_mistakes(plot->mistakes);
+  for (const std::string& note : plot->notes) say_note(note);
+  const bool log = given.has("log"), has_colours = is_terminal() && !std::getenv("NO_COLOR");
+  if (to_output == 0) print(plot_text(*plot, log, columns_there_are(), has_colours));
+  const std::pair<std::string, std::string> outputs[] = {
+      {svg, svg.empty() ? "" : svg_file(chart_of(*plot, log), Language::kEnglish)},
+      {html, html.empty() ? "" : plot_page(*plot, log, Language::kEnglish)},
+      {csv, csv.empty() ? "" : plot_csv(*plot)}};
+  for (const auto& [path, text] : outputs) {
+    if (path.empty()) continue;
+    if (status = write_output(path, text); !status.ok()) return status;
+    if (to_output == 0) print(absl::StrCat("wrote ", printable(path), "\n"));
+  }
+  return all_mistakes(plot->mistakes);
+}
+
+}  // namespace
+
+Verb plot_verb() { return {kPlotTitle, add_plot_options, run_plot}; }
+
+}  // namespace qkv
