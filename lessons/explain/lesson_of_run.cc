@@ -8,6 +8,7 @@
 #include "data/tasks/tasks.h"
 #include "framework/graph/op.h"
 #include "train/run/batch_loss.h"
+#include "train/run/experiment.h"
 #include "train/run/generate.h"
 #include "train/run/run_folder.h"
 

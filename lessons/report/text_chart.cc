@@ -153,7 +153,7 @@ std::string text_chart(const LineChart& chart, const TextChartStyle& style) {
 }
 
 std::string mark_in_chart(const LineChart& chart, size_t series, const TextChartStyle& style) {
-  const std::string mark = is_dotted(chart, series, style) ? "─" : mark_of(series);
+  std::string mark = is_dotted(chart, series, style) ? "─" : mark_of(series);
   if (!style.has_colours) return mark;
   return in_colour(mark, chart.series[series].colour.value_or(series));
 }
