@@ -37,7 +37,7 @@ absl::Status export_batches(const Dataset& dataset, Split split, int64_t batch_s
   const absl::StatusOr<int64_t> count =
       write_batches(path, dataset, split, batch_size, given.integer("batches"), model);
   if (!count.ok()) return count.status();
-  print(absl::StrCat("wrote ", *count, " batches to ", printable(path), "\n"));
+  show(absl::StrCat("wrote ", *count, " batches to ", printable(path), "\n"));
   return absl::OkStatus();
 }
 

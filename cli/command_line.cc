@@ -32,7 +32,7 @@ constexpr int kInterrupted = 130;
 
 int complain(const std::vector<std::string>& lines, int exit_status) {
   std::fflush(stdout);
-  for (const std::string& line : lines) std::fprintf(stderr, "error: %s\n", line.c_str());
+  for (const std::string& line : lines) say_error(line);
   return exit_status;
 }
 
@@ -77,7 +77,7 @@ int start_instead(const char* program, char** argv) {
 int dispatch(int argc, char** argv, const Program& program) {
   const std::string name = argc > 1 ? argv[1] : "--help";
   if (name == "--help" || name == "-h" || name == "help") {
-    std::printf("%s", usage(program).c_str());
+    show(usage(program));
     return argc > 1 ? 0 : kUserError;
   }
   if (name == "--version") {

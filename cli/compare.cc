@@ -1,18 +1,19 @@
+#include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "train/runs/compare_runs.h"
 
 namespace qkv {
 namespace {
 
-void add_compare_options(OptionList& options) { options.flag("json", "Prints one JSON object"); }
+void add_compare_options(OptionList& options) { options.json("the comparison"); }
 
 absl::Status run_compare(const std::string& first, const GivenOptions& given) {
+  if (absl::Status s = check_json(given, kBeginningOfComparison); !s.ok()) return s;
   const absl::StatusOr<RunSummary> a = summarize_run(first);
   if (!a.ok()) return a.status();
   const absl::StatusOr<RunSummary> b = summarize_run(given.arguments()[1]);
   if (!b.ok()) return b.status();
-  print(given.has("json") ? comparison_json(*a, *b) : comparison_text(*a, *b));
-  return absl::OkStatus();
+  return show_or_write(given, comparison_text(*a, *b), comparison_json(*a, *b));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "cli/verbs.h"
 #include "framework/core/available_memory.h"
+#include "framework/core/terminal.h"
 #include "train/run/experiment.h"
 #include "train/run/model_summary.h"
 
@@ -17,13 +18,14 @@ absl::Status run_config(const std::string& config, const GivenOptions& given) {
   absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
   if (!given.has("summary")) {
-    print(to_toml_with_origins(*loaded));
+    const std::string toml = to_toml_with_origins(*loaded);
+    is_terminal(stdout) ? show(toml) : print(toml);  // where a file is made of it, it stays TOML
     return absl::OkStatus();
   }
   const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);
   if (!dataset.ok()) return dataset.status();
   const StepForecast forecast = foresee_step(loaded->config, **dataset, available_memory());
-  print(model_summary(loaded->config, **dataset, forecast));
+  show_table(model_summary(loaded->config, **dataset, forecast));
   return absl::OkStatus();
 }
 

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cstdlib>
 #include <memory>
 
@@ -9,6 +7,7 @@
 #include "cli/verbs.h"
 #include "data/show.h"
 #include "data/show_images.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/run/experiment.h"
@@ -26,15 +25,11 @@ void add_data_options(OptionList& options) {
                      "Writes batches to a safetensors file, or sample images to a FILE.png");
 }
 
-// The colours that the terminal supports, by its environment variables (https://no-color.org).
+// The colours that the terminal supports.
 Colours terminal_colours() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value == nullptr ? "" : value);
-  };
-  const bool knows_colours = isatty(STDOUT_FILENO) == 1 && variable("TERM") != "dumb";
-  if (!knows_colours || !variable("NO_COLOR").empty()) return Colours::kNone;
-  const std::string kind = variable("COLORTERM");
+  if (!takes_colours(stdout)) return Colours::kNone;
+  const char* const said = std::getenv("COLORTERM");
+  const std::string kind = said == nullptr ? "" : said;
   return kind == "truecolor" || kind == "24bit" ? Colours::kAll : Colours::k256;
 }
 
@@ -50,7 +45,7 @@ absl::Status export_images(const Dataset& dataset, Split split, int64_t samples,
   }
   const absl::StatusOr<std::string> classes = write_contact_sheet(dataset, split, samples, path);
   if (!classes.ok()) return classes.status();
-  print(absl::StrCat("wrote ", printable(path), ", images of\n", *classes));
+  show(absl::StrCat("wrote ", printable(path), ", images of\n", *classes));
   return absl::OkStatus();
 }
 
@@ -70,7 +65,7 @@ absl::Status run_data(const std::string& config, const GivenOptions& given) {
     }
     return export_batches(**dataset, split, loaded->config.train.batch_size, given);
   }
-  print(describe_dataset(**dataset));
+  show(describe_dataset(**dataset));
   print(absl::StrCat("\n", describe_examples(**dataset, split, samples, terminal_colours())));
   return absl::OkStatus();
 }

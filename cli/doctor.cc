@@ -1,11 +1,10 @@
 #include "train/runs/doctor.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 
+#include "cli/output_files.h"
 #include "cli/verbs.h"
+#include "framework/core/terminal.h"
 #include "train/config/config.h"
 
 namespace qkv {
@@ -13,22 +12,20 @@ namespace {
 
 void add_doctor_options(OptionList& options) {
   options.set();
-  options.flag("json", "Prints a list of JSON objects");
-}
-
-// On a terminal one line, written over again and again.
-void tell(const std::string& what) {
-  if (isatty(STDERR_FILENO) != 1) return;
-  std::fprintf(stderr, "\r\x1b[K%s", what.empty() ? "" : ("looking at " + what + " …").c_str());
+  options.json("what was found");
 }
 
 absl::Status run_doctor(const std::string& config, const GivenOptions& given) {
+  if (absl::Status s = check_json(given, kBeginningOfDiagnoses); !s.ok()) return s;
   const absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
-  const absl::StatusOr<std::vector<Diagnosis>> diagnoses = examine(loaded->config, tell);
-  tell("");
+  ProgressLine progress(stderr);
+  const absl::StatusOr<std::vector<Diagnosis>> diagnoses = examine(
+      loaded->config, [&](const std::string& what) { progress.show("looking at " + what + " …"); });
+  progress.clear();
   if (!diagnoses.ok()) return diagnoses.status();
-  print(given.has("json") ? diagnoses_json(*diagnoses) : diagnoses_text(*diagnoses));
+  absl::Status s = show_or_write(given, diagnoses_text(*diagnoses), diagnoses_json(*diagnoses));
+  if (!s.ok()) return s;
   if (std::ranges::all_of(*diagnoses, &Diagnosis::is_good)) return absl::OkStatus();
   return absl::InternalError("the config is not sound: see what is marked ✗");
 }

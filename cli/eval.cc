@@ -1,6 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/batch_file.h"
+#include "cli/output_files.h"
 #include "cli/verbs.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/config/mistakes.h"
 #include "train/run/attention_share.h"
@@ -16,9 +18,17 @@ void add_eval_options(OptionList& options) {
   options.text("attention", "TOKEN",
                "Also prints, for each head, how much attention the position that predicts the "
                "answer pays to this token and to the answer");
-  options.flag("json", "Prints one JSON object; of several runs a list");
+  options.json("the results (of several runs a list)");
   add_export_options(options,
                      "Only writes a safetensors file: batches and their logits, computed in f64");
+}
+
+absl::StatusOr<Evaluation> evaluated(const RunWithData& loaded, const std::string& name,
+                                     Split split) {
+  ProgressLine progress(stderr);
+  return evaluate_run(loaded, split, [&](const std::string& what) {
+    progress.show(absl::StrCat(name, ": ", what));
+  });
 }
 
 // A line for each head.
@@ -47,18 +57,15 @@ absl::Status eval_one(const std::string& name, Split split, const GivenOptions& 
   if (!loaded.ok()) return loaded.status();
   const auto& [run, model, dataset, batch_size] = *loaded;
   if (exports) return export_batches(*dataset, split, batch_size, given, &model);
-  const absl::StatusOr<Evaluation> e = evaluate_run(*loaded, split);
+  const absl::StatusOr<Evaluation> e = evaluated(*loaded, name, split);
   if (!e.ok()) return e.status();
   const std::string part = given.text("split");
-  if (given.has("json")) {
-    print(evaluation_json(run, *dataset, part.c_str(), *e));
-    return absl::OkStatus();
-  }
-  print(evaluation_text(run, *dataset, part.c_str(), *e));
+  if (!prints_json(given)) show(evaluation_text(run, *dataset, part.c_str(), *e));
+  absl::Status s = write_json(given, evaluation_json(run, *dataset, part.c_str(), *e));
   const std::string token = given.text("attention");
-  if (token.empty()) return absl::OkStatus();
+  if (!s.ok() || token.empty() || prints_json(given)) return s;
   const absl::StatusOr<std::string> table = attention_text(run, model, *dataset, token, batch_size);
-  if (table.ok()) print(*table);
+  if (table.ok()) show_table(*table);
   return table.status();
 }
 
@@ -72,17 +79,16 @@ absl::Status eval_many(const std::vector<std::string>& names, Split split,
     const absl::StatusOr<RunWithData> loaded =
         load_run_with_data(name, given.set(), /*in_f64=*/false, say_note);
     const absl::StatusOr<Evaluation> e =
-        loaded.ok() ? evaluate_run(*loaded, split) : loaded.status();
+        loaded.ok() ? evaluated(*loaded, name, split) : loaded.status();
     if (!e.ok()) {
       mistakes.push_back(e.status());
     } else {
       report.add(name, loaded->run, *loaded->dataset, part.c_str(), *e);
     }
   }
-  if (given.has("json")) {
-    print(report.json());
-  } else if (!report.empty()) {
-    print(report.table());
+  if (!report.empty()) {
+    absl::Status s = show_or_write(given, report.table(), report.json());
+    if (!s.ok()) mistakes.push_back(s);
   }
   return all_mistakes(mistakes);
 }
@@ -104,6 +110,8 @@ absl::Status run_eval(const std::string&, const GivenOptions& given) {
                "--export only writes a file; it takes neither --json nor --attention"},
               {many && exports, "--export takes one run"},
               {many && given.has("attention"), "--attention takes one run"}});
+  if (!status.ok()) return status;
+  status = check_json(given, many ? kBeginningOfEvaluations : kBeginningOfEvaluation);
   if (!status.ok()) return status;
   return many ? eval_many(names, split, given) : eval_one(names.front(), split, given);
 }

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/run/continue_texts.h"
 #include "train/run/interrupt.h"
@@ -32,18 +31,14 @@ void add_generate_options(OptionList& options) {
   options.unsigned_integer("seed", "S", "Seed of the sampling", 1);
   options.integer("beam", "N", "Searches the most likely text with a beam of N; samples nothing");
   options.number("length-penalty", "A", "Beam: divides log P by ((5 + length) / 6)^A", "0.6");
-  options.text("json", "FILE", "Writes the texts as JSON; -: to standard output");
+  options.json("the texts");
 }
 
 // A pipe or a file gets every byte as it is. Returns false when nobody reads any more.
 bool print_text(const std::string& text) {
-  print(isatty(STDOUT_FILENO) == 1 ? printable_lines(text) : text);
+  print(is_terminal(stdout) ? printable_lines(text) : text);
   std::fflush(stdout);
   return std::ferror(stdout) == 0;
-}
-
-void say_warning(const std::string& text) {
-  std::fprintf(stderr, "warning: %s\n", printable(text).c_str());
 }
 
 absl::Status check_generate_options(const GivenOptions& given, const TextsToContinue& texts) {
@@ -64,7 +59,7 @@ absl::Status check_generate_options(const GivenOptions& given, const TextsToCont
        {!texts.beam && given.has("length-penalty"), "--length-penalty goes with --beam"},
        {!(beam.length_penalty >= 0 && beam.length_penalty <= 10),
         "--length-penalty must be in 0 … 10"},
-       {!given.has("prompt") && !given.has("prompt-file") && isatty(STDIN_FILENO) == 1,
+       {!given.has("prompt") && !given.has("prompt-file") && is_terminal(stdin),
         "--prompt TEXT is needed: what should the model continue?"}});
 }
 
@@ -81,9 +76,7 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
     texts.beam = {.width = *width, .length_penalty = given.number("length-penalty")};
   }
   if (absl::Status s = check_generate_options(given, texts); !s.ok()) return s;
-  const std::string json = given.text("json");
-  const OutputFile files[] = {{"json", json == "-" ? "" : json, kBeginningOfGenerated}};
-  if (absl::Status s = check_outputs(files); !s.ok()) return s;
+  if (absl::Status s = check_json(given, kBeginningOfGenerated); !s.ok()) return s;
   if (texts.prompts.empty() || given.has("prompt-file")) {
     const std::string path = given.has("prompt-file") ? given.text("prompt-file") : "-";
     absl::StatusOr<PromptFile> file = read_prompt_file(path);
@@ -98,13 +91,14 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
     return absl::FailedPreconditionError(loaded->path +
                                          ": the model classifies images; it writes no text");
   }
-  const auto print_if_asked = [&](const auto& text) { return json == "-" || print_text(text); };
+  const auto print_if_asked = [&](const auto& text) {
+    return prints_json(given) || print_text(text);
+  };
   const absl::StatusOr<Continuations> written =
       continue_texts(*loaded, texts, print_if_asked, say_warning, interrupt.token());
   if (!written.ok()) return written.status();
-  const std::string document = continuations_json(*loaded, texts, *written);
-  if (json == "-") print(document);
-  if (absl::Status s = write_if_asked(json == "-" ? "" : json, document); !s.ok()) return s;
+  absl::Status s = write_json(given, continuations_json(*loaded, texts, *written));
+  if (!s.ok()) return s;
   return written->was_stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 

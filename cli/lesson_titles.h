@@ -7,7 +7,8 @@
 namespace qkv {
 
 // The verbs of the program qkv-lessons. `qkv` names them in its help and starts that program for
-// them, so that whoever trains need not compile them.
+// them, so that whoever trains need not compile them. That program knows all verbs, and so prints
+// what shells complete and the manual page.
 inline constexpr VerbTitle kGradcheckTitle{
     "gradcheck", "", "checks gradients of ops, layers, models, training steps"};
 inline constexpr VerbTitle kExplainTitle{"explain", "[RUN]",
@@ -17,7 +18,12 @@ inline constexpr VerbTitle kLabTitle{"lab", "[NAME]",
 inline constexpr VerbTitle kPlotTitle{"plot", "RUN…", "draws the curves of runs in the terminal"};
 inline constexpr VerbTitle kReportTitle{"report", "RUN", "writes a page that shows all of a run"};
 
-inline constexpr std::array kLessonTitles{kPlotTitle, kReportTitle, kGradcheckTitle, kExplainTitle,
-                                          kLabTitle};
+inline constexpr VerbTitle kCompletionTitle{"completion", "SHELL",
+                                            "prints what bash, zsh or fish complete"};
+inline constexpr VerbTitle kManTitle{"man", "", "prints the manual page"};
+
+inline constexpr std::array kLessonTitles{kPlotTitle,    kReportTitle, kGradcheckTitle,
+                                          kExplainTitle, kLabTitle,    kCompletionTitle,
+                                          kManTitle};
 
 }  // namespace qkv

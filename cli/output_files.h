@@ -22,6 +22,13 @@ inline constexpr char kBeginningOfReport[] = "{\n  \"lab\": ";
 inline constexpr char kBeginningOfSweep[] = "step,forward_error,";
 inline constexpr char kBeginningOfTrainingSweep[] = "{\n  \"sweep\": ";
 inline constexpr char kBeginningOfGenerated[] = "{\n  \"generate\": ";
+inline constexpr char kBeginningOfComparison[] = "{\n  \"runs\": ";
+inline constexpr char kBeginningOfRuns[] = "[\n";
+inline constexpr char kBeginningOfDiagnoses[] = "[\n  {\n    \"check\": ";
+inline constexpr char kBeginningOfEvaluation[] = "{\"checkpoint\":";
+inline constexpr char kBeginningOfEvaluations[] = "[{\"checkpoint\":";
+inline constexpr char kBeginningOfBench[] = "{\"name\":";
+inline constexpr char kBeginningOfBenchSuite[] = "{\"steps\":";
 inline constexpr char kBeginningOfLectureNotes[] = "<!-- Made by ./qkv lab --all";
 
 // Call it before the work that fills the files. It is an error if a file cannot be written, if two

@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "train/runs/runs_table.h"
 
@@ -8,7 +9,8 @@ namespace {
 
 void add_runs_options(OptionList& options) {
   options.text("sort", "KEY", "Order: when, name, steps, loss, accuracy or time", "when");
-  options.flag("json", "Prints a list of JSON objects");
+  options.choices("sort", names_of<RunOrder>);
+  options.json("the table");
 }
 
 absl::Status run_runs(const std::string& argument, const GivenOptions& given) {
@@ -18,6 +20,7 @@ absl::Status run_runs(const std::string& argument, const GivenOptions& given) {
                                                    "\"; there are ",
                                                    absl::StrJoin(names_of<RunOrder>(), ", ")));
   }
+  if (absl::Status s = check_json(given, kBeginningOfRuns); !s.ok()) return s;
   const std::string folder = argument.empty() ? "runs" : argument;
   const absl::StatusOr<std::vector<std::string>> paths = find_runs(folder);
   if (!paths.ok()) return paths.status();
@@ -27,14 +30,9 @@ absl::Status run_runs(const std::string& argument, const GivenOptions& given) {
     if (run.ok()) runs.push_back(*std::move(run));  // else it was removed in between
   }
   sort_runs(runs, *order);
-  if (given.has("json")) {
-    print(runs_json(runs));
-  } else if (runs.empty()) {
-    print(absl::StrCat("there is no run in ", folder, "\n"));
-  } else {
-    print(runs_table(runs));
-  }
-  return absl::OkStatus();
+  const std::string text =
+      runs.empty() ? absl::StrCat("there is no run in ", folder, "\n") : runs_table(runs);
+  return show_or_write(given, text, runs_json(runs));
 }
 
 }  // namespace

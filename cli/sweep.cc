@@ -19,30 +19,25 @@ void add_sweep_options(OptionList& options) {
       "Runs of each combination, with the config's seed and those after it; default: 1");
   options.integer("jobs", "N", "Runs at a time, which share the cores; default: one for each core");
   options.text("out", "DIR", "Folder of the runs; by default runs/NAME-sweep");
-  options.text("json", "FILE", "Writes the results as JSON; -: to standard output");
+  options.json("the results");
 }
 
 absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& given) {
-  const std::string json = given.text("json");
-  const bool json_only = json == "-";
-  const OutputFile files[] = {{"json", json_only ? "" : json, kBeginningOfTrainingSweep}};
-  if (absl::Status s = check_outputs(files); !s.ok()) return s;
+  if (absl::Status s = check_json(given, kBeginningOfTrainingSweep); !s.ok()) return s;
   const absl::StatusOr<SweepPlan> plan = plan_sweep({.config = argument,
                                                      .settings = given.set(),
                                                      .seeds = given.integer_if_given("seeds"),
                                                      .out = given.text("out")});
   if (!plan.ok()) return plan.status();
   const absl::StatusOr<SweepOutcome> outcome = run_sweep(
-      *plan, {.jobs = given.integer_if_given("jobs"), .tell = json_only ? stderr : stdout});
+      *plan,
+      {.jobs = given.integer_if_given("jobs"), .tell = prints_json(given) ? stderr : stdout});
   if (!outcome.ok()) return outcome.status();
   const SweepResults results = sweep_results(*plan, *outcome);
-  if (json_only) {
-    print(sweep_json(*plan, *outcome, results));
-  } else {
-    print("\n" + sweep_table(*plan, *outcome, results));
-    absl::Status s = write_if_asked(json, sweep_json(*plan, *outcome, results));
-    if (!s.ok()) return s;
-  }
+  if (!prints_json(given)) print("\n");
+  absl::Status s = show_or_write(given, sweep_table(*plan, *outcome, results),
+                                 sweep_json(*plan, *outcome, results));
+  if (!s.ok()) return s;
   return results.best ? absl::OkStatus() : absl::DataLossError("no run of the sweep was finished");
 }
 

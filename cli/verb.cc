@@ -1,6 +1,5 @@
 #include "cli/verb.h"
 
-#include <cstdio>
 #include <memory>
 #include <type_traits>
 
@@ -8,7 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/utf8.h"
+#include "cli/verb_table.h"
+#include "framework/core/terminal.h"
 #include "train/config/config.h"
 
 // A comma in a value belongs to it: --set optimizer.betas=[0.9,0.95]
@@ -120,8 +120,8 @@ absl::Status show_help(const Verb& verb, const std::string& argument,
                        const cxxopts::Options& options, const GivenOptions& given) {
   const absl::StatusOr<std::string> more = verb.more_help ? verb.more_help(argument, given) : "";
   if (!more.ok()) return more.status();
-  print(options.help({""}) + *more);
-  if (absl::StrContains(verb.title.argument, "CONFIG")) print("\n" + config_help());
+  show(options.help({""}) + *more);
+  if (absl::StrContains(verb.title.argument, "CONFIG")) show("\n" + config_help());
   return absl::OkStatus();
 }
 
@@ -169,9 +169,21 @@ void OptionList::number(const std::string& name, const std::string& value_name,
   options_.add_options()(name, help, value, value_name);
 }
 
+Strings OptionList::choices_of(const std::string& name) const {
+  const auto found = choices_.find(name);
+  return found == choices_.end() ? Strings{} : found->second();
+}
+
 void OptionList::set(const std::string& help) { texts("set", "KEY=VALUE", help); }
 
-void OptionList::split() { text("split", "PART", "Part of the data: val or train", "val"); }
+void OptionList::json(const std::string& what) {
+  text("json", "FILE", absl::StrCat("Writes ", what, " as JSON; -: to standard output, alone"));
+}
+
+void OptionList::split() {
+  text("split", "PART", "Part of the data: val or train", "val");
+  choices("split", [] { return Strings{"val", "train"}; });
+}
 
 bool GivenOptions::has(const std::string& name) const { return parsed_.count(name) > 0; }
 
@@ -228,10 +240,33 @@ absl::Status GivenOptions::split(Split& split) const {
   return absl::OkStatus();
 }
 
+void list_options(const Verb& verb, VerbEntry& entry) {
+  cxxopts::Options options(verb.title.name);
+  OptionList list(options);
+  verb.add_options(list);
+  list.flag("h,help", "Prints this help");
+  for (const std::string& group : options.groups()) {
+    for (const cxxopts::HelpOptionDetails& option : options.group_help(group).options) {
+      // The long names; a name of one letter is its own.
+      const std::string name = option.l.empty() ? option.s : option.l.front();
+      entry.options.push_back({.name = name,
+                               .letter = option.l.empty() ? "" : option.s,
+                               .value = option.is_boolean         ? ""
+                                        : option.arg_help.empty() ? "VALUE"
+                                                                  : option.arg_help,
+                               .help = option.desc,
+                               .if_missing = option.is_boolean ? "" : option.default_value,
+                               .choices = list.choices_of(name)});
+    }
+  }
+  entry.choices = list.choices_of("");
+}
+
 absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   const std::string command = absl::StrCat("qkv ", verb.title.name);
   cxxopts::Options options(command, absl::StrCat(verb.title.summary, "\n"));
   options.positional_help(verb.title.argument);
+  options.set_width(static_cast<size_t>(text_columns()));
   OptionList list(options);
   verb.add_options(list);
   list.flag("h,help", "Prints this help");
@@ -269,11 +304,5 @@ absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes
   }
   return absl::OkStatus();
 }
-
-void say_note(const std::string& text) {
-  std::fprintf(stderr, "note: %s\n", printable(text).c_str());
-}
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/show.h"
 #include "data/split.h"
 
 namespace cxxopts {
@@ -39,8 +41,14 @@ class OptionList {
   void number(const std::string& name, const std::string& value_name, const std::string& help,
               const std::string& if_missing);
 
+  // The values that an option may have, which shells complete; name "": the verb's arguments.
+  using Choices = std::function<std::vector<std::string>()>;
+  void choices(const std::string& name, Choices values) { choices_[name] = std::move(values); }
+  std::vector<std::string> choices_of(const std::string& name) const;
+
   // Options of several verbs.
   void set(const std::string& help = "Overrides a value: --set model.d_model=128; may be repeated");
+  void json(const std::string& what);  // --json FILE; `what` it is: "the runs"
   void split();
 
   bool takes_empty(const std::string& name) const { return may_be_empty_.contains(name); }
@@ -48,6 +56,7 @@ class OptionList {
  private:
   cxxopts::Options& options_;
   std::set<std::string> may_be_empty_;
+  std::map<std::string, Choices> choices_;
 };
 
 // The options that the user gave.
@@ -99,10 +108,11 @@ struct Verb {
 // is wrong with the words themselves is InvalidArgument.
 absl::Status run_verb(const Verb& verb, int argc, char** argv);
 
+// Fills in the options and the choices of the entry (cli/verb_table.h).
+struct VerbEntry;
+void list_options(const Verb& verb, VerbEntry& entry);
+
 // InvalidArgument with the text of the first of these mistakes that was made.
 absl::Status reject(std::initializer_list<std::pair<bool, std::string>> mistakes);
-
-void print(const std::string& text);     // on standard output
-void say_note(const std::string& text);  // "note: TEXT" on standard error, for a terminal
 
 }  // namespace qkv

@@ -13,6 +13,24 @@ install(DIRECTORY framework models DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv
         FILES_MATCHING PATTERN "*.h")
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 
+# What shells complete and the manual page: the program itself makes them, where it can run.
+if(NOT CMAKE_CROSSCOMPILING AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS)
+  set(shell_folder ${CMAKE_CURRENT_BINARY_DIR}/shell)
+  set(shell_files ${shell_folder}/qkv ${shell_folder}/_qkv ${shell_folder}/qkv.fish ${shell_folder}/qkv.1)
+  add_custom_command(OUTPUT ${shell_files} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${shell_folder}
+    COMMAND $<TARGET_FILE:qkv-lessons> completion bash > ${shell_folder}/qkv
+    COMMAND $<TARGET_FILE:qkv-lessons> completion zsh > ${shell_folder}/_qkv
+    COMMAND $<TARGET_FILE:qkv-lessons> completion fish > ${shell_folder}/qkv.fish
+    COMMAND $<TARGET_FILE:qkv-lessons> man > ${shell_folder}/qkv.1
+    DEPENDS qkv-lessons)
+  add_custom_target(shell_files ALL DEPENDS ${shell_files})
+  install(FILES ${shell_folder}/qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
+  install(FILES ${shell_folder}/_qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
+  install(FILES ${shell_folder}/qkv.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+  install(FILES ${shell_folder}/qkv.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+endif()
+
 install(EXPORT qkv_targets NAMESPACE qkv:: FILE qkvTargets.cmake DESTINATION ${qkv_package_folder})
 configure_package_config_file(cmake/qkvConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/qkvConfig.cmake
                               INSTALL_DESTINATION ${qkv_package_folder})

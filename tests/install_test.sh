@@ -22,6 +22,9 @@ code() { awk -v fence="\`\`\`$1" -v n="$2" '/^```/ { inside = !open && $0 == fen
 
 cmake --install "$build" --prefix "$work/installed"
 for file in LICENSE CHANGELOG.md; do test -s "$work/installed/share/doc/qkv/$file"; done
+for file in bash-completion/completions/qkv zsh/site-functions/_qkv fish/vendor_completions.d/qkv.fish man/man1/qkv.1; do
+  test -s "$work/installed/share/$file"
+done
 
 # The program of docs/library.md is one more example.
 cp -r "$examples" "$work/examples"

@@ -26,3 +26,15 @@ message=$("$clone/qkv" trian x 2>&1) || status=$?
 [[ $status == 2 && $message == 'error: there is no verb "trian"; ./qkv --help lists them' ]] || fail "a verb that is none"
 "$clone/test" --help | grep -q -- '--tsan' || fail "./test --help"
 [[ ! -e $clone/build ]] || fail "something was built"
+
+# Ctrl-C while it builds: tools that stand for CMake and Ninja, the second of which is interrupted with all of its group.
+mkdir -p "$clone/bin" "$clone/build"
+printf '%s\n' '#!/bin/sh' 'mkdir -p build/release' 'echo > build/release/build.ninja' >"$clone/bin/cmake"
+printf '%s\n' '#!/bin/sh' 'echo "[1/9] Building CXX object a.o"' 'kill -INT 0' 'sleep 9' >"$clone/bin/ninja"
+chmod +x "$clone"/bin/*
+bash -c 'source "$1/tools/setup.sh"; printf "%s\n" "${packages[*]}" >"$1/build/.packages"' - "$clone"
+status=0
+message=$(PATH=$clone/bin:$PATH setsid -w env --default-signal=INT "$clone/qkv" train x 2>&1) || status=$?
+[[ $status == 130 && $message == *$'\nthe build was stopped; the same command goes on where it was' ]] ||
+  fail "Ctrl-C while building: $status, $message"
+[[ -e $clone/build/release/build.ninja ]] || fail "Ctrl-C while compiling lost what CMake had done"

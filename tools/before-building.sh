@@ -19,7 +19,7 @@ answer_before_building() {
       while IFS=$'\t' read -r name argument summary; do
         width=8
         [[ $argument == *…* ]] && width=10  # printf counts bytes, of which this character has three
-        printf '  %-9s  %-*s  %s\n' "$name" "$width" "$argument" "$summary"
+        printf '  %-10s  %-*s  %s\n' "$name" "$width" "$argument" "$summary"
       done < <(verbs_in_sources | sed 's/\t\t/\t \t/')
       printf '\nNothing is built yet: the first verb that runs builds qkv, which takes about two minutes.\n'
       exit 0

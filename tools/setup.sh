@@ -100,9 +100,11 @@ build() { under_lock build_now "$@"; }
 # configure PRESET TESTS: the same without building.
 configure() { under_lock configure_now "$@"; }
 
-# One launch at a time writes to build/.
+# One launch at a time writes to build/. Ctrl-C ends the launch: what is compiled stays.
 under_lock() {
   local lock status=0
+  trap 'stop_building 130' INT
+  trap 'stop_building 143' TERM
   mkdir -p "$root/build"
   exec {lock}>"$root/build/.lock"
   if ! flock -n "$lock"; then
@@ -111,7 +113,15 @@ under_lock() {
   fi
   "$@" || status=$?
   exec {lock}>&-
+  trap - INT TERM
   return "$status"
+}
+
+stop_building() {
+  if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+  if [[ -n ${configuring:-} ]]; then rm -f "$configuring/build.ninja"; fi  # half of one may have been written
+  say "the build was stopped; the same command goes on where it was"
+  exit "$1"
 }
 
 build_now() {
@@ -133,12 +143,14 @@ configure_now() {
   fi
   if [[ $tests == with_tests ]]; then cmake+=(-D QKV_BUILD_TESTS=ON); else cmake+=(-D QKV_BUILD_TESTS=OFF); fi
   say "configuring qkv ($preset)…"
+  configuring=$folder
   if ! (cd "$root" && "${cmake[@]}") >"$log" 2>&1 </dev/null; then
     rm -f "$folder/build.ninja"  # half of one may have been written
     report_failure "$preset" "$log"
     command -v apt-get >/dev/null || say_what_to_install
     return 1
   fi
+  configuring=""
 }
 
 is_in_cache() { grep -qxF "$2" "$1/CMakeCache.txt"; }

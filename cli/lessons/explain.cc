@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "lessons/explain/document.h"
@@ -28,6 +29,7 @@ void add_explain_options(OptionList& options) {
   options.text("example", "NAME",
                absl::StrCat("Explains a built-in example, which needs no run: ",
                             absl::StrJoin(lesson_names(), ", ")));
+  options.choices("example", lesson_names);
   options.integer("layer", "N",
                   "Begins at this attention layer, counted from 0; by default where attention is "
                   "sharpest");
@@ -40,7 +42,7 @@ void add_explain_options(OptionList& options) {
       "max-size", "MB",
       "Size of the page: of a larger model it has one block, or one layer (default: 2)");
   options.flag("text", "Prints the steps of one head in the terminal; no page without --out");
-  options.text("json", "FILE", "Writes all numbers as JSON; no page without --out");
+  options.json("all numbers, and no page without --out,");
 }
 
 absl::Status check_options(const std::string& run, const GivenOptions& given) {
@@ -91,7 +93,7 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
                                 : given.has("out") ? given.text("out")
                                                    : absl::StrCat(lesson->config.name, ".html");
   const OutputFile files[] = {{"out", page_path, kBeginningOfPage},
-                              {"json", given.text("json"), kBeginningOfLesson}};
+                              {"json", json_file(given), kBeginningOfLesson}};
   if (absl::Status s = check_outputs(files); !s.ok()) return s;
   const bool as_text = page_is_asked_for || given.has("json");
   if (absl::Status s =
@@ -101,26 +103,36 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   }
   if (!given.set().empty()) lesson = with_settings(*lesson, given.set());
   if (!lesson.ok()) return lesson.status();
+  ProgressLine progress(stderr);
+  progress.show("computing forward and backward");
   Recording recording = record(lesson->model, lesson->batch, lesson->form());
   const Beginning beginning = {.layer = given.integer_if_given("layer"),
                                .head = given.integer_if_given("head"),
                                .position = given.integer_if_given("position")};
   if (absl::Status s = begin_at(beginning, recording, *lesson); !s.ok()) return s;
 
+  progress.clear();
   say_warnings(*lesson, recording);
-  if (given.has("text")) print(lesson_walk(recording, *lesson));
+  if (given.has("text") && !prints_json(given)) show(lesson_walk(recording, *lesson));
   const bool was_trained_so = !name.empty() && given.set().empty();
   if (was_trained_so && (page_is_asked_for || given.has("json"))) {
-    lesson->history = history_of(name, *lesson, recording, say_note);
+    const auto note = [&](const std::string& text) {
+      progress.clear();
+      say_note(text);
+    };
+    const auto tell = [&](const std::string& what) { progress.show(what); };
+    lesson->history = history_of(name, *lesson, recording, note, tell);
   }
   if (given.has("json")) {
-    const std::string document = lesson_document(recording, *lesson, 0);
-    if (absl::Status s = write_file_atomically(given.text("json"), document); !s.ok()) return s;
+    absl::Status s = write_json(given, lesson_document(recording, *lesson, 0));
+    if (!s.ok()) return s;
   }
   if (!page_is_asked_for) return absl::OkStatus();
+  progress.show("making the page");
   const std::string page = fitted_page(std::move(recording), *lesson, max_size * kBytesOfMegabyte);
   if (absl::Status s = write_file_atomically(page_path, page); !s.ok()) return s;
-  print(absl::StrCat("wrote ", printable(page_path), "\n"));
+  progress.clear();
+  if (!prints_json(given)) show(absl::StrCat("wrote ", printable(page_path), "\n"));
   return absl::OkStatus();
 }
 

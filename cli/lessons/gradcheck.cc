@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "lessons/gradcheck/run_gradcheck.h"
@@ -13,16 +14,18 @@ namespace {
 
 void add_gradcheck_options(OptionList& options) {
   options.texts("op", "NAME", "Checks only this op, layer, model or step; may be repeated");
+  options.choices("op", names_of_subjects);
   options.text("config", "CONFIG", "Checks the loss of a config's model, for every parameter");
   options.integer("order", "N", "2: also checks second derivatives", 1);
   options.text("precision", "TYPE", "f32, bf16: compares results with f64, within rounding bounds",
                "f64");
+  options.choices("precision", names_of<Precision>);
   options.flag("mutate", "Plants mistakes in the backward formulas; the check must catch each");
   options.flag("coverage", "Prints which properties are checked for each op");
   options.text("sweep", "FILE.csv", "Writes the error for each step size, and prints a plot");
   options.integer("seed", "S", "Seed of the first point where gradients are checked", 1);
   options.integer("seeds", "N", "Number of points; each has the next seed", 1);
-  options.text("json", "FILE", "Writes the whole report as JSON; -: to standard output");
+  options.json("the whole report");
   options.text("html", "FILE", "Writes the report as a page; with --mutate, also the mistakes");
   options.flag("verbose", "Also prints the reports of passed checks");
   options.set();
@@ -64,32 +67,28 @@ absl::Status check_options(const GradcheckRequest& request, const GivenOptions& 
         "--json and --html cannot both go to standard output"}});
 }
 
-// "-" is standard output.
-absl::Status write_or_print(const std::string& path, const std::string& text) {
-  if (path == "-") print(text);
-  return text.empty() || path == "-" ? absl::OkStatus() : write_file_atomically(path, text);
-}
-
 absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& given) {
   const std::optional<Precision> precision = value_of<Precision>(given.text("precision"));
   if (!precision) return absl::InvalidArgumentError("--precision must be f64, f32 or bf16");
-  const std::string sweep = given.text("sweep"), json = given.text("json"),
-                    html = given.text("html");
-  const GradcheckRequest request = {.subjects = {.names = given.texts("op"),
-                                                 .config = given.text("config"),
-                                                 .overrides = given.set(),
-                                                 .precision = *precision},
-                                    .order = given.integer("order"),
-                                    .seed = given.integer("seed"),
-                                    .seeds = given.integer("seeds"),
-                                    .verbose = given.has("verbose"),
-                                    .makes_json = !json.empty(),
-                                    .makes_page = !html.empty()};
+  const std::string sweep = given.text("sweep"), html = given.text("html");
+  const bool prints_page = html == "-";
+  ProgressLine progress(stderr);
+  const GradcheckRequest request = {
+      .subjects = {.names = given.texts("op"),
+                   .config = given.text("config"),
+                   .overrides = given.set(),
+                   .precision = *precision},
+      .order = given.integer("order"),
+      .seed = given.integer("seed"),
+      .seeds = given.integer("seeds"),
+      .verbose = given.has("verbose"),
+      .makes_json = given.has("json"),
+      .makes_page = !html.empty(),
+      .tell = [&](const std::string& what) { progress.show("checking " + what); }};
   if (absl::Status status = check_options(request, given); !status.ok()) return status;
-  const auto file = [](const std::string& path) { return path == "-" ? "" : path; };
   const OutputFile files[] = {{"sweep", sweep, kBeginningOfSweep},
-                              {"json", file(json), kBeginningOfGradcheck},
-                              {"html", file(html), kBeginningOfPage}};
+                              {"json", json_file(given), kBeginningOfGradcheck},
+                              {"html", prints_page ? "" : html, kBeginningOfPage}};
   if (absl::Status status = check_outputs(files); !status.ok()) return status;
   const auto check = given.has("coverage")           ? show_coverage
                      : given.has("mutate")           ? plant_mistakes
@@ -97,15 +96,21 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
                      : *precision != Precision::kF64 ? check_precision
                                                      : check_gradients;
   const absl::StatusOr<GradcheckOutcome> outcome = check(request);
+  progress.clear();
   if (!outcome.ok()) return outcome.status();
-  if (json != "-" && html != "-") print(outcome->text);
-  if (absl::Status s = write_or_print(sweep, outcome->csv); !s.ok()) return s;
+  if (!prints_json(given) && !prints_page) show_table(outcome->text);
   if (!sweep.empty()) {
+    if (absl::Status s = write_file_atomically(sweep, outcome->csv); !s.ok()) return s;
     const auto steps = std::ranges::count(outcome->csv, '\n') - 1;  // besides the heading
-    print(absl::StrCat("wrote ", steps, " steps to ", printable(sweep), "\n"));
+    show(absl::StrCat("wrote ", steps, " steps to ", printable(sweep), "\n"));
   }
-  if (absl::Status s = write_or_print(json, outcome->json); !s.ok()) return s;
-  if (absl::Status s = write_or_print(html, outcome->page); !s.ok()) return s;
+  if (!outcome->json.empty()) {
+    if (absl::Status s = write_json(given, outcome->json); !s.ok()) return s;
+  }
+  if (prints_page) print(outcome->page);
+  if (!prints_page && !outcome->page.empty()) {
+    if (absl::Status s = write_file_atomically(html, outcome->page); !s.ok()) return s;
+  }
   return outcome->verdict;
 }
 

@@ -1,11 +1,9 @@
-#include <unistd.h>
-
-#include <cstdio>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
+#include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "lessons/labs/catalogue.h"
 #include "lessons/report/notes.h"
@@ -18,7 +16,7 @@ void add_lab_options(OptionList& options) {
   options.flag("all", "Runs every lab");
   options.flag("control", "Removes the effect that the lab measures: the verdict must change");
   options.text("html", "FILE", "Writes the report as a page");
-  options.text("json", "FILE", "Writes the report as JSON");
+  options.json("the report");
   options.text(
       "out", "DIR",
       "With --all: writes a page and a JSON file for each lab, a page for each note, and an "
@@ -26,22 +24,22 @@ void add_lab_options(OptionList& options) {
   options.text("notes", "FILE",
                "With --all: writes the lecture notes, claim by claim, as Markdown");
   options.text("lang", "en|zh", "Language of reports and pages", "en");
+  options.choices("lang", names_of<Language>);
   options.text("runs", "DIR", "Folder that keeps the trained models; later labs reuse them",
                "runs/lab");
+  options.choices("", [] {
+    std::vector<std::string> names;
+    for (const Lab& lab : all_labs()) names.push_back(lab.name);
+    return names;
+  });
   for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
-}
-
-// On a terminal one line, written over again and again.
-void show_progress(const std::string& what) {
-  if (isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\x1b[K%s", what.c_str());
 }
 
 absl::StatusOr<Report> report_of(const Lab& lab, const OptionTexts& options,
                                  const GivenOptions& given) {
-  absl::StatusOr<Report> report =
-      run_lab(lab, options, given.has("control"), given.text("runs"), show_progress);
-  show_progress("");
-  return report;
+  ProgressLine progress(stderr);
+  return run_lab(lab, options, given.has("control"), given.text("runs"),
+                 [&](const std::string& what) { progress.show(what); });
 }
 
 absl::StatusOr<Language> language_of(const GivenOptions& given) {
@@ -67,14 +65,14 @@ absl::Status run_one(const std::string& name, const GivenOptions& given, Languag
   const absl::StatusOr<Lab> lab = find_lab(name);
   if (!lab.ok()) return lab.status();
   const OutputFile files[] = {{"html", given.text("html"), kBeginningOfPage},
-                              {"json", given.text("json"), kBeginningOfReport}};
+                              {"json", json_file(given), kBeginningOfReport}};
   if (s = check_outputs(files); !s.ok()) return s;
   const absl::StatusOr<Report> report =
       report_of(*lab, given.texts_of(names_of_lab_options()), given);
   if (!report.ok()) return report.status();
-  print(report_text(*report, language));
+  if (!prints_json(given)) show(report_text(*report, language));
   if (s = write_if_asked(given.text("html"), report_page(*report, language)); !s.ok()) return s;
-  return write_if_asked(given.text("json"), report_json(*report, language));
+  return write_json(given, report_json(*report, language));
 }
 
 // Makes the folder of the pages.
@@ -108,7 +106,7 @@ absl::Status run_all(const GivenOptions& given, Language language) {
   for (const Lab& lab : all_labs()) {
     absl::StatusOr<Report> report = report_of(lab, taken_by(lab, options), given);
     if (!report.ok()) return report.status();
-    print(report_verdicts(*report, language));
+    show(report_verdicts(*report, language));
     s = folder.empty() ? absl::OkStatus() : write_report_files(folder, *report, language);
     if (!s.ok()) return s;
     reports.push_back(*std::move(report));
@@ -129,7 +127,7 @@ absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--", option, " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs"));
   }
-  print(list_of_labs(*language));
+  show(list_of_labs(*language));
   return absl::OkStatus();
 }
 

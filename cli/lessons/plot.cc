@@ -1,16 +1,12 @@
 #include "lessons/runs/plot.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
-#include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "lessons/report/svg.h"
 #include "train/config/mistakes.h"
@@ -27,14 +23,6 @@ void add_plot_options(OptionList& options) {
   options.text("svg", "FILE", "Writes the chart as SVG; -: to standard output");
   options.text("html", "FILE", "Writes it as a page; -: to standard output");
   options.text("csv", "FILE", "Writes every point, a line each; -: to standard output");
-}
-
-bool is_terminal() { return isatty(STDOUT_FILENO) == 1; }
-
-int64_t columns_there_are() {
-  winsize size = {};
-  const bool is_known = is_terminal() && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-  return is_known && size.ws_col > 0 ? std::max<int64_t>(40, size.ws_col) : kTerminalColumns;
 }
 
 absl::Status run_plot(const std::string&, const GivenOptions& given) {
@@ -57,8 +45,9 @@ absl::Status run_plot(const std::string&, const GivenOptions& given) {
   if (!plot.ok()) return plot.status();
   if (plot->curves.empty()) return all_mistakes(plot->mistakes);
   for (const std::string& note : plot->notes) say_note(note);
-  const bool log = given.has("log"), has_colours = is_terminal() && !std::getenv("NO_COLOR");
-  if (to_output == 0) print(plot_text(*plot, log, columns_there_are(), has_colours));
+  const bool log = given.has("log"), has_colours = takes_colours(stdout);
+  if (to_output == 0)
+    print(plot_text(*plot, log, std::max<int64_t>(40, columns_of(stdout)), has_colours));
   const std::pair<std::string, std::string> outputs[] = {
       {svg, svg.empty() ? "" : svg_file(chart_of(*plot, log), Language::kEnglish)},
       {html, html.empty() ? "" : plot_page(*plot, log, Language::kEnglish)},

@@ -13,9 +13,11 @@ Verb report_verb();
 Verb gradcheck_verb();
 Verb explain_verb();
 Verb lab_verb();
+Verb completion_verb();
+Verb man_verb();  // in completion.cc
 
 // In the order of kLessonTitles.
-inline constexpr std::array kLessonVerbs{plot_verb, report_verb, gradcheck_verb, explain_verb,
-                                         lab_verb};
+inline constexpr std::array kLessonVerbs{plot_verb, report_verb,     gradcheck_verb, explain_verb,
+                                         lab_verb,  completion_verb, man_verb};
 
 }  // namespace qkv

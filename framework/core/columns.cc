@@ -47,19 +47,22 @@ int64_t text_width(std::string_view text) {
   return width;
 }
 
-std::string wrapped(std::string_view text, int64_t columns, std::string_view indent) {
-  std::string lines;
-  std::string line(indent);
+std::string wrapped(std::string_view text, int64_t columns, std::string_view first_indent,
+                    std::string_view indent) {
+  std::string lines, line(first_indent);
+  size_t begin = line.size();  // of the text in the line
   const auto end_line = [&] {
     lines.append(without_space(line)).append("\n");
     line = indent;
+    begin = line.size();
   };
   while (!text.empty()) {
     const std::string_view piece = first_piece(text);
-    const bool fits = text_width(line) + text_width(without_space(piece)) <= columns;
-    if (!fits && line.size() > indent.size()) end_line();
-    line.append(piece);
     text.remove_prefix(piece.size());
+    if (piece == " " && line.size() == begin && !lines.empty()) continue;  // between the lines
+    const bool fits = text_width(line) + text_width(without_space(piece)) <= columns;
+    if (!fits && line.size() > begin) end_line();
+    line.append(piece);
   }
   end_line();
   return lines;
@@ -69,6 +72,18 @@ std::string padded(std::string text, int64_t columns) {
   const int64_t missing = columns - text_width(text);
   if (missing > 0) text.append(static_cast<size_t>(missing), ' ');
   return text;
+}
+
+std::string first_columns(std::string_view text, int64_t columns) {
+  std::string result;
+  while (!text.empty()) {
+    const std::string_view character = first_character(text);
+    columns -= is_wide(character) ? 2 : 1;
+    if (columns < 0) break;
+    result += character;
+    text.remove_prefix(character.size());
+  }
+  return result;
 }
 
 std::string aligned(const std::vector<std::vector<std::string>>& rows, const Alignment& alignment) {
@@ -91,6 +106,30 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, const Ali
     text.append(without_space(line)).append("\n");
   }
   return text;
+}
+
+std::string fitted_table(std::vector<std::vector<std::string>> rows, const Alignment& alignment,
+                         const std::vector<std::string>& least_important, int64_t columns) {
+  Alignment kept = alignment;
+  std::string left_out;
+  const auto fits = [&](const std::string& table) {
+    const std::string_view lines = table;
+    for (size_t begin = 0; begin < lines.size(); begin = lines.find('\n', begin) + 1) {
+      if (text_width(lines.substr(begin, lines.find('\n', begin) - begin)) > columns) return false;
+    }
+    return true;
+  };
+  std::string table = aligned(rows, kept);
+  for (const std::string& name : least_important) {
+    if (fits(table)) break;
+    const auto at = std::ranges::find(rows[0], name) - rows[0].begin();
+    for (std::vector<std::string>& row : rows) row.erase(row.begin() + at);
+    if (at < static_cast<int64_t>(kept.left)) --kept.left;
+    left_out += (left_out.empty() ? "" : ", ") + name;
+    table = aligned(rows, kept);
+  }
+  if (left_out.empty()) return table;
+  return table + "left out, as it is too wide: " + left_out + "; --json FILE has all\n";
 }
 
 }  // namespace qkv

@@ -8,17 +8,22 @@
 
 namespace qkv {
 
-inline constexpr int64_t kTerminalColumns = 80;  // of all texts for a terminal
-
 // The number of terminal columns that a text takes: a Chinese character takes two.
 int64_t text_width(std::string_view text);
 
-// `text` in lines of at most `columns` columns, each after `indent`. Lines break between words, or
-// between Chinese characters.
-std::string wrapped(std::string_view text, int64_t columns, std::string_view indent = "");
+// `text` in lines of at most `columns` columns, each after `indent`, but the first after
+// `first_indent`. Lines break between words, or between Chinese characters.
+std::string wrapped(std::string_view text, int64_t columns, std::string_view first_indent,
+                    std::string_view indent);
+inline std::string wrapped(std::string_view text, int64_t columns, std::string_view indent = "") {
+  return wrapped(text, columns, indent, indent);
+}
 
 // `text` with spaces after it, so that it takes at least `columns` columns.
 std::string padded(std::string text, int64_t columns);
+
+// The beginning of `text`, as far as it fits into so many columns.
+std::string first_columns(std::string_view text, int64_t columns);
 
 // Rows of cells as lines of a table, each after `indent`, with two spaces between its columns. A
 // column is as wide as its widest cell, and at least `least_width`; the first `left` columns are
@@ -29,5 +34,10 @@ struct Alignment {
   std::string_view indent = "";
 };
 std::string aligned(const std::vector<std::vector<std::string>>& rows, const Alignment& alignment);
+
+// The same, without as many of these columns as do not fit into so many columns of a terminal: the
+// first of them goes first. A last line names those.
+std::string fitted_table(std::vector<std::vector<std::string>> rows, const Alignment& alignment,
+                         const std::vector<std::string>& least_important, int64_t columns);
 
 }  // namespace qkv

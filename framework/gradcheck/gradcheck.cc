@@ -135,11 +135,14 @@ class Check {
       return {};
     }
     const Recorded recorded(f, probe.inputs());
+    options_.tell(absl::StrCat("order ", order, ": differences along random directions"));
     const FormulaCheck formula = check_formula(probe, recorded, stream, options_, reports);
     const bool stops = options_.only_verdict && formula.report.verdict != Verdict::kPass;
+    options_.tell(absl::StrCat("order ", order, ": identities that hold exactly"));
     if (!stops) check_exactly(probe, recorded, formula, reports);
     const bool is_right = std::ranges::all_of(reports, &InputReport::passed);
     if (order == 1 && is_right && arithmetic_.dtype == DType::f128) {
+      options_.tell("how many digits f64 keeps");
       check_in_f64(f, inputs, probe, formula, stream.derive("roundings"), reports);
     }
     for (InputReport& report : reports) {
@@ -150,6 +153,7 @@ class Check {
     report_.evaluations += probe.evaluations();
     take(std::move(reports));
     if (stops || options_.order == 1 || order == 2) return {};
+    options_.tell("symmetry of second derivatives");
     report_.hessian_symmetry = check_symmetry(probe, formula.cotangent, stream_.derive("symmetry"));
     std::vector<Tensor> next(inputs.begin(), inputs.end());
     const NarrowRun narrow;

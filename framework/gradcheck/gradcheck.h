@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/autograd/tensor_function.h"
+#include "framework/core/terminal.h"
 #include "framework/gradcheck/gradcheck_report.h"
 #include "framework/graph/tensor.h"
 
@@ -21,6 +22,7 @@ struct GradcheckOptions {
   // Stops where it is clear that a derivative is wrong: perhaps before it is known which, without a
   // diagnosis, and without a word on the others.
   bool only_verdict = false;
+  TellProgress tell = tell_nobody;  // hears which check is made
   // Moves every floating element at random, by this much at most, before anything is checked: for
   // functions that have a kink just where their inputs are.
   double move_by = 0.0;

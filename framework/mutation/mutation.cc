@@ -318,9 +318,13 @@ std::optional<MutationResult> try_to_kill(const Candidate& candidate,
 MutationReport run_mutations(std::span<const OpExamples> functions,
                              const MutationOptions& options) {
   MutationReport report;
-  for (const OpExamples& function : functions) {
+  for (size_t done = 0; const OpExamples& function : functions) {
+    const std::string place =
+        absl::StrCat(function.op, ", ", ++done, " of ", functions.size(), " functions");
+    options.tell(place);
     check_unchanged(function, options);
     const std::vector<Candidate> candidates = candidates_of(function, options);
+    options.tell(absl::StrCat(place, ": ", candidates.size(), " mistakes"));
     std::vector<std::optional<MutationResult>> results(candidates.size());
     kernels::parallel_for(std::ssize(candidates), 1, [&](int64_t begin, int64_t end) {
       const ThreadMemory memory;

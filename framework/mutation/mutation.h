@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/terminal.h"
 #include "framework/mutation/mistakes.h"
 #include "framework/ops/examples.h"
 
@@ -66,6 +67,7 @@ struct MutationOptions {
   // The highest order that is checked. A mistake in a formula that only runs for the derivatives of
   // derivatives is not seen by the first.
   int order = 2;
+  TellProgress tell = tell_nobody;  // hears which function has its mistakes planted
 };
 
 // Plants every mistake in the formulas that the examples run, one at a time. An op with examples of

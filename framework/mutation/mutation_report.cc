@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "framework/core/columns.h"
 #include "framework/mutation/mutation.h"
 
@@ -20,26 +19,26 @@ std::string to_text(const MutationCount& count) {
 
 constexpr size_t kAll = kMistakeKinds;  // the last column: of all kinds
 
-std::string column_name(size_t column) {
-  return column == kAll ? "all" : std::string(mistake_name(static_cast<MistakeKind>(column)));
+char letter_of(size_t kind) { return static_cast<char>('a' + kind); }
+
+// The kinds are letters over the columns, and named below.
+std::vector<std::string> table_head() {
+  std::vector<std::string> head = {"function"};
+  for (size_t kind = 0; kind < kMistakeKinds; ++kind) head.emplace_back(1, letter_of(kind));
+  head.emplace_back("all");
+  return head;
 }
 
-// The names of the kinds over the columns, a word in each line, the last ones at the bottom.
-std::vector<std::vector<std::string>> table_head() {
-  std::vector<std::vector<std::string>> columns;
-  size_t height = 1;
-  for (size_t column = 0; column <= kAll; ++column) {
-    columns.push_back(absl::StrSplit(column_name(column), ' '));
-    height = std::max(height, columns.back().size());
+// "a: sign", …, three in a line.
+std::string table_key() {
+  constexpr size_t kInLine = 3;
+  std::vector<std::vector<std::string>> lines;
+  for (size_t kind = 0; kind < kMistakeKinds; ++kind) {
+    if (kind % kInLine == 0) lines.emplace_back();
+    lines.back().push_back(absl::StrCat(std::string(1, letter_of(kind)), ": ",
+                                        std::string(mistake_name(static_cast<MistakeKind>(kind)))));
   }
-  std::vector<std::vector<std::string>> lines(height, {""});
-  for (const std::vector<std::string>& words : columns) {
-    for (size_t line = 0; line < height; ++line) {
-      const size_t above = height - words.size();  // empty lines
-      lines[line].push_back(line < above ? "" : words[line - above]);
-    }
-  }
-  return lines;
+  return aligned(lines, {.left = kInLine});
 }
 
 }  // namespace
@@ -102,14 +101,13 @@ std::string MutationReport::to_text() const {
     absl::StrAppend(&below, "SURVIVED: ", mutant.to_text(), "\n");
   }
   const std::vector<MutationRow> table_rows = rows();
-  std::vector<std::vector<std::string>> lines = table_head();
+  std::vector<std::vector<std::string>> lines = {table_head()};
   for (const MutationRow& row : table_rows) {
     std::vector<std::string>& line = lines.emplace_back(1, row.function);
     for (const MutationCount& count : row.counts) line.push_back(qkv::to_text(count));
   }
-  constexpr int64_t kLeastWidth = 9;  // of "1000/1000"
-  std::string text = aligned(lines, {.left = 1, .least_width = kLeastWidth});
-  absl::StrAppend(&text, below);
+  std::string text = aligned(lines, {.left = 1, .least_width = 2});
+  absl::StrAppend(&text, table_key(), below);
   absl::StrAppendFormat(&text,
                         "mutation score %.2f %%: %d of %d mutants caught; %d equivalent, %d that "
                         "cannot run\n",

@@ -158,13 +158,15 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& e
 }
 
 std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
-                                    const Recording& recording, const TellNote& tell) {
+                                    const Recording& recording, const TellNote& tell,
+                                    const TellProgress& progress) {
   const std::vector<std::string> paths = numbered_checkpoints(run);
   // What training began with: the same seed gives the same numbers.
   const Model untrained = make_model(lesson.config, lesson.model.data());
   std::vector<LessonFrame> frames = {
       frame_of(record(untrained, lesson.batch, lesson.form()), /*step=*/0)};
   for (const size_t i : spread_frames(paths.size(), recording, kMaxHistoryNumbers)) {
+    progress(absl::StrCat("reading ", paths[i]));
     absl::StatusOr<LessonFrame> frame = frame_at(paths[i], lesson);
     if (frame.ok()) {
       frames.push_back(*std::move(frame));

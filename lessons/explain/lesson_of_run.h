@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "framework/core/terminal.h"
 #include "lessons/explain/lesson.h"
 #include "lessons/explain/recording.h"
 #include "train/run/run_with_data.h"
@@ -30,8 +31,9 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& e
                                      const TellNote& tell);
 
 // The lesson's example as numbered checkpoints of the run see it. A note names one that cannot be
-// read, which is left out.
+// read, which is left out; `progress` hears which is read.
 std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
-                                    const Recording& recording, const TellNote& tell);
+                                    const Recording& recording, const TellNote& tell,
+                                    const TellProgress& progress);
 
 }  // namespace qkv

@@ -6,12 +6,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/columns.h"
 #include "framework/gradcheck/report_html.h"
 
 namespace qkv {
 namespace {
 
-constexpr char kFormat[] = "%-5s %-18s %8s %11s %9s %7s %6s %s\n";
+constexpr char kFormat[] = "%-5s %s %11s %9s %7s %6s %s\n";
+
+// A long name takes of the room before the count.
+std::string named_count(const std::string& name, const std::string& count) {
+  constexpr int64_t kColumns = 27;
+  return padded(name, kColumns - text_width(count)) + count;
+}
 
 // What is no number is worse than any.
 double larger(double a, double b) {
@@ -35,14 +42,14 @@ void GradcheckRow::add(const GradcheckReport& report) {
 }
 
 std::string GradcheckRow::to_text() const {
-  return absl::StrFormat(kFormat, kind, name, absl::StrCat(examples), absl::StrCat(derivatives),
-                         size_text(disagreement), size_text(told_to), digits_text(digits),
-                         std::string(verdict_name(verdict)));
+  return absl::StrFormat(kFormat, kind, named_count(name, absl::StrCat(examples)),
+                         absl::StrCat(derivatives), size_text(disagreement), size_text(told_to),
+                         digits_text(digits), std::string(verdict_name(verdict)));
 }
 
 std::string gradcheck_table_head() {
-  return absl::StrFormat(kFormat, "", "", "examples", "derivatives", "agrees to", "told to",
-                         "digits", "verdict");
+  return absl::StrFormat(kFormat, "", named_count("", "examples"), "derivatives", "agrees to",
+                         "told to", "digits", "verdict");
 }
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -52,6 +53,12 @@ std::string examples_word(int64_t count) {
   return absl::StrCat(count, count == 1 ? " example" : " examples");
 }
 
+// "softmax, rows of 5; 12 of 285 examples"
+std::string place_of(const GradcheckSubject& subject, size_t number, size_t count) {
+  return absl::StrCat(subject.name, ", ", subject.example, "; ", number, " of ",
+                      examples_word(static_cast<int64_t>(count)));
+}
+
 // Calls check(subject, seed) for every subject at every point.
 template <class Check>
 absl::Status check_all(const GradcheckRequest& request, const Check& check) {
@@ -60,7 +67,10 @@ absl::Status check_all(const GradcheckRequest& request, const Check& check) {
     const absl::StatusOr<std::vector<GradcheckSubject>> subjects =
         subjects_of(request.subjects, seed);
     if (!subjects.ok()) return subjects.status();
-    for (const GradcheckSubject& subject : *subjects) check(subject, seed);
+    for (size_t done = 0; const GradcheckSubject& subject : *subjects) {
+      request.tell(place_of(subject, ++done, subjects->size()));
+      check(subject, seed);
+    }
   }
   return absl::OkStatus();
 }
@@ -173,21 +183,34 @@ class GradientCheck {
         subjects_of(request_.subjects, seed);
     if (!subjects.ok()) return subjects.status();
     std::vector<Checked> checked(subjects->size());
+    std::mutex one_at_a_time;
+    size_t begun = 0;
     kernels::parallel_for(std::ssize(checked), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const auto at = static_cast<size_t>(i);
-        checked[at] = check((*subjects)[at], seed);
+        const GradcheckSubject& subject = (*subjects)[at];
+        const auto tell = [&](const std::string& what) {
+          const std::scoped_lock lock(one_at_a_time);
+          begun += what.empty() ? 1 : 0;
+          const bool is_alone = subjects->size() == 1;
+          request_.tell(is_alone && !what.empty() ? absl::StrCat(subject.name, ": ", what)
+                                                  : place_of(subject, begun, subjects->size()));
+        };
+        tell("");
+        checked[at] = check(subject, seed, tell);
       }
     });
     for (size_t i = 0; i < checked.size(); ++i) take((*subjects)[i], seed, checked[i]);
     return absl::OkStatus();
   }
 
-  Checked check(const GradcheckSubject& subject, uint64_t seed) const {
+  Checked check(const GradcheckSubject& subject, uint64_t seed, const TellProgress& tell) const {
     Checked checked = {.report = gradcheck(subject.f, subject.inputs,
                                            {.order = static_cast<int>(request_.order),
                                             .seed = seed,
-                                            .names = subject.input_names})};
+                                            .names = subject.input_names,
+                                            .tell = tell})};
+    if (!checked.report.passed()) tell("which op is wrong");
     checked.wrong_op = wrong_op_of(subject, checked.report);
     return checked;
   }
@@ -320,7 +343,8 @@ absl::StatusOr<GradcheckOutcome> plant_mistakes(const GradcheckRequest& request)
   std::optional<MutationReport> planted;
   if (outcome.verdict.ok()) {  // else a mistake is there already
     const Clock::time_point start = Clock::now();
-    planted = run_mutations(*functions, {.seed = static_cast<uint64_t>(request.seed)});
+    planted = run_mutations(*functions,
+                            {.seed = static_cast<uint64_t>(request.seed), .tell = request.tell});
     absl::StrAppend(
         &outcome.text, planted->to_text(),
         absl::StrFormat("%d mutants in %.1f s\n", planted->results.size(), seconds_since(start)));
@@ -341,7 +365,11 @@ absl::StatusOr<GradcheckOutcome> show_coverage(const GradcheckRequest& request) 
   const absl::StatusOr<std::vector<OpExamples>> ops =
       examples_named(request.subjects.names, /*layers_too=*/false);
   if (!ops.ok()) return ops.status();
-  const std::vector<CoverageRow> rows = coverage(*ops, static_cast<uint64_t>(request.seed));
+  std::vector<CoverageRow> rows;
+  for (size_t i = 0; i < ops->size(); ++i) {
+    request.tell(absl::StrCat((*ops)[i].op, ", ", i + 1, " of ", ops->size(), " ops"));
+    rows.push_back(coverage({&(*ops)[i], 1}, static_cast<uint64_t>(request.seed)).front());
+  }
   GradcheckOutcome outcome = {.text = coverage_text(rows)};
   if (!std::ranges::all_of(rows, &CoverageRow::complete)) {
     outcome.verdict = absl::InternalError("gradcheck: not every op is covered");
@@ -355,6 +383,7 @@ absl::StatusOr<GradcheckOutcome> sweep_steps(const GradcheckRequest& request) {
       subjects_of(request.subjects, seed);
   if (!subjects.ok()) return subjects.status();
   const GradcheckSubject& subject = subjects->front();
+  request.tell(absl::StrCat(subject.name, ", ", subject.example));
   const std::vector<SweepPoint> points = step_sweep(subject.f, subject.inputs, seed);
   return GradcheckOutcome{
       .text = absl::StrCat(subject.name, ", ", subject.example, "\n", sweep_picture(points)),

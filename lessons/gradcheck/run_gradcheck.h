@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "framework/core/terminal.h"
 #include "lessons/gradcheck/subjects.h"
 
 // What `qkv gradcheck` does.
@@ -19,6 +20,7 @@ struct GradcheckRequest {
   bool verbose = false;         // the text has the reports of passed checks, too
   bool makes_json = false;
   bool makes_page = false;
+  TellProgress tell = tell_nobody;  // hears what is being checked, and how much there is
 };
 
 struct GradcheckOutcome {

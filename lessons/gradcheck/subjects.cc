@@ -101,6 +101,14 @@ absl::StatusOr<std::vector<GradcheckSubject>> subject_of_config(const SubjectCho
 
 }  // namespace
 
+std::vector<std::string> names_of_subjects() {
+  std::vector<std::string> names;
+  for (const Group& group : all_groups()) {
+    for (const OpExamples& member : group.members) names.push_back(member.op);
+  }
+  return names;
+}
+
 absl::StatusOr<std::vector<OpExamples>> examples_named(const std::vector<std::string>& names,
                                                        bool layers_too) {
   if (names.empty()) return op_examples();

@@ -30,6 +30,8 @@ struct SubjectChoice {
   Precision precision = Precision::kF64;
 };
 
+std::vector<std::string> names_of_subjects();  // that may be chosen
+
 // All examples of the chosen functions, at the points of that seed. The model of a config is a
 // function of every parameter, freshly initialized, on the first examples of the training data.
 absl::StatusOr<std::vector<GradcheckSubject>> subjects_of(const SubjectChoice& choice,

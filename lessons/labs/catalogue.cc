@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "lessons/labs/labs.h"
 #include "lessons/report/signs.h"
 #include "train/config/suggest.h"
@@ -15,7 +16,7 @@ namespace {
 // The text beside the head, in as many lines as it takes.
 std::string entry(const std::string& head, const std::string& text) {
   constexpr int64_t kIndent = 18;
-  std::string lines = wrapped(text, kTerminalColumns, std::string(kIndent, ' '));
+  std::string lines = wrapped(text, text_columns(), std::string(kIndent, ' '));
   return lines.replace(0, kIndent, padded("  " + head, kIndent));
 }
 
@@ -72,12 +73,12 @@ std::string help_on_labs(Language language) {
           "给出一个实验的选项。下列实验测量时间，每次运行都不同："} +
       absl::StrJoin(measure_time, ", ") + Text{".", "。"};
   return absl::StrCat("\n", language == Language::kChinese ? options_in_chinese() : "",
-                      wrapped(help.in(language), kTerminalColumns));
+                      wrapped(help.in(language), text_columns()));
 }
 
 std::string help_on(const Lab& lab, Language language) {
   const Text title = lab.name + Text{": ", "："} + lab.question;
-  std::string help = wrapped(title.in(language), kTerminalColumns);
+  std::string help = wrapped(title.in(language), text_columns());
   for (const LabOption& option : lab.options) {
     const Text text = option.help + Text{": ", "："} + wanted_by(option) +
                       Text{" (default: ", "（默认："} + option.if_missing + Text{")", "）"};

@@ -41,12 +41,12 @@ std::string text_of(const LabOption& option, const std::map<std::string, std::st
 }  // namespace
 
 LabContext::LabContext(const Lab& lab, Values values, std::string control, std::string runs,
-                       Progress progress)
+                       TellProgress tell)
     : lab_(lab),
       values_(std::move(values)),
       control_(std::move(control)),
       runs_(std::move(runs)),
-      progress_(std::move(progress)) {}
+      tell_(std::move(tell)) {}
 
 const std::vector<double>& LabContext::numbers(const std::string& option) const {
   const auto found = values_.find(option);
@@ -83,8 +83,7 @@ absl::StatusOr<LabContext::Values> read_options(const Lab& lab,
 }
 
 absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::string>& options,
-                               bool is_control, const std::string& runs,
-                               const LabContext::Progress& progress) {
+                               bool is_control, const std::string& runs, const TellProgress& tell) {
   absl::StatusOr<LabContext::Values> values = read_options(lab, options);
   if (!values.ok()) return values.status();
   Report report = {.name = lab.name,
@@ -95,7 +94,7 @@ absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::
     report.options.emplace_back(option.name, text_of(option, options));
   }
   const auto run = [&](const std::string& control) {
-    return lab.run(LabContext(lab, *values, control, runs, progress));
+    return lab.run(LabContext(lab, *values, control, runs, tell));
   };
   if (is_control) {
     for (const auto& [name, what] : lab.controls) {

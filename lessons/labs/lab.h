@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "framework/core/random.h"
+#include "framework/core/terminal.h"
 #include "lessons/labs/lab_option.h"
 #include "lessons/report/report.h"
 
@@ -21,14 +21,12 @@ inline constexpr const char* kMainControl = "main";
 // What a lab is given.
 class LabContext {
  public:
-  using Progress = std::function<void(const std::string& what)>;
-
   // By the names of options.
   using Values = std::map<std::string, std::vector<double>>;
 
   // `control`: the name of one; "": nothing is taken out.
   LabContext(const Lab& lab, Values values, std::string control, std::string runs,
-             Progress progress);
+             TellProgress tell);
 
   const Lab& lab() const { return lab_; }
 
@@ -46,7 +44,7 @@ class LabContext {
   // The folder of trained runs.
   const std::string& runs() const { return runs_; }
   // Tells a person what goes on.
-  void say(const std::string& what) const { progress_(what); }
+  void say(const std::string& what) const { tell_(what); }
   // How many models it has begun to train, with this one.
   int64_t count_training() const { return ++trainings_; }
 
@@ -55,7 +53,7 @@ class LabContext {
   Values values_;
   std::string control_;
   std::string runs_;
-  Progress progress_;
+  TellProgress tell_;
   mutable int64_t trainings_ = 0;
 };
 
@@ -82,7 +80,6 @@ absl::StatusOr<LabContext::Values> read_options(const Lab& lab,
 // What is missing has its default. A control is the lab once more for each of its controls, with
 // the sections to which that one belongs.
 absl::StatusOr<Report> run_lab(const Lab& lab, const std::map<std::string, std::string>& options,
-                               bool is_control, const std::string& runs,
-                               const LabContext::Progress& progress);
+                               bool is_control, const std::string& runs, const TellProgress& tell);
 
 }  // namespace qkv

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "framework/core/columns.h"
 #include "framework/core/error.h"
+#include "framework/core/terminal.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/statistics.h"
 
@@ -175,7 +176,7 @@ std::string report_verdicts(const Report& report, Language language) {
   std::string lines;
   for (const Section& section : report.sections) {
     const std::string line = absl::StrCat(report.name, "  ", section.places(), ": ");
-    lines += wrapped(line + section.verdict_text().in(language), kTerminalColumns);
+    lines += wrapped(line + section.verdict_text().in(language), text_columns());
   }
   return lines;
 }

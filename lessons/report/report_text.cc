@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/report.h"
 #include "lessons/report/signs.h"
@@ -18,7 +19,7 @@ constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
 constexpr const char* kBelowZero[] = {" ", "·", "-", "=", "≡"};
 
 std::string text_of(const LineChart& chart, Language language) {
-  const TextChartStyle style;
+  const TextChartStyle style = {.columns = std::max<int64_t>(20, text_columns() - 20)};
   std::string key = absl::StrCat(chart.x_label.in(language), chart.log_x ? " (log)" : "", " → ",
                                  chart.y_label.in(language), chart.log_y ? " (log)" : "", ": ");
   for (size_t s = 0; s < chart.series.size(); ++s) {
@@ -29,7 +30,7 @@ std::string text_of(const LineChart& chart, Language language) {
     absl::StrAppend(&key, name.in(language), ": ", format_number(y), "  ");
   }
   return absl::StrCat("  ", chart.title.in(language), "\n", text_chart(chart, style),
-                      wrapped(key, kTerminalColumns, std::string(kTextChartMargin, ' ')));
+                      wrapped(key, text_columns(), std::string(kTextChartMargin, ' ')));
 }
 
 std::vector<std::string> cells_in(const std::vector<Text>& row, Language language) {
@@ -75,7 +76,7 @@ std::string text_of(const HeatMap& map, Language language) {
     if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
   }
   // What is larger than the terminal is shown in steps.
-  const int64_t step = 1 + (std::max(map.columns, 2 * map.rows) - 1) / (kTerminalColumns - 8);
+  const int64_t step = 1 + (std::max(map.columns, 2 * map.rows) - 1) / (text_columns() - 8);
   std::string text =
       absl::StrCat("  ", map.title.in(language), ", █ ", format_number(largest), "\n");
   for (int64_t row = 0; row < map.rows; row += step) {
@@ -140,23 +141,23 @@ std::string text_of(const Finding& finding, Language language) {
                     Text{"; measured ", "；实测 "} + finding.measured;
   const std::string& numbers = both.in(language);
   const std::string line = absl::StrCat(what, Text{": ", "："}.in(language), numbers);
-  if (text_width(line) + 2 <= kTerminalColumns) return wrapped(line, kTerminalColumns, "  ");
-  return absl::StrCat(wrapped(what, kTerminalColumns, "  "),
-                      wrapped(numbers, kTerminalColumns, "      "));
+  if (text_width(line) + 2 <= text_columns()) return wrapped(line, text_columns(), "  ");
+  return absl::StrCat(wrapped(what, text_columns(), "  "),
+                      wrapped(numbers, text_columns(), "      "));
 }
 
 std::string text_of(const Section& section, Language language) {
   const auto paragraph = [&](const Text& text, const std::string& indent = "") {
-    return text.empty() ? "" : wrapped(text.in(language), kTerminalColumns, indent);
+    return text.empty() ? "" : wrapped(text.in(language), text_columns(), indent);
   };
   std::string text;
   for (const Claim& claim : section.claims) {
-    text += wrapped(absl::StrCat(claim.place, "  ", claim.chinese), kTerminalColumns);
-    if (language == Language::kEnglish) text += wrapped(claim.english, kTerminalColumns, "     ");
+    text += wrapped(absl::StrCat(claim.place, "  ", claim.chinese), text_columns());
+    if (language == Language::kEnglish) text += wrapped(claim.english, text_columns(), "     ");
   }
   if (!section.control.empty()) text += paragraph(Text{"CONTROL: ", "对照："} + section.control);
   if (!section.formula.empty())
-    absl::StrAppend(&text, "\n", wrapped(section.formula.in(language), kTerminalColumns, "    "));
+    absl::StrAppend(&text, "\n", wrapped(section.formula.in(language), text_columns(), "    "));
   if (!section.prediction.empty())
     absl::StrAppend(&text, "\n", paragraph(Text{"Expected: ", "预期："} + section.prediction));
   for (const Figure& figure : section.figures) {
@@ -178,11 +179,11 @@ std::string text_of(const Section& section, Language language) {
 std::string report_text(const Report& report, Language language) {
   std::string text = wrapped(
       absl::StrCat(report.name, Text{": ", "："}.in(language), report.question.in(language)),
-      kTerminalColumns);
+      text_columns());
   for (const Section& section : report.sections) {
     absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section, language));
   }
-  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}).in(language), kTerminalColumns));
+  absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}).in(language), text_columns()));
   if (report.measures_time) text += kTimesDiffer.in(language) + "\n";
   return text;
 }

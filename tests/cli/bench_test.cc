@@ -20,7 +20,7 @@ ProcessResult qkv_bench(std::vector<std::string> arguments) {
 }
 
 TEST(BenchTest, AShapeGivesARowOfNumbers) {
-  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "3", "--json"});
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "3", "--json", "-"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
   const auto row = nlohmann::json::parse(result.output);
   EXPECT_EQ(row["name"], "toy");
@@ -42,7 +42,7 @@ TEST(BenchTest, AShapeGivesARowOfNumbers) {
 // Linear maps: three products each of 2 B T (C (3 C + C) + 2 C F) for each layer and 2 B T C V of
 // the head; attention: three times 2 products of 2 B T² C for each layer.
 TEST(BenchTest, TheFloorHasEveryProductOfTheStep) {
-  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "1", "--json"});
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "1", "--json", "-"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
   const auto row = nlohmann::json::parse(result.output);
   const double b = 64, t = 32, c = 64, f = 256, v = 65, layers = 2;
@@ -54,7 +54,7 @@ TEST(BenchTest, TheFloorHasEveryProductOfTheStep) {
 // A token sees itself and the 7 before it.
 TEST(BenchTest, TheFloorOfAWindowHasTheProductsWithinIt) {
   const ProcessResult result =
-      qkv_bench({"--shape", "toy", "--steps", "1", "--json", "--set", "attention.window=7"});
+      qkv_bench({"--shape", "toy", "--steps", "1", "--json", "-", "--set", "attention.window=7"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
   const auto row = nlohmann::json::parse(result.output);
   const double b = 64, t = 32, seen = 8, c = 64, f = 256, v = 65, layers = 2;
@@ -66,7 +66,7 @@ TEST(BenchTest, TheFloorOfAWindowHasTheProductsWithinIt) {
 // Each block has four linear maps in attention, and two of d_ff; those of the decoder have four
 // more, two of which read the source.
 TEST(BenchTest, TheFloorOfAnEncoderDecoderHasEveryProductOfTheStep) {
-  const ProcessResult result = qkv_bench({"--shape", "seq2seq", "--steps", "1", "--json"});
+  const ProcessResult result = qkv_bench({"--shape", "seq2seq", "--steps", "1", "--json", "-"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
   const auto row = nlohmann::json::parse(result.output);
   const double b = 64, s = 17, t = 16, c = 64, f = 256, v = 65, layers = 2;
@@ -82,7 +82,7 @@ TEST(BenchTest, TheFloorOfAnEncoderDecoderHasEveryProductOfTheStep) {
 // 49 patches of 16 pixels, which are no parameters, so that backward has two products of the first
 // map and three of every other; and a class token.
 TEST(BenchTest, TheFloorOfAVisionTransformerHasEveryProductOfTheStep) {
-  const ProcessResult result = qkv_bench({"--shape", "vit", "--steps", "1", "--json"});
+  const ProcessResult result = qkv_bench({"--shape", "vit", "--steps", "1", "--json", "-"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
   const auto row = nlohmann::json::parse(result.output);
   const double b = 64, n = 49, p = 16, t = 50, c = 64, f = 128, classes = 10, layers = 4;
@@ -93,7 +93,7 @@ TEST(BenchTest, TheFloorOfAVisionTransformerHasEveryProductOfTheStep) {
 }
 
 TEST(BenchTest, TheProfileHasForwardBackwardAndTheRestTheCostliestFirst) {
-  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "2", "--json"});
+  const ProcessResult result = qkv_bench({"--shape", "toy", "--steps", "2", "--json", "-"});
   ASSERT_EQ(result.exit_status, 0) << result.errors;
   const auto profile = nlohmann::json::parse(result.output)["profile"];
   double before = HUGE_VAL;
@@ -115,7 +115,7 @@ TEST(BenchTest, TheProfileHasForwardBackwardAndTheRestTheCostliestFirst) {
 TEST(BenchTest, MeasuresInAnyPrecisionThatTrains) {
   for (const char* precision : {"f64", "bf16"}) {
     const ProcessResult result = qkv_bench({"--shape", "toy", "--precision", precision, "--steps",
-                                            "1", "--json", "--set", "train.batch_size=2"});
+                                            "1", "--json", "-", "--set", "train.batch_size=2"});
     ASSERT_EQ(result.exit_status, 0) << result.errors;
     EXPECT_EQ(nlohmann::json::parse(result.output)["precision"], precision);
   }
@@ -123,7 +123,7 @@ TEST(BenchTest, MeasuresInAnyPrecisionThatTrains) {
 
 TEST(BenchTest, MeasuresHowFastAModelWrites) {
   for (const auto& [shape, length] : {std::pair("toy", 32), std::pair("seq2seq", 16)}) {
-    const ProcessResult result = qkv_bench({"--shape", shape, "--generation", "--json"});
+    const ProcessResult result = qkv_bench({"--shape", shape, "--generation", "--json", "-"});
     ASSERT_EQ(result.exit_status, 0) << result.errors;
     const auto row = nlohmann::json::parse(result.output);
     EXPECT_EQ(row["length"], length);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "tests/cli/process.h"
 #include "tests/temporary_folder.h"
 
@@ -26,6 +27,9 @@ eval_interval = 20
 )";
 inline const std::string kConfig =
     "name = \"tiny\"\n" + kTinyRun + "steps = 40\nlog_interval = 5\n";
+
+// What a program says to a person, without the folds of its long lines.
+inline std::string unfolded(std::string text) { return absl::StrReplaceAll(text, {{"\n  ", " "}}); }
 
 // A folder with that config, tiny.toml, in which the built program runs.
 class CommandLineFixture : public testing::Test {

@@ -16,7 +16,7 @@ class DoctorTest : public CommandLineFixture {
  protected:
   // The checks that find something wrong, and the exit status.
   std::vector<std::string> complaints(const std::vector<std::string>& settings, int exit_status) {
-    std::vector<std::string> command = {"doctor", "tiny.toml", "--json"};
+    std::vector<std::string> command = {"doctor", "tiny.toml", "--json", "-"};
     for (const std::string& setting : settings) {
       command.insert(command.end(), {"--set", setting});
     }

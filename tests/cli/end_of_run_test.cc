@@ -42,7 +42,7 @@ class EndOfRunTest : public CommandLineFixture {
   }
 
   json summary(const std::string& folder) {
-    return json::parse(qkv({"runs", folder, "--json"}).output)[0];
+    return json::parse(qkv({"runs", folder, "--json", "-"}).output)[0];
   }
 };
 
@@ -58,14 +58,14 @@ TEST_F(EndOfRunTest, PatienceRunsOutAfterEvaluationsWithoutASmallerLoss) {
   expect_success(first);
   const std::string why =
       "after step 15 of 40 the validation loss has not become smaller in 2 evaluations";
-  EXPECT_THAT(first.output, HasSubstr("ended: " + why));
+  EXPECT_THAT(unfolded(first.output), HasSubstr("ended: " + why));
   EXPECT_THAT(first.output, HasSubstr("trained 15 steps"));
   EXPECT_EQ(summary("a")["state"], "finished");
   EXPECT_EQ(summary("a")["steps"], 15);
 
   const ProcessResult again = train("a", with("2"), /*resume=*/true);
   expect_success(again);
-  EXPECT_THAT(again.output, HasSubstr("this run is already finished: " + why));
+  EXPECT_THAT(unfolded(again.output), HasSubstr("this run is already finished: " + why));
   const ProcessResult more = train("a", with("4"), /*resume=*/true);
   expect_success(more);
   EXPECT_THAT(more.output, HasSubstr("ended: after step 25 of 40"));
@@ -103,8 +103,8 @@ TEST_F(EndOfRunTest, TimeRunsOutOverAllResumes) {
   const std::string step = "train.max_minutes=1e-9";  // less than a step takes
   const ProcessResult first = train("a", {step});
   expect_success(first);
-  EXPECT_THAT(first.output, HasSubstr("stopped after step 1 of 40, after 1 s of training "
-                                      "(train.max_minutes = 1e-09); saved."));
+  EXPECT_THAT(unfolded(first.output), HasSubstr("stopped after step 1 of 40, after 1 s of training "
+                                                "(train.max_minutes = 1e-09); saved."));
   EXPECT_EQ(summary("a")["state"], "stopped");
   const ProcessResult again = train("a", {step}, /*resume=*/true);
   expect_success(again);  // although metrics.jsonl has no line yet
@@ -145,7 +145,7 @@ TEST_F(EndOfRunTest, TheAverageIsWhatIsEvaluatedAndSaved) {
       EXPECT_NEAR(mean.at(name)[i], sums[name][i] / weight, 1e-6) << name;
     }
   }
-  const json evaluation = json::parse(qkv({"eval", "mean", "--json"}).output);
+  const json evaluation = json::parse(qkv({"eval", "mean", "--json", "-"}).output);
   const std::string lines = in("mean/metrics.jsonl");
   const json last = json::parse(lines.substr(lines.rfind("\n{") + 1));
   EXPECT_DOUBLE_EQ(evaluation["loss"].get<double>(), last["val_loss"].get<double>());

@@ -23,9 +23,9 @@ class EvalManyTest : public CommandLineFixture {
 };
 
 TEST_F(EvalManyTest, EachHasALineWithWhatIsToldOfItAlone) {
-  const json first = json::parse(qkv({"eval", "runs/s1", "--json"}).output);
-  const json second = json::parse(qkv({"eval", "runs/s2", "--json"}).output);
-  const ProcessResult both = qkv({"eval", "runs/s1", "runs/s2", "--json"});
+  const json first = json::parse(qkv({"eval", "runs/s1", "--json", "-"}).output);
+  const json second = json::parse(qkv({"eval", "runs/s2", "--json", "-"}).output);
+  const ProcessResult both = qkv({"eval", "runs/s1", "runs/s2", "--json", "-"});
   expect_success(both);
   EXPECT_EQ(json::parse(both.output), (json{first, second}));
   const ProcessResult table = qkv({"eval", "runs/s1", "runs/s2"});

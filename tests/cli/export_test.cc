@@ -32,7 +32,7 @@ class ExportTest : public CommandLineFixture {
 
 TEST_F(ExportTest, TheLogitsOfARunAreComputedInF64AndHaveItsLoss) {
   train();
-  const auto evaluated = nlohmann::json::parse(qkv({"eval", "runs/tiny", "--json"}).output);
+  const auto evaluated = nlohmann::json::parse(qkv({"eval", "runs/tiny", "--json", "-"}).output);
   const ProcessResult result = qkv({"eval", "runs/tiny", "--export", "e.safetensors"});
   expect_success(result);
   EXPECT_EQ(result.output, "wrote 1 batches to e.safetensors\n");
@@ -73,7 +73,7 @@ TEST_F(ExportTest, WhatCannotBeWrittenIsSaid) {
                "--batches must be 1 or more");
   expect_error(qkv({"eval", "runs/tiny", "--batches", "3"}), 2, "--batches needs --export");
   expect_error(qkv({"data", "tiny.toml", "--batches", "3"}), 2, "--batches needs --export");
-  expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--json"}), 2,
+  expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--json", "-"}), 2,
                "--export only writes a file; it takes neither --json nor --attention");
 }
 

@@ -15,8 +15,9 @@ namespace {
 class HelpTest : public CommandLineFixture {};
 
 TEST_F(HelpTest, KeepsToEightyColumns) {
-  for (const char* verb : {"", "train", "eval", "generate", "data", "gradcheck", "bench", "config",
-                           "info", "explain", "lab"}) {
+  for (const char* verb :
+       {"", "train", "sweep", "eval", "generate", "data", "gradcheck", "bench", "config", "runs",
+        "compare", "doctor", "completion", "man", "info", "explain", "lab"}) {
     const ProcessResult help = *verb == '\0' ? qkv({"--help"}) : qkv({std::string(verb), "--help"});
     expect_success(help);
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(help.output, '\n'))) {

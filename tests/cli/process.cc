@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -87,6 +88,11 @@ ProcessResult run_process(const std::vector<std::string>& command, const Process
   if (!has_output || ::pipe2(errors, O_CLOEXEC) != 0) {
     ADD_FAILURE() << "no pipes, or no terminal";
     return {};
+  }
+  if (options.in_terminal) {
+    winsize size = {};
+    size.ws_row = 24, size.ws_col = static_cast<uint16_t>(options.columns);
+    ::ioctl(output[1], TIOCSWINSZ, &size);
   }
   const pid_t child = ::fork();
   if (child == 0) become(command, options, output[1], errors[1]);

@@ -20,6 +20,7 @@ struct ProcessOptions {
   std::string output_file = {};    // instead of collecting standard output
   std::string input = {};          // standard input
   bool in_terminal = false;        // standard input and output are one
+  int columns = 0;                 // of the terminal; 0: it does not say
   std::vector<int> closed = {};    // descriptors that it is started without; 1: standard output
   int64_t largest_file_bytes = 0;  // 0: no limit; stands for a disk that fills up
   int64_t memory_bytes = 0;        // 0: no limit; of addresses

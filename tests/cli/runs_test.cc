@@ -26,7 +26,7 @@ class RunsTest : public CommandLineFixture {
 
   std::vector<std::string> names(const std::string& sort) {
     std::vector<std::string> names;
-    for (const json& run : json::parse(qkv({"runs", "--json", "--sort", sort}).output)) {
+    for (const json& run : json::parse(qkv({"runs", "--json", "-", "--sort", sort}).output)) {
       names.push_back(run["run"]);
     }
     return names;
@@ -45,7 +45,7 @@ TEST_F(RunsTest, AreListedWithWhatBecameOfThem) {
             (std::vector<std::string>{"runs/long", "runs/more/inner", "runs/short"}));
   EXPECT_EQ(names("steps"),
             (std::vector<std::string>{"runs/long", "runs/short", "runs/more/inner"}));
-  const json list = json::parse(qkv({"runs", "--json", "--sort=name"}).output);
+  const json list = json::parse(qkv({"runs", "--json", "-", "--sort=name"}).output);
   const json metrics = json::parse(
       in("runs/long/metrics.jsonl").substr(in("runs/long/metrics.jsonl").rfind("\n{") + 1));
   EXPECT_EQ(list[0]["steps"], 40);
@@ -88,12 +88,12 @@ TEST_F(RunsTest, TwoAreComparedByConfigResultsAndLosses) {
   EXPECT_THAT(text.output, HasSubstr("optimizer.learning_rate"));
   EXPECT_THAT(text.output, HasSubstr("model.position"));
   EXPECT_THAT(text.output, HasSubstr("differ from step 5 on"));
-  const json same = json::parse(qkv({"compare", "a", "c", "--json"}).output);
+  const json same = json::parse(qkv({"compare", "a", "c", "--json", "-"}).output);
   EXPECT_TRUE(same["config"].empty());
   EXPECT_TRUE(same["first_step_whose_losses_differ"].is_null());
   EXPECT_EQ(same["steps_logged_by_both"], 8);
   EXPECT_THAT(qkv({"compare", "a", "c"}).output, HasSubstr("the configs are the same"));
-  const json other = json::parse(qkv({"compare", "a", "b", "--json"}).output);
+  const json other = json::parse(qkv({"compare", "a", "b", "--json", "-"}).output);
   EXPECT_EQ(other["config"]["optimizer.learning_rate"], (json{"0.001", "0.002"}));
 }
 

@@ -33,13 +33,13 @@ class Command:
 
 
 def pattern_of(line: str) -> str:
-    """Of a promised line. Blanks count as much or as little as they do in a table."""
+    """Of a promised line. Blanks count as much or as little as they do in a table, or where a wide line is folded."""
     if line.strip() == "…":
         return r"(?:.*\n)*?"
     for measured in MEASURED:
         line = re.sub(measured, "…", line)
     parts = [r"\s+".join(re.escape(word) for word in re.split(r"\s+", part)) for part in line.strip().split("…")]
-    return r"^[ \t]*" + ".*".join(parts).replace(r"\s+", r"[ \t]+") + r"[ \t]*\n"
+    return r"^[ \t]*" + ".*".join(parts).replace(r"\s+", r"(?:[ \t]+|\n {2,})") + r"[ \t]*\n"
 
 
 @dataclass

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/array.h"
 #include "framework/core/random.h"
@@ -104,11 +105,12 @@ absl::Status make_steps(Trainer& trainer, int64_t count, std::vector<double>& mi
 }  // namespace
 
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
-                                              int64_t steps) {
+                                              int64_t steps, const TellProgress& tell) {
   constexpr int64_t kTurn = 5;  // steps, then as many floors: the first finds a cold cache
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   Trainer trainer(config, dataset);
   std::vector<double> warm_up, step_ms, floor_ms, profiled;
+  tell("warming up");
   if (auto s = make_steps(trainer, (steps + 2) / 3, warm_up); !s.ok()) return s;
 
   reset_peak_bytes_in_use();
@@ -121,6 +123,7 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
   if (floor) floor->run();
 
   while (std::ssize(step_ms) < steps) {
+    tell(absl::StrCat("measured ", step_ms.size(), " of ", steps, " steps"));
     const int64_t turn = std::min(kTurn, steps - std::ssize(step_ms));
     if (auto s = make_steps(trainer, turn, step_ms); !s.ok()) return s;
     for (int64_t i = 0; floor && i < turn; ++i) {
@@ -129,6 +132,7 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
   }
 
   const int64_t profiled_steps = std::min<int64_t>(steps, 10);
+  tell("measuring single ops");
   Profiler profiler;
   if (auto s = make_steps(trainer, profiled_steps, profiled); !s.ok()) return s;
 
@@ -156,8 +160,8 @@ absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Datase
 std::string floor_text(const std::optional<FloorMeasurement>& floor) {
   if (!floor) return "floor  none: a step of this model has no matrix products\n";
   return absl::StrFormat(
-      "floor  %9.3f ms (quartiles %.3f and %.3f)            %7.1f GFLOP/s: the matrix products "
-      "alone\n"
+      "floor  %9.3f ms (quartiles %.3f and %.3f): the matrix products alone\n"
+      "       %9.1f GFLOP/s\n"
       "ratio  %9.2f\n",
       floor->ms.median, floor->ms.lower, floor->ms.upper, floor->gflops, floor->ratio);
 }

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "framework/core/terminal.h"
 #include "train/config/options.h"
 #include "train/run/profile.h"
 
@@ -41,7 +42,8 @@ struct StepMeasurement {
 
 // Trains a new model. Steps and floor take turns, so that noise hits both.
 absl::StatusOr<StepMeasurement> measure_steps(const Config& config, const Dataset& dataset,
-                                              int64_t steps);
+                                              int64_t steps,
+                                              const TellProgress& tell = tell_nobody);
 
 // The lines of the floor and of the ratio, or a sentence that there is none.
 std::string floor_text(const std::optional<FloorMeasurement>& floor);

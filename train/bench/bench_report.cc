@@ -54,7 +54,8 @@ std::string steps_text(const Workload& workload, const StepMeasurement& m) {
   const std::string note = precision_note(workload.config.train);
   return absl::StrFormat(
       "%s: %s; %s, %d threads, %d parameters\n%s"
-      "step   %9.3f ms (quartiles %.3f and %.3f, %d steps)  %7.1f GFLOP/s, %.0f %s/s\n"
+      "step   %9.3f ms (quartiles %.3f and %.3f, %d steps)\n"
+      "       %9.1f GFLOP/s, %.0f %s/s\n"
       "%s"
       "memory %9.1f MB at the peak\n\n%s",
       workload.config.name, workload.description, name_of(workload.config.train.precision),

@@ -1,7 +1,6 @@
 #include "train/bench/bench_suite.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,27 +22,19 @@ using Json = nlohmann::ordered_json;
 // The table as it grows: for a person line by line, for a program at the end.
 class Report {
  public:
-  explicit Report(bool json) : json_(json) {}
+  explicit Report(const SuiteOptions& options) : options_(options) {}
 
-  void heading(const std::string& text) const { say(absl::StrCat("\n", text, "\n")); }
+  void heading(const std::string& text) const { options_.say(absl::StrCat("\n", text, "\n")); }
 
   void row(const char* table, Json row, const std::string& text) {
     object_[table].push_back(std::move(row));
-    say(text);
+    options_.say(text);
   }
 
-  void finish() const {
-    if (json_) std::printf("%s\n", object_.dump().c_str());
-  }
+  std::string json() const { return object_.dump() + "\n"; }
 
  private:
-  void say(const std::string& text) const {
-    if (json_) return;
-    std::printf("%s", text.c_str());
-    std::fflush(stdout);
-  }
-
-  bool json_;
+  const SuiteOptions& options_;
   Json object_;
 };
 
@@ -51,10 +42,13 @@ double megabytes(uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
 
 // Every shape has a floor: a linear layer, at least.
 absl::StatusOr<StepMeasurement> measure(const BenchShape& shape, Config config, int64_t threads,
-                                        int64_t steps) {
+                                        int64_t steps, const SuiteOptions& options) {
   config.train.threads = threads;
   release_cached_memory();
-  return measure_steps(config, *random_data(shape, config.seed), steps);
+  return measure_steps(
+      config, *random_data(shape, config.seed), steps, [&](const std::string& what) {
+        options.tell(absl::StrCat(shape.name, ", ", name_of(config.train.precision), ": ", what));
+      });
 }
 
 // Steps enough for a steady median in some seconds.
@@ -69,9 +63,9 @@ absl::Status measure_shape(const BenchShape& shape, Precision precision,
   Config config = config_of(shape);
   config.train.precision = precision;
   const int64_t steps = steps_of(shape, options);
-  const absl::StatusOr<StepMeasurement> all = measure(shape, config, 0, steps);
+  const absl::StatusOr<StepMeasurement> all = measure(shape, config, 0, steps, options);
   if (!all.ok()) return all.status();
-  const absl::StatusOr<StepMeasurement> one = measure(shape, config, 1, steps);
+  const absl::StatusOr<StepMeasurement> one = measure(shape, config, 1, steps, options);
   if (!one.ok()) return one.status();
   const double speed_up = one->step_ms.median / all->step_ms.median;
   report.row(
@@ -90,10 +84,11 @@ absl::Status measure_shape(const BenchShape& shape, Precision precision,
        {"one_thread_ms_per_step", one->step_ms.median},
        {"one_thread_floor_ms", one->floor->ms.median},
        {"speed_up", speed_up}},
-      absl::StrFormat("%-7s %-5s %9.2f (%.2f to %.2f) %9.2f %6.2f %9.1f %9.0f %11.2f %9.2f\n",
-                      shape.name, name_of(precision), all->step_ms.median, all->step_ms.lower,
-                      all->step_ms.upper, all->floor->ms.median, all->floor->ratio, all->gflops,
-                      all->tokens_per_second, one->step_ms.median, speed_up));
+      absl::StrFormat("%-7s %-4s %8.2f %-18s %8.2f %5.2f %7.1f %8.0f %8.2f\n", shape.name,
+                      name_of(precision), all->step_ms.median,
+                      absl::StrFormat("(%.2f to %.2f)", all->step_ms.lower, all->step_ms.upper),
+                      all->floor->ms.median, all->floor->ratio, all->gflops, all->tokens_per_second,
+                      speed_up));
   return absl::OkStatus();
 }
 
@@ -111,7 +106,7 @@ absl::Status measure_context(int64_t length, const SuiteOptions& options, Report
   const BenchShape shape = long_context(length);
   const int64_t steps =
       options.steps > 0 ? options.steps : std::clamp<int64_t>(10'000 / length, 3, 10);
-  const absl::StatusOr<StepMeasurement> m = measure(shape, config_of(shape), 0, steps);
+  const absl::StatusOr<StepMeasurement> m = measure(shape, config_of(shape), 0, steps, options);
   if (!m.ok()) return m.status();
   const auto scores = static_cast<uint64_t>(shape.num_heads * length * length) * sizeof(float);
   report.row("long_context",
@@ -134,6 +129,7 @@ absl::Status measure_windows(const SuiteOptions& options, Report& report) {
     Config config = config_of(shape);
     config.model.attention.window = window;
     release_cached_memory();
+    options.tell(absl::StrCat(shape.name, ", window ", window));
     const int64_t steps =
         options.steps > 0 ? options.steps : std::clamp<int64_t>(20'000 / length, 3, 40);
     const absl::StatusOr<double> median =
@@ -174,14 +170,12 @@ void measure_writing(const BenchShape& shape, Report& report) {
 
 }  // namespace
 
-absl::Status run_suite(const SuiteOptions& options) {
-  Report report(options.json);
+absl::StatusOr<std::string> run_suite(const SuiteOptions& options) {
+  Report report(options);
   report.heading(
-      "A training step, in ms (quartiles), and the floor: its matrix products alone; for vit, "
-      "tokens are images\n"
-      "shape   type       step                        floor  ratio   GFLOP/s  tokens/s  one thread "
-      " "
-      "speed-up");
+      "A training step, in ms (quartiles), and the floor: its matrix products alone\n"
+      "for vit, tokens are images; speed-up: of all threads, beside one\n"
+      "shape   type     step                       floor ratio GFLOP/s tokens/s speed-up");
   for (const BenchShape& shape : bench_shapes()) {
     for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
       if (absl::Status s = measure_shape(shape, precision, options, report); !s.ok()) return s;
@@ -201,10 +195,10 @@ absl::Status run_suite(const SuiteOptions& options) {
       "Generating T tokens: tokens/s with the key/value cache, and without\n"
       "shape       T            with         without     ratio");
   for (const BenchShape& shape : bench_shapes()) {
+    options.tell(absl::StrCat(shape.name, ": generating"));
     if (shape.length > 0) measure_writing(shape, report);
   }
-  report.finish();
-  return absl::OkStatus();
+  return report.json();
 }
 
 }  // namespace qkv

@@ -73,6 +73,9 @@ struct Field {
   void copy_value(const Field& other) const;  // from another config
 };
 
+// The description with the range, the values and the readers, in sentences.
+std::string meaning_of(const Field& field);
+
 // The one list of all fields, in the order they are written in. Parsing, error messages, --help,
 // `qkv config` and what is saved with a run all come from it.
 std::vector<Field> config_fields(Config& config);

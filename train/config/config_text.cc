@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
@@ -66,21 +67,25 @@ LoadedConfig compared_with_defaults(const Config& config) {
   return loaded;
 }
 
+std::string meaning_of(const Field& field) {
+  std::string meaning(field.description);
+  const std::string range = field.range();
+  if (!range.empty()) absl::StrAppend(&meaning, " Must be ", range, ".");
+  if (!field.allowed.empty()) {
+    absl::StrAppend(&meaning, " One of: ", absl::StrJoin(field.allowed, ", "), ".");
+  }
+  if (!field.readers.empty()) {
+    absl::StrAppend(&meaning, " Read by ", list_in_words(field.readers, "and"), ".");
+  }
+  if (field.may_change_on_resume) absl::StrAppend(&meaning, " May change on --resume.");
+  return meaning;
+}
+
 std::string config_help() {
   const std::string indent = padded("", kAssignmentColumns) + " # ";
   Config defaults;
   return table_by_table(config_fields(defaults), [&indent](const Field& field) {
-    std::string meaning(field.description);
-    const std::string range = field.range();
-    if (!range.empty()) absl::StrAppend(&meaning, " Must be ", range, ".");
-    if (!field.allowed.empty()) {
-      absl::StrAppend(&meaning, " One of: ", absl::StrJoin(field.allowed, ", "), ".");
-    }
-    if (!field.readers.empty()) {
-      absl::StrAppend(&meaning, " Read by ", list_in_words(field.readers, "and"), ".");
-    }
-    if (field.may_change_on_resume) absl::StrAppend(&meaning, " May change on --resume.");
-    std::string lines = wrapped(meaning, kTerminalColumns, indent);
+    std::string lines = wrapped(meaning_of(field), text_columns(), indent);
     lines.pop_back();  // table_by_table() ends the line
     return lines.replace(0, kAssignmentColumns, padded(assignment(field), kAssignmentColumns));
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/reduce.h"
 #include "train/run/batch_loss.h"
@@ -45,14 +46,19 @@ struct Counts {
 }  // namespace
 
 absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
-                                    int64_t batch_size, const std::stop_token& stop) {
+                                    int64_t batch_size, const std::stop_token& stop,
+                                    const TellProgress& tell) {
   const NoGrad no_grad;
   Counts counts;
   const int64_t examples = dataset.validation_size();
+  const auto tell_of = [&](int64_t wanted) {
+    tell(absl::StrCat("evaluated ", counts.sequences, " of ", wanted, " examples"));
+  };
   if (split == Split::kValidation) {
     for (int64_t first = 0; first < examples; first += batch_size) {
       if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
       counts.add(model, dataset.validation_batch(first, std::min(batch_size, examples - first)));
+      tell_of(examples);
     }
   } else {
     const int64_t size = dataset.training_size();
@@ -60,6 +66,7 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
     for (int64_t i = 0; counts.sequences < wanted; ++i) {
       if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
       counts.add(model, dataset.training_batch(i, batch_size));
+      tell_of(wanted);
     }
   }
   const auto share = [](auto part, int64_t whole) {

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/split.h"
+#include "framework/core/terminal.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -21,8 +22,10 @@ struct Evaluation {
 };
 
 // Over all validation examples, or over about as many of training (all of them where they are
-// fewer). A stop is answered after the batch that is being computed, by a Status: Cancelled.
+// fewer). A stop is answered after the batch that is being computed, by a Status: Cancelled. `tell`
+// hears how many are done.
 absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
-                                    int64_t batch_size, const std::stop_token& stop = {});
+                                    int64_t batch_size, const std::stop_token& stop = {},
+                                    const TellProgress& tell = tell_nobody);
 
 }  // namespace qkv

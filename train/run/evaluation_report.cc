@@ -1,11 +1,13 @@
 #include "train/run/evaluation_report.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/run/progress.h"
 
@@ -56,7 +58,8 @@ std::string EvaluationsReport::table() const {
   std::vector<std::vector<std::string>> rows = {
       {"run", "task", "step", "loss", "right", "tokens", "examples"}};
   rows.insert(rows.end(), rows_.begin(), rows_.end());
-  return aligned(rows, {.left = 2});
+  return fitted_table(std::move(rows), {.left = 2}, {"task", "examples", "step", "tokens"},
+                      text_columns());
 }
 
 std::string EvaluationsReport::json() const {

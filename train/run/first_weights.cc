@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "train/config/config.h"
 #include "train/run/checkpoint.h"
 #include "train/run/experiment.h"
@@ -37,7 +38,7 @@ std::set<std::string> parameters_of_tokens(const Config& config, DataShape data)
 }
 
 std::string in_lines(const std::string& text) {
-  std::string lines = wrapped(text, kTerminalColumns);
+  std::string lines = wrapped(text, text_columns());
   lines.pop_back();  // the last line's end
   return lines;
 }

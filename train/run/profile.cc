@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/columns.h"
 #include "framework/core/error.h"
 
 namespace qkv {
@@ -112,18 +113,20 @@ std::vector<ProfileRow> Profiler::rows() const {
 std::string profile_table(const std::vector<ProfileRow>& rows, int64_t steps) {
   double total = 0;
   for (const ProfileRow& row : rows) total += row.ms;
-  std::string text = absl::StrFormat("%9s  %5s  %8s  %7s  %8s  %-9s %s\n", "ms", "share", "calls",
-                                     "GB/s", "GFLOP/s", "part", "op");
+  std::vector<std::vector<std::string>> lines = {
+      {"part", "op", "ms", "share", "calls", "GB/s", "GFLOP/s"}};
   const auto per_second = [](double count, double ms) { return ms > 0 ? count / ms * 1e-6 : 0; };
   const auto each = [steps](double value) { return value / static_cast<double>(steps); };
   for (const ProfileRow& row : rows) {
-    absl::StrAppendFormat(&text, "%9.3f  %4.1f%%  %8.1f  %7.1f  %8.1f  %-9s %s\n", each(row.ms),
-                          total > 0 ? 100 * row.ms / total : 0.0,
-                          each(static_cast<double>(row.calls)), per_second(row.bytes, row.ms),
-                          per_second(row.flops, row.ms), row.part, row.name);
+    const auto decimal = [](double x) { return absl::StrFormat("%.1f", x); };
+    lines.push_back({row.part, row.name, absl::StrFormat("%.3f", each(row.ms)),
+                     absl::StrFormat("%.1f %%", total > 0 ? 100 * row.ms / total : 0.0),
+                     decimal(each(static_cast<double>(row.calls))),
+                     decimal(per_second(row.bytes, row.ms)),
+                     decimal(per_second(row.flops, row.ms))});
   }
-  absl::StrAppendFormat(&text, "%9.3f  per step, with the profiler on\n", each(total));
-  return text;
+  return absl::StrFormat("%s%.3f ms per step, with the profiler on\n", aligned(lines, {.left = 2}),
+                         each(total));
 }
 
 std::string chrome_trace(const std::vector<TraceEvent>& events) {

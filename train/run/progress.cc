@@ -1,8 +1,5 @@
 #include "train/run/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "framework/core/utf8.h"
+#include "framework/core/columns.h"
 
 namespace qkv {
 namespace {
@@ -19,9 +16,18 @@ namespace {
 constexpr std::chrono::milliseconds kTerminalInterval(100);
 constexpr std::chrono::seconds kPlainInterval(5);
 
-size_t terminal_width() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+// The parts that fit into a line, in their order; the most important of them are kept.
+struct StatusPart {
+  std::string text;
+  int importance;  // 0: the most
+};
+std::string fitted(std::vector<StatusPart> parts, int64_t columns) {
+  while (true) {
+    std::string line;
+    for (const StatusPart& part : parts) line += part.text;
+    if (text_width(line) <= columns || parts.size() == 1) return line;
+    parts.erase(std::ranges::max_element(parts, {}, &StatusPart::importance));
+  }
 }
 
 std::string accuracy_text(const Metrics& m) {
@@ -47,36 +53,33 @@ std::string format_percent(double share) {
 }
 
 Progress::Progress(int64_t first_step, int64_t total_steps, std::string unit)
-    : terminal_(isatty(STDOUT_FILENO) == 1),
-      first_step_(first_step),
+    : first_step_(first_step),
       total_steps_(total_steps),
       unit_(std::move(unit)),
       start_(Clock::now()),
       last_print_(start_) {}
 
-Progress::~Progress() { clear_line(); }
+std::string Progress::step_text(const Metrics& m) const {
+  std::string text = absl::StrFormat("step %d/%d", m.step, total_steps_);
+  if (m.loss) absl::StrAppendFormat(&text, "  loss %.4f", *m.loss);
+  return text;
+}
 
 std::string Progress::status_line(const Metrics& m) const {
-  std::string line = absl::StrFormat("step %d/%d", m.step, total_steps_);
-  if (m.loss) absl::StrAppendFormat(&line, "  loss %.4f", *m.loss);
-  if (m.learning_rate) absl::StrAppendFormat(&line, "  lr %.2e", *m.learning_rate);
-  if (m.grad_norm) absl::StrAppendFormat(&line, "  grad norm %.2f", *m.grad_norm);
+  std::vector<StatusPart> parts = {{step_text(m), 0}};
+  if (m.learning_rate) parts.push_back({absl::StrFormat("  lr %.2e", *m.learning_rate), 3});
+  if (m.grad_norm) parts.push_back({absl::StrFormat("  grad norm %.2f", *m.grad_norm), 4});
   if (m.tokens_per_second) {
-    absl::StrAppendFormat(&line, "  %.0f %s/s", *m.tokens_per_second, unit_);
+    parts.push_back({absl::StrFormat("  %.0f %s/s", *m.tokens_per_second, unit_), 2});
   }
   const int64_t made = m.step - first_step_;
   if (made > 0 && m.step < total_steps_) {
     const std::chrono::duration<double> spent = Clock::now() - start_;
     const double left =
         spent.count() / static_cast<double>(made) * static_cast<double>(total_steps_ - m.step);
-    absl::StrAppend(&line, "  ", format_duration(left), " left");
+    parts.push_back({absl::StrCat("  ", format_duration(left), " left"), 1});
   }
-  return line;
-}
-
-void Progress::clear_line() {
-  if (line_shown_) std::fputs("\r\x1b[K", stdout);
-  line_shown_ = false;
+  return fitted(std::move(parts), columns_of(stdout) - 1);
 }
 
 void Progress::report(const StepReport& step) {
@@ -90,30 +93,35 @@ void Progress::report(const StepReport& step) {
 
 void Progress::show_step(const Metrics& metrics) {
   const Clock::time_point now = Clock::now();
-  if (now - last_print_ < (terminal_ ? Clock::duration(kTerminalInterval) : kPlainInterval)) return;
+  const bool on_terminal = line_.on_terminal();
+  if (now - last_print_ < (on_terminal ? Clock::duration(kTerminalInterval) : kPlainInterval))
+    return;
   last_print_ = now;
-  const std::string line = status_line(metrics);
-  if (terminal_) {
-    std::printf("\r\x1b[K%s", line.substr(0, terminal_width() - 1).c_str());
-    line_shown_ = true;
+  if (on_terminal) {
+    line_.show(status_line(metrics));
   } else {
-    std::printf("%s\n", line.c_str());
+    line_.say(status_line(metrics));
   }
-  std::fflush(stdout);
+}
+
+void Progress::evaluating(const std::string& what) {
+  const Clock::time_point now = Clock::now();
+  if (now - last_print_ < kTerminalInterval) return;
+  last_print_ = now;
+  line_.show(what);
 }
 
 void Progress::show_evaluation(const Metrics& m) {
   const std::string validation =
       m.val_loss ? absl::StrFormat("  val loss %.4f", *m.val_loss) : std::string();
-  say(absl::StrCat(status_line(m), validation, accuracy_text(m)));
+  say(absl::StrCat(step_text(m), validation, accuracy_text(m)));
   last_print_ = Clock::now();
 }
 
 void Progress::say(const std::string& text) {
-  clear_line();
-  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
-  for (const std::string& line : lines) std::printf("%s\n", printable(line).c_str());
-  std::fflush(stdout);
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    line_.say({line.data(), line.size()});
+  }
 }
 
 }  // namespace qkv

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "framework/core/terminal.h"
 #include "train/run/metrics.h"
 #include "train/run/run_listener.h"
 
@@ -15,24 +16,21 @@ class Progress final : public RunListener {
  public:
   // `unit`: what is read, "tokens"
   Progress(int64_t first_step, int64_t total_steps, std::string unit);
-  ~Progress() override;
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
-  // An evaluation is lines that stay; after other steps mostly nothing is printed.
+  // An evaluation is lines that stay; other steps are on the line that is written over.
   void report(const StepReport& step) override;
-  void say(const std::string& text);  // lines that stay, escaped (framework/core/utf8.h)
+  void evaluating(const std::string& what) override;
+  void say(const std::string& text);  // lines that stay
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  std::string step_text(const Metrics& metrics) const;
   std::string status_line(const Metrics& metrics) const;
   void show_step(const Metrics& metrics);
   void show_evaluation(const Metrics& metrics);
-  void clear_line();
 
-  bool terminal_;
-  bool line_shown_ = false;
+  ProgressLine line_{stdout};
   int64_t first_step_, total_steps_;
   std::string unit_;
   Clock::time_point start_, last_print_;

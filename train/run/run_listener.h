@@ -23,6 +23,7 @@ class RunListener {
   virtual void before_step() {}
   // The weights have changed; nothing else was computed yet.
   virtual absl::Status after_step() { return absl::OkStatus(); }
+  virtual void evaluating(const std::string& /*what*/) {}  // how far an evaluation is
   // All that was due after the step is computed.
   virtual void report(const StepReport& /*step*/) {}
 };

@@ -22,8 +22,9 @@ absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
   return RunWithData{*std::move(run), *std::move(model), *std::move(dataset), batch_size};
 }
 
-absl::StatusOr<Evaluation> evaluate_run(const RunWithData& run, Split split) {
-  absl::StatusOr<Evaluation> e = evaluate(run.model, *run.dataset, split, run.batch_size);
+absl::StatusOr<Evaluation> evaluate_run(const RunWithData& run, Split split,
+                                        const TellProgress& tell) {
+  absl::StatusOr<Evaluation> e = evaluate(run.model, *run.dataset, split, run.batch_size, {}, tell);
   if (!e.ok() || std::isfinite(e->loss)) return e;
   return absl::DataLossError(absl::StrCat(
       run.run.path, ": the loss is ", e->loss,

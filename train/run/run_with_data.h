@@ -25,6 +25,7 @@ absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
                                                bool in_f64, const TellNote& tell);
 
 // An error where the loss is no finite number.
-absl::StatusOr<Evaluation> evaluate_run(const RunWithData& run, Split split);
+absl::StatusOr<Evaluation> evaluate_run(const RunWithData& run, Split split,
+                                        const TellProgress& tell);
 
 }  // namespace qkv

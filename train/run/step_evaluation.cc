@@ -33,12 +33,13 @@ bool has_ended(const TrainOptions& options, const RunState& state) {
 }
 
 absl::Status evaluate_step(const Config& config, const Model& model, const Dataset& dataset,
-                           const std::stop_token& stop, StepReport& step) {
+                           const std::stop_token& stop, const TellProgress& tell,
+                           StepReport& step) {
   Metrics& metrics = step.metrics;
   const TrainOptions& train = config.train;
   const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
   const absl::StatusOr<Evaluation> validation =
-      evaluate(model, dataset, Split::kValidation, batch_size, stop);
+      evaluate(model, dataset, Split::kValidation, batch_size, stop, tell);
   if (!validation.ok()) return validation.status();
   if (!std::isfinite(validation->loss)) {
     return absl::DataLossError(absl::StrCat("step ", metrics.step, ": the validation loss is ",
@@ -51,10 +52,11 @@ absl::Status evaluate_step(const Config& config, const Model& model, const Datas
     metrics.val_token_accuracy = validation->token_accuracy;
     metrics.val_sequence_accuracy = validation->sequence_accuracy;
     const absl::StatusOr<Evaluation> training =
-        evaluate(model, dataset, Split::kTraining, batch_size, stop);
+        evaluate(model, dataset, Split::kTraining, batch_size, stop, tell);
     if (!training.ok()) return training.status();
     metrics.train_sequence_accuracy = training->sequence_accuracy;
   }
+  tell("writing samples");
   absl::StatusOr<std::string> samples = describe_samples(model, dataset, kSamples, stop);
   if (!samples.ok()) return samples.status();
   step.samples = *std::move(samples);

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "data/dataset.h"
+#include "framework/core/terminal.h"
 #include "models/model.h"
 #include "train/config/options.h"
 #include "train/run/checkpoint.h"
@@ -22,6 +23,6 @@ bool has_ended(const TrainOptions& options, const RunState& state);
 // Evaluates the model after a step, and adds to its report how well it does and what it answers. A
 // stop is answered by a Status: Cancelled. A loss that is not finite is an error.
 absl::Status evaluate_step(const Config& config, const Model& model, const Dataset& dataset,
-                           const std::stop_token& stop, StepReport& step);
+                           const std::stop_token& stop, const TellProgress& tell, StepReport& step);
 
 }  // namespace qkv

@@ -110,7 +110,11 @@ absl::Status TrainingRun::after_step(const Metrics& metrics,
     seconds_since_log_ = 0;
   }
   if (step.evaluated) {
-    absl::Status s = evaluate_step(config_, trainer_.evaluated_model(), dataset_, stop_, step);
+    const auto tell = [&](const std::string& what) {
+      for (RunListener* listener : listeners) listener->evaluating(what);
+    };
+    absl::Status s =
+        evaluate_step(config_, trainer_.evaluated_model(), dataset_, stop_, tell, step);
     if (!s.ok()) return s;
   }
   for (RunListener* listener : listeners) listener->report(step);

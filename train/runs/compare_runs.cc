@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/run/progress.h"
@@ -73,8 +74,14 @@ std::string comparison_text(const RunSummary& a, const RunSummary& b) {
   for (size_t i = 0; i < of_a.size(); ++i) {
     rows.push_back({of_a[i].first, of_a[i].second, of_b[i].second});
   }
-  return absl::StrCat(aligned(rows, {.left = 1}), same_config ? "the configs are the same\n" : "",
-                      wrapped(losses_text(compare_losses(a, b)), kTerminalColumns));
+  std::string table = aligned(rows, {.left = 1});
+  if (text_width(table.substr(0, table.find('\n'))) > text_columns()) {  // long names, said below
+    rows[0] = {"", "A", "B"};
+    table = absl::StrCat(aligned(rows, {.left = 1}), "A is ", printable(a.path), "\nB is ",
+                         printable(b.path), "\n");
+  }
+  return absl::StrCat(table, same_config ? "the configs are the same\n" : "",
+                      wrapped(losses_text(compare_losses(a, b)), text_columns()));
 }
 
 std::string comparison_json(const RunSummary& a, const RunSummary& b) {

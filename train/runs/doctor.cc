@@ -15,6 +15,7 @@
 #include "framework/core/available_memory.h"
 #include "framework/core/columns.h"
 #include "framework/core/out_of_memory.h"
+#include "framework/core/terminal.h"
 #include "framework/kernels/parallel.h"
 #include "framework/optim/optimizer.h"
 #include "train/run/batch_loss.h"
@@ -204,8 +205,7 @@ Diagnosis examine_learning(const Patient& patient) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Diagnosis>> examine(
-    const Config& config, const std::function<void(const std::string&)>& tell) {
+absl::StatusOr<std::vector<Diagnosis>> examine(const Config& config, const TellProgress& tell) {
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
   if (!dataset.ok()) return dataset.status();
@@ -232,7 +232,7 @@ std::string diagnoses_text(const std::vector<Diagnosis>& diagnoses) {
   std::string text;
   for (const Diagnosis& each : diagnoses) {
     const std::string head = padded(absl::StrCat(each.is_good ? "✓ " : "✗ ", each.check), 22);
-    std::string lines = wrapped(each.finding, kTerminalColumns, std::string(22, ' '));
+    std::string lines = wrapped(each.finding, text_columns(), std::string(22, ' '));
     text += lines.replace(0, 22, head);
   }
   return text;

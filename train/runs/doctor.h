@@ -1,10 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "framework/core/terminal.h"
 #include "train/config/options.h"
 
 namespace qkv {
@@ -19,8 +19,7 @@ struct Diagnosis {
 };
 
 // `tell` hears what goes on. It trains models of its own, and writes no file.
-absl::StatusOr<std::vector<Diagnosis>> examine(const Config& config,
-                                               const std::function<void(const std::string&)>& tell);
+absl::StatusOr<std::vector<Diagnosis>> examine(const Config& config, const TellProgress& tell);
 
 std::string diagnoses_text(const std::vector<Diagnosis>& diagnoses);
 std::string diagnoses_json(const std::vector<Diagnosis>& diagnoses);

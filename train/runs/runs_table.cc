@@ -6,11 +6,13 @@
 #include <ctime>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/run/progress.h"
 
@@ -75,12 +77,14 @@ std::vector<std::vector<std::string>> runs_rows(const std::vector<RunSummary>& r
 }
 
 std::string runs_table(const std::vector<RunSummary>& runs) {
-  std::string table = aligned(runs_rows(runs), {.left = 3});
+  std::string damages;
   for (const RunSummary& run : runs) {
     if (!absl::StartsWith(run.state, "damaged")) continue;
-    table += wrapped(absl::StrCat(printable(run.path), " is ", run.state), kTerminalColumns);
+    damages += wrapped(absl::StrCat(printable(run.path), " is ", run.state), text_columns());
   }
-  return table;
+  return fitted_table(runs_rows(runs), {.left = 3}, {"when", "task", "time", "state"},
+                      text_columns()) +
+         damages;
 }
 
 std::string runs_json(const std::vector<RunSummary>& runs) {
@@ -104,6 +108,7 @@ std::string runs_json(const std::vector<RunSummary>& runs) {
                     {"seconds", run.seconds},
                     {"changed", when(run)}});
   }
+  if (list.empty()) return "[\n]\n";  // begins as any other (cli/output_files.h)
   return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -1,7 +1,6 @@
 #include "train/sweep/sweep.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/available_memory.h"
-#include "framework/core/utf8.h"
+#include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/progress.h"
@@ -26,33 +25,6 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
-
-// Lines that stay, and on a terminal one below them that is written over.
-class Lines {
- public:
-  explicit Lines(std::FILE* file) : file_(file), terminal_(isatty(fileno(file)) == 1) {}
-
-  bool on_terminal() const { return terminal_; }
-  void say(const std::string& text) {
-    clear();
-    std::fprintf(file_, "%s\n", printable(text).c_str());
-    std::fflush(file_);
-  }
-  void show(const std::string& text) {
-    clear();
-    std::fputs(text.c_str(), file_);
-    shown_ = true;
-    std::fflush(file_);
-  }
-  void clear() {
-    if (shown_) std::fputs("\r\x1b[K", file_);
-    shown_ = false;
-  }
-
- private:
-  std::FILE* file_;
-  bool terminal_, shown_ = false;
-};
 
 class Sweep {
  public:
@@ -197,7 +169,7 @@ class Sweep {
   }
 
   const SweepSignals signals_;
-  Lines lines_;
+  ProgressLine lines_;
   std::vector<const SweepRun*> runs_;
   SweepOutcome outcome_;
   const int cores_ = kernels::num_threads();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 
 namespace qkv {
@@ -139,8 +140,8 @@ std::string sweep_table(const SweepPlan& plan, const SweepOutcome& outcome,
     for (const SweepRun& run : combination.runs) {
       const std::string& error = outcome[number++];
       if (error.empty()) continue;
-      failures += wrapped(absl::StrCat(printable(run.name), " failed: ", printable(error)),
-                          kTerminalColumns);
+      failures +=
+          wrapped(absl::StrCat(printable(run.name), " failed: ", printable(error)), text_columns());
     }
   }
   return aligned(rows, {.left = plan.keys.size()}) + failures;

@@ -53,11 +53,10 @@ TEST(MeasureStepsTest, AStepThatMultipliesNothingHasNoFloor) {
 }
 
 TEST(FloorTextTest, HasTimesSpeedAndRatio) {
-  EXPECT_EQ(
-      floor_text(FloorMeasurement{
-          .ms = {.lower = 1.5, .median = 2, .upper = 2.5}, .gflops = 12.34, .ratio = 3}),
-      "floor      2.000 ms (quartiles 1.500 and 2.500)               12.3 GFLOP/s: the matrix "
-      "products alone\nratio       3.00\n");
+  EXPECT_EQ(floor_text(FloorMeasurement{
+                .ms = {.lower = 1.5, .median = 2, .upper = 2.5}, .gflops = 12.34, .ratio = 3}),
+            "floor      2.000 ms (quartiles 1.500 and 2.500): the matrix "
+            "products alone\n            12.3 GFLOP/s\nratio       3.00\n");
 }
 
 }  // namespace

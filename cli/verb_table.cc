@@ -1,0 +1,43 @@
+#include "cli/verb_table.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "absl/strings/match.h"
+#include "train/config/config.h"
+#include "train/config/config_fields.h"
+
+namespace qkv {
+
+std::vector<VerbEntry> verb_table(std::span<Verb (*const)()> verbs) {
+  std::vector<VerbEntry> table;
+  for (const auto make_verb : verbs) {
+    const Verb verb = make_verb();
+    VerbEntry entry = {.title = verb.title, .options = {}, .choices = {}};
+    list_options(verb, entry);
+    table.push_back(std::move(entry));
+  }
+  return table;
+}
+
+WordKind kind_of_word(const std::string& name, const std::vector<std::string>& choices) {
+  if (!choices.empty()) return WordKind::kChoice;
+  if (absl::StrContains(name, "KEY=VALUE")) return WordKind::kKey;
+  if (absl::StrContains(name, "CONFIG")) return WordKind::kConfig;
+  if (absl::StrContains(name, "RUN")) return WordKind::kRun;
+  if (absl::StrContains(name, "FILE")) return WordKind::kFile;
+  return absl::StrContains(name, "DIR") ? WordKind::kFolder : WordKind::kNothing;
+}
+
+std::vector<KeyEntry> config_keys() {
+  Config defaults;
+  std::vector<KeyEntry> keys;
+  for (const Field& field : config_fields(defaults)) {
+    const bool is_flag = std::holds_alternative<bool*>(field.value);
+    keys.push_back(
+        {field.key(), is_flag ? std::vector<std::string>{"true", "false"} : field.allowed});
+  }
+  return keys;
+}
+
+}  // namespace qkv

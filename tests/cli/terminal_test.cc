@@ -1,0 +1,177 @@
+// What is written for a person: no line is wider than the terminal, colours are for a terminal
+// alone, and --json means the same in every verb.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "framework/core/columns.h"
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+const Words kTinySteps = {"--set", "train.steps=4",
+                          "--set", "train.eval_interval=2",
+                          "--set", "data.validation_examples=20"};
+
+Words operator+(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+class TerminalVerbTest : public CommandLineFixture {
+ protected:
+  void SetUp() override {
+    expect_success(qkv(Words{"train", "tiny.toml"} + kTinySteps));
+    expect_success(qkv(Words{"train", "tiny.toml", "--set", "seed=2", "--out",
+                             "runs/a-run-with-a-name-that-is-rather-long"} +
+                       kTinySteps));
+  }
+
+  // The verbs that show something of a config or of a run.
+  static std::vector<Words> commands() {
+    const std::string other = "runs/a-run-with-a-name-that-is-rather-long";
+    return {{"--help"},
+            Words{"train", "tiny.toml", "--out", "runs/again"} + kTinySteps,
+            {"eval", "runs/tiny"},
+            {"eval", "runs/tiny", other},
+            {"eval", "runs/tiny", "--attention", "="},
+            {"runs"},
+            {"compare", "runs/tiny", other},
+            {"info", "runs/tiny"},
+            {"doctor", "tiny.toml"},
+            {"config", "tiny.toml"},
+            {"config", "tiny.toml", "--summary"},
+            {"data", "tiny.toml"},
+            {"bench", "tiny.toml", "--steps", "2"},
+            Words{"sweep", "tiny.toml", "--set", "optimizer.learning_rate=1e-3,1e-4"} + kTinySteps,
+            {"gradcheck", "--op", "softmax"},
+            {"gradcheck", "--op", "softmax", "--verbose"},
+            {"gradcheck", "--op", "exp", "--mutate"},
+            {"gradcheck", "--op", "softmax", "--coverage"},
+            {"explain", "--example", "three-words", "--text"},
+            {"lab"},
+            {"lab", "sinusoid"}};
+  }
+
+  // In a terminal that has so many columns, which gets errors and progress, too.
+  std::string in_terminal(const Words& arguments, int columns, const Words& environment = {}) {
+    const Words command = Words{"/usr/bin/env", "-u", "NO_COLOR", "-u", "COLUMNS", "TERM=xterm"} +
+                          environment +
+                          Words{"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh", QKV_BINARY} + arguments;
+    return run_process(command, {.folder = folder_.path(), .in_terminal = true, .columns = columns})
+        .output;
+  }
+};
+
+// Without the codes of colours, and of a line that is written over all but its last text.
+std::string as_seen(const std::string& line) {
+  const size_t begin = line.rfind("\r\x1b[K");
+  const std::string last = begin == std::string::npos ? line : line.substr(begin);
+  return std::regex_replace(last, std::regex("\r|\x1b\\[[0-9;]*[mK]"), "");
+}
+
+void expect_width(const std::string& output, int64_t columns, const Words& command) {
+  for (const std::string& line : Words(absl::StrSplit(output, '\n'))) {
+    EXPECT_LE(text_width(as_seen(line)), columns) << absl::StrJoin(command, " ") << "\n" << line;
+    for (const std::string& shown : Words(absl::StrSplit(line, "\r\x1b[K"))) {
+      EXPECT_LE(text_width(as_seen(shown)), columns) << "progress of " << command[0];
+    }
+  }
+}
+
+TEST_F(TerminalVerbTest, APipeGetsEightyColumnsAndNoColours) {
+  for (const Words& command : commands()) {
+    const ProcessResult result = qkv(command);
+    if (command[0] != "doctor") expect_success(result);  // it may not like so small a config
+    expect_width(result.output, 80, command);
+    EXPECT_THAT(result.output + result.errors, Not(HasSubstr("\x1b"))) << command[0];
+    EXPECT_THAT(result.output, Not(HasSubstr("\r"))) << command[0];
+  }
+}
+
+TEST_F(TerminalVerbTest, ATerminalGetsItsOwnWidth) {
+  for (const Words& command :
+       {Words{"--help"}, Words{"gradcheck", "--help"}, Words{"train", "--help"}, Words{"runs"},
+        Words{"eval", "runs/tiny", "runs/tiny"}, Words{"info", "runs/tiny"},
+        Words{"config", "tiny.toml", "--summary"}, Words{"lab", "sinusoid"},
+        Words{"compare", "runs/tiny", "runs/a-run-with-a-name-that-is-rather-long"},
+        Words{"train", "tiny.toml", "--out", "runs/again"} + kTinySteps}) {
+    expect_width(in_terminal(command, 60), 60, command);
+  }
+  expect_width(in_terminal({"train", "--help"}, 80, {"COLUMNS=60"}), 60, {"COLUMNS=60"});
+}
+
+TEST_F(TerminalVerbTest, ColoursAreForATerminalThatHasSomeAndWantsThem) {
+  const Words check = {"gradcheck", "--op", "exp"};
+  EXPECT_THAT(in_terminal(check, 80), HasSubstr("\x1b[32mPASS\x1b[0m"));
+  EXPECT_THAT(in_terminal(check, 80, {"NO_COLOR=1"}), Not(HasSubstr("\x1b[32m")));
+  EXPECT_THAT(in_terminal(check, 80, {"TERM=dumb"}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(in_terminal({"eval", "none"}, 80), HasSubstr("\x1b[1;31merror\x1b[0m: none: "));
+  EXPECT_THAT(in_terminal({"runs", "--json", "-"}, 80), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(TerminalVerbTest, AWaitSaysHowFarItIs) {
+  EXPECT_THAT(in_terminal({"gradcheck", "--config", "tiny.toml"}, 80),
+              HasSubstr("\r\x1b[Kchecking tiny: order 1: differences"));
+  EXPECT_THAT(in_terminal({"gradcheck", "--op", "exp", "--mutate"}, 80),
+              HasSubstr("\r\x1b[Kchecking exp, 1 of 1 functions: "));
+  EXPECT_THAT(in_terminal({"bench", "tiny.toml", "--steps", "6"}, 80),
+              HasSubstr("\r\x1b[Kmeasured 5 of 6 steps"));
+  EXPECT_THAT(in_terminal({"eval", "runs/tiny"}, 80),
+              HasSubstr("\r\x1b[Kruns/tiny: evaluated 4 of 4 examples"));
+  EXPECT_THAT(in_terminal({"explain", "runs/tiny"}, 80), HasSubstr("\r\x1b[Kmaking the page"));
+  EXPECT_THAT(in_terminal({"doctor", "tiny.toml"}, 80), HasSubstr("\r\x1b[Klooking at "));
+}
+
+TEST_F(TerminalVerbTest, JsonIsAFileBesideTheTextOrStandardOutputAlone) {
+  for (const Words& command :
+       {Words{"eval", "runs/tiny"}, Words{"eval", "runs/tiny", "runs/tiny"}, Words{"runs"},
+        Words{"compare", "runs/tiny", "runs/tiny"}, Words{"doctor", "tiny.toml"},
+        Words{"bench", "tiny.toml", "--steps", "1"}, Words{"bench", "tiny.toml", "--generation"},
+        Words{"sweep", "tiny.toml", "--set", "seed=1,2"} + kTinySteps,
+        Words{"gradcheck", "--op", "exp"}, Words{"explain", "runs/tiny"},
+        Words{"lab", "sinusoid"}}) {
+    SCOPED_TRACE(absl::StrJoin(command, " "));
+    const ProcessResult only = qkv(command + Words{"--json", "-"});
+    EXPECT_TRUE(nlohmann::json::accept(only.output)) << only.output.substr(0, 200);
+    for (int i = 0; i < 2; ++i) {  // a file of the same kind is replaced
+      const ProcessResult both = qkv(command + Words{"--json", "out.json"});
+      EXPECT_EQ(both.exit_status, only.exit_status) << both.errors;
+      EXPECT_TRUE(nlohmann::json::accept(in("out.json")));
+      EXPECT_FALSE(nlohmann::json::accept(both.output));
+    }
+    EXPECT_EQ(qkv(command + Words{"--json", "tiny.toml"}).exit_status, 2);
+    EXPECT_EQ(in("tiny.toml"), kConfig) << "another file is not replaced";
+    std::filesystem::remove(folder_ / "out.json");
+  }
+}
+
+TEST_F(TerminalVerbTest, InfoTellsTheModelFromTheOptimizer) {
+  const std::string adam = qkv({"info", "runs/tiny"}).output;
+  EXPECT_THAT(adam, testing::ContainsRegex("\nmodel +[0-9]+ +2432  "));
+  EXPECT_THAT(adam, testing::ContainsRegex("\noptimizer: first moments +[0-9]+ +2432  "));
+  EXPECT_THAT(adam, testing::ContainsRegex("\nall +60 +7296 +2[89][^\n]* KiB\n"));
+  expect_success(qkv(Words{"train", "tiny.toml", "--out", "runs/sgd", "--set", "optimizer.kind=sgd",
+                           "--set", "optimizer.momentum=0.9"} +
+                     kTinySteps));
+  EXPECT_THAT(qkv({"info", "runs/sgd"}).output, HasSubstr("\noptimizer: velocities, sums of"));
+  expect_success(qkv({"data", "tiny.toml", "--export", "batches"}));
+  EXPECT_THAT(qkv({"info", "batches"}).output, HasSubstr("\ntensors:\n"));
+}
+
+}  // namespace
+}  // namespace qkv
