@@ -17,9 +17,9 @@
 #include "cli/version.h"
 #include "framework/core/columns.h"
 #include "framework/core/error.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
-#include "train/config/mistakes.h"
 #include "train/config/suggest.h"
 
 namespace qkv {

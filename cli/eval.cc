@@ -2,9 +2,9 @@
 #include "cli/batch_file.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
-#include "train/config/mistakes.h"
 #include "train/run/attention_share.h"
 #include "train/run/evaluation_report.h"
 #include "train/run/run_with_data.h"
@@ -15,6 +15,7 @@ namespace {
 void add_eval_options(OptionList& options) {
   options.split();
   options.set("Overrides a value of [data]: --set data.validation_length=20");
+  options.text("text", "FILE", "Judges all of this file in the place of the run's own data");
   options.text("attention", "TOKEN",
                "Also prints, for each head, how much attention the position that predicts the "
                "answer pays to this token and to the answer");
@@ -31,29 +32,10 @@ absl::StatusOr<Evaluation> evaluated(const RunWithData& loaded, const std::strin
   });
 }
 
-// A line for each head.
-absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& model,
-                                           const Dataset& dataset, const std::string& text,
-                                           int64_t batch_size) {
-  const absl::StatusOr<std::vector<int64_t>> token = run.encode("attention", text);
-  if (!token.ok()) return token.status();
-  if (token->size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--attention needs one token, not ", token->size()));
-  }
-  const std::vector<AttentionShare> shares =
-      attention_shares(model, dataset, token->front(), batch_size);
-  if (shares.empty()) {
-    return absl::FailedPreconditionError(
-        "--attention: this model has no attention from an answer to its question");
-  }
-  return attention_table(shares, printable(text));
-}
-
 absl::Status eval_one(const std::string& name, Split split, const GivenOptions& given) {
   const bool exports = !given.text("export").empty();
   const absl::StatusOr<RunWithData> loaded =
-      load_run_with_data(name, given.set(), /*in_f64=*/exports, say_note);
+      load_run_with_data(name, given.set(), /*in_f64=*/exports, say_note, given.text("text"));
   if (!loaded.ok()) return loaded.status();
   const auto& [run, model, dataset, batch_size] = *loaded;
   if (exports) return export_batches(*dataset, split, batch_size, given, &model);
@@ -77,7 +59,7 @@ absl::Status eval_many(const std::vector<std::string>& names, Split split,
   std::vector<absl::Status> mistakes;
   for (const std::string& name : names) {
     const absl::StatusOr<RunWithData> loaded =
-        load_run_with_data(name, given.set(), /*in_f64=*/false, say_note);
+        load_run_with_data(name, given.set(), /*in_f64=*/false, say_note, given.text("text"));
     const absl::StatusOr<Evaluation> e =
         loaded.ok() ? evaluated(*loaded, name, split) : loaded.status();
     if (!e.ok()) {
@@ -108,6 +90,8 @@ absl::Status run_eval(const std::string&, const GivenOptions& given) {
   absl::Status status =
       reject({{exports && (given.has("json") || given.has("attention")),
                "--export only writes a file; it takes neither --json nor --attention"},
+              {given.has("text") && split == Split::kTraining,
+               "--text judges a file that nothing was trained on; it takes no --split train"},
               {many && exports, "--export takes one run"},
               {many && given.has("attention"), "--attention takes one run"}});
   if (!status.ok()) return status;

@@ -11,6 +11,7 @@ Verb train_verb();
 Verb sweep_verb();
 Verb eval_verb();
 Verb generate_verb();
+Verb predict_verb();
 Verb data_verb();
 Verb bench_verb();
 Verb config_verb();
@@ -20,8 +21,8 @@ Verb compare_verb();
 Verb doctor_verb();
 
 // The list, as `qkv --help` shows it. The verbs of cli/lessons come after these.
-inline constexpr std::array kVerbs{train_verb,  sweep_verb, eval_verb,    generate_verb,
-                                   doctor_verb, runs_verb,  compare_verb, info_verb,
-                                   config_verb, data_verb,  bench_verb};
+inline constexpr std::array kVerbs{train_verb,   sweep_verb,  eval_verb, generate_verb,
+                                   predict_verb, doctor_verb, runs_verb, compare_verb,
+                                   info_verb,    config_verb, data_verb, bench_verb};
 
 }  // namespace qkv

@@ -11,4 +11,9 @@ int64_t Batch::tokens() const {
   return count;
 }
 
+std::string Dataset::answer_text(std::span<const int64_t> answer) const {
+  if (class_names_.empty()) return vocabulary_.decode(answer);
+  return class_names_.at(static_cast<size_t>(answer.front()));
+}
+
 }  // namespace qkv

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,13 @@ class Dataset {
   // For images, the class names.
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
+  // Of the form kClass, what the answers are called: the tokens, unless there are names for them.
+  const std::vector<std::string>& class_names() const {
+    return class_names_.empty() ? vocabulary_.texts() : class_names_;
+  }
+  // An answer as people read it: tokens, or a class.
+  std::string answer_text(std::span<const int64_t> answer) const;
+
   DataForm form() const { return form_; }
 
   // Its lengths are the longest of any batch: what a table of positions must hold. Training batches
@@ -82,12 +90,14 @@ class Dataset {
   virtual std::string fingerprint() const { return ""; }
 
  protected:
-  explicit Dataset(Vocabulary vocabulary, DataForm form = DataForm::kSequence)
-      : vocabulary_(std::move(vocabulary)), form_(form) {}
+  explicit Dataset(Vocabulary vocabulary, DataForm form = DataForm::kSequence,
+                   std::vector<std::string> class_names = {})
+      : vocabulary_(std::move(vocabulary)), form_(form), class_names_(std::move(class_names)) {}
 
  private:
   Vocabulary vocabulary_;
   DataForm form_;
+  std::vector<std::string> class_names_;  // none: the tokens
 };
 
 }  // namespace qkv

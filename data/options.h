@@ -9,8 +9,12 @@ namespace qkv {
 // What a run learns from: the [data] table of a config. `length` counts symbols of the question (or
 // characters in a window of text), not tokens.
 struct DataOptions {
-  std::string task = "reverse";  // one of data/tasks
-  std::string path = {};         // the text file, or the folder of images
+  std::string task = "reverse";      // one of data/tasks
+  std::string path = {};             // the text file, or the folder of images
+  std::string validation_path = {};  // a file of its own; "": a part of that of `path`
+  std::string question_key = {};     // where the question stands; "": the task's own word
+  std::string answer_key = {};
+  int64_t context = 0;           // tokens that a model reads; 0: as many as the longest example has
   std::string class_names = {};  // of images, with spaces between them; "": 0, 1, …
   int64_t alphabet = 10;         // how many different symbols
   int64_t length = 16;           // symbols in a question; characters in a window of text

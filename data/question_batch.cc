@@ -90,6 +90,24 @@ Batch classes(const std::vector<Example>& examples, const QuestionLengths& longe
 
 }  // namespace
 
+DataShape shape_of(const QuestionLengths& longest, int64_t vocabulary_size, DataForm form) {
+  DataShape shape = {.vocabulary_size = vocabulary_size};
+  switch (form) {
+    case DataForm::kSequence:
+      shape.max_length = longest.both - 1;
+      break;
+    case DataForm::kSourceTarget:
+      shape.max_length = longest.answer;
+      shape.source_length = longest.prompt;
+      break;
+    case DataForm::kClass:
+      shape.max_length = longest.prompt;
+      shape.classes = vocabulary_size;
+      break;
+  }
+  return shape;
+}
+
 Batch question_batch(DataForm form, const std::vector<Example>& examples,
                      const QuestionLengths& longest, int64_t padding) {
   switch (form) {

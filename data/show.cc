@@ -31,7 +31,7 @@ std::string describe_question(const Dataset& dataset, const Batch& batch, int64_
   const Vocabulary& vocabulary = dataset.vocabulary();
   return absl::StrCat(escape(vocabulary.decode(question)),
                       dataset.form() == DataForm::kClass ? "   class: " : "   answer: ",
-                      escape(vocabulary.decode(answer)));
+                      escape(dataset.answer_text(answer)));
 }
 
 // Row `row` of a batch without its padding, and the tokens that count.
@@ -61,23 +61,28 @@ std::string context_of(const DataShape& shape) {
                       " in the answer");
 }
 
+std::string describe_class_names(const Dataset& dataset) {
+  std::string names;
+  for (const std::string& name : dataset.class_names()) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", escape(name));
+  }
+  return absl::StrCat("classes      ", dataset.class_names().size(), ": ", names, "\n");
+}
+
 // What is read: tokens.
 std::string describe_tokens(const Dataset& dataset) {
   std::vector<int64_t> every(static_cast<size_t>(dataset.vocabulary().size()));
   std::iota(every.begin(), every.end(), 0);
-  return absl::StrCat("vocabulary   ", every.size(),
-                      " tokens: ", escape(dataset.vocabulary().decode(every)), "\n",
-                      "context      ", context_of(dataset.shape()), "\n");
+  return absl::StrCat(
+      "vocabulary   ", every.size(), " tokens: ", escape(dataset.vocabulary().decode(every)), "\n",
+      "context      ", context_of(dataset.shape()), "\n",
+      dataset.class_names() == dataset.vocabulary().texts() ? "" : describe_class_names(dataset));
 }
 
 // What is read: images.
 std::string describe_classes(const Dataset& dataset) {
   const DataShape shape = dataset.shape();
-  std::string names;
-  for (const std::string& name : dataset.vocabulary().texts()) {
-    absl::StrAppend(&names, names.empty() ? "" : ", ", escape(name));
-  }
-  return absl::StrCat("classes      ", shape.classes, ": ", names, "\n",  //
+  return absl::StrCat(describe_class_names(dataset),  //
                       "images       ", shape.height, " x ", shape.width, " pixels, grey\n");
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "data/option_checker.h"
 #include "data/options.h"
 #include "data/question_batch.h"
+#include "data/records.h"
 #include "data/split.h"
 
 namespace qkv {
@@ -39,6 +41,14 @@ struct Task {
 // The shape of its examples. Its lengths are the longest of either split.
 DataShape shape_of(const Task& task, DataForm form);
 
+// What a run knows of its data without the file.
+struct KnownData {
+  Vocabulary vocabulary;
+  std::vector<std::string> class_names;
+  DataForm form = DataForm::kSequence;
+  DataShape most;  // as long as its model reads
+};
+
 // What data.task may name. Each stands in a file of its own in data/tasks, and in the list of
 // data/tasks/tasks.cc.
 struct TaskKind {
@@ -58,6 +68,16 @@ struct TaskKind {
   std::function<Task(const DataOptions&)> questions = nullptr;
   std::string first_token = {};  // with which every example begins; "": none does
   std::string last_token = {};   // after which an answer ends; "": none does
+  // All examples of the file data.path for validation, and none for training, in the tokens and
+  // classes of a run. Not given where a file is not what is judged.
+  std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, const KnownData&)>
+      judge = nullptr;
+  // Of examples that stand in files, how they stand there, and what follows a question in a prompt.
+  struct Records {
+    std::function<RecordLayout(const DataOptions&)> layout;
+    std::string after_question = {};
+  };
+  std::optional<Records> records = std::nullopt;
   std::vector<DataForm> forms = {DataForm::kSequence};  // that `make` can give the examples
   bool is_running_text = false;  // examples are pieces of one text: they begin anywhere in a line
 };

@@ -162,21 +162,10 @@ DataShape shape_of(const Task& task, DataForm form) {
   const auto longest = [&](int64_t QuestionLengths::*length) {
     return std::max(task.training.*length, task.validation.*length);
   };
-  DataShape shape = {.vocabulary_size = std::ssize(task.token_texts)};
-  switch (form) {
-    case DataForm::kSequence:
-      shape.max_length = longest(&QuestionLengths::both) - 1;
-      break;
-    case DataForm::kSourceTarget:
-      shape.max_length = longest(&QuestionLengths::answer);
-      shape.source_length = longest(&QuestionLengths::prompt);
-      break;
-    case DataForm::kClass:
-      shape.max_length = longest(&QuestionLengths::prompt);
-      shape.classes = shape.vocabulary_size;
-      break;
-  }
-  return shape;
+  return shape_of({.prompt = longest(&QuestionLengths::prompt),
+                   .answer = longest(&QuestionLengths::answer),
+                   .both = longest(&QuestionLengths::both)},
+                  std::ssize(task.token_texts), form);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_task_dataset(const DataOptions& options, Task task,

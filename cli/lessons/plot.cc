@@ -6,10 +6,10 @@
 #include "absl/strings/str_join.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "lessons/report/svg.h"
-#include "train/config/mistakes.h"
 
 namespace qkv {
 namespace {

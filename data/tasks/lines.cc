@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "data/batch_builder.h"
 #include "data/file.h"
+#include "data/file_mistakes.h"
 #include "data/split.h"
 #include "data/tasks/files.h"
 #include "data/tasks/tasks.h"
@@ -75,7 +76,7 @@ class LinesDataset final : public Dataset {
   }
 
  private:
-  int64_t newline() const { return training_.front().front(); }
+  int64_t newline() const { return validation_.front().front(); }
 
   std::string fingerprint_;
   std::vector<Tokens> training_;
@@ -133,6 +134,34 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
                                         std::move(validation), seed);
 }
 
+// Every line that is not blank, in its order.
+absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
+                                                     const KnownData& known) {
+  const auto text = read_text(options.path);
+  if (!text.ok()) return text.status();
+  FileMistakes mistakes;
+  std::vector<Tokens> lines;
+  int64_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    ++number;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
+    auto tokens = known.vocabulary.encode(absl::StrCat("\n", line, "\n"));
+    if (!tokens.ok()) {
+      mistakes.add(options.path, number, std::string(tokens.status().message()));
+    } else if (std::ssize(*tokens) - 1 > known.most.max_length) {
+      mistakes.add(options.path, number,
+                   absl::StrCat("has ", std::ssize(*tokens) - 1,
+                                " tokens; the model reads at most ", known.most.max_length));
+    } else {
+      lines.push_back(*std::move(tokens));
+    }
+  }
+  if (!mistakes.empty()) return mistakes.status();
+  if (lines.empty()) return absl::InvalidArgumentError(absl::StrCat(options.path, ": is blank"));
+  return std::make_unique<LinesDataset>(known.vocabulary, fingerprint_of(*text),
+                                        std::vector<Tokens>(), std::move(lines), 1);
+}
+
 void check_lines(const DataOptions& options, OptionChecker& check) {
   check_path("lines", options, check);
   check.range("train_fraction", options.train_fraction, 0.001, 0.999);
@@ -152,7 +181,8 @@ TaskKind lines_task() {
           .make = make_lines,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
           .first_token = "\n",
-          .last_token = "\n"};
+          .last_token = "\n",
+          .judge = judge_lines};
 }
 
 }  // namespace qkv

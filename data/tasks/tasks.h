@@ -26,6 +26,8 @@ TaskKind preference_task();
 TaskKind reference_task();
 TaskKind text_task();
 TaskKind lines_task();
+TaskKind pairs_task();
+TaskKind classes_task();
 TaskKind shapes_task();
 TaskKind idx_task();
 
@@ -45,6 +47,8 @@ inline constexpr TaskKind (*kTasks[])() = {copy_task,
                                            reference_task,
                                            text_task,
                                            lines_task,
+                                           pairs_task,
+                                           classes_task,
                                            shapes_task,
                                            idx_task};
 

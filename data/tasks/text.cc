@@ -109,6 +109,23 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, u
                                        training, options.length, seed);
 }
 
+// Its windows are those of validation.
+absl::StatusOr<std::unique_ptr<Dataset>> judge_text(const DataOptions& options,
+                                                    const KnownData& known) {
+  const auto text = read_text(options.path);
+  if (!text.ok()) return text.status();
+  auto tokens = encode_lines(options.path, *text, known.vocabulary);
+  if (!tokens.ok()) return tokens.status();
+  const auto whole = std::ssize(*tokens);
+  DataOptions windows = options;
+  windows.length = std::min(options.length, known.most.max_length);
+  if (absl::Status status = check_part(windows, "validation", whole, whole); !status.ok()) {
+    return status;
+  }
+  return std::make_unique<TextDataset>(known.vocabulary, fingerprint_of(*text), *std::move(tokens),
+                                       0, windows.length, 1);
+}
+
 void check_text(const DataOptions& options, OptionChecker& check) {
   check_path("text", options, check);
   check.range("length", options.length, 1, kMaxLength);
@@ -127,6 +144,7 @@ TaskKind text_task() {
           .check = check_text,
           .make = make_text,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
+          .judge = judge_text,
           .is_running_text = true};
 }
 

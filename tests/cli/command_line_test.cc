@@ -169,7 +169,8 @@ TEST_F(CommandLineTest, AFolderThatHoldsAnotherRunIsLeftAlone) {
   expect_error(qkv({"train", "tiny.toml", "--resume", "--set", "model.d_ff=64"}), 2,
                "--resume continues with the config of the run (runs/tiny/config.toml), but this "
                "config differs: model.d_ff is 64, but was 32. Undo the change, or start a new run "
-               "with another --out; these may change: optimizer.learning_rate, "
+               "with another --out; these may change: data.path, data.validation_path, "
+               "optimizer.learning_rate, "
                "optimizer.min_learning_rate, train.steps, train.patience, "
                "train.max_minutes, train.eval_interval, train.eval_batch_size, "
                "train.checkpoint_interval, train.log_interval, train.detail_interval, "

@@ -62,7 +62,7 @@ TEST_F(ImagesTest, ARunLearnsClassesAndIsJudgedByImages) {
   const ProcessResult judged = qkv({"eval", "runs/shapes"});
   expect_success(judged);
   EXPECT_NE(judged.output.find(" over 20 images\n"), std::string::npos) << judged.output;
-  EXPECT_NE(judged.output.find(" of 20 images right\n"), std::string::npos) << judged.output;
+  EXPECT_NE(judged.output.find(" of 20 images right, F1 "), std::string::npos) << judged.output;
   const std::string checkpoint = "runs/shapes/checkpoints/best.safetensors";
   expect_error(qkv({"eval", "runs/shapes", "--set", "data.image_size=20"}), 2,
                checkpoint + ": the model reads images of 16 x 16 pixels, but these have 20 x 20");
@@ -87,7 +87,7 @@ TEST_F(ImagesTest, KeysOfImagesAreAMistakeWithoutImages) {
   expect_error(qkv({"data", "tiny.toml", "--set", "data.image_size=32"}), 2,
                "--set data.image_size=32: \"data.image_size\" is read by shapes, not by reverse");
   expect_error(qkv({"data", "shapes.toml", "--set", "data.path=x"}), 2,
-               "--set data.path=x: \"data.path\" is read by text, lines and idx, not by shapes");
+               "--set data.path=x: \"data.path\" is read by text, lines, pairs, classes and idx, not by shapes");
   expect_error(qkv({"data", "shapes.toml", "--set", "data.image_size=8"}), 2,
                "--set data.image_size=8: \"data.image_size\" must be 12 … 256, not 8");
 }

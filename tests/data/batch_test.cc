@@ -51,9 +51,14 @@ std::vector<double> row_of(const Array& array, int64_t row) {
 
 TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
   const TemporaryFolder folder;
-  std::string lines;
-  for (int i = 0; i < 200; ++i) lines += std::to_string(i * i) + "\n";
+  std::string lines, records = "question,answer,text,class\n";
+  for (int i = 0; i < 200; ++i) {
+    const std::string square = std::to_string((i + 5) * (i + 5));
+    lines += square + "\n";
+    records += square + ",1," + square + "," + square.front() + "\n";
+  }
   write_bytes(folder / "lines.txt", lines);
+  write_bytes(folder / "records.csv", records);
   for (const TaskKind& task : task_kinds()) {
     if (task.name == "idx") continue;  // IdxDataTest
     SCOPED_TRACE(task.name);
@@ -64,6 +69,7 @@ TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
     options.distance = 4;
     options.train_fraction = 0.5;
     if (std::ranges::count(task.keys, "path") != 0) options.path = folder / "lines.txt";
+    if (std::ranges::count(task.keys, "answer_key") != 0) options.path = folder / "records.csv";
     const std::unique_ptr<Dataset> dataset = dataset_of(options);
     const Batch all = dataset->validation_batch(0, 5), some = dataset->validation_batch(2, 3);
     for (int64_t row = 0; row < 3; ++row) {

@@ -1,15 +1,16 @@
 #include "train/config/config.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "framework/core/mistakes.h"
 #include "framework/io/files.h"
 #include "train/config/config_fields.h"
-#include "train/config/mistakes.h"
 #include "train/config/set_field.h"
 #include "train/config/suggest.h"
 #include "train/config/toml_parser.h"
@@ -66,6 +67,7 @@ class Loader {
   void apply(const Field& field, const toml::node& node, const Place& place);
   void drop_unread_keys();
   bool was_read_before_overrides(const Field& field) const;
+  void find_files_beside_config();
   void shorten_warmup();
   void find_clashes_in_result();
   bool is_meant(const std::string& key) const;
@@ -305,6 +307,21 @@ void Loader::find_clashes_in_result() {
   }
 }
 
+// A relative path in a config begins at the config's folder, where such a file is there; else, and
+// after --set, at the current directory.
+void Loader::find_files_beside_config() {
+  const std::filesystem::path folder = std::filesystem::path(source_).parent_path();
+  if (author_ != Author::kUser || folder.empty()) return;
+  for (const Field& field : fields_) {
+    if (!field.is_path || field.text().empty()) continue;
+    const auto said = said_.find(field.key());
+    if (said == said_.end() || said->second.key.override_number != 0) continue;
+    const std::string beside = (folder / field.text()).string();  // an absolute path is itself
+    std::error_code ignored;
+    if (std::filesystem::exists(beside, ignored)) field.set_text(beside);
+  }
+}
+
 // A run that is shortened with --set train.steps=40 warms up for the same share of its steps.
 void Loader::shorten_warmup() {
   constexpr const char* kSteps = "train.steps";
@@ -328,6 +345,7 @@ void Loader::shorten_warmup() {
 absl::StatusOr<LoadedConfig> Loader::finish() {
   drop_unread_keys();
   shorten_warmup();
+  find_files_beside_config();
   find_clashes_in_result();
   if (mistakes_.empty()) return std::move(result_);
   const auto order = [](const Mistake& mistake) {

@@ -118,6 +118,16 @@ void find_attention_clashes(const ModelOptions& model, std::vector<Clash>& clash
   }
 }
 
+// The kinds of models that take what a task provides: "model.kind = \"classifier\"".
+std::string kinds_for(const TaskKind& task) {
+  std::string kinds;
+  for (const ModelKind& kind : model_kinds()) {
+    if (std::ranges::count(task.forms, kind.form) == 0) continue;
+    absl::StrAppend(&kinds, kinds.empty() ? "model.kind = " : " or ", "\"", kind.name, "\"");
+  }
+  return kinds;
+}
+
 }  // namespace
 
 std::vector<Clash> find_clashes(const Config& config) {
@@ -144,7 +154,7 @@ std::vector<Clash> find_clashes(const Config& config) {
   const DataForm form = form_of(model.kind);
   if (task && std::ranges::count(task->forms, form) == 0) {
     add({"model.kind", "data.task"}, "\"model.kind\" is \"", model.kind, "\", which needs ",
-        name_of(form), "; \"data.task\" = \"", data.task, "\" has none");
+        name_of(form), "; \"data.task\" = \"", data.task, "\" has none: use ", kinds_for(*task));
   }
   find_attention_clashes(model, clashes);
   if (!attends(model) && position_is_in_attention(model.position)) {

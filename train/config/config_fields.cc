@@ -79,7 +79,17 @@ class FieldList {
 void add_data_fields(FieldList& list, DataOptions& data) {
   list.start_table("data");
   list.add("task", &data.task, task_names(), "The task that the model learns.");
-  list.add("path", &data.path, "The text file, or the folder of image files.");
+  list.add("path", &data.path, "The file of examples or text, or the folder of image files.")
+      .is_path = true;
+  list.add("validation_path", &data.validation_path,
+           "The file of validation examples; empty: a part of the examples of `path`.")
+      .is_path = true;
+  list.add("question_key", &data.question_key,
+           "Column or key of the question; empty: question (task classes: text).");
+  list.add("answer_key", &data.answer_key,
+           "Column or key of the answer; empty: answer (task classes: class).");
+  list.add("context", &data.context, 0, kInfinity,
+           "Maximum number of tokens of an example; 0: as many as the longest has.");
   list.add("class_names", &data.class_names,
            "Class names of the images, separated by spaces; empty: 0, 1, ….");
   list.add("alphabet", &data.alphabet, 1, kInfinity, "Number of different symbols.");
@@ -250,11 +260,20 @@ void add_readers(const Choice& choice, std::vector<Field>& fields) {
 
 // No parameter, and no number that one was made from, hangs on these: a run can go on with other
 // values, and what it has done stays what it was. docs/training.md has the table.
-constexpr std::string_view kMayChangeOnResume[] = {
-    "optimizer.learning_rate", "optimizer.min_learning_rate", "train.steps",
-    "train.eval_interval",     "train.eval_batch_size",       "train.checkpoint_interval",
-    "train.log_interval",      "train.detail_interval",       "train.max_minutes",
-    "train.patience",          "train.tensorboard",           "train.threads"};
+constexpr std::string_view kMayChangeOnResume[] = {"data.path",
+                                                   "data.validation_path",
+                                                   "optimizer.learning_rate",
+                                                   "optimizer.min_learning_rate",
+                                                   "train.steps",
+                                                   "train.eval_interval",
+                                                   "train.eval_batch_size",
+                                                   "train.checkpoint_interval",
+                                                   "train.log_interval",
+                                                   "train.detail_interval",
+                                                   "train.max_minutes",
+                                                   "train.patience",
+                                                   "train.tensorboard",
+                                                   "train.threads"};
 
 std::string number_text(double number) { return absl::StrFormat("%.15g", number); }
 

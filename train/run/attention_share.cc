@@ -4,7 +4,9 @@
 #include <span>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/utf8.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "train/run/progress.h"
@@ -86,6 +88,24 @@ std::string attention_table(const std::vector<AttentionShare>& shares, const std
                           format_percent(share.to_token), format_percent(share.to_answer));
   }
   return table;
+}
+
+absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& model,
+                                           const Dataset& dataset, const std::string& text,
+                                           int64_t batch_size) {
+  const absl::StatusOr<std::vector<int64_t>> token = run.encode("attention", text);
+  if (!token.ok()) return token.status();
+  if (token->size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--attention needs one token, not ", token->size()));
+  }
+  const std::vector<AttentionShare> shares =
+      attention_shares(model, dataset, token->front(), batch_size);
+  if (shares.empty()) {
+    return absl::FailedPreconditionError(
+        "--attention: this model has no attention from an answer to its question");
+  }
+  return attention_table(shares, printable(text));
 }
 
 }  // namespace qkv

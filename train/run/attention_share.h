@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "models/model.h"
+#include "train/run/loaded_run.h"
 
 namespace qkv {
 
@@ -25,5 +27,10 @@ std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& 
 
 // For a terminal, a line for each; `token` as it is to be shown.
 std::string attention_table(const std::vector<AttentionShare>& shares, const std::string& token);
+
+// The same for `qkv eval --attention TOKEN`: a table of the shares of the token with that text.
+absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& model,
+                                           const Dataset& dataset, const std::string& text,
+                                           int64_t batch_size);
 
 }  // namespace qkv

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,8 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/mistakes.h"
 #include "train/config/config.h"
-#include "train/config/mistakes.h"
+#include "train/config/config_fields.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
 
@@ -57,7 +59,7 @@ class Metadata {
   std::string missing_;
 };
 
-absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
+absl::StatusOr<std::vector<std::string>> texts_from_json(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   std::vector<std::string> texts;
   if (!json.is_array()) return absl::DataLossError("it is not a list");
@@ -65,7 +67,20 @@ absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
     if (!entry.is_string()) return absl::DataLossError("it holds values that are not strings");
     texts.push_back(entry.get<std::string>());
   }
-  return Vocabulary::create(std::move(texts));
+  return texts;
+}
+
+absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
+  absl::StatusOr<std::vector<std::string>> texts = texts_from_json(text);
+  if (!texts.ok()) return texts.status();
+  return Vocabulary::create(*std::move(texts));
+}
+
+bool has_relative_path(const Config& config) {
+  Config copy = config;
+  return std::ranges::any_of(config_fields(copy), [](const Field& field) {
+    return field.is_path && !field.text().empty() && !field.text().starts_with('/');
+  });
 }
 
 absl::Status copy_into(const std::string& path, const std::map<std::string, const Array*>& arrays,
@@ -87,7 +102,8 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
 
 // Which size in a file's metadata no model can have, as the rest of a sentence; "" if all are good.
 // So a hostile file cannot ask for memory that it does not fill.
-std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
+std::string what_is_wrong(const DataShape& data, const ModelOptions& model,
+                          const std::vector<std::string>& class_names) {
   constexpr int64_t kLargest = 1 << 20;
   const auto possible = [](int64_t size) { return size >= 1 && size <= kLargest; };
   constexpr const char* kOutOfRange = "has a size that is out of range";
@@ -96,9 +112,10 @@ std::string what_is_wrong(const DataShape& data, const ModelOptions& model) {
   }
   if (data.vocabulary_size < 1) return kOutOfRange;
   const DataForm form = form_of(model.kind);
-  if (form == DataForm::kClass && data.classes != data.vocabulary_size) {
-    return absl::StrCat("has ", data.classes, " classes, but a vocabulary of ",
-                        data.vocabulary_size);
+  const int64_t names = class_names.empty() ? data.vocabulary_size : std::ssize(class_names);
+  if (form == DataForm::kClass && data.classes != names) {
+    return absl::StrCat("has ", data.classes, " classes, but ",
+                        class_names.empty() ? "a vocabulary of " : "names for ", names);
   }
   if (data.channels == 0 && data.height == 0 && data.width == 0) {
     const bool source_is_good = form != DataForm::kSourceTarget || data.source_length > 0;
@@ -132,6 +149,12 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
                    {"evaluations_since_best", absl::StrCat(state.evaluations_since_best)}};
   for (const auto& [key, size] : kSizes) {
     if (model.data().*size > 0) file.metadata[key] = absl::StrCat(model.data().*size);
+  }
+  if (dataset.form() == DataForm::kClass && dataset.class_names() != dataset.vocabulary().texts()) {
+    file.metadata["class_names"] = nlohmann::json(dataset.class_names()).dump();
+  }
+  if (std::error_code error; has_relative_path(config)) {
+    file.metadata["trained_in"] = std::filesystem::current_path(error).string();
   }
   if (const std::string fingerprint = dataset.fingerprint(); !fingerprint.empty()) {
     file.metadata["data_fingerprint"] = fingerprint;
@@ -194,9 +217,19 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   }
   checkpoint.vocabulary = *std::move(vocabulary);
   checkpoint.data.vocabulary_size = checkpoint.vocabulary.size();
+  if (file->metadata.contains("class_names")) {
+    absl::StatusOr<std::vector<std::string>> names = texts_from_json(metadata.text("class_names"));
+    if (!names.ok()) {
+      return problem(path,
+                     absl::StrCat("its class names cannot be used: ", names.status().message()));
+    }
+    checkpoint.class_names = *std::move(names);
+  }
+  checkpoint.trained_in = file->metadata["trained_in"];
   checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
   if (checkpoint.state.step < 0) return problem(path, "its number of steps is negative");
-  const std::string wrong = what_is_wrong(checkpoint.data, checkpoint.config.model);
+  const std::string wrong =
+      what_is_wrong(checkpoint.data, checkpoint.config.model, checkpoint.class_names);
   if (!wrong.empty()) return problem(path, absl::StrCat("its metadata ", wrong));
   checkpoint.arrays = std::move(file->tensors);
   return checkpoint;

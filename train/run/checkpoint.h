@@ -38,6 +38,8 @@ struct RunState {
 struct Checkpoint {
   Config config;
   Vocabulary vocabulary;
+  std::vector<std::string> class_names;  // none: the answers are of the vocabulary
+  std::string trained_in;        // the folder where relative paths began; "": there are none
   std::string data_fingerprint;  // "": there is none, or the file is older than fingerprints
   DataShape data;
   RunState state;

@@ -157,6 +157,10 @@ absl::Status check_answer_length(const LoadedRun& run, const TextsToContinue& te
 absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const TextsToContinue& texts,
                                              const Print& print, const TellNote& warn,
                                              const std::stop_token& stop) {
+  if (!run.checkpoint.class_names.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        run.path, ": the model classifies texts; qkv predict RUN FILE asks it for their classes"));
+  }
   if (absl::Status status = check_answer_length(run, texts); !status.ok()) return status;
   const absl::StatusOr<std::vector<Prompt>> prompts = read_prompts(run, texts.prompts, texts.file);
   if (!prompts.ok()) return prompts.status();

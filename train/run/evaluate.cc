@@ -1,6 +1,9 @@
 #include "train/run/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "framework/graph/op.h"
@@ -10,19 +13,47 @@
 namespace qkv {
 namespace {
 
-struct Counts {
-  double loss = 0;
-  int64_t right_tokens = 0, tokens = 0, right_sequences = 0, sequences = 0;
+class Counts {
+ public:
+  explicit Counts(const Dataset& dataset) : classes_(classes_of(dataset)) {
+    confusion_.resize(static_cast<size_t>(classes_ * classes_));
+    if (dataset.has_answers()) return;
+    for (const std::string& text : dataset.vocabulary().texts()) {
+      bytes_of_tokens_.push_back(std::ssize(text));
+    }
+  }
+
+  int64_t sequences() const { return sequences_; }
 
   void add(const Model& model, const Batch& batch) {
     ForwardContext context;
     const auto [logits, sum] = batch_loss(model, batch, {.divisor = 1.0}, context);
-    loss += sum.item();
+    loss_ += sum.item();
 
     const int64_t positions = batch.targets.size(), classes = logits.dim(-1);
     Array largest({positions}, logits.dtype()), predicted({positions}, DType::i64);
     kernels::max(logits.array(), positions, classes, 1, largest, predicted);
     count(predicted.data<int64_t>(), batch.targets);
+    if (classes_ > 0) count_classes(logits, predicted.data<int64_t>(), batch.targets);
+  }
+
+  Evaluation shares() const {
+    const auto share = [](auto part, int64_t whole) {
+      return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+    };
+    return {.loss = share(loss_, tokens_),
+            .token_accuracy = share(right_tokens_, tokens_),
+            .sequence_accuracy = share(right_sequences_, sequences_),
+            .tokens = tokens_,
+            .sequences = sequences_,
+            .bits_per_byte = share(loss_ / std::numbers::ln2, bytes_),
+            .top5_accuracy = share(in_top5_, sequences_),
+            .confusion = confusion_};
+  }
+
+ private:
+  static int64_t classes_of(const Dataset& dataset) {
+    return dataset.form() == DataForm::kClass ? dataset.shape().classes : 0;
   }
 
   void count(const int64_t* predicted, const Array& targets) {
@@ -34,13 +65,37 @@ struct Counts {
         if (*target == kIgnoredTarget) continue;
         ++counted;
         right += *predicted == *target;
+        if (!bytes_of_tokens_.empty()) bytes_ += bytes_of_tokens_[static_cast<size_t>(*target)];
       }
-      tokens += counted;
-      right_tokens += right;
-      sequences += 1;
-      right_sequences += right == counted;
+      tokens_ += counted;
+      right_tokens_ += right;
+      sequences_ += 1;
+      right_sequences_ += right == counted;
     }
   }
+
+  // A class of equal logit that comes before the target is more likely.
+  void count_classes(const Tensor& logits, const int64_t* predicted, const Array& targets) {
+    const std::vector<double> all = logits.to_vector();
+    const int64_t* target = targets.data<int64_t>();
+    for (int64_t row = 0; row < targets.size(); ++row) {
+      ++confusion_[static_cast<size_t>(target[row] * classes_ + predicted[row])];
+      const double* of_row = all.data() + row * classes_;
+      int64_t more_likely = 0;
+      for (int64_t c = 0; c < classes_; ++c) {
+        const double difference = of_row[c] - of_row[target[row]];
+        more_likely += difference > 0 || (difference == 0 && c < target[row]);
+      }
+      in_top5_ += more_likely < 5;
+    }
+  }
+
+  int64_t classes_;                       // 0: answers are no classes
+  std::vector<int64_t> bytes_of_tokens_;  // of a text
+  double loss_ = 0;
+  int64_t right_tokens_ = 0, tokens_ = 0, right_sequences_ = 0, sequences_ = 0;
+  int64_t bytes_ = 0, in_top5_ = 0;
+  std::vector<int64_t> confusion_;
 };
 
 }  // namespace
@@ -49,7 +104,7 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
                                     int64_t batch_size, const std::stop_token& stop,
                                     const TellProgress& tell) {
   const NoGrad no_grad;
-  Counts counts;
+  Counts counts(dataset);
   const int64_t examples = dataset.validation_size();
   const auto tell_of = [&](int64_t wanted) {
     tell(absl::StrCat("evaluated ", counts.sequences, " of ", wanted, " examples"));
@@ -63,20 +118,17 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
   } else {
     const int64_t size = dataset.training_size();
     const int64_t wanted = size > 0 ? std::min(size, examples) : examples;
-    for (int64_t i = 0; counts.sequences < wanted; ++i) {
+    for (int64_t i = 0; counts.sequences() < wanted; ++i) {
       if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
       counts.add(model, dataset.training_batch(i, batch_size));
       tell_of(wanted);
     }
   }
-  const auto share = [](auto part, int64_t whole) {
-    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-  };
-  return Evaluation{.loss = share(counts.loss, counts.tokens),
-                    .token_accuracy = share(counts.right_tokens, counts.tokens),
-                    .sequence_accuracy = share(counts.right_sequences, counts.sequences),
-                    .tokens = counts.tokens,
-                    .sequences = counts.sequences};
+  return counts.shares();
+}
+
+int64_t Evaluation::classes() const {
+  return std::llround(std::sqrt(static_cast<double>(confusion.size())));
 }
 
 }  // namespace qkv

@@ -1,5 +1,6 @@
 #include "train/run/evaluation_report.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
+#include "train/run/class_report.h"
 #include "train/run/progress.h"
 
 namespace qkv {
@@ -21,22 +23,47 @@ std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const 
   if (dataset.has_answers()) {
     object["token_accuracy"] = e.token_accuracy;
     object["sequence_accuracy"] = e.sequence_accuracy;
+  } else {
+    object["perplexity"] = std::exp(e.loss);
+    object["bits_per_byte"] = e.bits_per_byte;
+  }
+  if (e.classes() > 5) object["top5_accuracy"] = e.top5_accuracy;
+  if (e.classes() > 0) {
+    const std::vector<ClassScore> scores = class_scores(e);
+    object["macro_f1"] = macro_f1(scores);
+    object["classes"] = dataset.class_names();
+    for (const ClassScore& score : scores) object["f1"].push_back(score.f1());
+    for (int64_t row = 0; row < e.classes(); ++row) {
+      const auto begin = e.confusion.begin() + row * e.classes();
+      object["confusion"].push_back(std::vector<int64_t>(begin, begin + e.classes()));
+    }
   }
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const char* part,
                             const Evaluation& e) {
-  std::string text =
-      absl::StrFormat("%s, step %d, %s\n  loss %.4f over %d %s\n", printable(run.path),
-                      run.checkpoint.state.step, part, e.loss, e.tokens, dataset.shape().unit());
-  if (dataset.shape().is_image()) {
-    absl::StrAppendFormat(&text, "  %s of %d images right\n", format_percent(e.sequence_accuracy),
-                          e.sequences);
+  const bool of_classes = e.classes() > 0;
+  const char* examples = dataset.shape().is_image() ? "images" : "texts";
+  std::string text = absl::StrFormat("%s, step %d, %s\n  loss %.4f over %d %s\n",
+                                     printable(run.path), run.checkpoint.state.step, part, e.loss,
+                                     e.tokens, of_classes ? examples : "tokens");
+  if (of_classes) {
+    absl::StrAppendFormat(&text, "  %s of %d %s right", format_percent(e.sequence_accuracy),
+                          e.sequences, examples);
+    if (e.classes() > 5) {
+      absl::StrAppendFormat(&text, ", %s in the top 5", format_percent(e.top5_accuracy));
+    }
+    absl::StrAppendFormat(&text, ", F1 %s (the mean of the classes)\n\n%s",
+                          format_percent(macro_f1(class_scores(e))),
+                          class_report(e, dataset.class_names()));
   } else if (dataset.has_answers()) {
     absl::StrAppendFormat(&text, "  %s of %d sequences right, %s of tokens\n",
                           format_percent(e.sequence_accuracy), e.sequences,
                           format_percent(e.token_accuracy));
+  } else {
+    absl::StrAppendFormat(&text, "  perplexity %.2f, %.3f bits per byte\n", std::exp(e.loss),
+                          e.bits_per_byte);
   }
   return text;
 }
@@ -44,7 +71,7 @@ std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const 
 void EvaluationsReport::add(const std::string& name, const LoadedRun& run, const Dataset& dataset,
                             const char* part, const Evaluation& e) {
   const bool has_answers = dataset.has_answers();
-  const bool has_tokens = has_answers && !dataset.shape().is_image();
+  const bool has_tokens = has_answers && e.classes() == 0;
   rows_.push_back({printable(name), run.checkpoint.config.data.task,
                    absl::StrCat(run.checkpoint.state.step), absl::StrFormat("%.4f", e.loss),
                    has_answers ? format_percent(e.sequence_accuracy) : "",

@@ -73,7 +73,10 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
   for (const NamedArray& a : source->arrays) {
     if (!a.name.starts_with(kOptimizerPrefix)) there[a.name] = &a.array;
   }
-  const bool same_tokens = source->vocabulary.texts() == dataset.vocabulary().texts();
+  const std::vector<std::string>& source_classes =
+      source->class_names.empty() ? source->vocabulary.texts() : source->class_names;
+  const bool same_tokens = source->vocabulary.texts() == dataset.vocabulary().texts() &&
+                           source_classes == dataset.class_names();
   const std::set<std::string> of_tokens = parameters_of_tokens(config, dataset.shape());
   const std::vector<NamedParameter> wanted = parameters_without_numbers(config, dataset.shape());
   std::vector<std::string> left, added;  // there, and here

@@ -1,5 +1,7 @@
 #include "train/run/loaded_run.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +9,7 @@
 #include "framework/kernels/parallel.h"
 #include "models/mixer.h"
 #include "train/config/config.h"
+#include "train/config/config_fields.h"
 #include "train/run/experiment.h"
 #include "train/run/run_folder.h"
 
@@ -45,9 +48,48 @@ absl::Status LoadedRun::check_fits(const DataShape& now) const {
   return absl::OkStatus();
 }
 
+// A file in the folder of the run comes first, then one where it was trained; what --set names
+// begins at the current directory, as all does where there is none.
+absl::StatusOr<Config> LoadedRun::config_here(const std::vector<std::string>& overrides) const {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  Config config = checkpoint.config;
+  for (const Field& field : config_fields(config)) {
+    if (!field.is_path || field.text().empty() || field.text().starts_with('/')) continue;
+    for (const std::filesystem::path& begin :
+         {folder / "..", std::filesystem::path(checkpoint.trained_in)}) {
+      const std::filesystem::path file = begin / field.text();
+      std::error_code ignored;
+      if (begin.empty() || !std::filesystem::exists(file, ignored)) continue;
+      field.set_text(file.lexically_normal().string());
+      break;
+    }
+  }
+  return parse_saved_config(to_toml(config), path, overrides);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
+    const std::string& file, const std::vector<std::string>& overrides) const {
+  absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
+  if (!config.ok()) return config.status();
+  const TaskKind& task = *find_task(config->data.task);
+  if (!task.judge) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": the task \"", task.name, "\" has no text that could be replaced by another"));
+  }
+  config->data.path = file;
+  const DataShape& shape = checkpoint.data;
+  KnownData known = {.vocabulary = checkpoint.vocabulary,
+                     .class_names = checkpoint.class_names,
+                     .form = form_of(config->model.kind),
+                     .most = shape};
+  known.most.max_length = std::min(limit_of(shape.max_length), kMaxLength);
+  known.most.source_length = std::min(limit_of(shape.source_length), kMaxLength);
+  return task.judge(config->data, known);
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     const std::vector<std::string>& overrides, const TellNote& tell) const {
-  absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
+  const absl::StatusOr<Config> config = config_here(overrides);
   if (!config.ok()) return config.status();
   // Long examples take long to make: where the length is known before, check it first.
   if (const TaskKind& task = *find_task(config->data.task); task.questions) {
@@ -64,7 +106,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
   }
   if (absl::Status status = check_fits((*data)->shape()); !status.ok()) return status;
   // A user who names another file needs no note that it is another one.
-  if (config->data.path == checkpoint.config.data.path) {
+  const auto names_another = [](const std::string& o) { return o.starts_with("data.path="); };
+  if (std::ranges::none_of(overrides, names_another)) {
     const std::string other = other_data(checkpoint, **data);
     if (!other.empty()) tell(other);
   }

@@ -27,6 +27,10 @@ struct LoadedRun {
   absl::StatusOr<std::unique_ptr<Dataset>> dataset(const std::vector<std::string>& overrides,
                                                    const TellNote& tell) const;
 
+  // All examples of another file for validation, in the tokens and classes of the run.
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(
+      const std::string& file, const std::vector<std::string>& overrides) const;
+
   // The tokens of a text that the user gave with --OPTION. An error if there is none.
   absl::StatusOr<std::vector<int64_t>> encode(const std::string& option,
                                               const std::string& text) const;
@@ -37,6 +41,8 @@ struct LoadedRun {
 
  private:
   int64_t limit_of(int64_t length) const;
+  // The config, in which a relative path that begins elsewhere is that of the file.
+  absl::StatusOr<Config> config_here(const std::vector<std::string>& overrides) const;
   absl::Status check_fits(const DataShape& now) const;
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -43,7 +44,11 @@ absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const NamedText& given)
   const DataOptions& data = run.checkpoint.config.data;
   const Vocabulary& vocabulary = run.checkpoint.vocabulary;
   const TaskKind& task = *find_task(data.task);
-  absl::StatusOr<std::vector<int64_t>> tokens = vocabulary.encode(given.text);
+  std::string text = given.text;
+  if (task.records && !text.empty() && !absl::StrContains(text, task.records->after_question)) {
+    text += task.records->after_question;
+  }
+  absl::StatusOr<std::vector<int64_t>> tokens = vocabulary.encode(text);
   if (!tokens.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(given.name, ": ", tokens.status().message()));
   }

@@ -35,6 +35,12 @@ absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoin
                      ": its vocabulary differs from that of the data: the text has changed since "
                      "the run began"));
   }
+  if (!checkpoint.class_names.empty() && checkpoint.class_names != dataset.class_names()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": its classes differ from those of the data: the file has changed "
+                     "since the run began"));
+  }
   if (const std::string other = other_data(checkpoint, dataset); !other.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         path, ": ", other, "; restore that one, or start a new run with another --out"));

@@ -9,13 +9,15 @@ namespace qkv {
 
 absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
                                                const std::vector<std::string>& overrides,
-                                               bool in_f64, const TellNote& tell) {
+                                               bool in_f64, const TellNote& tell,
+                                               const std::string& text) {
   absl::StatusOr<LoadedRun> run = load_run(name);
   if (!run.ok()) return run.status();
   if (in_f64) widen(run->checkpoint);
   absl::StatusOr<Model> model = run->model();  // before the data, which may take long
   if (!model.ok()) return model.status();
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = run->dataset(overrides, tell);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
+      text.empty() ? run->dataset(overrides, tell) : run->dataset_of(text, overrides);
   if (!dataset.ok()) return dataset.status();
   const TrainOptions& train = run->checkpoint.config.train;
   const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;

@@ -19,10 +19,12 @@ struct RunWithData {
   int64_t batch_size;  // of evaluations
 };
 
-// `overrides` change the config of the data (LoadedRun::dataset). Numbers in f64 where asked for.
+// `overrides` change the config of the data (LoadedRun::dataset); where a `text` is given, that
+// file is judged in their place. Numbers in f64 where asked for.
 absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
                                                const std::vector<std::string>& overrides,
-                                               bool in_f64, const TellNote& tell);
+                                               bool in_f64, const TellNote& tell,
+                                               const std::string& text = "");
 
 // An error where the loss is no finite number.
 absl::StatusOr<Evaluation> evaluate_run(const RunWithData& run, Split split,

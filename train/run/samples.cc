@@ -20,24 +20,24 @@ constexpr int64_t kTextPrompt = 16;
 using Tokens = std::vector<int64_t>;
 using EachToken = std::function<bool(int64_t)>;
 
-std::string describe_right_or_wrong(const Vocabulary& vocabulary, const Tokens& expected,
+std::string describe_right_or_wrong(const Dataset& dataset, const Tokens& expected,
                                     const Tokens& answered) {
-  return absl::StrCat("expected ", escape(vocabulary.decode(expected)), "  answered ",
-                      escape(vocabulary.decode(answered)),
+  return absl::StrCat("expected ", escape(dataset.answer_text(expected)), "  answered ",
+                      escape(dataset.answer_text(answered)),
                       answered == expected ? "  right" : "  wrong");
 }
 
-absl::StatusOr<std::string> describe_answer(const Model& model, const Vocabulary& vocabulary,
+absl::StatusOr<std::string> describe_answer(const Model& model, const Dataset& dataset,
                                             const Example& example, const EachToken& each) {
   const auto answer =
       generate(model, example.prompt, std::ssize(example.answer), {.temperature = 0}, each);
   if (!answer.ok()) return answer.status();
-  return absl::StrCat("  ", escape(vocabulary.decode(example.prompt)), "  ",
-                      describe_right_or_wrong(vocabulary, example.answer, *answer));
+  return absl::StrCat("  ", escape(dataset.vocabulary().decode(example.prompt)), "  ",
+                      describe_right_or_wrong(dataset, example.answer, *answer));
 }
 
 // The classes of images, all of which the model sees at once.
-std::string describe_classes(const Model& model, const Vocabulary& classes, const Batch& images) {
+std::string describe_classes(const Model& model, const Dataset& dataset, const Batch& images) {
   const NoGrad no_grad;
   ForwardContext context;
   const std::vector<Tensor> inputs(images.inputs.begin(), images.inputs.end());
@@ -47,14 +47,15 @@ std::string describe_classes(const Model& model, const Vocabulary& classes, cons
   std::string text;
   for (int64_t row = 0; row < images.rows(); ++row) {
     absl::StrAppend(&text, row > 0 ? "\n" : "", "  ",
-                    describe_right_or_wrong(classes, {images.targets.data<int64_t>()[row]},
+                    describe_right_or_wrong(dataset, {images.targets.data<int64_t>()[row]},
                                             {answers.data<int64_t>()[row]}));
   }
   return text;
 }
 
-absl::StatusOr<std::string> describe_text(const Model& model, const Vocabulary& vocabulary,
+absl::StatusOr<std::string> describe_text(const Model& model, const Dataset& dataset,
                                           const Example& example, const EachToken& each) {
+  const Vocabulary& vocabulary = dataset.vocabulary();
   std::vector<int64_t> prompt = example.prompt;
   prompt.resize(std::min<size_t>(prompt.size(), kTextPrompt));
   const auto text = generate(model, prompt, kSampleLength, {.temperature = 0.8}, each);
@@ -69,7 +70,7 @@ absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& 
                                              int64_t count, const std::stop_token& stop) {
   if (dataset.shape().is_image()) {
     const int64_t shown = std::min(count, dataset.validation_size());
-    return describe_classes(model, dataset.vocabulary(), dataset.validation_batch(0, shown));
+    return describe_classes(model, dataset, dataset.validation_batch(0, shown));
   }
   const EachToken goes_on = [&](int64_t) { return !stop.stop_requested(); };
   const auto describe = dataset.has_answers() ? describe_answer : describe_text;
@@ -77,8 +78,7 @@ absl::StatusOr<std::string> describe_samples(const Model& model, const Dataset& 
   const int64_t shown = std::min(dataset.has_answers() ? count : 1, dataset.validation_size());
   for (int64_t i = 0; i < shown; ++i) {
     const Example example = dataset.validation_example(i);
-    const absl::StatusOr<std::string> line =
-        describe(model, dataset.vocabulary(), example, goes_on);
+    const absl::StatusOr<std::string> line = describe(model, dataset, example, goes_on);
     if (!line.ok()) return line.status();
     absl::StrAppend(&text, i > 0 ? "\n" : "", *line);
     if (stop.stop_requested()) return absl::CancelledError("the samples were stopped");

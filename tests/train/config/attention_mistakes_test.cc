@@ -71,10 +71,10 @@ TEST(AttentionMistakesTest, OnlyAlibiHasSlopes) {
 TEST(AttentionMistakesTest, AModelTakesOnlyDataThatItCanRead) {
   EXPECT_EQ(mistakes("[data]\ntask = \"text\"\npath = \"a.txt\"\n[model]\nkind = \"classifier\""),
             "c.toml:5:8: \"model.kind\" is \"classifier\", which needs a question with an answer "
-            "of one token; \"data.task\" = \"text\" has none");
+            "of one token; \"data.task\" = \"text\" has none: use model.kind = \"decoder\"");
   EXPECT_EQ(mistakes("[data]\ntask = \"shapes\""),
             "c.toml:2:8: \"model.kind\" is \"decoder\", which needs a sequence to continue; "
-            "\"data.task\" = \"shapes\" has none");
+            "\"data.task\" = \"shapes\" has none: use model.kind = \"classifier\"");
   EXPECT_EQ(mistakes("[model]\nkind = \"classifier\"\n[data]\ntask = \"parity\""), "");
 }
 

@@ -102,9 +102,11 @@ Overrides overrides_of(const std::string& task, const std::string& folder) {
       {"hold", {"data.alphabet=16", "data.length=12", "data.distance=2"}},
       {"shapes", {"model.kind=classifier", "data.image_size=12"}},
       {"idx", {"model.kind=classifier", "model.patch_size=2"}},
+      {"classes", {"model.kind=classifier"}},
   };
   Overrides all = {absl::StrCat("data.task=", task)};
   if (task == "text" || task == "lines") all.push_back("data.path=" + folder + "/text.txt");
+  if (task == "pairs" || task == "classes") all.push_back("data.path=" + folder + "/pairs.csv");
   if (task == "idx") all.push_back("data.path=" + folder);
   if (const auto found = more.find(task); found != more.end()) {
     all.insert(all.end(), found->second.begin(), found->second.end());
@@ -120,6 +122,18 @@ void write_data(const std::string& folder, uint64_t seed) {
     text += '\n';
   }
   write_bytes(folder + "/text.txt", text);
+  std::string pairs = "question,answer,text,class,back,last\n", held_out = pairs;
+  for (int pair = 0; pair < 330; ++pair) {
+    std::string question;
+    for (int i = 0; i < 6; ++i) question += "abcd"[random.below(4)];
+    const std::string back(question.rbegin(), question.rend());
+    const std::string first = question.substr(0, 1), last = back.substr(0, 1);
+    absl::StrAppend(pair < 300 ? &pairs : &held_out, pair < 300 ? "" : "dddd", question, ",", first,
+                    ",", pair < 300 ? "" : "dddd", question, ",", first, ",", back, ",", last,
+                    "\n");
+  }
+  write_bytes(folder + "/pairs.csv", pairs);
+  write_bytes(folder + "/held_out.csv", held_out);
   constexpr uint32_t kImages = 20, kSide = 6, kClasses = 3;
   for (uint32_t image = 0; image < kImages; ++image) {
     labels += static_cast<char>(image % kClasses);

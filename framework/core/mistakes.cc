@@ -1,4 +1,4 @@
-#include "train/config/mistakes.h"
+#include "framework/core/mistakes.h"
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/question_batch.h"
+#include "framework/core/random.h"
+
+namespace qkv {
+
+// Examples of which there are two lists.
+struct ExampleLists {
+  std::vector<Example> training, validation;
+};
+
+// Questions with answers, all in memory. Training draws from its list at random.
+class ListedDataset final : public Dataset {
+ public:
+  // `class_names`: of the form kClass, what answers are; `context`: how much a model is to read at
+  // least (as DataShape::max_length), 0: as the longest example needs; `padding` is a token.
+  struct Options {
+    DataForm form = DataForm::kSequence;
+    std::vector<std::string> class_names = {};
+    int64_t context = 0;
+    int64_t padding = 0;
+    std::string fingerprint = {};
+    uint64_t seed = 1;
+  };
+  ListedDataset(Vocabulary vocabulary, ExampleLists examples, Options options);
+
+  bool has_answers() const override { return true; }
+  DataShape shape() const override;
+  std::string fingerprint() const override { return options_.fingerprint; }
+  int64_t training_size() const override { return std::ssize(examples_.training); }
+  int64_t validation_size() const override { return std::ssize(examples_.validation); }
+  Batch training_batch(int64_t index, int64_t batch_size) const override;
+  Batch validation_batch(int64_t first, int64_t count) const override;
+  Example validation_example(int64_t index) const override;
+  std::optional<std::vector<int64_t>> answer_to(const std::vector<int64_t>& prompt) const override;
+
+ private:
+  ExampleLists examples_;
+  Options options_;
+  QuestionLengths longest_;
+  RandomStream stream_;
+};
+
+// How long questions and answers may be for a model that reads so much.
+QuestionLengths limits_of(const DataShape& shape, DataForm form);
+
+}  // namespace qkv

@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "data/tasks/shared_records.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kMaxTextClasses = 1000;
+
+RecordLayout classes_layout(const DataOptions& options) {
+  return {.question = options.question_key.empty() ? "text" : options.question_key,
+          .answer = options.answer_key.empty() ? "class" : options.answer_key,
+          .answer_first = true};
+}
+
+// Where classes stand in a file.
+struct ClassPlaces {
+  int64_t examples = 0;
+  int64_t first_line = 0;
+};
+using PlacesOfClasses = std::map<std::string, ClassPlaces>;
+
+void add_classes(const std::vector<Record>& records, PlacesOfClasses& places) {
+  for (const Record& record : records) {
+    ClassPlaces& place = places[*record.answer];
+    if (place.examples++ == 0) place.first_line = record.line;
+  }
+}
+
+// A class is learned from some examples, and judged by others.
+void check_classes(const SharedRecords& records, FileMistakes& mistakes) {
+  PlacesOfClasses trained, judged;
+  add_classes(records.training, trained);
+  add_classes(records.validation, judged);
+  const bool one_file = records.training_path == records.validation_path;
+  for (const auto& [name, place] : trained) {
+    const int64_t judging = one_file && judged.contains(name) ? judged[name].examples : 0;
+    if (place.examples + judging > 1) continue;
+    mistakes.add(
+        records.training_path, place.first_line,
+        absl::StrCat("the class \"", name, "\" is seen once, here: it needs more examples"));
+  }
+  for (const auto& [name, place] : judged) {
+    if (trained.contains(name)) continue;
+    mistakes.add(
+        records.validation_path, place.first_line,
+        place.examples == 1 && one_file
+            ? absl::StrCat("the class \"", name, "\" is seen once, here: it needs more examples")
+            : absl::StrCat("the class \"", name, "\" has ", place.examples,
+                           place.examples == 1 ? " example" : " examples",
+                           " for validation, first here, but none for "
+                           "training"));
+  }
+}
+
+void check_class_texts(const std::string& path, const std::vector<Record>& records,
+                       FileMistakes& mistakes) {
+  for (const Record& record : records) {
+    if (record.answer->find_first_of("\t\n") == std::string::npos) continue;
+    mistakes.add(path, record.line, "the class holds a tab or a line end");
+  }
+}
+
+EncodeRecord encode_classes(const Vocabulary& vocabulary, const std::vector<std::string>& names) {
+  return [&vocabulary, &names](const Record& record) -> absl::StatusOr<Example> {
+    auto prompt = vocabulary.encode(record.question);
+    if (!prompt.ok()) return prompt.status();
+    const auto name = std::ranges::find(names, *record.answer);
+    if (name == names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "unknown class \"", *record.answer, "\"; the classes are ", absl::StrJoin(names, ", ")));
+    }
+    return Example{*std::move(prompt), {name - names.begin()}};
+  };
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options, uint64_t seed,
+                                                      DataForm form) {
+  FileMistakes mistakes;
+  const absl::StatusOr<SharedRecords> records =
+      share_records(options, classes_layout(options), mistakes);
+  if (!records.ok()) return records.status();
+  check_class_texts(records->training_path, records->training, mistakes);
+  check_class_texts(records->validation_path, records->validation, mistakes);
+  check_classes(*records, mistakes);
+  if (!mistakes.empty()) return mistakes.status();
+
+  std::string text;
+  PlacesOfClasses classes;
+  add_classes(records->training, classes);
+  for (const auto* side : {&records->training, &records->validation}) {
+    for (const Record& record : *side) text += record.question;
+  }
+  const auto many = std::ssize(classes);
+  if (many < 2 || many > kMaxTextClasses) {
+    return absl::InvalidArgumentError(absl::StrCat(options.path, ": has ", many,
+                                                   many == 1 ? " class" : " classes",
+                                                   "; it needs 2 … ", kMaxTextClasses));
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, place] : classes) names.push_back(name);
+  const absl::StatusOr<Vocabulary> vocabulary = Vocabulary::of_characters(text);
+  if (!vocabulary.ok()) return vocabulary.status();
+  absl::StatusOr<ExampleLists> examples = encode_records(
+      *records, encode_classes(*vocabulary, names), limits_of_context(options, form), mistakes);
+  if (!examples.ok()) return examples.status();
+  if (absl::Status status = check_both_sides(*records, options); !status.ok()) return status;
+  return std::make_unique<ListedDataset>(*vocabulary, *std::move(examples),
+                                         ListedDataset::Options{.form = form,
+                                                                .class_names = std::move(names),
+                                                                .context = options.context,
+                                                                .fingerprint = records->fingerprint,
+                                                                .seed = seed});
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& options,
+                                                       const KnownData& known) {
+  FileMistakes mistakes;
+  const absl::StatusOr<SharedRecords> records =
+      records_to_judge(options, classes_layout(options), mistakes);
+  if (!records.ok()) return records.status();
+  absl::StatusOr<ExampleLists> examples =
+      encode_records(*records, encode_classes(known.vocabulary, known.class_names),
+                     limits_of(known.most, known.form), mistakes);
+  if (!examples.ok()) return examples.status();
+  return std::make_unique<ListedDataset>(
+      known.vocabulary, *std::move(examples),
+      ListedDataset::Options{.form = known.form, .class_names = known.class_names});
+}
+
+}  // namespace
+
+// A file of texts and their classes. The vocabulary is every character of the texts; the classes
+// are those of the training examples, in the order of their bytes.
+TaskKind classes_task() {
+  return {.name = "classes",
+          .keys = keys_of_records(),
+          .check = [](const DataOptions& options,
+                      OptionChecker& check) { check_records("classes", options, check); },
+          .make = make_classes,
+          .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
+          .judge = judge_classes,
+          .records = TaskKind::Records{.layout = classes_layout},
+          .forms = {DataForm::kClass}};
+}
+
+}  // namespace qkv

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "data/tasks/shared_records.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+constexpr char kAfterQuestion[] = "\t";
+constexpr char kAfterAnswer[] = "\n";
+
+RecordLayout pairs_layout(const DataOptions& options) {
+  return {.question = options.question_key.empty() ? "question" : options.question_key,
+          .answer = options.answer_key.empty() ? "answer" : options.answer_key};
+}
+
+// The tokens after a question and an answer stand nowhere else.
+void check_pairs_text(const std::string& path, const std::vector<Record>& records,
+                      FileMistakes& mistakes) {
+  for (const Record& record : records) {
+    for (const std::string& text : {record.question, record.answer.value_or("")}) {
+      if (text.find_first_of("\t\n") == std::string::npos) continue;
+      mistakes.add(path, record.line, "a question or an answer holds a tab or a line end");
+      break;
+    }
+  }
+}
+
+EncodeRecord encode_pairs(const Vocabulary& vocabulary) {
+  return [&vocabulary](const Record& record) -> absl::StatusOr<Example> {
+    auto prompt = vocabulary.encode(absl::StrCat(record.question, kAfterQuestion));
+    if (!prompt.ok()) return prompt.status();
+    auto answer = vocabulary.encode(absl::StrCat(*record.answer, kAfterAnswer));
+    if (!answer.ok()) return answer.status();
+    return Example{*std::move(prompt), *std::move(answer)};
+  };
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> make_pairs(const DataOptions& options, uint64_t seed,
+                                                    DataForm form) {
+  FileMistakes mistakes;
+  const absl::StatusOr<SharedRecords> records =
+      share_records(options, pairs_layout(options), mistakes);
+  if (!records.ok()) return records.status();
+  check_pairs_text(records->training_path, records->training, mistakes);
+  check_pairs_text(records->validation_path, records->validation, mistakes);
+  if (!mistakes.empty()) return mistakes.status();
+
+  std::string text = absl::StrCat(kAfterQuestion, kAfterAnswer);
+  for (const auto* side : {&records->training, &records->validation}) {
+    for (const Record& record : *side) absl::StrAppend(&text, record.question, *record.answer);
+  }
+  const absl::StatusOr<Vocabulary> vocabulary = Vocabulary::of_characters(text);
+  if (!vocabulary.ok()) return vocabulary.status();
+  absl::StatusOr<ExampleLists> examples = encode_records(
+      *records, encode_pairs(*vocabulary), limits_of_context(options, form), mistakes);
+  if (!examples.ok()) return examples.status();
+  if (absl::Status status = check_both_sides(*records, options); !status.ok()) return status;
+  return std::make_unique<ListedDataset>(*vocabulary, *std::move(examples),
+                                         ListedDataset::Options{.form = form,
+                                                                .context = options.context,
+                                                                .fingerprint = records->fingerprint,
+                                                                .seed = seed});
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
+                                                     const KnownData& known) {
+  FileMistakes mistakes;
+  const absl::StatusOr<SharedRecords> records =
+      records_to_judge(options, pairs_layout(options), mistakes);
+  if (!records.ok()) return records.status();
+  check_pairs_text(records->validation_path, records->validation, mistakes);
+  absl::StatusOr<ExampleLists> examples = encode_records(
+      *records, encode_pairs(known.vocabulary), limits_of(known.most, known.form), mistakes);
+  if (!examples.ok()) return examples.status();
+  return std::make_unique<ListedDataset>(known.vocabulary, *std::move(examples),
+                                         ListedDataset::Options{.form = known.form});
+}
+
+}  // namespace
+
+// A file of questions and answers: the prompt is the question and a tab, the answer ends with a
+// line end. The vocabulary is every character of the files.
+TaskKind pairs_task() {
+  return {.name = "pairs",
+          .keys = keys_of_records(),
+          .check = [](const DataOptions& options,
+                      OptionChecker& check) { check_records("pairs", options, check); },
+          .make = make_pairs,
+          .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
+          .last_token = kAfterAnswer,
+          .judge = judge_pairs,
+          .records = TaskKind::Records{.layout = pairs_layout, .after_question = kAfterQuestion},
+          .forms = {DataForm::kSequence, DataForm::kSourceTarget}};
+}
+
+}  // namespace qkv

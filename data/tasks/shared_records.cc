@@ -1,0 +1,169 @@
+#include "data/tasks/shared_records.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "data/file.h"
+#include "data/split.h"
+#include "data/tasks/files.h"
+#include "framework/core/random.h"
+
+namespace qkv {
+namespace {
+
+constexpr const char* kContext = "data.context";
+
+// No two records have the same.
+std::string text_of(const Record& record) {
+  return absl::StrCat(record.question, std::string(1, '\0'), record.answer.value_or(""),
+                      std::string(1, '\0'));
+}
+
+std::string fingerprint_of_records(const std::vector<Record>& training,
+                                   const std::vector<Record>& validation) {
+  std::string text;
+  for (const auto* records : {&training, &validation}) {
+    for (const Record& record : *records) text += text_of(record);
+    text += '\0';
+  }
+  return fingerprint_of(text);
+}
+
+// Each of them once.
+std::vector<Record> in_order_of_hashes(std::vector<Record> records, int64_t most) {
+  std::map<uint64_t, Record> by_hash;
+  for (Record& record : records) {
+    const uint64_t hash = stable_hash(text_of(record));
+    by_hash.emplace(hash, std::move(record));
+  }
+  std::vector<Record> ordered;
+  for (auto& [hash, record] : by_hash) {
+    if (std::ssize(ordered) == most) break;
+    ordered.push_back(std::move(record));
+  }
+  return ordered;
+}
+
+void find_records_of_both(const SharedRecords& records, const RecordLayout& layout,
+                          FileMistakes& mistakes) {
+  std::map<std::string_view, int64_t> trained;  // the line of each
+  for (const Record& record : records.training) trained.emplace(record.question, record.line);
+  for (const Record& record : records.validation) {
+    const auto found = trained.find(record.question);
+    if (found == trained.end()) continue;
+    mistakes.add(records.validation_path, record.line,
+                 absl::StrCat("this ", layout.question, " stands in ", records.training_path, ":",
+                              found->second, ", too; leave it out of one of the two files"));
+  }
+}
+
+// What is too long about an example; "": nothing.
+std::string length_mistake(const Example& example, const QuestionLengths& limits) {
+  const int64_t prompt = std::ssize(example.prompt), answer = std::ssize(example.answer);
+  const auto too_long = [](const char* what, int64_t length, int64_t most) {
+    return absl::StrCat("the ", what, " has ", length, " tokens; the model reads at most ", most,
+                        " (", kContext, ")");
+  };
+  if (prompt > limits.prompt) return too_long("question", prompt, limits.prompt);
+  if (answer > limits.answer) return too_long("answer", answer, limits.answer);
+  if (prompt + answer <= limits.both) return "";
+  return too_long("pair", prompt + answer - 1, limits.both - 1);
+}
+
+}  // namespace
+
+absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const RecordLayout& layout,
+                                            FileMistakes& mistakes) {
+  const bool has_file = !options.validation_path.empty();
+  SharedRecords shared{.training_path = options.path,
+                       .validation_path = has_file ? options.validation_path : options.path};
+  absl::StatusOr<std::vector<Record>> records = read_records(options.path, layout, mistakes);
+  if (!records.ok()) return records.status();
+  if (has_file) {
+    absl::StatusOr<std::vector<Record>> others =
+        read_records(options.validation_path, layout, mistakes);
+    if (!others.ok()) return others.status();
+    shared.training = *std::move(records);
+    shared.validation = *std::move(others);
+    find_records_of_both(shared, layout, mistakes);
+  } else {
+    for (Record& record : *records) {
+      const bool trains = side_of(record.question, options.train_fraction) == Split::kTraining;
+      (trains ? shared.training : shared.validation).push_back(std::move(record));
+    }
+  }
+  shared.fingerprint = fingerprint_of_records(shared.training, shared.validation);
+  shared.validation = in_order_of_hashes(std::move(shared.validation), options.validation_examples);
+  return shared;
+}
+
+absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
+                                               const RecordLayout& layout, FileMistakes& mistakes) {
+  absl::StatusOr<std::vector<Record>> records = read_records(options.path, layout, mistakes);
+  if (!records.ok()) return records.status();
+  return SharedRecords{.training = {},
+                       .validation = *std::move(records),
+                       .training_path = options.path,
+                       .validation_path = options.path,
+                       .fingerprint = {}};
+}
+
+absl::StatusOr<ExampleLists> encode_records(const SharedRecords& records,
+                                            const EncodeRecord& encode,
+                                            const QuestionLengths& limits, FileMistakes& mistakes) {
+  const auto encode_side = [&](const std::string& path, const std::vector<Record>& side) {
+    std::vector<Example> examples;
+    for (const Record& record : side) {
+      absl::StatusOr<Example> example = encode(record);
+      if (!example.ok()) {
+        mistakes.add(path, record.line, std::string(example.status().message()));
+      } else if (const std::string mistake = length_mistake(*example, limits); !mistake.empty()) {
+        mistakes.add(path, record.line, mistake);
+      } else {
+        examples.push_back(*std::move(example));
+      }
+    }
+    return examples;
+  };
+  ExampleLists lists = {.training = encode_side(records.training_path, records.training),
+                        .validation = encode_side(records.validation_path, records.validation)};
+  if (!mistakes.empty()) return mistakes.status();
+  return lists;
+}
+
+absl::Status check_both_sides(const SharedRecords& records, const DataOptions& options) {
+  for (const auto& [side, empty] : {std::pair("training", records.training.empty()),
+                                    std::pair("validation", records.validation.empty())}) {
+    if (!empty) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.path, ": has too few examples: of its ",
+                     records.training.size() + records.validation.size(), " none is for ", side,
+                     "; use more examples, data.validation_path, or a train_fraction other than ",
+                     options.train_fraction));
+  }
+  return absl::OkStatus();
+}
+
+void check_records(const char* task, const DataOptions& options, OptionChecker& check) {
+  check_path(task, options, check);
+  check.range("context", options.context, 0, kMaxLength);
+  check.range("train_fraction", options.train_fraction, 0.001, 0.999);
+  check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
+  if (!options.question_key.empty() && options.question_key == options.answer_key) {
+    check.add("answer_key", "is the same as data.question_key");
+  }
+}
+
+std::vector<std::string> keys_of_records() {
+  return {"path",    "validation_path", "question_key",       "answer_key",
+          "context", "train_fraction",  "validation_examples"};
+}
+
+QuestionLengths limits_of_context(const DataOptions& options, DataForm form) {
+  const int64_t context = options.context > 0 ? options.context : kMaxLength;
+  return limits_of({.max_length = context, .source_length = context}, form);
+}
+
+}  // namespace qkv

@@ -1,0 +1,192 @@
+// Runs of the tasks "pairs" and "classes": train, eval and predict, from files of the user's.
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class PredictTest : public CommandLineFixture {
+ protected:
+  PredictTest() {
+    // The answer is the question; the class is its first letter.
+    std::string pairs, texts;
+    const std::string letters = "abc";
+    for (int i = 0; i < 81; ++i) {
+      const std::string word = {letters[i % 3], letters[i / 3 % 3], letters[i / 9 % 3],
+                                letters[i / 27]};
+      absl::StrAppend(&pairs, word, "\t", word.substr(0, 2 + i % 3), "\n");
+      absl::StrAppend(&texts, "begins with ", word.substr(0, 1), "\t", word, "\n");
+    }
+    std::filesystem::create_directory(folder_ / "data");
+    write_bytes(folder_ / "data/pairs.tsv", pairs);
+    write_bytes(folder_ / "data/texts.tsv", texts);
+    write_bytes(folder_ / "data/pairs.toml", config("pairs", "pairs.tsv", "decoder"));
+    write_bytes(folder_ / "data/texts.toml", config("classes", "texts.tsv", "classifier"));
+  }
+
+  static std::string config(const std::string& task, const std::string& path,
+                            const std::string& kind) {
+    return absl::StrCat("name = \"", task, "\"\n[data]\ntask = \"", task, "\"\npath = \"", path,
+                        "\"\ntrain_fraction = 0.7\n[model]\nkind = \"", kind,
+                        "\"\nnum_layers = 1\nd_model = 16\nnum_heads = 2\nd_ff = 32\n[optimizer]\n"
+                        "learning_rate = 1e-2\nwarmup_steps = 0\n[train]\nsteps = 60\n"
+                        "batch_size = 16\neval_interval = 30\n");
+  }
+
+  std::vector<std::string> lines_of(const std::string& text) {
+    return absl::StrSplit(text, '\n', absl::SkipEmpty());
+  }
+};
+
+TEST_F(PredictTest, APathBeginsAtTheConfigAndIsFoundFromEveryFolder) {
+  expect_success(qkv({"train", "data/pairs.toml"}));
+  EXPECT_THAT(in("runs/pairs/config.toml"), HasSubstr("path = \"data/pairs.tsv\""));
+  const ProcessResult here = qkv({"eval", "runs/pairs", "--json"});
+  expect_success(here);
+  std::filesystem::create_directory(folder_ / "elsewhere");
+  ProcessOptions elsewhere;
+  elsewhere.folder = folder_ / "elsewhere";
+  const ProcessResult there =
+      run_process({QKV_BINARY, "eval", folder_ / "runs/pairs", "--json"}, elsewhere);
+  expect_success(there);
+  EXPECT_EQ(json::parse(here.output)["loss"], json::parse(there.output)["loss"]);
+  // from there it goes on, too; the path is another one, but the file is the same
+  const ProcessResult resumed =
+      run_process({QKV_BINARY, "train", folder_ / "data/pairs.toml", "--out",
+                   folder_ / "runs/pairs", "--resume", "--set", "train.steps=61"},
+                  elsewhere);
+  expect_success(resumed);
+  EXPECT_THAT(resumed.output, HasSubstr("continuing after step 60"));
+  std::filesystem::rename(folder_ / "data", folder_ / "gone");
+  EXPECT_EQ(qkv({"eval", "runs/pairs"}).exit_status, 2);
+  expect_success(qkv({"eval", "runs/pairs", "--text", "gone/pairs.tsv"}));
+}
+
+TEST_F(PredictTest, TheNumberOfThreadsChangesNoBit) {
+  for (const char* threads : {"1", "2"}) {
+    expect_success(qkv({"train", "data/pairs.toml", "--out", absl::StrCat("runs/", threads),
+                        "--set", absl::StrCat("train.threads=", threads)}));
+  }
+  const auto losses = [&](const std::string& run) {
+    std::vector<json> all;
+    for (const std::string& line : lines_of(in(run + "/metrics.jsonl"))) {
+      all.push_back(json::parse(line)["loss"]);
+    }
+    return all;
+  };
+  EXPECT_EQ(losses("runs/1"), losses("runs/2"));
+}
+
+TEST_F(PredictTest, QuestionsAreAnsweredInThreeFormats) {
+  expect_success(qkv({"train", "data/pairs.toml"}));
+  write_bytes(folder_ / "ask.tsv", "abca\tabc\nbbbb\n");
+  const ProcessResult text = qkv({"predict", "runs/pairs", "ask.tsv"});
+  expect_success(text);
+  const std::vector<std::string> answers = lines_of(text.output);
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(qkv({"predict", "runs/pairs", "ask.tsv", "--format", "tsv"}).output,
+            absl::StrCat("abca\t", answers[0], "\nbbbb\t", answers[1], "\n"));
+  const std::vector<std::string> objects =
+      lines_of(qkv({"predict", "runs/pairs", "ask.tsv", "--format", "json"}).output);
+  EXPECT_EQ(json::parse(objects[0]), (json{{"line", 1},
+                                           {"question", "abca"},
+                                           {"answer", answers[0]},
+                                           {"expected", "abc"},
+                                           {"right", answers[0] == "abc"}}));
+  EXPECT_EQ(json::parse(objects[1]),
+            (json{{"line", 2}, {"question", "bbbb"}, {"answer", answers[1]}}));
+  // generate asks the same; the tab after the question may be left out
+  EXPECT_EQ(qkv({"generate", "runs/pairs", "--prompt", "bbbb", "--temperature", "0"}).output,
+            qkv({"generate", "runs/pairs", "--prompt", "bbbb\t", "--temperature", "0"}).output);
+}
+
+TEST_F(PredictTest, WhatCannotBeAnsweredLeavesItsLineAndIsNamed) {
+  expect_success(qkv({"train", "data/pairs.toml"}));
+  write_bytes(folder_ / "ask.txt", "abca\n\nabx\nabcabcabcabcabcabc\nbbbb\n");
+  const ProcessResult result = qkv({"predict", "runs/pairs", "ask.txt"});
+  EXPECT_EQ(result.exit_status, 2);
+  const std::vector<std::string> lines = absl::StrSplit(result.output, '\n');
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_NE(lines[0], "");
+  EXPECT_EQ(lines[1] + lines[2] + lines[3], "");
+  EXPECT_NE(lines[4], "");
+  EXPECT_EQ(result.errors,
+            "error: ask.txt:2: the question is empty\n"
+            "error: ask.txt:3: unknown character 3: \"x\"; the vocabulary is: \\t\\nabc\n"
+            "error: ask.txt:4: the question has 19 tokens; this model reads at most 9\n");
+  expect_error(qkv({"predict", "runs/pairs", "no.txt"}), 2,
+               "cannot read no.txt: No such file or directory");
+  expect_error(qkv({"predict", "runs/pairs", "data"}), 2, "data is a folder; predict reads a file");
+  expect_error(qkv({"predict", "runs/pairs", "ask.txt", "--format", "xml"}), 2,
+               "--format: there is no \"xml\"; there are text, tsv, json");
+  expect_success(qkv({"train", "tiny.toml"}));
+  EXPECT_EQ(qkv({"predict", "runs/tiny", "ask.txt"}).exit_status, 2);
+}
+
+TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
+  expect_success(qkv({"train", "data/texts.toml"}));
+  const json e = json::parse(qkv({"eval", "runs/classes", "--json"}).output);
+  EXPECT_EQ(e["classes"], (json{"begins with a", "begins with b", "begins with c"}));
+  int64_t all = 0, right = 0;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) all += e["confusion"][i][j].get<int64_t>();
+    right += e["confusion"][i][i].get<int64_t>();
+  }
+  EXPECT_EQ(all, e["sequences"].get<int64_t>());
+  EXPECT_DOUBLE_EQ(static_cast<double>(right) / static_cast<double>(all),
+                   e["sequence_accuracy"].get<double>());
+  EXPECT_FALSE(e.contains("top5_accuracy"));
+  const std::string text = qkv({"eval", "runs/classes"}).output;
+  EXPECT_THAT(text, HasSubstr("  class          examples  precision"));
+  EXPECT_THAT(text, HasSubstr("  answered:      begins with a  begins with b  begins with c\n"));
+  // The file itself as questions: predict is right as often as eval says.
+  const json whole =
+      json::parse(qkv({"eval", "runs/classes", "--text", "data/texts.tsv", "--json"}).output);
+  int64_t predicted = 0;
+  for (const std::string& line :
+       lines_of(qkv({"predict", "runs/classes", "data/texts.tsv", "--format", "json"}).output)) {
+    predicted += json::parse(line)["right"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(whole["sequences"], 81);
+  EXPECT_NEAR(static_cast<double>(predicted) / 81.0, whole["sequence_accuracy"].get<double>(),
+              1e-12);
+  write_bytes(folder_ / "plain.txt", "abca\ncab\n");
+  EXPECT_EQ(lines_of(qkv({"predict", "runs/classes", "plain.txt"}).output).size(), 2u);
+  expect_error(qkv({"generate", "runs/classes", "--prompt", "abc"}), 2,
+               "runs/classes/checkpoints/best.safetensors: the model classifies texts; qkv predict "
+               "RUN FILE asks it for their classes");
+  write_bytes(folder_ / "other.tsv", "good\tabc\nbegins with a\txyz\n");
+  EXPECT_THAT(qkv({"eval", "runs/classes", "--text", "other.tsv"}).errors,
+              testing::AllOf(HasSubstr("other.tsv:1: unknown class \"good\""),
+                             HasSubstr("other.tsv:2: unknown character 1: \"x\"")));
+}
+
+TEST_F(PredictTest, AnotherTextIsJudgedWhole) {
+  write_bytes(folder_ / "text.txt", std::string(300, 'a') + std::string(300, 'b'));
+  write_bytes(folder_ / "other.txt", "abab\nx");
+  expect_success(qkv({"train", "tiny.toml", "--set", "data.task=text", "--set",
+                      "data.path=text.txt", "--set", "data.alphabet=10"}));
+  write_bytes(folder_ / "short.txt", "abababab");
+  const json e = json::parse(qkv({"eval", "runs/tiny", "--text", "short.txt", "--json"}).output);
+  EXPECT_EQ(e["tokens"], 7);
+  EXPECT_NEAR(e["perplexity"].get<double>(), std::exp(e["loss"].get<double>()), 1e-9);
+  EXPECT_NEAR(e["bits_per_byte"].get<double>(), e["loss"].get<double>() / std::log(2.0), 1e-9);
+  EXPECT_THAT(qkv({"eval", "runs/tiny", "--text", "other.txt"}).errors,
+              HasSubstr("other.txt:1: unknown character 5: \"\\n\""));
+  expect_error(qkv({"eval", "runs/tiny", "--text", "short.txt", "--split", "train"}), 2,
+               "--text judges a file that nothing was trained on; it takes no --split train");
+}
+
+}  // namespace
+}  // namespace qkv

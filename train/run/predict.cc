@@ -1,0 +1,142 @@
+#include "train/run/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "data/file_mistakes.h"
+#include "data/tasks/tasks.h"
+#include "framework/core/utf8.h"
+#include "framework/ops/ops.h"
+#include "train/run/generate.h"
+
+namespace qkv {
+namespace {
+
+std::string json_line(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+class Predictor {
+ public:
+  Predictor(const LoadedRun& run, const Model& model, const TaskKind& task)
+      : run_(run), model_(model), task_(task), form_(form_of(run.checkpoint.config.model.kind)) {}
+
+  absl::StatusOr<Prediction> answer(const Record& record) const {
+    const Vocabulary& vocabulary = run_.checkpoint.vocabulary;
+    const absl::StatusOr<Tokens> prompt =
+        vocabulary.encode(absl::StrCat(record.question, task_.records->after_question));
+    if (!prompt.ok()) return prompt.status();
+    absl::Status status = check_length("the question", std::ssize(*prompt), run_.longest_prompt());
+    if (!status.ok()) return status;
+    Prediction prediction = {
+        .question = record.question, .expected = record.answer, .line = record.line};
+    return form_ == DataForm::kClass ? classify(*prompt, std::move(prediction))
+                                     : write(*prompt, std::move(prediction));
+  }
+
+ private:
+  absl::StatusOr<Prediction> classify(const Tokens& prompt, Prediction prediction) const {
+    const Array tokens = Array::of({1, std::ssize(prompt)}, prompt);
+    const NoGrad no_grad;
+    const std::vector<double> shares =
+        softmax(model_.next_logits(tokens, Array(), nullptr)).to_vector();
+    const auto most = std::ranges::max_element(shares);
+    if (!std::isfinite(*most)) return absl::DataLossError("the logits are not all finite numbers");
+    prediction.answer = run_.checkpoint.class_names[static_cast<size_t>(most - shares.begin())];
+    prediction.is_class = true;
+    prediction.probability = *most;
+    return prediction;
+  }
+
+  // Without the token that ends an answer; where the model reads no further, the answer ends there.
+  absl::StatusOr<Prediction> write(const Tokens& prompt, Prediction prediction) const {
+    const Vocabulary& vocabulary = run_.checkpoint.vocabulary;
+    const int64_t longest = std::min<int64_t>(run_.longest_sequence(), kLongestAnswer);
+    const int64_t room = form_ == DataForm::kSequence ? longest + 1 - std::ssize(prompt) : longest;
+    const auto goes_on = [&](int64_t token) {
+      return vocabulary.texts()[static_cast<size_t>(token)] != task_.last_token;
+    };
+    absl::StatusOr<Tokens> answer =
+        generate(model_, prompt, std::max<int64_t>(room, 1), {.temperature = 0}, goes_on);
+    if (!answer.ok()) return answer.status();
+    if (!answer->empty() && !goes_on(answer->back())) answer->pop_back();
+    prediction.answer = vocabulary.decode(*answer);
+    return prediction;
+  }
+
+  static constexpr int64_t kLongestAnswer = 1024;
+
+  const LoadedRun& run_;
+  const Model& model_;
+  const TaskKind& task_;
+  DataForm form_;
+};
+
+}  // namespace
+
+std::string prediction_line(const Prediction& p, PredictionFormat format) {
+  if (format == PredictionFormat::kText) return escape(p.answer);
+  if (format == PredictionFormat::kTabs) {
+    return absl::StrCat(escape(p.question), "\t", escape(p.answer));
+  }
+  nlohmann::ordered_json object = {{"line", p.line},
+                                   {p.is_class ? "text" : "question", p.question},
+                                   {p.is_class ? "class" : "answer", p.answer}};
+  if (p.is_class) object["probability"] = p.probability;
+  if (p.expected) {
+    object["expected"] = *p.expected;
+    object["right"] = p.right();
+  }
+  return json_line(object);
+}
+
+absl::Status predict_file(const LoadedRun& run, const std::string& path, std::istream& file,
+                          PredictionFormat format,
+                          const std::function<bool(const std::string&)>& print) {
+  const DataOptions& data = run.checkpoint.config.data;
+  const TaskKind& task = *find_task(data.task);
+  if (!task.records) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(run.path,
+                     ": predict answers a run of the task \"pairs\" or \"classes\"; this "
+                     "one has learned \"",
+                     data.task, "\", which generate asks"));
+  }
+  const absl::StatusOr<Model> model = run.model();
+  if (!model.ok()) return model.status();
+  const Predictor predictor(run, *model, task);
+  RecordLayout layout = task.records->layout(data);
+  layout.answer_needed = false;
+  RecordReader reader(path, layout, [&]() -> std::optional<std::string> {
+    std::string line;
+    if (!std::getline(file, line)) return std::nullopt;
+    return line;
+  });
+  FileMistakes mistakes;
+  while (std::optional<absl::StatusOr<Record>> record = reader.next()) {
+    const absl::StatusOr<Prediction> prediction =
+        record->ok() ? predictor.answer(**record) : record->status();
+    if (!prediction.ok() && !absl::IsInvalidArgument(prediction.status())) {
+      return absl::Status(prediction.status().code(),
+                          absl::StrCat(run.path, ": ", prediction.status().message()));
+    }
+    std::string line;
+    if (prediction.ok()) {
+      line = prediction_line(*prediction, format);
+    } else {
+      const std::string what(prediction.status().message());
+      mistakes.add(path, reader.line(), what);
+      if (format == PredictionFormat::kJsonLines) {
+        line = json_line({{"line", reader.line()}, {"error", what}});
+      }
+    }
+    if (!print(line + "\n")) return absl::OkStatus();
+  }
+  if (file.bad()) return absl::InternalError(absl::StrCat("cannot read ", path));
+  return mistakes.status();
+}
+
+}  // namespace qkv
