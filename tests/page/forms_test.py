@@ -63,15 +63,13 @@ def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list) -> N
             expect(not missing, f"{name}, {layer}: no step {missing} among {steps}")
             expect(not set(has_not) & set(steps), f"{name}, {layer}: {set(has_not) & set(steps)} should not be there")
         states = [{"layer": layer, "head": head, "step": step} for step in steps]
-        for state, matrices in zip(states, page.tour(states, "wholeStep")):
-            keys = [matrix["key"] for matrix in matrices]
-            expect_equal(len(keys), len(set(keys)), f"{name}, {layer}, {state['step']}: names of matrices {keys}")
-            for matrix in matrices:
-                for cell in matrix["cells"]:
-                    where = f"{name}, {layer}, {state['step']}, {matrix['key']}"
-                    expect(cell["verdict"] != "bad", f"{where}: {cell['number']}, by differences {cell['numeric']}")
-            bad = page.call("badMarks")
-            expect(not bad, f"{name}, {layer}, {state['step']}: marked as wrong: {bad}")
+        for state, (bad, cells) in zip(states, page.tour(states, "badMarks", "lastCells")):
+            where = f"{name}, {layer}, {state['step']}"
+            keys = [cell["key"] for cell in cells]
+            expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
+            for cell in cells:
+                expect(cell["verdict"] != "bad", f"{where}, {cell['name']}: {cell['number']}, by differences {cell['numeric']}")
+            expect(not bad, f"{where}: marked as wrong: {bad}")
     said = browser.console()
     expect(not said, f"{name}: on the console: {said}")
 
@@ -139,16 +137,6 @@ def expect_combined(form: tuple) -> None:
     expect_page(name, lesson, has, has_not)
 
 
-def test_the_first_third_of_all_pairs_of_choices_has_its_page():
-    for form in forms_with_every_pair()[::3]:
-        expect_combined(form)
-
-
-def test_the_second_third_of_all_pairs_of_choices_has_its_page():
-    for form in forms_with_every_pair()[1::3]:
-        expect_combined(form)
-
-
-def test_the_last_third_of_all_pairs_of_choices_has_its_page():
-    for form in forms_with_every_pair()[2::3]:
+def test_every_pair_of_choices_has_its_page():
+    for form in forms_with_every_pair():
         expect_combined(form)

@@ -182,7 +182,7 @@ window.pageTests = (() => {
 
   const cells = (wanted) => wanted.map(cell);
 
-  const firstCells = () => cells(matrices().map(({ key }) => ({ key, row: 0, column: 0 })));
+  const lastCells = () => cells(matrices().map(({ key, rows, columns }) => ({ key, row: rows - 1, column: columns - 1 })));
 
   // A cell of the last matrix.
   function openSomeCell() {
@@ -193,7 +193,7 @@ window.pageTests = (() => {
 
   return {
     all, text, until, nextTask, nextFrame, go, tour, steps, matrices, numberedMatrices, question, wholeStep, computed, forms,
-    mistakes, chooseMistake, mistakeNote, addressNow, badMarks, shown, markOf, cells, firstCells, openSomeCell,
+    mistakes, chooseMistake, mistakeNote, addressNow, badMarks, shown, markOf, cells, lastCells, openSomeCell,
     finishPanel,
   };
 })();

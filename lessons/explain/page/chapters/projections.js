@@ -163,7 +163,7 @@ function projectionSteps(facts, { id, symbol: plainSymbol, letter }, texts) {
       ...(hasHeads ? [`${whole} = Σ_h ${back}`] : []),
       ...(isRepeated ? [`d${symbol} = Σ_h d${plainSymbol}_h`] : []),
     ],
-    invariants: letter === "k" ? ["key_bias"] : undefined,
+    invariants: letter === "k" && uses.length === 1 ? ["key_bias"] : undefined,
   };
   return [step, ...rotation];
 }
