@@ -1,28 +1,21 @@
-# The tests of the lesson page, in a browser: each function test_… of tests/page/*_test.py is one. Where
-# there is no browser CTest reports them as skipped.
+# The tests of the lesson page, in a browser: tests/page/settings_test.py is Page.Settings, and so on. Where there is
+# no browser CTest reports them as skipped.
 file(GLOB page_tests CONFIGURE_DEPENDS tests/page/*_test.py)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_tests})
 foreach(file IN LISTS page_tests)
-  file(STRINGS ${file} functions REGEX "^def test_")
-  foreach(function IN LISTS functions)
-    string(REGEX REPLACE "^def test_([a-z0-9_]+).*" "\\1" words "${function}")
-    string(REPLACE "_" ";" words "${words}")
-    set(name "Page.")
-    foreach(word IN LISTS words)
-      string(SUBSTRING ${word} 0 1 first)
-      string(SUBSTRING ${word} 1 -1 rest)
-      string(TOUPPER ${first} first)
-      string(APPEND name ${first}${rest})
-    endforeach()
-    if(words MATCHES "^no;step;of;|^no;step;with;")
-      list(APPEND walks ${name})
-    elseif(file MATCHES "matrices_test")
-      list(APPEND judges ${name})
-    endif()
-    add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/page/run ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT
-      "QKV=$<TARGET_FILE:qkv>;QKV_PAGE_FOLDER=${CMAKE_CURRENT_BINARY_DIR}/page-tests")
+  cmake_path(GET file STEM words)
+  string(REPLACE "_" ";" words "${words}")
+  list(POP_BACK words)
+  set(name Page.)
+  foreach(word IN LISTS words)
+    string(SUBSTRING ${word} 0 1 first)
+    string(SUBSTRING ${word} 1 -1 rest)
+    string(TOUPPER ${first} first)
+    string(APPEND name ${first}${rest})
   endforeach()
+  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/page/run ${name})
+  # They are among the longest: who begins with them does not wait for them in the end.
+  set_tests_properties(${name} PROPERTIES TIMEOUT 1200 COST 10 SKIP_RETURN_CODE 77 ENVIRONMENT
+    "QKV=$<TARGET_FILE:qkv>;QKV_PAGE_FOLDER=${CMAKE_CURRENT_BINARY_DIR}/page-tests")
 endforeach()
-# What one test found on its way through a whole page is kept, and others judge it.
-set_tests_properties(${judges} PROPERTIES DEPENDS "${walks}")
+# What one test finds on its way through a whole page is kept, and others judge it.
+set_tests_properties(Page.Matrices PROPERTIES DEPENDS Page.Loading)

@@ -42,6 +42,16 @@ def driver():
     return _driver
 
 
+def begin_test() -> None:
+    """As if no other test had been there before."""
+    if _driver is not None:
+        _driver.get("about:blank")
+        command("Emulation.clearDeviceMetricsOverride")
+        prefer()
+        console()
+        requests()
+
+
 def close() -> None:
     if _driver is not None:
         _driver.quit()

@@ -1,6 +1,7 @@
 """A question takes something for granted. It is asked only where that is so: of every kind of model, with every switch,
 form and mistake, each premise is looked up in the numbers on the page."""
 
+import itertools
 import math
 
 import engine
@@ -119,7 +120,7 @@ ALWAYS = {
     "Which falls first, the loss or the entropy of a head?",
 }
 
-SWITCHES = [{}, {"causal": 0}, {"causal": 1}, {"scale": 0}, {"bias": 0}, {"residual": 0}, {"window": 1}]
+SWITCHES = [{"causal": 0}, {"causal": 1}, {"scale": 0}, {"bias": 0}, {"residual": 0}, {"window": 1}]
 MISTAKES = ["scale", "mask", "row_sum", "transpose", "overwritten", "residual"]
 
 
@@ -139,14 +140,16 @@ def expect_true_questions(page: Page, states: list, noise: float) -> set:
 
 
 def expect_true_everywhere(lesson) -> set:
+    """In each layer, and with each change in one of them."""
     page, asked = Page(lesson), set()
     noise = 1e-10 * lesson.document.largest_gradient
+    layers = page.layers()
     changes = [*SWITCHES, *({"break": mistake} for mistake in MISTAKES), *({"form": form} for form in page.call("forms"))]
-    for layer in page.layers():
-        for change in changes:
-            page.go(layer=layer, **change)
-            steps = page.steps()
-            asked |= expect_true_questions(page, [{"layer": layer, "step": step, **change} for step in steps], noise)
+    places = [*((layer, {}) for layer in layers), *zip(itertools.cycle(layers), changes)]
+    for layer, change in places:
+        page.go(layer=layer, **change)
+        states = [{"layer": layer, "step": step, **change} for step in page.steps()]
+        asked |= expect_true_questions(page, states, noise)
     return asked
 
 

@@ -1,4 +1,5 @@
-"""Runs tests by their names: Page.NoRequestIsMade is no_request_is_made() with test_ before it, in a *_test.py."""
+"""Runs tests by their names: Page.NoRequestIsMade is test_no_request_is_made() of some *_test.py, and Page.Settings all
+of settings_test.py."""
 
 import importlib
 import sys
@@ -12,17 +13,18 @@ from report import Skipped, complaints
 SKIPPED = 77
 
 
-def name_of(function: str) -> str:
-    return "Page." + "".join(word.capitalize() for word in function.split("_")[1:])
+def name_of(words: str) -> str:
+    return "Page." + "".join(word.capitalize() for word in words.split("_"))
 
 
 def all_tests() -> dict:
-    """By name."""
-    tests = {}
+    """By the name of their file: {name: test}."""
+    files = {}
     for file in sorted(Path(__file__).parent.glob("*_test.py")):
-        module = importlib.import_module(file.stem)
-        tests.update({name_of(name): test for name, test in vars(module).items() if name.startswith("test_")})
-    return tests
+        members = vars(importlib.import_module(file.stem)).items()
+        files[name_of(file.stem.removesuffix("_test"))] = {
+            name_of(name.removeprefix("test_")): member for name, member in members if name.startswith("test_")}
+    return files
 
 
 def run(name: str, test) -> str:
@@ -31,6 +33,7 @@ def run(name: str, test) -> str:
     begin = time.monotonic()
     result = "passed"
     try:
+        browser.begin_test()
         test()
     except Skipped as reason:
         print(f"skipped: {reason}")
@@ -45,16 +48,18 @@ def run(name: str, test) -> str:
 
 
 def main(arguments: list) -> int:
-    tests = all_tests()
+    files = all_tests()
+    tests = {name: test for members in files.values() for name, test in members.items()}
     if arguments == ["--list"]:
         print("\n".join(tests))
         return 0
-    unknown = [name for name in arguments if name not in tests]
+    unknown = [name for name in arguments if name not in tests and name not in files]
     if unknown:
         print(f"there is no test {unknown[0]}")
         return 2
+    names = [name for each in arguments for name in files.get(each, [each])] or tests
     try:
-        results = [run(name, tests[name]) for name in arguments or tests]
+        results = [run(name, tests[name]) for name in names]
     finally:
         browser.close()
     if "failed" in results:
