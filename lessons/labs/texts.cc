@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kEnglish = "en", kChinese = "zh";
 
-using Node = toml::node_view<const toml::node>;
+using Entry = toml::node_view<const toml::node>;
 
 const std::map<std::string, toml::table>& files() {
   static const auto kFiles = [] {
@@ -36,50 +36,50 @@ const toml::table& file(const std::string& name) {
 
 bool is_lab(const std::string& name) { return file(name).contains("question"); }
 
-std::string string_of(const Node& node, const std::string& owner) {
+std::string string_of(const Entry& node, const std::string& owner) {
   if (!node.is_string()) fail(absl::StrCat("lessons/labs/texts: a text of ", owner, " is missing"));
   return **node.as_string();
 }
 
-Text text_of(const Node& node, const std::string& owner) {
+Text text_of(const Entry& node, const std::string& owner) {
   return {string_of(node[kEnglish], owner), string_of(node[kChinese], owner)};
 }
 
-Text optional_text(const Node& node, const std::string& owner) {
+Text optional_text(const Entry& node, const std::string& owner) {
   return node ? text_of(node, owner) : Text{};
 }
 
-const toml::array& list_of(const Node& node, const std::string& owner) {
+const toml::array& list_of(const Entry& node, const std::string& owner) {
   if (!node.is_array()) fail(absl::StrCat("lessons/labs/texts: a list of ", owner, " is missing"));
   return *node.as_array();
 }
 
-std::vector<std::string> strings_of(const Node& node, const std::string& owner) {
+std::vector<std::string> strings_of(const Entry& node, const std::string& owner) {
   std::vector<std::string> strings;
   if (!node) return strings;
   for (const toml::node& each : list_of(node, owner)) {
-    strings.push_back(string_of(Node(each), owner));
+    strings.push_back(string_of(Entry(each), owner));
   }
   return strings;
 }
 
 // A list of tables, or one alone.
-std::vector<Remark> remarks_of(const Node& node, const std::string& owner) {
+std::vector<Remark> remarks_of(const Entry& node, const std::string& owner) {
   std::vector<Remark> remarks;
   if (!node) return remarks;
-  const auto add = [&](const Node& each) {
+  const auto add = [&](const Entry& each) {
     remarks.push_back({.when = strings_of(each["when"], owner), .text = text_of(each, owner)});
   };
   if (node.is_table()) {
     add(node);
   } else {
-    for (const toml::node& each : list_of(node, owner)) add(Node(each));
+    for (const toml::node& each : list_of(node, owner)) add(Entry(each));
   }
   return remarks;
 }
 
 // What it does not say has the default of LabOption.
-LabOption option_of(const Node& table, const std::string& lab) {
+LabOption option_of(const Entry& table, const std::string& lab) {
   LabOption option = {.name = string_of(table["name"], lab),
                       .if_missing = string_of(table["default"], lab),
                       .help = text_of(table["help"], lab)};
@@ -105,7 +105,7 @@ const std::map<std::string, std::string>& dictionary() {
       const toml::table* const list = table["words"].as_table();
       if (list == nullptr) continue;
       for (const auto& [english, chinese] : *list) {
-        const std::string text = string_of(Node(chinese), std::string(english.str()));
+        const std::string text = string_of(Entry(chinese), std::string(english.str()));
         const auto [at, is_new] = words.emplace(english.str(), text);
         if (is_new || at->second == text) continue;
         fail(absl::StrCat(name, ".toml: \"", at->first, "\" has another translation elsewhere"));
@@ -143,7 +143,7 @@ Section make_section(const std::string& name, std::vector<Finding> findings,
                      std::vector<Figure> figures) {
   const std::string lab = name.substr(0, name.find('.'));
   const std::string section_name = name.substr(std::min(name.size(), lab.size() + 1));
-  const Node node = file(lab)["sections"][section_name];
+  const Entry node = file(lab)["sections"][section_name];
   if (!node.is_table()) fail(absl::StrCat("there are no texts of the section \"", name, "\""));
   Section section = {.name = section_name,
                      .claims = {},
@@ -196,7 +196,7 @@ Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabConte
     if (!made.not_testable.empty()) lab.untestable.push_back(std::move(made));
   }
   for (const toml::node& option : list_of(texts["options"], name)) {
-    lab.options.push_back(option_of(Node(option), name));
+    lab.options.push_back(option_of(Entry(option), name));
   }
   return lab;
 }

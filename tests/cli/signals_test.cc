@@ -146,7 +146,7 @@ TEST_F(SignalsTest, AnEvaluationIsNotWaitedFor) {
   // An evaluation that takes nearly all of the time, after a step that takes milliseconds.
   const std::vector<std::string> long_evaluation = {
       "--set", "train.steps=1",  "--set", "train.eval_batch_size=1",
-      "--set", "data.length=12", "--set", "data.validation_examples=24000"};
+      "--set", "data.length=12", "--set", "data.validation_examples=8000"};
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(train("whole", "into", kNothing, long_evaluation).exit_status, 0);
   const auto duration = std::chrono::steady_clock::now() - begin;

@@ -19,7 +19,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kElements = 20000;
+constexpr int64_t kElements = 5000;
 
 Tensor many() { return normal_like(zeros({kElements}, DType::f64), 3); }
 Tensor numbers_of_all_sizes() { return exp(3.5 * many()); }  // 1e-6 … 1e6
@@ -43,11 +43,11 @@ const Subject kSubjects[] = {
     {"sum(x^2)", [](const Tensor& x) { return sum(x * x); }},
     {"log_softmax",
      [](const Tensor& x) {
-       return log_softmax(reshape(x, {200, 100}));
+       return log_softmax(reshape(x, {50, 100}));
      }},
     {"gelu(x) W",
      [](const Tensor& x) {
-       return matmul(gelu(reshape(x, {200, 100})), normal_like(zeros({100, 8}, DType::f64), 4));
+       return matmul(gelu(reshape(x, {50, 100})), normal_like(zeros({100, 8}, DType::f64), 4));
      }},
     {"exp(8 x)", [](const Tensor& x) { return exp(8.0 * x); }},
     {"log of all sizes", [](const Tensor& x) { return log(x); }, numbers_of_all_sizes},

@@ -53,13 +53,13 @@ Lesson wider_lesson() {
   return lesson;
 }
 
-// And what it was after a hundred steps of training.
+// And what it was after forty steps of training.
 class FittedPageTest : public testing::Test {
  protected:
   FittedPageTest() : lesson_(wider_lesson()) {
     lesson_.layer = "blocks.1.attention";
     const Recording recording = recorded();
-    for (int64_t step = 1; step <= 100; ++step) {
+    for (int64_t step = 1; step <= 40; ++step) {
       lesson_.history.push_back(frame_of(recording, step));
     }
   }
@@ -75,14 +75,14 @@ class FittedPageTest : public testing::Test {
 TEST_F(FittedPageTest, WhereThereIsRoomAllIsThere) {
   const json document = document_in(page(kNoLimit));
   EXPECT_FALSE(document["meta"].contains("part"));
-  EXPECT_EQ(document["history"].size(), 100u);
+  EXPECT_EQ(document["history"].size(), 40u);
   EXPECT_GT(compared_in(document), 50);
 }
 
 TEST_F(FittedPageTest, WhatDoesNotFitIsLeftOutAndTheRestIsStillCompared) {
   const int64_t whole = std::ssize(page(kNoLimit));
-  size_t frames = 100;
-  for (const int64_t most_bytes : {whole - 1, whole - 200000}) {
+  size_t frames = 40;
+  for (const int64_t most_bytes : {whole - 1, whole - 100000}) {
     const std::string small = page(most_bytes);
     EXPECT_LT(std::ssize(small), most_bytes);
     const json document = document_in(small);
