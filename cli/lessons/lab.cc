@@ -1,12 +1,9 @@
-#include <optional>
-
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "lessons/labs/catalogue.h"
-#include "lessons/report/notes.h"
 #include "lessons/report/report_files.h"
 
 namespace qkv {
@@ -17,12 +14,8 @@ void add_lab_options(OptionList& options) {
   options.flag("control", "Removes the effect that the lab measures: the verdict must change");
   options.text("html", "FILE", "Writes the report as a page");
   options.json("the report");
-  options.text(
-      "out", "DIR",
-      "With --all: writes a page and a JSON file for each lab, a page for each note, and an "
-      "index");
-  options.text("notes", "FILE",
-               "With --all: writes the lecture notes, claim by claim, as Markdown");
+  options.text("out", "DIR", "With --all: writes a page and JSON for each lab, notes and an index");
+  options.text("notes", "FILE", "With --all: writes the lecture notes with their claims");
   options.text("lang", "en|zh", "Language of reports and pages", "en");
   options.choices("lang", names_of<Language>);
   options.text("runs", "DIR", "Folder that keeps the trained models; later labs reuse them",
@@ -42,15 +35,8 @@ absl::StatusOr<Report> report_of(const Lab& lab, const OptionTexts& options,
                  [&](const std::string& what) { progress.show(what); });
 }
 
-absl::StatusOr<Language> language_of(const GivenOptions& given) {
-  const std::optional<Language> language = value_of<Language>(given.text("lang"));
-  if (language) return *language;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--lang takes en or zh, not \"", given.text("lang"), "\""));
-}
-
 absl::StatusOr<std::string> more_help(const std::string& name, const GivenOptions& given) {
-  const absl::StatusOr<Language> language = language_of(given);
+  const absl::StatusOr<Language> language = find_language(given.text("lang"));
   if (!language.ok()) return language.status();
   if (name.empty()) return help_on_labs(*language);
   const absl::StatusOr<Lab> lab = find_lab(name);
@@ -80,14 +66,10 @@ absl::Status prepare_targets(const std::string& folder, const std::string& notes
   std::vector<OutputFile> files = {{"notes", notes, kBeginningOfLectureNotes}};
   if (!folder.empty()) {
     if (absl::Status s = make_folder(folder); !s.ok()) return s;
-    files.push_back({"out", folder + "/index.html", kBeginningOfPage});
-    for (const Note& note : kLectureNotes) {
-      files.push_back(
-          {"out", absl::StrCat(folder, "/", file_of_note(note.letter)), kBeginningOfPage});
-    }
-    for (const Lab& lab : all_labs()) {
-      files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".html"), kBeginningOfPage});
-      files.push_back({"out", absl::StrCat(folder, "/", lab.name, ".json"), kBeginningOfReport});
+    for (const std::string& name : names_of_report_files(names_of_labs())) {
+      const bool is_page = name.ends_with(".html");
+      files.push_back({"out", absl::StrCat(folder, "/", name),
+                       is_page ? kBeginningOfPage : kBeginningOfReport});
     }
   }
   return check_outputs(files);
@@ -96,9 +78,9 @@ absl::Status prepare_targets(const std::string& folder, const std::string& notes
 absl::Status run_all(const GivenOptions& given, Language language) {
   const OptionTexts options = given.texts_of(names_of_lab_options());
   const std::string folder = given.text("out"), notes = given.text("notes");
-  absl::Status s = check_for_all_labs(options);
-  if (!s.ok()) return s;
-  s = reject({{given.has("html"), "--html goes with one lab; for all labs use --out DIR"},
+  if (absl::Status s = check_for_all_labs(options); !s.ok()) return s;
+  absl::Status s =
+      reject({{given.has("html"), "--html goes with one lab; for all labs use --out DIR"},
               {given.has("json"), "--json goes with one lab; for all labs use --out DIR"}});
   if (!s.ok()) return s;
   if (s = prepare_targets(folder, notes); !s.ok()) return s;
@@ -117,13 +99,12 @@ absl::Status run_all(const GivenOptions& given, Language language) {
 
 absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
   const bool all = given.has("all");
-  const absl::StatusOr<Language> language = language_of(given);
+  const absl::StatusOr<Language> language = find_language(given.text("lang"));
   if (!language.ok()) return language.status();
   if (all && name.empty()) return run_all(given, *language);
   if (all) return absl::InvalidArgumentError("--all runs every lab; leave out the NAME");
   if (!name.empty()) return run_one(name, given, *language);
-  const std::string option = given.any_option();
-  if (!option.empty() && option != "lang") {
+  if (const std::string option = given.any_option(); !option.empty() && option != "lang") {
     return absl::InvalidArgumentError(absl::StrCat(
         "--", option, " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs"));
   }

@@ -71,51 +71,48 @@ void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
   for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] - math::exp(y[i]) * total;
 }
 
-}  // namespace
-
-void softmax(const Array& x, Array& y) {
-  dispatch_floating("softmax", x.dtype(), [&](auto zero) {
+// Every row of x by f(row, its length, row of y).
+template <class Row>
+void map_rows(const char* name, const Array& x, Array& y, Row f) {
+  dispatch_floating(name, x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
     const int64_t n = x.shape()[-1];
-    for_each_row(x, [=](int64_t row) { softmax_row(in + row * n, n, out + row * n); });
+    for_each_row(x, [=](int64_t row) { f(in + row * n, n, out + row * n); });
   });
 }
 
-void softmax_backward(const Array& y, const Array& dy, Array& dx) {
-  dispatch_floating("softmax_backward", y.dtype(), [&](auto zero) {
+// Every row of y and dy by f(row, row, their length, row of dx).
+template <class Row>
+void map_rows_back(const char* name, const Array& y, const Array& dy, Array& dx, Row f) {
+  dispatch_floating(name, y.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const T* p = y.data<T>();
-    const T* dp = dy.data<T>();
-    T* out = dx.mutable_data<T>();
-    const int64_t n = y.shape()[-1];
-    for_each_row(
-        y, [=](int64_t row) { softmax_backward_row(p + row * n, dp + row * n, n, out + row * n); });
-  });
-}
-
-void log_softmax(const Array& x, Array& y) {
-  dispatch_floating("log_softmax", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const T* in = x.data<T>();
-    T* out = y.mutable_data<T>();
-    const int64_t n = x.shape()[-1];
-    for_each_row(x, [=](int64_t row) { log_softmax_row(in + row * n, n, out + row * n); });
-  });
-}
-
-void log_softmax_backward(const Array& y, const Array& dy, Array& dx) {
-  dispatch_floating("log_softmax_backward", y.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const T* log_p = y.data<T>();
+    const T* in = y.data<T>();
     const T* d = dy.data<T>();
     T* out = dx.mutable_data<T>();
     const int64_t n = y.shape()[-1];
-    for_each_row(y, [=](int64_t row) {
-      log_softmax_backward_row(log_p + row * n, d + row * n, n, out + row * n);
-    });
+    for_each_row(y, [=](int64_t row) { f(in + row * n, d + row * n, n, out + row * n); });
   });
+}
+
+}  // namespace
+
+void softmax(const Array& x, Array& y) {
+  map_rows("softmax", x, y, [](auto... row) { softmax_row(row...); });
+}
+
+void softmax_backward(const Array& y, const Array& dy, Array& dx) {
+  map_rows_back("softmax_backward", y, dy, dx, [](auto... row) { softmax_backward_row(row...); });
+}
+
+void log_softmax(const Array& x, Array& y) {
+  map_rows("log_softmax", x, y, [](auto... row) { log_softmax_row(row...); });
+}
+
+void log_softmax_backward(const Array& y, const Array& dy, Array& dx) {
+  map_rows_back("log_softmax_backward", y, dy, dx,
+                [](auto... row) { log_softmax_backward_row(row...); });
 }
 
 void cross_entropy(const Array& logits, const Array& targets, int64_t ignored, double smoothing,

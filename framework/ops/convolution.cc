@@ -32,14 +32,24 @@
 namespace qkv {
 namespace {
 
-class Unfold final : public Superposition {
+// Between a sequence and its windows; the shape is the result's.
+class Windows : public Superposition {
  public:
-  Unfold(int64_t kernel, int64_t before, const Shape& shape)
+  Windows(int64_t kernel, int64_t before, const Shape& shape)
       : kernel_(kernel), before_(before), shape_(shape) {}
-  std::string_view name() const override { return "unfold"; }
   std::vector<Attribute> attributes() const override {
     return {{"kernel", kernel_}, {"before", before_}};
   }
+
+ protected:
+  int64_t kernel_, before_;
+  Shape shape_;
+};
+
+class Unfold final : public Windows {
+ public:
+  using Windows::Windows;
+  std::string_view name() const override { return "unfold"; }
 
   Array forward(const Inputs& x) override {
     Array windows(shape_, x[0].dtype());
@@ -52,20 +62,12 @@ class Unfold final : public Superposition {
   }
 
   Rounding rounding(const ExactCall&) override { return exact(); }
-
- private:
-  int64_t kernel_, before_;
-  Shape shape_;
 };
 
-class Fold final : public Superposition {
+class Fold final : public Windows {
  public:
-  Fold(int64_t kernel, int64_t before, const Shape& shape)
-      : kernel_(kernel), before_(before), shape_(shape) {}
+  using Windows::Windows;
   std::string_view name() const override { return "fold"; }
-  std::vector<Attribute> attributes() const override {
-    return {{"kernel", kernel_}, {"before", before_}};
-  }
 
   Array forward(const Inputs& windows) override {
     Array x(shape_, windows[0].dtype());
@@ -78,10 +80,6 @@ class Fold final : public Superposition {
   }
 
   Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
-
- private:
-  int64_t kernel_, before_;
-  Shape shape_;
 };
 
 // A factor for each tap of each number, [K, C].

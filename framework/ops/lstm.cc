@@ -123,14 +123,7 @@ Tensor lstm(const Tensor& x, const Tensor& weight, const ScanOptions& options) {
 }
 
 OpExamples lstm_examples() {
-  const auto f = [](bool reverse, bool padded) {
-    return [=](std::span<const Tensor> x) {
-      return lstm(x[0], x[1],
-                  {.first = x.size() > 2 ? x[2] : Tensor(),
-                   .reverse = reverse,
-                   .padding = padded ? x[3] : Tensor()});
-    };
-  };
+  const auto f = [](bool reverse, bool padded) { return scan_example(lstm, reverse, padded); };
   const auto normal = [](Shape shape) { return ExampleInput{Fill::kNormal, shape}; };
   const ExampleInput weight = normal({8, 2}), number = normal({3, 3, 4}), factor = normal({4, 1}),
                      start = normal({3, 2}), padding = {Fill::kMask, {3, 3}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "framework/graph/node.h"
@@ -48,6 +49,15 @@ class ScanOp : public Op {
   bool reverse_;
   Array padding_;  // [B, T], undefined: none
 };
+
+// What an example runs of inputs x, weight, the state before, if there is one, and the padding.
+using ScanFunction = Tensor (*)(const Tensor& x, const Tensor& weight, const ScanOptions& options);
+inline auto scan_example(ScanFunction op, bool reverse, bool padded) {
+  return [=](std::span<const Tensor> x) {
+    const Tensor first = x.size() > 2 ? x[2] : Tensor(), padding = padded ? x[3] : Tensor();
+    return op(x[0], x[1], {.first = first, .reverse = reverse, .padding = padding});
+  };
+}
 
 // The states [B, T, S], where step(x_t, state) gives the next.
 using ScanStep = std::function<Tensor(const Tensor& x, const Tensor& state)>;

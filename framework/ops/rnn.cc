@@ -71,14 +71,7 @@ Tensor rnn(const Tensor& x, const Tensor& weight, const ScanOptions& options) {
 }
 
 OpExamples rnn_examples() {
-  const auto f = [](bool reverse, bool padded) {
-    return [=](std::span<const Tensor> x) {
-      return rnn(x[0], x[1],
-                 {.first = x.size() > 2 ? x[2] : Tensor(),
-                  .reverse = reverse,
-                  .padding = padded ? x[3] : Tensor()});
-    };
-  };
+  const auto f = [](bool reverse, bool padded) { return scan_example(rnn, reverse, padded); };
   const auto normal = [](Shape shape) { return ExampleInput{Fill::kNormal, shape}; };
   const ExampleInput weight = normal({2, 2}), x = normal({3, 3, 2}), first = normal({3, 2}),
                      padding = {Fill::kMask, {3, 3}};

@@ -38,13 +38,17 @@ std::vector<Lab> all_labs() {
   return labs;
 }
 
-absl::StatusOr<Lab> find_lab(const std::string& name) {
+std::vector<std::string> names_of_labs() {
   std::vector<std::string> names;
+  for (const Lab& lab : all_labs()) names.push_back(lab.name);
+  return names;
+}
+
+absl::StatusOr<Lab> find_lab(const std::string& name) {
   for (Lab& lab : all_labs()) {
     if (lab.name == name) return std::move(lab);
-    names.push_back(lab.name);
   }
-  const std::string meant = nearest(name, names);
+  const std::string meant = nearest(name, names_of_labs());
   return absl::NotFoundError(absl::StrCat(
       "there is no lab \"", name, "\"",
       meant.empty() ? "; ./qkv lab lists them" : absl::StrCat("; did you mean \"", meant, "\"?")));

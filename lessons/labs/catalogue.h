@@ -13,6 +13,7 @@ namespace qkv {
 
 // The labs of lessons/labs/labs.h, as `qkv lab` shows and runs them.
 std::vector<Lab> all_labs();
+std::vector<std::string> names_of_labs();
 absl::StatusOr<Lab> find_lab(const std::string& name);  // an error suggests another name
 
 // Texts for a terminal of 80 columns: a line or more for each lab; help on all; help on one.

@@ -24,4 +24,13 @@ absl::Status write_overview_files(const std::string& folder, const std::vector<R
   return write_file_atomically(folder + "/index.html", index_page(reports, language));
 }
 
+std::vector<std::string> names_of_report_files(const std::vector<std::string>& reports) {
+  std::vector<std::string> names = {"index.html"};
+  for (const Note& note : kLectureNotes) names.push_back(file_of_note(note.letter));
+  for (const std::string& report : reports) {
+    names.insert(names.end(), {report + ".html", report + ".json"});
+  }
+  return names;
+}
+
 }  // namespace qkv

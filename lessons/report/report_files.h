@@ -13,5 +13,7 @@ absl::Status write_report_files(const std::string& folder, const Report& report,
 // Writes FOLDER/index.html, and FOLDER/note-A.html … of each lecture note.
 absl::Status write_overview_files(const std::string& folder, const std::vector<Report>& reports,
                                   Language language);
+// The names of all of them, of reports with these names.
+std::vector<std::string> names_of_report_files(const std::vector<std::string>& reports);
 
 }  // namespace qkv

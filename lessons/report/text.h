@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "framework/core/names.h"
 
 namespace qkv {
@@ -11,6 +12,9 @@ enum class Language { kEnglish, kChinese };
 template <>
 inline constexpr Named<Language> kNames<Language>[] = {{"en", Language::kEnglish},
                                                        {"zh", Language::kChinese}};
+
+// An error is about the option --lang.
+absl::StatusOr<Language> find_language(const std::string& name);
 
 // A text in both languages of the lessons.
 struct Text {
