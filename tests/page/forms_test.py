@@ -68,7 +68,8 @@ def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list) -> N
             keys = [cell["key"] for cell in cells]
             expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")
             for cell in cells:
-                expect(cell["verdict"] != "bad", f"{where}, {cell['name']}: {cell['number']}, by differences {cell['numeric']}")
+                said = f"{cell['number']}, by differences {cell['numeric']}"
+                expect(cell["verdict"] != "bad", f"{where}, {cell['name']}: {said}")
             expect(not bad, f"{where}: marked as wrong: {bad}")
     said = browser.console()
     expect(not said, f"{name}: on the console: {said}")

@@ -253,12 +253,6 @@ class Planner {
 
 }  // namespace
 
-size_t SweepPlan::run_count() const {
-  size_t count = 0;
-  for (const Combination& combination : combinations) count += combination.runs.size();
-  return count;
-}
-
 std::vector<std::string> values_of_list(std::string_view text) {
   std::vector<std::string> values(1);
   int depth = 0;

@@ -37,8 +37,6 @@ struct SweepPlan {
   std::vector<std::string> keys;  // those with more than one value, without "seed"
   std::vector<Combination> combinations;
   std::vector<std::string> notes;
-
-  size_t run_count() const;
 };
 
 // The values of a list: the parts between its commas. A comma in brackets, or in a value that

@@ -24,6 +24,8 @@ export function inBoth([english, chinese]) {
   ];
 }
 
+export const named = (name, chart) => element("div", {}, element("p", { class: "soft" }, inBoth(name)), chart);
+
 // Four digits, as in the tables.
 export function shown(x) {
   if (!Number.isFinite(x)) return String(x);

@@ -1,5 +1,5 @@
 // Scores of d random numbers, as they are and divided by √d.
-import { barChart, inBoth, element } from "./parts.js";
+import { barChart, named } from "./parts.js";
 import { entropy, randomNormals, softmax, variance } from "./numbers.js";
 
 const sizes = Array.from({ length: 11 }, (_, power) => 2 ** power);
@@ -56,8 +56,5 @@ export const scalingSlider = {
     [
       [plain, ["not divided", "不除"]],
       [divided, ["divided by √d", "除以 √d"]],
-    ].map(([weights, name]) =>
-      element("div", {}, element("p", { class: "soft" }, inBoth(name)),
-        barChart(weightBars(weights), { title: name.join(" "), largest: 1 })),
-    ),
+    ].map(([weights, name]) => named(name, barChart(weightBars(weights), { title: name.join(" "), largest: 1 }))),
 };

@@ -1,5 +1,5 @@
 // The encoding of one position, and its product with that of every other.
-import { cellMap, element, inBoth, lineChart } from "./parts.js";
+import { cellMap, lineChart, named } from "./parts.js";
 
 const positions = 64;
 const width = 32;
@@ -45,8 +45,7 @@ export const sinusoidSlider = {
     ["far", ["e_t times that of t + 16", "e_t 与 t + 16 的点积"]],
   ],
   draw: ({ e, products }, t) => [
-    element("div", {}, element("p", { class: "soft" }, inBoth(["e_t", "e_t"])), cellMap([e], { title: "e_t", largest: 1, cell: 17 })),
-    element("div", {}, element("p", { class: "soft" }, inBoth(["e_t · e_u, u = 0 … 63", "e_t · e_u，u = 0 … 63"])),
-      lineChart(products, { title: "e_t · e_u", marked: t })),
+    named(["e_t", "e_t"], cellMap([e], { title: "e_t", largest: 1, cell: 17 })),
+    named(["e_t · e_u, u = 0 … 63", "e_t · e_u，u = 0 … 63"], lineChart(products, { title: "e_t · e_u", marked: t })),
   ],
 };

@@ -1,5 +1,5 @@
 // A row of scores that are pulled apart: its weights, their entropy, and what comes back through softmax.
-import { barChart, element, inBoth } from "./parts.js";
+import { barChart, named } from "./parts.js";
 import { entropy, softmax, softmaxGradient } from "./numbers.js";
 
 const scores = [1, 0.5, -0.5, -1];
@@ -38,8 +38,8 @@ export const softmaxSlider = {
     [
       [p, 1, ["weights P", "权重 P"]],
       [ds, 0.25, ["gradient dS", "梯度 dS"]],
-    ].map(([numbers, largest, name]) =>
-      element("div", {}, element("p", { class: "soft" }, inBoth(name)),
-        barChart(numbers.map((number, i) => ({ name: `z${i + 1}`, number })), { title: name.join(" "), largest })),
-    ),
+    ].map(([numbers, largest, name]) => {
+      const bars = numbers.map((number, i) => ({ name: `z${i + 1}`, number }));
+      return named(name, barChart(bars, { title: name.join(" "), largest }));
+    }),
 };
