@@ -19,6 +19,7 @@ void add_plot_options(OptionList& options) {
                "The number of metrics.jsonl to draw; loss is that of training and of validation",
                "loss");
   options.text("against", "X", "What it is drawn against: step, time or tokens", "step");
+  options.choices("against", names_of<Against>);
   options.flag("log", "Makes the axis of the metric logarithmic");
   options.text("svg", "FILE", "Writes the chart as SVG; -: to standard output");
   options.text("html", "FILE", "Writes it as a page; -: to standard output");
@@ -46,8 +47,8 @@ absl::Status run_plot(const std::string&, const GivenOptions& given) {
   if (plot->curves.empty()) return all_mistakes(plot->mistakes);
   for (const std::string& note : plot->notes) say_note(note);
   const bool log = given.has("log"), has_colours = takes_colours(stdout);
-  if (to_output == 0)
-    print(plot_text(*plot, log, std::max<int64_t>(40, columns_of(stdout)), has_colours));
+  const int64_t columns = std::max<int64_t>(40, columns_of(stdout));
+  if (to_output == 0) print(plot_text(*plot, log, columns, has_colours));
   const std::pair<std::string, std::string> outputs[] = {
       {svg, svg.empty() ? "" : svg_file(chart_of(*plot, log), Language::kEnglish)},
       {html, html.empty() ? "" : plot_page(*plot, log, Language::kEnglish)},
@@ -55,7 +56,7 @@ absl::Status run_plot(const std::string&, const GivenOptions& given) {
   for (const auto& [path, text] : outputs) {
     if (path.empty()) continue;
     if (status = write_output(path, text); !status.ok()) return status;
-    if (to_output == 0) print(absl::StrCat("wrote ", printable(path), "\n"));
+    if (to_output == 0) show(absl::StrCat("wrote ", printable(path), "\n"));
   }
   return all_mistakes(plot->mistakes);
 }

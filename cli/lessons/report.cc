@@ -1,5 +1,3 @@
-#include <optional>
-
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
@@ -12,21 +10,21 @@ namespace {
 void add_report_options(OptionList& options) {
   options.text("html", "FILE", "The page to write; -: to standard output");
   options.text("lang", "en|zh", "Language that the page begins with", "en");
+  options.choices("lang", names_of<Language>);
 }
 
 absl::Status run_report(const std::string& run, const GivenOptions& given) {
-  const std::optional<Language> language = value_of<Language>(given.text("lang"));
+  const absl::StatusOr<Language> language = find_language(given.text("lang"));
+  if (!language.ok()) return language.status();
   const std::string path = given.text("html");
-  absl::Status status =
-      reject({{!language, absl::StrCat("--lang takes en or zh, not \"", given.text("lang"), "\"")},
-              {path.empty(), "report needs --html FILE, the page to write"}});
+  absl::Status status = reject({{path.empty(), "report needs --html FILE, the page to write"}});
   if (!status.ok()) return status;
   const OutputFile file = {"html", file_named(path), kBeginningOfPage};
   if (status = check_outputs({&file, 1}); !status.ok()) return status;
   const absl::StatusOr<std::string> page = run_page(run, *language, say_note);
   if (!page.ok()) return page.status();
   if (status = write_output(path, *page); !status.ok()) return status;
-  if (path != "-") print(absl::StrCat("wrote ", printable(path), "\n"));
+  if (path != "-") show(absl::StrCat("wrote ", printable(path), "\n"));
   return absl::OkStatus();
 }
 
