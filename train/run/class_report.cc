@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
+#include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/run/progress.h"
 
@@ -64,7 +65,7 @@ std::string confusion_matrix(const Evaluation& e, const std::vector<std::string>
       }
       return widest;
     };
-    while (first + count < all.size() && width(count + 1) <= kTerminalColumns) ++count;
+    while (first + count < all.size() && width(count + 1) <= text_columns()) ++count;
     absl::StrAppend(&text, first > 0 ? "\n" : "",
                     part_of_matrix(e, names, classes, all.subspan(first, count)));
     first += count;

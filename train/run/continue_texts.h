@@ -22,8 +22,8 @@ struct TextsToContinue {
   std::optional<PromptFile> file = {};
   std::optional<int64_t> max_new_tokens;  // none: 200 for a text, else the length of an answer
   SamplingOptions sampling = {};
-  int64_t samples = 1;              // texts for each prompt; the k-th is a function of seed and k
-  std::vector<std::string> stops;   // a text ends before these
+  int64_t samples = 1;             // texts for each prompt; the k-th is a function of seed and k
+  std::vector<std::string> stops;  // a text ends before these
   std::optional<BeamOptions> beam = {};  // instead of sampling
 };
 

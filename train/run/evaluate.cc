@@ -107,7 +107,7 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
   Counts counts(dataset);
   const int64_t examples = dataset.validation_size();
   const auto tell_of = [&](int64_t wanted) {
-    tell(absl::StrCat("evaluated ", counts.sequences, " of ", wanted, " examples"));
+    tell(absl::StrCat("evaluated ", counts.sequences(), " of ", wanted, " examples"));
   };
   if (split == Split::kValidation) {
     for (int64_t first = 0; first < examples; first += batch_size) {

@@ -15,7 +15,7 @@ namespace qkv {
 // What a model answers to one question of a file.
 struct Prediction {
   std::string question;
-  std::string answer;  // or the class
+  std::string answer = {};  // or the class
   bool is_class = false;
   double probability = 0;                    // that the model gives to it
   std::optional<std::string> expected = {};  // where the file has the answer, too

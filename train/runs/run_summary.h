@@ -15,12 +15,12 @@ namespace qkv {
 // What became of a run, read from its folder.
 struct RunSummary {
   std::string path;  // "runs/reverse"
-  Config config;
-  std::string state;             // "finished", "training", "stopped"; "damaged: …"
-  std::vector<Metrics> metrics;  // every line of metrics.jsonl
-  std::optional<Metrics> best;   // the line of the smallest validation loss
-  int64_t steps = 0;             // of the last line
-  double seconds = 0;            // of training
+  Config config = {};
+  std::string state = {};             // "finished", "training", "stopped"; "damaged: …"
+  std::vector<Metrics> metrics = {};  // every line of metrics.jsonl
+  std::optional<Metrics> best = {};   // the line of the smallest validation loss
+  int64_t steps = 0;                  // of the last line
+  double seconds = 0;                 // of training
   std::filesystem::file_time_type changed = {};  // when its metrics were last written
 
   std::optional<double> best_loss() const;
