@@ -219,14 +219,14 @@ def wide_encoder_decoder() -> Lesson:
 def deep_text() -> Lesson:
     """Too large to be on a page as a whole."""
     settings = ["model.num_layers=4", "model.d_model=128", "model.num_heads=4", "model.d_ff=512", "data.length=16",
-                "train.steps=2", "train.eval_interval=2"]
+                "model.position=learned", "train.steps=2", "train.eval_interval=2"]
     return Lesson("deep-text", [run("deep-text", "gpl", *settings), "--layer", "3"])
 
 
 def long_text(*options: str) -> Lesson:
     """Too large for a block of it to be on a page of the usual size."""
     settings = ["model.num_layers=6", "model.d_model=128", "model.num_heads=8", "model.d_ff=768", "data.length=62",
-                "train.steps=2", "train.eval_interval=2", "train.batch_size=2"]
+                "model.position=learned", "train.steps=2", "train.eval_interval=2", "train.batch_size=2"]
     return Lesson("long-text" + "".join(options), [run("long-text", "gpl", *settings), "--layer", "3", *options])
 
 
