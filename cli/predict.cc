@@ -17,6 +17,7 @@ namespace {
 void add_predict_options(OptionList& options) {
   options.text("format", "FORMAT",
                "text: the answers; tsv: questions and answers; json: JSON lines", "text");
+  options.choices("format", names_of<PredictionFormat>);
 }
 
 absl::Status run_predict(const std::string& name, const GivenOptions& given) {

@@ -39,9 +39,7 @@ void say_error(const std::string& text) { say("error", "\x1b[1;31m", text); }
 
 bool prints_json(const GivenOptions& given) { return given.text("json") == "-"; }
 
-std::string json_file(const GivenOptions& given) {
-  return prints_json(given) ? "" : given.text("json");
-}
+std::string json_file(const GivenOptions& given) { return file_named(given.text("json")); }
 
 absl::Status check_json(const GivenOptions& given, const std::string& beginning) {
   const OutputFile files[] = {{"json", json_file(given), beginning}};
@@ -55,9 +53,7 @@ absl::Status show_or_write(const GivenOptions& given, const std::string& text,
 }
 
 absl::Status write_json(const GivenOptions& given, const std::string& json) {
-  if (!prints_json(given)) return write_if_asked(json_file(given), json);
-  print(json);
-  return absl::OkStatus();
+  return write_output(given.text("json"), json);
 }
 
 }  // namespace qkv

@@ -88,7 +88,7 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
   if (absl::Status status = check_options(request, given); !status.ok()) return status;
   const OutputFile files[] = {{"sweep", sweep, kBeginningOfSweep},
                               {"json", json_file(given), kBeginningOfGradcheck},
-                              {"html", prints_page ? "" : html, kBeginningOfPage}};
+                              {"html", file_named(html), kBeginningOfPage}};
   if (absl::Status status = check_outputs(files); !status.ok()) return status;
   const auto check = given.has("coverage")           ? show_coverage
                      : given.has("mutate")           ? plant_mistakes
@@ -104,13 +104,8 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
     const auto steps = std::ranges::count(outcome->csv, '\n') - 1;  // besides the heading
     show(absl::StrCat("wrote ", steps, " steps to ", printable(sweep), "\n"));
   }
-  if (!outcome->json.empty()) {
-    if (absl::Status s = write_json(given, outcome->json); !s.ok()) return s;
-  }
-  if (prints_page) print(outcome->page);
-  if (!prints_page && !outcome->page.empty()) {
-    if (absl::Status s = write_file_atomically(html, outcome->page); !s.ok()) return s;
-  }
+  if (absl::Status s = write_json(given, outcome->json); !s.ok()) return s;
+  if (absl::Status s = write_output(html, outcome->page); !s.ok()) return s;
   return outcome->verdict;
 }
 

@@ -64,7 +64,9 @@ class TerminalVerbTest : public CommandLineFixture {
             {"gradcheck", "--op", "softmax", "--coverage"},
             {"explain", "--example", "three-words", "--text"},
             {"lab"},
-            {"lab", "sinusoid"}};
+            {"lab", "sinusoid"},
+            {"plot", "runs/tiny", other},
+            {"report", "runs/tiny", "--html", "report.html"}};
   }
 
   // In a terminal that has so many columns, which gets errors and progress, too.
