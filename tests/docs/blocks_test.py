@@ -12,7 +12,7 @@ from commands import ROOT, Command, File, steps_of
 
 # Those that the test does not run.
 NOT_RUN = {
-    "./test --fast -R swiglu": "the op is an example, and the tree has none of that name",
+    "./test -R swiglu": "the op is an example, and the tree has none of that name",
     "./qkv train configs/sort.toml": "takes half a minute; what it promises is tested with a small model",
     "./qkv train runs/sort": "the same",
     "./qkv train configs/reverse.toml --set model.num_layers=3": "takes half a minute; FirstWeightsTest has its lines",
