@@ -29,6 +29,7 @@ inline constexpr char kBeginningOfEvaluation[] = "{\"checkpoint\":";
 inline constexpr char kBeginningOfEvaluations[] = "[{\"checkpoint\":";
 inline constexpr char kBeginningOfBench[] = "{\"name\":";
 inline constexpr char kBeginningOfBenchSuite[] = "{\"steps\":";
+inline constexpr char kBeginningOfReplay[] = "{\n  \"run\": ";
 inline constexpr char kBeginningOfLectureNotes[] = "<!-- Made by ./qkv lab --all";
 
 // Call it before the work that fills the files. It is an error if a file cannot be written, if two

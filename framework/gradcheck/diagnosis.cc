@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "framework/core/position.h"
 #include "framework/gradcheck/missing_term.h"
-#include "framework/gradcheck/position.h"
 
 namespace qkv {
 namespace {

@@ -9,11 +9,11 @@
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/core/position.h"
 #include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/exact_checks.h"
 #include "framework/gradcheck/f64_digits.h"
 #include "framework/gradcheck/formula_check.h"
-#include "framework/gradcheck/position.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/op.h"
 

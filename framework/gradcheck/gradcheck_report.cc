@@ -6,8 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "framework/gradcheck/position.h"
+#include "framework/core/position.h"
 
 namespace qkv {
 namespace {
@@ -79,19 +78,6 @@ std::string_view verdict_name(Verdict verdict) {
 Verdict worse(Verdict a, Verdict b) {
   if (a == Verdict::kFail || b == Verdict::kFail) return Verdict::kFail;
   return a == Verdict::kPass ? b : a;
-}
-
-std::vector<int64_t> index_of(const Shape& shape, int64_t element) {
-  std::vector<int64_t> index(static_cast<size_t>(shape.rank()));
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    index[static_cast<size_t>(axis)] = element % shape[axis];
-    element /= shape[axis];
-  }
-  return index;
-}
-
-std::string position(const Shape& shape, int64_t element) {
-  return absl::StrCat("[", absl::StrJoin(index_of(shape, element), ", "), "]");
 }
 
 std::string InputReport::to_text() const {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/html.h"
-#include "framework/gradcheck/position.h"
+#include "framework/core/position.h"
 
 namespace qkv {
 namespace {

@@ -47,7 +47,15 @@ void Recorder::after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const 
 }
 
 void Recorder::before_backward(const Op& op, const Tensor&) { differentiated_ = &op; }
-void Recorder::after_backward(const Op&, const Tensor&, TensorSpan) { differentiated_ = nullptr; }
+void Recorder::after_backward(const Op& op, const Tensor& dy, TensorSpan dx) {
+  differentiated_ = nullptr;
+  if (!walk_) return;
+  walk_->push_back({.of = &op,
+                    .dy = dy,
+                    .dx = {dx.begin(), dx.end()},
+                    .scope = Scope::current(),
+                    .ops_before = ops_.size()});
+}
 
 void Recorder::before_section(std::string_view name) { backwards_ += name == kBackward; }
 void Recorder::after_section(std::string_view name) { backwards_ -= name == kBackward; }

@@ -22,10 +22,23 @@ struct RecordedOp {
   const Op* backward_of = nullptr;
 };
 
-// Lists every op that runs while it lives, in order, those of backward formulas, too.
+// One op's backward as it ran. A kernel that computes it is no op, and its results are here alone.
+struct RecordedBackward {
+  const Op* of = nullptr;  // recorded in the forward
+  Tensor dy;
+  std::vector<Tensor> dx;  // by input; undefined: none
+  std::string scope;
+  size_t ops_before = 0;  // how many ops had run when it ended, those of its formula among them
+};
+
+// Lists every op that runs while it lives, in order, those of backward formulas, too; and, where
+// asked for, what each backward gave.
 class Recorder final : public Observer {
  public:
-  explicit Recorder(std::vector<RecordedOp>& ops) : ops_(ops) { ops_.reserve(kUsual); }
+  explicit Recorder(std::vector<RecordedOp>& ops, std::vector<RecordedBackward>* walk = nullptr)
+      : ops_(ops), walk_(walk) {
+    ops_.reserve(kUsual);
+  }
 
   void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
   void before_backward(const Op& op, const Tensor& dy) override;
@@ -37,6 +50,7 @@ class Recorder final : public Observer {
   static constexpr size_t kUsual = 64;  // ops of a function, or of a layer
 
   std::vector<RecordedOp>& ops_;
+  std::vector<RecordedBackward>* walk_;
   int backwards_ = 0;  // that have begun and not ended
   const Op* differentiated_ = nullptr;
 };

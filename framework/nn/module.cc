@@ -54,6 +54,10 @@ Initializer Initializer::shapes_only(DType dtype) {
 
 Tensor Initializer::normal(const Shape& shape, double standard_deviation) {
   if (!makes_numbers_) return full(shape, 0.0);
+  if (standard_deviation == 0) {
+    ++made_;
+    return full(shape, 0.0);
+  }
   Array array(shape, dtype_);
   kernels::fill_normal(random_.derive(made_++), 0.0, standard_deviation, array);
   return parameter(array);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
-#include "framework/gradcheck/position.h"
+#include "framework/core/position.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"

@@ -22,12 +22,12 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"framework/autograd"},                                    //
     {"framework/nn", "framework/gradcheck"},                   //
     {"framework/optim", "framework/mutation",
-     "framework/precision"},    // optim takes the parameters that a module lists
-    {"models", "data"},         // the trainer is where they meet
-    {"data/tasks"},             //
-    {"train/config"},           //
-    {"train/run"},              //
-    {"train/runs"},             //
+     "framework/precision"},  // optim takes the parameters that a module lists
+    {"models", "data"},       // the trainer is where they meet
+    {"data/tasks"},           //
+    {"train/config"},         //
+    {"train/run"},            //
+    {"train/runs", "train/replay"},
     {"train/sweep"},            //
     {"train/bench"},            //
     {"lessons/report", "cli"},  // who trains compiles no lessons

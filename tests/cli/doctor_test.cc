@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_line_fixture.h"
@@ -14,17 +15,18 @@ using nlohmann::json;
 
 class DoctorTest : public CommandLineFixture {
  protected:
-  // The checks that find something wrong, and the exit status.
-  std::vector<std::string> complaints(const std::vector<std::string>& settings, int exit_status) {
+  // The checks that find something wrong, with what they say.
+  std::map<std::string, std::string> complaints(const std::vector<std::string>& settings,
+                                                int exit_status) {
     std::vector<std::string> command = {"doctor", "tiny.toml", "--json", "-"};
     for (const std::string& setting : settings) {
       command.insert(command.end(), {"--set", setting});
     }
     const ProcessResult result = qkv(command);
     EXPECT_EQ(result.exit_status, exit_status) << result.errors;
-    std::vector<std::string> wrong;
+    std::map<std::string, std::string> wrong;
     for (const json& each : json::parse(result.output)) {
-      if (!each["good"].get<bool>()) wrong.push_back(each["check"]);
+      if (!each["good"].get<bool>()) wrong[each["check"]] = each["finding"];
     }
     return wrong;
   }
@@ -40,21 +42,34 @@ TEST_F(DoctorTest, FindsNothingWrongWithASoundConfig) {
 
 struct Broken {
   std::vector<std::string> settings;
-  std::string check;
+  std::string check, finding;
 };
 
 TEST_F(DoctorTest, NamesWhatIsBroken) {
+  const std::string rate_is_high = "it learns them: optimizer.learning_rate is too high";
   const Broken kinds[] = {
-      {{"optimizer.learning_rate=10"}, "learning by heart"},
-      {{"optimizer.learning_rate=1e-7"}, "learning by heart"},
-      {{"attention.causal=false"}, "causality"},
-      {{"model.init_std=5"}, "loss at the start"},
-      {{"model.init_std=1e-30", "model.norm=none"}, "gradients"},
-      {{"model.norm=none", "model.num_layers=24", "model.init_std=0.7"}, "loss at the start"},
-      {{"train.batch_size=1048576", "data.length=1000", "data.alphabet=50"}, "memory"},
-      {{"model.d_model=65536", "model.d_ff=262144", "model.num_layers=100"}, "memory"}};
+      {{"optimizer.learning_rate=1"}, "learning by heart", rate_is_high},  // 1,000 times as high
+      {{"model.norm=post", "model.num_layers=8", "optimizer.learning_rate=0.03"},
+       "learning by heart",
+       rate_is_high},
+      {{"optimizer.learning_rate=1e-7"},
+       "learning by heart",
+       "it learns them: optimizer.learning_rate is too low"},
+      {{"attention.causal=false"}, "causality", "reads its answer before it gives it"},
+      {{"model.init_std=5"}, "loss at the start", "a smaller model.init_std helps"},
+      {{"model.init_std=1e-30", "model.norm=none"}, "gradients", "parameters get none: "},
+      {{"model.norm=none", "model.num_layers=24", "model.init_std=0.7"},
+       "loss at the start",
+       "a smaller model.init_std helps"},
+      {{"train.batch_size=1048576", "data.length=1000", "data.alphabet=50"},
+       "memory",
+       "a smaller train.batch_size"},
+      {{"model.d_model=65536", "model.d_ff=262144", "model.num_layers=100"},
+       "memory",
+       "a smaller model.d_model"}};
   for (const Broken& broken : kinds) {
-    EXPECT_THAT(complaints(broken.settings, 1), testing::Contains(broken.check))
+    EXPECT_THAT(complaints(broken.settings, 1),
+                testing::Contains(testing::Pair(broken.check, testing::HasSubstr(broken.finding))))
         << testing::PrintToString(broken.settings);
   }
 }

@@ -53,6 +53,8 @@ class TerminalVerbTest : public CommandLineFixture {
             {"compare", "runs/tiny", other},
             {"info", "runs/tiny"},
             {"doctor", "tiny.toml"},
+            {"replay", "runs/tiny"},
+            {"replay", "runs/tiny", "--step", "3"},
             {"config", "tiny.toml"},
             {"config", "tiny.toml", "--summary"},
             {"data", "tiny.toml"},

@@ -84,7 +84,7 @@ bool has_relative_path(const Config& config) {
 }
 
 absl::Status copy_into(const std::string& path, const std::map<std::string, const Array*>& arrays,
-                       const std::string& name, Array target) {
+                       const std::string& name, Array target, CheckpointNumbers numbers) {
   const auto found = arrays.find(name);
   if (found == arrays.end()) return problem(path, absl::StrCat("there is no tensor ", name));
   const Array& source = *found->second;
@@ -92,7 +92,8 @@ absl::Status copy_into(const std::string& path, const std::map<std::string, cons
     return problem(path, absl::StrCat(name, " is ", source.describe(), ", but the model needs ",
                                       target.describe()));
   }
-  if (const int64_t count = count_not_finite(source); count > 0) {
+  const int64_t count = numbers == CheckpointNumbers::kFinite ? count_not_finite(source) : 0;
+  if (count > 0) {
     return problem(path, absl::StrCat(count, " of the ", source.size(), " numbers of ", name,
                                       " are not finite"));
   }
@@ -236,19 +237,20 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
 }
 
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,
-                     Optimizer* optimizer) {
+                     Optimizer* optimizer, CheckpointNumbers numbers) {
   std::map<std::string, const Array*> arrays;
   for (const NamedArray& a : checkpoint.arrays) arrays[a.name] = &a.array;
   size_t used = 0;
   for (const auto& [name, tensor] : parameters(model)) {
-    if (absl::Status s = copy_into(path, arrays, name, tensor.array()); !s.ok()) return s;
+    if (absl::Status s = copy_into(path, arrays, name, tensor.array(), numbers); !s.ok()) {
+      return s;
+    }
     ++used;
   }
   if (!optimizer) return absl::OkStatus();
   for (const auto& [name, array] : optimizer->state()) {
-    if (absl::Status s = copy_into(path, arrays, absl::StrCat(kOptimizerPrefix, name), array);
-        !s.ok())
-      return s;
+    absl::Status s = copy_into(path, arrays, absl::StrCat(kOptimizerPrefix, name), array, numbers);
+    if (!s.ok()) return s;
     ++used;
   }
   if (used != arrays.size()) return problem(path, "it holds tensors that the model does not have");

@@ -56,9 +56,11 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);
 
 // Copies the checkpoint's arrays into the model, which is that of the average where there is one,
-// and into the optimizer where one is given. Numbers that are not finite are an error.
+// and into the optimizer where one is given. Numbers that are not finite are an error, unless they
+// are what is to be looked at.
+enum class CheckpointNumbers { kFinite, kAny };
 absl::Status restore(const std::string& path, const Checkpoint& checkpoint, const Model& model,
-                     Optimizer* optimizer);
+                     Optimizer* optimizer, CheckpointNumbers numbers = CheckpointNumbers::kFinite);
 
 // A sentence where these are not the data that the run learned from; "" where they may be.
 std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset);

@@ -8,27 +8,42 @@
 #include "framework/kernels/elementwise.h"
 
 namespace qkv {
+namespace {
+
+constexpr std::string_view kSum = "a sum of gradients";
+
+}  // namespace
 
 int64_t count_not_finite(const Array& array) {
   if (kernels::all_finite(array)) return 0;
   return std::ranges::count_if(array.to_vector(), [](double x) { return !std::isfinite(x); });
 }
 
-void FiniteObserver::look(const Op& op, const Array& array, const char* direction) {
-  if (!first_.empty() || !array.defined() || op.name() == "masked_fill") return;
+void FiniteObserver::look(std::string_view what, const Array& array) {
+  if (!first_.empty() || !array.defined() || what == "masked_fill") return;
   if (kernels::all_finite(array)) return;
   const std::string& scope = Scope::current();
-  first_ = absl::StrCat(std::string(op.name()), " (", direction, scope.empty() ? "" : ", in ",
-                        scope, ")");
+  first_ = absl::StrCat(std::string(what), in_backward_ ? " (backward" : " (forward",
+                        scope.empty() ? "" : ", in ", scope, ")");
 }
 
 void FiniteObserver::after_forward(const std::shared_ptr<Op>& op, TensorSpan, const Tensor& y) {
-  look(*op, y.array(), "forward");
+  look(in_backward_ && !in_formula_ ? kSum : op->name(), y.array());
+}
+
+// What backward begins with is finite, so a gradient that is not was added up from some that are.
+void FiniteObserver::before_backward(const Op&, const Tensor& dy) {
+  look(kSum, dy.array());
+  in_formula_ = true;
 }
 
 void FiniteObserver::after_backward(const Op& op, const Tensor&, std::span<const Tensor> dx) {
-  for (const Tensor& gradient : dx) look(op, gradient.array(), "backward");
+  in_formula_ = false;
+  for (const Tensor& gradient : dx) look(op.name(), gradient.array());
 }
+
+void FiniteObserver::before_section(std::string_view name) { in_backward_ |= name == "backward"; }
+void FiniteObserver::after_section(std::string_view name) { in_backward_ &= name != "backward"; }
 
 std::string advice_for_blow_up(const Config& config, int64_t updates) {
   const double rate = config.optimizer.learning_rate, decay = config.optimizer.weight_decay;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "framework/core/array.h"
 #include "framework/graph/op.h"
@@ -13,20 +14,25 @@ namespace qkv {
 // How many of the numbers are NaN or infinite.
 int64_t count_not_finite(const Array& array);
 
-// While it lives, looks at every result, forward and backward, for a number that is not finite.
+// While it lives, looks at every result, forward and backward, for a number that is not finite; and
+// at the sums of gradients, which no op makes.
 // Masked scores are -inf on purpose: masked_fill is passed over.
 class FiniteObserver final : public Observer {
  public:
   void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
+  void before_backward(const Op& op, const Tensor& dy) override;
   void after_backward(const Op& op, const Tensor& dy, std::span<const Tensor> dx) override;
+  void before_section(std::string_view name) override;
+  void after_section(std::string_view name) override;
 
   // "softmax (backward, in blocks.1.attention)"; "" when all was finite.
   const std::string& first() const { return first_; }
 
  private:
-  void look(const Op& op, const Array& array, const char* direction);
+  void look(std::string_view what, const Array& array);
 
   std::string first_;
+  bool in_backward_ = false, in_formula_ = false;  // of an op's backward
 };
 
 // A sentence on what may help a run whose numbers stopped being finite after `updates` of its

@@ -18,36 +18,6 @@ std::vector<std::string> forbidden_changes(const Config& now, const Config& befo
   return config_changes(now, with_resumed_values(before, now));
 }
 
-absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
-                            const RunFolder& folder, const Config& config, const Dataset& dataset) {
-  if (!forbidden_changes(config, checkpoint.config).empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, ": this checkpoint belongs to another run than ", folder.config()));
-  }
-  if (checkpoint.state.step > config.train.steps) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("train.steps is ", config.train.steps, ", but the run in ", folder.path(),
-                     " has already made ", checkpoint.state.step, " steps"));
-  }
-  if (checkpoint.vocabulary.texts() != dataset.vocabulary().texts()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path,
-                     ": its vocabulary differs from that of the data: the text has changed since "
-                     "the run began"));
-  }
-  if (!checkpoint.class_names.empty() && checkpoint.class_names != dataset.class_names()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path,
-                     ": its classes differ from those of the data: the file has changed "
-                     "since the run began"));
-  }
-  if (const std::string other = other_data(checkpoint, dataset); !other.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        path, ": ", other, "; restore that one, or start a new run with another --out"));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<double> elapsed_seconds_at(const std::string& path, int64_t step) {
   const absl::StatusOr<std::vector<Metrics>> lines = read_metrics(path);
   if (absl::IsNotFound(lines.status())) return 0.0;  // somebody has removed them
@@ -67,6 +37,36 @@ absl::Status cut_back(const RunFolder& folder, const RunState& state) {
 }
 
 }  // namespace
+
+absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
+                            const std::string& run, const Config& config, const Dataset& dataset) {
+  if (!forbidden_changes(config, checkpoint.config).empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": this checkpoint belongs to another run than ", run, "/config.toml"));
+  }
+  if (checkpoint.state.step > config.train.steps) {
+    return absl::InvalidArgumentError(absl::StrCat("train.steps is ", config.train.steps,
+                                                   ", but the run in ", run, " has already made ",
+                                                   checkpoint.state.step, " steps"));
+  }
+  if (checkpoint.vocabulary.texts() != dataset.vocabulary().texts()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": its vocabulary differs from that of the data: the text has changed since "
+                     "the run began"));
+  }
+  if (!checkpoint.class_names.empty() && checkpoint.class_names != dataset.class_names()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": its classes differ from those of the data: the file has changed "
+                     "since the run began"));
+  }
+  if (const std::string other = other_data(checkpoint, dataset); !other.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": ", other, "; restore that one, or start a new run with another --out"));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config) {
   absl::StatusOr<RunFolder> folder = RunFolder::resume(path);
@@ -88,7 +88,8 @@ absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& co
   if (!path.ok()) return path.status();
   const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
   if (!checkpoint.ok()) return checkpoint.status();
-  if (absl::Status s = check_same_run(*path, *checkpoint, folder, config, dataset); !s.ok()) {
+  if (absl::Status s = check_same_run(*path, *checkpoint, folder.path(), config, dataset);
+      !s.ok()) {
     return s;
   }
   const absl::StatusOr<double> seconds =

@@ -17,6 +17,11 @@ namespace qkv {
 // for the keys that may change on resume, or has made more steps than this one has.
 absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config);
 
+// An error where the checkpoint, which `path` names, is not one of the run in the folder `run`, or
+// the data is not what it learned from.
+absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
+                            const std::string& run, const Config& config, const Dataset& dataset);
+
 // Where a run stands that goes on.
 struct ResumedRun {
   RunState state;

@@ -8,6 +8,21 @@
 #include "train/run/finite.h"
 
 namespace qkv {
+namespace {
+
+// A parameter, or what the optimizer keeps of one: a run cannot be resumed with such numbers. "":
+// all are finite.
+std::string first_not_finite(const Trainer& trainer) {
+  for (const NamedParameter& p : trainer.trained_parameters()) {
+    if (!kernels::all_finite(p.tensor.array())) return p.name;
+  }
+  for (const NamedState& state : trainer.optimizer().state()) {
+    if (!kernels::all_finite(state.array)) return state.name;
+  }
+  return "";
+}
+
+}  // namespace
 
 RunRecord::RunRecord(RunFolder folder, const Config& config, const Dataset& dataset,
                      const Trainer& trainer, RunState& state)
@@ -86,14 +101,12 @@ absl::Status RunRecord::save(const std::string& path) {
 }
 
 absl::Status RunRecord::check_finite() const {
-  const bool finite = std::ranges::all_of(
-      parameters(trainer_.model()),
-      [](const NamedParameter& p) { return kernels::all_finite(p.tensor.array()); });
-  if (finite) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("step ", state_.step,
-                   ": a parameter is no longer a finite number; this step was not saved.  ",
-                   advice_for_blow_up(config_, state_.step)));
+  if (const std::string name = first_not_finite(trainer_); !name.empty()) {
+    return absl::DataLossError(absl::StrCat("step ", state_.step, ": ", name,
+                                            " is no longer finite; this step was not saved. ",
+                                            advice_for_blow_up(config_, state_.step)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RunRecord::check_place() {
@@ -112,8 +125,10 @@ absl::Status RunRecord::explain(absl::Status status) {
     if (absl::Status moved = check_place(); !moved.ok()) status = moved;
   }
   if (folder_.newest_checkpoint().value_or("").empty()) return status;
+  const std::string where =
+      absl::IsDataLoss(status) ? absl::StrCat("; qkv replay ", folder_.path(), " shows where") : "";
   return absl::Status(status.code(), absl::StrCat(status.message(), "; the checkpoints in ",
-                                                  folder_.path(), " are kept"));
+                                                  folder_.path(), " are kept", where));
 }
 
 }  // namespace qkv

@@ -44,7 +44,7 @@ absl::Status evaluate_step(const Config& config, const Model& model, const Datas
   if (!std::isfinite(validation->loss)) {
     return absl::DataLossError(absl::StrCat("step ", metrics.step, ": the validation loss is ",
                                             validation->loss,
-                                            ", not a finite number; this step was not saved.  ",
+                                            ", not a finite number; this step was not saved. ",
                                             advice_for_blow_up(config, metrics.step)));
   }
   metrics.val_loss = validation->loss;

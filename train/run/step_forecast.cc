@@ -13,48 +13,57 @@
 namespace qkv {
 namespace {
 
-// Weights, gradients, and what the optimizer keeps of each: the two means of Adam, or a momentum.
-uint64_t bytes_of_parameters(const Config& config, const Dataset& dataset) {
-  const bool has_two_means = config.optimizer.kind != OptimizerKind::kSgd;
-  const uint64_t kept = has_two_means ? 2 : config.optimizer.momentum > 0 ? 1 : 0;
-  const auto count = static_cast<uint64_t>(count_parameters(config, dataset.shape()));
-  return (2 + kept) * count * dtype_bytes(precision_dtype(config.train));
+// What stays between steps, of each parameter: the weight, the two means of Adam or the velocity,
+// and the mean of train.average.
+uint64_t bytes_kept(const Config& config, uint64_t bytes) {
+  const uint64_t of_optimizer = config.optimizer.kind == OptimizerKind::kSgd ? 1 : 2;
+  return (1 + of_optimizer + (config.train.average > 0 ? 1 : 0)) * bytes;
 }
 
-struct SmallStep {
+struct SmallBatch {
   uint64_t peak = 0;  // beyond what was in use before
   double flops = 0;
 };
 
-SmallStep make_small_step(Config config, const Dataset& dataset, int64_t examples) {
-  config.train.batch_size = examples;
-  config.train.accumulation_steps = 1;
+SmallBatch differentiate_few(const Model& model, const Config& config, const Dataset& dataset,
+                             int64_t examples) {
   const uint64_t before = allocator_statistics().bytes_in_use;
-  Trainer trainer(config, dataset);
   reset_peak_bytes_in_use();
   const kernels::ProductLog products;
-  trainer.step().IgnoreError();  // what is wrong with it, the training says
+  ForwardContext context;
+  context.training = true;
+  accumulate_gradients(model, parameters(model), dataset.training_batch(0, examples), 1,
+                       config.train.label_smoothing, context);
   return {allocator_statistics().peak_bytes_in_use - before, products.flops()};
 }
 
 }  // namespace
 
 StepForecast foresee_step(const Config& config, const Dataset& dataset, uint64_t available) {
-  StepForecast forecast = {.parameters = bytes_of_parameters(config, dataset)};
+  const uint64_t bytes = static_cast<uint64_t>(count_parameters(config, dataset.shape())) *
+                         dtype_bytes(precision_dtype(config.train));
+  const uint64_t kept = bytes_kept(config, bytes);
+  StepForecast forecast = {.parameters = kept + bytes};
   if (forecast.parameters > available) {
     forecast.is_whole = false;
     return forecast;
   }
+  // Sizes alone count. Zeros take no time to make, and the optimizer works in place.
+  Config zeros = config;
+  zeros.model.init_std = 0;
+  const Model model = make_model(zeros, dataset.shape());
   const int64_t pieces = config.train.accumulation_steps;
   const int64_t examples = (config.train.batch_size + pieces - 1) / pieces;
-  const int64_t few = std::min<int64_t>(examples, 4), more = std::min<int64_t>(examples, 8);
-  const uint64_t least = make_small_step(config, dataset, few).peak;
-  const auto [most, flops] = make_small_step(config, dataset, more);
+  const int64_t few = 4, more = std::min<int64_t>(examples, 2 * few);
+  const auto [most, flops] = differentiate_few(model, config, dataset, more);
+  uint64_t total = kept + most;
+  if (examples > more) {
+    const uint64_t least = differentiate_few(model, config, dataset, few).peak;
+    total += (most - std::min(most, least)) / static_cast<uint64_t>(more - few) *
+             static_cast<uint64_t>(examples - more);
+  }
   release_cached_memory();
   forecast.flops = flops * static_cast<double>(config.train.batch_size) / static_cast<double>(more);
-  const uint64_t each =
-      more > few ? (most - std::min(most, least)) / static_cast<uint64_t>(more - few) : 0;
-  const uint64_t total = most + each * static_cast<uint64_t>(examples - more);
   forecast.batch = total - std::min(total, forecast.parameters);
   return forecast;
 }

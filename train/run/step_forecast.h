@@ -19,8 +19,10 @@ struct StepForecast {
   uint64_t total() const { return parameters + batch; }
 };
 
-// Makes two small steps with a model of its own, of a few examples, and takes from them what each
-// more example needs. It looks at parameters alone where these need more than `available`.
+// Differentiates the loss of 8 examples and, where there are more, of 4, with a model of zeros, and
+// takes from that what each more example needs. It draws no weights and makes no optimizer: what is
+// left is the work of 12 examples at most, out of a batch. It looks at parameters alone where these
+// need more than `available`.
 StepForecast foresee_step(const Config& config, const Dataset& dataset, uint64_t available);
 
 // ResourceExhausted where it needs more than is available; it names the keys that matter.

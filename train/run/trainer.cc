@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/autograd/backward.h"
 #include "framework/graph/op.h"
+#include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 #include "framework/optim/schedule.h"
 #include "train/run/batch_loss.h"
@@ -73,10 +74,16 @@ Trainer::Trainer(const Config& config, const Dataset& dataset)
   averaged_ = with_parameters(model_, optimizer_->averages());
 }
 
-BatchGradients Trainer::differentiate(const Batch& batch, int64_t step) const {
+Batch Trainer::next_batch() const {
+  return in_section(
+      "data", [&] { return dataset_.training_batch(steps_made(), config_.train.batch_size); });
+}
+
+BatchGradients Trainer::differentiate(const Batch& batch) const {
   ForwardContext context;
   context.training = true;
-  context.random = RandomStream(config_.seed).derive("dropout").derive(static_cast<uint64_t>(step));
+  context.random =
+      RandomStream(config_.seed).derive("dropout").derive(static_cast<uint64_t>(steps_made()));
   return accumulate_gradients(model_, parameters_, batch, config_.train.accumulation_steps,
                               config_.train.label_smoothing, context);
 }
@@ -84,11 +91,10 @@ BatchGradients Trainer::differentiate(const Batch& batch, int64_t step) const {
 absl::StatusOr<StepResult> Trainer::step() {
   const ObservedSection section("step");
   const int64_t step = steps_made();
-  const Batch batch =
-      in_section("data", [&] { return dataset_.training_batch(step, config_.train.batch_size); });
-  const auto [loss, gradients] = differentiate(batch, step);
+  const Batch batch = next_batch();
+  const auto [loss, gradients] = differentiate(batch);
   const double norm = global_norm(gradients);
-  if (!std::isfinite(loss) || !std::isfinite(norm)) return not_finite(batch, step, loss, norm);
+  if (!std::isfinite(loss) || !std::isfinite(norm)) return not_finite(batch, loss, norm);
   const double learning_rate =
       scheduled_learning_rate(config_.optimizer, step, config_.train.steps);
   StepResult result = {
@@ -103,20 +109,23 @@ absl::StatusOr<StepResult> Trainer::step() {
   return result;
 }
 
-absl::Status Trainer::not_finite(const Batch& batch, int64_t step, double loss,
-                                 double grad_norm) const {
+absl::Status Trainer::not_finite(const Batch& batch, double loss, double grad_norm) const {
   FiniteObserver observer;  // the step once more, with a look at every number
-  differentiate(batch, step);
+  const std::vector<Tensor> gradients = differentiate(batch).gradients;
+  std::string first = observer.first();
+  for (size_t i = 0; i < gradients.size() && first.empty(); ++i) {
+    if (kernels::all_finite(gradients[i].array())) continue;
+    first = absl::StrCat("the sum of the gradients of ", parameters_[i].name);
+  }
   const std::string culprit =
-      observer.first().empty()
-          ? "all its numbers are finite, but the sum of their squares is not"
-          : absl::StrCat("the first op that made such a number is ", observer.first());
+      first.empty() ? "all its numbers are finite, but the sum of their squares is not"
+                    : absl::StrCat("the first op that made such a number is ", first);
   return absl::DataLossError(
-      absl::StrCat("step ", step + 1, ": ",
+      absl::StrCat("step ", steps_made() + 1, ": ",
                    std::isfinite(loss) ? absl::StrCat("the gradient's norm is ", grad_norm)
                                        : absl::StrCat("the loss is ", loss),
                    ", not a finite number; ", culprit, "; nothing was updated. ",
-                   advice_for_blow_up(config_, step)));
+                   advice_for_blow_up(config_, steps_made())));
 }
 
 }  // namespace qkv

@@ -45,16 +45,20 @@ class Trainer {
   // Status names the step and the first op that made such a number.
   absl::StatusOr<StepResult> step();
 
+  // What the next step begins with, without making it.
+  Batch next_batch() const;
+  BatchGradients differentiate(const Batch& batch) const;
+
   int64_t steps_made() const { return optimizer_->steps(); }
   const Model& model() const { return model_; }  // which a step trains
   // What the run comes to: the mean of its weights where train.average keeps one, else model().
   const Model& evaluated_model() const { return averaged_ ? *averaged_ : model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
+  const std::vector<NamedParameter>& trained_parameters() const { return parameters_; }
 
  private:
-  BatchGradients differentiate(const Batch& batch, int64_t step) const;
-  absl::Status not_finite(const Batch& batch, int64_t step, double loss, double grad_norm) const;
+  absl::Status not_finite(const Batch& batch, double loss, double grad_norm) const;
 
   Config config_;
   const Dataset& dataset_;

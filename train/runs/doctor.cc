@@ -187,17 +187,11 @@ Diagnosis examine_learning(const Patient& patient) {
       absl::StrFormat("the loss of %d examples goes from %.4f to %.4f in %d steps",
                       patient.batch.rows(), result.first, result.last, result.steps);
   if (result.is_learned()) return {"learning by heart", true, finding};
-  for (const double share : {0.1, 0.01, 0.001}) {
-    if (!learn_by_heart(patient, rate * share, kSeconds / 2).is_learned()) continue;
-    return {
-        "learning by heart", false,
-        absl::StrFormat("%s; at the rate %g it learns them: optimizer.learning_rate is too high",
-                        finding, rate * share)};
-  }
-  if (learn_by_heart(patient, rate * 10, kSeconds / 2).is_learned()) {
+  for (const double factor : {0.1, 0.01, 0.001, 10.0, 100.0, 1e3, 1e4}) {
+    if (!learn_by_heart(patient, rate * factor, kSeconds / 3).is_learned()) continue;
     return {"learning by heart", false,
-            absl::StrFormat("%s; at the rate %g it learns them: optimizer.learning_rate is low",
-                            finding, rate * 10)};
+            absl::StrFormat("%s; at the rate %g it learns them: optimizer.learning_rate is too %s",
+                            finding, rate * factor, factor < 1 ? "high" : "low")};
   }
   return {"learning by heart", false,
           finding + "; nor does it at other rates: the model cannot learn them"};

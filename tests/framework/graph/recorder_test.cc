@@ -46,6 +46,25 @@ TEST(RecorderTest, ListsWhatRunsWhileItLives) {
   EXPECT_EQ(ops[1].backward_of, nullptr);
 }
 
+// softmax has a kernel for its backward, in which no op runs; mul has a formula.
+TEST(RecorderTest, ListsWhatEachBackwardGaveWhereAskedFor) {
+  const Tensor a = leaf({1.0, 2.0}), b = leaf({3.0, 4.0});
+  std::vector<RecordedOp> ops;
+  std::vector<RecordedBackward> walk;
+  Gradients gradients;
+  {
+    const Recorder recorder(ops, &walk);
+    gradients = backward(sum(softmax(a) * b));
+  }
+  ASSERT_EQ(walk.size(), 3);
+  EXPECT_EQ(walk[1].of, ops[1].op.get());  // mul
+  EXPECT_EQ(walk[2].of, ops[0].op.get());  // softmax
+  EXPECT_EQ(walk[2].dx[0].to_vector(), gradients[a].to_vector());
+  EXPECT_EQ(walk[2].dy.to_vector(), walk[1].dx[0].to_vector());
+  EXPECT_EQ(walk[2].ops_before, ops.size());
+  EXPECT_EQ(walk[1].ops_before, ops.size());
+}
+
 TEST(RecorderTest, TellsWhatRunsInTheBackwardAndOfWhichOp) {
   const Tensor a = leaf({1.0, 2.0});
   std::vector<RecordedOp> ops;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "data/tasks/tasks.h"
+#include "framework/autograd/backward.h"
 #include "framework/core/storage.h"
 #include "framework/kernels/matmul.h"
 #include "framework/kernels/parallel.h"
@@ -122,6 +123,16 @@ TEST(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheOp) {
       << status.message();
   EXPECT_EQ(before, all[0].tensor.to_vector());
   EXPECT_EQ(trainer.steps_made(), 1);
+}
+
+// Two gradients of 3e38 are finite, and their sum is not.
+TEST(TrainerTest, ASumOfGradientsThatIsNotFiniteIsNamed) {
+  const Tensor x = parameter(Array::full({2}, DType::f32, -2));
+  const Tensor y = exp(x);
+  const Tensor loss = sum(scale(y, 3e38) + scale(y, 3e38) * 0.5);
+  const FiniteObserver observer;
+  backward(loss);
+  EXPECT_EQ(observer.first(), "a sum of gradients (backward)");
 }
 
 // Zeros times large weights are zeros; their gradient is too large for f32.
