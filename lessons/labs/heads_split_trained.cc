@@ -26,7 +26,7 @@ struct Student {
   std::vector<Tensor> maps;         // of q, k, v, and of what the heads say
   std::vector<Tensor> second = {};  // of q, k and v
 
-  Student(const RandomStream& random, Way way) : way(way) {
+  Student(const RandomStream& random, Way chosen) : way(chosen) {
     for (const char* const name : {"query", "key", "value", "output"}) {
       maps.push_back(as_parameter(random_normal(random, name, {kWidth, kWidth}) *
                                   (1 / std::sqrt(static_cast<double>(kWidth)))));

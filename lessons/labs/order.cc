@@ -42,12 +42,12 @@ HeatMaps maps_of(const LabContext& lab) {
   const Layer layer(random.derive("layer"), d);
   const Tensor x = random_normal(random, "x", {n, d}), places = shuffled_places(random, n);
   const auto map = [&](const char* title, const Tensor& y, const Tensor& tokens) {
-    HeatMap map = heat_map_of(title, y);
+    HeatMap heat_map = heat_map_of(title, y);
     for (const double token : cast(tokens, DType::f64).to_vector()) {
-      map.row_names.push_back(say("token $0", static_cast<int64_t>(token)));
+      heat_map.row_names.push_back(say("token $0", static_cast<int64_t>(token)));
     }
-    map.column_axis = say("numbers");
-    return map;
+    heat_map.column_axis = say("numbers");
+    return heat_map;
   };
   return {.title = say("Shuffled tokens get the same rows, at other places"),
           .maps = {map("f(X)", layer(x, lab.is_control()), counted(n)),

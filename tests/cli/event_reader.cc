@@ -130,8 +130,12 @@ HistogramRead read_histogram(std::string_view bytes) {
 std::string read_string_tensor(std::string_view bytes) {
   std::string text;
   for (const WireField& field : fields(bytes)) {
-    if (field.number == 1) EXPECT_EQ(field.integer, 7U);  // DT_STRING
-    if (field.number == 2) EXPECT_EQ(field.bytes, "");    // no dimensions
+    if (field.number == 1) {  // DT_STRING
+      EXPECT_EQ(field.integer, 7U);
+    }
+    if (field.number == 2) {  // no dimensions
+      EXPECT_EQ(field.bytes, "");
+    }
     if (field.number == 8) text = field.bytes;
   }
   return text;
@@ -149,7 +153,9 @@ void read_value(std::string_view bytes, EventRead& event) {
     if (field.number != 9) continue;
     for (const WireField& metadata : fields(field.bytes)) {
       if (metadata.number == 1) plugin = fields(metadata.bytes).at(0).bytes;
-      if (metadata.number == 4) EXPECT_EQ(metadata.integer, 2U);  // DATA_CLASS_TENSOR
+      if (metadata.number == 4) {  // DATA_CLASS_TENSOR
+        EXPECT_EQ(metadata.integer, 2U);
+      }
     }
   }
   EXPECT_EQ(plugin, event.texts.contains(tag) ? "text" : "") << tag;
