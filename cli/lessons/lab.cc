@@ -4,22 +4,23 @@
 #include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "lessons/labs/catalogue.h"
+#include "lessons/labs/texts.h"
 #include "lessons/report/report_files.h"
 
 namespace qkv {
 namespace {
 
 void add_lab_options(OptionList& options) {
-  options.flag("all", "Runs every lab");
-  options.flag("control", "Removes the effect that the lab measures: the verdict must change");
-  options.text("html", "FILE", "Writes the report as a page");
+  const auto does = [](const char* option) { return option_of_verb(option).en; };
+  options.flag("all", does("all"));
+  options.flag("control", does("control"));
+  options.text("html", "FILE", does("html"));
   options.json("the report");
-  options.text("out", "DIR", "With --all: writes a page and JSON for each lab, notes and an index");
-  options.text("notes", "FILE", "With --all: writes the lecture notes with their claims");
-  options.text("lang", "en|zh", "Language of reports and pages", "en");
+  options.text("out", "DIR", does("out"));
+  options.text("notes", "FILE", does("notes"));
+  options.text("lang", "en|zh", does("lang"), "en");
   options.choices("lang", names_of<Language>);
-  options.text("runs", "DIR", "Folder that keeps the trained models; later labs reuse them",
-               "runs/lab");
+  options.text("runs", "DIR", does("runs"), "runs/lab");
   options.choices("", [] {
     std::vector<std::string> names;
     for (const Lab& lab : all_labs()) names.push_back(lab.name);

@@ -44,10 +44,10 @@ Section budget_section(const LabContext& lab, const Tensor& scores) {
   }
   Bars bars = {.title = say("Weights, as the score of token 0 is raised")};
   for (double extra = -4; extra <= 4; extra += 1) {
-    bars.bars.push_back(say("$0 more", extra));
+    bars.bars.push_back(say("{0} more", extra));
     bars.shares.push_back(weights_when_raised(extra));
   }
-  for (int64_t i = 0; i < n; ++i) bars.parts.push_back(say("token $0", static_cast<double>(i)));
+  for (int64_t i = 0; i < n; ++i) bars.parts.push_back(say("token {0}", static_cast<double>(i)));
   return make_section(
       "budget.budget",
       {named("sum",
@@ -102,8 +102,8 @@ Section forgotten_section(const LabContext& lab, const Tensor& scores, const Ten
       {equal(say("weight of a token with the score -∞"), 0, none.weight),
        same(say("result, with another value there"),
             largest_difference(none.result, learn(lab, hidden, another, pushed).result), 0),
-       equal(say("its $0", "|dv|"), 0, none.value_gradient),
-       equal(say("its $0", "|ds|"), 0, none.score_gradient), same("|dv_0|, p_0 |dO|", off_value),
+       equal(say("its {0}", "|dv|"), 0, none.value_gradient),
+       equal(say("its {0}", "|ds|"), 0, none.score_gradient), same("|dv_0|, p_0 |dO|", off_value),
        same("|ds_0|, p_0 |dp_0 - Σ_k p_k dp_k|", off_score)},
       {line_chart(say("What token 0 is taught"), log_axis(say("weight")),
                   log_axis(say("size of the gradient")),

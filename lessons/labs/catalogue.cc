@@ -7,6 +7,7 @@
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "lessons/labs/labs.h"
+#include "lessons/labs/texts.h"
 #include "lessons/report/signs.h"
 #include "train/config/suggest.h"
 
@@ -22,12 +23,13 @@ std::string entry(const std::string& head, const std::string& text) {
 
 // The options of the verb, of which its own help is in English.
 std::string options_in_chinese() {
-  return entry("--all", "运行全部实验") + entry("--control", "去掉实验所测的效应：结论必须改变") +
-         entry("--html FILE", "把报告写成网页") + entry("--json FILE", "把报告写成 JSON") +
-         entry("--out DIR", "与 --all 一起：为每个实验和每篇讲义写网页，并写索引") +
-         entry("--notes FILE", "与 --all 一起：把逐句检验的讲义写成 Markdown") +
-         entry("--lang en|zh", "报告和网页的语言") +
-         entry("--runs DIR", "保存已训练模型的文件夹，以后的实验会重用") + "\n";
+  std::string lines;
+  for (const char* const head : {"--all", "--control", "--html FILE", "--json FILE", "--out DIR",
+                                 "--notes FILE", "--lang en|zh", "--runs DIR"}) {
+    const std::string name = std::string(head).substr(2, std::string(head).find(' ') - 2);
+    lines += entry(head, option_of_verb(name).zh);
+  }
+  return lines + "\n";
 }
 
 }  // namespace
@@ -59,8 +61,7 @@ std::string list_of_labs(Language language) {
   for (const Lab& lab : all_labs()) {
     list += entry(lab.name, absl::StrCat(lab.question.in(language), " (", lab.duration, ")"));
   }
-  const Text how = {"./qkv lab NAME runs one lab, ./qkv lab --all runs all",
-                    "./qkv lab NAME --lang zh 运行一个实验，./qkv lab --all --lang zh 运行全部"};
+  const Text how = say("./qkv lab NAME runs one lab, ./qkv lab --all runs all");
   return absl::StrCat(list, "\n", how.in(language), "\n");
 }
 
@@ -70,27 +71,24 @@ std::string help_on_labs(Language language) {
     if (lab.measures_time) measure_time.push_back(lab.name);
   }
   const Text help =
-      Text{
-          "./qkv lab lists the labs, ./qkv lab NAME --help prints the options of one "
-          "lab. These labs measure times, which differ in each run: ",
-          "./qkv lab --lang zh 列出全部实验，./qkv lab NAME --lang zh --help "
-          "给出一个实验的选项。下列实验测量时间，每次运行都不同："} +
-      absl::StrJoin(measure_time, ", ") + Text{".", "。"};
+      say("./qkv lab lists the labs, ./qkv lab NAME --help prints the options of one lab. These "
+          "labs measure times, which differ in each run: {0}.",
+          absl::StrJoin(measure_time, ", "));
   return absl::StrCat("\n", language == Language::kChinese ? options_in_chinese() : "",
                       wrapped(help.in(language), text_columns()));
 }
 
 std::string help_on(const Lab& lab, Language language) {
-  const Text title = lab.name + Text{": ", "："} + lab.question;
+  const Text title = say("{0}: {1}", lab.name, lab.question);
   std::string help = wrapped(title.in(language), text_columns());
   for (const LabOption& option : lab.options) {
-    const Text text = option.help + Text{": ", "："} + wanted_by(option) +
-                      Text{" (default: ", "（默认："} + option.if_missing + Text{")", "）"};
+    const Text text =
+        say("{0}: {1} (default: {2})", option.help, wanted_by(option), option.if_missing);
     help += entry(absl::StrCat("--", option.name, option.longest > 1 ? " N,…" : " N"),
                   text.in(language));
   }
   for (const auto& [name, what] : lab.controls) help += entry("--control", what.in(language));
-  if (lab.measures_time) help += kTimesDiffer.in(language) + "\n";
+  if (lab.measures_time) help += times_differ().in(language) + "\n";
   return absl::StrCat("\n", help);
 }
 

@@ -46,10 +46,10 @@ Section alike_section(const Mixing& s) {
   const auto judge = [&](const Text& name, const Mix& mix, double seen, double different) {
     const Tensor matrix = matrix_of(mix, s.x, s.values);
     const Tensor y = reshape(mix(s.x, s.values), {s.n, s.d});
-    section.add(same(say("$0: y, and tokens weighted one by one and summed", name),
+    section.add(same(say("{0}: y, and tokens weighted one by one and summed", name),
                      largest_difference(y, weighed_and_summed(matrix, s.values))));
-    section.add(equal(say("$0: weights that are not 0", name), seen, count_not_zero(matrix)));
-    section.add(equal(say("$0: different weights", name), different, count_different(matrix)));
+    section.add(equal(say("{0}: weights that are not 0", name), seen, count_not_zero(matrix)));
+    section.add(equal(say("{0}: different weights", name), different, count_different(matrix)));
     maps.maps.push_back(map_of(name, matrix));
   };
   judge(say("convolution"), convolution_of(s), pairs_within(s.n, s.before()),
@@ -67,10 +67,10 @@ Section window_section(const Mixing& s) {
   difference[middle - 1] = -1;
   difference[middle + 1] = 1;
   const Tensor edges = constant_f64({1, 1, s.kernel}, difference);
-  HeatMaps looks = {.title =
-                        say("Where each of $0 heads looks, with zeros beyond both ends", s.kernel)};
+  HeatMaps looks = {
+      .title = say("Where each of {0} heads looks, with zeros beyond both ends", s.kernel)};
   for (int64_t k = 0; k < s.kernel; ++k) {
-    looks.maps.push_back(map_of(say("head $0", k + 1), weights_of_head(s, k)));
+    looks.maps.push_back(map_of(say("head {0}", k + 1), weights_of_head(s, k)));
   }
   const auto compare = [&](const Tensor& taps) {
     return largest_difference(s.convolved(s.values, taps), convolved_by_one_head(s, taps));
@@ -79,7 +79,7 @@ Section window_section(const Mixing& s) {
       "conv-attention.window",
       {same(say("convolution with weights above 0 and the sum 1, and one head"),
             compare(mean_like)),
-       named("heads", same(say("any convolution of $0 taps, and $0 heads", s.kernel),
+       named("heads", same(say("any convolution of {0} taps, and {0} heads", s.kernel),
                            difference_to_heads(s))),
        beyond(named("edges", same(say("convolution that takes a difference, and one head"),
                                   compare(edges))))},
@@ -213,7 +213,7 @@ Section unrelated_section(const LabContext& lab) {
                             convolved, attended)),
        named("mapped", larger(say("with maps of the channels: convolution, and attention"),
                               filtered, mapped)),
-       beyond(named("heads", same(say("any convolution of $0 taps, and $0 heads", all[0].kernel),
+       beyond(named("heads", same(say("any convolution of {0} taps, and {0} heads", all[0].kernel),
                                   difference_to_heads(all[0]))))});
 }
 

@@ -84,8 +84,8 @@ Section table_section(const LabContext& lab) {
   Section section = make_section("cost.table");
   const auto judge = [&](const Text& name, const auto& make_layer, double n_power, double d_power) {
     const Powers powers = powers_of(lab, make_layer);
-    section.add(exact(say("$0: power of n", name), n_power, powers.n, 1e-9));
-    section.add(exact(say("$0: power of d", name), d_power, powers.d, 1e-9));
+    section.add(exact(say("{0}: power of n", name), n_power, powers.n, 1e-9));
+    section.add(exact(say("{0}: power of d", name), d_power, powers.d, 1e-9));
   };
   judge(say("convolution"), convolve, 1, 2);
   judge(say("recurrence"), recurrence_of, 1, 2);
@@ -96,15 +96,15 @@ Section table_section(const LabContext& lab) {
                     flops_of(attend(d), d, d) / flops_of(recurrence_of(d), d, d)));
   section.add(beyond(named(
       "maps", at_most(say("attention with all its maps over attention alone, "
-                          "n = $0",
+                          "n = {0}",
                           n),
                       1, flops_of(whole_attention(d), n, d) / flops_of(attention_alone(), n, d)))));
   section.show(line_chart(
-      say("Multiplications and additions, d = $0", d), log_axis("n"), log_axis(say("operations")),
+      say("Multiplications and additions, d = {0}", d), log_axis("n"), log_axis(say("operations")),
       {flops_series(lab, say("attention"), attention_alone()),
        flops_series(lab, say("attention with all its maps"), whole_attention(d)),
        flops_series(lab, say("recurrence"), recurrence_of(d)),
-       flops_series(lab, say("convolution of $0 taps", kTaps), convolve(d))}));
+       flops_series(lab, say("convolution of {0} taps", kTaps), convolve(d))}));
   return section;
 }
 
@@ -121,17 +121,17 @@ Section parameters_section(const LabContext& lab) {
   const double convolution = squares(make("convolution", d));
   const double rnn = scan(Cell::kRnn), lstm = scan(Cell::kLstm);
   const auto fewer = [&](const Text& other, double count) {
-    return below(say("parameters of attention over those of $0", other), 1, attention / count);
+    return below(say("parameters of attention over those of {0}", other), 1, attention / count);
   };
   const Bars bars = {
       .title = say("Parameters over d², without biases"),
-      .bars = {say("attention"), "RNN", say("convolution of $0 taps", kTaps), "LSTM"},
+      .bars = {say("attention"), "RNN", say("convolution of {0} taps", kTaps), "LSTM"},
       .parts = {say("parameters / d²")},
       .shares = {{attention}, {rnn}, {convolution}, {lstm}}};
   return make_section(
       "cost.parameters",
       {named("rnn", fewer(say("an RNN"), rnn)),
-       named("convolution", fewer(say("a convolution of $0 taps", kTaps), convolution)),
+       named("convolution", fewer(say("a convolution of {0} taps", kTaps), convolution)),
        beyond(named("lstm", fewer(say("an LSTM"), lstm)))},
       {bars});
 }
@@ -171,7 +171,7 @@ Section steps_section(const LabContext& lab) {
   };
   return make_section(
       "cost.steps",
-      {equal(say("recurrence: steps more from n = $0 to $1", kShort, kLong), kLong - kShort,
+      {equal(say("recurrence: steps more from n = {0} to {1}", kShort, kLong), kLong - kShort,
              grows(recurrence) / per_step),
        equal(say("attention: steps more"), 0, grows(stepwise_attention)),
        equal(say("convolution: steps more"), 0, grows(convolution_of(d, kTaps)))},
@@ -196,13 +196,13 @@ Table times_of(const LabContext& lab) {
   const Samples lengths = lab.numbers("n");
   std::vector<Text> header =
       row_by(say("layer, threads"), lengths, [](double n) { return absl::StrCat("n = ", n); });
-  Table table = {.title = say("Milliseconds of one sequence, d = $0, f32", d),
+  Table table = {.title = say("Milliseconds of one sequence, d = {0}, f32", d),
                  .header = std::move(header)};
   const std::pair<Text, Layer> layers[] = {
       {say("attention"), attention_alone()},
       {say("attention with all its maps"), whole_attention(d)},
       {say("recurrence"), recurrence_of(d)},
-      {say("convolution of $0 taps", kTaps), convolution_of(d, kTaps)}};
+      {say("convolution of {0} taps", kTaps), convolution_of(d, kTaps)}};
   for (const auto& named : layers) {
     for (const int threads : {1, 2}) {
       table.rows.push_back(
@@ -230,10 +230,10 @@ Section slow_section(const LabContext& lab) {
       time_of(recurrence_of(d), {1, longest, d}) / time_of(attention_alone(), {1, longest, d});
   return make_section(
       "cost.slow",
-      {above_one(say("time of $0 tokens one after the other, over that of as many alone", longest),
+      {above_one(say("time of {0} tokens one after the other, over that of as many alone", longest),
                  ratio),
        beyond(named("attention",
-                    above_one(say("time of a recurrence over that of attention, n = $0", longest),
+                    above_one(say("time of a recurrence over that of attention, n = {0}", longest),
                               beside)))},
       {times_of(lab)});
 }

@@ -47,7 +47,7 @@ Section lengths_section(const LabContext& lab) {
     const std::string expected = absl::StrCat(queries, " × ", keys);
     const std::string measured = size(between.weights);
     const std::string rows = absl::StrCat(", ", between.output.dim(1));
-    section.add(found(say("P, and rows that come out, tokens of the source: $0", keys),
+    section.add(found(say("P, and rows that come out, tokens of the source: {0}", keys),
                       absl::StrCat(expected, ", ", queries), measured + rows,
                       measured == expected && size(between.dweights) == expected &&
                           between.output.dim(1) == queries));
@@ -111,9 +111,9 @@ Section once_section(const LabContext& lab) {
       "cross.once",
       {equal(say("recurrent encoder-decoder: layers of attention between"), 1,
              layers_of(recurrent, "cross_attention")),
-       equal(say("transformer of $0 and $0 layers: self-attention", layers), 2 * layers,
+       equal(say("transformer of {0} and {0} layers: self-attention", layers), 2 * layers,
              layers_of(transformer, "attention")),
-       beyond(named("between", equal(say("transformer of $0 and $0 layers: between", layers), 1,
+       beyond(named("between", equal(say("transformer of {0} and {0} layers: between", layers), 1,
                                      layers_of(transformer, "cross_attention"))))});
 }
 

@@ -84,7 +84,7 @@ Samples changed_by(const Trained& trained) {
 
 std::vector<Kind> measure(const LabContext& lab) {
   std::vector<Kind> kinds = {{.name = "attention", .title = say("attention")},
-                             {.name = "convolution", .title = say("convolution of $0 taps", 3)},
+                             {.name = "convolution", .title = say("convolution of {0} taps", 3)},
                              {.name = "recurrence", .title = "LSTM"}};
   const std::vector<int64_t> distances = lab.integers("distance");
   for (Kind& kind : kinds) {
@@ -99,7 +99,7 @@ std::vector<Kind> measure(const LabContext& lab) {
 
 Finding has_learned(const AtDistance& attention) {
   return premise(
-      at_least(say("attention, distance $0: share of answers that are right", attention.distance),
+      at_least(say("attention, distance {0}: share of answers that are right", attention.distance),
                0.9, attention.right));
 }
 
@@ -115,7 +115,7 @@ Section learning_section(const std::vector<Kind>& kinds, int64_t letters) {
   const AtDistance& farthest = kinds[0].at.back();
   for (const Kind* const other : {&kinds[1], &kinds[2]}) {
     section.add(
-        larger(say("right at distance $0: attention, and $1", farthest.distance, other->title),
+        larger(say("right at distance {0}: attention, and {1}", farthest.distance, other->title),
                farthest.right, other->at.back().right));
   }
   return section;
@@ -151,11 +151,11 @@ Section occlusion_section(const std::vector<Kind>& kinds, int64_t distance) {
   return make_section(
       "distance.occlusion",
       {has_learned(kinds[0].at.back()),
-       larger(say("attention: answers that change with the letter $0 back, and with another, the "
+       larger(say("attention: answers that change with the letter {0} back, and with another, the "
                   "most",
                   distance - 1),
               by_letter, elsewhere),
-       at_most(say("convolution of $0 taps: farthest letter back with which an answer changes", 3),
+       at_most(say("convolution of {0} taps: farthest letter back with which an answer changes", 3),
                2, reach)},
       {line_chart(
           say("Answers that change with the letter so many steps back, mean over the seeds"),

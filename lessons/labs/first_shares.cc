@@ -38,16 +38,16 @@ Section share_section(const LabContext& lab) {
     };
     // In its control the small maps are as large as the others.
     const auto of_small = shares_by(lab.breaks("large") ? large : small);
-    section.add(near(say("deviation of n p, σ = 0.02, d = $0", d), std::sqrt(std::exp(s * s) - 1),
+    section.add(near(say("deviation of n p, σ = 0.02, d = {0}", d), std::sqrt(std::exp(s * s) - 1),
                      values_of(of_small, deviation_of), 0.1));
     section.add(
-        below(say("largest n p, σ = $0, d = $1", small, d), 2, values_of(of_small, most_of)));
+        below(say("largest n p, σ = {0}, d = {1}", small, d), 2, values_of(of_small, most_of)));
     const auto of_large = shares_by(large);
     const Finding by_large = beyond(
-        below(say("largest n p, σ = $0, d = $1", "1 / √d", d), 2, values_of(of_large, most_of)));
+        below(say("largest n p, σ = {0}, d = {1}", "1 / √d", d), 2, values_of(of_large, most_of)));
     section.add(d == lab.integers("widths").back() ? named("large", by_large) : by_large);
     for (const auto& [sigma, all] : {std::pair("0.02", of_small), std::pair("1 / √d", of_large)}) {
-      chart.series.push_back(sorted_shares(lab, say("σ = $0, d = $1", sigma, d), all[0]));
+      chart.series.push_back(sorted_shares(lab, say("σ = {0}, d = {1}", sigma, d), all[0]));
     }
   }
   section.show(chart);

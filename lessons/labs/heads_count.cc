@@ -10,7 +10,7 @@ constexpr int64_t kWidth = 32;    // d
 constexpr double kLearned = 0.9;  // share of tokens that are right, of a task that is learned
 
 Table table_of(const HeadsTask& task) {
-  return table_by(say("Task $0", task.name),
+  return table_by(say("Task {0}", task.name),
                   {say("heads"), say("parameters"), say("loss"), say("right"), say("rank"),
                    say("heads without which it is smaller"), say("two heads differ by")},
                   task.counts, [](const HeadsCount& count) {
@@ -23,12 +23,13 @@ Table table_of(const HeadsTask& task) {
 }
 
 Finding is_learned(const HeadsTask& task, const HeadsCount& count) {
-  return premise(at_least(say("$0: tokens that are right, heads: $1", task.name, count.heads),
+  return premise(at_least(say("{0}: tokens that are right, heads: {1}", task.name, count.heads),
                           kLearned, count.right));
 }
 
 Finding larger_loss(const HeadsTask& task, const HeadsCount& a, const HeadsCount& b) {
-  return larger(say("$0: loss, heads: $1, and: $2", task.name, a.heads, b.heads), a.loss, b.loss);
+  return larger(say("{0}: loss, heads: {1}, and: {2}", task.name, a.heads, b.heads), a.loss,
+                b.loss);
 }
 
 // The first heads of so many, each with a row for each query.
@@ -36,7 +37,7 @@ HeatMaps maps_of(const Text& title, const HeadsCount& count) {
   constexpr size_t kMost = 4;
   HeatMaps maps = {.title = title};
   for (size_t h = 0; h < std::min(kMost, count.maps.size()); ++h) {
-    maps.maps.push_back(heat_map_of(say("head $0", h + 1), count.maps[h]));
+    maps.maps.push_back(heat_map_of(say("head {0}", h + 1), count.maps[h]));
     maps.maps.back().row_axis = say("query");
     maps.maps.back().column_axis = say("key");
   }
@@ -69,14 +70,15 @@ Section better_section(const HeadsTask& sort, const HeadsTask& reverse, int64_t 
 Section different_section(const HeadsTask& sort, const HeadsTask& reverse, int64_t some) {
   const auto more = [&](const HeadsTask& task) {
     const HeadsCount& count = task.with_heads(some);
-    return larger(say("$0: by how much of their weights two of $1 heads differ, after training and "
-                      "before",
-                      task.name, some),
-                  count.apart, count.apart_before);
+    return larger(
+        say("{0}: by how much of their weights two of {1} heads differ, after training and "
+            "before",
+            task.name, some),
+        count.apart, count.apart_before);
   };
   return make_section("heads-count.different",
                       {is_learned(sort, sort.with_heads(some)), more(sort), more(reverse)},
-                      {maps_of(say("reverse, the first of $0 heads: weights after training", some),
+                      {maps_of(say("reverse, the first of {0} heads: weights after training", some),
                                reverse.with_heads(some))});
 }
 
@@ -93,8 +95,8 @@ Section eight_section(const HeadsTask& sort, const HeadsTask& reverse, int64_t s
       const bool is_one = rival == &task->counts.front();
       section.add(named(
           absl::StrCat(task->name, is_one ? "_one" : "_most"),
-          at_most(say("$0: loss, heads: $1, over that with: $2", task->name, some, rival->heads), 1,
-                  shares)));
+          at_most(say("{0}: loss, heads: {1}, over that with: {2}", task->name, some, rival->heads),
+                  1, shares)));
     }
   }
   return section;
@@ -114,10 +116,10 @@ Section wrong_section(const HeadsTask& sort, const HeadsTask& reverse) {
     const HeadsCount& many = task->counts.back();
     section.add(named(task == &sort ? "" : "learned", is_learned(*task, many)));
     section.add(above(
-        say("$0: share of $1 heads without which the loss is smaller", task->name, many.heads), 0.5,
-        many.helps));
+        say("{0}: share of {1} heads without which the loss is smaller", task->name, many.heads),
+        0.5, many.helps));
     section.add(
-        named(task->name, larger(say("$0: loss with all of $1 heads, and without one of them",
+        named(task->name, larger(say("{0}: loss with all of {1} heads, and without one of them",
                                      task->name, many.heads),
                                  many.whole, many.without)));
   }
@@ -128,7 +130,7 @@ Section rank_section(const HeadsTask& sort) {
   Section section = make_section("heads-count.rank");
   const int64_t tokens = 2 * sort.length;  // the question, "=", and all of the answer but the last
   for (const HeadsCount& count : sort.counts) {
-    section.add(equal(say("rank of Q Kᵀ, heads: $0", count.heads),
+    section.add(equal(say("rank of Q Kᵀ, heads: {0}", count.heads),
                       std::min(kWidth / count.heads, tokens), count.rank));
   }
   const auto [fewest, most] = std::ranges::minmax(sort.counts, {}, &HeadsCount::parameters);

@@ -45,7 +45,7 @@ Table ranking_table(const Lookup& lookup) {
   std::vector<size_t> keys(scores.size());
   std::iota(keys.begin(), keys.end(), 0);
   std::ranges::sort(keys, std::greater{}, [&](size_t key) { return scores[key]; });
-  return table_by(say("Word 0 asks; word $0 is the one that matters to it", lookup.partners[0]),
+  return table_by(say("Word 0 asks; word {0} is the one that matters to it", lookup.partners[0]),
                   {say("key"), "s", "a", say("what changes without it")}, keys, [&](size_t key) {
                     return std::vector<Text>{std::to_string(key), format_number(scores[key]),
                                              format_number(weights[key]),

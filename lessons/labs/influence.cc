@@ -69,14 +69,14 @@ Section reach_section(const LabContext& lab) {
   Section section = make_section("influence.reach");
   const Tensor x = make_words(lab, 1);
   for (int64_t layers = 1; layers <= lab.integer("layers"); ++layers) {
-    section.add(equal(say("reach of $0 of convolution, in tokens", layers_text(layers)),
+    section.add(equal(say("reach of {0} of convolution, in tokens", layers_text(layers)),
                       std::min(layers * half, n - 1),
                       reach_of(influence(encoder(lab, 1, "convolution", layers), x))));
   }
   const std::pair<const char*, Text> kinds[] = {
       {"recurrence", say("recurrence in both directions")}, {"attention", say("attention")}};
   for (const auto& [kind, name] : kinds) {
-    section.add(equal(say("$0, 1 layer: the same", name), n - 1,
+    section.add(equal(say("{0}, 1 layer: the same", name), n - 1,
                       reach_of(influence(encoder(lab, 1, kind, 1), x))));
   }
   const Mixer recurrence = make_mixer(lab, 1, options_of(lab, "recurrence"), true);
@@ -195,7 +195,7 @@ Section steps_section(const LabContext& lab) {
   const Tensor one = influence(encoder(lab, 1, "attention", 1), make_words(lab, 1));
   return make_section(
       "influence.steps",
-      {equal(say("RNN: states that all the last of $0 tokens hears of the first must pass", n),
+      {equal(say("RNN: states that all the last of {0} tokens hears of the first must pass", n),
              n - 1, states_between(n)),
        above(say("attention, 1 layer: influence of the first token on the last"), 0,
              one.to_vector()[static_cast<size_t>((n - 1) * n)])});

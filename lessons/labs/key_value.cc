@@ -119,19 +119,19 @@ double blind_error(const LabContext& lab) { return 1 - 1 / static_cast<double>(l
 
 // It must be nearer to finding all than to the mean of all values.
 Finding learned(const LabContext& lab, const Form& form) {
-  return premise(below(say("error with $0, the worst seed", form.name), blind_error(lab) / 2,
+  return premise(below(say("error with {0}, the worst seed", form.name), blind_error(lab) / 2,
                        most_of(form.last())));
 }
 
 Finding guided(const Form& unrelated, const Form& related) {
-  return larger(say("error with $0, and with $1", unrelated.name, related.name), unrelated.last(),
+  return larger(say("error with {0}, and with {1}", unrelated.name, related.name), unrelated.last(),
                 related.last());
 }
 
 // No guess is better than the mean of all values. Of the fewest numbers that the lab takes, the
 // error of a tenth of the steps is known to about a fortieth: twice that is allowed.
 Finding no_better_than_blind(const LabContext& lab, const Form& form) {
-  return at_least(say("error with $0", form.name), 0.95 * blind_error(lab), form.last());
+  return at_least(say("error with {0}", form.name), 0.95 * blind_error(lab), form.last());
 }
 
 Section guiding_section(const LabContext& lab, const Forms& forms) {
@@ -162,7 +162,7 @@ Section exchange_section(const LabContext& lab) {
   };
   const Tensor mixed = attend(q, k, v);
   const auto change = [&](const char* what, const Tensor& again) {
-    return above(say("largest change of V' where $0 is another", what), 0,
+    return above(say("largest change of V' where {0} is another", what), 0,
                  largest_difference(mixed, again));
   };
   Bars bars = {.title = say("What the first queries take of each value")};
@@ -222,7 +222,7 @@ Section equal_section(const LabContext& lab, const Source& source, const Forms& 
 
 Section source_section(const Source& source) {
   const auto path = [](const char* by, double size) {
-    return above(say("|dX| by $0", by), 0, size);
+    return above(say("|dX| by {0}", by), 0, size);
   };
   return make_section(
       "key-value.source",

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -36,25 +37,23 @@ bool may_be(const LabOption& option, const std::vector<double>& numbers) {
 
 Text name_of_kind(const LabOption& option) {
   const bool several = option.longest > 1, is_limited = option.least > 1;
-  const char* const s = several ? "s" : "";
-  const std::string least = absl::StrCat(option.least), most = absl::StrCat(option.most);
-  const Text limits = {absl::StrCat(s, " from ", least, " to ", most),
-                       absl::StrCat("，", least, " 到 ", most)};
+  const double least = option.least, most = option.most;
   switch (option.numbers) {
     case Numbers::kWhole:
-      return Text{"whole number", "整数"} + limits;
+      return say(several ? "whole numbers from {0} to {1}" : "whole number from {0} to {1}", least,
+                 most);
     case Numbers::kOdd:
-      return Text{"odd number", "奇数"} + limits;
+      return say(several ? "odd numbers from {0} to {1}" : "odd number from {0} to {1}", least,
+                 most);
     case Numbers::kMultiples:
-      return {absl::StrCat("multiple", s, " of ", least, " up to ", most),
-              absl::StrCat(least, " 的倍数，不超过 ", most)};
+      return say(several ? "multiples of {0} up to {1}" : "multiple of {0} up to {1}", least, most);
     case Numbers::kDivisors:
-      return {absl::StrCat("divisor", s, " of ", most, several ? ", among them 1" : "",
-                           is_limited ? absl::StrCat(" from ", least) : ""),
-              absl::StrCat(most, " 的约数", several ? "，其中有 1" : "",
-                           is_limited ? absl::StrCat("，至少 ", least) : "")};
+      return say(several      ? "divisors of {0}, among them 1"
+                 : is_limited ? "divisor of {0} from {1}"
+                              : "divisor of {0}",
+                 most, least);
     case Numbers::kReal:
-      return Text{"number", "数"} + limits;
+      return say(several ? "numbers from {0} to {1}" : "number from {0} to {1}", least, most);
   }
   return {};
 }
@@ -63,10 +62,9 @@ Text name_of_kind(const LabOption& option) {
 
 Text wanted_by(const LabOption& option) {
   const Text kind = name_of_kind(option);
-  if (option.longest == 1) return Text{"one ", "一个"} + kind;
-  const std::string least = absl::StrCat(option.fewest), most = absl::StrCat(option.longest);
-  return Text{absl::StrCat(least, " to ", most, " "), absl::StrCat(least, " 到 ", most, " 个")} +
-         kind + Text{", in ascending order, separated by commas", "，从小到大，用逗号分隔"};
+  if (option.longest == 1) return say("one {0}", kind);
+  return say("{0} to {1} {2}, in ascending order, separated by commas", option.fewest,
+             option.longest, kind);
 }
 
 absl::StatusOr<std::vector<double>> read_option(const LabOption& option, const std::string& text) {

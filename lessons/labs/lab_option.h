@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "framework/core/names.h"
-#include "lessons/report/text.h"
+#include "lessons/texts/text.h"
 
 namespace qkv {
 

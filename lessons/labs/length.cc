@@ -47,11 +47,12 @@ Read read(const Model& model, const Tensor& tokens) {
 }
 
 std::vector<Part> attentions() {
-  return {{.name = say("attention, no positions")},
-          {.name = say("attention, $0 positions", "sinusoidal"), .position = Position::kSinusoidal},
-          {.name = say("attention, $0 positions", "rotary"), .position = Position::kRotary},
-          {.name = say("attention, $0 positions", "alibi"), .position = Position::kAlibi},
-          {.name = say("attention, $0 positions", "relative"), .position = Position::kRelative}};
+  return {
+      {.name = say("attention, no positions")},
+      {.name = say("attention, {0} positions", "sinusoidal"), .position = Position::kSinusoidal},
+      {.name = say("attention, {0} positions", "rotary"), .position = Position::kRotary},
+      {.name = say("attention, {0} positions", "alibi"), .position = Position::kAlibi},
+      {.name = say("attention, {0} positions", "relative"), .position = Position::kRelative}};
 }
 
 std::vector<Part> tables() {
@@ -72,15 +73,15 @@ int64_t longest_read(const Model& model, const std::vector<int64_t>& lengths) {
 Finding reads_no_more(const LabContext& lab, const Part& part) {
   const std::vector<int64_t> lengths = lab.integers("lengths");
   const int64_t trained = lab.integer("trained"), longest = longest_read(make(lab, part), lengths);
-  Finding finding = found(say("$0: the longest that is read, of $1", part.name, lengths.back()),
-                          say("at most $0", trained), std::to_string(longest), longest <= trained);
+  Finding finding = found(say("{0}: the longest that is read, of {1}", part.name, lengths.back()),
+                          say("at most {0}", trained), std::to_string(longest), longest <= trained);
   if (lengths.back() <= trained) finding.result = FindingResult::kUndecided;
   return finding;
 }
 
 HeatMap map_of(const LabContext& lab) {
   const std::vector<int64_t> lengths = lab.integers("lengths");
-  HeatMap map = {.title = say("Which lengths a model made for $0 tokens reads: 1 is yes",
+  HeatMap map = {.title = say("Which lengths a model made for {0} tokens reads: 1 is yes",
                               lab.integer("trained")),
                  .columns = std::ssize(lengths),
                  .row_axis = say("the model"),
@@ -121,8 +122,8 @@ Section weights_section(const LabContext& lab) {
   const auto map = [&](const char* name, const Part& part, const std::string& path) {
     const Tensor weights = read(make(lab, part), text(length, name)).trace[path];
     const Tensor head = reshape(slice(weights, weights.rank() - 3, 0, 1), {length, length});
-    HeatMap drawn =
-        heat_map_of(say(name == std::string("text") ? "first text" : "second text"), head);
+    const bool is_first = name == std::string("text");
+    HeatMap drawn = heat_map_of(say(is_first ? "first text" : "second text"), head);
     drawn.row_axis = say("queries");
     drawn.column_axis = say("keys");
     return drawn;

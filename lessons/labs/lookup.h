@@ -6,7 +6,7 @@
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
 #include "lessons/labs/numbers.h"
-#include "lessons/report/text.h"
+#include "lessons/texts/text.h"
 
 namespace qkv {
 

@@ -111,7 +111,7 @@ Arms train_all(const LabContext& lab) {
 
 Finding has_learned(const Text& model, const std::vector<Found>& all) {
   return premise(
-      at_most(say("$0: share of the variance that is left", model), kLearned, left_of(all)));
+      at_most(say("{0}: share of the variance that is left", model), kLearned, left_of(all)));
 }
 
 Section own_weights_section(const Arms& arms) {
@@ -222,7 +222,7 @@ Section trusted_section(const Arms& arms) {
        beyond(named("states", above(say("to states: what equal weights leave more than learned "
                                         "ones"),
                                     kLearned, needed(arms.states_set, arms.over_states))))},
-      {HeatMaps{.title = say("Weights for one question, whose marked token is $0",
+      {HeatMaps{.title = say("Weights for one question, whose marked token is {0}",
                              arms.self[0].places.to_vector()[0]),
                 .maps = {weights_map(say("to tokens"), arms.self),
                          weights_map(say("to the states of an LSTM"), arms.over_states)}}});

@@ -82,7 +82,7 @@ Section mixing_section(const LabContext& lab, const Sets& sets) {
     off_sum = std::max(off_sum, largest_of(sum(shares, -1) - 1.0));
     off_mixture = std::max(off_mixture, largest_difference(rows_of(attend(lab, roles)), mixture));
     section.add(
-        equal(say("$0: share of pairs in which the more similar gives more", kModes[i].name), 1,
+        equal(say("{0}: share of pairs in which the more similar gives more", kModes[i].name), 1,
               share_in_order(shares, likeness)));
     section.show(glasses_of(titles[i], queries[i], shares));
   }
@@ -107,7 +107,7 @@ Section function_section(const LabContext& lab, const Sets& sets) {
   const auto count = [&](int64_t queries, int64_t pairs) {
     const Set y =
         attend(lab, {first(sets.samples, queries), first(sets.labels, pairs), first(mixed, pairs)});
-    section.add(equal(say("results of queries: $0, pairs: $1", static_cast<double>(queries),
+    section.add(equal(say("results of queries: {0}, pairs: {1}", static_cast<double>(queries),
                           static_cast<double>(pairs)),
                       queries, y.dim(1)));
   };
@@ -157,7 +157,7 @@ Section paths_section(const LabContext& lab, const Sets& sets) {
       sizes.push_back(size_of(path));
     }
     off_sum = std::max(off_sum, largest_difference(whole, added));
-    section.add(equal(say("$0: paths with a gradient", mode.name), ++expected,
+    section.add(equal(say("{0}: paths with a gradient", mode.name), ++expected,
                       std::ssize(sizes) - std::ranges::count(sizes, 0.0)));
     sizes.resize(bars.parts.size());
     bars.bars.emplace_back(mode.name);
@@ -174,7 +174,7 @@ Section self_section(const LabContext& lab, const Sets& sets) {
   for (const Mode& mode : kModes) {
     const double change = largest_difference(attend(lab, mode.roles(sets, sets.bottles)),
                                              attend(lab, mode.roles(other, sets.bottles)));
-    const Text what = say("$0: change with all other sets", mode.name);
+    const Text what = say("{0}: change with all other sets", mode.name);
     section.add(mode.is_query ? equal(what, 0, change) : above(what, 0, change));
   }
   const int64_t d = lab.integer("d");

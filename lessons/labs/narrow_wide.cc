@@ -73,7 +73,7 @@ std::string count_text(double count) { return absl::StrCat(static_cast<int64_t>(
 
 Table table_of(const std::vector<Form>& forms, const Sizes& sizes) {
   return table_by(
-      say("A layer of $0 heads, d = $1, $2 tokens; and what training with d = 32 came to",
+      say("A layer of {0} heads, d = {1}, {2} tokens; and what training with d = 32 came to",
           sizes.heads, sizes.width, sizes.tokens),
       {say("heads"), say("parameters"), "MFLOP", "q k v o", "ms", say("loss"), say("right")}, forms,
       [](const Form& form) {
@@ -97,7 +97,7 @@ Finding fewer(Text what, double first, double second) {
 }
 
 Finding is_learned(const Form& form) {
-  return premise(at_least(say("$0: questions that are right", form.name), 0.9, form.right));
+  return premise(at_least(say("{0}: questions that are right", form.name), 0.9, form.right));
 }
 
 Section narrow_section(const std::vector<Form>& forms, const Sizes& s) {
@@ -107,8 +107,8 @@ Section narrow_section(const std::vector<Form>& forms, const Sizes& s) {
   return make_section(
       "narrow-wide.narrow",
       {is_learned(split),
-       equal(say("parameters, $0", narrow.name), 3 * d * d / h + d * d, narrow.parameters),
-       equal(say("operations, $0", narrow.name), 2 * n * (3 * d * d / h + d * d) + 4 * n * n * d,
+       equal(say("parameters, {0}", narrow.name), 3 * d * d / h + d * d, narrow.parameters),
+       equal(say("operations, {0}", narrow.name), 2 * n * (3 * d * d / h + d * d) + 4 * n * n * d,
              narrow.flops),
        fewer(say("parameters, narrow and split"), narrow.parameters, split.parameters),
        fewer(say("operations, narrow and split"), narrow.flops, split.flops),
@@ -126,8 +126,8 @@ Section wide_section(const std::vector<Form>& forms, const Sizes& s) {
              n = static_cast<double>(s.tokens);
   return make_section(
       "narrow-wide.wide",
-      {is_learned(split), equal(say("parameters, $0", wide.name), 4 * h * d * d, wide.parameters),
-       equal(say("operations, $0", wide.name), h * (8 * n * d * d + 4 * n * n * d), wide.flops),
+      {is_learned(split), equal(say("parameters, {0}", wide.name), 4 * h * d * d, wide.parameters),
+       equal(say("operations, {0}", wide.name), h * (8 * n * d * d + 4 * n * n * d), wide.flops),
        equal(say("queries, keys, values and heads, wide over split"), h, wide.held / split.held),
        larger(say("loss, split and wide"), split.loss, wide.loss),
        beyond(named("right", larger(say("questions that are right, wide and split"), wide.right,

@@ -184,17 +184,17 @@ std::vector<Section> run(const LabContext& lab) {
   section.add(above(say("the smallest |dL/dW| of W_q, W_k, W_v, W_o"), 0,
                     least_of(smallest_gradients(points))));
   for (const Steps& steps : all) {
-    const Finding finding = near(say("what the loss falls by, over η |g|², η = $0", steps.rate), 1,
+    const Finding finding = near(say("what the loss falls by, over η |g|², η = {0}", steps.rate), 1,
                                  steps.over_promised(steps.kept), kTolerance);
     section.add(is_small(steps) ? finding : beyond(finding));
   }
   const Steps& first = all.front();
-  const Finding rest = alike(say("the rest, and η² gᵀ H g / 2, η = $0", first.rate), first.rests(),
+  const Finding rest = alike(say("the rest, and η² gᵀ H g / 2, η = {0}", first.rate), first.rests(),
                              first.bent, kTolerance * mean_of(sizes_of(first.bent)));
   section.add(is_small(first) ? rest : beyond(rest));
-  section.add(near(say("Adam: what the loss falls by, over η Σ |g_i|, η = $0", kAdamRate), 1,
+  section.add(near(say("Adam: what the loss falls by, over η Σ |g_i|, η = {0}", kAdamRate), 1,
                    ratios_of_adam(points, kAdamRate), kTolerance));
-  section.add(beyond(named("far", above(say("what the loss falls by, η = $0", kTooLargeRate), 0,
+  section.add(beyond(named("far", above(say("what the loss falls by, η = {0}", kTooLargeRate), 0,
                                         take_steps(points, kTooLargeRate).kept))));
   return {section};
 }

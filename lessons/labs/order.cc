@@ -44,7 +44,7 @@ HeatMaps maps_of(const LabContext& lab) {
   const auto map = [&](const char* title, const Tensor& y, const Tensor& tokens) {
     HeatMap heat_map = heat_map_of(title, y);
     for (const double token : cast(tokens, DType::f64).to_vector()) {
-      heat_map.row_names.push_back(say("token $0", static_cast<int64_t>(token)));
+      heat_map.row_names.push_back(say("token {0}", static_cast<int64_t>(token)));
     }
     heat_map.column_axis = say("numbers");
     return heat_map;

@@ -150,12 +150,12 @@ Section source_section(const LabContext& lab, const std::vector<Kind>& kinds) {
   return make_section(
       "positions.source",
       {is_learned(say("no mask, learned positions: tokens that are right"), learned),
-       at_most(say("no mask, no positions, $0 layers: right, beside the best guess without order",
+       at_most(say("no mask, no positions, {0} layers: right, beside the best guess without order",
                    kDeep),
                guesses.other, deep),
        beyond(named("one", at_most(say("causal mask, no positions, 1 layer"), guesses.other,
                                    masked.front().right))),
-       beyond(named("mask", at_most(say("causal mask, no positions, $0 layers", kDeep),
+       beyond(named("mask", at_most(say("causal mask, no positions, {0} layers", kDeep),
                                     guesses.other, masked.back().right)))},
       {chart});
 }
@@ -183,7 +183,7 @@ Section same_section(const LabContext& lab, const std::vector<Kind>& kinds) {
 
 Table table_of(const std::vector<Kind>& kinds) {
   return table_by(
-      say("Tokens of echo that are right, of $0 symbols and of $1", kLength, kTwice),
+      say("Tokens of echo that are right, of {0} symbols and of {1}", kLength, kTwice),
       {say("position"), say("layers"), say("parameters"), say("as trained"), say("twice as long")},
       kinds, [](const Kind& kind) {
         return std::vector<Text>{kind.name(), absl::StrCat(kind.layers),
@@ -195,7 +195,7 @@ Table table_of(const std::vector<Kind>& kinds) {
 Section forms_section(const std::vector<Kind>& kinds) {
   const auto more = [&](Position position, int64_t layers) {
     const Kind& kind = kind_with(kinds, position, layers);
-    return larger(say("tokens that are right, $0 and none, layers: $1", kind.name(), layers),
+    return larger(say("tokens that are right, {0} and none, layers: {1}", kind.name(), layers),
                   kind.right, kind_with(kinds, Position::kNone, layers).right);
   };
   return make_section("positions.forms",
@@ -213,7 +213,7 @@ Section longer_section(const std::vector<Kind>& kinds) {
              &rotary = kind_with(kinds, Position::kRotary),
              &relative = kind_with(kinds, Position::kRelative);
   const auto as_before = [&](const Kind& kind) {
-    return alike(say("$0: tokens that are right, twice as long and as trained", kind.name()),
+    return alike(say("{0}: tokens that are right, twice as long and as trained", kind.name()),
                  kind.longer, kind.right, kAlike);
   };
   return make_section(

@@ -53,7 +53,9 @@ bool hears_without(int64_t n, int64_t cut) {
 
 }  // namespace
 
-Text layers_text(int64_t layers) { return layers == 1 ? say("1 layer") : say("$0 layers", layers); }
+Text layers_text(int64_t layers) {
+  return layers == 1 ? say("1 layer") : say("{0} layers", layers);
+}
 
 int64_t states_between(int64_t n) {
   int64_t states = 0;
@@ -72,9 +74,9 @@ Section stacked_section(const LabContext& lab) {
   chart.levels = {{say("all tokens"), static_cast<double>(far)}};
   return make_section(
       "influence.stacked",
-      {named("stacked", at_least(say("reach of $0 of convolution, in tokens", layers_text(enough)),
+      {named("stacked", at_least(say("reach of {0} of convolution, in tokens", layers_text(enough)),
                                  far, heard_through(lab, enough))),
-       beyond(named("one", at_least(say("reach of $0 of convolution, in tokens", layers_text(1)),
+       beyond(named("one", at_least(say("reach of {0} of convolution, in tokens", layers_text(1)),
                                     far, heard_through(lab, 1))))},
       {chart});
 }
@@ -83,9 +85,9 @@ Section local_section(const LabContext& lab) {
   const int64_t half = (lab.integer("kernel") - 1) / 2, enough = layers_enough(lab);
   const int64_t one = lab.breaks("deep") ? enough : 1;
   return make_section("influence.local",
-                      {at_most(say("reach of $0 of convolution, in tokens", layers_text(1)), half,
+                      {at_most(say("reach of {0} of convolution, in tokens", layers_text(1)), half,
                                heard_through(lab, one)),
-                       beyond(named("stacked", at_most(say("reach of $0 of convolution, in tokens",
+                       beyond(named("stacked", at_most(say("reach of {0} of convolution, in tokens",
                                                            layers_text(enough)),
                                                        half, heard_through(lab, enough))))});
 }
@@ -99,10 +101,10 @@ Section path_section(const LabContext& lab) {
     const auto n = static_cast<int64_t>(std::llround(std::pow(k, power)));
     const int64_t apart = layers_between(n, k, lab.breaks("beside") ? 1 : power);
     const int64_t close = layers_between(n, k, 1);
-    section.add(equal(say("dilated: layers for n = $0", n), 2 * power, apart));
+    section.add(equal(say("dilated: layers for n = {0}", n), 2 * power, apart));
     section.add(
         beyond(named(absl::StrCat("beside", power),
-                     at_most(say("side by side: layers for n = $0", n), 2 * power, close))));
+                     at_most(say("side by side: layers for n = {0}", n), 2 * power, close))));
     for (Series* const series : {&dilated, &beside}) series->x.push_back(static_cast<double>(n));
     dilated.y.push_back(static_cast<double>(apart));
     beside.y.push_back(static_cast<double>(close));

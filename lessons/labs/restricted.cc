@@ -56,7 +56,7 @@ struct Pairs {
 Section pairs_section(const LabContext& lab) {
   double from_formula = 0, over_rn = 0, outside = 0;
   LineChart chart = line_chart(say("Pairs of words"), log_axis("N"), log_axis(say("pairs")));
-  HeatMaps maps = {.title = say("dS of $0 words", lab.integer("n"))};
+  HeatMaps maps = {.title = say("dS of {0} words", lab.integer("n"))};
   for (const int64_t r : lab.integers("r")) {
     const auto counted = each_of(lab.integers("n"), [&](int64_t n) {
       const Walk walked = walk(lab, n, r);
@@ -67,8 +67,8 @@ Section pairs_section(const LabContext& lab) {
       outside = std::max(outside, largest_outside(walked.dscores, r));
       return Pairs{n, pairs};
     });
-    chart.series.push_back(series_by(say("r = $0", r), counted, &Pairs::n, &Pairs::count));
-    HeatMap map = heat_map_of(say("r = $0", r), walk(lab, lab.integer("n"), r).dscores);
+    chart.series.push_back(series_by(say("r = {0}", r), counted, &Pairs::n, &Pairs::count));
+    HeatMap map = heat_map_of(say("r = {0}", r), walk(lab, lab.integer("n"), r).dscores);
     map.row_axis = say("queries");
     map.column_axis = say("keys");
     maps.maps.push_back(std::move(map));
@@ -102,7 +102,7 @@ Section time_section(const LabContext& lab) {
                  values_of(lengths, [&](double n) { return time_of(lab, std::llround(n), r); })};
   };
   std::vector<Times> times =
-      each_of(lab.integers("r"), [&](int64_t r) { return measure(say("r = $0", r), r); });
+      each_of(lab.integers("r"), [&](int64_t r) { return measure(say("r = {0}", r), r); });
   // In the control every token sees all: it is the same measurement.
   times.push_back(lab.is_control() ? Times{say("all"), times.back().by_length}
                                    : measure(say("all"), 0));
@@ -116,9 +116,9 @@ Section time_section(const LabContext& lab) {
   const double ratio = times.back().by_length.back() / times[times.size() - 2].by_length.back();
   return make_section(
       "restricted.time",
-      {found(
-          say("time of all over that of r = $0, N = $1", lab.integers("r").back(), lengths.back()),
-          say("above 1"), ratio > 1 ? say("above 1") : say("not above 1"), ratio > 1)},
+      {found(say("time of all over that of r = {0}, N = {1}", lab.integers("r").back(),
+                 lengths.back()),
+             say("above 1"), ratio > 1 ? say("above 1") : say("not above 1"), ratio > 1)},
       {line_chart(say("Time of one attention"), log_axis("N"), log_axis(say("milliseconds")),
                   each_of(times,
                           [&](const Times& each) {
@@ -164,9 +164,9 @@ Section reach_section(const LabContext& lab) {
       difference = std::max(difference, std::abs(reach.back() - expected));
     }
     section.add(
-        equal(say("r = $0, 1 to $1 layers: largest difference of the reach from L r", r, most), 0,
+        equal(say("r = {0}, 1 to {1} layers: largest difference of the reach from L r", r, most), 0,
               difference));
-    chart.series.push_back(numbered_series(say("r = $0", r), reach));
+    chart.series.push_back(numbered_series(say("r = {0}", r), reach));
   }
   section.show(chart);
   return section;

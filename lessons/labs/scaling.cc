@@ -124,14 +124,14 @@ Finding variance_of_other(const LabContext& lab, const char* name, const Text& e
   const int64_t d = lab.integers("d").back();
   const Samples variances = over_seeds(
       lab, [&](uint64_t seed) { return variance_of(draw_products(lab, seed, d, drawn)); });
-  return beyond(named(name, near(say("variance of the scores, $0, d = $1", elements, d),
+  return beyond(named(name, near(say("variance of the scores, {0}, d = {1}", elements, d),
                                  static_cast<double>(d), variances, kTenth)));
 }
 
 Section variance_section(const LabContext& lab, const Rows& plain) {
   Section section = make_section("scaling.variance", {mean_near_zero(plain)});
   for (const Row& row : plain) {
-    section.add(near(say("variance of the scores, d = $0", row.d), static_cast<double>(row.d),
+    section.add(near(say("variance of the scores, d = {0}", row.d), static_cast<double>(row.d),
                      row.of(&Measured::variance), kTenth));
   }
   section.add(variance_of_other(lab, "zero", say("all elements 0"), {.times = 0}));
@@ -159,9 +159,9 @@ Section saturation_section(const Rows& plain, const Rows& scaled) {
   }
   return make_section(
       "scaling.saturation",
-      {larger(say("largest weight at d = $0, of scores of variance $0 and of variance 1", last.d),
+      {larger(say("largest weight at d = {0}, of scores of variance {0} and of variance 1", last.d),
               last.of(&Measured::largest), divided.of(&Measured::largest)),
-       larger(say("entropy at d = $0, of scores of variance 1 and of variance $0", last.d),
+       larger(say("entropy at d = {0}, of scores of variance 1 and of variance {0}", last.d),
               divided.of(&Measured::entropy), last.of(&Measured::entropy))},
       {bars});
 }
@@ -171,7 +171,7 @@ Section largest_section(const Rows& plain) {
   return make_section(
       "scaling.largest",
       {named("weights",
-             alike(say("weight of the score that is largest in size, and largest weight, d = $0",
+             alike(say("weight of the score that is largest in size, and largest weight, d = {0}",
                        last.d),
                    last.of(&Measured::largest_in_size), last.of(&Measured::largest),
                    /*tolerance=*/0.01))},
@@ -187,15 +187,15 @@ Section steepness_section(const Rows& plain, const Rows& scaled) {
     const Samples at_first = first.of(number), at_last = last.of(number);
     Samples shares;
     for (size_t i = 0; i < at_last.size(); ++i) shares.push_back(at_last[i] / at_first[i]);
-    return near(say("$0: at d = $1, over that at d = $2", what, last.d, first.d), 1, shares,
+    return near(say("{0}: at d = {1}, over that at d = {2}", what, last.d, first.d), 1, shares,
                 /*tolerance=*/0.25);
   };
   return make_section(
       "scaling.steepness",
-      {near(say("variance of the scores, divided, d = $0", first.d), 1,
+      {near(say("variance of the scores, divided, d = {0}", first.d), 1,
             first.of(&Measured::variance), kTenth),
-       near(say("variance of the scores, divided, d = $0", last.d), 1, last.of(&Measured::variance),
-            kTenth),
+       near(say("variance of the scores, divided, d = {0}", last.d), 1,
+            last.of(&Measured::variance), kTenth),
        stays(say("largest weight"), &Measured::largest), stays(say("entropy"), &Measured::entropy)},
       {chart_of(say("Largest weight of a row"), say("weight"), plain, scaled, &Measured::largest),
        chart_of(say("Entropy of a row, in nats"), say("entropy"), plain, scaled,
@@ -216,11 +216,11 @@ Section gradient_section(const Rows& plain, const Rows& scaled) {
   constexpr int64_t kUsual = 64;  // d_k of Vaswani et al. 2017: from here on scores are large
   const Row &all = plain.back(), &divided = scaled.back();
   const auto steadier = [&](const Text& rows, double Measured::*number) {
-    return larger(say("$0: smallest |dS| / |dP| of all d over the largest, divided and not", rows),
+    return larger(say("{0}: smallest |dS| / |dP| of all d over the largest, divided and not", rows),
                   steadiness(scaled, number), steadiness(plain, number));
   };
   const auto more = [&](const Text& rows, double Measured::*number) {
-    return larger(say("$0: |dS| / |dP| at d = $1, divided and not", rows, all.d),
+    return larger(say("{0}: |dS| / |dP| at d = {1}, divided and not", rows, all.d),
                   divided.of(number), all.of(number));
   };
   const Text middle = say("the row in the middle"), together = say("all rows together");

@@ -87,12 +87,12 @@ std::vector<Section> run(const LabContext& lab) {
                                    train(lab, say("small start, not divided"), 1)};
   const Form &divided = forms[0], &plain = forms[1];
   const auto steeper = [&](const Text& when, const std::vector<Steepness> Form::*moment) {
-    return larger(say("entropy $0, variance 1, divided and not", when),
+    return larger(say("entropy {0}, variance 1, divided and not", when),
                   values_of(divided.*moment, &Steepness::entropy),
                   values_of(plain.*moment, &Steepness::entropy));
   };
   const auto jump_more = [&](const Form& more, const Form& less) {
-    return larger(say("log10 of how much |g| jumps: $0, and $1", more.name, less.name),
+    return larger(say("log10 of how much |g| jumps: {0}, and {1}", more.name, less.name),
                   more.jumps(), less.jumps());
   };
   return {make_section(

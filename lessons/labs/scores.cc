@@ -70,7 +70,7 @@ Section gradient_section(const LabContext& lab) {
       return largest_difference(by_engine,
                                 formula_of(lab.is_control() ? Score::kDot : score, drawn));
     };
-    section.add(same(say("ds/dq by the engine and by the formula, $0", name_of(score)),
+    section.add(same(say("ds/dq by the engine and by the formula, {0}", name_of(score)),
                      most_of(over_seeds(lab, error))));
   }
   section.add(same(say("-d log p_j / dq, and Σ_c p_c k_c - k_j, q·k"),
@@ -138,7 +138,7 @@ Samples first_variances(const LabContext& lab, Score score) {
 }
 
 Finding learns(const LabContext& lab, const Form& form) {
-  return below(say("error at d = $0, $1", lab.integers("d").back(), name_of(form.score)),
+  return below(say("error at d = {0}, {1}", lab.integers("d").back(), name_of(form.score)),
                blind_error(lab.integer("n")) / 2, form.last_errors());
 }
 
@@ -147,7 +147,7 @@ Section width_section(const LabContext& lab, const Forms& forms) {
   const int64_t first = widths.front(), last = widths.back();
   LineChart by_width = line_chart(say("Error of the answers, at the end"), log_axis("d"),
                                   log_axis(say("error"))),
-            by_step = line_chart(say("Error of the answers at d = $0, first seed", last),
+            by_step = line_chart(say("Error of the answers at d = {0}, first seed", last),
                                  say("step"), log_axis(say("error")));
   std::vector<size_t> places(widths.size());
   std::iota(places.begin(), places.end(), 0);
@@ -169,13 +169,13 @@ Section width_section(const LabContext& lab, const Forms& forms) {
   return make_section(
       "scores.width",
       {named("learned", premise(learns(lab, forms.scaled))),
-       larger(say("variance of the scores at the start, d = $0: q·k, and additive", last),
+       larger(say("variance of the scores at the start, d = {0}: q·k, and additive", last),
               first_variances(lab, Score::kDot), first_variances(lab, Score::kAdditive)),
-       where_large(named("scaled", larger(say("error at d = $0: q·k, and q·k / √d", last),
+       where_large(named("scaled", larger(say("error at d = {0}: q·k, and q·k / √d", last),
                                           forms.dot.last_errors(), forms.scaled.last_errors()))),
-       where_large(larger(say("error at d = $0: q·k, and additive", last), forms.dot.last_errors(),
+       where_large(larger(say("error at d = {0}: q·k, and additive", last), forms.dot.last_errors(),
                           forms.additive.last_errors())),
-       beyond(named("small", larger(say("error at d = $0: q·k, and q·k / √d", first),
+       beyond(named("small", larger(say("error at d = {0}: q·k, and q·k / √d", first),
                                     forms.dot.errors(0), forms.scaled.errors(0))))},
       {by_width, by_step});
 }
@@ -199,13 +199,13 @@ Section usual_section(const LabContext& lab, const Forms& forms) {
       "scores.usual",
       {premise(learns(lab, forms.scaled)), premise(learns(lab, forms.additive)),
        premise(learns(lab, forms.kernel)),
-       alike(say("share of words that find their partner, d = $0: q·k / √d, and additive", d),
+       alike(say("share of words that find their partner, d = {0}: q·k / √d, and additive", d),
              forms.scaled.last_shares(), forms.additive.last_shares(),
              /*tolerance=*/1 / static_cast<double>(lab.integer("n"))),
-       equal(say("largest array on the way to the scores, additive over q·k, $0 words", d), d,
+       equal(say("largest array on the way to the scores, additive over q·k, {0} words", d), d,
              largest_array(drawn.scores(Score::kAdditive)) /
                  largest_array(drawn.scores(Score::kDot)))},
-      {table_by(say("Words that find their partner, d = $0", d),
+      {table_by(say("Words that find their partner, d = {0}", d),
                 {say("score"), say("share"), say("error")}, forms.all(), [](const Form* form) {
                   return std::vector<Text>{name_of(form->score),
                                            format_samples(form->last_shares()),

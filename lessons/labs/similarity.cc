@@ -168,9 +168,9 @@ Section shares_section(const LabContext& lab) {
                .bars = {},
                .parts = {},
                .shares = {}};
-  for (int64_t i = 0; i < lab.integer("n"); ++i) bars.parts.push_back(say("word $0", i));
+  for (int64_t i = 0; i < lab.integer("n"); ++i) bars.parts.push_back(say("word {0}", i));
   for (const Form& form : forms) {
-    section.add(equal(say("share of pairs whose shares are in the order of $0", form.name), 1,
+    section.add(equal(say("share of pairs whose shares are in the order of {0}", form.name), 1,
                       least_of(over_seeds(lab, [&](uint64_t seed) {
                         const auto [similarity, shares] = shares_of(form, seed);
                         return share_in_order(shares, similarity);

@@ -69,8 +69,8 @@ Section rotation_section(const Tensor& table) {
       make_section("sinusoid.rotation", {},
                    {map_of("M_1", shift, say("of the position after it"), say("of a position"))});
   for (const int64_t k : {int64_t{1}, int64_t{2}, n / 2}) {
-    section.add(
-        same(say("M_k e_t, and e_{t+k}, at every t, k = $0", k), largest_error_of_shift(table, k)));
+    section.add(same(say("M_k e_t, and e_{t+k}, at every t, k = {0}", k),
+                     largest_error_of_shift(table, k)));
   }
   section.add(same(say("M_1 M_1ᵀ, and 1"),
                    largest_difference(products_of_rows(shift, shift), identity(table.dim(1)))));

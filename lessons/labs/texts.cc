@@ -4,82 +4,49 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "framework/core/error.h"
-#include "lessons/labs/text_files.h"
-#include "train/config/toml_parser.h"
 
 namespace qkv {
 namespace {
 
-constexpr std::string_view kEnglish = "en", kChinese = "zh";
+const toml::table& file(const std::string& name) { return text_file("labs/" + name); }
 
-using Entry = toml::node_view<const toml::node>;
-
-const std::map<std::string, toml::table>& files() {
-  static const auto kFiles = [] {
-    std::map<std::string, toml::table> tables;
-    for (const auto& [name, text] : text_files()) {
-      ParsedToml toml = parse_toml(text);
-      if (!toml.table) fail(absl::StrCat(name, ".toml:", toml.position.line, ": ", toml.error));
-      tables[name] = *std::move(toml.table);
-    }
-    return tables;
-  }();
-  return kFiles;
-}
-
-const toml::table& file(const std::string& name) {
-  const auto found = files().find(name);
-  if (found == files().end()) fail(absl::StrCat("lessons/labs/texts has no ", name, ".toml"));
-  return found->second;
-}
-
-bool is_lab(const std::string& name) { return file(name).contains("question"); }
-
-std::string string_of(const Entry& node, const std::string& owner) {
-  if (!node.is_string()) fail(absl::StrCat("lessons/labs/texts: a text of ", owner, " is missing"));
-  return **node.as_string();
-}
-
-Text text_of(const Entry& node, const std::string& owner) {
-  return {string_of(node[kEnglish], owner), string_of(node[kChinese], owner)};
-}
-
-Text optional_text(const Entry& node, const std::string& owner) {
+Text optional_text(const TextNode& node, const std::string& owner) {
   return node ? text_of(node, owner) : Text{};
 }
 
-const toml::array& list_of(const Entry& node, const std::string& owner) {
+const toml::array& list_of(const TextNode& node, const std::string& owner) {
   if (!node.is_array()) fail(absl::StrCat("lessons/labs/texts: a list of ", owner, " is missing"));
   return *node.as_array();
 }
 
-std::vector<std::string> strings_of(const Entry& node, const std::string& owner) {
+std::vector<std::string> strings_of(const TextNode& node, const std::string& owner) {
   std::vector<std::string> strings;
   if (!node) return strings;
   for (const toml::node& each : list_of(node, owner)) {
-    strings.push_back(string_of(Entry(each), owner));
+    strings.push_back(string_of(TextNode(each), owner));
   }
   return strings;
 }
 
 // A list of tables, or one alone.
-std::vector<Remark> remarks_of(const Entry& node, const std::string& owner) {
+std::vector<Remark> remarks_of(const TextNode& node, const std::string& owner) {
   std::vector<Remark> remarks;
   if (!node) return remarks;
-  const auto add = [&](const Entry& each) {
+  const auto add = [&](const TextNode& each) {
     remarks.push_back({.when = strings_of(each["when"], owner), .text = text_of(each, owner)});
   };
   if (node.is_table()) {
     add(node);
   } else {
-    for (const toml::node& each : list_of(node, owner)) add(Entry(each));
+    for (const toml::node& each : list_of(node, owner)) add(TextNode(each));
   }
   return remarks;
 }
 
 // What it does not say has the default of LabOption.
-LabOption option_of(const Entry& table, const std::string& lab) {
+LabOption option_of(const TextNode& table, const std::string& lab) {
   LabOption option = {.name = string_of(table["name"], lab),
                       .if_missing = string_of(table["default"], lab),
                       .help = text_of(table["help"], lab)};
@@ -97,25 +64,6 @@ std::vector<std::string> keys_of(const toml::table& table) {
   return keys;
 }
 
-// The Chinese of all that labs say in code, by the English.
-const std::map<std::string, std::string>& dictionary() {
-  static const auto kDictionary = [] {
-    std::map<std::string, std::string> words;
-    for (const auto& [name, table] : files()) {
-      const toml::table* const list = table["words"].as_table();
-      if (list == nullptr) continue;
-      for (const auto& [english, chinese] : *list) {
-        const std::string text = string_of(Entry(chinese), std::string(english.str()));
-        const auto [at, is_new] = words.emplace(english.str(), text);
-        if (is_new || at->second == text) continue;
-        fail(absl::StrCat(name, ".toml: \"", at->first, "\" has another translation elsewhere"));
-      }
-    }
-    return words;
-  }();
-  return kDictionary;
-}
-
 }  // namespace
 
 Claim claim_at(const std::string& key) {
@@ -125,8 +73,8 @@ Claim claim_at(const std::string& key) {
   const bool is_line = key[0] != 'D';
   return {.key = key,
           .place = is_line ? key.substr(0, key.find('-')) : absl::StrReplaceAll(key, {{"-", "."}}),
-          .chinese = string_of(claim[kChinese], key),
-          .english = string_of(claim[kEnglish], key)};
+          .chinese = string_of(claim["zh"], key),
+          .english = string_of(claim["en"], key)};
 }
 
 std::vector<std::string> keys_of_claims() { return keys_of(file("claims")); }
@@ -143,7 +91,7 @@ Section make_section(const std::string& name, std::vector<Finding> findings,
                      std::vector<Figure> figures) {
   const std::string lab = name.substr(0, name.find('.'));
   const std::string section_name = name.substr(std::min(name.size(), lab.size() + 1));
-  const Entry node = file(lab)["sections"][section_name];
+  const TextNode node = file(lab)["sections"][section_name];
   if (!node.is_table()) fail(absl::StrCat("there are no texts of the section \"", name, "\""));
   Section section = {.name = section_name,
                      .claims = {},
@@ -169,13 +117,19 @@ Section make_section(const std::string& name, std::vector<Finding> findings,
 
 std::vector<std::string> names_of_sections() {
   std::vector<std::string> names;
-  for (const auto& [lab, table] : files()) {
-    if (!is_lab(lab)) continue;
-    for (const std::string& section : keys_of(*table["sections"].as_table())) {
+  for (const std::string& name : names_of_text_files()) {
+    const auto sections = text_file(name)["sections"];
+    if (!sections.is_table()) continue;
+    const std::string lab(absl::StripPrefix(name, "labs/"));
+    for (const std::string& section : keys_of(*sections.as_table())) {
       names.push_back(absl::StrCat(lab, ".", section));
     }
   }
   return names;
+}
+
+Text option_of_verb(const std::string& option) {
+  return text_of(file("verb")[option], "--" + option);
 }
 
 Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabContext&)) {
@@ -196,29 +150,9 @@ Lab make_lab(const std::string& name, std::vector<Section> (*run)(const LabConte
     if (!made.not_testable.empty()) lab.untestable.push_back(std::move(made));
   }
   for (const toml::node& option : list_of(texts["options"], name)) {
-    lab.options.push_back(option_of(Entry(option), name));
+    lab.options.push_back(option_of(TextNode(option), name));
   }
   return lab;
-}
-
-std::vector<std::string> words_with_a_translation() {
-  std::vector<std::string> words;
-  for (const auto& [english, chinese] : dictionary()) words.push_back(english);
-  return words;
-}
-
-Text translated(const std::string& english, const std::vector<Text>& arguments) {
-  const auto found = dictionary().find(english);
-  if (found == dictionary().end()) {
-    fail(absl::StrCat("lessons/labs/texts: there is no Chinese for \"", english, "\""));
-  }
-  Text text = {english, found->second};
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string place = absl::StrCat("$", i);
-    text = {absl::StrReplaceAll(text.en, {{place, arguments[i].en}}),
-            absl::StrReplaceAll(text.zh, {{place, arguments[i].zh}})};
-  }
-  return text;
 }
 
 }  // namespace qkv

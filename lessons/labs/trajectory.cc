@@ -81,8 +81,8 @@ Paths figure_of(const Walk& walk, const Vocabulary& vocabulary) {
                   .y_label = say("second principal axis")};
   for (size_t i = 0; i < asked.size(); ++i) {
     const int64_t target = walk.targets[static_cast<size_t>(asked[i])];
-    Path path = {
-        .name = say("place $0, to say $1", i + 1, vocabulary.texts()[static_cast<size_t>(target)])};
+    Path path = {.name = say("place {0}, to say {1}", i + 1,
+                             vocabulary.texts()[static_cast<size_t>(target)])};
     for (const Tensor& layer : points) {
       const Samples at = matmul(slice(layer, 0, static_cast<int64_t>(i), 1), axes).to_vector();
       path.x.push_back(at[0]);
@@ -121,10 +121,10 @@ Section places_section(const std::vector<Walk>& trained, const Vocabulary& vocab
         return values_of(trained, [layer](const Walk& walk) { return walk.losses[layer]; });
       })});
   chart.levels = {
-      {say("guessing one of the $0 letters", letters), std::log(static_cast<double>(letters))}};
+      {say("guessing one of the {0} letters", letters), std::log(static_cast<double>(letters))}};
   section.show(std::move(chart));
   for (size_t l = 0; l < layers; ++l) {
-    section.add(larger(say("log10 of the loss before layer $0, and after it", l + 1),
+    section.add(larger(say("log10 of the loss before layer {0}, and after it", l + 1),
                        at_layer(trained, l), at_layer(trained, l + 1)));
   }
   return section;

@@ -112,14 +112,14 @@ std::vector<Section> run(const LabContext& lab) {
   const Shares &pre = all[0], &undivided = all[2];
   // Neither vanished nor exploded: between a hundredth of what set out and a hundred times as much.
   const auto keeps = [&](const Shares& shares) {
-    return between(say("$0: log10 of what arrives through $1 layers", shares.name,
+    return between(say("{0}: log10 of what arrives through {1} layers", shares.name,
                        lab.integers("depth").back()),
                    -2, 2, shares.by_depth.back());
   };
   Section section = make_section("vanish.depth", {}, {chart_of(all)});
   section.add(keeps(pre));
   section.add(keeps(all[1]));
-  section.add(larger(say("$0 and $1: log10 of what arrives", undivided.name, pre.name),
+  section.add(larger(say("{0} and {1}: log10 of what arrives", undivided.name, pre.name),
                      undivided.by_depth.back(), pre.by_depth.back()));
   section.add(beyond(named("residuals", keeps(all[3]))));
   section.add(beyond(named("norms", keeps(all[4]))));

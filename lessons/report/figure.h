@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "lessons/report/text.h"
+#include "lessons/texts/text.h"
 
 namespace qkv {
 

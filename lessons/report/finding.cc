@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "lessons/report/report.h"
 #include "lessons/report/statistics.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -29,7 +30,7 @@ std::vector<double> differences_of(std::span<const double> a, std::span<const do
 }
 
 Text both_of(std::span<const double> a, std::span<const double> b) {
-  return Text(format_samples(a)) + Text{" and ", " 和 "} + format_samples(b);
+  return say("{0} and {1}", format_samples(a), format_samples(b));
 }
 
 // Beside a bound, that itself counts or does not.
@@ -53,19 +54,19 @@ Measurement::Measurement(const std::vector<double>& all) : text(format_samples(a
 
 Finding exact(Text what, double predicted, double measured, double tolerance) {
   const double difference = std::abs(measured - predicted);
-  return {.what = std::move(what),
-          .predicted = format_number(predicted),
-          .measured = Text(format_number(measured)) + Text{" (differs by ", "（相差 "} +
-                      format_number(difference) + Text{")", "）"},
-          .result = result_if(difference <= tolerance),
-          .predicted_number = predicted,
-          .samples = {{measured}}};
+  return {
+      .what = std::move(what),
+      .predicted = format_number(predicted),
+      .measured = say("{0} (differs by {1})", format_number(measured), format_number(difference)),
+      .result = result_if(difference <= tolerance),
+      .predicted_number = predicted,
+      .samples = {{measured}}};
 }
 
 Finding same(Text what, double difference, double tolerance) {
   return {.what = std::move(what),
-          .predicted = {"the same", "相同"},
-          .measured = Text{"differs by ", "相差 "} + format_number(difference),
+          .predicted = say("the same"),
+          .measured = say("differs by {0}", format_number(difference)),
           .result = result_if(std::abs(difference) <= tolerance),
           .predicted_number = 0,
           .samples = {{difference}}};
@@ -84,7 +85,7 @@ Finding larger(Text what, std::span<const double> a, std::span<const double> b) 
   const FindingResult unseen =
       a.size() < kFewestSeeds ? FindingResult::kUndecided : FindingResult::kNotSeen;
   return {.what = std::move(what),
-          .predicted = {"the first is larger", "前者较大"},
+          .predicted = say("the first is larger"),
           .measured = both_of(a, b),
           .result = difference.low > 0    ? FindingResult::kAgrees
                     : difference.high < 0 ? FindingResult::kDisagrees
@@ -94,7 +95,7 @@ Finding larger(Text what, std::span<const double> a, std::span<const double> b) 
 
 Finding alike(Text what, std::span<const double> a, std::span<const double> b, double tolerance) {
   return {.what = std::move(what),
-          .predicted = Text{"differ by at most ", "相差至多 "} + format_number(tolerance),
+          .predicted = say("differ by at most {0}", format_number(tolerance)),
           .measured = both_of(a, b),
           .result = inside(Measurement(differences_of(a, b)), -tolerance, tolerance),
           .samples = {{a.begin(), a.end()}, {b.begin(), b.end()}}};
@@ -114,22 +115,22 @@ Finding found(Text what, Text predicted, const Measurement& measured, bool agree
 }
 
 Finding above(Text what, double bound, const Measurement& measured) {
-  return beside(std::move(what), Text{"above ", "大于 "} + format_number(bound), measured,
+  return beside(std::move(what), say("above {0}", format_number(bound)), measured,
                 inside(measured, above_it(bound), kInfinity));
 }
 
 Finding below(Text what, double bound, const Measurement& measured) {
-  return beside(std::move(what), Text{"below ", "小于 "} + format_number(bound), measured,
+  return beside(std::move(what), say("below {0}", format_number(bound)), measured,
                 inside(measured, -kInfinity, below_it(bound)));
 }
 
 Finding at_least(Text what, double bound, const Measurement& measured) {
-  return beside(std::move(what), Text{"at least ", "至少 "} + format_number(bound), measured,
+  return beside(std::move(what), say("at least {0}", format_number(bound)), measured,
                 inside(measured, bound, kInfinity));
 }
 
 Finding at_most(Text what, double bound, const Measurement& measured) {
-  return beside(std::move(what), Text{"at most ", "至多 "} + format_number(bound), measured,
+  return beside(std::move(what), say("at most {0}", format_number(bound)), measured,
                 inside(measured, -kInfinity, bound));
 }
 
@@ -139,7 +140,7 @@ Finding between(Text what, double low, double high, const Measurement& measured)
 }
 
 Finding differ(Text what, double difference, double least) {
-  return found(std::move(what), {"differ", "不同"}, format_number(difference), difference > least);
+  return found(std::move(what), say("differ"), format_number(difference), difference > least);
 }
 
 Finding beyond(Finding finding) {

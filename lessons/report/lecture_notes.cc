@@ -7,6 +7,7 @@
 #include "lessons/report/notes.h"
 #include "lessons/report/report.h"
 #include "lessons/report/signs.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -33,17 +34,8 @@ class Notes {
       : sentences_(sentences_of(reports)), language_(language) {}
 
   std::string text() const {
-    std::string text = say(
-        {"<!-- Made by ./qkv lab --all --notes FILE -->\n\n# The lecture notes, sentence by "
-         "sentence\n\nWhat four lecture notes on self-attention "
-         "say, what follows from it, and what was measured. Made by `./qkv lab --all --notes "
-         "docs/lecture-notes.md`; the command beside a measurement shows its pictures too. A37 is "
-         "line 37 of the note A; the four follow in their order.\n\n",
-         "<!-- Made by ./qkv lab --all --lang zh --notes FILE -->\n\n# "
-         "逐句检验讲义\n\n四篇自注意力讲义说了什么，由此推出什么，测得什么。由 `./qkv lab --all "
-         "--lang zh --notes docs/lecture-notes.zh.md` 生成；测量旁的命令还会给出图。A37 指讲义 A "
-         "的第 37 行；四篇讲义按原来的顺序。\n\n"});
-    absl::StrAppend(&text, table_of_verdicts(), say({"\n## Set right\n\n", "\n## 更正\n\n"}),
+    std::string text = in(say("notes.head"));
+    absl::StrAppend(&text, "\n", table_of_verdicts(), "\n## ", in(say("Set right")), "\n\n",
                     corrections());
     for (const Note& note : kLectureNotes) {
       std::string entries;
@@ -58,15 +50,15 @@ class Notes {
   }
 
  private:
-  std::string say(const Text& text) const { return text.in(language_); }
-  std::string escaped_in(const Text& text) const { return markdown_escaped(say(text)); }
+  std::string in(const Text& text) const { return text.in(language_); }
+  std::string escaped_in(const Text& text) const { return markdown_escaped(in(text)); }
 
   std::string table_of_verdicts() const {
     std::map<ClaimVerdict, int> counts;
     for (const JudgedSentence& each : sentences_) ++counts[each.verdict()];
-    std::string table = say({"| verdict | sentences |\n", "| 结论 | 句数 |\n"}) + "| --- | --- |\n";
+    std::string table = in(say("| verdict | sentences |")) + "\n| --- | --- |\n";
     for (const Named<ClaimVerdict>& verdict : kNames<ClaimVerdict>) {
-      absl::StrAppend(&table, "| ", say(verdict_name(verdict.value)), " | ", counts[verdict.value],
+      absl::StrAppend(&table, "| ", in(verdict_name(verdict.value)), " | ", counts[verdict.value],
                       " |\n");
     }
     return table;
@@ -93,8 +85,9 @@ class Notes {
     if (language_ == Language::kEnglish) {
       absl::StrAppend(&text, ">\n> ", markdown_escaped(claim.english), "\n");
     }
-    absl::StrAppend(&text, "\n**", capitalized(escaped_in(sentence.decided_in().verdict_text())),
-                    say({".**\n", "。**\n"}));
+    absl::StrAppend(&text, "\n**",
+                    in(say("{0}.", capitalized(escaped_in(sentence.decided_in().verdict_text())))),
+                    "**\n");
     for (const auto& [report, section] : sentence.judged_in) {
       absl::StrAppend(&text, "\n", text_of(sentence, *report, *section));
     }
@@ -108,30 +101,25 @@ class Notes {
     const Claim& first = *std::ranges::min_element(section.claims, {}, order);
     const std::string command = absl::StrCat("`./qkv lab ", report.name, "`");
     if (sentence.claim.key != first.key) {
-      return absl::StrCat(command, say({": the numbers are under ", "：数值见 "}), first.place,
-                          say({".\n", "。\n"}));
+      return in(say("{0}: the numbers are under {1}.", command, first.place)) + "\n";
     }
     std::string text = command + "\n";
     if (!section.formula.empty()) {
-      absl::StrAppend(&text, "\n    ",
-                      absl::StrReplaceAll(say(section.formula), {{"\n", "\n    "}}), "\n");
+      absl::StrAppend(&text, "\n    ", absl::StrReplaceAll(in(section.formula), {{"\n", "\n    "}}),
+                      "\n");
     }
     if (!section.prediction.empty()) {
       absl::StrAppend(&text, "\n", escaped_in(section.prediction), "\n");
     }
     if (!section.findings.empty()) {
-      text += say({"\n| | predicted | measured |\n", "\n| | 预测 | 实测 |\n"}) +
-              "| --- | --- | --- |\n";
+      text += "\n" + in(say("| | predicted | measured |")) + "\n| --- | --- | --- |\n";
     }
     for (const Finding& finding : section.findings) text += row_of(finding);
-    absl::StrAppend(&text, "\n", capitalized(escaped_in(section.verdict_text())), say({".", "。"}));
-    if (!section.not_testable.empty()) {
-      absl::StrAppend(&text, say({" ", ""}), escaped_in(section.not_testable));
+    Text judged = say("{0}.", capitalized(escaped_in(section.verdict_text())));
+    for (const Text& more : {section.not_testable, section.set_right()}) {
+      if (!more.empty()) judged = say("{0} {1}", judged, escaped_in(more));
     }
-    if (!section.set_right().empty()) {
-      absl::StrAppend(&text, say({" ", ""}), escaped_in(section.set_right()));
-    }
-    text += "\n";
+    absl::StrAppend(&text, "\n", in(judged), "\n");
     for (const Source& source : section.sources) {
       absl::StrAppend(&text, "\n[", markdown_escaped(source.cited), "](", source.url, ")\n");
     }
@@ -139,8 +127,7 @@ class Notes {
   }
 
   std::string row_of(const Finding& finding) const {
-    return absl::StrCat("| ", sign_of(finding.result), " ",
-                        escaped_in(finding.what + role_of(finding)), " | ",
+    return absl::StrCat("| ", sign_of(finding.result), " ", escaped_in(with_role(finding)), " | ",
                         escaped_in(finding.predicted), " | ", escaped_in(finding.measured), " |\n");
   }
 

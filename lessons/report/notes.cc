@@ -1,6 +1,7 @@
 #include "lessons/report/notes.h"
 
 #include "absl/strings/str_cat.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -18,6 +19,8 @@ std::string place_in(std::span<const Report> reports, const Note& note) {
 }
 
 }  // namespace
+
+Text name_of_note(char letter) { return say("Note {0}", std::string(1, letter)); }
 
 std::string file_of_note(char letter) {
   return absl::StrCat("note-", std::string(1, letter), ".html");
@@ -42,13 +45,9 @@ Text legend_of(std::span<const Report> reports) {
   for (const Note& note : kLectureNotes) {
     const std::string place = place_in(reports, note);
     if (place.empty()) continue;
-    const std::string letter(1, note.letter);
-    const std::string line = place.substr(1);
-    if (!legend.empty()) legend = legend + Text{"; ", "；"};
-    legend = legend +
-             Text{absl::StrCat(place, ": line ", line, " of the note ", letter, ", "),
-                  absl::StrCat(place, "：笔记 ", letter, " 第 ", line, " 行，")} +
-             note.title;
+    const Text line = say("{0}: line {1} of the note {2}, {3}", place, place.substr(1),
+                          std::string(1, note.letter), note.title);
+    legend = legend.empty() ? line : say("{0}; {1}", legend, line);
   }
   return legend;
 }

@@ -19,6 +19,8 @@ inline constexpr Note kLectureNotes[] = {{'A', "Vision Transform学习笔记2|Se
                                          {'C', "自注意力机制(Self-Attention Mechanism)"},
                                          {'D', "我认为attention和CNN是“形似而神不似”"}};
 
+Text name_of_note(char letter);  // "Note A"
+
 // The file of a note among the pages of all labs: "note-A.html".
 std::string file_of_note(char letter);
 

@@ -11,6 +11,7 @@
 #include "lessons/report/report.h"
 #include "lessons/report/section_html.h"
 #include "lessons/report/svg.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -75,7 +76,7 @@ class NotePage {
     }
     const std::string link = link_to("#" + at->second.key, at->second.place);
     return in_both([&](Language language) {
-      return absl::StrCat("<p class=\"soft\">", Text{"Picture: see ", "图：见 "}.in(language), link,
+      return absl::StrCat("<p class=\"soft\">", say("Picture: see {0}", link).in(language),
                           "</p>\n");
     });
   }
@@ -89,17 +90,15 @@ class NotePage {
 
   static std::string where_to_read_on(const JudgedSentence& sentence, const Section& section,
                                       Language language) {
-    std::string html = absl::StrCat("<p class=\"soft\">", Text{"Lab ", "实验 "}.in(language));
-    std::string separator;
+    Text labs;
     for (const auto& [report, judge] : sentence.judged_in) {
-      absl::StrAppend(&html, separator, link_to(address_of(*report, *judge), report->name));
-      separator = Text{", ", "、"}.in(language);
+      const std::string link = link_to(address_of(*report, *judge), report->name);
+      labs = labs.empty() ? say("Lab {0}", link) : say("{0}, {1}", labs, link);
     }
-    if (!section.sources.empty()) {
-      absl::StrAppend(&html, Text{". Source: ", "。文献："}.in(language),
-                      source_html(section.sources.front()));
-    }
-    return html + "</p>\n";
+    const Text said = section.sources.empty()
+                          ? labs
+                          : say("{0}. Source: {1}", labs, source_html(section.sources.front()));
+    return absl::StrCat("<p class=\"soft\">", said.in(language), "</p>\n");
   }
 
   std::vector<JudgedSentence> sentences_;
@@ -124,8 +123,7 @@ std::string sections_of(const Report& report, Language language) {
 
 std::string note_page(const std::vector<Report>& reports, char note, Language language) {
   const auto* const found = std::ranges::find(kLectureNotes, note, &Note::letter);
-  const std::string letter(1, note);
-  const Text name = {"Note " + letter, "笔记 " + letter};
+  const Text name = name_of_note(note);
   std::string body = links_to_other_pages(letters_of(reports));
   absl::StrAppend(&body, "<h1>", in_both(name), "</h1>\n<p lang=\"zh-CN\">", escaped(found->title),
                   "</p>\n", NotePage(of_note(sentences_of(reports), note)).body());
@@ -134,19 +132,18 @@ std::string note_page(const std::vector<Report>& reports, char note, Language la
 
 std::string index_page(const std::vector<Report>& reports, Language language) {
   const std::vector<JudgedSentence> sentences = sentences_of(reports);
-  const Text title = {"Labs: what four lecture notes say, measured", "实验：四篇讲义说的，量一量"};
+  const Text title = say("Labs: what four lecture notes say, measured");
   std::string body = absl::StrCat("<h1>", in_both(title), "</h1>\n", totals_html(sentences),
                                   totals_legend_html(sentences));
   for (const Note& note : kLectureNotes) {
     const std::vector<JudgedSentence> own = of_note(sentences, note.letter);
     if (own.empty()) continue;
-    const std::string letter(1, note.letter);
     absl::StrAppend(&body, "<h2><a href=\"", file_of_note(note.letter), "\">",
-                    in_both(Text{"Note " + letter, "笔记 " + letter}), "</a></h2>\n",
+                    in_both(name_of_note(note.letter)), "</a></h2>\n",
                     "<p class=\"soft\" lang=\"zh-CN\">", escaped(note.title), "</p>\n",
                     totals_html(own));
   }
-  absl::StrAppend(&body, "<section>\n<h2>", in_both(Text{"Lab by lab", "逐个实验"}), "</h2>\n");
+  absl::StrAppend(&body, "<section>\n<h2>", in_both(say("Lab by lab")), "</h2>\n");
   for (const Report& report : reports) {
     absl::StrAppend(&body, "<h3>", link_to(report.name + ".html", report.name), "</h3>\n<p>",
                     in_both(report.question), "</p>\n",

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "framework/core/html.h"
-#include "lessons/report/text.h"
+#include "lessons/texts/text.h"
 
 namespace qkv {
 

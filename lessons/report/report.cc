@@ -1,7 +1,6 @@
 #include "lessons/report/report.h"
 
 #include <algorithm>
-#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,6 +10,7 @@
 #include "framework/core/terminal.h"
 #include "lessons/report/notes.h"
 #include "lessons/report/statistics.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -54,18 +54,7 @@ Text first_that_is_so(const Section& section, const std::vector<Remark>& remarks
 
 }  // namespace
 
-Text verdict_name(ClaimVerdict verdict) {
-  static const std::map<ClaimVerdict, std::string> kChinese = {
-      {ClaimVerdict::kHolds, "成立"},
-      {ClaimVerdict::kHoldsIf, "有条件成立"},
-      {ClaimVerdict::kDoesNotHold, "不成立"},
-      {ClaimVerdict::kNotSupported, "没有证据支持"},
-      {ClaimVerdict::kByConstruction, "由定义成立"},
-      {ClaimVerdict::kNotTrained, "训练不足"},
-      {ClaimVerdict::kUndecided, "尚无定论"},
-      {ClaimVerdict::kNotTestable, "此处无法检验"}};
-  return {name_of(verdict), kChinese.at(verdict)};
-}
+Text verdict_name(ClaimVerdict verdict) { return say(name_of(verdict)); }
 
 ClaimVerdict Section::verdict() const {
   const auto any = [this](FindingResult result, FindingRole role) {
@@ -90,10 +79,11 @@ ClaimVerdict Section::verdict() const {
 Text Section::verdict_text() const {
   const ClaimVerdict verdict = this->verdict();
   if (verdict != ClaimVerdict::kHoldsIf) return verdict_name(verdict);
-  const Text condition = first_that_is_so(*this, conditions);
-  if (condition.empty()) return Text{"holds on a condition", "有条件成立"};
-  return Text{"holds if ", "成立，条件是"} + condition;
+  const Text condition = this->condition();
+  return condition.empty() ? say("holds on a condition") : say("holds if {0}", condition);
 }
+
+Text Section::condition() const { return first_that_is_so(*this, conditions); }
 
 Text Section::reason() const {
   const ClaimVerdict verdict = this->verdict();
@@ -118,23 +108,19 @@ Text Section::reason() const {
   };
   const auto finding = std::ranges::find_if(findings, decides);
   if (finding == findings.end()) return {};
-  const Text beyond =
-      verdict == ClaimVerdict::kHoldsIf ? Text{"Beyond the condition: ", "条件之外："} : Text{};
-  return beyond + finding->what + Text{": predicted ", "：预测 "} + finding->predicted +
-         Text{", measured ", "，实测 "} + finding->measured + Text{".", "。"};
+  const Text text = say("{0}: predicted {1}, measured {2}.", finding->what, finding->predicted,
+                        finding->measured);
+  return verdict == ClaimVerdict::kHoldsIf ? say("Beyond the condition: {0}", text) : text;
 }
 
 Text Section::correction() const {
-  Text right = slip;
   const Text found = first_that_is_so(*this, corrections);
-  if (!right.empty() && !found.empty()) right = right + Text{" ", ""};
-  right = right + found;
-  return right;
+  return slip.empty() || found.empty() ? slip + found : say("{0} {1}", slip, found);
 }
 
 Text Section::set_right() const {
   const Text right = correction();
-  return right.empty() ? right : Text{"Set right: ", "更正："} + right;
+  return right.empty() ? right : say("Set right: {0}", right);
 }
 
 std::string Section::places() const {

@@ -9,7 +9,7 @@
 
 #include "framework/core/names.h"
 #include "lessons/report/figure.h"
-#include "lessons/report/text.h"
+#include "lessons/texts/text.h"
 
 namespace qkv {
 
@@ -165,6 +165,7 @@ struct Section {
   // Holds if: one beyond the condition does not agree. By construction; holds.
   ClaimVerdict verdict() const;
   std::string places() const;  // "A37, C121"
+  Text condition() const;      // of "holds if"
   Text verdict_text() const;   // with the condition, where it matters
   Text reason() const;         // the finding that decides, in a sentence
   Text correction() const;     // how the sentence should read; "" where it may stand

@@ -4,6 +4,7 @@
 #include "lessons/report/report.h"
 #include "lessons/report/section_html.h"
 #include "lessons/report/signs.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -21,11 +22,10 @@ std::string command_of(const Report& report) {
 
 std::string links_to_other_pages(std::span<const char> notes) {
   std::string html = absl::StrCat("<nav class=\"top\"><a href=\"index.html\">",
-                                  in_both(Text{"All labs", "全部实验"}), "</a>\n");
+                                  in_both(say("All labs")), "</a>\n");
   for (const char letter : notes) {
-    const std::string name(1, letter);
-    absl::StrAppend(&html, "<a href=\"", file_of_note(letter), "\">",
-                    in_both(Text{"Note " + name, "笔记 " + name}), "</a>\n");
+    absl::StrAppend(&html, "<a href=\"", file_of_note(letter), "\">", in_both(name_of_note(letter)),
+                    "</a>\n");
   }
   return html + "</nav>\n";
 }
@@ -38,7 +38,7 @@ std::string report_page(const Report& report, Language language, bool beside_ind
   }
   absl::StrAppend(&body, "<p class=\"soft\">", in_both(legend_of({&report, 1})), "</p>\n");
   if (report.measures_time) {
-    absl::StrAppend(&body, "<p class=\"soft\">", in_both(kTimesDiffer), "</p>\n");
+    absl::StrAppend(&body, "<p class=\"soft\">", in_both(times_differ()), "</p>\n");
   }
   body += element("p", command_of(report), "soft");
   return page_in_both(report.name, body, language);

@@ -10,6 +10,7 @@
 #include "lessons/report/signs.h"
 #include "lessons/report/statistics.h"
 #include "lessons/report/text_chart.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -136,11 +137,10 @@ std::string text_of(const Picture& picture, Language language) {
 
 std::string text_of(const Finding& finding, Language language) {
   const std::string what =
-      absl::StrCat(sign_of(finding.result), " ", (finding.what + role_of(finding)).in(language));
-  const Text both = Text{"predicted ", "预测 "} + finding.predicted +
-                    Text{"; measured ", "；实测 "} + finding.measured;
-  const std::string& numbers = both.in(language);
-  const std::string line = absl::StrCat(what, Text{": ", "："}.in(language), numbers);
+      absl::StrCat(sign_of(finding.result), " ", with_role(finding).in(language));
+  const std::string numbers =
+      say("predicted {0}; measured {1}", finding.predicted, finding.measured).in(language);
+  const std::string line = say("{0}: {1}", what, numbers).in(language);
   if (text_width(line) + 2 <= text_columns()) return wrapped(line, text_columns(), "  ");
   return absl::StrCat(wrapped(what, text_columns(), "  "),
                       wrapped(numbers, text_columns(), "      "));
@@ -155,11 +155,11 @@ std::string text_of(const Section& section, Language language) {
     text += wrapped(absl::StrCat(claim.place, "  ", claim.chinese), text_columns());
     if (language == Language::kEnglish) text += wrapped(claim.english, text_columns(), "     ");
   }
-  if (!section.control.empty()) text += paragraph(Text{"CONTROL: ", "对照："} + section.control);
+  if (!section.control.empty()) text += paragraph(say("CONTROL: {0}", section.control));
   if (!section.formula.empty())
     absl::StrAppend(&text, "\n", wrapped(section.formula.in(language), text_columns(), "    "));
   if (!section.prediction.empty())
-    absl::StrAppend(&text, "\n", paragraph(Text{"Expected: ", "预期："} + section.prediction));
+    absl::StrAppend(&text, "\n", paragraph(say("Expected: {0}", section.prediction)));
   for (const Figure& figure : section.figures) {
     absl::StrAppend(&text, "\n",
                     std::visit([&](const auto& each) { return text_of(each, language); }, figure));
@@ -167,8 +167,8 @@ std::string text_of(const Section& section, Language language) {
   if (!section.findings.empty()) text += "\n";
   for (const Finding& finding : section.findings) text += text_of(finding, language);
   const Text reason = section.reason();
-  Text verdict = Text{"Verdict: ", "结论："} + section.verdict_text() + Text{".", "。"};
-  if (!reason.empty()) verdict = verdict + Text{" ", ""} + reason;
+  Text verdict = say("Verdict: {0}.", section.verdict_text());
+  if (!reason.empty()) verdict = say("{0} {1}", verdict, reason);
   absl::StrAppend(&text, "\n", paragraph(verdict), paragraph(section.set_right()));
   if (!section.sources.empty()) text += paragraph(cited(section.sources));
   return text;
@@ -177,14 +177,13 @@ std::string text_of(const Section& section, Language language) {
 }  // namespace
 
 std::string report_text(const Report& report, Language language) {
-  std::string text = wrapped(
-      absl::StrCat(report.name, Text{": ", "："}.in(language), report.question.in(language)),
-      text_columns());
+  std::string text =
+      wrapped(say("{0}: {1}", report.name, report.question).in(language), text_columns());
   for (const Section& section : report.sections) {
     absl::StrAppend(&text, "\n", std::string(60, '-'), "\n", text_of(section, language));
   }
   absl::StrAppend(&text, "\n", wrapped(legend_of({&report, 1}).in(language), text_columns()));
-  if (report.measures_time) text += kTimesDiffer.in(language) + "\n";
+  if (report.measures_time) text += times_differ().in(language) + "\n";
   return text;
 }
 

@@ -5,7 +5,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/strip.h"
 #include "lessons/report/figure_html.h"
 #include "lessons/report/formula.h"
 #include "lessons/report/notes.h"
@@ -14,6 +13,7 @@
 #include "lessons/report/section_extras.h"
 #include "lessons/report/signs.h"
 #include "lessons/report/svg.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -48,14 +48,13 @@ std::string expectation_html(const Section& section, Language language) {
   if (section.prediction.empty()) return "";
   std::string html = element("p", section.prediction.in(language));
   if (!section.formula.empty()) html += formula_html(section.formula.in(language));
-  return folded({"What do you expect?", "你预期会怎样？"}, html, language);
+  return folded(say("What do you expect?"), html, language);
 }
 
 std::string findings_html(const Section& section, Language language) {
   if (section.findings.empty()) return "";
   std::string html = "<table><thead><tr>";
-  const Text names[] = {{"what", "内容"}, {"predicted", "预测"}, {"measured", "实测"}, ""};
-  for (const Text& name : names) {
+  for (const Text& name : {say("what"), say("predicted"), say("measured"), Text()}) {
     html += element("th", name.in(language));
   }
   html += "</tr></thead><tbody>\n";
@@ -63,31 +62,28 @@ std::string findings_html(const Section& section, Language language) {
     const std::string kind = finding.result == FindingResult::kAgrees      ? "agrees"
                              : finding.result == FindingResult::kDisagrees ? "disagrees"
                                                                            : "undecided";
-    absl::StrAppend(&html, "<tr>", element("td", (finding.what + role_of(finding)).in(language)),
+    absl::StrAppend(&html, "<tr>", element("td", with_role(finding).in(language)),
                     element("td", finding.predicted.in(language)),
                     element("td", finding.measured.in(language)),
                     element("td", result_name(finding.result).in(language), kind), "</tr>\n");
   }
-  return folded({"What was measured", "测量结果"}, in_box(html + "</tbody></table>\n"), language);
+  return folded(say("What was measured"), in_box(html + "</tbody></table>\n"), language);
 }
 
 std::string code_html(const std::string& section, Language language) {
   const auto found = code_of_sections().find(section);
   if (found == code_of_sections().end()) return "";
   return folded(
-      {"In qkv's own code (examples/steps.cc)", "qkv 自己的代码（examples/steps.cc）"},
+      say("In qkv's own code ({0})", "examples/steps.cc"),
       absl::StrCat("<pre><code>", escaped(code_regions().at(found->second)), "</code></pre>\n"),
       language);
 }
 
 std::string sources_html(const Section& section, Language language) {
-  std::string html;
-  for (const Source& source : section.sources) {
-    absl::StrAppend(&html, html.empty() ? "" : Text{"; ", "；"}.in(language), source_html(source));
-  }
-  if (html.empty()) return "";
-  return absl::StrCat("<p class=\"soft\">", Text{"Sources: ", "文献："}.in(language), html,
-                      "</p>\n");
+  std::vector<Source> links;
+  for (const Source& source : section.sources) links.push_back({source_html(source), ""});
+  if (links.empty()) return "";
+  return absl::StrCat("<p class=\"soft\">", cited(links).in(language), "</p>\n");
 }
 
 std::string slider_html(const std::string& section) {
@@ -106,7 +102,7 @@ std::string head_html(const Section& section, bool beside_index, Language langua
   }
   html += "</div>\n";
   if (!section.control.empty()) {
-    html += element("p", (Text{"Control: ", "对照："} + section.control).in(language), "disagrees");
+    html += element("p", say("Control: {0}", section.control).in(language), "disagrees");
   }
   return html + expectation_html(section, language);
 }
@@ -163,13 +159,14 @@ std::string claim_html(const Claim& claim, const std::string& link, Language lan
 
 std::string verdict_html(const Section& section, Language language) {
   const ClaimVerdict verdict = section.verdict();
-  std::string html = absl::StrCat("<p>", badge_html(verdict, language), "\n");
+  const std::string reason = with_capital(section.reason().in(language));
+  std::string said = reason;
   if (verdict == ClaimVerdict::kHoldsIf) {
-    const std::string whole = section.verdict_text().in(language);
-    const std::string condition(absl::StripPrefix(absl::StripPrefix(whole, "holds if "), "成立，"));
-    absl::StrAppend(&html, escaped(with_capital(condition)), Text{". ", "。"}.in(language));
+    const Text condition = section.condition().empty() ? section.verdict_text()
+                                                       : say("verdict.if", section.condition());
+    said = say("{0}. {1}", with_capital(condition.in(language)), reason).in(language);
   }
-  return absl::StrCat(html, escaped(with_capital(section.reason().in(language))), "</p>\n");
+  return absl::StrCat("<p>", badge_html(verdict, language), "\n", escaped(said), "</p>\n");
 }
 
 std::string source_html(const Source& source) {
@@ -182,8 +179,7 @@ namespace {
 // Why there is no picture, where something was measured.
 std::string no_picture_html(const Section& section, Language language) {
   if (!section.figures.empty() || section.findings.empty()) return "";
-  const Text why = {"No picture: what was measured are single numbers, which are in the table.",
-                    "没有图：测得的是几个单独的数，都在表中。"};
+  const Text why = say("No picture: what was measured are single numbers, which are in the table.");
   return element("p", why.in(language), "soft");
 }
 

@@ -1,8 +1,7 @@
 #include "lessons/report/signs.h"
 
-#include <map>
-
 #include "framework/core/error.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 
@@ -41,35 +40,28 @@ std::string sign_of(ClaimVerdict verdict) {
   fail("a verdict without a sign");
 }
 
-Text role_of(const Finding& finding) {
+Text with_role(const Finding& finding) {
   switch (finding.role) {
     case FindingRole::kEvidence:
-      return {};
+      return finding.what;
     case FindingRole::kBeyond:
-      return {" (beyond the condition)", "（条件之外）"};
+      return say("{0} (beyond the condition)", finding.what);
     case FindingRole::kPremise:
-      return {" (premise)", "（前提）"};
+      return say("{0} (premise)", finding.what);
   }
   fail("a role without a name");
 }
 
-Text result_name(FindingResult result) {
-  static const std::map<FindingResult, std::string> kChinese = {
-      {FindingResult::kAgrees, "相符"},
-      {FindingResult::kDisagrees, "不符"},
-      {FindingResult::kNotSeen, "未见"},
-      {FindingResult::kUndecided, "尚无定论"}};
-  return {name_of(result), kChinese.at(result)};
-}
+Text result_name(FindingResult result) { return say(name_of(result)); }
 
 Text cited(const std::vector<Source>& sources) {
   Text text;
   for (const Source& source : sources) {
-    text = text + (text.empty() ? Text{"Sources: ", "文献："} : Text{"; ", "；"}) + source.cited;
+    text = text.empty() ? source.cited : say("{0}; {1}", text, source.cited);
   }
-  return text;
+  return say("Sources: {0}", text);
 }
 
-const Text kTimesDiffer = {"Figures of time differ each run.", "时间的数值每次运行都不同。"};
+Text times_differ() { return say("Figures of time differ each run."); }
 
 }  // namespace qkv

@@ -6,6 +6,7 @@
 #include "lessons/report/statistics.h"
 #include "lessons/report/svg.h"
 #include "lessons/report/svg_parts.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -14,8 +15,6 @@ constexpr double kRow = 24, kSpan = 220;  // between words, between the columns 
 constexpr double kThickest = 9;
 constexpr double kThinnest = 0.02;  // weights below are not drawn
 constexpr double kPictureWidth = 320, kLeastPatch = 40;
-
-const Text kQueries = {"queries", "查询"}, kKeys = {"keys", "键"};
 
 double widest_of(const std::vector<Text>& names, const Text& title, Language language) {
   double widest = pixels_of(title.in(language));
@@ -26,13 +25,14 @@ double widest_of(const std::vector<Text>& names, const Text& title, Language lan
 }  // namespace
 
 std::string svg_of(const Arcs& arcs, Language language) {
-  const double from = widest_of(arcs.queries, kQueries, language) + 14, to = from + kSpan;
-  const double width = to + widest_of(arcs.keys, kKeys, language) + 14;
+  const Text queries = say("queries"), keys = say("keys");
+  const double from = widest_of(arcs.queries, queries, language) + 14, to = from + kSpan;
+  const double width = to + widest_of(arcs.keys, keys, language) + 14;
   const auto rows = static_cast<double>(std::max(arcs.queries.size(), arcs.keys.size()));
   const auto y_of = [](size_t i) { return 30 + kRow * (static_cast<double>(i) + 0.5); };
   std::string svg = svg_begin("arcs", width, 34 + kRow * rows, arcs.title.in(language));
-  absl::StrAppend(&svg, text_at(from - 8, 14, "end", kQueries.in(language), " class=\"name\""),
-                  text_at(to + 8, 14, "start", kKeys.in(language), " class=\"name\""));
+  absl::StrAppend(&svg, text_at(from - 8, 14, "end", queries.in(language), " class=\"name\""),
+                  text_at(to + 8, 14, "start", keys.in(language), " class=\"name\""));
   for (size_t i = 0; i < arcs.queries.size(); ++i) {
     const std::string query = arcs.queries[i].in(language);
     for (size_t j = 0; j < arcs.keys.size(); ++j) {

@@ -30,6 +30,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/runs", "train/replay"},
     {"train/sweep"},            //
     {"train/bench"},            //
+    {"lessons/texts"},          //
     {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
     {"lessons/runs"},

@@ -5,8 +5,7 @@
 
 namespace qkv {
 
-// The files of lessons/labs/texts by their names without .toml, which cmake/lab_texts.cmake makes
-// C++ of.
+// The files lessons/FOLDER/texts/NAME.toml by "FOLDER/NAME", which cmake/texts.cmake makes C++ of.
 const std::map<std::string, std::string>& text_files();
 
 }  // namespace qkv

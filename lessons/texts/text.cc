@@ -1,4 +1,4 @@
-#include "lessons/report/text.h"
+#include "lessons/texts/text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
