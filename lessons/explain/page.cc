@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "framework/core/error.h"
 #include "lessons/explain/page_files.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -36,6 +37,7 @@ std::string lesson_page(const std::string& document, const std::string& variants
   return absl::StrReplaceAll(kPageHtml, {{"{{title}}", inside_element(title)},
                                          {"{{digest}}", digest},
                                          {"{{style}}", kPageStyle},
+                                         {"{{texts}}", texts_element("explain/")},
                                          {"{{script}}", kPageScript},
                                          {"{{variants}}", packed(variants)},
                                          {"{{document}}", packed(document)}});

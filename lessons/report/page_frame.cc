@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "lessons/report/page_files.h"
 #include "lessons/report/svg.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -24,8 +25,8 @@ std::string page_in_both(const Text& title, const std::string& body, Language fi
   return page_of(
       {.title = title.in(first),
        .style = kReportStyle,
-       .body = absl::StrCat(kButton, "<main>\n", body, "</main>\n<script type=\"module\">",
-                            kReportScript, "</script>\n"),
+       .body = absl::StrCat(kButton, "<main>\n", body, "</main>\n", texts_element("report/sliders"),
+                            "\n<script type=\"module\">", kReportScript, "</script>\n"),
        .attributes = attributes,
        .script_policy = absl::StrCat("'sha256-", digest, "'")});
 }

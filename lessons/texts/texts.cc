@@ -1,5 +1,7 @@
 #include "lessons/texts/texts.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "framework/core/error.h"
@@ -90,6 +92,14 @@ std::map<std::string, Text> keyed_texts(const std::string& beginning) {
     if (absl::StartsWith(name, beginning)) add_keyed(texts, table, "");
   }
   return texts;
+}
+
+std::string texts_element(const std::string& beginning) {
+  nlohmann::json texts = nlohmann::json::object();
+  for (const auto& [key, text] : keyed_texts(beginning)) texts[key] = {text.en, text.zh};
+  // No text may end the element.
+  return absl::StrCat("<script type=\"application/json\" id=\"texts\">",
+                      absl::StrReplaceAll(texts.dump(), {{"<", "\\u003c"}}), "</script>");
 }
 
 Text translated(const std::string& key, const std::vector<Text>& arguments) {

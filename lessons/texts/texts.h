@@ -12,9 +12,9 @@
 // What lessons say, in English and Chinese, stands in lessons/FOLDER/texts/NAME.toml and is
 // compiled in. A text has a key, its place in its file:
 //
-//   [verdict]
-//   if.en = "{0}"     # say("verdict.if", condition)
-//   if.zh = "条件是{0}"
+//   [budget]
+//   title.en = "The row as a budget"     # say("budget.title")
+//   title.zh = "把一行看作预算"
 //
 // or it is its own key, where it is short and stands in C++:
 //
@@ -36,6 +36,9 @@ Text text_of(const TextNode& node, const std::string& owner);
 
 // All texts with keys in the files whose names begin so: "explain/".
 std::map<std::string, Text> keyed_texts(const std::string& beginning);
+// The same for a page, which lessons/texts/texts.js reads: an element with {"KEY": [English,
+// 中文]}.
+std::string texts_element(const std::string& beginning);
 
 // A text by its key, of lessons/report/texts, or by its English, of the tables [words] of all
 // files.

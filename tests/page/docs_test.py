@@ -1,9 +1,11 @@
 """The examples of docs/adding-things.md about the page, tried as they stand there."""
 
+import json
 import math
 import re
 import shutil
 import tempfile
+import tomllib
 from pathlib import Path
 
 import browser
@@ -12,16 +14,23 @@ from report import expect, expect_equal, is_near
 from sources_test import PAGE, served
 
 FENCE = re.compile(r"`lessons/explain/page/([\w/.]+)`[^`]*?:\n\n```js\n(.*?)```", re.S)
+TEXTS = re.compile(r"`lessons/explain/texts/[\w.]+`[^`]*`id`:\n\n```toml\n(.*?)```", re.S)
+ELEMENT = re.compile(r'(<script type="application/json" id="texts">)(.*?)(</script>)', re.S)
+
+
+def documentation() -> str:
+    return (engine.ROOT / "docs/adding-things.md").read_text(encoding="utf-8")
 
 
 def page_with_the_examples(folder: Path) -> None:
-    """The page's folder as page/ in `folder`, with every block of JavaScript where the text says that it belongs."""
-    shutil.copytree(PAGE, folder / "page")
-    text = (engine.ROOT / "docs/adding-things.md").read_text(encoding="utf-8")
+    """The modules of the page in `folder`, with every block of JavaScript where the text says that it belongs."""
+    shutil.copytree(PAGE, folder / "explain/page")
+    shutil.copytree(PAGE.parents[1] / "texts", folder / "texts")
+    text = documentation()
     blocks = FENCE.findall(text)
     expect_equal(len(blocks), text.count("```js"), "blocks of JavaScript that say where they belong")
     for path, code in blocks:
-        file = folder / "page" / path
+        file = folder / "explain/page" / path
         if not file.exists():
             file.write_text(code, encoding="utf-8")
             continue
@@ -33,10 +42,16 @@ def page_with_the_examples(folder: Path) -> None:
 
 
 def unbundled(page: Path) -> str:
-    """A lesson whose script is the modules of page/."""
+    """A lesson whose script is the modules of explain/page/, with the texts of the examples."""
     text = page.read_text(encoding="utf-8")
+    (example,) = TEXTS.findall(documentation())
+    begin, texts, end = ELEMENT.search(text).groups()
+    known = json.loads(texts)
+    for table, parts in tomllib.loads(example).items():
+        known.update({f"{table}.{key}": [pair["en"], pair["zh"]] for key, pair in parts.items()})
+    text = ELEMENT.sub(lambda _: begin + json.dumps(known) + end, text)
     text = re.sub(r"<meta http-equiv[^>]*>", "", text)
-    return re.sub(r'<script type="module">.*</script>', '<script type="module" src="page/main.js"></script>', text,
+    return re.sub(r'<script type="module">.*</script>', '<script type="module" src="explain/page/main.js"></script>', text,
                   flags=re.S)
 
 
@@ -52,7 +67,8 @@ SHOWN = """
 
 COMPUTED = """
     const done = arguments[0];
-    Promise.all([import("/page/ops/list.js"), import("/page/ops/expression.js")]).then(([ops, { Expression }]) => {
+    const modules = ["list", "expression"].map((name) => import(`/explain/page/ops/${name}.js`));
+    Promise.all(modules).then(([ops, { Expression }]) => {
       const op = ops.opNamed("softplus");
       const x = { value: 0, shape: [3], data: Float64Array.of(-1, 0, 2) };
       const node = { inputs: [x], attributes: {}, shape: [3], output: 1 };

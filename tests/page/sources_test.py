@@ -19,12 +19,12 @@ TABLES = {}
 
 
 def sources() -> dict:
-    """Of the lesson page, and of the pages of the labs, by their paths from lessons/."""
+    """Of the lesson page, of the pages of the labs, and of both, by their paths from lessons/."""
     found = {}
-    for page, fewest in ((PAGE, 20), (REPORT_PAGE, 5)):
+    for page, fewest in ((PAGE, 20), (REPORT_PAGE, 5), (PAGE.parents[1] / "texts", 0)):
         files = sorted(page.rglob("*.js"))
         assert len(files) > fewest
-        found.update({str(file.relative_to(page.parents[1])): file.read_text(encoding="utf-8") for file in files})
+        found.update({str(file.relative_to(PAGE.parents[1])): file.read_text(encoding="utf-8") for file in files})
     return found
 
 

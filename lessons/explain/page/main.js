@@ -19,13 +19,13 @@ async function start() {
   const found = tape.difference();
   if (!(found.difference <= mostDifference)) {
     const difference = shortNumber(found.difference);
-    const text = say("refused", { difference, name: tape.name(found.value) });
+    const text = say("page.refused", { difference, name: tape.name(found.value) });
     root.replaceChildren(element("p", { class: "refused", role: "alert", text }));
     return;
   }
   const lesson = new Lesson(given, tape);
   if (lesson.layers.length === 0) {
-    root.replaceChildren(element("p", { class: "refused", role: "alert", text: say("no_layers") }));
+    root.replaceChildren(element("p", { class: "refused", role: "alert", text: say("page.no_layers") }));
     return;
   }
   const app = new App(root, lesson, found);

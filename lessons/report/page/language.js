@@ -1,4 +1,4 @@
-// 中文 or English: both are in the page, and the language of its root says which is seen. A link
+// Chinese or English: both are in the page, and the language of its root says which is seen. A link
 // to another page takes the choice with it: note-A.html?lang=zh#A37-1.
 
 const root = document.documentElement;

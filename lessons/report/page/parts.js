@@ -1,4 +1,5 @@
-// What sliders are made of. Texts are pairs [English, 中文]; both are there, one is seen.
+// What sliders are made of.
+import { bothOf } from "../../texts/texts.js";
 
 export function element(tag, properties = {}, ...children) {
   return filled(document.createElement(tag), properties, children);
@@ -17,14 +18,16 @@ function filled(made, { text = undefined, ...attributes }, children) {
   return made;
 }
 
-export function inBoth([english, chinese]) {
+// Both languages are there, one is seen.
+export function inBoth(key) {
+  const [english, chinese] = bothOf(key);
   return [
     element("span", { class: "in-en", lang: "en", text: english }),
     element("span", { class: "in-zh", lang: "zh-CN", text: chinese }),
   ];
 }
 
-export const named = (name, chart) => element("div", {}, element("p", { class: "soft" }, inBoth(name)), chart);
+export const named = (key, chart) => element("div", {}, element("p", { class: "soft" }, inBoth(key)), chart);
 
 // Four digits, as in the tables.
 export function shown(x) {

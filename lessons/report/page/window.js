@@ -1,5 +1,6 @@
 // Attention to r tokens on each side: which pairs there are.
 import { cellMap } from "./parts.js";
+import { bothOf } from "../../texts/texts.js";
 
 const tokens = 24;
 const layers = 3;
@@ -20,19 +21,9 @@ export function restricted(r) {
 }
 
 export const windowSlider = {
-  name: ["r, tokens on each side", "r，每侧的词元数"],
-  what: [
-    "24 tokens; a coloured cell is a pair that is computed. Rows are queries, columns are keys.",
-    "24 个词元；有颜色的格子是要计算的一对。行是查询，列是键。",
-  ],
   choices: places,
   first: 3,
   run: restricted,
-  rows: [
-    ["pairs", ["pairs, counted", "数出的对数"]],
-    ["by the formula", ["N (2 r + 1) − r (r + 1)", "N (2 r + 1) − r (r + 1)"]],
-    ["share", ["share of all N² pairs", "占全部 N² 对的比例"]],
-    ["reach", ["tokens away that 3 layers see", "3 层能看到多远"]],
-  ],
-  draw: ({ rows }) => [cellMap(rows, { title: "band", largest: 1, cell: 12 })],
+  rows: ["pairs", "by the formula", "share", "reach"],
+  draw: ({ rows }) => [cellMap(rows, { title: bothOf("window.band").join(" "), largest: 1, cell: 12 })],
 };

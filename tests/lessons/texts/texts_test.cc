@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "framework/core/error.h"
 #include "framework/io/files.h"
+#include "framework/nn/options.h"
 
 namespace qkv {
 namespace {
@@ -163,11 +164,136 @@ TEST(TextsTest, WhatCppSaysHasATextAndNoTextIsLeftOver) {
   }
 }
 
+// A page: its script, and the files of its texts.
+struct Page {
+  std::string script, files;
+  // Tables whose names come from the lesson: symbols of its matrices, words in other texts,
+  // settings.
+  std::set<std::string> open_tables;
+};
+const std::vector<Page>& pages() {
+  static const std::vector<Page> kPages = {
+      {sources("explain/page", {".js"}), "explain/", {"symbol", "word", "form_of"}},
+      {sources("report/page", {".js"}), "report/sliders", {}}};
+  return kPages;
+}
+
+// `form.${key}` as a pattern of keys.
+std::regex pattern_of(const std::string& literal) {
+  const std::string escaped =
+      std::regex_replace(without_quotes(literal), std::regex("[.|()]"), "\\$&");
+  return std::regex(std::regex_replace(escaped, std::regex("\\$\\{[^}]*\\}"), "(.+)"));
+}
+
+// What is said by keys: literals, and patterns of those that are put together.
+struct Said {
+  std::set<std::string> literals;
+  std::vector<std::regex> patterns;
+};
+
+Said said_in(const std::string& script) {
+  Said said;
+  std::set<std::string> strings = first_arguments(script, "say|bothOf|inBoth|named|hasText");
+  for (const std::string& each : matches(script, std::regex("`[a-z_]+\\.[a-z_]*\\$\\{[^`]*`"), 0)) {
+    strings.insert(each);
+  }
+  for (const std::string& each : strings) {
+    if (each[0] == '"' || !absl::StrContains(each, "${")) {
+      said.literals.insert(without_quotes(each));
+    } else {
+      said.patterns.push_back(pattern_of(each));
+    }
+  }
+  return said;
+}
+
+TEST(TextsTest, WhatAPageSaysHasAText) {
+  for (const Page& page : pages()) {
+    const std::map<std::string, Text> texts = keyed_texts(page.files);
+    const auto has = [&](const std::string& key) { return texts.contains(key); };
+    std::set<std::string> tables;
+    for (const auto& [key, text] : texts) tables.insert(key.substr(0, key.find('.')));
+    const Said said = said_in(page.script);
+    for (const std::string& key : said.literals) EXPECT_TRUE(has(key)) << key;
+    // Keys that are handed on to who says them, and those of questions.
+    for (const std::string& key : matches(page.script, std::regex("\"([a-z_]+\\.[a-z_]+)\""), 1)) {
+      if (!tables.contains(key.substr(0, key.find('.')))) continue;
+      EXPECT_TRUE(has(key) || (has(key + ".ask") && has(key + ".answer"))) << key;
+    }
+    for (const std::regex& pattern : said.patterns) {
+      EXPECT_TRUE(std::ranges::any_of(
+          texts, [&](const auto& text) { return std::regex_match(text.first, pattern); }));
+    }
+  }
+}
+
+TEST(TextsTest, EveryFormThatAPageOffersHasAName) {
+  std::set<std::string> names, offered;
+  for (const Named<Position>& each : kNames<Position>) offered.insert(each.name);
+  for (const Named<Projections>& each : kNames<Projections>) offered.insert(each.name);
+  for (const auto& [key, text] : keyed_texts("explain/")) {
+    if (absl::StartsWith(key, "form_of.")) names.insert(key.substr(key.find('.') + 1));
+  }
+  EXPECT_EQ(names, offered);
+}
+
+TEST(TextsTest, EveryChapterHasANameAndSaysWhatItIsAndWhy) {
+  static const std::regex kChapter("id: \"(\\w+)\",\\s*group: \"\\w+\",(?:\\s*texts: \"(\\w+)\")?"),
+      kTexts("\\btexts: \"(\\w+)\"");
+  const std::string& script = pages()[0].script;
+  std::multiset<std::string> owners = matches(script, kTexts, 1);
+  for (std::sregex_iterator at(script.begin(), script.end(), kChapter), end; at != end; ++at) {
+    if (!(*at)[2].matched) owners.insert((*at)[1].str());
+  }
+  ASSERT_GT(owners.size(), 30);
+  const std::map<std::string, Text> texts = keyed_texts(pages()[0].files);
+  for (const std::string& owner : owners) {
+    EXPECT_TRUE(texts.contains(owner + ".name")) << owner;
+    EXPECT_TRUE(texts.contains(owner + ".what")) << owner;
+    const auto why = texts.lower_bound(owner + ".why");
+    EXPECT_TRUE(why != texts.end() && absl::StartsWith(why->first, owner + ".why")) << owner;
+  }
+}
+
+bool has_word(const std::string& script, const std::string& word) {
+  const auto is_part = [&](size_t i) {
+    const auto c = static_cast<unsigned char>(script[i]);
+    return std::isalnum(c) != 0 || c == '_' || c == '.';
+  };
+  for (size_t at = script.find(word); at != script.npos; at = script.find(word, at + 1)) {
+    if (!is_part(at - 1) && !is_part(at + word.size())) return true;
+  }
+  return false;
+}
+
+// What a key is put together of stands in the script: "mask" of `break.${id}`.
+bool is_put_together(const std::string& key, const std::regex& pattern, const std::string& script) {
+  std::smatch parts;
+  return std::regex_match(key, parts, pattern) &&
+         std::all_of(parts.begin() + 1, parts.end(),
+                     [&](const auto& part) { return has_word(script, part.str()); });
+}
+
+TEST(TextsTest, NoTextOfAPageIsLeftOver) {
+  for (const Page& page : pages()) {
+    const Said said = said_in(page.script);
+    for (const auto& [key, text] : keyed_texts(page.files)) {
+      const bool is_said =
+          absl::StrContains(page.script, absl::StrCat("\"", key, "\"")) ||
+          page.open_tables.contains(key.substr(0, key.find('.'))) ||
+          std::ranges::any_of(said.patterns, [&key = key, &page](const std::regex& pattern) {
+            return is_put_together(key, pattern, page.script);
+          });
+      EXPECT_TRUE(is_said) << page.files << ": " << key;
+    }
+  }
+}
+
 TEST(TextsTest, CodeHasNoChineseOfItsOwn) {
   // 更 is a token of a task; notes have titles; a switch names each language in itself.
   const std::regex allowed("更|kLectureNotes[^;]*;|>中文<");
   for (const char* const folder : {"texts", "report", "labs", "explain", "gradcheck"}) {
-    const std::string code = std::regex_replace(sources(folder, {".cc", ".h"}), allowed, "");
+    const std::string code = std::regex_replace(sources(folder, {".cc", ".h", ".js"}), allowed, "");
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(code, '\n'))) {
       EXPECT_FALSE(is_chinese(line)) << folder << ": " << line;
     }
@@ -181,6 +307,13 @@ TEST(TextsTest, WhatIsNotThereIsAnError) {
 
 TEST(TextsTest, ValuesComeWhereTheirPlacesAre) {
   EXPECT_EQ(say("{0} and {1}", 1, "{0}"), Text("1 and {0}", "1 和 {0}"));
+}
+
+TEST(TextsTest, APageHasItsTextsAsAnElementThatNoTextEnds) {
+  const std::string element = texts_element("explain/");
+  EXPECT_TRUE(absl::StartsWith(element, "<script type=\"application/json\" id=\"texts\">{"));
+  EXPECT_TRUE(absl::StrContains(element, "\"loss.name\":[\"Loss\",\"损失\"]"));
+  EXPECT_EQ(element.find('<', 1), element.size() - std::string("</script>").size());
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
     const each = (x) => (isLongSum ? [...within(x, outer), bar(x, of[0])] : within(x, outer));
     if (of.length <= mostTerms || opened.has(part)) return between(of.map(each), sign);
     const left = of.length - shownFirst - 1;
-    const more = unfold(part, `… ${left} …`, say("terms_more", { count: left, all: of.length }));
+    const more = unfold(part, `… ${left} …`, say("cell.terms_more", { count: left, all: of.length }));
     const first = of.slice(0, shownFirst).map(each);
     return between([...first, [more], each(of[of.length - 1])], sign);
   };
@@ -109,8 +109,8 @@ export function arithmeticLine(expression, { mode, lesson, chosen, pointed }) {
     const isQuantity = part.what && part !== expression && !opened.has(part) && part.of;
     if (isQuantity) {
       const number = lesson.evaluate(part);
-      const text = mode === "names" ? say(`what_${part.what}`) : shortNumber(number);
-      return [unfold(part, text, `${say(`what_${part.what}`)} = ${fullNumber(number)}`)];
+      const text = mode === "names" ? say(`quantity.${part.what}`) : shortNumber(number);
+      return [unfold(part, text, `${say(`quantity.${part.what}`)} = ${fullNumber(number)}`)];
     }
     const write = writers[part.kind];
     if (write) return write(part);

@@ -13,12 +13,12 @@ export class DifferenceCheck {
     this.index = index;
     this.derivative = derivative;
     this.through = through;
-    this.body = element("div", { class: "difference" }, element("p", { text: say("computing") }));
+    this.body = element("div", { class: "difference" }, element("p", { text: say("difference.computing") }));
     this.root = element(
       "section",
-      { class: "check", "aria-label": say("check") },
-      element("h3", { text: say("check") }),
-      through ? element("p", { class: "hint", text: say("one_of_paths") }) : null,
+      { class: "check", "aria-label": say("cell.check") },
+      element("h3", { text: say("cell.check") }),
+      through ? element("p", { class: "hint", text: say("difference.one_of_paths") }) : null,
       this.body,
     );
     idle.add(() => this.compare());
@@ -30,19 +30,19 @@ export class DifferenceCheck {
 
   compare() {
     if (!Number.isFinite(this.tape.number(this.value, this.index))) {
-      this.body.replaceChildren(element("p", { text: say("cannot_move") }));
+      this.body.replaceChildren(element("p", { text: say("difference.cannot_move") }));
       return;
     }
     const found = finiteDifference(this.tape, this.value, this.index, this.through);
     const apart = Math.abs(found.value - this.derivative);
     const agrees = apart <= Math.max(3 * found.error, 1e-8 * Math.abs(found.value));
     this.body.replaceChildren(
-      pair("numeric", fullNumber(found.value), "numeric-value"),
-      pair("derivative", fullNumber(this.derivative)),
+      pair("difference.numeric", fullNumber(found.value), "numeric-value"),
+      pair("difference.derivative", fullNumber(this.derivative)),
       element(
         "p",
         { class: `verdict ${agrees ? "good" : "bad"}`, id: "difference-verdict" },
-        `${say("differs_by", { by: shortNumber(apart) })} ${agrees ? "✓" : "✗"}`,
+        `${say("difference.differs_by", { by: shortNumber(apart) })} ${agrees ? "✓" : "✗"}`,
       ),
     );
     this.idle.add(() => this.drawCurve());
@@ -56,7 +56,7 @@ export class DifferenceCheck {
     const next = () => {
       const { value, done } = coming.next();
       if (done) {
-        const title = element("p", { class: "curve-title", text: say("v_curve") });
+        const title = element("p", { class: "curve-title", text: say("difference.v_curve") });
         this.body.append(title, curve(points));
       } else {
         points.push(value);
@@ -100,7 +100,7 @@ function curve(points) {
       class: "curve",
       viewBox: `0 0 ${width} ${height}`,
       role: "img",
-      "aria-label": say("curve_label", {
+      "aria-label": say("difference.curve_label", {
         h: points[best].h,
         error: shortNumber(points[best].error),
       }),

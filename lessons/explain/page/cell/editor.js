@@ -22,8 +22,8 @@ export function editorOf(app, matrix, row, column) {
   const handle = element("button", {
     type: "button",
     class: "drag",
-    title: say("drag_number"),
-    "aria-label": say("drag_number"),
+    title: say("edit.drag"),
+    "aria-label": say("edit.drag"),
     text: "↕",
     on: {
       pointerdown: (event) => dragNumber(app, event, { matrix, index, number }),
@@ -39,15 +39,15 @@ export function editorOf(app, matrix, row, column) {
   const isEdited = lesson.state.edits?.some((e) => e.value === matrix.value && e.index === index);
   return element(
     "section",
-    { class: "edit", "aria-label": say("edit") },
-    element("h3", { text: say("edit") }),
+    { class: "edit", "aria-label": say("edit.title") },
+    element("h3", { text: say("edit.title") }),
     element(
       "form",
       { on: { submit: put } },
-      element("label", { for: "cell-edit", class: "unseen", text: say("new_number") }),
+      element("label", { for: "cell-edit", class: "unseen", text: say("edit.new_number") }),
       input,
       handle,
-      element("button", { type: "submit", text: say("put_in") }),
+      element("button", { type: "submit", text: say("edit.put_in") }),
       isEdited ? undoButton(app, matrix.value, index) : null,
     ),
   );
@@ -55,7 +55,7 @@ export function editorOf(app, matrix, row, column) {
 
 function undoButton(app, value, index) {
   const click = () => app.undoEdit(value, index);
-  return element("button", { type: "button", text: say("undo"), on: { click } });
+  return element("button", { type: "button", text: say("edit.undo"), on: { click } });
 }
 
 const stepsOfSize = 50;

@@ -19,10 +19,10 @@ function whatIsWrong({ tape, state }, matrix, index, answer) {
     if (!isPossible(tape, state.layer)) continue;
     const mistaken = plant(tape, state.layer).number(matrix.value, index);
     if (isNear(answer, mistaken) && !isNear(mistaken, number)) {
-      return say("mistaken_answer", { number: shortNumber(answer), name: say(`break_${id}`) });
+      return say("exercise.mistaken", { number: shortNumber(answer), name: say(`break.${id}`) });
     }
   }
-  return say(isNear(answer, -number) ? "wrong_sign" : "wrong_answer");
+  return say(isNear(answer, -number) ? "exercise.wrong_sign" : "exercise.wrong");
 }
 
 const placeOnPath = (lesson, all, key) => all.findIndex(({ step, cell }) => step === lesson.step.id && cell.key === key);
@@ -32,7 +32,7 @@ function progress(lesson, key) {
   if (!lesson.state.trail) return null;
   const all = pathOfExercises(lesson);
   const at = placeOnPath(lesson, all, key) + 1;
-  return at > 0 ? element("p", { class: "trail", text: say("trail_at", { at, of: all.length }) }) : null;
+  return at > 0 ? element("p", { class: "trail", text: say("trail.at", { at, of: all.length }) }) : null;
 }
 
 function nextExercise(app, key) {
@@ -40,10 +40,10 @@ function nextExercise(app, key) {
   const all = lesson.state.trail ? pathOfExercises(lesson) : exerciseList(lesson);
   const now = placeOnPath(lesson, all, key);
   const next = all[now + 1];
-  if (!next && lesson.state.trail) return [" ", say("trail_done")];
+  if (!next && lesson.state.trail) return [" ", say("trail.done")];
   if (!next) return [];
   const state = { step: next.step, cell: next.cell, exercise: next.cell };
-  return [" ", element("a", { href: app.addressOf(state), text: say("next_exercise") })];
+  return [" ", element("a", { href: app.addressOf(state), text: say("exercise.next") })];
 }
 
 export function exercisePanel(app, matrix, row, column, expression) {
@@ -63,7 +63,7 @@ export function exercisePanel(app, matrix, row, column, expression) {
   const given = element("div", { class: "hints" });
   const hintButton = element("button", {
     type: "button",
-    text: say("hint"),
+    text: say("exercise.hint"),
     on: {
       click: () => {
         given.append(...(hints.shift()?.() ?? []));
@@ -78,23 +78,23 @@ export function exercisePanel(app, matrix, row, column, expression) {
     const isRight = isNear(answer, number);
     verdict.className = `verdict ${isRight ? "good" : "bad"}`;
     verdict.textContent = isRight
-      ? `✓ ${say("right_answer", { number: fullNumber(number) })}`
+      ? `✓ ${say("exercise.right", { number: fullNumber(number) })}`
       : `✗ ${whatIsWrong(lesson, matrix, matrix.index(row, column), answer)}`;
     if (isRight) verdict.append(...nextExercise(app, matrix.key));
   };
   return [
     element("header", {}, element("h2", { id: "cell-name", text: matrix.name(row, column) })),
     element("p", { class: "place", text: matrix.place(row, column) }),
-    element("p", { text: say("exercise_task") }),
+    element("p", { text: say("exercise.task") }),
     progress(lesson, matrix.key),
     element(
       "form",
       { class: "exercise", on: { submit: check } },
-      element("label", { for: "exercise-answer", class: "unseen", text: say("your_answer") }),
+      element("label", { for: "exercise-answer", class: "unseen", text: say("exercise.your_answer") }),
       input,
-      element("button", { type: "submit", text: say("check_answer") }),
+      element("button", { type: "submit", text: say("exercise.check") }),
       hintButton,
-      element("button", { type: "button", text: say("show_answer"), on: { click: reveal } }),
+      element("button", { type: "button", text: say("exercise.show"), on: { click: reveal } }),
     ),
     verdict,
     given,

@@ -18,11 +18,11 @@ export function feedsOf(app, fed) {
   const items = [...groups].map(([name, cells]) => element("li", {}, buttonOf(app, name, cells)));
   const most = items.slice(0, mostNames);
   const more = items.length - most.length;
-  if (more > 0) most.push(element("li", { text: say("and_more", { count: more }) }));
+  if (more > 0) most.push(element("li", { text: say("feeds.and_more", { count: more }) }));
   return element(
     "section",
-    { class: "feeds", "aria-label": say("feeds") },
-    element("h3", { text: say("feeds") }),
+    { class: "feeds", "aria-label": say("feeds.title") },
+    element("h3", { text: say("feeds.title") }),
     element("ul", {}, most),
   );
 }
@@ -33,7 +33,7 @@ function buttonOf(app, name, cells) {
     type: "button",
     class: "operand",
     text: `${name}[${subscriptOf(cells)}]${headsOf(cells)}`,
-    title: say("cells_count", { count: cells.length }),
+    title: say("feeds.cells", { count: cells.length }),
     on: {
       click: () => app.goToCell(value, index),
       pointerenter: () => app.point(cells),
@@ -45,7 +45,7 @@ function buttonOf(app, name, cells) {
 // Where more than one head reads it.
 function headsOf(cells) {
   const { size } = new Set(cells.map(({ head }) => head));
-  return size > 1 ? ` · ${say("heads_count", { count: size })}` : "";
+  return size > 1 ? ` · ${say("feeds.heads", { count: size })}` : "";
 }
 
 // 3,0 3,1 3,2 are 3,0…2

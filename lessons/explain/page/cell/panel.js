@@ -28,7 +28,7 @@ export class CellPanel {
     const matrix = cell && lesson.matrix(cell.key);
     const isThere = matrix && cell.row < matrix.grid.rows && cell.column < matrix.grid.columns;
     if (!isThere) {
-      const hint = element("p", { class: "hint", text: say("choose_cell") });
+      const hint = element("p", { class: "hint", text: say("cell.choose") });
       this.root.replaceChildren(...[hint, suggestions(this.app)].filter(Boolean));
       return { chosen: null, lit: [], fed: [], isSum: false };
     }
@@ -88,7 +88,7 @@ export class CellPanel {
     const isEdited = lesson.state.edits.some(
       ({ value, index }) => value === matrix.value && index === matrix.index(row, column),
     );
-    const leaf = isEdited ? "is_edited" : isLeaf ? leafText(lesson, matrix) : null;
+    const leaf = isEdited ? "cell.is_edited" : isLeaf ? leafText(lesson, matrix) : null;
     if (leaf) return section("arithmetic", element("p", { text: say(leaf) }));
     const line = (mode) =>
       arithmeticLine(expression, {
@@ -108,7 +108,7 @@ export class CellPanel {
     });
     return section(
       "arithmetic",
-      element("p", { class: "what-it-is", text: say(isCopy ? "copied_from" : "made_of") }),
+      element("p", { class: "what-it-is", text: say(isCopy ? "cell.copied_from" : "cell.made_of") }),
       line("names"),
       line("numbers"),
       element(
@@ -119,7 +119,7 @@ export class CellPanel {
       element(
         "details",
         { class: "digits" },
-        element("summary", { text: say("all_digits") }),
+        element("summary", { text: say("cell.all_digits") }),
         code,
         this.app.copyButton(() => code.textContent),
       ),
@@ -138,15 +138,15 @@ function wayBack({ anatomy, tape }, { isGradient, of, value, part }) {
 export function section(name, ...children) {
   return element(
     "section",
-    { class: name, "aria-label": say(name) },
-    element("h3", { text: say(name) }),
+    { class: name, "aria-label": say(`cell.${name}`) },
+    element("h3", { text: say(`cell.${name}`) }),
     ...children,
   );
 }
 
 function headShareNote({ part }) {
   if (part.derived !== "headShare") return null;
-  return section("check", element("p", { text: say("one_of_heads") }));
+  return section("check", element("p", { text: say("difference.one_of_heads") }));
 }
 
 // Of a picture, what this query attends to.
@@ -167,13 +167,13 @@ const isSame = (a, b) =>
 
 function leafText(lesson, matrix) {
   const { kind } = lesson.anatomy.facts[matrix.value];
-  return kind === "parameter" ? "is_parameter" : kind === "constant" ? "is_constant" : "is_edited";
+  return kind === "parameter" ? "cell.is_parameter" : kind === "constant" ? "cell.is_constant" : "cell.is_edited";
 }
 
 function reasonSection(lesson, matrix, row, column) {
   const reason = reasonForZero(lesson, matrix, row, column);
   if (!reason) return null;
-  const text = say(`reason_${reason.id}`, { ...reason, name: symbolText(matrix.symbol) });
+  const text = say(`reason.${reason.id}`, { ...reason, name: symbolText(matrix.symbol) });
   return section(
     "why_zero",
     element("p", { class: `reason ${reason.id}`, "data-reason": reason.id, text }),

@@ -15,9 +15,9 @@ export function suggestions(app) {
   const gradients = matrices.filter(({ isGradient }) => isGradient);
   const results = matrices.filter(({ isGradient }) => !isGradient).reverse();
   const found = [
-    { key: "suggest_largest", at: largestCell(gradients, () => true) },
-    { key: "suggest_zero", at: firstCell(gradients, (at) => hasTellingReason(lesson, at)) },
-    { key: "suggest_made", at: largestCell(results, (at) => isMade(lesson, at)) },
+    { key: "suggest.largest", at: largestCell(gradients, () => true) },
+    { key: "suggest.zero", at: firstCell(gradients, (at) => hasTellingReason(lesson, at)) },
+    { key: "suggest.made", at: largestCell(results, (at) => isMade(lesson, at)) },
   ].filter(({ at }) => at);
   if (found.length === 0) return null;
   return element(

@@ -15,7 +15,7 @@ export function arcsOf(app) {
   const { queries, keys } = lesson.chapters;
   if (lesson.covered || Math.max(queries.length, keys.length) > mostTokens || keys.length === 0) return null;
   const body = element("div");
-  const summary = element("summary", { text: say("arcs") });
+  const summary = element("summary", { text: say("arcs.title") });
   const root = element("details", { class: "arcs", open: innerHeight >= leastForArcs }, summary, body);
   const show = () => body.replaceChildren(...panelsOf(app, show));
   show();
@@ -29,7 +29,7 @@ function panelsOf(app, again) {
   if (lesson.heads > 1) heads.push(otherHead(lesson));
   return [
     ...heads.map((head, i) => panelOf(app, { head, query, choice: i === 1 ? headSelect(lesson, again) : null })),
-    element("p", {}, say("arcs_how", { query: lesson.chapters.queries[query] })),
+    element("p", {}, say("arcs.how", { query: lesson.chapters.queries[query] })),
   ];
 }
 
@@ -46,13 +46,13 @@ const otherHead = ({ state, heads, comparedHead }) =>
 function headSelect(lesson, again) {
   const others = Array.from({ length: lesson.heads }, (_, head) => head).filter((head) => head !== lesson.state.head);
   const options = others.map((head) =>
-    element("option", { value: head, selected: head === otherHead(lesson), text: `${say("head")} ${head}` }),
+    element("option", { value: head, selected: head === otherHead(lesson), text: `${say("head.title")} ${head}` }),
   );
   const change = (event) => {
     lesson.comparedHead = Number(event.target.value);
     again();
   };
-  return element("select", { "aria-label": say("arcs_other"), on: { change } }, options);
+  return element("select", { "aria-label": say("arcs.other"), on: { change } }, options);
 }
 
 // P and −dP of one query and head.
@@ -91,11 +91,11 @@ function panelOf(app, { head, query, choice }) {
       svgElement("text", { x: panel.right + 8, y: y(j) + 4 }, `${name}  `, svgElement("tspan", { text: shortNumber(row[j].share) })),
     ),
   ];
-  const label = say("arcs_label", { query: queries[query], head, shares: row.map(({ share }, j) => `${keys[j]} ${shortNumber(share)}`).join(", ") });
+  const label = say("arcs.label", { query: queries[query], head, shares: row.map(({ share }, j) => `${keys[j]} ${shortNumber(share)}`).join(", ") });
   return element(
     "figure",
     {},
-    element("figcaption", {}, choice ?? `${say("head")} ${head}`),
+    element("figcaption", {}, choice ?? `${say("head.title")} ${head}`),
     svgElement("svg", { viewBox: `0 0 ${panel.width} ${height}`, width: panel.width, height, role: "group", "aria-label": label }, lines, names),
   );
 }
@@ -108,7 +108,7 @@ function queryName(app, { name, i, isChosen, y }) {
     class: `query${isChosen ? " chosen" : ""}`,
     role: "button",
     tabindex: 0,
-    "aria-label": say("arcs_choose", { name, at: i }),
+    "aria-label": say("arcs.choose", { name, at: i }),
     text: name,
     on: {
       click: choose,

@@ -14,7 +14,7 @@ const widthOfText = 44; // of a piece that has room for its name and number
 export function budgetOf(app) {
   if (app.lesson.covered) return null; // it would tell what is hidden
   const body = element("div");
-  const summary = element("summary", { text: say("budget") });
+  const summary = element("summary", { text: say("budget.title") });
   const root = element("details", { class: "budget", open: innerHeight >= leastHeight }, summary, body);
   const show = () => body.replaceChildren(...contents(app));
   show();
@@ -30,8 +30,8 @@ function contents({ lesson }) {
   const told = { query, average: shortNumber(average) };
   const pieces = shares.map((share, j) => ({ share, wish: wishes[j], change: changes[j], name: names[j] ?? j }));
   return [
-    drawnBudget(pieces.filter(({ share }) => share > 0), average, say("budget_drawing", told)),
-    element("p", {}, say("budget_how", told)),
+    drawnBudget(pieces.filter(({ share }) => share > 0), average, say("budget.drawing", told)),
+    element("p", {}, say("budget.how", told)),
   ];
 }
 

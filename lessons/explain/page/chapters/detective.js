@@ -10,24 +10,15 @@ const cases = 6;
 export const detectiveChapter = {
   id: "detective",
   group: "more",
-  texts: {
-    name: ["A detective", "侦探"],
-    what: ["A mistake is planted in the backward pass. Find it.", "反向传播中植入了一个错误。把它找出来。"],
-    why: [
-      "A wrong gradient makes others wrong, all the way back: the first wrong one, coming from the loss, is where to look.",
-      "错误的梯度会使它之前的一切都错：从损失往回，第一个出错的地方就是要查的地方。",
-    ],
-    questions: [],
-  },
   view: detectiveView,
 };
 
 function detectiveView(app) {
   const open = (number) => app.go({ case: String(number), guess: null, break: null, step: "loss", route: "back", cell: null });
   const buttons = Array.from({ length: cases }, (_, i) =>
-    element("li", {}, element("button", { type: "button", text: say("case", { number: i + 1 }), on: { click: () => open(i + 1) } })),
+    element("li", {}, element("button", { type: "button", text: say("case.title", { number: i + 1 }), on: { click: () => open(i + 1) } })),
   );
-  return element("div", { class: "detective" }, element("p", { text: say("case_how") }), element("ol", {}, buttons));
+  return element("div", { class: "detective" }, element("p", { text: say("case.how") }), element("ol", {}, buttons));
 }
 
 // Which mistake is planted in a case: one that makes something wrong in this layer.
@@ -49,16 +40,16 @@ export function caseBanner(app) {
   const isFound = state.guess === lesson.planted;
   const options = mistakes
     .filter((mistake) => mistake.isPossible(lesson.rightTape, state.layer))
-    .map(({ id }) => element("option", { value: id, selected: id === state.guess, text: say(`break_${id}`) }));
+    .map(({ id }) => element("option", { value: id, selected: id === state.guess, text: say(`break.${id}`) }));
   const guess = (event) => app.go({ guess: event.target.value || null }, { replace: true });
   return element(
     "div",
     { class: `case${isFound ? " found" : ""}` },
-    element("strong", { text: say("case", { number: state.case }) }),
-    element("label", {}, `${say("case_guess")} `,
+    element("strong", { text: say("case.title", { number: state.case }) }),
+    element("label", {}, `${say("case.guess")} `,
       element("select", { on: { change: guess } }, element("option", { value: "", text: "?" }), options)),
     element("span", { role: "status", class: isFound ? "good" : "bad" }, isFound ? struckFormula(state.guess) : evidence(lesson)),
-    element("button", { type: "button", text: say("case_close"), on: { click: () => app.go({ case: null, guess: null, step: "detective", cell: null }) } }),
+    element("button", { type: "button", text: say("case.close"), on: { click: () => app.go({ case: null, guess: null, step: "detective", cell: null }) } }),
   );
 }
 
@@ -73,10 +64,10 @@ function evidence(lesson) {
       if (!backward || backward.derived) continue;
       const [isRight, wouldBeRight] = [now(backward.value).isRight, then(backward.value).isRight];
       const name = symbolText(backward.symbol);
-      if (isRight !== wouldBeRight) return say(isRight ? "case_is_right" : "case_is_wrong", { name });
+      if (isRight !== wouldBeRight) return say(isRight ? "case.is_right" : "case.is_wrong", { name });
     }
   }
-  return say("case_no");
+  return say("case.no");
 }
 
 // The right formula, with what was forgotten struck out.
@@ -91,5 +82,5 @@ const formulas = {
 
 function struckFormula(id) {
   const [before, forgotten, after] = formulas[id];
-  return [`${say("case_found")} `, element("code", {}, before, element("del", { text: forgotten }), after)];
+  return [`${say("case.found")} `, element("code", {}, before, element("del", { text: forgotten }), after)];
 }

@@ -5,32 +5,10 @@ import { areEqual } from "../lesson/premises.js";
 export const embeddingChapter = {
   id: "embedding",
   group: "input",
-  texts: {
-    name: ["Embedding and positions", "词嵌入与位置编码"],
-    what: [
-      "Each token becomes a vector; the vector of its position is added.",
-      "每个词元变成一个向量，再加上它所在位置的向量。",
-    ],
-    why: [
-      "Attention alone does not know order: what is not added here, no later step can know.",
-      "自注意力本身不考虑顺序；位置信息只能从这里加进来。",
-    ],
-    questions: [
-      {
-        ask: ["Why do dA and de get the same gradient?", "为什么 dA 和 de 得到相同的梯度？"],
-        answer: [
-          "A sum passes its gradient on to each addend unchanged.",
-          "加法把梯度原样传给每个加数。",
-        ],
-        holds: (lesson) => areEqual(lesson, "dA", "de"),
-      },
-      {
-        ask: ["Which rows of dW_E are zero?", "dW_E 的哪些行是零？"],
-        answer: ["Those of tokens that the text does not have, unless W_E also makes the logits.", "文本里没有的词元对应的行，除非 W_E 也用来产生 logits。"],
-        holds: ({ anatomy }) => anatomy.at("token_embedding.weight") !== undefined,
-      },
-    ],
-  },
+  questions: [
+    { key: "embedding.same_gradient", holds: (lesson) => areEqual(lesson, "dA", "de") },
+    { key: "embedding.zero_rows", holds: ({ anatomy }) => anatomy.at("token_embedding.weight") !== undefined },
+  ],
   step: embeddingStep,
 };
 

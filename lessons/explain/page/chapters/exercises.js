@@ -11,14 +11,6 @@ const mostTried = 40;
 export const exercisesChapter = {
   id: "exercises",
   group: "more",
-  texts: {
-    name: ["Exercises", "练习"],
-    what: ["A cell is hidden: compute it.", "一个单元格被盖住了：把它算出来。"],
-    why: [
-      "Who can fill in any cell has understood the step.",
-      "能填出任何一个格子，就懂了这一步。",
-    ],
-  },
   view: exercisesView,
 };
 
@@ -52,11 +44,11 @@ function pathView(app) {
   return element(
     "section",
     { class: "exercise-path" },
-    element("h3", { text: say("trail", { count: path.length }) }),
+    element("h3", { text: say("trail.title", { count: path.length }) }),
     element("p", {}, path.flatMap(({ symbol }, i) => [i > 0 ? " → " : "", formula(symbol)])),
-    element("a", { class: "begin", href: start, text: say("trail_begin") }),
+    element("a", { class: "begin", href: start, text: say("trail.begin") }),
     " ",
-    element("button", { type: "button", text: say("sheet_print"), on: { click: () => window.print() } }),
+    element("button", { type: "button", text: say("trail.print"), on: { click: () => window.print() } }),
   );
 }
 
@@ -79,13 +71,13 @@ function sheetView(app) {
   return element(
     "section",
     { class: "exercise-sheet" },
-    element("h2", { text: say("trail", { count: tasks.length }) }),
+    element("h2", { text: say("trail.title", { count: tasks.length }) }),
     list("tasks", ({ name, formulas, given }) => [
       element("p", {}, formulas.flatMap((text) => [formula(text), "   "])),
       element("p", { text: given }),
       element("p", { text: `${name} = ____________` }),
     ]),
-    element("h2", { class: "solutions", text: say("sheet_solutions") }),
+    element("h2", { class: "solutions", text: say("trail.solutions") }),
     list("answers", ({ name, number }) => `${name} = ${number}`),
   );
 }
@@ -124,7 +116,7 @@ function exercisesOf(lesson, step) {
 }
 
 function exerciseItem(app, { step, symbol, cell }) {
-  const place = element("span", { text: ` ${say("at_cell", cell)}` });
+  const place = element("span", { text: ` ${say("matrix.at_cell", cell)}` });
   const href = app.addressOf({ step, cell, exercise: cell });
   return element("li", {}, element("a", { href }, formula(symbol), place));
 }

@@ -48,11 +48,11 @@ export function flowOf(app) {
   };
   return element(
     "section",
-    { class: "flow", "aria-label": say("flow") },
-    element("button", { type: "button", class: "play", text: `▶ ${say("flow_play")}`, on: { click: play } }),
+    { class: "flow", "aria-label": say("flow.title") },
+    element("button", { type: "button", class: "play", text: `▶ ${say("flow.play")}`, on: { click: play } }),
     element("p", { class: "flow-legend" }, [
-      element("span", { class: "way forward", text: say("flow_forward") }),
-      element("span", { class: "way backward", text: say("flow_backward") }),
+      element("span", { class: "way forward", text: say("flow.forward") }),
+      element("span", { class: "way backward", text: say("flow.backward") }),
     ]),
     line,
   );

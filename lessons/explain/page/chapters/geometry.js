@@ -13,7 +13,7 @@ export function geometryOf(app) {
   const { lesson } = app;
   if (lesson.covered || lesson.anatomy.shape(lesson.layer.q)[3] !== 2) return null;
   const body = element("div");
-  const root = element("details", { class: "geometry", open: innerHeight >= leastForPlane }, element("summary", { text: say("geometry") }), body);
+  const root = element("details", { class: "geometry", open: innerHeight >= leastForPlane }, element("summary", { text: say("geometry.title") }), body);
   const show = () => body.replaceChildren(...contentsOf(app));
   show();
   return { root, show };
@@ -59,7 +59,7 @@ function arrowOf(kind, at, name, cellOf) {
 function toldOfPair(query, key) {
   const product = query.tip[0] * key.tip[0] + query.tip[1] * key.tip[1];
   const length = Math.hypot(...key.tip);
-  return say("geometry_told", {
+  return say("geometry.told", {
     query: query.name,
     key: key.name,
     product: shortNumber(product),
@@ -82,7 +82,7 @@ function drawnPlane(app, { arrows, query, key, pull, reach }) {
   const pulled = query.tip.map((x, c) => x + pull[c]);
   const svg = svgElement(
     "svg",
-    { viewBox: `0 0 ${side} ${side}`, role: "group", "aria-label": say("geometry") },
+    { viewBox: `0 0 ${side} ${side}`, role: "group", "aria-label": say("geometry.title") },
     line("axis", [-reach, 0], [reach, 0]),
     line("axis", [0, -reach], [0, reach]),
     line("foot", query.tip, foot),
@@ -95,7 +95,7 @@ function drawnPlane(app, { arrows, query, key, pull, reach }) {
         r: isChosen ? 6 : 4,
         tabindex: 0,
         role: "button",
-        "aria-label": say("geometry_tip", { name: arrow.name, kind: say(arrow.kind) }),
+        "aria-label": say("geometry.tip", { name: arrow.name, kind: say(`geometry.${arrow.kind}`) }),
       });
       listen(app, tip, arrow, { svg: () => svg, scale, reach });
       return svgElement(

@@ -15,29 +15,7 @@ import { meanEntropy } from "../lesson/training.js";
 export const glanceChapter = {
   id: "glance",
   group: "model",
-  texts: {
-    name: ["At a glance", "一览"],
-    what: [
-      "From the tokens to the loss, and back: choose a station to see how its numbers are made.",
-      "从词元到损失，再返回：点一站，看它的数是怎么算出来的。",
-    ],
-    why: [
-      "Attention shares out a limited resource: each row of P is a budget of 1.",
-      "注意力分配有限的资源：P 的每一行都是总和为 1 的预算。",
-    ],
-    questions: [
-      {
-        ask: [
-          "Which head looks at one place only, and which at everything?",
-          "哪个头只看一处，哪个头什么都看？",
-        ],
-        answer: [
-          "Read the entropy: 0 is one place, ln n is n places alike.",
-          "看熵：0 表示只看一处，ln n 表示平均地看 n 个位置。",
-        ],
-      },
-    ],
-  },
+  questions: [{ key: "glance.evenness" }],
   view: glanceView,
 };
 
@@ -51,14 +29,14 @@ function glanceView(app) {
     flowOf(app),
     partNote(lesson),
     learningOf(app),
-    element("p", { class: "glance-legend" }, withTerms(app, say("glance_legend"))),
+    element("p", { class: "glance-legend" }, withTerms(app, say("glance.legend"))),
     lesson.shownLayers.map((path) => layerRow(app, path, largestShare(lesson))),
   );
 }
 
 function partNote({ document }) {
   const { part } = document.meta;
-  return part ? element("p", { class: "part-note", text: say("part_note", { part: layerName(part) }) }) : null;
+  return part ? element("p", { class: "part-note", text: say("glance.part", { part: layerName(part) }) }) : null;
 }
 
 // What goes in, and what should come out.
@@ -70,7 +48,7 @@ function textOf(app) {
     "dl",
     { class: "texts" },
     names.flatMap((name) => [
-      element("dt", { text: say(`text_${name}`) }),
+      element("dt", { text: say(`sequence.${name}`) }),
       element(
         "dd",
         {},
@@ -91,7 +69,7 @@ function tokenSelect(app, at) {
     element("option", { value: token, selected: token === now[at], text: tokenText(text) }),
   );
   const change = (event) => app.go({ prompt: now.with(at, Number(event.target.value)).join("."), form: null }, { replace: true });
-  return element("select", { class: "token", "aria-label": say("token_of_prompt", { at }), on: { change } }, options);
+  return element("select", { class: "token", "aria-label": say("tokens.of_prompt", { at }), on: { change } }, options);
 }
 
 // Of all heads: an even one must not look like a sharp one.
@@ -124,7 +102,7 @@ function tile(app, { path, weights, head, largest }) {
     gradient === undefined
       ? null
       : tape.values[gradient].data.subarray(from, from + rows * columns);
-  const facts = [`${say("entropy")} ${shortNumber(meanEntropy(shares, rows))}`];
+  const facts = [`${say("page.entropy")} ${shortNumber(meanEntropy(shares, rows))}`];
   if (back) facts.push(`‖dP‖ ${shortNumber(normOf(back))}`);
   const isExplained = lesson.layers.includes(path);
   return element(
@@ -136,7 +114,7 @@ function tile(app, { path, weights, head, largest }) {
         : null,
     },
     element("span", { class: "unseen", text: layerName(path) }),
-    element("span", { class: "tile-name", text: `${say("head")} ${head}` }),
+    element("span", { class: "tile-name", text: `${say("head.title")} ${head}` }),
     element(
       "span",
       { class: "pair-of-maps" },

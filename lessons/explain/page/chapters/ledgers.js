@@ -6,75 +6,23 @@ export const ledgerChapter = {
   id: "ledger",
   group: "projections",
   hasExercises: true,
-  texts: {
-    name: ["Ledger of dX", "dX 的账本"],
-    what: [
-      "dX is the sum of what comes back by Q, by K and by V.",
-      "dX 是经 Q、经 K、经 V 回来的梯度之和。",
-    ],
-    why: [
-      "One X was used several times: gradients of several uses add up.",
-      "同一个 X 用了几次（同源），几次的梯度要相加。",
-    ],
-    questions: [
-      {
-        ask: ["Which path brings most?", "哪条路径带回最多？"],
-        answer: ["Read the shares: they sum to 1.", "看份额：它们之和为 1。"],
-        holds: (lesson) => invariantHolds(lesson, "sum_of_paths"),
-      },
-    ],
-  },
+  questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
   step: ledgerOfX,
 };
 
 export const ledgerOfMemoryChapter = {
   id: "ledger_memory",
   group: "projections",
-  texts: {
-    name: ["Ledger of the memory", "记忆的账本"],
-    what: [
-      "What the encoder gave is read by the keys and by the values of every layer of the decoder.",
-      "编码器的输出被解码器每一层的键和值读取。",
-    ],
-    why: [
-      "Its gradient is the sum of what comes back from all of them: this is how the decoder teaches the encoder.",
-      "它的梯度是所有这些路径传回的梯度之和：解码器就这样教编码器。",
-    ],
-    questions: [
-      {
-        ask: ["Which path brings most?", "哪条路径带回最多？"],
-        answer: ["Read the shares: they sum to 1.", "看份额：它们之和为 1。"],
-        holds: (lesson) => invariantHolds(lesson, "sum_of_paths"),
-      },
-    ],
-  },
+  questions: [{ key: "ledger.most", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") }],
   step: ledgerOfMemory,
 };
 
 export const ledgerOfInputChapter = {
   id: "ledger_input",
   group: "input",
-  texts: {
-    name: ["Ledger of dX_in", "dX_in 的账本"],
-    what: [
-      "What went in gets one gradient past the layer, and one through it.",
-      "输入得到两份梯度：一份绕过这一层，一份穿过这一层。",
-    ],
-    why: [
-      "The first comes back unchanged, past any number of layers.",
-      "第一份原样返回，不管要绕过多少层。",
-    ],
-    questions: [
-      {
-        ask: [
-          "Would the layer below learn if attention passed nothing back?",
-          "如果注意力什么都不传回，下面的层还能学习吗？",
-        ],
-        answer: ["Yes: dR reaches it all the same.", "能：dR 照样到达。"],
-        holds: (lesson) => invariantHolds(lesson, "sum_of_paths") && !isZero(lesson, "dR"),
-      },
-    ],
-  },
+  questions: [
+    { key: "ledger_input.without_attention", holds: (lesson) => invariantHolds(lesson, "sum_of_paths") && !isZero(lesson, "dR") },
+  ],
   step: ledgerOfInput,
 };
 

@@ -1,11 +1,13 @@
 // Every step of the page, in the order of the forward pass; a sum of gradients stands before what it is a sum
-// of, so that it comes last on the way back. A chapter is {id, group, texts, …}:
+// of, so that it comes last on the way back. A chapter is {id, group, …}:
 //   group: its place at the left: model, input, projections, weights, output, prediction or more
-//   texts: {name, what, why, questions: [{ask, answer, holds}]}, each text [English, 中文]; the first
-//     question is shown whose premise holds(lesson), where it has one
+//   texts: where its texts stand, "scores" for "scores.name", "scores.what" and "scores.why"; without
+//     it, under its id
+//   questions: [{key, holds}] with the texts KEY.ask and KEY.answer; the first is shown whose premise
+//     holds(lesson), where it has one
 //   step(facts): what it shows of a layer: {layout, forward, backward, …} or several of these, which
-//     may have an id and texts of their own; null where this layer has nothing of the kind. Without
-//     step, the chapter is there for every layer
+//     may have an id, texts, questions and the key of a `why` of their own; null where this layer has
+//     nothing of the kind. Without step, the chapter is there for every layer
 //   drawing(app): {root, show()}, above the matrices; shown again for every cell that is chosen
 //   view(app): in place of the matrices of `layout`
 //   hasExercises: whether cells of its matrices are asked for in the chapter of exercises
@@ -17,10 +19,10 @@ import { glanceChapter } from "./glance.js";
 import { graphChapter } from "./graph/view.js";
 import { ledgerChapter, ledgerOfInputChapter, ledgerOfMemoryChapter } from "./ledgers.js";
 import { logitsChapter, lossChapter } from "./loss.js";
-import { finalNormChapter, normAfterChapter, normChapter, rmsNormTexts, secondNormAfterChapter, secondNormChapter } from "./norms.js";
+import { finalNormChapter, normAfterChapter, normChapter, secondNormAfterChapter, secondNormChapter } from "./norms.js";
 import { concatChapter, outputChapter, sumChapter } from "./outputs.js";
 import { prologueChapter } from "./prologue.js";
-import { headsChapter, keyChapter, queryChapter, rotationTexts, valueChapter } from "./projections.js";
+import { headsChapter, keyChapter, queryChapter, valueChapter } from "./projections.js";
 import { residualChapter, secondResidualChapter } from "./residuals.js";
 import { maskChapter, positionBiasChapter, scaleChapter, scoresChapter } from "./scores.js";
 import { softmaxChapter } from "./softmax.js";
@@ -89,10 +91,3 @@ export function stepsOf(document, anatomy, layerPath, order) {
   );
   return { layer, steps, heads, queries, keys };
 }
-
-// The texts of all chapters, and of the steps that have their own.
-export const chapterTexts = () => [
-  ...allChapters.map(({ id, texts }) => ({ id, texts })),
-  { id: "rms_norm", texts: rmsNormTexts },
-  { id: "rotation", texts: rotationTexts },
-];

@@ -6,23 +6,7 @@ import { invariantHolds } from "../lesson/premises.js";
 export const logitsChapter = {
   id: "logits",
   group: "prediction",
-  texts: {
-    name: ["Logits", "Logits"],
-    what: ["A number for each token that could come.", "每个可能的词元一个数。"],
-    why: [
-      "The inner product of the row with each token's vector: similarity again.",
-      "该行与每个词元向量的内积：还是相似度。",
-    ],
-    questions: [
-      {
-        ask: ["Why is a row of dH a mixture of columns of W?", "为什么 dH 的一行是 W 各列的混合？"],
-        answer: [
-          "It pulls towards the right token, and away from those that were too likely.",
-          "它拉向正确的词元，推离概率过高的词元。",
-        ],
-      },
-    ],
-  },
+  questions: [{ key: "logits.mixture" }],
   step: logitsStep,
 };
 
@@ -30,24 +14,7 @@ export const lossChapter = {
   id: "loss",
   group: "prediction",
   hasExercises: true,
-  texts: {
-    name: ["Loss", "损失"],
-    what: [
-      "Minus the log of the share that the right token got, averaged.",
-      "正确词元所得概率的负对数，取平均。",
-    ],
-    why: [
-      "Here the way back begins: dlogits = (p − y) / N, y being 1 at the target.",
-      "反向从这里开始：dlogits = (p − y) / N，y 在目标处为 1。",
-    ],
-    questions: [
-      {
-        ask: ["Why do the rows of dlogits sum to 0?", "为什么 dlogits 的每一行之和是 0？"],
-        answer: ["p sums to 1, and so does y.", "p 的和是 1，y 的和也是 1。"],
-        holds: (lesson) => invariantHolds(lesson, "rows_of_logits"),
-      },
-    ],
-  },
+  questions: [{ key: "loss.zero_sums", holds: (lesson) => invariantHolds(lesson, "rows_of_logits") }],
   step: lossStep,
 };
 

@@ -29,7 +29,7 @@ export function picturedShares(app, { shares, query }) {
     title: `${names[row]}: ${fullNumber(share)}`,
   }));
   const best = squares.reduce((a, b) => (b.share > a.share ? b : a));
-  const most = say("most_of_shares", { name: names[best.row], share: shortNumber(best.share) });
+  const most = say("picture.most", { name: names[best.row], share: shortNumber(best.share) });
   return element(
     "div",
     { class: "picture" },
@@ -51,7 +51,7 @@ function paintedPicture({ lesson }) {
     width: width * scale,
     height: height * scale,
     role: "img",
-    "aria-label": say("picture"),
+    "aria-label": say("picture.title"),
   });
   const context = canvas.getContext("2d");
   const range = levelsOf(data);
@@ -84,7 +84,7 @@ function overlay(app, { canvas, grid, side }, squares) {
   });
   const queries = patches.filter((patch) => patch.classList.contains("query"));
   const others = patches.filter((patch) => !queries.includes(patch)); // its line lies above theirs
-  const label = squares.length > 0 ? say("shares_over_patches") : null;
+  const label = squares.length > 0 ? say("picture.shares") : null;
   return svgElement(
     "svg",
     {
@@ -130,6 +130,6 @@ function classSquare(square, name) {
       { class: "patches", width: side, height: side, "aria-hidden": "true" },
       patchSquare({ x: 0, y: 0, side }, square),
     ),
-    ` ${name}: ${shortNumber(share)}${isQuery ? ` (${say("this_query")})` : ""}`,
+    ` ${name}: ${shortNumber(share)}${isQuery ? ` (${say("picture.this_query")})` : ""}`,
   );
 }

@@ -10,26 +10,7 @@ const pointsOfCurve = 41;
 export const prologueChapter = {
   id: "prologue",
   group: "model",
-  texts: {
-    name: ["What is dQ?", "dQ 是什么？"],
-    what: [
-      "Move one number of Q, and watch the loss.",
-      "移动 Q 的一个数，看损失怎样变化。",
-    ],
-    why: [
-      "A d before a name is a slope: by how much the loss changes for each unit that the number moves.",
-      "名字前的 d 表示斜率：这个数每移动一个单位，损失变化多少。",
-    ],
-    questions: [
-      {
-        ask: ["Which way should the number move for a smaller loss?", "要让损失变小，这个数该往哪边移动？"],
-        answer: [
-          "Against its slope: down where dQ is positive, up where it is negative. That is all of gradient descent.",
-          "与斜率相反：dQ 为正就减小，为负就增大。这就是梯度下降。",
-        ],
-      },
-    ],
-  },
+  questions: [{ key: "prologue.which_way" }],
   step: ({ anatomy, layer }) => (anatomy.gradient(layer.q) === undefined ? null : {}),
   view: prologueView,
 };
@@ -53,7 +34,7 @@ function prologueView(app) {
     const loss = lossAt(number);
     curve.markAt(number, loss);
     const moved = number - start;
-    said.textContent = say(Math.abs(moved) < 1e-9 ? "prologue_start" : "prologue_moved", {
+    said.textContent = say(Math.abs(moved) < 1e-9 ? "prologue.start" : "prologue.moved", {
       name,
       number: shortNumber(number),
       loss: shortNumber(loss),
@@ -69,7 +50,7 @@ function prologueView(app) {
     max: numbers.at(-1),
     step: "any",
     value: start,
-    "aria-label": say("prologue_slider", { name }),
+    "aria-label": say("prologue.slider", { name }),
     on: { input: () => show(slider.valueAsNumber) },
   });
   const again = () => {
@@ -82,9 +63,9 @@ function prologueView(app) {
     { class: "prologue" },
     curve.root,
     element("div", { class: "prologue-slider" }, slider,
-      element("button", { type: "button", text: say("undo"), on: { click: again } })),
+      element("button", { type: "button", text: say("edit.undo"), on: { click: again } })),
     said,
-    element("p", { text: say("prologue_end") }),
+    element("p", { text: say("prologue.end") }),
   );
 }
 
@@ -113,7 +94,7 @@ function drawnCurve(numbers, losses, { start, loss, slope }) {
   const dot = svgElement("circle", { r: 6 });
   const root = svgElement(
     "svg",
-    { viewBox: `0 0 ${width} ${height}`, class: "prologue-curve", role: "img", "aria-label": say("prologue_curve") },
+    { viewBox: `0 0 ${width} ${height}`, class: "prologue-curve", role: "img", "aria-label": say("prologue.curve") },
     svgElement("polyline", { class: "tangent", points: tangent.map(at).join(" ") }),
     svgElement("polyline", { class: "curve", points: numbers.map((n, i) => at([n, losses[i]])).join(" ") }),
     dot,

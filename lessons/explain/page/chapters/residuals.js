@@ -6,28 +6,11 @@ export const residualChapter = {
   id: "residual",
   group: "output",
   hasExercises: true,
-  texts: {
-    name: ["Residual", "残差"],
-    what: ["The layer's output is added to what came in.", "把这一层的输出加到输入上。"],
-    why: [
-      "The gradient reaches early layers past every layer, unchanged.",
-      "梯度可以绕过每一层，原样到达前面的层。",
-    ],
-    questions: [
-      {
-        ask: ["How is dR shared between what came in and Y?", "dR 如何分给输入和 Y？"],
-        answer: ["It is not shared: each gets all of it.", "不是分：每一个都得到全部。"],
-        holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.planted !== "residual",
-      },
-    ],
-  },
+  questions: [
+    { key: "residual.not_shared", holds: (lesson) => areEqual(lesson, "dY", "dR") && lesson.planted !== "residual" },
+  ],
   step: residualStep,
 };
-
-const whyWithNormLast = [
-  "The gradient comes back past the layer, too; the norm after the sum changes it.",
-  "梯度也绕过这一层返回；相加之后的归一化会改变它。",
-];
 
 function residualStep({ anatomy, layer, queries }) {
   const { isNormLast, isNormFirst } = layer;
@@ -35,7 +18,7 @@ function residualStep({ anatomy, layer, queries }) {
   if (sum === undefined || layer.input === undefined || anatomy.op(sum)?.op !== "add") return null;
   const input = isNormFirst ? "X_{in}" : "X"; // what the projections read
   return {
-    texts: isNormLast ? { ...residualChapter.texts, why: whyWithNormLast } : residualChapter.texts,
+    why: isNormLast ? "residual.why_with_norm_last" : undefined,
     layout: {
       kind: "stack",
       parts: ofQuantity("stream", [
@@ -52,23 +35,7 @@ function residualStep({ anatomy, layer, queries }) {
 export const secondResidualChapter = {
   id: "second_residual",
   group: "prediction",
-  texts: {
-    name: ["Second residual", "第二次残差"],
-    what: ["What the feed-forward layer found is added.", "加上前馈层的结果。"],
-    why: [
-      "The block has changed its input, and not replaced it.",
-      "这一块修改输入，而不是替换它。",
-    ],
-    questions: [
-      {
-        ask: ["Where do two gradients meet going back?", "反向时两个梯度在哪里相遇？"],
-        answer: [
-          "Where the feed-forward layer begins: that past it and that through it are added.",
-          "在前馈层的输入处：绕过与穿过这一层的梯度相加。",
-        ],
-      },
-    ],
-  },
+  questions: [{ key: "second_residual.two_gradients" }],
   step: secondResidualStep,
 };
 

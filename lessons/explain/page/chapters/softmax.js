@@ -7,27 +7,7 @@ export const softmaxChapter = {
   id: "softmax",
   group: "weights",
   hasExercises: true,
-  texts: {
-    name: ["Softmax", "Softmax 三步"],
-    what: [
-      "Subtract each row's largest, take exponentials, divide by their sum.",
-      "每行减去最大值，取指数，再除以总和。",
-    ],
-    why: [
-      "Scores become shares of 1: more for one is less for the others.",
-      "归一化：得分变成总和为 1 的份额，给一个多，别的就少。",
-    ],
-    questions: [
-      {
-        ask: ["Why do the rows of dS sum to 0?", "为什么 dS 的每一行之和是 0？"],
-        answer: [
-          "Adding a constant to a row of scores changes no share, so the loss cannot change.",
-          "给一行得分都加上同一个常数，份额不变，损失也就不变。",
-        ],
-        holds: (lesson) => invariantHolds(lesson, "rows_of_scores"),
-      },
-    ],
-  },
+  questions: [{ key: "softmax.zero_sums", holds: (lesson) => invariantHolds(lesson, "rows_of_scores") }],
   step: softmaxStep,
 };
 

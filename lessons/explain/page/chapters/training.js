@@ -11,29 +11,7 @@ import { meanEntropy, ofHead } from "../lesson/training.js";
 export const trainingChapter = {
   id: "training",
   group: "more",
-  texts: {
-    name: ["Training", "训练"],
-    what: [
-      "The same example at each checkpoint of the run: what it looks at, its loss, its gradients.",
-      "同一个样本在每个检查点上的样子：它看哪里，损失多大，梯度多大。",
-    ],
-    why: [
-      "At the start every row of P is nearly even; what a head is for is learned.",
-      "开始时 P 的每一行几乎是均匀的；一个头负责什么，是训练出来的。",
-    ],
-    questions: [
-      {
-        ask: [
-          "Which falls first, the loss or the entropy of a head?",
-          "哪个先下降：损失，还是某个头的熵？",
-        ],
-        answer: [
-          "Move the slider to where a map becomes sharp, and read both curves there.",
-          "把滑块移到注意力图变尖锐的那一步，再看这里的两条曲线。",
-        ],
-      },
-    ],
-  },
+  questions: [{ key: "training.first_to_fall" }],
   step: ({ document }) => (document.history?.length > 1 ? {} : null),
   view: trainingView,
 };
@@ -55,10 +33,10 @@ function trainingView(app) {
     max: steps.length - 1,
     step: 1,
     value: at,
-    "aria-label": say("training_step"),
+    "aria-label": say("training.step"),
   });
   const show = (i) => {
-    said.textContent = say("training_at", { step: steps[i], last: steps.at(-1) });
+    said.textContent = say("training.at", { step: steps[i], last: steps.at(-1) });
     slider.setAttribute("aria-valuetext", said.textContent);
     for (const view of views) view.show(i);
   };
@@ -97,21 +75,21 @@ function headTile(app, { shape, shares }, head) {
   const root = element(
     "div",
     { class: "tile" },
-    element("span", { class: "tile-name", text: `${say("head")} ${head}` }),
+    element("span", { class: "tile-name", text: `${say("head.title")} ${head}` }),
     map,
     facts,
   );
   const show = (i) => {
     const data = ofHead(shares[i], shape, head);
     paintSmallMap(map, data, look(app));
-    facts.textContent = `${say("entropy")} ${shortNumber(meanEntropy(data, rows))}`;
+    facts.textContent = `${say("page.entropy")} ${shortNumber(meanEntropy(data, rows))}`;
   };
   return { root, show };
 }
 
 function seriesTable({ steps, series }) {
   const lines = series.map((each) => seriesLine(steps, each));
-  const names = ["training_what", "training_now", "training_over", "training_range"];
+  const names = ["quantity", "now", "over", "range"];
   const root = element(
     "table",
     { class: "series" },
@@ -121,7 +99,7 @@ function seriesTable({ steps, series }) {
       element(
         "tr",
         {},
-        names.map((name) => element("th", { scope: "col", text: say(name) })),
+        names.map((name) => element("th", { scope: "col", text: say(`training.${name}`) })),
       ),
     ),
     element(
@@ -140,7 +118,7 @@ function seriesLine(steps, { kind, name, head, numbers }) {
   const root = element(
     "tr",
     {},
-    element("th", { scope: "row", text: say(`training_${kind}`, { name, head }) }),
+    element("th", { scope: "row", text: say(`training.${kind}`, { name, head }) }),
     now,
     element("td", {}, curve.root),
     element("td", { class: "range", text: `${shortNumber(low)} … ${shortNumber(high)}` }),

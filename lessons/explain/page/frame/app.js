@@ -46,8 +46,8 @@ export class App {
         },
       });
     root.replaceChildren(
-      skip("step", "skip_step"),
-      skip("cell", "skip_cell"),
+      skip("step", "page.skip_step"),
+      skip("cell", "page.skip_cell"),
       ...Object.values(this.zones),
       this.tip,
     );
@@ -145,11 +145,11 @@ export class App {
     this.shownStep = lesson.step.id;
     this.setLooks(document.documentElement);
     zones.header.replaceChildren(...header(this));
-    zones.chapters.setAttribute("aria-label", say("chapters"));
+    zones.chapters.setAttribute("aria-label", say("page.chapters"));
     zones.chapters.replaceChildren(chapterList(this));
-    zones.step.setAttribute("aria-label", say("the_step"));
-    zones.cell.setAttribute("aria-label", say("this_cell"));
-    zones.switches.setAttribute("aria-label", say("switches"));
+    zones.step.setAttribute("aria-label", say("page.the_step"));
+    zones.cell.setAttribute("aria-label", say("page.this_cell"));
+    zones.switches.setAttribute("aria-label", say("page.switches"));
     zones.switches.replaceChildren(...switchBar(this));
     if (this.isPresenting) this.showStage();
     else this.showStep();
@@ -302,11 +302,11 @@ export class App {
     const button = element("button", {
       type: "button",
       class: "copy",
-      text: say("copy"),
+      text: say("page.copy"),
       on: {
         click: async () => {
           await navigator.clipboard?.writeText(textOf());
-          button.textContent = say("copied");
+          button.textContent = say("page.copied");
         },
       },
     });

@@ -25,7 +25,7 @@ export function chapterList(app) {
   return element(
     "details",
     { class: "chapter-list", open: true },
-    element("summary", { text: say("chapters") }),
+    element("summary", { text: say("page.chapters") }),
     routeButtons(app),
     element("ol", { class: "chapter-names" }, inOrder.map((each) => chapter(app, each))),
     select(app, inOrder),
@@ -47,9 +47,9 @@ function routeButtons(app) {
     });
   return element(
     "div",
-    { class: "routes", role: "group", "aria-label": say("route") },
-    button(null, "route_forward"),
-    button("back", "route_back"),
+    { class: "routes", role: "group", "aria-label": say("route.title") },
+    button(null, "route.forward"),
+    button("back", "route.back"),
   );
 }
 
@@ -61,7 +61,7 @@ function chapter(app, { group, steps }) {
     element("a", {
       class: "chapter-name",
       href: app.addressOf({ step: steps[0].id, cell: null }),
-      text: say(`chapter_${group}`),
+      text: say(`group.${group}`),
     }),
     isOpen ? element("ol", {}, steps.map((step) => item(app, step))) : null,
   );
@@ -91,11 +91,11 @@ function select(app, inOrder) {
     "select",
     {
       class: "chapter-select",
-      "aria-label": say("chapters"),
+      "aria-label": say("page.chapters"),
       on: { change: (event) => app.go({ step: event.target.value, cell: null }) },
     },
     inOrder.map(({ group, steps }) =>
-      element("optgroup", { label: say(`chapter_${group}`) }, steps.map(option)),
+      element("optgroup", { label: say(`group.${group}`) }, steps.map(option)),
     ),
   );
 }

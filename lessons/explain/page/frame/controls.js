@@ -27,7 +27,7 @@ export function switchBar(app) {
       ? element("button", {
           type: "button",
           class: "reset",
-          text: say("reset"),
+          text: say("switch.reset"),
           on: { click: () => app.go({ form: null, settings: {}, edits: [], break: null, order: null, prompt: null }) },
         })
       : null,
@@ -46,7 +46,7 @@ function switches(app) {
   const isScaled = settings.scale ?? (layer?.scale?.attributes.factor ?? 1) !== 1;
   return [
     layer?.isSelf ? toggleOf(app, "causal", isMasked, isFixed) : null,
-    layer?.isSelf && isFixed ? why("causal_fixed") : null,
+    layer?.isSelf && isFixed ? why("switch.causal_fixed") : null,
     toggleOf(app, "scale", isScaled),
     hasBias ? toggleOf(app, "bias", settings.bias ?? true) : null,
     toggleOf(app, "residual", settings.residual ?? true),
@@ -74,7 +74,7 @@ function toggleOf(app, name, isOn, isFixed = false) {
       on: { click: change },
     },
     element("i", { "aria-hidden": "true" }),
-    say(`switch_${name}`),
+    say(`switch.${name}`),
   );
 }
 
@@ -88,7 +88,7 @@ function windowField(app) {
   return element(
     "label",
     { class: "window" },
-    `${say("switch_window")} `,
+    `${say("switch.window")} `,
     element("input", {
       type: "number",
       min: 0,
@@ -102,7 +102,7 @@ function windowField(app) {
 // "model.num_heads=4" in words.
 function formText(setting) {
   const [, key, of] = /^[a-z]+\.(?:num_)?(\w+)=(.*)$/.exec(setting);
-  return say(`form_${key}`, { of: /^\d/.test(of) ? of : say(`form_of_${of}`) });
+  return say(`form.${key}`, { of: /^\d/.test(of) ? of : say(`form_of.${of}`) });
 }
 
 // Heads, positions and projections. Edits are of the cells of one tape.
@@ -117,11 +117,11 @@ function formSelect(app) {
   return element(
     "label",
     { class: "form" },
-    `${say("form")} `,
+    `${say("form.title")} `,
     element(
       "select",
       { id: "form", on: { change } },
-      element("option", { value: "", text: say("form_recorded") }),
+      element("option", { value: "", text: say("form.recorded") }),
       options,
     ),
   );
@@ -132,18 +132,18 @@ function breakSelect(app) {
   const { state } = lesson;
   const possible = mistakes.filter(({ isPossible }) => isPossible(lesson.rightTape, state.layer));
   const options = possible.map(({ id }) =>
-    element("option", { value: id, selected: id === state.break, text: say(`break_${id}`) }),
+    element("option", { value: id, selected: id === state.break, text: say(`break.${id}`) }),
   );
   return element(
     "label",
     { class: `break${state.break ? " on" : ""}` },
-    `${say("break_it")} `,
+    `${say("mistake.plant")} `,
     element(
       "select",
       {
         on: { change: (event) => app.go({ break: event.target.value || null }, { replace: true }) },
       },
-      element("option", { value: "", text: say("break_none") }),
+      element("option", { value: "", text: say("break.none") }),
       options,
     ),
   );
@@ -161,9 +161,9 @@ function trainingField(app) {
     max: steps.length - 1,
     step: 1,
     value: Math.max(0, steps.indexOf(now)),
-    "aria-label": say("training_step"),
+    "aria-label": say("training.step"),
     "aria-valuetext": String(now),
     on: { change: () => app.go({ at: String(steps[slider.valueAsNumber]) }, { replace: true }) },
   });
-  return element("label", { class: `training-field${now === document.meta.step ? "" : " on"}` }, `${say("training_step")} ${now} `, slider);
+  return element("label", { class: `training-field${now === document.meta.step ? "" : " on"}` }, `${say("training.step")} ${now} `, slider);
 }

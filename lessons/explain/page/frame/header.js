@@ -15,7 +15,7 @@ export function header(app) {
       "div",
       { class: "name" },
       element("h1", { text: meta.name }),
-      element("span", { class: "subtitle", text: say("title") }),
+      element("span", { class: "subtitle", text: say("page.title") }),
     ),
     checkedText(found),
     element("span", { class: "loss", text: lossText(lesson) }),
@@ -24,8 +24,8 @@ export function header(app) {
     element(
       "div",
       { class: "looks" },
-      toggle(app, "style", "large", say("presenter")),
-      element("button", { type: "button", "aria-label": say("keys"), title: say("keys"), text: "?", on: { click: showKeys } }),
+      toggle(app, "style", "large", say("page.presenter")),
+      element("button", { type: "button", "aria-label": say("keys.title"), title: say("keys.title"), text: "?", on: { click: showKeys } }),
       themeButton(app),
       languageButton(app),
     ),
@@ -38,19 +38,19 @@ function checkedText({ compared, difference }) {
   return element("span", {
     class: `checked ${isChecked ? "good" : "bad"}`,
     id: "recomputed",
-    title: say("recomputed_title", { count: compared }),
+    title: say("page.recomputed_title", { count: compared }),
     text: isChecked
-      ? `${say("recomputed", { difference: shortNumber(difference) })} ✓`
-      : say("not_compared"),
+      ? `${say("page.recomputed", { difference: shortNumber(difference) })} ✓`
+      : say("page.not_compared"),
   });
 }
 
 function lossText({ tape, engineTape, forms, document }) {
   const { meta } = document;
-  if (!meta.part) return changed("loss", tape.loss(), forms.recorded.loss());
+  if (!meta.part) return changed("page.loss", tape.loss(), forms.recorded.loss());
   // A part has Σ dY ∘ Y in place of the loss.
-  if (tape !== engineTape) return changed("loss_of_part", tape.loss(), engineTape.loss());
-  return changed("loss", engineTape.document.whole_loss ?? meta.loss, meta.loss);
+  if (tape !== engineTape) return changed("page.loss_of_part", tape.loss(), engineTape.loss());
+  return changed("page.loss", engineTape.document.whole_loss ?? meta.loss, meta.loss);
 }
 
 // What the numbers of this page are not.
@@ -60,9 +60,9 @@ function warnings({ engineTape, tape, document }) {
   if (untrained.length > 0) {
     const names = untrained.slice(0, mostUntrained).join(", ");
     const more = untrained.length - mostUntrained;
-    texts.push(say("untrained", { names: more > 0 ? say("names_and_more", { names, more }) : names }));
+    texts.push(say("page.untrained", { names: more > 0 ? say("page.names_and_more", { names, more }) : names }));
   }
-  if (!Number.isFinite(tape.loss())) texts.push(say("loss_not_finite"));
+  if (!Number.isFinite(tape.loss())) texts.push(say("page.loss_not_finite"));
   return texts.map((text) =>
     element("span", { class: "warning", title: untrained.join(", "), text }),
   );
@@ -70,7 +70,7 @@ function warnings({ engineTape, tape, document }) {
 
 function changed(what, now, before) {
   const text = `${say(what)} ${shortNumber(now)}`;
-  return Object.is(now, before) ? text : say("was_before", { text, before: shortNumber(before) });
+  return Object.is(now, before) ? text : say("page.was_before", { text, before: shortNumber(before) });
 }
 
 function toggle(app, name, value, text) {
@@ -87,8 +87,8 @@ function themeButton(app) {
   const { isDark } = app;
   return element("button", {
     type: "button",
-    "aria-label": say("theme"),
-    title: say("theme"),
+    "aria-label": say("page.theme"),
+    title: say("page.theme"),
     text: isDark ? "☀" : "☾",
     on: { click: () => app.go({ theme: isDark ? "light" : "dark" }, { replace: true }) },
   });
@@ -99,7 +99,7 @@ function languageButton(app) {
   return element("button", {
     type: "button",
     lang: isChinese ? "en" : "zh",
-    text: isChinese ? "English" : "中文",
+    text: say("page.other_language"),
     on: { click: () => app.go({ lang: isChinese ? "en" : "zh" }, { replace: true }) },
   });
 }

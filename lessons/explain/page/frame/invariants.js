@@ -9,7 +9,7 @@ export function invariantMarks(app, names) {
     element(
       "li",
       { class: holds ? "good" : "bad", "data-invariant": name, "data-holds": String(holds) },
-      `${holds ? "✓" : "✗"} ${say(`invariant_${name}`)}`,
+      `${holds ? "✓" : "✗"} ${say(`invariant.${name}`)}`,
       element("span", { class: "worst", text: worst === 0 ? "0" : shortNumber(worst) }),
     ),
   );
@@ -21,7 +21,7 @@ export function invariantMarks(app, names) {
     { class: "checks", open: failed > 0 },
     element("summary", {
       class: failed > 0 ? "bad" : "good",
-      text: failed > 0 ? `✗ ${say("checks_fail", counts)}` : `✓ ${say("checks_hold", counts)}`,
+      text: failed > 0 ? `✗ ${say("checks.fail", counts)}` : `✓ ${say("checks.hold", counts)}`,
     }),
     element("ul", { class: "invariants" }, items),
   );

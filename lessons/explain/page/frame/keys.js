@@ -3,23 +3,23 @@ import { element } from "./dom.js";
 import { say } from "../texts/say.js";
 
 const keys = [
-  ["n ]", "keys_next"],
-  ["p [", "keys_back"],
-  ["Tab", "keys_tab"],
-  ["← ↑ → ↓", "keys_arrows"],
-  ["PageDown → ␣", "keys_stage_next"],
-  ["PageUp ←", "keys_stage_back"],
-  ["Home End", "keys_stage_ends"],
-  ["Esc", "keys_leave"],
-  ["?", "keys_this"],
+  ["n ]", "keys.next"],
+  ["p [", "keys.back"],
+  ["Tab", "keys.tab"],
+  ["← ↑ → ↓", "keys.arrows"],
+  ["PageDown → ␣", "keys.stage_next"],
+  ["PageUp ←", "keys.stage_back"],
+  ["Home End", "keys.stage_ends"],
+  ["Esc", "keys.leave"],
+  ["?", "keys.this"],
 ];
 
 export function showKeys() {
-  const close = element("button", { type: "button", text: say("close") });
+  const close = element("button", { type: "button", text: say("page.close") });
   const dialog = element(
     "dialog",
-    { class: "keys", "aria-label": say("keys") },
-    element("h2", { text: say("keys") }),
+    { class: "keys", "aria-label": say("keys.title") },
+    element("h2", { text: say("keys.title") }),
     element(
       "dl",
       {},

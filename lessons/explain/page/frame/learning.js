@@ -20,19 +20,19 @@ export function learningOf(app) {
     max: rates.most,
     step: 0.05,
     value: Math.log10(rate),
-    "aria-label": say("learning_rate"),
+    "aria-label": say("learning.rate"),
     "aria-valuetext": shortNumber(rate),
     on: { change: () => go({ rate: String(roundedRate(10 ** slider.valueAsNumber)) }) },
   });
   return element(
     "section",
-    { class: "learning", "aria-label": say("learning") },
-    element("h3", { text: say("learning") }),
+    { class: "learning", "aria-label": say("learning.title") },
+    element("h3", { text: say("learning.title") }),
     element(
       "div",
       { class: "learning-controls" },
-      button(say("learning_step"), { learn: String(steps + 1) }, steps >= lesson.mostSteps),
-      button(say("learning_start"), { learn: null }, steps === 0),
+      button(say("learning.step"), { learn: String(steps + 1) }, steps >= lesson.mostSteps),
+      button(say("learning.start"), { learn: null }, steps === 0),
       element("label", {}, `η = ${shortNumber(rate)} `, slider),
     ),
     element("div", { class: "learning-told" }, element("p", { role: "status", text: toldOf(learning) }), curveOf(learning)),
@@ -45,12 +45,12 @@ const roundedRate = (rate) => Number(rate.toPrecision(2));
 function toldOf({ steps, rate, losses, squares }) {
   const now = steps > 0 ? steps - 1 : 0;
   const predicted = shortNumber(rate * squares[now]);
-  if (steps === 0) return say("learning_before", { predicted });
+  if (steps === 0) return say("learning.before", { predicted });
   const [before, after] = [losses[steps - 1], losses[steps]];
   const fall = before - after;
   const told = { step: steps, predicted, before: shortNumber(before), after: shortNumber(after), fall: shortNumber(fall) };
-  if (!Number.isFinite(after)) return say("learning_lost", told);
-  return say(fall > 0 ? "learning_fell" : "learning_rose", told);
+  if (!Number.isFinite(after)) return say("learning.lost", told);
+  return say(fall > 0 ? "learning.fell" : "learning.rose", told);
 }
 
 // The loss after each step.
@@ -64,7 +64,7 @@ function curveOf({ steps, losses }) {
   const points = losses.map((loss, i) => [x(i), y(loss)]).filter((at) => at.every(Number.isFinite));
   return svgElement(
     "svg",
-    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("learning_curve", { steps, loss: fullNumber(losses.at(-1)) }) },
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": say("learning.curve", { steps, loss: fullNumber(losses.at(-1)) }) },
     svgElement("polyline", { points: points.map((at) => at.map((c) => c.toFixed(1)).join(",")).join(" ") }),
     points.map(([cx, cy]) => svgElement("circle", { cx, cy, r: 2.5 })),
   );
@@ -78,8 +78,8 @@ export function learningNote(app) {
   return element("button", {
     type: "button",
     class: "learning-note",
-    title: say("learning_start"),
-    text: `${say("learning_note", { steps, rate: shortNumber(rate) })} ✕`,
+    title: say("learning.start"),
+    text: `${say("learning.note", { steps, rate: shortNumber(rate) })} ✕`,
     on: { click: () => app.go({ learn: null }, { replace: true }) },
   });
 }

@@ -27,9 +27,9 @@ export function ledgerTable(app) {
       element(
         "tr",
         {},
-        element("th", { scope: "col", text: say("path") }),
-        element("th", { scope: "col", text: say("norm") }),
-        element("th", { scope: "col", text: say("share") }),
+        element("th", { scope: "col", text: say("ledger.path") }),
+        element("th", { scope: "col", text: say("ledger.norm") }),
+        element("th", { scope: "col", text: say("ledger.share") }),
         element("th", { "aria-hidden": "true" }),
       ),
     ),
@@ -45,7 +45,7 @@ function line(name, norm, share) {
     element(
       "th",
       { scope: "row" },
-      isSum ? say("sum") : formula(name.replace(/_([\w,]+)/, "_{$1}")),
+      isSum ? say("ledger.sum") : formula(name.replace(/_([\w,]+)/, "_{$1}")),
     ),
     element("td", { text: shortNumber(norm) }),
     element("td", { text: shortNumber(share) }),

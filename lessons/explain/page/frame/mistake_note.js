@@ -9,23 +9,23 @@ export function mistakeNote(app) {
   const { lesson } = app;
   const { planted: id, state } = lesson;
   if (!id || (state.case && state.guess !== id)) return null;
-  const name = say(`break_${id}`);
+  const name = say(`break.${id}`);
   const shown = shownSignature(lesson);
   const wrong = shown.filter(({ isRight }) => !isRight);
   const right = shown.filter(({ isRight }) => isRight);
   return element(
     "div",
     { class: "mistake", role: "note" },
-    element("p", {}, element("strong", { text: say("planted", { name }) })),
+    element("p", {}, element("strong", { text: say("mistake.planted", { name }) })),
     element("p", { class: "knows", text: say(signatureText(id, wrong)) }),
-    wrong.length === 0 ? null : list("wrong_ones", wrong, "bad"),
-    wrong.length === 0 ? null : list("right_ones", right, "good"),
+    wrong.length === 0 ? null : list("mistake.wrong", wrong, "bad"),
+    wrong.length === 0 ? null : list("mistake.right", right, "good"),
   );
 }
 
 function signatureText(id, wrong) {
-  if (wrong.length > 0) return `knows_${id}`;
-  return id === "mask" ? "harmless" : "no_harm";
+  if (wrong.length > 0) return `knows.${id}`;
+  return id === "mask" ? "mistake.harmless" : "mistake.no_harm";
 }
 
 // Of the gradients that the chapters of this layer show.
@@ -59,7 +59,7 @@ export function isWrongGradient(lesson, { isGradient, value, part }) {
 
 function list(key, items, kind) {
   const text = ({ symbol, ratio, isRight }) =>
-    isRight || ratio === null ? symbol : `${symbol} ${say("times", { ratio: shortNumber(ratio) })}`;
+    isRight || ratio === null ? symbol : `${symbol} ${say("mistake.times", { ratio: shortNumber(ratio) })}`;
   const unique = [...new Map(items.map((each) => [each.symbol, each])).values()];
   return element(
     "p",

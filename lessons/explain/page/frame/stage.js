@@ -10,7 +10,7 @@ import { Expression } from "../ops/expression.js";
 import { HeatMap, powerOf } from "../matrix/heat_map.js";
 import { questionNow } from "./step_head.js";
 import { shortNumber } from "../ops/numbers.js";
-import { inLanguage, say, stepText } from "../texts/say.js";
+import { say, stepText } from "../texts/say.js";
 
 const isRevealedAt = 3;
 const most = { matrices: 4, width: 190, height: 95 };
@@ -71,7 +71,7 @@ export function stageOf(app) {
 function stageLine(app, slide) {
   const { lesson } = app;
   const steps = stepsInOrder(lesson);
-  const place = say("stage_place", { at: steps.indexOf(lesson.step) + 1, of: steps.length });
+  const place = say("stage.place", { at: steps.indexOf(lesson.step) + 1, of: steps.length });
   const dots = Array.from({ length: lastSlide(lesson) + 1 }, (_, i) => (i <= slide ? "●" : "○")).join("");
   const leave = () => app.go(stageMove(lesson, "Escape"), { replace: true });
   const move = (key, text, label) =>
@@ -82,9 +82,9 @@ function stageLine(app, slide) {
     element("h2", { text: stepText(lesson.step).name }),
     element("span", { text: place }),
     element("span", { class: "dots", "aria-hidden": "true", text: dots }),
-    move("PageUp", "←", "back"),
-    move("PageDown", "→", "next"),
-    element("button", { type: "button", text: say("stage_leave"), on: { click: leave } }),
+    move("PageUp", "←", "step.back"),
+    move("PageDown", "→", "step.next"),
+    element("button", { type: "button", text: say("stage.leave"), on: { click: leave } }),
   );
 }
 
@@ -106,7 +106,7 @@ function slideOf(app, { matrix, row, column }, slide) {
     element("div", { class: "stage-maps" }, figures),
     element("div", { class: "stage-arithmetic", role: "status" }, arithmeticOnStage(app, { matrix, row, column, expression, slide })),
     question &&
-      element("p", { class: "stage-question" }, element("strong", { text: inLanguage(question.ask) }), " ", inLanguage(question.answer)),
+      element("p", { class: "stage-question" }, element("strong", { text: say(`${question.key}.ask`) }), " ", say(`${question.key}.answer`)),
   ].filter(Boolean);
 }
 

@@ -9,7 +9,7 @@ import { layerName } from "../lesson/layer_name.js";
 import { computesSomething, numpyScript } from "../matrix/numpy_script.js";
 import { withTerms } from "./terms.js";
 import { gradientChain, isWayBack, whatPasses } from "./way_back.js";
-import { inLanguage, say, stepText } from "../texts/say.js";
+import { say, stepText } from "../texts/say.js";
 
 export function stepHead(app) {
   const { lesson } = app;
@@ -51,7 +51,7 @@ function layerSelect(app) {
     element("option", { value: path, selected: path === lesson.state.layer, text: layerName(path) }),
   );
   const change = (event) => app.go({ layer: event.target.value, cell: null });
-  return element("select", { "aria-label": say("layer"), class: "layer", on: { change } }, options);
+  return element("select", { "aria-label": say("layer.title"), class: "layer", on: { change } }, options);
 }
 
 function headTabs(app) {
@@ -61,15 +61,15 @@ function headTabs(app) {
     element("button", {
       type: "button",
       "aria-pressed": String(head === lesson.state.head),
-      "aria-label": say("head_of", { head, heads }),
+      "aria-label": say("head.of", { head, heads }),
       text: String(head),
       on: { click: () => app.go({ head }, { replace: true }) },
     }),
   );
   return element(
     "div",
-    { class: "heads", role: "group", "aria-label": say("head") },
-    element("span", { text: say("head") }),
+    { class: "heads", role: "group", "aria-label": say("head.title") },
+    element("span", { text: say("head.title") }),
     tabs,
   );
 }
@@ -80,7 +80,7 @@ function zoomButton(app) {
     type: "button",
     class: "zoom",
     "aria-pressed": String(isOn),
-    text: say("zoom"),
+    text: say("matrix.zoom"),
     on: { click: () => app.go({ zoom: isOn ? "fit" : "numbers" }, { replace: true }) },
   });
 }
@@ -91,7 +91,7 @@ function numpyButton(app) {
     type: "button",
     class: "numpy",
     text: "NumPy",
-    title: say("numpy_script"),
+    title: say("matrix.numpy"),
     on: { click: () => saveText(`${lesson.step.id}.py`, numpyScript(lesson), "text/x-python") },
   });
 }
@@ -107,12 +107,12 @@ function stepButtons(app) {
       text: sign,
       on: { click: () => app.go({ step: step.id, cell: null }) },
     });
-  return element("div", { class: "moves" }, button(back, "back", "←"), button(next, "next", "→"));
+  return element("div", { class: "moves" }, button(back, "step.back", "←"), button(next, "step.next", "→"));
 }
 
 // The first whose premise holds.
 export function questionNow(lesson) {
-  const { questions = [] } = lesson.step.texts;
+  const { questions = [] } = lesson.step;
   return questions.find(({ holds }) => holds?.(lesson) ?? true) ?? null;
 }
 
@@ -122,7 +122,7 @@ function questionOf(app) {
   return element(
     "details",
     { class: "question" },
-    element("summary", { text: inLanguage(question.ask) }),
-    element("p", {}, withTerms(app, inLanguage(question.answer))),
+    element("summary", { text: say(`${question.key}.ask`) }),
+    element("p", {}, withTerms(app, say(`${question.key}.answer`))),
   );
 }

@@ -1,25 +1,26 @@
 // Words and symbols that say what they mean when they are pointed at or chosen.
 import { element } from "./dom.js";
-import { glossary, symbolTexts } from "../texts/glossary.js";
-import { inLanguage, languageNow, say } from "../texts/say.js";
+import { hasText, namesOfTable } from "../../../texts/texts.js";
+import { languageNow, say } from "../texts/say.js";
 
 // Texts with what is known in them marked, each word once. `texts`: strings, or elements as they are.
 export function withTerms(app, ...texts) {
-  const left = new Set(glossary);
+  const left = new Set(namesOfTable("word"));
   return texts.flatMap((text) => (typeof text === "string" ? marked(app, text, left) : [text]));
 }
 
 function marked(app, text, left) {
   const isEnglish = languageNow() === "en";
-  const words = [...left].map(({ word }) => inLanguage(word));
+  const written = (name) => say(`word.${name}.name`);
+  const words = [...left].map(written);
   const pattern = new RegExp(isEnglish ? `\\b(${words.join("|")})s?\\b` : `(${words.join("|")})`, "i");
   const found = words.length > 0 ? pattern.exec(text) : null;
   if (!found) return [text];
-  const entry = glossary.find(({ word }) => inLanguage(word) === found[1].toLowerCase());
-  left.delete(entry);
+  const name = [...left].find((each) => written(each) === found[1].toLowerCase());
+  left.delete(name);
   const before = text.slice(0, found.index);
   const after = text.slice(found.index + found[0].length);
-  return [before, termButton(app, found[0], inLanguage(entry.text)), ...marked(app, after, left)];
+  return [before, termButton(app, found[0], say(`word.${name}.meaning`)), ...marked(app, after, left)];
 }
 
 function termButton(app, text, meaning) {
@@ -46,11 +47,11 @@ export function explained(app, node, meaning) {
 // What the symbol of a matrix means, or null: "dX_{q,h}" is a part of the gradient of X.
 export function meaningOf(symbol) {
   const plain = symbol.replace(/[{}]/g, "").replace("^T", "");
-  const known = (name) => symbolTexts[name] && inLanguage(symbolTexts[name]);
+  const known = (name) => (hasText(`symbol.${name}`) ? say(`symbol.${name}`) : null);
   if (known(plain)) return known(plain);
   const isGradient = plain.startsWith("d");
   const whole = isGradient ? plain.slice(1) : plain;
   const base = [whole, whole.replace(/,\w+$/, ""), whole.replace(/_.*$/, "")].find(known);
   if (!base) return null;
-  return isGradient ? say("gradient_of", { name: base, meaning: known(base) }) : known(base);
+  return isGradient ? say("matrix.gradient_of", { name: base, meaning: known(base) }) : known(base);
 }

@@ -15,8 +15,8 @@ export function tokenStrip(app) {
   );
   return element(
     "div",
-    { class: "token-strip", role: "group", "aria-label": say("token_order") },
-    element("span", { class: "strip-name", text: say("drag_tokens") }),
+    { class: "token-strip", role: "group", "aria-label": say("tokens.strip") },
+    element("span", { class: "strip-name", text: say("tokens.order") }),
     buttons,
   );
 }
@@ -35,7 +35,7 @@ function tokenButton(app, order, at, text) {
     type: "button",
     draggable: "true",
     class: order[at] === at ? null : "moved",
-    "aria-label": say("token_at", { text, at }),
+    "aria-label": say("tokens.at", { text, at }),
     text,
     on: {
       keydown: (event) => {

@@ -28,7 +28,7 @@ export function gradientChain(app) {
       ),
     );
   const loss = element("li", {}, formula("ℓ"));
-  return element("ol", { class: "gradient-chain", "aria-label": say("chain") }, loss, items);
+  return element("ol", { class: "gradient-chain", "aria-label": say("route.chain") }, loss, items);
 }
 
 // From the logits to W_q.
@@ -49,8 +49,8 @@ export function whatPasses({ lesson }) {
   return element(
     "div",
     { class: "what-passes" },
-    line("arrives", [formula(arriving.symbol)]),
-    line("local", [lesson.step.backward].flat().filter(Boolean).map(formula)),
-    line("leaves", leaving.reverse().map(({ symbol }) => formula(symbol))),
+    line("route.arrives", [formula(arriving.symbol)]),
+    line("route.local", [lesson.step.backward].flat().filter(Boolean).map(formula)),
+    line("route.leaves", leaving.reverse().map(({ symbol }) => formula(symbol))),
   );
 }

@@ -6,6 +6,6 @@ const pathPattern = /^(encoder\.|decoder\.)?blocks\.(\d+)(?:\.(\w+))?$/;
 export function layerName(path) {
   const [, stack = "", number, part] = pathPattern.exec(path) ?? [];
   if (number === undefined) return path;
-  const inStack = say(stack ? `layer_of_${stack.slice(0, -1)}` : "layer_number", { number });
-  return part === "cross_attention" ? `${inStack}${say("layer_cross")}` : inStack;
+  const inStack = say(stack ? `layer.of_${stack.slice(0, -1)}` : "layer.number", { number });
+  return part === "cross_attention" ? `${inStack}${say("layer.cross")}` : inStack;
 }

@@ -71,7 +71,7 @@ class Matrix {
     // What gets the full colour; more where this is drawn on one scale with others.
     this.size = this.largest;
     if (isGradient && this.size > 0) this.size = Math.max(this.size, 10 * roundingOf(lesson));
-    this.title = say("matrix_title", {
+    this.title = say("matrix.title", {
       name: symbolText(part.symbol),
       rows: grid.rows,
       columns: grid.columns,

@@ -14,7 +14,7 @@ export function exportMenuOf(app, matrix) {
   return element(
     "details",
     { class: "export" },
-    element("summary", { "aria-label": say("export_of", { name: matrix.key }), text: "⤓" }),
+    element("summary", { "aria-label": say("matrix.save", { name: matrix.key }), text: "⤓" }),
     element(
       "span",
       { class: "menu" },

@@ -40,8 +40,8 @@ function onPaper(matrix, { colours }) {
 function scaledWith({ scaledWith: others }) {
   if (others.length === 0) return null;
   const names = others.map(({ symbol }) => symbolText(symbol)).join(", ");
-  const title = say("same_scale_title", { names });
-  return element("span", { class: "scaled-with", title, text: say("same_scale", { names }) });
+  const title = say("matrix.same_scale_title", { names });
+  return element("span", { class: "scaled-with", title, text: say("matrix.same_scale", { names }) });
 }
 
 export class StepView {
@@ -114,11 +114,11 @@ export class StepView {
     const formulas = [step[direction]].flat().filter(Boolean).map(formula);
     const root = element(
       "section",
-      { class: `side ${direction}`, "aria-label": say(direction) },
+      { class: `side ${direction}`, "aria-label": say(`matrix.${direction}`) },
       element(
         "h3",
         {},
-        element("span", { class: "direction", text: say(direction) }),
+        element("span", { class: "direction", text: say(`matrix.${direction}`) }),
         scrollable(element("span", { class: "formulas" }, formulas)),
       ),
       board,
@@ -175,7 +175,7 @@ export class StepView {
       "figure",
       { class: `matrix missing family-${part.family}` },
       element("figcaption", {}, element("span", { class: "symbol" }, formula(`d${part.symbol}`))),
-      element("p", { class: "empty", text: say(forward?.derived ? "within" : "no_gradient") }),
+      element("p", { class: "empty", text: say(forward?.derived ? "matrix.within" : "matrix.no_gradient") }),
     );
   }
 

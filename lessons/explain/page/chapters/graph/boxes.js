@@ -39,7 +39,7 @@ function symbolElement(symbol, x, y) {
 }
 
 function linked({ href, symbol }, properties, ...children) {
-  const name = say("graph_link", { symbol: piecesOf(symbol).join("") });
+  const name = say("graph.link", { symbol: piecesOf(symbol).join("") });
   return href
     ? svgElement("a", { href, "aria-label": name, ...properties }, children)
     : svgElement("g", properties, children);
@@ -49,7 +49,7 @@ const titled = (text) => svgElement("title", { text });
 
 function keptMark(x, y, ops) {
   const by = ops.map(({ op }) => op).join(", ");
-  const text = titled(say("graph_kept_by", { ops: by }));
+  const text = titled(say("graph.kept_by", { ops: by }));
   return svgElement("circle", { class: "kept", cx: x, cy: y, r: keptRadius }, text);
 }
 
@@ -100,7 +100,7 @@ function sumMark(x, y, gradient, addends) {
   return svgElement(
     "g",
     { class: "sum", "data-gradient": gradient, "data-addends": addends.length },
-    titled(say("graph_sum", { count: addends.length })),
+    titled(say("graph.sum", { count: addends.length })),
     svgElement("circle", { cx: x, cy: y, r: sumRadius }),
     svgElement("path", { d: `M${x - arm} ${y}h${2 * arm}M${x} ${y - arm}v${2 * arm}` }),
   );
@@ -165,7 +165,7 @@ export function portsOf(half) {
 
 function textOfBackward(ops, passesOn) {
   if (ops.length > 0) return backwardNames(ops);
-  return [passesOn ? say("graph_passes") : "–"];
+  return [passesOn ? say("graph.passes") : "–"];
 }
 
 function wrapped(names) {

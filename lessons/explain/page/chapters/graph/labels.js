@@ -32,7 +32,7 @@ export function opTitle({ op, attributes }) {
 // The ops of a derivative, neighbours of one name together; of many only how many they are.
 export function backwardNames(ops) {
   const telling = tellingOps(ops);
-  if (telling.length > mostNamed) return [say("ops_count", { count: telling.length })];
+  if (telling.length > mostNamed) return [say("graph.ops_count", { count: telling.length })];
   const names = [];
   for (const { op } of telling) {
     const last = names.at(-1);

@@ -18,7 +18,7 @@ export function layerDrawing(app) {
   const boxes = nodes.map((node) =>
     node.op ? opBox(app, node, passesOn(node)) : valueBox(app, node),
   );
-  const label = say("graph_drawn", { layer: lesson.state.layer });
+  const label = say("graph.drawn", { layer: lesson.state.layer });
   const scale = app.isPresenting ? 1.25 : 1;
   return element(
     "div",
@@ -41,7 +41,7 @@ function opsOfLayer({ layer }, program) {
 export function graphLegend() {
   const items = ["forward", "backward", "kept", "sum"].map((name) => {
     const sign = element("i", { "aria-hidden": "true" });
-    return element("li", { class: name }, sign, say(`graph_legend_${name}`));
+    return element("li", { class: name }, sign, say(`graph.legend_${name}`));
   });
   return element("ul", { class: "graph-legend" }, items);
 }

@@ -16,7 +16,7 @@ export function modelDrawing(app) {
   const groups = blocksOf(program);
   const boxes = groups.map((group) => groupBox(app, group));
   const edges = edgesBetween(program, groups);
-  const drawn = drawing({ id: "model", boxes, edges, label: say("model_drawn") });
+  const drawn = drawing({ id: "model", boxes, edges, label: say("graph.model_drawn") });
   return element("div", { class: "drawn-model" }, drawn);
 }
 

@@ -11,26 +11,7 @@ import { say } from "../../texts/say.js";
 export const graphChapter = {
   id: "graph",
   group: "more",
-  texts: {
-    name: ["The graph", "计算图"],
-    what: [
-      "The ops as they were recorded, forward and backward, with what each kept.",
-      "记录下来的每个运算，前向与反向，以及为反向保留了什么。",
-    ],
-    why: [
-      "Nothing on this page is a formula of its own: all comes from these ops.",
-      "本页没有自己的公式：一切都来自这些运算。",
-    ],
-    questions: [
-      {
-        ask: ["Where are gradients added up, and why there?", "梯度在哪里相加？为什么？"],
-        answer: [
-          "Where a value is used more than once: each use sends its gradient back.",
-          "在一个值被多次使用的地方：每次使用都传回自己的梯度。",
-        ],
-      },
-    ],
-  },
+  questions: [{ key: "graph.where_added" }],
   view: graphView,
 };
 
@@ -51,7 +32,7 @@ function graphView(app) {
     "div",
     { class: "graph" },
     element("p", {
-      text: say("graph_counts", {
+      text: say("graph.counts", {
         forward: forward.length,
         backward: inOrder.length - forward.length,
         additions: additions.length,
@@ -89,8 +70,8 @@ function groupView(app, { name, ops }, { helpers, additions }) {
     element(
       "summary",
       {},
-      element("code", { text: name || say("outside") }),
-      element("span", { class: "count", text: ` ${say("ops_count", { count: ops.length })}` }),
+      element("code", { text: name || say("graph.outside") }),
+      element("span", { class: "count", text: ` ${say("graph.ops_count", { count: ops.length })}` }),
     ),
     element(
       "table",
@@ -102,7 +83,7 @@ function groupView(app, { name, ops }, { helpers, additions }) {
           "tr",
           {},
           ["op", "reads", "makes", "keeps", "backward_ops"].map((key) =>
-            element("th", { scope: "col", text: say(`graph_${key}`) }),
+            element("th", { scope: "col", text: say(`graph.${key}`) }),
           ),
         ),
       ),
@@ -161,7 +142,7 @@ function additionList(app, additions) {
   return element(
     "p",
     { class: "additions" },
-    `${say("added_up")} `,
+    `${say("graph.added_up")} `,
     additions.map((op) =>
       element(
         "span",
