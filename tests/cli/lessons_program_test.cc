@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "cli/lesson_titles.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -25,7 +26,7 @@ TEST_F(LessonsProgramTest, ItsVerbsAreThoseThatQkvNames) {
     EXPECT_THAT(help, testing::HasSubstr(line));
     ++verbs;
   }
-  EXPECT_EQ(verbs, 5);
+  EXPECT_EQ(verbs, std::ssize(kLessonTitles));
 }
 
 TEST_F(LessonsProgramTest, ItIsStartedFromTheFolderOfQkvWithTheSameWords) {
