@@ -341,6 +341,11 @@ TEST_F(ReplayTest, WhatIsNotToBeRepeatedIsSaid) {
   expect_success(train({}));
   expect_error(qkv({"replay", "run", "--step", "0"}), 2, "--step must be at least 1, not 0");
   expect_error(qkv({"replay", "run", "--step", "41"}), 2, "--step 41: the run has 40 steps");
+  expect_error(qkv({"replay", "run/checkpoints/last.safetensors", "--step", "3"}), 2,
+               "--step 3: run/checkpoints/last.safetensors has made 40 steps already");
+  const ProcessResult no_checkpoint = qkv({"replay", "run/config.toml"});
+  EXPECT_EQ(no_checkpoint.exit_status, 1);
+  EXPECT_THAT(no_checkpoint.errors, HasSubstr("run/config.toml: not a safetensors file"));
   expect_error(qkv({"replay", "."}), 2, ". holds no run: it has no config.toml");
   EXPECT_EQ(train({"optimizer.learning_rate=1e3"}).exit_status, 1);
   expect_error(qkv({"replay", "run", "--step", "30"}), 2,

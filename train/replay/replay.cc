@@ -110,7 +110,7 @@ absl::StatusOr<Reached> repeat_steps(ReplayStart& start, std::optional<int64_t> 
     return Reached{.is_there = true, .evaluates = true, .in_evaluation = true};
   }
   if (start.is_damaged) return Reached{.is_there = true};
-  while (trainer.steps_made() < train.steps) {
+  while (trainer.steps_made() < train.steps && (step || !start.has_ended)) {
     const int64_t number = trainer.steps_made() + 1;
     if (step && number == *step) return Reached{.is_there = true};
     tell(absl::StrCat("repeating step ", number));

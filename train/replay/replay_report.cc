@@ -244,6 +244,9 @@ std::string replay_json(const StepReplay& replay, bool with_table) {
     json["loss"] = number_json(replay.recording->loss);
     json["grad_norm"] = number_json(replay.recording->grad_norm);
     json["learning_rate"] = number_json(replay.recording->learning_rate);
+    if (!std::isfinite(replay.recording->validation_loss)) {
+      json["validation_loss"] = number_json(replay.recording->validation_loss);
+    }
     json["ops"] = replay.recording->entries.size();
   }
   if (replay.bad) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/position.h"
@@ -24,9 +25,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kUnknownStep = std::numeric_limits<int64_t>::max();
+
 struct Candidate {
   std::string path;
-  int64_t step = 0;
+  int64_t step = kUnknownStep;  // one that cannot be read comes first, so that it is said
 };
 
 // By the heads of the files, the newest first; of one step, last.safetensors before the others.
@@ -41,8 +44,7 @@ std::vector<Candidate> checkpoints_of(const std::string& run) {
     std::error_code ignored;
     if (!fs::is_regular_file(path, ignored)) continue;
     const absl::StatusOr<TensorFileHeader> header = read_safetensors_header(path);
-    // One that cannot be read comes first, so that it is said.
-    int64_t step = std::numeric_limits<int64_t>::max();
+    int64_t step = kUnknownStep;
     if (header.ok()) {
       const auto text = header->metadata.find("step");
       if (text == header->metadata.end() || !absl::SimpleAtoi(text->second, &step)) continue;
@@ -79,12 +81,17 @@ Found choose(const std::vector<Candidate>& candidates, std::optional<int64_t> st
              std::vector<std::string>& notes) {
   Found damaged;
   for (const Candidate& candidate : candidates) {
+    if (step && candidate.step >= *step && candidate.step != kUnknownStep) continue;
     absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(candidate.path);
     if (!checkpoint.ok()) {
       notes.emplace_back(checkpoint.status().message());
       continue;
     }
-    if (step && checkpoint->state.step >= *step) continue;
+    if (step && checkpoint->state.step >= *step) {
+      notes.push_back(absl::StrCat("--step ", *step, ": ", candidate.path, " has made ",
+                                   checkpoint->state.step, " steps already"));
+      continue;
+    }
     const std::string damage = damage_in(*checkpoint);
     if (damage.empty() && damaged.path.empty()) return {candidate.path, *std::move(checkpoint)};
     if (damage.empty()) {
@@ -108,13 +115,15 @@ absl::Status set_to(const Found& found, ReplayStart& start) {
     put_into(trainer.evaluated_model(), *first);
     return absl::OkStatus();
   }
-  const std::string run = fs::is_directory(start.run) ? start.run : found.path;
+  std::error_code ignored;
+  const std::string run = fs::is_directory(start.run, ignored) ? start.run : found.path;
   absl::Status same =
       check_same_run(found.path, found.checkpoint, run, start.config, *start.dataset);
   if (!same.ok()) return same;
   start.checkpoint = found.path;
   start.is_damaged = found.is_damaged;
   const RunState& state = found.checkpoint.state;
+  start.has_ended = has_ended(start.config.train, state) && !state.unwritten;
   start.evaluation_is_due = state.unwritten && is_evaluated(start.config.train, state.step);
   return restore(found.path, found.checkpoint, trainer.evaluated_model(), &trainer.optimizer(),
                  CheckpointNumbers::kAny);
@@ -137,7 +146,11 @@ absl::StatusOr<ReplayStart> begin_replay(const std::string& run, std::optional<i
     }
   }
   const Found found = choose(candidates, step, start.notes);
-  if (found.path.empty() && !is_folder) return absl::DataLossError(start.notes.front());
+  if (found.path.empty() && !is_folder) {
+    const std::string& why = start.notes.front();
+    return absl::StartsWith(why, "--step") ? absl::InvalidArgumentError(why)
+                                           : absl::DataLossError(why);
+  }
   if (found.path.empty() && !step) {
     return candidates.empty() ? absl::NotFoundError(absl::StrCat(run, " holds no checkpoint yet"))
                               : absl::DataLossError(absl::StrCat(

@@ -22,6 +22,7 @@ struct ReplayStart {
   std::unique_ptr<Trainer> trainer;
   std::string checkpoint;          // "": the weights that the run began with
   bool is_damaged = false;         // a number of the checkpoint is not finite
+  bool has_ended = false;          // the run makes no further step
   bool evaluation_is_due = false;  // the last step was made, and not evaluated
   std::vector<Metrics> metrics;    // the lines of the run
   std::vector<std::string> notes;  // what is worth knowing of its checkpoints
