@@ -22,7 +22,7 @@ int64_t layers_between(int64_t n, int64_t k, int64_t cycle) {
 }
 
 // How far the first token hears through so many layers of convolution.
-int64_t heard_through(const LabContext& lab, int64_t layers) {
+double heard_through(const LabContext& lab, int64_t layers) {
   const int64_t n = lab.integer("n"), k = lab.integer("kernel");
   const Tensor x = as_parameter(ones({1, n, 1}, DType::f64));
   Tensor y = x;
@@ -32,7 +32,7 @@ int64_t heard_through(const LabContext& lab, int64_t layers) {
   const Samples back = backward(slice(y, 1, 0, 1))[x].to_vector();
   const auto last =
       std::ranges::find_if(back.rbegin(), back.rend(), [](double g) { return g != 0; });
-  return back.rend() - last - 1;
+  return static_cast<double>(back.rend() - last - 1);
 }
 
 int64_t layers_enough(const LabContext& lab) {
@@ -64,14 +64,15 @@ int64_t states_between(int64_t n) {
 }
 
 Section stacked_section(const LabContext& lab) {
-  const int64_t enough = layers_enough(lab), far = lab.integer("n") - 1;
+  const int64_t enough = layers_enough(lab);
+  const auto far = static_cast<double>(lab.integer("n") - 1);
   Samples reach;
   for (int64_t layers = 1; layers <= enough; ++layers) {
-    reach.push_back(static_cast<double>(heard_through(lab, layers)));
+    reach.push_back(heard_through(lab, layers));
   }
   LineChart chart = line_chart(say("Reach of stacked convolutions"), say("layers"), say("tokens"),
                                {numbered_series(say("reach"), reach)});
-  chart.levels = {{say("all tokens"), static_cast<double>(far)}};
+  chart.levels = {{say("all tokens"), far}};
   return make_section(
       "influence.stacked",
       {named("stacked", at_least(say("reach of {0} of convolution, in tokens", layers_text(enough)),
@@ -82,7 +83,8 @@ Section stacked_section(const LabContext& lab) {
 }
 
 Section local_section(const LabContext& lab) {
-  const int64_t half = (lab.integer("kernel") - 1) / 2, enough = layers_enough(lab);
+  const int64_t enough = layers_enough(lab);
+  const auto half = static_cast<double>((lab.integer("kernel") - 1) / 2);
   const int64_t one = lab.breaks("deep") ? enough : 1;
   return make_section("influence.local",
                       {at_most(say("reach of {0} of convolution, in tokens", layers_text(1)), half,
@@ -102,9 +104,9 @@ Section path_section(const LabContext& lab) {
     const int64_t apart = layers_between(n, k, lab.breaks("beside") ? 1 : power);
     const int64_t close = layers_between(n, k, 1);
     section.add(equal(say("dilated: layers for n = {0}", n), 2 * power, apart));
-    section.add(
-        beyond(named(absl::StrCat("beside", power),
-                     at_most(say("side by side: layers for n = {0}", n), 2 * power, close))));
+    section.add(beyond(named(absl::StrCat("beside", power),
+                             at_most(say("side by side: layers for n = {0}", n),
+                                     2 * static_cast<double>(power), static_cast<double>(close)))));
     for (Series* const series : {&dilated, &beside}) series->x.push_back(static_cast<double>(n));
     dilated.y.push_back(static_cast<double>(apart));
     beside.y.push_back(static_cast<double>(close));
