@@ -46,7 +46,8 @@ class Dataset {
   // For images, the class names.
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
-  // Of the form kClass, what the answers are called: the tokens, unless there are names for them.
+  // The names of the answers where the form is kClass: those of the tokens, unless others are
+  // given.
   const std::vector<std::string>& class_names() const {
     return class_names_.empty() ? vocabulary_.texts() : class_names_;
   }

@@ -72,7 +72,8 @@ struct TaskKind {
   // classes of a run. Not given where a file is not what is judged.
   std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, const KnownData&)>
       judge = nullptr;
-  // Of examples that stand in files, how they stand there, and what follows a question in a prompt.
+  // How examples stand in files, and what follows a question in a prompt; none where no file has
+  // questions and answers.
   struct Records {
     std::function<RecordLayout(const DataOptions&)> layout;
     std::string after_question = {};

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 
 #include "absl/strings/ascii.h"
@@ -85,39 +87,70 @@ class LinesDataset final : public Dataset {
   RandomStream stream_;
 };
 
+struct LineOfFile {
+  std::string_view text;
+  int64_t number = 0;
+};
+
+// The lines that are not blank; adds those that are too long to the mistakes.
+std::vector<LineOfFile> lines_of(const std::string& path, std::string_view text,
+                                 FileMistakes& mistakes) {
+  std::vector<LineOfFile> lines;
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (std::ranges::all_of(line, [](unsigned char c) { return absl::ascii_isspace(c); })) continue;
+    lines.push_back({line, number});
+    const auto characters =
+        std::ranges::count_if(line, [](unsigned char c) { return (c & 0xC0) != 0x80; });
+    if (characters <= kLongestLine) continue;
+    mistakes.add(
+        path, number,
+        absl::StrCat("the line has ", characters, " characters; with task = ", "\"lines\" at most ",
+                     kLongestLine, " are allowed; for running text use task = \"text\""));
+  }
+  return lines;
+}
+
+// Adds the lines that stand in both files to the mistakes.
+void find_lines_of_both(const DataOptions& options, const std::vector<LineOfFile>& training,
+                        const std::vector<LineOfFile>& validation, FileMistakes& mistakes) {
+  std::map<std::string_view, int64_t> trained;
+  for (const LineOfFile& line : training) trained.emplace(line.text, line.number);
+  for (const LineOfFile& line : validation) {
+    const auto found = trained.find(line.text);
+    if (found == trained.end()) continue;
+    mistakes.add(options.validation_path, line.number,
+                 absl::StrCat("this line stands in ", options.path, ":", found->second,
+                              ", too; leave it out of one of the two files"));
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, uint64_t seed,
                                                     DataForm /*form*/) {
-  const auto text = read_text(options.path);
+  const absl::StatusOr<std::string> text = read_text(options.path);
   if (!text.ok()) return text.status();
-  const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, "\n"));
-  if (!vocabulary.ok()) return vocabulary.status();
-
-  std::vector<Tokens> training;
-  std::map<uint64_t, Tokens> held_out;  // by hash: each line once, in an order that means nothing
-  int64_t number = 0;                   // of the line, for messages
-  int64_t examples = 0;                 // lines that are not blank
-  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
-    ++number;
-    if (absl::StripAsciiWhitespace(line).empty()) continue;
-    ++examples;
-    auto tokens = vocabulary->encode(absl::StrCat("\n", line, "\n"));
-    if (!tokens.ok()) return tokens.status();
-    const int64_t characters = static_cast<int64_t>(tokens->size()) - 2;
-    if (characters > kLongestLine) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.path, ":", number, ": the line has ", characters,
-                       " characters; with task = ", "\"lines\" at most ", kLongestLine,
-                       " are allowed; for running text use task = \"text\""));
-    }
-    const std::string_view key(line.data(), line.size());
-    if (side_of(key, options.train_fraction) == Split::kTraining) {
-      training.push_back(*std::move(tokens));
-    } else {
-      held_out.emplace(stable_hash(key), *std::move(tokens));
-    }
+  const bool has_file = !options.validation_path.empty();
+  const absl::StatusOr<std::string> other =
+      has_file ? read_text(options.validation_path) : absl::StatusOr<std::string>("");
+  if (!other.ok()) return other.status();
+  FileMistakes mistakes;
+  std::vector<LineOfFile> trained = lines_of(options.path, *text, mistakes), judged;
+  const size_t examples = trained.size();
+  if (has_file) {
+    judged = lines_of(options.validation_path, *other, mistakes);
+    find_lines_of_both(options, trained, judged, mistakes);
+  } else {
+    const auto trains = [&](const LineOfFile& line) {
+      return side_of(line.text, options.train_fraction) == Split::kTraining;
+    };
+    std::ranges::copy_if(trained, std::back_inserter(judged), std::not_fn(trains));
+    std::erase_if(trained, std::not_fn(trains));
   }
+  if (!mistakes.empty()) return mistakes.status();
   for (const auto& [side, empty] :
-       {std::pair("training", training.empty()), std::pair("validation", held_out.empty())}) {
+       {std::pair("training", trained.empty()), std::pair("validation", judged.empty())}) {
     if (empty) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.path, ": has too few lines: none of its ", examples, " lines is for ", side,
@@ -125,12 +158,23 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
     }
   }
 
-  std::vector<Tokens> validation;
-  for (auto& [hash, line] : held_out) {
-    if (static_cast<int64_t>(validation.size()) == options.validation_examples) break;
+  const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, *other, "\n"));
+  if (!vocabulary.ok()) return vocabulary.status();
+  const auto tokens_of = [&](const LineOfFile& line) {
+    return *vocabulary->encode(absl::StrCat("\n", std::string(line.text), "\n"));
+  };
+  std::vector<Tokens> training, validation;
+  std::ranges::transform(trained, std::back_inserter(training), tokens_of);
+  std::map<uint64_t, Tokens> by_hash;  // each line once, in an order that means nothing
+  for (const LineOfFile& line : judged) by_hash.emplace(stable_hash(line.text), tokens_of(line));
+  for (auto& [hash, line] : by_hash) {
+    if (std::ssize(validation) == options.validation_examples) break;
     validation.push_back(std::move(line));
   }
-  return std::make_unique<LinesDataset>(*vocabulary, fingerprint_of(*text), std::move(training),
+  const std::string fingerprint =
+      has_file ? fingerprint_of(absl::StrCat(fingerprint_of(*text), fingerprint_of(*other)))
+               : fingerprint_of(*text);
+  return std::make_unique<LinesDataset>(*vocabulary, fingerprint, std::move(training),
                                         std::move(validation), seed);
 }
 
@@ -172,11 +216,11 @@ void check_lines(const DataOptions& options, OptionChecker& check) {
 
 // Each line of the file data.path is an example: it begins after a "\n" and has to end with one.
 // Lines of nothing but white space are left out. Validation asks each held-out line once, however
-// often the file has it. An error when the file cannot be read, a line is longer than a model
-// could want, or a side has no line.
+// often the file has it, or those of the file data.validation_path. An error when the file cannot
+// be read, a line is longer than a model could want, or a side has no line.
 TaskKind lines_task() {
   return {.name = "lines",
-          .keys = {"path", "train_fraction", "validation_examples"},
+          .keys = {"path", "validation_path", "train_fraction", "validation_examples"},
           .check = check_lines,
           .make = make_lines,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },

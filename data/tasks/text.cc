@@ -80,33 +80,48 @@ class TextDataset final : public Dataset {
   RandomStream stream_;
 };
 
-absl::Status check_part(const DataOptions& options, const char* name, int64_t part, int64_t whole) {
+absl::Status check_part(const DataOptions& options, const std::string& path, const char* name,
+                        int64_t part, int64_t whole) {
   const int64_t needed = options.length + 1;
   if (part >= needed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      options.path, ": is too short: ", part, " of its ", whole, " characters are for ", name,
+      path, ": is too short: ", part, " of its ", whole, " characters are for ", name,
       ", but a window of data.length = ", options.length, " needs ", needed, "; use a longer text",
       part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, uint64_t seed,
                                                    DataForm /*form*/) {
-  const auto text = read_text(options.path);
+  absl::StatusOr<std::string> text = read_text(options.path);
   if (!text.ok()) return text.status();
+  const bool has_file = !options.validation_path.empty();
+  const absl::StatusOr<std::string> other =
+      has_file ? read_text(options.validation_path) : absl::StatusOr<std::string>("");
+  if (!other.ok()) return other.status();
 
-  const auto vocabulary = Vocabulary::of_characters(*text);
+  const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, *other));
   if (!vocabulary.ok()) return vocabulary.status();
   auto tokens = vocabulary->encode(*text);
   if (!tokens.ok()) return tokens.status();
-
   const auto whole = static_cast<int64_t>(tokens->size());
-  const auto training = static_cast<int64_t>(static_cast<double>(whole) * options.train_fraction);
-  for (const auto& status : {check_part(options, "training", training, whole),
-                             check_part(options, "validation", whole - training, whole)}) {
+  const auto training =
+      has_file ? whole : static_cast<int64_t>(static_cast<double>(whole) * options.train_fraction);
+  const auto more = vocabulary->encode(*other);
+  if (!more.ok()) return more.status();
+  tokens->insert(tokens->end(), more->begin(), more->end());
+
+  const std::string& validation_path = has_file ? options.validation_path : options.path;
+  const int64_t validation = std::ssize(*tokens) - training;
+  for (const auto& status : {check_part(options, options.path, "training", training, whole),
+                             check_part(options, validation_path, "validation", validation,
+                                        has_file ? validation : whole)}) {
     if (!status.ok()) return status;
   }
-  return std::make_unique<TextDataset>(*vocabulary, fingerprint_of(*text), *std::move(tokens),
-                                       training, options.length, seed);
+  const std::string fingerprint =
+      has_file ? fingerprint_of(absl::StrCat(fingerprint_of(*text), fingerprint_of(*other)))
+               : fingerprint_of(*text);
+  return std::make_unique<TextDataset>(*vocabulary, fingerprint, *std::move(tokens), training,
+                                       options.length, seed);
 }
 
 // Its windows are those of validation.
@@ -119,7 +134,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_text(const DataOptions& options,
   const auto whole = std::ssize(*tokens);
   DataOptions windows = options;
   windows.length = std::min(options.length, known.most.max_length);
-  if (absl::Status status = check_part(windows, "validation", whole, whole); !status.ok()) {
+  if (absl::Status status = check_part(windows, options.path, "validation", whole, whole);
+      !status.ok()) {
     return status;
   }
   return std::make_unique<TextDataset>(known.vocabulary, fingerprint_of(*text), *std::move(tokens),
@@ -140,7 +156,7 @@ void check_text(const DataOptions& options, OptionChecker& check) {
 // cannot be read or a part is shorter than one window and its targets.
 TaskKind text_task() {
   return {.name = "text",
-          .keys = {"path", "length", "train_fraction"},
+          .keys = {"path", "validation_path", "length", "train_fraction"},
           .check = check_text,
           .make = make_text,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },

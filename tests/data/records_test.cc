@@ -66,7 +66,7 @@ class RecordsTest : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(RecordsTest, OfALineWithATabAreItsTwoColumns) {
+TEST_F(RecordsTest, StandInTwoColumnsWithATabBetween) {
   EXPECT_THAT(read("a.tsv",
                    "\xEF\xBB\xBF"
                    "one\teins\r\ntwo\tzwei"),
@@ -79,14 +79,14 @@ TEST_F(RecordsTest, OfALineWithATabAreItsTwoColumns) {
       ElementsAre("one|-@1", "two|zwei@2"));
 }
 
-TEST_F(RecordsTest, OfCsvFollowRfc4180) {
+TEST_F(RecordsTest, FollowRfc4180InCsv) {
   EXPECT_THAT(read("a.csv",
                    "id,answer,question\r\n1,\"a, \"\"b\"\"\",x\r\n2, y "
                    ",\"two\r\nlines\"\r\n3,z,\"\"\"\"\r\n"),
               ElementsAre("x|a, \"b\"@2", "two\nlines| y @3", "\"|z@5"));
 }
 
-TEST_F(RecordsTest, OfCsvAreWrongWithTheLineWhereTheyBegin) {
+TEST_F(RecordsTest, AreWrongAtTheLineWhereTheyBegin) {
   EXPECT_THAT(read("a.csv", "question,answer\na\"b,c\n\"a\"b,c\na,b,c\na\n,b\na,b\n\"a\n\n"),
               ElementsAre("!a quote stands in the unquoted field 1@2",
                           "!only a comma may follow the closing quote of field 1@3",
@@ -100,7 +100,7 @@ TEST_F(RecordsTest, OfCsvAreWrongWithTheLineWhereTheyBegin) {
               ElementsAre(HasSubstr("name the column \"answer\" once")));
 }
 
-TEST_F(RecordsTest, OfJsonLinesAreObjectsWithTwoKeys) {
+TEST_F(RecordsTest, AreObjectsWithTwoKeysInJsonLines) {
   EXPECT_THAT(read("a.jsonl",
                    "{\"answer\": \"b\\n\", \"more\": 1, \"question\": \"\\u4e00\"}\n[]\n{\n"
                    "{\"question\": \"a\"}\n{\"question\": \"a\", \"answer\": 5}\n"),
@@ -108,7 +108,7 @@ TEST_F(RecordsTest, OfJsonLinesAreObjectsWithTwoKeys) {
                           "!has no key \"answer\"@4", "!\"answer\" is not a string@5"));
 }
 
-TEST_F(RecordsTest, ThatAreWrongAreAllNamedAtOnce) {
+TEST_F(RecordsTest, WithMistakesAreAllNamedAtOnce) {
   EXPECT_EQ(error(options("pairs", "a\tb\nc\nd\t \n\n\xff\tx\ne\tf\tg\n\th\n")),
             "data.tsv:2: has no tab: a line is question<TAB>answer\n"
             "data.tsv:3: the answer is empty\n"
@@ -179,7 +179,7 @@ TEST_F(RecordsTest, AreOnOneSideOfTheTwo) {
   }
 }
 
-TEST_F(RecordsTest, OfAFileForValidationAreNotThoseOfTraining) {
+TEST_F(RecordsTest, ForValidationAreNotThoseOfTraining) {
   DataOptions both = options("pairs", pairs_of(0, 20));
   both.validation_path = write("held.tsv", pairs_of(20, 30));
   const auto dataset = dataset_of(both);
@@ -192,7 +192,7 @@ TEST_F(RecordsTest, OfAFileForValidationAreNotThoseOfTraining) {
             "the two files");
 }
 
-TEST_F(RecordsTest, OfTrainingAreDrawnBySeedAndStep) {
+TEST_F(RecordsTest, ForTrainingAreDrawnBySeedAndStep) {
   const DataOptions pairs = options("pairs", pairs_of(0, 100));
   const auto a = dataset_of(pairs, 1), b = dataset_of(pairs, 1), c = dataset_of(pairs, 2);
   EXPECT_TRUE(same(a->training_batch(7, 8), b->training_batch(7, 8)));
@@ -231,7 +231,7 @@ TEST_F(RecordsTest, HaveClassesOfTheirOwn) {
   EXPECT_EQ(dataset->answer_text(example.answer), names[std::stoi(number) % 3]);
 }
 
-TEST_F(RecordsTest, OfAClassThatCannotBeLearnedAreNamed) {
+TEST_F(RecordsTest, WithAClassThatCannotBeLearnedAreNamed) {
   std::string text;
   for (int i = 0; i < 40; ++i) absl::StrAppend(&text, i % 2 == 0 ? "a" : "b", "\ttext ", i, "\n");
   EXPECT_EQ(error(options("classes", text + "c\ttext\n")),
@@ -243,6 +243,27 @@ TEST_F(RecordsTest, OfAClassThatCannotBeLearnedAreNamed) {
   EXPECT_EQ(error(both),
             "held.tsv:2: the class \"c\" has 1 example for validation, first here, but none "
             "for training");
+}
+
+TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
+  DataOptions text = options("text", "abcabcabcabc", "text.txt");
+  text.length = 3;
+  text.validation_path = write("held.txt", "xyzxyzx");
+  const auto windows = dataset_of(text);
+  EXPECT_EQ(windows->vocabulary().decode(std::vector<int64_t>{0, 1, 2, 3, 4, 5}), "abcxyz");
+  EXPECT_EQ(windows->validation_size(), 2);
+  for (const Row& row : rows_of(*windows, windows->training_batch(0, 20))) {
+    EXPECT_EQ(row.inputs.find_first_of("xyz"), std::string::npos);
+  }
+  DataOptions lines = options("lines", "one\ntwo\n", "lines.txt");
+  lines.validation_path = write("held.txt", "three\nthree\n");
+  const auto whole = dataset_of(lines);
+  EXPECT_EQ(whole->training_size(), 2);
+  EXPECT_EQ(whole->validation_size(), 1);
+  lines.validation_path = write("held.txt", "three\n\ntwo\n");
+  EXPECT_EQ(
+      error(lines),
+      "held.txt:3: this line stands in lines.txt:2, too; leave it out of one of the two files");
 }
 
 }  // namespace

@@ -11,6 +11,10 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                    {"metrics", fuzz_metrics},
                                    {"text", fuzz_text},
                                    {"lines", fuzz_lines},
+                                   {"csv", fuzz_csv},
+                                   {"records", fuzz_records},
+                                   {"pairs", fuzz_pairs},
+                                   {"classes", fuzz_classes},
                                    {"idx", fuzz_idx},
                                    {"prompt", fuzz_prompt}};
   return targets;

@@ -32,6 +32,14 @@ void fuzz_metrics(std::string_view input);
 void fuzz_text(std::string_view input);
 void fuzz_lines(std::string_view input);
 
+// A CSV file: what is read reads back from the same fields in quotes. Records of the other formats.
+void fuzz_csv(std::string_view input);
+void fuzz_records(std::string_view input);
+
+// Files of the tasks "pairs" and "classes": a question is on one side of the two.
+void fuzz_pairs(std::string_view input);
+void fuzz_classes(std::string_view input);
+
 // Images and labels in MNIST's format, gzipped or not: what is understood is what the file says.
 void fuzz_idx(std::string_view input);
 

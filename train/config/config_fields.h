@@ -61,7 +61,7 @@ struct Field {
   std::vector<std::string> readers;  // "addition"
   bool is_read = true;               // by the value of decided_by in the given config
 
-  bool is_path = false;               // of a file that the run reads
+  bool is_path = false;               // names a file that the run reads
   bool may_change_on_resume = false;  // a run can go on with another value
 
   std::string key() const { return table.empty() ? name : table + "." + name; }  // "model.d_model"

@@ -22,8 +22,8 @@ double macro_f1(const std::vector<ClassScore>& scores);
 
 // A table with the scores of each class that occurs, and the confusion matrix of these: a row for
 // each class of an example, a column for each answer. Where it is wider than a terminal, the rows
-// come once for each part of the columns that fits. Of more than 30 classes the pairs that were
-// confused most often are listed in its place.
+// come once for each part of the columns that fits. Where more than 30 classes occur, the pairs
+// that were confused most often are listed in its place.
 std::string class_report(const Evaluation& e, const std::vector<std::string>& names);
 
 }  // namespace qkv

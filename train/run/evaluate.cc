@@ -91,7 +91,7 @@ class Counts {
   }
 
   int64_t classes_;                       // 0: answers are no classes
-  std::vector<int64_t> bytes_of_tokens_;  // of a text
+  std::vector<int64_t> bytes_of_tokens_;  // none where there are answers
   double loss_ = 0;
   int64_t right_tokens_ = 0, tokens_ = 0, right_sequences_ = 0, sequences_ = 0;
   int64_t bytes_ = 0, in_top5_ = 0;

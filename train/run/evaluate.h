@@ -20,13 +20,13 @@ struct Evaluation {
   double sequence_accuracy = 0;  // in [0, 1]
   int64_t tokens = 0;
   int64_t sequences = 0;
-  // Of a text: the loss of all targets in bits, for each byte of their UTF-8; 0 where there are
+  // The loss of all targets of a text in bits, for each byte of their UTF-8; 0 where there are
   // answers.
   double bits_per_byte = 0;
-  // Of more than five classes: the share of examples whose class is one of the five most likely.
+  // The share of examples whose class is one of the five most likely.
   double top5_accuracy = 0;
-  // Of classes [classes, classes]: how often the class of the row was answered with that of the
-  // column; empty where answers are no classes.
+  // How often the class of the row was answered with that of the column [classes, classes]; empty
+  // where answers are no classes.
   std::vector<int64_t> confusion = {};
 
   int64_t classes() const;  // 0: there is no confusion
