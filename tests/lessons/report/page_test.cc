@@ -198,7 +198,9 @@ TEST(SectionExtrasTest, CodeIsShownAsItStandsInTheExample) {
 }
 
 TEST(SectionPageTest, WhereThereIsNoPictureItSaysWhy) {
-  Report report = {.name = "lab", .question = "?", .sections = {{.name = "bare", .claims = {}, .prediction = {}}}};
+  Report report = {.name = "lab",
+                   .question = "?",
+                   .sections = {{.name = "bare", .claims = {}, .prediction = {}}}};
   const std::string why = "No picture: ";
   EXPECT_EQ(report_page(report, Language::kEnglish).find(why), std::string::npos);
   report.sections[0].add(found("a", "1", "1", true));
