@@ -49,6 +49,8 @@ TEST_F(DoctorTest, NamesWhatIsBroken) {
   const std::string rate_is_high = "it learns them: optimizer.learning_rate is too high";
   const Broken kinds[] = {
       {{"optimizer.learning_rate=1"}, "learning by heart", rate_is_high},  // 1,000 times as high
+      {{"optimizer.learning_rate=1e30"}, "learning by heart", rate_is_high},
+      {{"optimizer.learning_rate=0"}, "learning by heart", "optimizer.learning_rate is too low"},
       {{"model.norm=post", "model.num_layers=8", "optimizer.learning_rate=0.03"},
        "learning by heart",
        rate_is_high},

@@ -237,7 +237,7 @@ TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {
               testing::MatchesRegex(
                   "error: runs/tiny/checkpoints/best.safetensors: the loss is -?(nan|inf), not a "
                   "finite number: some numbers of this model are too large to compute with\n"));
-  for (const std::vector<std::string>& more : {std::vector<std::string>(), {"--prompt", "21="}}) {
+  for (const std::vector<std::string>& more : {std::vector<std::string>(), {"--prompt", "210="}}) {
     std::vector<std::string> generate = {"generate", "runs/tiny", "--prompt", "012="};
     generate.insert(generate.end(), more.begin(), more.end());
     const ProcessResult result = qkv(generate);

@@ -300,6 +300,16 @@ TEST_F(ReplayTest, WeightsThatGrewAreListedWithTheirRate) {
   EXPECT_THAT(qkv({"replay", "run"}).output, HasSubstr("norms since step 0"));
 }
 
+TEST_F(ReplayTest, WhatTheFirstStepMadeTooLargeIsItsRate) {
+  const ProcessResult train =
+      qkv({"train", "tiny.toml", "--set", "train.eval_interval=1", "--set",
+           "optimizer.learning_rate=1e19", "--set", "optimizer.weight_decay=0", "--set",
+           "optimizer.warmup_steps=0"});
+  EXPECT_EQ(train.exit_status, 1);
+  EXPECT_THAT(unfolded(qkv({"replay", "runs/tiny"}).output),
+              HasSubstr("A lower learning_rate or more warmup_steps may help"));
+}
+
 TEST_F(ReplayTest, ARunWhoseLossesAreFiniteIsSaidToBe) {
   expect_success(train({}));
   const ProcessResult text = qkv({"replay", "run"});

@@ -178,7 +178,11 @@ absl::StatusOr<StepReplay> replay_run(const std::string& run, std::optional<int6
                          : record_step(trainer, start.config, *start.dataset, reached->evaluates);
   if (replay.recording->first_bad() == replay.recording->entries.size()) return replay;
   replay.bad = find_first_bad(*replay.recording);
-  if (!start.is_damaged) replay.advice = advice_for_blow_up(start.config, made);
+  const StepPart part = replay.recording->entries[replay.bad->entry].part;
+  const bool is_updated = !reached->in_evaluation && part >= StepPart::kUpdate;
+  if (!start.is_damaged) {
+    replay.advice = advice_for_blow_up(start.config, made + (is_updated ? 1 : 0));
+  }
   return replay;
 }
 

@@ -55,7 +55,7 @@ std::string advice_for_blow_up(const Config& config, int64_t updates) {
             : "; train.precision = \"f64\" shows whether the range of numbers is the cause");
   }
   if (rate * decay > 2) {
-    return "A lower weight_decay may help: learning_rate * weight_decay is above 2, so each step "
+    return "A lower learning_rate or weight_decay may help: their product is above 2, so each step "
            "subtracts more than twice the weight";
   }
   return "A lower learning_rate or more warmup_steps may help";

@@ -9,6 +9,7 @@
 #include "train/config/config.h"
 #include "train/run/metrics.h"
 #include "train/run/samples.h"
+#include "train/run/step_evaluation.h"
 
 namespace qkv {
 namespace {
@@ -104,7 +105,9 @@ absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& co
   if (!before.ok()) return before.status();
   if (absl::Status s = cut_back(folder, checkpoint->state); !s.ok()) return s;
   const std::vector<std::string> changes = config_changes(config, *before);
-  if (!changes.empty()) {
+  // A run that has ended keeps the config that it was trained with.
+  const bool has_more = !has_ended(config.train, checkpoint->state) || checkpoint->state.unwritten;
+  if (!changes.empty() && has_more) {
     absl::Status s = write_file_atomically(folder.config(), to_toml(config));
     if (!s.ok()) return s;
   }

@@ -58,11 +58,15 @@ std::string describe_end(const TrainingRun& run) {
       state.evaluations_since_best == 1 ? " evaluation" : " evaluations", " (train.patience)");
 }
 
-void conclude(const TrainingRun& run, Progress& progress) {
+void tell_result(const TrainingRun& run, Progress& progress) {
   const RunState& state = run.state();
   progress.say(absl::StrFormat(
       "trained %d steps in %s; the best validation loss is %.4f, at step %d", state.step,
       format_duration(run.elapsed_seconds()), state.best_val_loss, state.best_step));
+}
+
+void conclude(const TrainingRun& run, Progress& progress) {
+  tell_result(run, progress);
   progress.say(absl::StrCat("wrote ", run.folder().path(),
                             ": config.toml, metrics.jsonl, samples.txt, "
                             "checkpoints/best.safetensors"));
@@ -74,7 +78,10 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   Progress progress(begin, end, dataset.shape().unit());
   if (run.is_finished()) {
     progress.say(absl::StrCat("this run is already finished: ", describe_end(run)));
-    conclude(run, progress);
+    for (const std::string& change : run.changes()) {
+      progress.say(absl::StrCat("this change has no effect: ", change));
+    }
+    tell_result(run, progress);
     return RunOutcome::kFinished;
   }
   introduce(run, progress);

@@ -183,18 +183,24 @@ Diagnosis examine_learning(const Patient& patient) {
   constexpr double kSeconds = 4;
   const double rate = patient.config.optimizer.learning_rate;
   const ByHeart result = learn_by_heart(patient, rate, kSeconds);
+  const std::string last =
+      std::isfinite(result.last) ? absl::StrFormat("%.4f", result.last) : "a number not finite";
   const std::string finding =
-      absl::StrFormat("the loss of %d examples goes from %.4f to %.4f in %d steps",
-                      patient.batch.rows(), result.first, result.last, result.steps);
+      absl::StrFormat("the loss of %d examples goes from %.4f to %s in %d %s", patient.batch.rows(),
+                      result.first, last, result.steps, result.steps == 1 ? "step" : "steps");
   if (result.is_learned()) return {"learning by heart", true, finding};
-  for (const double factor : {0.1, 0.01, 0.001, 10.0, 100.0, 1e3, 1e4}) {
-    if (!learn_by_heart(patient, rate * factor, kSeconds / 3).is_learned()) continue;
+  std::vector<double> others = {1e-2, 1e-3, 1e-4};  // what models are usually trained at
+  for (const double factor : {0.1, 0.01, 10.0, 100.0}) others.push_back(rate * factor);
+  for (const double other : others) {
+    if (other == rate || !learn_by_heart(patient, other, kSeconds / 3).is_learned()) continue;
     return {"learning by heart", false,
             absl::StrFormat("%s; at the rate %g it learns them: optimizer.learning_rate is too %s",
-                            finding, rate * factor, factor < 1 ? "high" : "low")};
+                            finding, other, other < rate ? "high" : "low")};
   }
-  return {"learning by heart", false,
-          finding + "; nor does it at other rates: the model cannot learn them"};
+  return {
+      "learning by heart", false,
+      absl::StrFormat("%s; it does not learn them at %d other rates either, from %g to %g", finding,
+                      others.size(), std::ranges::min(others), std::ranges::max(others))};
 }
 
 }  // namespace
