@@ -6,8 +6,8 @@
 verbs_in_sources() {
   # shellcheck disable=SC2154  # root: of tools/setup.sh
   cat "$root"/cli/*.cc "$root/cli/lesson_titles.h" | tr '\n' ' ' |
-    grep -oE '\{+ *"[a-z]+", *"[^"]*", *"[^"]*"' |
-    sed -E 's/^\{+ *"([a-z]+)", *"([^"]*)", *"([^"]*)"$/\1\t\2\t\3/'
+    grep -oE '(\{ *|Title)\{ *"[a-z]+", *"[^"]*", *"[^"]*"' |
+    sed -E 's/^[^"]*"([a-z]+)", *"([^"]*)", *"([^"]*)"$/\1\t\2\t\3/'
 }
 
 # Ends the script where there is an answer.

@@ -52,13 +52,13 @@ class PredictTest : public CommandLineFixture {
 TEST_F(PredictTest, APathBeginsAtTheConfigAndIsFoundFromEveryFolder) {
   expect_success(qkv({"train", "data/pairs.toml"}));
   EXPECT_THAT(in("runs/pairs/config.toml"), HasSubstr("path = \"data/pairs.tsv\""));
-  const ProcessResult here = qkv({"eval", "runs/pairs", "--json"});
+  const ProcessResult here = qkv({"eval", "runs/pairs", "--json", "-"});
   expect_success(here);
   std::filesystem::create_directory(folder_ / "elsewhere");
   ProcessOptions elsewhere;
   elsewhere.folder = folder_ / "elsewhere";
   const ProcessResult there =
-      run_process({QKV_BINARY, "eval", folder_ / "runs/pairs", "--json"}, elsewhere);
+      run_process({QKV_BINARY, "eval", folder_ / "runs/pairs", "--json", "-"}, elsewhere);
   expect_success(there);
   EXPECT_EQ(json::parse(here.output)["loss"], json::parse(there.output)["loss"]);
   // from there it goes on, too; the path is another one, but the file is the same
@@ -136,7 +136,7 @@ TEST_F(PredictTest, WhatCannotBeAnsweredLeavesItsLineAndIsNamed) {
 
 TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
   expect_success(qkv({"train", "data/texts.toml"}));
-  const json e = json::parse(qkv({"eval", "runs/classes", "--json"}).output);
+  const json e = json::parse(qkv({"eval", "runs/classes", "--json", "-"}).output);
   EXPECT_EQ(e["classes"], (json{"begins with a", "begins with b", "begins with c"}));
   int64_t all = 0, right = 0;
   for (int i = 0; i < 3; ++i) {
@@ -152,7 +152,7 @@ TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
   EXPECT_THAT(text, HasSubstr("  answered:      begins with a  begins with b  begins with c\n"));
   // The file itself as questions: predict is right as often as eval says.
   const json whole =
-      json::parse(qkv({"eval", "runs/classes", "--text", "data/texts.tsv", "--json"}).output);
+      json::parse(qkv({"eval", "runs/classes", "--text", "data/texts.tsv", "--json", "-"}).output);
   int64_t predicted = 0;
   for (const std::string& line :
        lines_of(qkv({"predict", "runs/classes", "data/texts.tsv", "--format", "json"}).output)) {
@@ -178,7 +178,8 @@ TEST_F(PredictTest, AnotherTextIsJudgedWhole) {
   expect_success(qkv({"train", "tiny.toml", "--set", "data.task=text", "--set",
                       "data.path=text.txt", "--set", "data.alphabet=10"}));
   write_bytes(folder_ / "short.txt", "abababab");
-  const json e = json::parse(qkv({"eval", "runs/tiny", "--text", "short.txt", "--json"}).output);
+  const json e =
+      json::parse(qkv({"eval", "runs/tiny", "--text", "short.txt", "--json", "-"}).output);
   EXPECT_EQ(e["tokens"], 7);
   EXPECT_NEAR(e["perplexity"].get<double>(), std::exp(e["loss"].get<double>()), 1e-9);
   EXPECT_NEAR(e["bits_per_byte"].get<double>(), e["loss"].get<double>() / std::log(2.0), 1e-9);
