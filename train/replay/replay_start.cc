@@ -168,8 +168,8 @@ absl::StatusOr<ReplayStart> begin_replay(const std::string& run, std::optional<i
   if (is_folder) {
     absl::StatusOr<std::vector<Metrics>> lines =
         read_metrics((fs::path(run) / "metrics.jsonl").string());
-    if (lines.ok()) start.metrics = *std::move(lines);
     if (!lines.ok() && !absl::IsNotFound(lines.status())) return lines.status();
+    if (lines.ok()) start.metrics = *std::move(lines);
   }
   start.trainer = std::make_unique<Trainer>(start.config, *start.dataset);
   if (absl::Status s = set_to(found, start); !s.ok()) return s;

@@ -150,8 +150,10 @@ std::optional<Diagnosis> examine_causality(const Patient& patient) {
 struct ByHeart {
   double first = 0, last = 0;
   int64_t steps = 0;
+  bool is_out_of_time = false;  // before it had made all steps
 
   bool is_learned() const { return last < first / 10; }
+  bool falls() const { return last < 0.9 * first; }
 };
 
 // The same few examples again and again, at a rate that stays.
@@ -164,7 +166,9 @@ ByHeart learn_by_heart(const Patient& patient, double rate, double seconds) {
   const Clock::time_point start = Clock::now();
   const double warmup = static_cast<double>(
       std::min<int64_t>(patient.config.optimizer.warmup_steps, kSteps / 10) + 1);
-  while (result.steps < kSteps && seconds_since(start) < seconds) {
+  while (result.steps < kSteps) {
+    result.is_out_of_time = seconds_since(start) >= seconds;
+    if (result.is_out_of_time) break;
     ForwardContext context;
     const BatchGradients step = accumulate_gradients(model, all, patient.batch, 1, 0, context);
     const double norm = global_norm(step.gradients);
@@ -180,7 +184,7 @@ ByHeart learn_by_heart(const Patient& patient, double rate, double seconds) {
 }
 
 Diagnosis examine_learning(const Patient& patient) {
-  constexpr double kSeconds = 4;
+  constexpr double kSeconds = 8, kSecondsOfOthers = 1;
   const double rate = patient.config.optimizer.learning_rate;
   const ByHeart result = learn_by_heart(patient, rate, kSeconds);
   const std::string last =
@@ -189,18 +193,22 @@ Diagnosis examine_learning(const Patient& patient) {
       absl::StrFormat("the loss of %d examples goes from %.4f to %s in %d %s", patient.batch.rows(),
                       result.first, last, result.steps, result.steps == 1 ? "step" : "steps");
   if (result.is_learned()) return {"learning by heart", true, finding};
+  // On a slow machine, or a busy one, a large model is not judged by what it had no time for.
+  if (result.is_out_of_time && result.falls()) {
+    return {"learning by heart", true, finding + ", and falls; for more there was no time"};
+  }
   std::vector<double> others = {1e-2, 1e-3, 1e-4};  // what models are usually trained at
   for (const double factor : {0.1, 0.01, 10.0, 100.0}) others.push_back(rate * factor);
   for (const double other : others) {
-    if (other == rate || !learn_by_heart(patient, other, kSeconds / 3).is_learned()) continue;
+    if (other == rate || !learn_by_heart(patient, other, kSecondsOfOthers).is_learned()) continue;
     return {"learning by heart", false,
             absl::StrFormat("%s; at the rate %g it learns them: optimizer.learning_rate is too %s",
                             finding, other, other < rate ? "high" : "low")};
   }
-  return {
-      "learning by heart", false,
-      absl::StrFormat("%s; it does not learn them at %d other rates either, from %g to %g", finding,
-                      others.size(), std::ranges::min(others), std::ranges::max(others))};
+  return {"learning by heart", false,
+          absl::StrFormat(
+              "%s; it does not learn them in a second at %d other rates either, from %g to %g",
+              finding, others.size(), std::ranges::min(others), std::ranges::max(others))};
 }
 
 }  // namespace
