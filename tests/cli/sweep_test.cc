@@ -198,6 +198,20 @@ TEST_F(SweepTest, ARunThatIsTooLargeFailsBeforeItHasAFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/d_model=65536,seed=1"));
 }
 
+TEST_F(SweepTest, TheWeightsThatItsRunsBeginWithAreSaidInLines) {
+  for (const std::string run : {"runs/a", "runs/b"}) {
+    expect_success(qkv({"train", "tiny.toml", "--out", run}));
+  }
+  const ProcessResult result =
+      sweep({"--set", "train.from=runs/a,runs/b", "--set", "train.steps=20", "--out", "runs/f"});
+  expect_success(result);
+  EXPECT_THAT(result.output, Not(HasSubstr("\\n")));
+  for (const std::string run : {"runs/a", "runs/b"}) {
+    EXPECT_THAT(unfolded(result.output),
+                HasSubstr(" parameters from " + run + "/checkpoints/best.safetensors, step "));
+  }
+}
+
 TEST_F(SweepTest, ATerminalSeesHowFarItIs) {
   ProcessOptions options;
   options.in_terminal = true;

@@ -7,8 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "framework/core/columns.h"
-#include "framework/core/terminal.h"
+#include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/run/checkpoint.h"
 #include "train/run/experiment.h"
@@ -37,14 +36,8 @@ std::set<std::string> parameters_of_tokens(const Config& config, DataShape data)
   return names;
 }
 
-std::string in_lines(const std::string& text) {
-  std::string lines = wrapped(text, text_columns());
-  lines.pop_back();  // the last line's end
-  return lines;
-}
-
 std::string list(const std::string& title, const std::vector<std::string>& items) {
-  return in_lines(absl::StrCat(title, ": ", absl::StrJoin(items, ", ")));
+  return absl::StrCat(title, ": ", absl::StrJoin(items, ", "));
 }
 
 // Where equal shapes may mean something else: "model.num_heads is 8, but was 4".
@@ -112,9 +105,9 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
                      same_tokens ? "" : ", whose vocabulary is another one, too"));
   }
   for (const auto& [name, array] : there) left.push_back(name + " (not in this model)");
-  weights.notes.push_back(
-      in_lines(absl::StrCat("begins with ", weights.arrays.size(), " of its ", wanted.size(),
-                            " parameters from ", *path, ", step ", source->state.step)));
+  weights.notes.push_back(absl::StrCat("begins with ", weights.arrays.size(), " of its ",
+                                       wanted.size(), " parameters from ", printable(*path),
+                                       ", step ", source->state.step));
   if (!left.empty()) weights.notes.push_back(list("not taken from there", left));
   if (!added.empty()) weights.notes.push_back(list("not there, so they begin anew", added));
   const std::vector<std::string> changes = changes_of_model(config, source->config);
