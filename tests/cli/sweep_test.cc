@@ -176,6 +176,13 @@ TEST_F(SweepTest, AnotherRunInAFolderIsAMistake) {
   EXPECT_EQ(in("runs/tiny-sweep/learning_rate=0.01,seed=1/metrics.jsonl"), before);
 }
 
+TEST_F(SweepTest, TheFolderOfARunIsNotThatOfASweep) {
+  expect_success(qkv({"train", "tiny.toml", "--out", "runs/a"}));
+  expect_error(sweep({"--seeds", "2", "--out", "runs/a"}), 2,
+               "runs/a is a run; choose another folder with --out");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/a/seed=1"));
+}
+
 TEST_F(SweepTest, ARunThatFailsIsARow) {
   const ProcessResult result =
       sweep({"--set", "optimizer.learning_rate=1e30,0.001", "--json", "results.json"});

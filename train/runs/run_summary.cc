@@ -13,11 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool holds_run(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path / "config.toml", ignored);
-}
-
 void read_metrics_of(RunSummary& run, const absl::StatusOr<std::vector<Metrics>>& lines) {
   if (!lines.ok()) return;
   run.metrics = *lines;
@@ -52,6 +47,11 @@ std::vector<std::string> runs_in(const fs::path& folder, std::vector<std::string
 }
 
 }  // namespace
+
+bool holds_run(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path / "config.toml", ignored);
+}
 
 std::optional<double> RunSummary::best_loss() const { return best ? best->val_loss : std::nullopt; }
 

@@ -28,6 +28,8 @@ struct RunSummary {
   std::optional<double> accuracy() const;
 };
 
+bool holds_run(const std::filesystem::path& path);  // it has a config.toml
+
 // An error where the folder holds no run; damage of one is a state of it.
 absl::StatusOr<RunSummary> summarize_run(const std::string& path);
 

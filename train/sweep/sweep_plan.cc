@@ -16,6 +16,7 @@
 #include "train/run/experiment.h"
 #include "train/run/first_weights.h"
 #include "train/run/run_folder.h"
+#include "train/runs/run_summary.h"
 
 namespace qkv {
 namespace {
@@ -136,6 +137,9 @@ class Planner {
     std::vector<size_t> chosen(settings_.size(), 0);
     do add_combination(*text, chosen);
     while (advance(chosen));
+    if (holds_run(plan_.folder)) {
+      mistakes_.add(absl::StrCat(plan_.folder, " is a run; choose another folder with --out"));
+    }
     if (!mistakes_.none()) return mistakes_.status();
     for (const Combination& combination : plan_.combinations) {
       check_data(combination.runs.front().config);
