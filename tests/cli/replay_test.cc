@@ -23,6 +23,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 // Where a number stops being finite.
 struct Place {
@@ -318,6 +319,17 @@ TEST_F(ReplayTest, ARunWhoseLossesAreFiniteIsSaidToBe) {
             "run: all losses are finite: 8 lines of metrics.jsonl; --step N shows any step op\nby "
             "op\n");
   EXPECT_EQ(replay()["finite"], true);
+}
+
+TEST_F(ReplayTest, ANameIsShownAndNotObeyed) {
+  const std::string name = "a\x1b[31m\nb";
+  for (const ProcessResult& result :
+       {qkv({"train", "tiny.toml", "--out", name}), qkv({"replay", name}),
+        qkv({"replay", name, "--step", "3"})}) {
+    expect_success(result);
+    EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
+    EXPECT_THAT(result.output, HasSubstr("a\\x1B[31m\\nb"));
+  }
 }
 
 TEST_F(ReplayTest, AnyStepIsATableOfItsOps) {

@@ -6,6 +6,7 @@
 #include "framework/core/columns.h"
 #include "framework/core/position.h"
 #include "framework/core/terminal.h"
+#include "framework/core/utf8.h"
 #include "train/replay/replay.h"
 
 namespace qkv {
@@ -22,7 +23,8 @@ std::string plural(int64_t count, const std::string& what) {
 }
 
 std::string beginning_of(const StepReplay& replay) {
-  return replay.checkpoint.empty() ? "the weights that the run began with" : replay.checkpoint;
+  return replay.checkpoint.empty() ? "the weights that the run began with"
+                                   : printable(replay.checkpoint);
 }
 
 std::string how_it_came_there(const StepReplay& replay) {
@@ -43,8 +45,9 @@ std::string how_it_came_there(const StepReplay& replay) {
 }
 
 std::string all_is_finite(const StepReplay& replay) {
-  std::string text = absl::StrCat(
-      replay.run, ": all losses are finite: ", plural(replay.logged, "line"), " of metrics.jsonl");
+  std::string text =
+      absl::StrCat(printable(replay.run),
+                   ": all losses are finite: ", plural(replay.logged, "line"), " of metrics.jsonl");
   if (replay.step > replay.first_step) {
     absl::StrAppend(&text, ", and steps ", replay.first_step + 1, " to ", replay.step,
                     " once more");
@@ -210,7 +213,7 @@ std::string replay_text(const StepReplay& replay, bool with_table) {
     const StepRecording& recording = *replay.recording;
     const bool by_evaluation = !std::isfinite(recording.validation_loss);
     text = wrapped_line(
-        absl::StrCat(replay.run, ": step ", replay.step,
+        absl::StrCat(printable(replay.run), ": step ", replay.step,
                      replay.bad ? " makes a number that is not finite" : ", op by op"));
     if (recording.learning_rate > 0 || !by_evaluation) {
       absl::StrAppend(&text, "loss ", number_text(recording.loss), ", gradient norm ",
@@ -225,7 +228,9 @@ std::string replay_text(const StepReplay& replay, bool with_table) {
   if (replay.recording || replay.step > replay.first_step) {
     absl::StrAppend(&text, wrapped_line(how_it_came_there(replay)));
   }
-  for (const std::string& note : replay.notes) absl::StrAppend(&text, wrapped_line(note));
+  for (const std::string& note : replay.notes) {
+    absl::StrAppend(&text, wrapped_line(printable(note)));
+  }
   if (with_table && replay.recording) absl::StrAppend(&text, "\n", table_text(*replay.recording));
   if (replay.bad) absl::StrAppend(&text, "\n", bad_text(replay));
   return text;

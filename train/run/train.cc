@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/available_memory.h"
 #include "framework/core/out_of_memory.h"
+#include "framework/core/utf8.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/experiment.h"
 #include "train/run/first_weights.h"
@@ -26,7 +27,7 @@ void introduce(const TrainingRun& run, Progress& progress) {
   progress.say(absl::StrFormat("%s: %d parameters, %s, %d threads, into %s", config.name,
                                parameter_count(parameters(run.model())),
                                name_of(config.train.precision), threads.count,
-                               run.folder().path()));
+                               printable(run.folder().path())));
   if (!threads.why_fewer.empty()) {
     progress.say(absl::StrCat("the system gives only ", threads.count, " of ",
                               kernels::num_threads(), " threads (", threads.why_fewer,
@@ -67,7 +68,7 @@ void tell_result(const TrainingRun& run, Progress& progress) {
 
 void conclude(const TrainingRun& run, Progress& progress) {
   tell_result(run, progress);
-  progress.say(absl::StrCat("wrote ", run.folder().path(),
+  progress.say(absl::StrCat("wrote ", printable(run.folder().path()),
                             ": config.toml, metrics.jsonl, samples.txt, "
                             "checkpoints/best.safetensors"));
 }
