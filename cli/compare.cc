@@ -1,5 +1,9 @@
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
+#include "framework/core/mistakes.h"
 #include "train/runs/compare_runs.h"
 
 namespace qkv {
@@ -13,7 +17,14 @@ absl::Status run_compare(const std::string& first, const GivenOptions& given) {
   if (!a.ok()) return a.status();
   const absl::StatusOr<RunSummary> b = summarize_run(given.arguments()[1]);
   if (!b.ok()) return b.status();
-  return show_or_write(given, comparison_text(*a, *b), comparison_json(*a, *b));
+  absl::Status s = show_or_write(given, comparison_text(*a, *b), comparison_json(*a, *b));
+  if (!s.ok()) return s;
+  std::vector<absl::Status> damages;
+  for (const RunSummary* run : {&*a, &*b}) {
+    if (!run->is_damaged()) continue;
+    damages.push_back(absl::DataLossError(absl::StrCat(run->path, " is ", run->state)));
+  }
+  return all_mistakes(damages);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class PlotReader {
     const absl::StatusOr<RunSummary> run = summarize_run(path);
     if (!run.ok()) {
       plot_.mistakes.push_back(run.status());
-    } else if (run->state.starts_with("damaged")) {
+    } else if (run->is_damaged()) {
       plot_.mistakes.push_back(absl::DataLossError(absl::StrCat(path, " is ", run->state)));
     } else if (run->metrics.empty()) {
       plot_.notes.push_back(absl::StrCat(path, " has no metrics yet"));

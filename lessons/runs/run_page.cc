@@ -128,7 +128,7 @@ absl::StatusOr<std::string> run_page(const std::string& path, Language language,
                                      const TellNote& tell) {
   const absl::StatusOr<RunSummary> run = summarize_run(path);
   if (!run.ok()) return run.status();
-  if (run->state.starts_with("damaged")) {
+  if (run->is_damaged()) {
     return absl::DataLossError(absl::StrCat(path, " is ", run->state));
   }
   const absl::StatusOr<RunWithData> loaded = load_run_with_data(path, {}, /*in_f64=*/false, tell);

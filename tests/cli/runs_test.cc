@@ -97,5 +97,27 @@ TEST_F(RunsTest, TwoAreComparedByConfigResultsAndLosses) {
   EXPECT_EQ(other["config"]["optimizer.learning_rate"], (json{"0.001", "0.002"}));
 }
 
+TEST_F(RunsTest, ADamagedOneIsComparedAsFarAsItCanBeRead) {
+  train("a");
+  train("b");
+  const std::string config = in("b/config.toml");
+  write_bytes(folder_ / "b/config.toml", "[model\n");
+  const ProcessResult text = qkv({"compare", "a", "b"});
+  EXPECT_EQ(text.exit_status, 1);
+  EXPECT_THAT(text.errors, testing::StartsWith("error: b is damaged: b/config.toml:1"));
+  EXPECT_THAT(text.output, testing::ContainsRegex("state  +finished  +damaged\n"));
+  EXPECT_THAT(text.output, Not(HasSubstr("the configs are the same")));
+  EXPECT_THAT(text.output, Not(HasSubstr("model.d_model"))) << "a difference to the default";
+  const ProcessResult object = qkv({"compare", "a", "b", "--json", "-"});
+  EXPECT_EQ(object.exit_status, 1);
+  EXPECT_TRUE(json::parse(object.output)["config"].is_null());
+  write_bytes(folder_ / "b/config.toml", config);
+  write_bytes(folder_ / "b/metrics.jsonl", "x\n{\"step\":1}\n");
+  const ProcessResult metrics = qkv({"compare", "b", "a"});
+  EXPECT_EQ(metrics.exit_status, 1);
+  EXPECT_THAT(metrics.errors, testing::StartsWith("error: b is damaged: b/metrics.jsonl:1"));
+  EXPECT_THAT(metrics.output, HasSubstr("the configs are the same"));
+}
+
 }  // namespace
 }  // namespace qkv

@@ -48,12 +48,18 @@ std::string losses_text(const Losses& losses) {
                          *losses.differ, losses.a, losses.b);
 }
 
+// None where one of the configs cannot be read.
+std::vector<ConfigDifference> differences_of(const RunSummary& a, const RunSummary& b) {
+  if (!a.has_config || !b.has_config) return {};
+  return config_differences(a.config, b.config);
+}
+
 // What is measured of a run, as a person reads it.
 std::vector<std::pair<std::string, std::string>> results_of(const RunSummary& run) {
   const std::optional<double> loss = run.best_loss(), right = run.accuracy();
   const std::optional<double> speed =
       run.metrics.empty() ? std::nullopt : run.metrics.back().tokens_per_second;
-  return {{"state", run.state},
+  return {{"state", run.is_damaged() ? "damaged" : run.state},
           {"steps", absl::StrCat(run.steps)},
           {"best validation loss", loss ? absl::StrFormat("%.4f", *loss) : "–"},
           {"at step", run.best ? absl::StrCat(run.best->step) : "–"},
@@ -66,10 +72,10 @@ std::vector<std::pair<std::string, std::string>> results_of(const RunSummary& ru
 
 std::string comparison_text(const RunSummary& a, const RunSummary& b) {
   std::vector<std::vector<std::string>> rows = {{"", printable(a.path), printable(b.path)}};
-  for (const ConfigDifference& each : config_differences(a.config, b.config)) {
+  for (const ConfigDifference& each : differences_of(a, b)) {
     rows.push_back({each.key, printable(each.a), printable(each.b)});
   }
-  const bool same_config = rows.size() == 1;
+  const bool same_config = rows.size() == 1 && a.has_config && b.has_config;
   const auto of_a = results_of(a), of_b = results_of(b);
   for (size_t i = 0; i < of_a.size(); ++i) {
     rows.push_back({of_a[i].first, of_a[i].second, of_b[i].second});
@@ -87,7 +93,7 @@ std::string comparison_text(const RunSummary& a, const RunSummary& b) {
 std::string comparison_json(const RunSummary& a, const RunSummary& b) {
   using Json = nlohmann::ordered_json;
   Json config = Json::object(), results = Json::object();
-  for (const ConfigDifference& each : config_differences(a.config, b.config)) {
+  for (const ConfigDifference& each : differences_of(a, b)) {
     config[each.key] = {each.a, each.b};
   }
   const auto number = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
@@ -99,7 +105,7 @@ std::string comparison_json(const RunSummary& a, const RunSummary& b) {
   const Losses losses = compare_losses(a, b);
   const Json json = {
       {"runs", {a.path, b.path}},
-      {"config", config},
+      {"config", a.has_config && b.has_config ? config : Json()},
       {"results", results},
       {"steps_logged_by_both", losses.common},
       {"first_step_whose_losses_differ", losses.differ ? Json(*losses.differ) : Json()}};

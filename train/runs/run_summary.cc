@@ -75,6 +75,7 @@ absl::StatusOr<RunSummary> summarize_run(const std::string& path) {
   const absl::StatusOr<std::vector<Metrics>> lines = read_metrics(metrics);
   const bool has_lines = lines.ok() || absl::IsNotFound(lines.status());
   read_metrics_of(run, lines);
+  run.has_config = config.ok();
   if (config.ok()) run.config = *config;
   run.state = !config.ok() ? absl::StrCat("damaged: ", config.status().message())
               : !has_lines ? absl::StrCat("damaged: ", lines.status().message())

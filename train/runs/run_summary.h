@@ -16,6 +16,7 @@ namespace qkv {
 struct RunSummary {
   std::string path;  // "runs/reverse"
   Config config = {};
+  bool has_config = true;             // else it cannot be read, and `config` tells nothing
   std::string state = {};             // "finished", "training", "stopped"; "damaged: …"
   std::vector<Metrics> metrics = {};  // every line of metrics.jsonl
   std::optional<Metrics> best = {};   // the line of the smallest validation loss
@@ -23,6 +24,7 @@ struct RunSummary {
   double seconds = 0;                 // of training
   std::filesystem::file_time_type changed = {};  // when its metrics were last written
 
+  bool is_damaged() const { return state.starts_with("damaged"); }
   std::optional<double> best_loss() const;
   // The share of right sequences at the best step, or of right tokens where a task has no answers.
   std::optional<double> accuracy() const;

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
@@ -67,7 +66,7 @@ std::vector<std::vector<std::string>> runs_rows(const std::vector<RunSummary>& r
       {"run", "task", "state", "steps", "best loss", "right", "time", "when"}};
   for (const RunSummary& run : runs) {
     const std::optional<double> loss = run.best_loss(), right = run.accuracy();
-    const bool is_damaged = absl::StartsWith(run.state, "damaged");
+    const bool is_damaged = run.is_damaged();
     rows.push_back({printable(run.path), is_damaged ? "" : run.config.data.task,
                     is_damaged ? "damaged" : run.state, is_damaged ? "" : steps_text(run),
                     loss ? absl::StrFormat("%.4f", *loss) : "", right ? format_percent(*right) : "",
@@ -79,7 +78,7 @@ std::vector<std::vector<std::string>> runs_rows(const std::vector<RunSummary>& r
 std::string runs_table(const std::vector<RunSummary>& runs) {
   std::string damages;
   for (const RunSummary& run : runs) {
-    if (!absl::StartsWith(run.state, "damaged")) continue;
+    if (!run.is_damaged()) continue;
     damages += wrapped(absl::StrCat(printable(run.path), " is ", run.state), text_columns());
   }
   return fitted_table(runs_rows(runs), {.left = 3}, {"when", "task", "time", "state"},
