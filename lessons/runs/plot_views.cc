@@ -10,6 +10,7 @@
 #include "lessons/report/page_frame.h"
 #include "lessons/report/statistics.h"
 #include "lessons/runs/plot.h"
+#include "lessons/texts/texts.h"
 
 // The views of a plot: a chart, text, a table of commas, a page.
 
@@ -47,18 +48,18 @@ bool has_one_run(const Plot& plot) { return plot.curves.back().number == 0; }
 Text name_of_curve(const Plot& plot, const Curve& curve) {
   const std::string run = printable(curve.run);
   if (plot.metric != "loss") return run;
-  const Text part = curve.is_validation() ? Text{"validation", "验证"} : Text{"training", "训练"};
+  const Text part = curve.is_validation() ? say("validation") : say("training");
   return has_one_run(plot) ? part : Text(run + ": ") + part;
 }
 
 Text title_of(const Plot& plot, bool is_logarithmic) {
   const std::string metric = printable(plot.metric);
-  const Text unit = plot.against == Against::kStep   ? Text{"steps", "步"}
-                    : plot.against == Against::kTime ? Text{"seconds of training", "训练秒数"}
-                    : plot.unit == "images"          ? Text{"images read", "读过的图像数"}
-                                                     : Text{"tokens read", "读过的词元数"};
-  const Text log = is_logarithmic ? Text{" (logarithmic)", "（对数）"} : Text();
-  const Text title = Text(metric) + log + Text{" against ", " – "} + unit;
+  const Text y = is_logarithmic ? say("{0} (logarithmic)", metric) : Text(metric);
+  const Text title = say(plot.against == Against::kStep   ? "{0} against steps"
+                         : plot.against == Against::kTime ? "{0} against seconds of training"
+                         : plot.unit == "images"          ? "{0} against images read"
+                                                          : "{0} against tokens read",
+                         y);
   return has_one_run(plot) ? Text(printable(plot.curves[0].run) + ": ") + title : title;
 }
 
@@ -162,10 +163,9 @@ std::string plot_text(const Plot& plot, bool is_logarithmic, int64_t columns, bo
 
 std::string plot_page(const Plot& plot, bool is_logarithmic, Language language) {
   const LineChart chart = chart_of(plot, is_logarithmic);
-  Table table = {.title = Text{"Numbers of the curves", "各条曲线的数"},
-                 .header = {Text{"curve", "曲线"}, Text{"last", "最后"}, Text{"smallest", "最小"},
-                            Text{"at step", "在第几步"}, Text{"largest", "最大"},
-                            Text{"at step", "在第几步"}}};
+  Table table = {.title = say("Numbers of the curves"),
+                 .header = {say("curve"), say("last"), say("smallest"), say("at step"),
+                            say("largest"), say("at step")}};
   for (size_t i = 0; i < plot.curves.size(); ++i) {
     table.rows.push_back({chart.series[i].name});
     for (const std::string& number : numbers_of(plot.curves[i])) {
@@ -175,7 +175,7 @@ std::string plot_page(const Plot& plot, bool is_logarithmic, Language language) 
   const auto figures = [&](Language shown) {
     return figure_html(chart, shown) + figure_html(table, shown);
   };
-  std::string body = absl::StrCat("<h1>", in_both(Text{"Curves of runs", "运行的曲线"}), "</h1>\n",
+  std::string body = absl::StrCat("<h1>", in_both(say("Curves of runs")), "</h1>\n",
                                   "<div class=\"figures\">\n", in_both(figures), "</div>\n");
   for (const std::string& note : plot.notes) body += element("p", printable(note), "soft");
   return page_in_both(chart.title, body, language);

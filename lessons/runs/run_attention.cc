@@ -10,6 +10,7 @@
 #include "lessons/report/page_frame.h"
 #include "lessons/report/statistics.h"
 #include "lessons/runs/run_sections.h"
+#include "lessons/texts/texts.h"
 #include "train/run/batch_loss.h"
 
 namespace qkv {
@@ -95,18 +96,17 @@ std::vector<size_t> spread(size_t count, size_t room) {
   return chosen;
 }
 
-Text what_is_left_out(size_t shown, size_t layers, int64_t heads, int64_t all_heads) {
-  Text text;
+// `how` maps are read, and what is left out of them.
+Text with_what_is_left_out(const Text& how, size_t shown, size_t layers, int64_t heads,
+                           int64_t all_heads) {
+  Text text = how;
   if (shown < layers) {
-    text = text + Text{absl::StrCat(" ", shown, " of ", layers, " layers are shown."),
-                       absl::StrCat("共 ", layers, " 层，这里画出 ", shown, " 层。")};
+    text = say("{0} {1}", text, say("{0} of {1} layers are shown.", shown, layers));
   }
   if (heads < all_heads) {
-    text = text + Text{absl::StrCat(" ", heads, " of ", all_heads, " heads are shown."),
-                       absl::StrCat("共 ", all_heads, " 个头，这里画出 ", heads, " 个。")};
+    text = say("{0} {1}", text, say("{0} of {1} heads are shown.", heads, all_heads));
   }
-  if (text.empty()) return text;
-  return text + Text{" ./qkv explain shows all.", "./qkv explain 展示全部。"};
+  return text == how ? how : say("{0} {1}", text, say("./qkv explain shows all."));
 }
 
 std::string maps_html(const Observed& observed, const Batch& example,
@@ -130,12 +130,11 @@ std::string maps_html(const Observed& observed, const Batch& example,
                                  std::min(heads, layer.heads)));
   }
   const Text how =
-      Text{
-          "A row for each query, a column for each key; a row adds up to 1. h is the "
-          "number of the head.",
-          "每行一个查询，每列一个键，每行之和为 1。h 是头的编号。"} +
-      what_is_left_out(chosen.size(), observed.layers.size(), heads, first.heads);
-  return paragraph_html(how) + figures_html(figures);
+      say("A row for each query, a column for each key; a row adds up to 1. h is the number of the "
+          "head.");
+  return paragraph_html(with_what_is_left_out(how, chosen.size(), observed.layers.size(), heads,
+                                              first.heads)) +
+         figures_html(figures);
 }
 
 // What each patch of an image gets of the attention of all heads: from the class token, or from all
@@ -170,13 +169,11 @@ std::string pictures_html(const Observed& observed, const Batch& example, int64_
   const LayerWeights& first = observed.layers.front();
   const bool has_class_token = first.keys > pixels.shape()[2] / patch * (pixels.shape()[3] / patch);
   const Text how =
-      (has_class_token
-           ? Text{"How much attention the class token pays to each patch, the mean over the heads.",
-                  "类别词元对每个图块的注意力，对各头取平均。"}
-           : Text{"How much attention each patch gets, the mean over the heads and queries.",
-                  "每个图块得到的注意力，对各头和各查询取平均。"}) +
-      what_is_left_out(chosen.size(), observed.layers.size(), 1, 1);
-  return paragraph_html(how) + figures_html(figures);
+      say(has_class_token
+              ? "How much attention the class token pays to each patch, the mean over the heads."
+              : "How much attention each patch gets, the mean over the heads and queries.");
+  return paragraph_html(with_what_is_left_out(how, chosen.size(), observed.layers.size(), 1, 1)) +
+         figures_html(figures);
 }
 
 // Which example it is, as a person reads it.
@@ -185,26 +182,21 @@ Text example_text(const Batch& example, const RunWithData& run, double loss) {
   const auto decoded = [&](const Array& tokens) {
     return escape(vocabulary.decode({tokens.data<int64_t>(), static_cast<size_t>(tokens.size())}));
   };
-  const std::string step = absl::StrCat(run.run.checkpoint.state.step), size = format_number(loss);
   const bool is_image = run.run.checkpoint.data.is_image();
   const bool has_target = example.inputs.size() > 1 && example.inputs[1].dtype() == DType::i64;
   std::string text = decoded(is_image ? example.targets : example.inputs[0]);
   if (has_target) absl::StrAppend(&text, " → ", decoded(example.inputs[1]));
-  const Text reads = is_image ? Text{"an image of the class ", "一幅图像，类别是 "} : Text();
-  return Text{absl::StrCat("The checkpoint of step ", step, " reads a validation example: "),
-              absl::StrCat("第 ", step, " 步的检查点读一个验证样例：")} +
-         reads + Text{"\"" + text + "\"", "“" + text + "”"} +
-         Text{absl::StrCat(". Its loss is ", size, "."), absl::StrCat("，损失为 ", size, "。")};
+  return say(is_image ? "attention.image" : "attention.example", run.run.checkpoint.state.step,
+             text, format_number(loss));
 }
 
 }  // namespace
 
 std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const TellNote& tell) {
-  const Text heading = {"Attention", "注意力"};
+  const Text heading = say("Attention");
   const auto none = [&](const absl::Status& why) {
     const std::string message = printable(std::string(why.message()));
-    return run_section(heading, paragraph_html({"There is no attention to show: " + message,
-                                                "没有可展示的注意力：" + message}));
+    return run_section(heading, paragraph_html(say("There is no attention to show: {0}", message)));
   };
   if (!loaded.ok()) return none(loaded.status());
   const absl::StatusOr<Batch> example = example_of_run(*loaded, {}, tell);
@@ -212,9 +204,8 @@ std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const T
   const Observed observed = observe(loaded->model, *example);
   if (observed.layers.empty()) {
     const std::string mixer = loaded->run.checkpoint.config.model.mixer;
-    return run_section(heading,
-                       paragraph_html({"This model has no attention: its mixer is " + mixer + ".",
-                                       "这个模型没有注意力：它的混合方式是 " + mixer + "。"}));
+    return run_section(
+        heading, paragraph_html(say("This model has no attention: its mixer is {0}.", mixer)));
   }
   std::string html = paragraph_html(example_text(*example, *loaded, observed.loss));
   const Checkpoint& checkpoint = loaded->run.checkpoint;

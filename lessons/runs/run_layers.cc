@@ -10,6 +10,7 @@
 #include "lessons/report/statistics.h"
 #include "lessons/report/svg_parts.h"
 #include "lessons/runs/run_sections.h"
+#include "lessons/texts/texts.h"
 #include "train/run/trainer.h"
 
 namespace qkv {
@@ -80,11 +81,9 @@ std::vector<ParameterNorms> norms_now(const RunWithData& run) {
 }
 
 std::string table_of_parameters(const std::vector<ParameterNorms>& norms) {
-  Table table = {
-      .title = Text(),
-      .header = {Text{"parameter", "参数"}, Text{"gradient", "梯度"}, Text{"weights", "权重"}}};
+  Table table = {.title = Text(), .header = {say("parameter"), say("gradient"), say("weights")}};
   const bool has_updates = !norms.empty() && norms.front().update.has_value();
-  if (has_updates) table.header.push_back({"update / weights", "更新 / 权重"});
+  if (has_updates) table.header.push_back(say("update / weights"));
   for (const ParameterNorms& p : norms) {
     table.rows.push_back({printable(p.name), format_number(p.gradient), format_number(p.weight)});
     if (has_updates) table.rows.back().push_back(format_number(*p.update));
@@ -92,19 +91,16 @@ std::string table_of_parameters(const std::vector<ParameterNorms>& norms) {
   const auto drawn = [&](Language language) {
     return table_html(table.header, table.rows, language);
   };
-  return folded_html({"Norms of every parameter", "每个参数的范数"}, in_both(drawn));
+  return folded_html(say("Norms of every parameter"), in_both(drawn));
 }
 
 // A line for each part over the steps.
 struct PartsOverSteps {
-  LineChart gradients = {.title = {"Norm of the gradient", "梯度的范数"}, .log_y = true};
-  LineChart weights = {.title = {"Norm of the weights", "权重的范数"}, .log_y = true};
-  LineChart updates = {
-      .title = {"Norm of the update / norm of the weights", "更新的范数 / 权重的范数"},
-      .log_y = true};
+  LineChart gradients = {.title = say("Norm of the gradient"), .log_y = true};
+  LineChart weights = {.title = say("Norm of the weights"), .log_y = true};
+  LineChart updates = {.title = say("Norm of the update / norm of the weights"), .log_y = true};
   LineChart entropies = {
-      .title = {"Entropy of the attention weights in nats, the mean over the heads",
-                "注意力权重的熵（奈特），对各头取平均"}};
+      .title = say("Entropy of the attention weights in nats, the mean over the heads")};
 
   static void add(LineChart& chart, const std::string& name, int64_t step, double y) {
     auto series = std::ranges::find(chart.series, Text(name), &Series::name);
@@ -138,14 +134,14 @@ std::vector<Figure> figures_over_steps(const std::vector<const Metrics*>& lines)
   if (!charts.entropies.series.empty()) figures.emplace_back(charts.entropies);
   for (Figure& figure : figures) {
     auto& chart = std::get<LineChart>(figure);
-    chart.x_label = {"step", "步"};
+    chart.x_label = say("step");
   }
   return figures;
 }
 
 std::vector<Figure> figures_now(const std::vector<ParameterNorms>& norms) {
-  Bars gradients = {.title = {"Norm of the gradient", "梯度的范数"}, .parts = {Text()}};
-  Bars weights = {.title = {"Norm of the weights", "权重的范数"}, .parts = {Text()}};
+  Bars gradients = {.title = say("Norm of the gradient"), .parts = {Text()}};
+  Bars weights = {.title = say("Norm of the weights"), .parts = {Text()}};
   for (const PartNorms& part : by_part(norms)) {
     gradients.bars.emplace_back(printable(part.part));
     gradients.shares.push_back({part.gradient});
@@ -158,7 +154,7 @@ std::vector<Figure> figures_now(const std::vector<ParameterNorms>& norms) {
 }  // namespace
 
 std::string layers_section(const RunSummary& run, const absl::StatusOr<RunWithData>& loaded) {
-  const Text heading = {"Gradients and weights, part by part", "各部分的梯度与权重"};
+  const Text heading = say("Gradients and weights, part by part");
   std::vector<const Metrics*> lines;
   for (const Metrics& line : run.metrics) {
     if (line.detail) lines.push_back(&line);
@@ -169,31 +165,20 @@ std::string layers_section(const RunSummary& run, const absl::StatusOr<RunWithDa
     for (size_t i = (lines.size() - 1) % each; i < lines.size(); i += each) {
       drawn.push_back(lines[i]);
     }
-    const std::string step = absl::StrCat(lines.back()->step), nth = absl::StrCat(each);
-    Text how = {"Measured in training; the table is of step " + step + ".",
-                "在训练中测得；表中是第 " + step + " 步的数。"};
-    if (each > 1) {
-      how =
-          how + Text{" One of " + nth + " measurements is drawn.", "每 " + nth + " 次测量画一次。"};
-    }
+    Text how = say("Measured in training; the table is of step {0}.", lines.back()->step);
+    if (each > 1) how = say("{0} {1}", how, say("One of {0} measurements is drawn.", each));
     return run_section(heading,
                        absl::StrCat(figures_html(figures_over_steps(drawn)), paragraph_html(how),
                                     table_of_parameters(norms_of(*lines.back()->detail))));
   }
   if (!loaded.ok()) {
     const std::string message = printable(std::string(loaded.status().message()));
-    return run_section(heading, paragraph_html({"There is no model to measure: " + message,
-                                                "没有可测量的模型：" + message}));
+    return run_section(heading, paragraph_html(say("There is no model to measure: {0}", message)));
   }
   const std::vector<ParameterNorms> norms = norms_now(*loaded);
   return run_section(
-      heading, absl::StrCat(paragraph_html(
-                                {"By one backward pass over training's first batch with the "
-                                 "checkpoint's weights. A run with train.detail_interval has "
-                                 "these numbers for its steps, with those of its updates.",
-                                 "用检查点的权重对第一个训练批次做一次反向传播。设了 "
-                                 "train.detail_interval 的运行有每一步的这些数，以及更新的大小。"}),
-                            figures_html(figures_now(norms)), table_of_parameters(norms)));
+      heading, absl::StrCat(paragraph_html(say("layers.how")), figures_html(figures_now(norms)),
+                            table_of_parameters(norms)));
 }
 
 }  // namespace qkv

@@ -9,6 +9,7 @@
 #include "lessons/report/svg.h"
 #include "lessons/runs/plot.h"
 #include "lessons/runs/run_sections.h"
+#include "lessons/texts/texts.h"
 #include "train/config/config.h"
 #include "train/runs/runs_table.h"
 
@@ -17,35 +18,28 @@ namespace {
 
 // What `runs` shows of it, and what it is.
 std::string facts_html(const RunSummary& run, const absl::StatusOr<RunWithData>& loaded) {
-  const Text kNames[] = {{"run", "运行"},
-                         {"task", "任务"},
-                         {"state", "状态"},
-                         {"steps", "步数"},
-                         {"best loss", "最佳验证损失"},
-                         {"right", "正确率"},
-                         {"time", "训练用时"},
-                         {"when", "最后写入"}};
+  const Text kNames[] = {say("run"),       say("task"),       say("state"), say("steps"),
+                         say("best loss"), say("fact.right"), say("time"),  say("when")};
   const std::vector<std::string> cells = runs_rows({run})[1];
   std::vector<std::vector<Text>> rows;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (!cells[i].empty()) rows.push_back({kNames[i], cells[i]});
   }
-  if (run.best) rows.push_back({{"best at step", "最佳步"}, absl::StrCat(run.best->step)});
-  rows.push_back(
-      {{"model", "模型"}, absl::StrCat(run.config.model.kind, ", ", run.config.model.mixer)});
+  if (run.best) rows.push_back({say("best at step"), absl::StrCat(run.best->step)});
+  rows.push_back({say("model"), absl::StrCat(run.config.model.kind, ", ", run.config.model.mixer)});
   if (loaded.ok()) {
     rows.push_back(
-        {{"parameters", "参数个数"}, absl::StrCat(parameter_count(parameters(loaded->model)))});
+        {say("fact.parameters"), absl::StrCat(parameter_count(parameters(loaded->model)))});
   }
-  rows.push_back({{"seed", "种子"}, absl::StrCat(run.config.seed)});
+  rows.push_back({say("seed"), absl::StrCat(run.config.seed)});
   return in_both([&](Language language) {
-    return table_html({{"what", "内容"}, {"value", "值"}}, rows, language);
+    return table_html({say("what"), say("value")}, rows, language);
   });
 }
 
 std::string config_html(const Config& config) {
   const std::string toml = to_toml_with_origins(compared_with_defaults(config));
-  return folded_html({"Every value of its config", "配置的每个值"},
+  return folded_html(say("Every value of its config"),
                      absl::StrCat("<pre><code>", escaped(toml), "</code></pre>\n"));
 }
 
@@ -61,10 +55,9 @@ std::vector<Figure> curves_of_run(const std::string& run) {
     Text title;
     bool is_logarithmic = false;
   };
-  const Wanted kWanted[] = {
-      {"loss", {"Loss", "损失"}},
-      {"learning_rate", {"Learning rate", "学习率"}},
-      {"grad_norm", {"Norm of the gradient, before clipping", "梯度的范数（裁剪前）"}, true}};
+  const Wanted kWanted[] = {{"loss", say("Loss")},
+                            {"learning_rate", say("Learning rate")},
+                            {"grad_norm", say("Norm of the gradient, before clipping"), true}};
   std::vector<Figure> figures;
   for (const auto& [metric, title, is_logarithmic] : kWanted) {
     LineChart chart = curve_chart(run, metric, is_logarithmic);
@@ -73,11 +66,11 @@ std::vector<Figure> curves_of_run(const std::string& run) {
     if (chart.series.size() == 1) chart.series[0].name = Text();
     figures.emplace_back(std::move(chart));
   }
-  LineChart right = {.title = {"Accuracy", "正确率"}};
+  LineChart right = {.title = say("Accuracy")};
   const std::pair<const char*, Text> kAccuracies[] = {
-      {"val_sequence_accuracy", {"validation, whole answers", "验证，整个答案"}},
-      {"val_token_accuracy", {"validation, tokens", "验证，词元"}},
-      {"train_sequence_accuracy", {"training, whole answers", "训练，整个答案"}}};
+      {"val_sequence_accuracy", say("validation, whole answers")},
+      {"val_token_accuracy", say("validation, tokens")},
+      {"train_sequence_accuracy", say("training, whole answers")}};
   for (const auto& [metric, name] : kAccuracies) {
     LineChart chart = curve_chart(run, metric, false);
     // Where an answer is one token, whole answers and tokens are the same.
@@ -90,16 +83,15 @@ std::vector<Figure> curves_of_run(const std::string& run) {
     right.series.push_back(std::move(chart.series[0]));
   }
   if (!right.series.empty()) figures.emplace_back(std::move(right));
-  for (Figure& figure : figures) std::get<LineChart>(figure).x_label = {"step", "步"};
+  for (Figure& figure : figures) std::get<LineChart>(figure).x_label = say("step");
   return figures;
 }
 
 std::string curves_section(const std::string& run) {
   const std::vector<Figure> figures = curves_of_run(run);
-  return run_section({"Curves", "曲线"},
-                     figures.empty()
-                         ? paragraph_html({"This run has no metrics yet.", "这个运行还没有指标。"})
-                         : figures_html(figures));
+  return run_section(say("Curves"), figures.empty()
+                                        ? paragraph_html(say("This run has no metrics yet."))
+                                        : figures_html(figures));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "lessons/report/page_frame.h"
 #include "lessons/report/svg.h"
 #include "lessons/runs/run_sections.h"
+#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {
@@ -47,9 +48,8 @@ std::string line_html(const std::string& line) {
 }
 
 std::string part_html(const SamplesOfStep& part) {
-  std::string html =
-      absl::StrCat("<p>", in_both(Text{"Step ", "第 "} + printable(part.step) + Text{"", " 步"}),
-                   "</p>\n<pre class=\"samples\">");
+  std::string html = absl::StrCat("<p>", in_both(say("Step {0}", printable(part.step))),
+                                  "</p>\n<pre class=\"samples\">");
   for (const std::string& line : part.lines) html += line_html(line);
   return html + "</pre>\n";
 }
@@ -57,15 +57,14 @@ std::string part_html(const SamplesOfStep& part) {
 }  // namespace
 
 std::string samples_section(const std::string& run) {
-  const Text heading = {"Samples", "样例"};
+  const Text heading = say("Samples");
   const absl::StatusOr<std::string> text =
       read_regular_file((std::filesystem::path(run) / "samples.txt").string());
   const std::vector<SamplesOfStep> parts =
       text.ok() ? parts_of(*text) : std::vector<SamplesOfStep>();
   if (parts.empty()) {
     return run_section(heading,
-                       paragraph_html({"This run has no samples: it was not evaluated yet.",
-                                       "这个运行还没有评估过，没有样例。"}));
+                       paragraph_html(say("This run has no samples: it was not evaluated yet.")));
   }
   std::string html = part_html(parts.back());
   if (parts.size() == 1) return run_section(heading, html);
@@ -74,12 +73,9 @@ std::string samples_section(const std::string& run) {
   for (size_t i = 0; i < shown; ++i) {
     earlier += part_html(parts[shown == 1 ? 0 : i * (count - 1) / (shown - 1)]);
   }
-  const std::string of = absl::StrCat(shown), all = absl::StrCat(count);
-  const Text title = count == 1 ? Text{"The evaluation before", "此前的一次评估"}
-                     : shown == count
-                         ? Text{"The " + all + " evaluations before", "此前的 " + all + " 次评估"}
-                         : Text{absl::StrCat(of, " of the ", all, " evaluations before"),
-                                absl::StrCat("此前 ", all, " 次评估中的 ", of, " 次")};
+  const Text title = count == 1       ? say("The evaluation before")
+                     : shown == count ? say("The {0} evaluations before", count)
+                                      : say("{0} of the {1} evaluations before", shown, count);
   return run_section(heading, html + folded_html(title, earlier));
 }
 

@@ -50,6 +50,7 @@ void add_keyed(std::map<std::string, Text>& texts, const toml::table& table,
 const std::map<std::string, Text>& dictionary() {
   static const auto kDictionary = [] {
     std::map<std::string, Text> texts = keyed_texts("report/");
+    texts.merge(keyed_texts("runs/"));
     for (const auto& [name, table] : files()) {
       const toml::table* const words = table[kWords].as_table();
       if (words == nullptr) continue;

@@ -40,8 +40,8 @@ std::map<std::string, Text> keyed_texts(const std::string& beginning);
 // 中文]}.
 std::string texts_element(const std::string& beginning);
 
-// A text by its key, of lessons/report/texts, or by its English, of the tables [words] of all
-// files.
+// A text by its key, of lessons/report and lessons/runs, or by its English, of the tables [words]
+// of all files.
 Text translated(const std::string& key, const std::vector<Text>& arguments);
 
 inline Text as_text(const Text& text) { return text; }

@@ -27,7 +27,7 @@ export function inBoth(key) {
   ];
 }
 
-export const named = (key, chart) => element("div", {}, element("p", { class: "soft" }, inBoth(key)), chart);
+export const withName = (key, chart) => element("div", {}, element("p", { class: "soft" }, inBoth(key)), chart);
 
 // Four digits, as in the tables.
 export function shown(x) {

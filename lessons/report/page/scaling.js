@@ -1,5 +1,5 @@
 // Scores of d random numbers, as they are and divided by √d.
-import { barChart, named } from "./parts.js";
+import { barChart, withName } from "./parts.js";
 import { entropy, randomNormals, softmax, variance } from "./numbers.js";
 import { bothOf } from "../../texts/texts.js";
 
@@ -52,5 +52,5 @@ export const scalingSlider = {
     [
       [plain, "scaling.not divided"],
       [divided, "scaling.divided"],
-    ].map(([weights, key]) => named(key, barChart(weightBars(weights), { title: bothOf(key).join(" "), largest: 1 }))),
+    ].map(([weights, key]) => withName(key, barChart(weightBars(weights), { title: bothOf(key).join(" "), largest: 1 }))),
 };

@@ -1,5 +1,5 @@
 // The encoding of one position, and its product with that of every other.
-import { cellMap, lineChart, named } from "./parts.js";
+import { cellMap, lineChart, withName } from "./parts.js";
 
 const positions = 64;
 const width = 32;
@@ -35,7 +35,7 @@ export const sinusoidSlider = {
   run: placed,
   rows: ["|e|²", "next", "previous", "far"],
   draw: ({ e, products }, t) => [
-    named("sinusoid.encoding", cellMap([e], { title: "e_t", largest: 1, cell: 17 })),
-    named("sinusoid.products", lineChart(products, { title: "e_t · e_u", marked: t })),
+    withName("sinusoid.encoding", cellMap([e], { title: "e_t", largest: 1, cell: 17 })),
+    withName("sinusoid.products", lineChart(products, { title: "e_t · e_u", marked: t })),
   ],
 };

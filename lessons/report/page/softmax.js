@@ -1,5 +1,5 @@
 // A row of scores that are pulled apart: its weights, their entropy, and what comes back through softmax.
-import { barChart, named } from "./parts.js";
+import { barChart, withName } from "./parts.js";
 import { entropy, softmax, softmaxGradient } from "./numbers.js";
 import { bothOf } from "../../texts/texts.js";
 
@@ -31,6 +31,6 @@ export const softmaxSlider = {
       [ds, 0.25, "softmax.gradient"],
     ].map(([numbers, largest, key]) => {
       const bars = numbers.map((number, i) => ({ name: `z${i + 1}`, number }));
-      return named(key, barChart(bars, { title: bothOf(key).join(" "), largest }));
+      return withName(key, barChart(bars, { title: bothOf(key).join(" "), largest }));
     }),
 };

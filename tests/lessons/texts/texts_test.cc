@@ -144,7 +144,7 @@ TEST(TextsTest, EveryTextIsThereInBothLanguagesWithTheSamePlacesOfValues) {
 
 TEST(TextsTest, WhatCppSaysHasATextAndNoTextIsLeftOver) {
   std::string code;
-  for (const char* const folder : {"report", "labs", "explain"})
+  for (const char* const folder : {"report", "runs", "labs", "explain"})
     code += sources(folder, {".cc", ".h"});
   const std::set<std::string> said = first_arguments(code, "say");
   ASSERT_GT(said.size(), 500);
@@ -159,8 +159,10 @@ TEST(TextsTest, WhatCppSaysHasATextAndNoTextIsLeftOver) {
       EXPECT_TRUE(absl::StrContains(code, absl::StrCat("\"", key, "\""))) << name << ": " << key;
     }
   }
-  for (const auto& [key, text] : keyed_texts("report/report")) {
-    EXPECT_TRUE(said.contains("\"" + key + "\"")) << key;
+  for (const char* const files : {"report/report", "runs/"}) {
+    for (const auto& [key, text] : keyed_texts(files)) {
+      EXPECT_TRUE(said.contains("\"" + key + "\"")) << key;
+    }
   }
 }
 
@@ -193,7 +195,7 @@ struct Said {
 
 Said said_in(const std::string& script) {
   Said said;
-  std::set<std::string> strings = first_arguments(script, "say|bothOf|inBoth|named|hasText");
+  std::set<std::string> strings = first_arguments(script, "say|bothOf|inBoth|withName|hasText");
   for (const std::string& each : matches(script, std::regex("`[a-z_]+\\.[a-z_]*\\$\\{[^`]*`"), 0)) {
     strings.insert(each);
   }
@@ -292,7 +294,7 @@ TEST(TextsTest, NoTextOfAPageIsLeftOver) {
 TEST(TextsTest, CodeHasNoChineseOfItsOwn) {
   // 更 is a token of a task; notes have titles; a switch names each language in itself.
   const std::regex allowed("更|kLectureNotes[^;]*;|>中文<");
-  for (const char* const folder : {"texts", "report", "labs", "explain", "gradcheck"}) {
+  for (const char* const folder : {"texts", "report", "runs", "labs", "explain", "gradcheck"}) {
     const std::string code = std::regex_replace(sources(folder, {".cc", ".h", ".js"}), allowed, "");
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(code, '\n'))) {
       EXPECT_FALSE(is_chinese(line)) << folder << ": " << line;
