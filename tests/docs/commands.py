@@ -1,8 +1,8 @@
 """The commands of a page of docs/, and what it promises of them.
 
 In a block of code a line that begins with "$ " is a command; those after it are promised: it prints them, in this
-order. "…" stands for anything: within a line for a part of it, alone for any lines. A block of ```diff names a file,
-and changes one line of it. A block after a line that ends in `FILE`: is that file.
+order. "…" stands for anything: within a line for a part of it, folded or not, alone for any lines. A block of ```diff
+names a file, and changes one line of it. A block after a line that ends in `FILE`: is that file.
 """
 
 import re
@@ -39,7 +39,7 @@ def pattern_of(line: str) -> str:
     for measured in MEASURED:
         line = re.sub(measured, "…", line)
     parts = [r"\s+".join(re.escape(word) for word in re.split(r"\s+", part)) for part in line.strip().split("…")]
-    return r"^[ \t]*" + ".*".join(parts).replace(r"\s+", r"(?:[ \t]+|\n {2,})") + r"[ \t]*\n"
+    return r"^[ \t]*" + r"(?:.|\n {2,})*?".join(parts).replace(r"\s+", r"(?:[ \t]+|\n {2,})") + r"[ \t]*\n"
 
 
 @dataclass
