@@ -7,6 +7,7 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kReadableName = 20, kShortestName = 4;  // columns
 constexpr std::string_view kFirstWide = "\u2e80", kLastWide = "\uffef";
 
 // UTF-8 sorts as its code points do.
@@ -33,6 +34,16 @@ std::string_view first_piece(std::string_view text) {
 std::string_view without_space(std::string_view text) {
   while (text.ends_with(' ')) text.remove_suffix(1);
   return text;
+}
+
+int64_t widest_line(std::string_view lines) {
+  int64_t width = 0;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    width = std::max(width, text_width(line));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+  }
+  return width;
 }
 
 }  // namespace
@@ -86,6 +97,14 @@ std::string first_columns(std::string_view text, int64_t columns) {
   return result;
 }
 
+std::string last_columns(std::string_view text, int64_t columns) {
+  if (text_width(text) <= columns) return std::string(text);
+  while (!text.empty() && text_width(text) >= columns) {
+    text.remove_prefix(first_character(text).size());
+  }
+  return "…" + std::string(text);
+}
+
 std::string aligned(const std::vector<std::vector<std::string>>& rows, const Alignment& alignment) {
   std::vector<int64_t> widths;
   for (const std::vector<std::string>& row : rows) {
@@ -112,22 +131,29 @@ std::string fitted_table(std::vector<std::vector<std::string>> rows, const Align
                          const std::vector<std::string>& least_important, int64_t columns) {
   Alignment kept = alignment;
   std::string left_out;
-  const auto fits = [&](const std::string& table) {
-    const std::string_view lines = table;
-    for (size_t begin = 0; begin < lines.size(); begin = lines.find('\n', begin) + 1) {
-      if (text_width(lines.substr(begin, lines.find('\n', begin) - begin)) > columns) return false;
+  // With its first column shortened to what fits, but not to less than `least`.
+  const auto table_with = [&](int64_t least) {
+    std::string table = aligned(rows, kept);
+    const int64_t excess = widest_line(table) - columns;
+    if (excess <= 0) return table;
+    std::vector<std::vector<std::string>> shown = rows;
+    int64_t width = 0;
+    for (const std::vector<std::string>& row : shown) width = std::max(width, text_width(row[0]));
+    for (std::vector<std::string>& row : shown) {
+      row[0] = last_columns(row[0], std::max(least, width - excess));
     }
-    return true;
+    return aligned(shown, kept);
   };
-  std::string table = aligned(rows, kept);
+  std::string table = table_with(kReadableName);
   for (const std::string& name : least_important) {
-    if (fits(table)) break;
+    if (widest_line(table) <= columns) break;
     const auto at = std::ranges::find(rows[0], name) - rows[0].begin();
     for (std::vector<std::string>& row : rows) row.erase(row.begin() + at);
     if (at < static_cast<int64_t>(kept.left)) --kept.left;
     left_out += (left_out.empty() ? "" : ", ") + name;
-    table = aligned(rows, kept);
+    table = table_with(kReadableName);
   }
+  if (widest_line(table) > columns) table = table_with(kShortestName);
   if (left_out.empty()) return table;
   return table + "left out, as it is too wide: " + left_out + "; --json FILE has all\n";
 }

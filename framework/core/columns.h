@@ -24,6 +24,9 @@ std::string padded(std::string text, int64_t columns);
 
 // The beginning of `text`, as far as it fits into so many columns.
 std::string first_columns(std::string_view text, int64_t columns);
+// The end of `text` after "…", so that it takes at most so many columns, where it takes more: the
+// end of a name tells more than its beginning.
+std::string last_columns(std::string_view text, int64_t columns);
 
 // Rows of cells as lines of a table, each after `indent`, with two spaces between its columns. A
 // column is as wide as its widest cell, and at least `least_width`; the first `left` columns are
@@ -35,8 +38,9 @@ struct Alignment {
 };
 std::string aligned(const std::vector<std::vector<std::string>>& rows, const Alignment& alignment);
 
-// The same, without as many of these columns as do not fit into so many columns of a terminal: the
-// first of them goes first. A last line names those.
+// The same, in so many columns of a terminal. What does not fit goes in this order: the beginnings
+// of long texts in the first column, as long as it has 20; these columns, the first of them first,
+// which a last line names; more of the first column.
 std::string fitted_table(std::vector<std::vector<std::string>> rows, const Alignment& alignment,
                          const std::vector<std::string>& least_important, int64_t columns);
 

@@ -82,16 +82,6 @@ std::vector<std::string> numbers_of(const Curve& curve) {
           format_number(high.y), absl::StrCat(high.step)};
 }
 
-// The end of a name tells more than its beginning.
-std::string shortened(const std::string& name, int64_t columns) {
-  std::string_view rest = name;
-  if (text_width(rest) <= columns) return name;
-  while (text_width(rest) >= columns) {
-    rest.remove_prefix(std::max<size_t>(1, code_point_length(rest)));
-  }
-  return "…" + std::string(rest);
-}
-
 std::string cell_of_csv(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
@@ -146,7 +136,7 @@ std::string plot_text(const Plot& plot, bool is_logarithmic, int64_t columns, bo
   std::vector<std::vector<std::string>> rows = {{"", "last", "smallest", "at", "largest", "at"}};
   const int64_t room = std::max<int64_t>(12, columns - kColumnsOfNumbers);
   for (size_t i = 0; i < plot.curves.size(); ++i) {
-    rows.push_back({shortened(chart.series[i].name.en, room)});
+    rows.push_back({last_columns(chart.series[i].name.en, room)});
     for (std::string& number : numbers_of(plot.curves[i])) rows.back().push_back(std::move(number));
   }
   const std::string table = aligned(rows, {.left = 1});

@@ -48,5 +48,27 @@ TEST(TerminalTest, ATableThatIsTooWideLosesItsLeastImportantColumns) {
             "run  loss\na     1.5\nleft out, as it is too wide: task; --json FILE has all\n");
 }
 
+TEST(TerminalTest, ALongNameInATableLosesItsBeginning) {
+  EXPECT_EQ(last_columns("abc", 3), "abc");
+  EXPECT_EQ(last_columns("abcd", 3), "…cd");
+  EXPECT_EQ(last_columns("a汉字", 4), "…字");
+  const std::vector<std::vector<std::string>> rows = {
+      {"run", "task", "loss"}, {"runs/of-the-last-week/first", "sort", "1.5"}, {"a", "sort", "2"}};
+  EXPECT_EQ(fitted_table(rows, {.left = 2}, {"task"}, 34),
+            "run                     task  loss\n"
+            "…f-the-last-week/first  sort   1.5\n"
+            "a                       sort     2\n");
+  EXPECT_EQ(fitted_table(rows, {.left = 2}, {"task"}, 31),
+            "run                        loss\n"
+            "…s/of-the-last-week/first   1.5\n"
+            "a                             2\n"
+            "left out, as it is too wide: task; --json FILE has all\n");
+  EXPECT_EQ(fitted_table(rows, {.left = 2}, {"task"}, 14),
+            "run       loss\n"
+            "…k/first   1.5\n"
+            "a            2\n"
+            "left out, as it is too wide: task; --json FILE has all\n");
+}
+
 }  // namespace
 }  // namespace qkv
