@@ -54,6 +54,21 @@ TEST_F(RunsTest, AreListedWithWhatBecameOfThem) {
   EXPECT_EQ(list[1]["seed"], 2);
 }
 
+TEST_F(RunsTest, StepsAreThoseThatAreSavedWhereTheyAreMoreThanThoseThatAreLogged) {
+  train("runs/a");
+  const std::string lines = in("runs/a/metrics.jsonl");
+  const auto steps = [&] {
+    return json::parse(qkv({"runs", "--json", "-"}).output)[0]["steps"].get<int64_t>();
+  };
+  const size_t last_line = lines.rfind("\n{") + 1;
+  write_bytes(folder_ / "runs/a/metrics.jsonl", lines.substr(0, last_line));
+  EXPECT_EQ(steps(), 40);
+  std::filesystem::remove(folder_ / "runs/a/checkpoints/last.safetensors");
+  EXPECT_EQ(steps(), 35);
+  write_bytes(folder_ / "runs/a/checkpoints/last.safetensors", "x");
+  EXPECT_EQ(steps(), 35);
+}
+
 TEST_F(RunsTest, DamageOfOneIsSaidAndHidesNoOther) {
   train("runs/good");
   train("runs/bad");

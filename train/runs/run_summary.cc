@@ -4,7 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "framework/io/safetensors.h"
 #include "train/config/config.h"
 #include "train/run/run_folder.h"
 
@@ -22,6 +24,15 @@ void read_metrics_of(RunSummary& run, const absl::StatusOr<std::vector<Metrics>>
     const bool is_best = line.val_loss && (!run.best || *line.val_loss < *run.best->val_loss);
     if (is_best && std::isfinite(*line.val_loss)) run.best = line;
   }
+}
+
+// A run that was stopped has saved steps after its last line.
+int64_t saved_steps(const fs::path& folder) {
+  const absl::StatusOr<TensorFileHeader> header =
+      read_safetensors_header((folder / "checkpoints" / "last.safetensors").string());
+  int64_t steps = 0;
+  if (!header.ok() || !header->metadata.contains("step")) return 0;
+  return absl::SimpleAtoi(header->metadata.at("step"), &steps) ? steps : 0;
 }
 
 std::string state_of(const RunSummary& run) {
@@ -75,6 +86,7 @@ absl::StatusOr<RunSummary> summarize_run(const std::string& path) {
   const absl::StatusOr<std::vector<Metrics>> lines = read_metrics(metrics);
   const bool has_lines = lines.ok() || absl::IsNotFound(lines.status());
   read_metrics_of(run, lines);
+  run.steps = std::max(run.steps, saved_steps(folder));
   run.has_config = config.ok();
   if (config.ok()) run.config = *config;
   run.state = !config.ok() ? absl::StrCat("damaged: ", config.status().message())

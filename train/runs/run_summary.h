@@ -20,7 +20,7 @@ struct RunSummary {
   std::string state = {};             // "finished", "training", "stopped"; "damaged: …"
   std::vector<Metrics> metrics = {};  // every line of metrics.jsonl
   std::optional<Metrics> best = {};   // the line of the smallest validation loss
-  int64_t steps = 0;                  // of the last line
+  int64_t steps = 0;                  // of the last line, or of the last checkpoint
   double seconds = 0;                 // of training
   std::filesystem::file_time_type changed = {};  // when its metrics were last written
 
