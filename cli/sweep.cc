@@ -1,7 +1,10 @@
 #include "train/sweep/sweep.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "train/sweep/sweep_table.h"
@@ -38,7 +41,13 @@ absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& giv
   absl::Status s = show_or_write(given, sweep_table(*plan, *outcome, results),
                                  sweep_json(*plan, *outcome, results));
   if (!s.ok()) return s;
-  return results.best ? absl::OkStatus() : absl::DataLossError("no run of the sweep was finished");
+  if (!results.best) return absl::DataLossError("no run of the sweep was finished");
+  const auto failed =
+      std::ranges::count_if(*outcome, [](const std::string& error) { return !error.empty(); });
+  if (failed == 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(failed, " of ", outcome->size(),
+                                          " runs failed; the same command tries only ",
+                                          failed == 1 ? "that one" : "those", " again"));
 }
 
 }  // namespace

@@ -186,7 +186,7 @@ TEST_F(SweepTest, TheFolderOfARunIsNotThatOfASweep) {
 TEST_F(SweepTest, ARunThatFailsIsARow) {
   const ProcessResult result =
       sweep({"--set", "optimizer.learning_rate=1e30,0.001", "--json", "results.json"});
-  expect_success(result);
+  expect_error(result, 1, "1 of 2 runs failed; the same command tries only that one again");
   EXPECT_THAT(result.output, HasSubstr("0 of 1"));
   EXPECT_THAT(result.output, HasSubstr("learning_rate=1e+30,seed=1 failed: step 2: the loss is"));
   const json all = json::parse(in("results.json"))["combinations"];
@@ -200,7 +200,7 @@ TEST_F(SweepTest, ARunThatFailsIsARow) {
 
 TEST_F(SweepTest, ARunThatIsTooLargeFailsBeforeItHasAFolder) {
   const ProcessResult result = sweep({"--set", "model.d_model=16,65536"});
-  expect_success(result);
+  expect_error(result, 1, "1 of 2 runs failed; the same command tries only that one again");
   EXPECT_THAT(result.output, HasSubstr("d_model=65536,seed=1 failed: "));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/d_model=65536,seed=1"));
 }
