@@ -47,7 +47,8 @@ struct Plot {
 absl::StatusOr<Plot> read_plot(const std::vector<std::string>& paths, const std::string& metric,
                                Against against);
 
-// A chart of the curves. What has more points than can be seen keeps the lowest and highest.
+// A chart of the curves. What has more points than can be seen keeps the lowest and highest; what
+// has no finite number is left out.
 LineChart chart_of(const Plot& plot, bool is_logarithmic);
 
 inline constexpr char kBeginningOfCurves[] = "run,metric,step,";

@@ -43,6 +43,17 @@ std::vector<CurvePoint> thinned(const std::vector<CurvePoint>& points) {
   return kept;
 }
 
+// Those with a number that is finite, unless no curve has one.
+std::vector<const Curve*> drawn_curves(const Plot& plot) {
+  std::vector<const Curve*> all, drawn;
+  for (const Curve& curve : plot.curves) {
+    all.push_back(&curve);
+    const auto is_drawn = [](const CurvePoint& p) { return std::isfinite(p.y); };
+    if (std::ranges::any_of(curve.points, is_drawn)) drawn.push_back(&curve);
+  }
+  return drawn.empty() ? all : drawn;
+}
+
 bool has_one_run(const Plot& plot) { return plot.curves.back().number == 0; }
 
 Text name_of_curve(const Plot& plot, const Curve& curve) {
@@ -99,13 +110,13 @@ std::string number_of_csv(double number) {
 
 LineChart chart_of(const Plot& plot, bool is_logarithmic) {
   LineChart chart = {.title = title_of(plot, is_logarithmic), .log_y = is_logarithmic};
-  for (const Curve& curve : plot.curves) {
-    Series series = {.name = name_of_curve(plot, curve),
-                     .has_marks = curve.points.size() == 1 ||
-                                  (curve.is_validation() && curve.points.size() <= kMostMarks),
-                     .colour = curve.number,
-                     .is_dashed = curve.is_validation()};
-    for (const CurvePoint& p : thinned(curve.points)) {
+  for (const Curve* curve : drawn_curves(plot)) {
+    Series series = {.name = name_of_curve(plot, *curve),
+                     .has_marks = curve->points.size() == 1 ||
+                                  (curve->is_validation() && curve->points.size() <= kMostMarks),
+                     .colour = curve->number,
+                     .is_dashed = curve->is_validation()};
+    for (const CurvePoint& p : thinned(curve->points)) {
       series.x.push_back(p.x);
       series.y.push_back(p.y);
     }
@@ -135,9 +146,10 @@ std::string plot_text(const Plot& plot, bool is_logarithmic, int64_t columns, bo
   // Escape sequences of colours take no columns: the marks stand before the aligned lines.
   std::vector<std::vector<std::string>> rows = {{"", "last", "smallest", "at", "largest", "at"}};
   const int64_t room = std::max<int64_t>(12, columns - kColumnsOfNumbers);
-  for (size_t i = 0; i < plot.curves.size(); ++i) {
+  const std::vector<const Curve*> curves = drawn_curves(plot);
+  for (size_t i = 0; i < curves.size(); ++i) {
     rows.push_back({last_columns(chart.series[i].name.en, room)});
-    for (std::string& number : numbers_of(plot.curves[i])) rows.back().push_back(std::move(number));
+    for (std::string& number : numbers_of(*curves[i])) rows.back().push_back(std::move(number));
   }
   const std::string table = aligned(rows, {.left = 1});
   std::string text = wrapped(chart.title.en, columns) + text_chart(chart, style);
@@ -156,9 +168,10 @@ std::string plot_page(const Plot& plot, bool is_logarithmic, Language language) 
   Table table = {.title = say("Numbers of the curves"),
                  .header = {say("curve"), say("last"), say("smallest"), say("at step"),
                             say("largest"), say("at step")}};
-  for (size_t i = 0; i < plot.curves.size(); ++i) {
+  const std::vector<const Curve*> curves = drawn_curves(plot);
+  for (size_t i = 0; i < curves.size(); ++i) {
     table.rows.push_back({chart.series[i].name});
-    for (const std::string& number : numbers_of(plot.curves[i])) {
+    for (const std::string& number : numbers_of(*curves[i])) {
       table.rows.back().emplace_back(number);
     }
   }

@@ -119,6 +119,18 @@ TEST_F(PlotTest, ARunThatIsBeingWrittenAndNumbersThatAreNoneAreDrawnAsFarAsTheyG
   EXPECT_THAT(result.output, HasSubstr("─ training     nan       0.1  20     2.25  10\n"));
 }
 
+TEST_F(PlotTest, ACurveWithoutANumberIsNotInTheLegend) {
+  make_run("runs/a", R"({"step":20,"loss":2.25}
+{"step":40,"loss":0.1,"val_loss":null}
+)");
+  const ProcessResult result = qkv({"plot", "runs/a"});
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_EQ(result.errors,
+            "note: runs/a: 1 of 1 numbers of val_loss are not finite, and are not drawn\n");
+  EXPECT_THAT(result.output, HasSubstr("─ training     0.1       0.1  40     2.25  20\n"));
+  EXPECT_THAT(result.output, Not(HasSubstr("validation")));
+}
+
 TEST_F(PlotTest, ASinglePointIsAMark) {
   make_run("runs/a", "{\"step\":1,\"loss\":2}\n");
   const ProcessResult result = qkv({"plot", "runs/a"});
