@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -75,7 +76,12 @@ int start_instead(const char* program, char** argv) {
 }
 
 int dispatch(int argc, char** argv, const Program& program) {
-  const std::string name = argc > 1 ? argv[1] : "--help";
+  static char help[] = "--help";
+  if (argc > 2 && std::strcmp(argv[1], "help") == 0) {  // qkv help VERB is qkv VERB --help
+    std::rotate(argv + 1, argv + 2, argv + argc);
+    argv[argc - 1] = help;
+  }
+  const std::string name = argc > 1 ? argv[1] : help;
   if (name == "--help" || name == "-h" || name == "help") {
     show(usage(program));
     return argc > 1 ? 0 : kUserError;

@@ -33,6 +33,16 @@ TEST_F(HelpTest, KeepsToEightyColumns) {
   }
 }
 
+TEST_F(HelpTest, HelpBeforeAVerbIsTheHelpOfTheVerb) {
+  for (const char* verb : {"train", "gradcheck"}) {  // one of each program
+    const ProcessResult result = qkv({"help", verb});
+    expect_success(result);
+    EXPECT_EQ(result.output, qkv({verb, "--help"}).output);
+  }
+  EXPECT_EQ(qkv({"help", "help"}).output, qkv({"--help"}).output);
+  expect_error(qkv({"help", "trian"}), 2, "there is no verb \"trian\"; did you mean \"train\"?");
+}
+
 TEST_F(HelpTest, TellsTheVersionOfTheProjectAndWhatItWasCompiledWith) {
   const ProcessResult result = qkv({"--version"});
   expect_success(result);
