@@ -1,5 +1,6 @@
 #include "cli/verb.h"
 
+#include <algorithm>
 #include <memory>
 #include <type_traits>
 
@@ -7,9 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "cli/verb_table.h"
 #include "framework/core/terminal.h"
 #include "train/config/config.h"
+#include "train/config/suggest.h"
 
 // A comma in a value belongs to it: --set optimizer.betas=[0.9,0.95]
 #define CXXOPTS_VECTOR_DELIMITER '\0'
@@ -100,6 +103,37 @@ Strings with_short_names(int argc, char** argv) {
     }
   }
   return words;
+}
+
+// What is wrong with that option. Names are compared with _ in the place of -, as nearest() does.
+std::string no_such_option(const std::string& name, const cxxopts::Options& options,
+                           const std::string& command) {
+  Strings names;
+  for (const std::string& group : options.groups()) {
+    for (const cxxopts::HelpOptionDetails& option : options.group_help(group).options) {
+      const std::string known = option.l.empty() ? option.s : option.l.front();
+      if (known != "argument") names.push_back(absl::StrReplaceAll(known, {{"-", "_"}}));
+    }
+  }
+  const std::string near = absl::StrReplaceAll(nearest(name, names), {{"_", "-"}});
+  return absl::StrCat("there is no option ", name.size() == 1 ? "-" : "--", name, "; ",
+                      near.empty() ? "" : absl::StrCat("did you mean \"--", near, "\"? "), "./",
+                      command, " --help lists them");
+}
+
+cxxopts::ParseResult parse(cxxopts::Options& options, const std::string& command, int argc,
+                           char** argv) {
+  const Strings words = with_short_names(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  try {
+    return options.parse(static_cast<int>(pointers.size()), pointers.data());
+  } catch (const cxxopts::exceptions::no_such_option& e) {
+    std::string name = e.what();  // the message has it in quotes; nothing else has it
+    name.erase(0, name.find(cxxopts::LQUOTE) + cxxopts::LQUOTE.size());
+    name.erase(name.rfind(cxxopts::RQUOTE));
+    throw cxxopts::exceptions::parsing(no_such_option(name, options, command));
+  }
 }
 
 struct ArgumentCount {
@@ -273,11 +307,7 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   list.texts("argument", "", "");
   options.parse_positional("argument");
   options.add_options("hidden");
-  const Strings words = with_short_names(argc, argv);
-  std::vector<const char*> pointers;
-  for (const std::string& word : words) pointers.push_back(word.c_str());
-  const cxxopts::ParseResult parsed =
-      options.parse(static_cast<int>(pointers.size()), pointers.data());
+  const cxxopts::ParseResult parsed = parse(options, command, argc, argv);
   const Strings arguments = GivenOptions(parsed).arguments();
   if (parsed.count("help") > 0) {
     return show_help(verb, arguments.empty() ? "" : arguments[0], options, GivenOptions(parsed));

@@ -359,7 +359,13 @@ TEST_F(CommandLineTest, SaysWhatItDoesNotKnow) {
   expect_error(qkv({"eval", "nowhere"}), 2, "nowhere: no such run or checkpoint");
   expect_error(qkv({"data", "tiny.toml", "--split", "test"}), 2,
                "--split: there is no \"test\"; there are val and train");
-  EXPECT_EQ(qkv({"train", "tiny.toml", "--bogus"}).exit_status, 2);
+  expect_error(qkv({"train", "tiny.toml", "--bogus"}), 2,
+               "there is no option --bogus; ./qkv train --help lists them");
+  expect_error(qkv({"train", "tiny.toml", "-y"}), 2,
+               "there is no option -y; ./qkv train --help lists them");
+  expect_error(
+      qkv({"train", "tiny.toml", "--profil=1"}), 2,
+      "there is no option --profil; did you mean \"--profile\"? ./qkv train --help lists them");
   EXPECT_EQ(qkv({"train", "tiny.toml", "--out"}).exit_status, 2);
   EXPECT_EQ(qkv({"eval", "x", "--split", "val", "extra"}).exit_status, 2);
 }

@@ -34,7 +34,13 @@ TEST_F(LessonsProgramTest, ItIsStartedFromTheFolderOfQkvWithTheSameWords) {
   const ProcessResult result =
       run_process({folder_ / "link", "gradcheck", "--op", "add", "--sed=1"});
   EXPECT_EQ(result.exit_status, 2);
-  EXPECT_THAT(result.errors, testing::HasSubstr("sed")) << "an option that there is not";
+  EXPECT_EQ(
+      result.errors,
+      "error: there is no option --sed; did you mean \"--seed\"? ./qkv gradcheck --help lists "
+      "them\n");
+  expect_error(qkv({"explain", "--maxsize=3"}), 2,
+               "there is no option --maxsize; did you mean \"--max-size\"? ./qkv explain --help "
+               "lists them");
 }
 
 TEST_F(LessonsProgramTest, WhereItIsMissingASentenceSaysSo) {
