@@ -91,15 +91,15 @@ absl::StatusOr<TensorFileHeader> read_header(const std::string& path, int file) 
   uint64_t header_bytes = 0;
   absl::Status read = read_exactly(path, file, 0, &header_bytes, kLengthBytes);
   if (!read.ok()) return read;
+  if (header_bytes > kLongestHeader) {
+    return not_safetensors(path,
+                           absl::StrCat("it does not begin with the length of a header of at most ",
+                                        kLongestHeader, " bytes"));
+  }
   if (header_bytes > file_bytes - kLengthBytes) {
     return not_safetensors(
         path, absl::StrCat("its header would be ", header_bytes, " bytes long, but the file has ",
                            file_bytes, "; it may have been cut off"));
-  }
-  if (header_bytes > kLongestHeader) {
-    return not_safetensors(
-        path, absl::StrCat("its header would be ", header_bytes, " bytes long; at most ",
-                           kLongestHeader, " are read"));
   }
   std::string json(header_bytes, '\0');
   read = read_exactly(path, file, kLengthBytes, json.data(), header_bytes);

@@ -215,20 +215,13 @@ TEST_F(SafetensorsTest, AFileThatCannotBeReadIsAnError) {
 
 TEST_F(SafetensorsTest, ForeignFilesAreTold) {
   const std::string start = "not a safetensors file: ";
+  const std::string no_length =
+      start + "it does not begin with the length of a header of at most 100000000 bytes";
   EXPECT_EQ(mistake(""), start + "it is empty");
   EXPECT_EQ(mistake("short"), start + "it has only 5 bytes");
-  EXPECT_EQ(mistake("This is just some text.\n"),
-            start +
-                "its header would be 2338328219631577172 bytes long, but the file has 24; it "
-                "may have been cut off");
-  EXPECT_EQ(mistake(file_of("{}", "", uint64_t{1} << 63)),
-            start +
-                "its header would be 9223372036854775808 bytes long, but the file has 10; it "
-                "may have been cut off");
-  EXPECT_EQ(mistake(file_of("{}", "", std::numeric_limits<uint64_t>::max())),
-            start +
-                "its header would be 18446744073709551615 bytes long, but the file has 10; it "
-                "may have been cut off");
+  EXPECT_EQ(mistake("This is just some text.\n"), no_length);
+  EXPECT_EQ(mistake(file_of("{}", "", uint64_t{1} << 63)), no_length);
+  EXPECT_EQ(mistake(file_of("{}", "", std::numeric_limits<uint64_t>::max())), no_length);
   EXPECT_EQ(mistake(file_of("{}", "", 3)),
             start +
                 "its header would be 3 bytes long, but the file has 10; it may have been cut "
@@ -243,8 +236,8 @@ TEST_F(SafetensorsTest, AHugeHeaderIsNotRead) {
   std::filesystem::resize_file(path_, 200'000'000);  // sparse
   EXPECT_EQ(read_safetensors(path_).status().message(),
             path_ +
-                ": not a safetensors file: its header would be 100000001 bytes long; at most "
-                "100000000 are read");
+                ": not a safetensors file: it does not begin with the length of a header of at "
+                "most 100000000 bytes");
 }
 
 TEST_F(SafetensorsTest, AHeaderThatIsNoJsonIsPlaced) {
