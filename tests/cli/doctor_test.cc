@@ -40,6 +40,16 @@ TEST_F(DoctorTest, FindsNothingWrongWithASoundConfig) {
   EXPECT_THAT(text.output, testing::HasSubstr("✓ causality"));
 }
 
+TEST_F(DoctorTest, TheConfigOfARunIsTakenFromItsFolder) {
+  expect_success(qkv({"train", "tiny.toml", "--set", "train.steps=1"}));
+  for (const char* verb : {"config", "doctor"}) {
+    const ProcessResult of_folder = qkv({verb, "runs/tiny"});
+    expect_success(of_folder);
+    EXPECT_EQ(of_folder.output, qkv({verb, "runs/tiny/config.toml"}).output);
+  }
+  expect_error(qkv({"config", "runs"}), 2, "cannot read runs: Is a directory");
+}
+
 struct Broken {
   std::vector<std::string> settings;
   std::string check, finding;

@@ -376,9 +376,12 @@ absl::StatusOr<std::string> read_config_file(const std::string& path) {
 
 absl::StatusOr<LoadedConfig> load_config(const std::string& path,
                                          const std::vector<std::string>& overrides) {
-  const absl::StatusOr<std::string> text = read_config_file(path);
+  const std::string in_run = absl::StrCat(path, "/config.toml");
+  std::error_code ignored;
+  const std::string& file = std::filesystem::exists(in_run, ignored) ? in_run : path;
+  const absl::StatusOr<std::string> text = read_config_file(file);
   if (!text.ok()) return text.status();
-  return parse_config(*text, path, overrides);
+  return parse_config(*text, file, overrides);
 }
 
 absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::string& source,

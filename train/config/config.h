@@ -21,9 +21,9 @@ struct LoadedConfig {
   std::vector<std::string> notes;
 };
 
-// Reads a TOML file, then applies `overrides`, each "key=value" as after --set; the last one of a
-// key counts. A value is TOML; for a string the quotes may be left out. Missing keys keep their
-// defaults.
+// Reads a TOML file, or that of the folder of a run, then applies `overrides`, each "key=value" as
+// after --set; the last one of a key counts. A value is TOML; for a string the quotes may be left
+// out. Missing keys keep their defaults.
 //
 // All mistakes come in one Status, a line each, in the order they stand in:
 //   configs/tiny.toml:7:1: unknown key "model.num_head"; did you mean "num_heads"?
