@@ -297,6 +297,16 @@ TEST_F(CommandLineTest, AFullDiskIsOneErrorAndKeepsTheLastGoodCheckpoint) {
   EXPECT_EQ(files_in(folder_ / "b/checkpoints"), 0u);
 }
 
+TEST_F(CommandLineTest, AnEmptyConfigIsSaidToSetNothing) {
+  write_bytes(folder_ / "empty.toml", "");
+  const ProcessResult result = qkv({"train", "empty.toml", "--set", "train.max_minutes=1e-9"});
+  expect_success(result);
+  EXPECT_NE(unfolded(result.output)
+                .find("empty.toml sets nothing: every key has its default, except those of --set"),
+            std::string::npos)
+      << result.output;
+}
+
 TEST_F(CommandLineTest, ARunThatBlowsUpFailsAndKeepsWhatWasGood) {
   const ProcessResult result = qkv({"train", "tiny.toml", "--set", "optimizer.learning_rate=1e38",
                                     "--set", "train.eval_interval=1"});

@@ -197,6 +197,10 @@ void Loader::read_overrides(const std::vector<std::string>& overrides) {
     if (field.is_read) read_in_file_.insert(field.key());
   }
   steps_in_file_ = result_.config.train.steps;
+  if (author_ == Author::kUser && said_.empty()) {
+    result_.notes.push_back(absl::StrCat(source_, " sets nothing: every key has its default",
+                                         overrides.empty() ? "" : ", except those of --set"));
+  }
   for (size_t i = 0; i < overrides.size(); ++i) read_override(i + 1, overrides[i]);
 }
 

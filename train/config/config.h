@@ -17,7 +17,7 @@ struct LoadedConfig {
   // By key ("model.d_model"): "configs/tiny.toml:7" or "--set". A key that is missing here has its
   // default.
   std::map<std::string, std::string> origins;
-  // What was changed so that the values fit, in a sentence each.
+  // What was changed so that the values fit, or that the file sets nothing; in a sentence each.
   std::vector<std::string> notes;
 };
 

@@ -129,6 +129,14 @@ TEST(ConfigMistakesTest, AnUnknownValueIsToldTheKnownOnes) {
             "\"sinusoidal\", \"learned\", \"rotary\", \"alibi\" or \"relative\"");
 }
 
+TEST(ConfigMistakesTest, AFileThatSetsNothingIsNoted) {
+  const std::string note = "c.toml sets nothing: every key has its default";
+  EXPECT_EQ(parse_config("# seed = 2\n[model]\n", "c.toml")->notes, std::vector{note});
+  EXPECT_EQ(parse_config("", "c.toml", {"seed=2"})->notes,
+            std::vector{note + ", except those of --set"});
+  EXPECT_EQ(parse_config("seed = 1", "c.toml", {"seed=2"})->notes, std::vector<std::string>());
+}
+
 TEST(ConfigMistakesTest, AShorterRunThanThatOfTheFileWarmsUpForTheSameShare) {
   const std::string file = "[optimizer]\nwarmup_steps = 50\n[train]\nsteps = 500";
   const absl::StatusOr<LoadedConfig> loaded = parse_config(file, "c.toml", {"train.steps=40"});
