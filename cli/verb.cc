@@ -144,10 +144,14 @@ struct ArgumentCount {
 ArgumentCount count_arguments(const std::string& argument) {
   constexpr size_t kAny = std::numeric_limits<size_t>::max();
   if (argument.empty()) return {0, 0, "no argument"};
-  if (argument.starts_with('[')) return {0, 1, "at most one " + argument};
-  if (absl::EndsWith(argument, "…")) return {1, kAny, "one " + argument + " or more"};
-  const auto count = static_cast<size_t>(1 + std::ranges::count(argument, ' '));
-  return {count, count, absl::StrCat(count == 1 ? "one " : "", argument)};
+  const std::string thing = absl::StrReplaceAll(absl::AsciiStrToLower(argument),
+                                                {{"[", ""}, {"]", ""}, {"…", ""}, {"|", " or "}});
+  if (argument.starts_with('[')) return {0, 1, "at most one " + thing};
+  if (absl::EndsWith(argument, "…")) return {1, kAny, "at least one " + thing};
+  const size_t space = argument.find(' ');
+  if (space == std::string::npos) return {1, 1, "one " + thing};
+  const std::string first = thing.substr(0, space), second = thing.substr(space + 1);
+  return {2, 2, first == second ? "two " + first + "s" : "one " + first + " and one " + second};
 }
 
 absl::Status show_help(const Verb& verb, const std::string& argument,
@@ -321,7 +325,8 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   const ArgumentCount wanted = count_arguments(verb.title.argument);
   if (arguments.size() < wanted.least || arguments.size() > wanted.most) {
     return absl::InvalidArgumentError(
-        absl::StrCat(command, " takes ", wanted.in_words, "; see ", command, " --help"));
+        absl::StrCat(verb.title.name, " takes ", wanted.in_words, ": ./", command,
+                     *verb.title.argument == '\0' ? "" : " ", verb.title.argument));
   }
   return verb.run(arguments.empty() ? "" : arguments[0], GivenOptions(parsed));
 } catch (const cxxopts::exceptions::exception& e) {

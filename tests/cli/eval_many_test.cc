@@ -45,7 +45,7 @@ TEST_F(EvalManyTest, WhatIsWrongWithOneHidesNoOther) {
                "--attention takes one run");
   expect_error(qkv({"eval", "runs/s1", "runs/s2", "--export", "e.safetensors"}), 2,
                "--export takes one run");
-  expect_error(qkv({"eval"}), 2, "qkv eval takes one RUN… or more; see qkv eval --help");
+  expect_error(qkv({"eval"}), 2, "eval takes at least one run: ./qkv eval RUN…");
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST_F(RunsTest, WhatIsWrittenWrongIsSaid) {
                "--sort: there is no \"size\"; there are when, name, steps, loss, accuracy, time");
   std::filesystem::create_directories(folder_ / "runs");
   EXPECT_EQ(qkv({"runs"}).output, "there is no run in runs\n");
-  expect_error(qkv({"compare", "runs"}), 2, "qkv compare takes RUN RUN; see qkv compare --help");
+  expect_error(qkv({"compare", "runs"}), 2, "compare takes two runs: ./qkv compare RUN RUN");
   expect_error(qkv({"compare", "runs", "runs"}), 2, "runs holds no run: it has no config.toml");
 }
 
