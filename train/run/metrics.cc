@@ -39,8 +39,14 @@ std::string metrics_to_json(const Metrics& metrics) {
 }
 
 absl::StatusOr<Metrics> metrics_from_json(std::string_view line) {
-  using Json = nlohmann::ordered_json;  // so that a line that is read is written as it was
-  const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  nlohmann::ordered_json object;  // ordered: a line that is read is written as it was
+  try {
+    object = nlohmann::ordered_json::parse(line);
+  } catch (const nlohmann::ordered_json::out_of_range&) {  // 1e999
+    return absl::InvalidArgumentError("a number is out of the range of f64");
+  } catch (const nlohmann::ordered_json::parse_error&) {
+    return absl::InvalidArgumentError("not a JSON object");
+  }
   if (!object.is_object()) return absl::InvalidArgumentError("not a JSON object");
   Metrics metrics;
   const auto step = object.find("step");

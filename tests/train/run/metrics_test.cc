@@ -77,6 +77,7 @@ TEST(MetricsTest, ADamagedLineIsAnError) {
   EXPECT_EQ(message("{\"step\":1"), "not a JSON object");
   EXPECT_EQ(message("[1]"), "not a JSON object");
   EXPECT_EQ(message(""), "not a JSON object");
+  EXPECT_EQ(message("{\"step\":1,\"loss\":1e999}"), "a number is out of the range of f64");
   EXPECT_EQ(message("{\"loss\":1}"), "\"step\" is missing or not an integer of 0 or more");
   for (const char* step : {"1.5", "-1", "9223372036854775808"}) {
     EXPECT_EQ(message(absl::StrCat("{\"step\":", step, "}")),
