@@ -43,6 +43,8 @@ std::string accuracy_text(const Metrics& m) {
 
 std::string format_duration(double seconds) {
   const auto total = static_cast<int64_t>(std::ceil(seconds));
+  const auto tenths = total == 1 ? static_cast<int64_t>(std::ceil(seconds * 10)) : 10;
+  if (tenths < 10) return absl::StrCat("0.", tenths, " s");
   if (total < 60) return absl::StrCat(total, " s");
   if (total < 3600) return absl::StrFormat("%d min %02d s", total / 60, total % 60);
   return absl::StrFormat("%d h %02d min", total / 3600, total % 3600 / 60);

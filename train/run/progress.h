@@ -36,7 +36,7 @@ class Progress final : public RunListener {
   Clock::time_point start_, last_print_;
 };
 
-std::string format_duration(double seconds);  // "42 s", "3 min 05 s", "2 h 10 min"
+std::string format_duration(double seconds);  // "0.4 s", "42 s", "3 min 05 s", "2 h 10 min"
 std::string format_percent(double share);     // "99.9 %", never rounded up to 100 %
 
 }  // namespace qkv

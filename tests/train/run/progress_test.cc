@@ -13,5 +13,15 @@ TEST(ProgressTest, APercentageIsRoundedDown) {
   EXPECT_EQ(format_percent(0.0), "0.0 %");
 }
 
+TEST(ProgressTest, ADurationIsRoundedUp) {
+  EXPECT_EQ(format_duration(0), "0 s");
+  EXPECT_EQ(format_duration(0.0001), "0.1 s");
+  EXPECT_EQ(format_duration(0.35), "0.4 s");
+  EXPECT_EQ(format_duration(0.95), "1 s");
+  EXPECT_EQ(format_duration(8.2), "9 s");
+  EXPECT_EQ(format_duration(184.5), "3 min 05 s");
+  EXPECT_EQ(format_duration(7800), "2 h 10 min");
+}
+
 }  // namespace
 }  // namespace qkv
