@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/lessons/verbs.h"
@@ -17,8 +15,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kBytesOfMegabyte = 1000000;
-constexpr int64_t kMostMegabytes = 500;  // browsers have no longer texts
+constexpr int64_t kBytesOfMegabyte = 1000000, kMostMegabytes = 500;  // a browser reads no more
 
 void add_explain_options(OptionList& options) {
   options.text("prompt", "TEXT", "The text that the model reads; by default a validation example");
@@ -65,20 +62,9 @@ absl::StatusOr<Lesson> chosen_lesson(const std::string& run, const GivenOptions&
   return lesson_of_run(run, example, say_note);
 }
 
-// Warns about parameters without training, and a loss that is not finite.
-void say_warnings(const Lesson& lesson, const Recording& recording) {
-  if (!lesson.untrained.empty()) {
-    say_note(absl::StrCat("these parameters are untrained, so their numbers are random: ",
-                          absl::StrJoin(lesson.untrained, ", ")));
-  }
-  if (!std::isfinite(recording.whole_loss)) {
-    say_note(absl::StrCat("the loss is ", recording.whole_loss,
-                          ", not a finite number: some numbers of this model are too large"));
-  }
-}
-
 absl::Status run_explain(const std::string& name, const GivenOptions& given) {
-  if (absl::Status s = check_options(name, given); !s.ok()) return s;
+  absl::Status s = check_options(name, given);
+  if (!s.ok()) return s;
   absl::StatusOr<Lesson> lesson = chosen_lesson(name, given);
   if (!lesson.ok()) return lesson.status();
   const absl::StatusOr<Config> config = config_with(*lesson, given.set());
@@ -89,18 +75,14 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
         absl::StrCat("--max-size must be between 1 and ", kMostMegabytes, ", not ", max_size));
   }
   const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
-  const std::string page_path = !page_is_asked_for ? ""
-                                : given.has("out") ? given.text("out")
-                                                   : absl::StrCat(lesson->config.name, ".html");
+  std::string page_path = given.text("out");
+  if (page_is_asked_for && page_path.empty()) page_path = lesson->config.name + ".html";
   const OutputFile files[] = {{"out", page_path, kBeginningOfPage},
                               {"json", json_file(given), kBeginningOfLesson}};
-  if (absl::Status s = check_outputs(files); !s.ok()) return s;
+  if (s = check_outputs(files); !s.ok()) return s;
   const bool as_text = page_is_asked_for || given.has("json");
-  if (absl::Status s =
-          check_memory(config->model, lesson->model.data(), lesson->batch, lesson->form(), as_text);
-      !s.ok()) {
-    return s;
-  }
+  s = check_memory(config->model, lesson->model.data(), lesson->batch, lesson->form(), as_text);
+  if (!s.ok()) return s;
   if (!given.set().empty()) lesson = with_settings(*lesson, given.set());
   if (!lesson.ok()) return lesson.status();
   ProgressLine progress(stderr);
@@ -109,31 +91,26 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   const Beginning beginning = {.layer = given.integer_if_given("layer"),
                                .head = given.integer_if_given("head"),
                                .position = given.integer_if_given("position")};
-  if (absl::Status s = begin_at(beginning, recording, *lesson); !s.ok()) return s;
-
+  if (s = begin_at(beginning, recording, *lesson); !s.ok()) return s;
   progress.clear();
-  say_warnings(*lesson, recording);
+  for (const std::string& warning : warnings_of(*lesson, recording)) say_note(warning);
   if (given.has("text") && !prints_json(given)) show(lesson_walk(recording, *lesson));
-  const bool was_trained_so = !name.empty() && given.set().empty();
-  if (was_trained_so && (page_is_asked_for || given.has("json"))) {
+  if (!name.empty() && given.set().empty() && as_text) {  // it was trained so
     const auto note = [&](const std::string& text) {
       progress.clear();
       say_note(text);
     };
-    const auto tell = [&](const std::string& what) { progress.show(what); };
-    lesson->history = history_of(name, *lesson, recording, note, tell);
+    lesson->history = history_of(name, *lesson, recording, note,
+                                 [&](const std::string& what) { progress.show(what); });
   }
-  if (given.has("json")) {
-    absl::Status s = write_json(given, lesson_document(recording, *lesson, 0));
-    if (!s.ok()) return s;
-  }
-  if (!page_is_asked_for) return absl::OkStatus();
+  if (given.has("json")) s = write_json(given, lesson_document(recording, *lesson, 0));
+  if (!s.ok() || !page_is_asked_for) return s;
   progress.show("making the page");
   const std::string page = fitted_page(std::move(recording), *lesson, max_size * kBytesOfMegabyte);
-  if (absl::Status s = write_file_atomically(page_path, page); !s.ok()) return s;
+  if (s = write_file_atomically(page_path, page); !s.ok()) return s;
   progress.clear();
   if (!prints_json(given)) show(absl::StrCat("wrote ", printable(page_path), "\n"));
-  return absl::OkStatus();
+  return s;
 }
 
 }  // namespace

@@ -132,6 +132,20 @@ absl::Status begin_at(const Beginning& beginning, const Recording& recording, Le
   return check_range("position", lesson.position, weights[2], "positions");
 }
 
+std::vector<std::string> warnings_of(const Lesson& lesson, const Recording& recording) {
+  std::vector<std::string> warnings;
+  if (!lesson.untrained.empty()) {
+    warnings.push_back(absl::StrCat("these parameters are untrained, so their numbers are random: ",
+                                    absl::StrJoin(lesson.untrained, ", ")));
+  }
+  if (!std::isfinite(recording.whole_loss)) {
+    warnings.push_back(
+        absl::StrCat("the loss is ", recording.whole_loss,
+                     ", not a finite number: some numbers of this model are too large"));
+  }
+  return warnings;
+}
+
 absl::StatusOr<Config> config_with(const Lesson& lesson, const std::vector<std::string>& settings) {
   if (settings.empty()) return lesson.config;
   for (const std::string& setting : settings) {

@@ -45,6 +45,9 @@ struct Beginning {
 // says that the recording has no attention.
 absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson);
 
+// What to warn of, in a sentence each: parameters without training, a loss that is not finite.
+std::vector<std::string> warnings_of(const Lesson& lesson, const Recording& recording);
+
 // The config with settings of the model changed, "attention.projections=none". An error where they
 // do not fit each other, change something else than the model, or ask for a trained parameter of
 // another shape. Makes no model.

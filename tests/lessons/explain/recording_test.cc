@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -220,6 +221,18 @@ TEST(LessonTest, EverySingleSettingGivesAModelThatRuns) {
     expect_order(recording);
     EXPECT_TRUE(std::isfinite(recording.whole_loss));
   }
+}
+
+TEST(LessonTest, WhatToDoubtIsWarnedOf) {
+  Lesson lesson = three_words();
+  Recording recording = record(lesson);
+  EXPECT_TRUE(warnings_of(lesson, recording).empty());
+  lesson.untrained = {"a", "b"};
+  recording.whole_loss = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(warnings_of(lesson, recording),
+            (std::vector<std::string>{
+                "these parameters are untrained, so their numbers are random: a, b",
+                "the loss is inf, not a finite number: some numbers of this model are too large"}));
 }
 
 TEST(LessonTest, TheNumbersOfThreeWordsHaveOneDigit) {
