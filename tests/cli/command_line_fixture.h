@@ -29,7 +29,9 @@ inline const std::string kConfig =
     "name = \"tiny\"\n" + kTinyRun + "steps = 40\nlog_interval = 5\n";
 
 // What a program says to a person, without the folds of its long lines.
-inline std::string unfolded(std::string text) { return absl::StrReplaceAll(text, {{"\n  ", " "}}); }
+inline std::string unfolded(const std::string& text) {
+  return absl::StrReplaceAll(text, {{"\n  ", " "}});
+}
 
 // A folder with that config, tiny.toml, in which the built program runs.
 class CommandLineFixture : public testing::Test {

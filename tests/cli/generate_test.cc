@@ -35,20 +35,20 @@ class GenerateVerbTest : public CommandLineFixture {
 
   void train_on_questions() { expect_success(qkv({"train", "tiny.toml"})); }
 
-  std::string written(std::vector<std::string> options, ProcessOptions process = {}) {
+  std::string written(std::vector<std::string> options, const ProcessOptions& process = {}) {
     options.insert(options.begin(), {"generate", "runs/tiny"});
     const ProcessResult result = qkv(options, process);
     expect_success(result);
     return result.output;
   }
 
-  json document(std::vector<std::string> options, ProcessOptions process = {}) {
+  json document(std::vector<std::string> options, const ProcessOptions& process = {}) {
     options.insert(options.end(), {"--json", "-"});
     return json::parse(written(options, process), nullptr, /*allow_exceptions=*/false);
   }
 
   void expect_refused(std::vector<std::string> options, const std::string& message,
-                      ProcessOptions process = {}) {
+                      const ProcessOptions& process = {}) {
     options.insert(options.begin(), {"generate", "runs/tiny"});
     expect_error(qkv(options, process), 2, message);
   }

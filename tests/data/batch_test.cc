@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "tests/data/rows.h"
 #include "tests/temporary_folder.h"
@@ -55,7 +56,7 @@ TEST(BatchTest, AValidationBatchBeginsWhereItIsAskedTo) {
   for (int i = 0; i < 200; ++i) {
     const std::string square = std::to_string((i + 5) * (i + 5));
     lines += square + "\n";
-    records += square + ",1," + square + "," + square.front() + "\n";
+    records += absl::StrCat(square, ",1,", square, ",", square.substr(0, 1), "\n");
   }
   write_bytes(folder / "lines.txt", lines);
   write_bytes(folder / "records.csv", records);
