@@ -64,7 +64,8 @@ Texts all_texts() {
       }
       for (const auto& [english, chinese] : *node.as_table()) {
         const std::string text(english.str());
-        texts.push_back({absl::StrCat(name, ": ", text), {text, string_of(TextNode(chinese), text)}});
+        texts.push_back(
+            {absl::StrCat(name, ": ", text), {text, string_of(TextNode(chinese), text)}});
       }
     }
   }
