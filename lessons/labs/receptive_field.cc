@@ -84,7 +84,8 @@ Section stacked_section(const LabContext& lab) {
 
 Section local_section(const LabContext& lab) {
   const int64_t enough = layers_enough(lab);
-  const auto half = static_cast<double>((lab.integer("kernel") - 1) / 2);
+  const int64_t one_side = (lab.integer("kernel") - 1) / 2;
+  const auto half = static_cast<double>(one_side);
   const int64_t one = lab.breaks("deep") ? enough : 1;
   return make_section("influence.local",
                       {at_most(say("reach of {0} of convolution, in tokens", layers_text(1)), half,

@@ -66,9 +66,10 @@ Text name_of_curve(const Plot& plot, const Curve& curve) {
 Text title_of(const Plot& plot, bool is_logarithmic) {
   const std::string metric = printable(plot.metric);
   const Text y = is_logarithmic ? say("{0} (logarithmic)", metric) : Text(metric);
+  const bool has_images = plot.unit == "images";
   const Text title = say(plot.against == Against::kStep   ? "{0} against steps"
                          : plot.against == Against::kTime ? "{0} against seconds of training"
-                         : plot.unit == "images"          ? "{0} against images read"
+                         : has_images                     ? "{0} against images read"
                                                           : "{0} against tokens read",
                          y);
   return has_one_run(plot) ? Text(printable(plot.curves[0].run) + ": ") + title : title;
