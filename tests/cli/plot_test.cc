@@ -127,7 +127,7 @@ TEST_F(PlotTest, ACurveWithoutANumberIsNotInTheLegend) {
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_EQ(result.errors,
             "note: runs/a: 1 of 1 numbers of val_loss are not finite, and are not drawn\n");
-  EXPECT_THAT(result.output, HasSubstr("─ training     0.1       0.1  40     2.25  20\n"));
+  EXPECT_THAT(result.output, HasSubstr("─ training   0.1       0.1  40     2.25  20\n"));
   EXPECT_THAT(result.output, Not(HasSubstr("validation")));
 }
 
