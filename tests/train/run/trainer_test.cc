@@ -178,7 +178,8 @@ TEST(TrainerTest, WhatMayHelpARunThatBlowsUpDependsOnWhatMovedItsWeights) {
 
   EXPECT_EQ(advice_for_blow_up(config, 1), "A lower learning_rate or more warmup_steps may help");
   config.optimizer.weight_decay = 1000;  // times 0.01: 10
-  EXPECT_THAT(advice_for_blow_up(config, 1), HasSubstr("A lower learning_rate or weight_decay may help"));
+  EXPECT_THAT(advice_for_blow_up(config, 1),
+              HasSubstr("A lower learning_rate or weight_decay may help"));
   config.optimizer.learning_rate = 0;
   config.train.precision = Precision::kF64;
   EXPECT_EQ(advice_for_blow_up(config, 1),
