@@ -11,7 +11,7 @@ packages=(
   zlib1g-dev libpng-dev
 )
 # What only the tests need.
-test_packages=(libgtest-dev libgmock-dev)
+test_packages=(libgtest-dev libgmock-dev fish zsh man-db)
 
 # A browser, and what drives it: the tests of the lesson page. Without them those are skipped.
 browser_packages=(chromium-headless-shell chromium-driver python3-selenium python3-numpy poppler-utils fonts-noto-cjk)

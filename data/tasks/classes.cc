@@ -106,16 +106,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options
   for (const auto& [name, place] : classes) names.push_back(name);
   const absl::StatusOr<Vocabulary> vocabulary = Vocabulary::of_characters(text);
   if (!vocabulary.ok()) return vocabulary.status();
-  absl::StatusOr<ExampleLists> examples = encode_records(
-      *records, encode_classes(*vocabulary, names), limits_of_context(options, form), mistakes);
-  if (!examples.ok()) return examples.status();
-  if (absl::Status status = check_both_sides(*records, options); !status.ok()) return status;
-  return std::make_unique<ListedDataset>(*vocabulary, *std::move(examples),
-                                         ListedDataset::Options{.form = form,
-                                                                .class_names = std::move(names),
-                                                                .context = options.context,
-                                                                .fingerprint = records->fingerprint,
-                                                                .seed = seed});
+  return dataset_of_records(*records, options, *vocabulary, encode_classes(*vocabulary, names),
+                            {.form = form, .class_names = names, .seed = seed}, mistakes);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& options,
@@ -124,13 +116,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& option
   const absl::StatusOr<SharedRecords> records =
       records_to_judge(options, classes_layout(options), mistakes);
   if (!records.ok()) return records.status();
-  absl::StatusOr<ExampleLists> examples =
-      encode_records(*records, encode_classes(known.vocabulary, known.class_names),
-                     limits_of(known.most, known.form), mistakes);
-  if (!examples.ok()) return examples.status();
-  return std::make_unique<ListedDataset>(
-      known.vocabulary, *std::move(examples),
-      ListedDataset::Options{.form = known.form, .class_names = known.class_names});
+  return dataset_to_judge(*records, known, encode_classes(known.vocabulary, known.class_names),
+                          mistakes);
 }
 
 }  // namespace

@@ -55,15 +55,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_pairs(const DataOptions& options, 
   }
   const absl::StatusOr<Vocabulary> vocabulary = Vocabulary::of_characters(text);
   if (!vocabulary.ok()) return vocabulary.status();
-  absl::StatusOr<ExampleLists> examples = encode_records(
-      *records, encode_pairs(*vocabulary), limits_of_context(options, form), mistakes);
-  if (!examples.ok()) return examples.status();
-  if (absl::Status status = check_both_sides(*records, options); !status.ok()) return status;
-  return std::make_unique<ListedDataset>(*vocabulary, *std::move(examples),
-                                         ListedDataset::Options{.form = form,
-                                                                .context = options.context,
-                                                                .fingerprint = records->fingerprint,
-                                                                .seed = seed});
+  return dataset_of_records(*records, options, *vocabulary, encode_pairs(*vocabulary),
+                            {.form = form, .seed = seed}, mistakes);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
@@ -73,11 +66,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
       records_to_judge(options, pairs_layout(options), mistakes);
   if (!records.ok()) return records.status();
   check_pairs_text(records->validation_path, records->validation, mistakes);
-  absl::StatusOr<ExampleLists> examples = encode_records(
-      *records, encode_pairs(known.vocabulary), limits_of(known.most, known.form), mistakes);
-  if (!examples.ok()) return examples.status();
-  return std::make_unique<ListedDataset>(known.vocabulary, *std::move(examples),
-                                         ListedDataset::Options{.form = known.form});
+  return dataset_to_judge(*records, known, encode_pairs(known.vocabulary), mistakes);
 }
 
 }  // namespace

@@ -72,6 +72,49 @@ std::string length_mistake(const Example& example, const QuestionLengths& limits
   return too_long("pair", prompt + answer - 1, limits.both - 1);
 }
 
+// An error where there are `mistakes`, or an example is longer than `limits`.
+absl::StatusOr<ExampleLists> encode_records(const SharedRecords& records,
+                                            const EncodeRecord& encode,
+                                            const QuestionLengths& limits, FileMistakes& mistakes) {
+  const auto encode_side = [&](const std::string& path, const std::vector<Record>& side) {
+    std::vector<Example> examples;
+    for (const Record& record : side) {
+      absl::StatusOr<Example> example = encode(record);
+      if (!example.ok()) {
+        mistakes.add(path, record.line, std::string(example.status().message()));
+      } else if (const std::string mistake = length_mistake(*example, limits); !mistake.empty()) {
+        mistakes.add(path, record.line, mistake);
+      } else {
+        examples.push_back(*std::move(example));
+      }
+    }
+    return examples;
+  };
+  ExampleLists lists = {.training = encode_side(records.training_path, records.training),
+                        .validation = encode_side(records.validation_path, records.validation)};
+  if (!mistakes.empty()) return mistakes.status();
+  return lists;
+}
+
+// An error where a side has no example.
+absl::Status check_both_sides(const SharedRecords& records, const DataOptions& options) {
+  for (const auto& [side, empty] : {std::pair("training", records.training.empty()),
+                                    std::pair("validation", records.validation.empty())}) {
+    if (!empty) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.path, ": has too few examples: of its ",
+                     records.training.size() + records.validation.size(), " none is for ", side,
+                     "; use more examples, data.validation_path, or a train_fraction other than ",
+                     options.train_fraction));
+  }
+  return absl::OkStatus();
+}
+
+QuestionLengths limits_of_context(const DataOptions& options, DataForm form) {
+  const int64_t context = options.context > 0 ? options.context : kMaxLength;
+  return limits_of({.max_length = context, .source_length = context}, form);
+}
+
 }  // namespace
 
 absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const RecordLayout& layout,
@@ -110,40 +153,28 @@ absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
                        .fingerprint = {}};
 }
 
-absl::StatusOr<ExampleLists> encode_records(const SharedRecords& records,
-                                            const EncodeRecord& encode,
-                                            const QuestionLengths& limits, FileMistakes& mistakes) {
-  const auto encode_side = [&](const std::string& path, const std::vector<Record>& side) {
-    std::vector<Example> examples;
-    for (const Record& record : side) {
-      absl::StatusOr<Example> example = encode(record);
-      if (!example.ok()) {
-        mistakes.add(path, record.line, std::string(example.status().message()));
-      } else if (const std::string mistake = length_mistake(*example, limits); !mistake.empty()) {
-        mistakes.add(path, record.line, mistake);
-      } else {
-        examples.push_back(*std::move(example));
-      }
-    }
-    return examples;
-  };
-  ExampleLists lists = {.training = encode_side(records.training_path, records.training),
-                        .validation = encode_side(records.validation_path, records.validation)};
-  if (!mistakes.empty()) return mistakes.status();
-  return lists;
+absl::StatusOr<std::unique_ptr<Dataset>> dataset_of_records(
+    const SharedRecords& records, const DataOptions& options, const Vocabulary& vocabulary,
+    const EncodeRecord& encode, ListedDataset::Options listed, FileMistakes& mistakes) {
+  absl::StatusOr<ExampleLists> examples =
+      encode_records(records, encode, limits_of_context(options, listed.form), mistakes);
+  if (!examples.ok()) return examples.status();
+  if (absl::Status status = check_both_sides(records, options); !status.ok()) return status;
+  listed.context = options.context;
+  listed.fingerprint = records.fingerprint;
+  return std::make_unique<ListedDataset>(vocabulary, *std::move(examples), std::move(listed));
 }
 
-absl::Status check_both_sides(const SharedRecords& records, const DataOptions& options) {
-  for (const auto& [side, empty] : {std::pair("training", records.training.empty()),
-                                    std::pair("validation", records.validation.empty())}) {
-    if (!empty) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.path, ": has too few examples: of its ",
-                     records.training.size() + records.validation.size(), " none is for ", side,
-                     "; use more examples, data.validation_path, or a train_fraction other than ",
-                     options.train_fraction));
-  }
-  return absl::OkStatus();
+absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& records,
+                                                          const KnownData& known,
+                                                          const EncodeRecord& encode,
+                                                          FileMistakes& mistakes) {
+  absl::StatusOr<ExampleLists> examples =
+      encode_records(records, encode, limits_of(known.most, known.form), mistakes);
+  if (!examples.ok()) return examples.status();
+  return std::make_unique<ListedDataset>(
+      known.vocabulary, *std::move(examples),
+      ListedDataset::Options{.form = known.form, .class_names = known.class_names});
 }
 
 void check_records(const char* task, const DataOptions& options, OptionChecker& check) {
@@ -159,11 +190,6 @@ void check_records(const char* task, const DataOptions& options, OptionChecker& 
 std::vector<std::string> keys_of_records() {
   return {"path",    "validation_path", "question_key",       "answer_key",
           "context", "train_fraction",  "validation_examples"};
-}
-
-QuestionLengths limits_of_context(const DataOptions& options, DataForm form) {
-  const int64_t context = options.context > 0 ? options.context : kMaxLength;
-  return limits_of({.max_length = context, .source_length = context}, form);
 }
 
 }  // namespace qkv

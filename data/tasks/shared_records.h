@@ -37,20 +37,21 @@ absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
 // An example of a record, or what is wrong with it.
 using EncodeRecord = std::function<absl::StatusOr<Example>(const Record&)>;
 
-// The examples of the records. An error where there are `mistakes`, one is longer than `limits`, or
-// a side that is needed has none.
-absl::StatusOr<ExampleLists> encode_records(const SharedRecords& records,
-                                            const EncodeRecord& encode,
-                                            const QuestionLengths& limits, FileMistakes& mistakes);
+// The data set of a run: `listed` has the form, the seed and the names of classes. An error
+// where there are `mistakes`, an example is longer than data.context, or a side has none.
+absl::StatusOr<std::unique_ptr<Dataset>> dataset_of_records(
+    const SharedRecords& records, const DataOptions& options, const Vocabulary& vocabulary,
+    const EncodeRecord& encode, ListedDataset::Options listed, FileMistakes& mistakes);
 
-// An error where a side has no example.
-absl::Status check_both_sides(const SharedRecords& records, const DataOptions& options);
+// The data set of records_to_judge(), with the vocabulary and the classes of a run. An error where
+// there are `mistakes`, or an example is longer than the run has learned.
+absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& records,
+                                                          const KnownData& known,
+                                                          const EncodeRecord& encode,
+                                                          FileMistakes& mistakes);
 
 // Checks what all such tasks read, and lists it.
 void check_records(const char* task, const DataOptions& options, OptionChecker& check);
 std::vector<std::string> keys_of_records();
-
-// The limits of data.context.
-QuestionLengths limits_of_context(const DataOptions& options, DataForm form);
 
 }  // namespace qkv

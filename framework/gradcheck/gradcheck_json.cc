@@ -1,32 +1,18 @@
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 #include "framework/gradcheck/gradcheck_report.h"
+#include "framework/gradcheck/json_values.h"
 
 namespace qkv {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
-
-Json sizes(const Shape& shape) {
-  Json array = Json::array();
-  for (const int64_t size : shape.dims()) array.push_back(size);
-  return array;
-}
-
 Json json_of(const Agreement& a) {
   return {{"verdict", verdict_name(a.verdict)},
-          {"analytic", number(static_cast<double>(a.analytic))},
-          {"numeric", number(static_cast<double>(a.numeric))},
-          {"error", number(a.error)},
-          {"estimated_error", number(a.estimated_error)},
-          {"tolerance", number(a.tolerance)},
+          {"analytic", json_number(static_cast<double>(a.analytic))},
+          {"numeric", json_number(static_cast<double>(a.numeric))},
+          {"error", json_number(a.error)},
+          {"estimated_error", json_number(a.estimated_error)},
+          {"tolerance", json_number(a.tolerance)},
           {"note", a.note}};
 }
 
@@ -42,8 +28,8 @@ Json json_of(const FormulaReport& formula) {
           {"order", formula.order},
           {"inputs", formula.inputs},
           {"outputs", formula.outputs},
-          {"disagreement", number(formula.disagreement)},
-          {"told_to", number(formula.told_to)}};
+          {"disagreement", json_number(formula.disagreement)},
+          {"told_to", json_number(formula.told_to)}};
 }
 
 Json json_of(const InputReport& input) {
@@ -53,8 +39,8 @@ Json json_of(const InputReport& input) {
           {"order", input.order},
           {"name", input.name},
           {"input", input.input},
-          {"shape", sizes(input.shape)},
-          {"output_shape", sizes(input.output_shape)},
+          {"shape", json_sizes(input.shape)},
+          {"output_shape", json_sizes(input.output_shape)},
           {"ignored", input.ignored},
           {"derivatives", input.derivatives},
           {"elements", input.elements},
@@ -66,7 +52,7 @@ Json json_of(const InputReport& input) {
           {"forward", input.no_forward_rule.empty() ? json_of(input.forward) : Json()},
           {"no_forward_rule", input.no_forward_rule},
           {"in_f64", json_of(input.in_f64)},
-          {"digits", number(input.digits)},
+          {"digits", json_number(input.digits)},
           {"diagnosis", input.diagnosis},
           {"note", input.note}};
 }
@@ -86,7 +72,7 @@ std::string GradcheckReport::to_json() const {
                        {"notes", notes},
                        {"derivatives", derivatives},
                        {"evaluations", evaluations},
-                       {"seconds", number(seconds)}};
+                       {"seconds", json_number(seconds)}};
   return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,25 +1,9 @@
 #include "lessons/gradcheck/report_json.h"
 
-#include <cmath>
+#include "framework/gradcheck/json_values.h"
 
 namespace qkv {
-namespace {
-
 using Json = nlohmann::ordered_json;
-
-Json number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
-
-Json sizes(const Shape& shape) {
-  Json array = Json::array();
-  for (const int64_t size : shape.dims()) array.push_back(size);
-  return array;
-}
-
-}  // namespace
 
 Json to_json(const GradcheckReport& report) { return Json::parse(report.to_json()); }
 
@@ -34,7 +18,7 @@ Json to_json(const MutationReport& report) {
                        {"how", result.how},
                        {"equivalent_because", result.equivalent_because}});
   }
-  return {{"score_percent", number(report.score())},
+  return {{"score_percent", json_number(report.score())},
           {"planted", report.results.size()},
           {"killed", report.killed()},
           {"equivalent", report.equivalent()},
@@ -49,22 +33,22 @@ Json to_json(const PrecisionReport& report) {
     for (const ElementPrecision& e : result.elements) {
       elements.push_back({{"verdict", verdict_name(e.verdict)},
                           {"element", e.element},
-                          {"narrow", number(e.narrow)},
-                          {"exact", number(e.exact)},
-                          {"error", number(e.error)},
-                          {"bound", number(e.bound)},
+                          {"narrow", json_number(e.narrow)},
+                          {"exact", json_number(e.exact)},
+                          {"error", json_number(e.error)},
+                          {"bound", json_number(e.bound)},
                           {"ulp", e.ulp},
                           {"largest", e.largest}});
     }
     results.push_back({{"verdict", verdict_name(result.verdict())},
                        {"name", result.name},
                        {"dtype", dtype_name(result.dtype)},
-                       {"shape", sizes(result.shape)},
+                       {"shape", json_sizes(result.shape)},
                        {"elements", elements}});
   }
   return {{"verdict", verdict_name(report.verdict())},
           {"kinks", report.kinks},
-          {"roundings", number(report.roundings)},
+          {"roundings", json_number(report.roundings)},
           {"results", results}};
 }
 

@@ -127,9 +127,9 @@ class PlotReader {
     const auto count = std::ranges::count_if(
         curve.points, [](const CurvePoint& p) { return !std::isfinite(p.y); });
     if (count == 0) return;
-    plot_.notes.push_back(absl::StrCat(curve.run, ": ", count, " of ", curve.points.size(),
-                                       " numbers of ", curve.metric,
-                                       " are not finite, and are not drawn"));
+    plot_.notes.push_back(absl::StrCat(curve.run, ": plot leaves out the numbers of ", curve.metric,
+                                       " that are not finite: ", count, " of ",
+                                       curve.points.size()));
   }
 
   void note_names(const RunSummary& run) {

@@ -115,7 +115,7 @@ TEST_F(PlotTest, ARunThatIsBeingWrittenAndNumbersThatAreNoneAreDrawnAsFarAsTheyG
   const ProcessResult result = qkv({"plot", "runs/a"});
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_EQ(result.errors,
-            "note: runs/a: 1 of 3 numbers of loss are not finite, and are not drawn\n");
+            "note: runs/a: plot leaves out the numbers of loss that are not finite: 1 of 3\n");
   EXPECT_THAT(result.output, HasSubstr("─ training     nan       0.1  20     2.25  10\n"));
 }
 
@@ -126,7 +126,7 @@ TEST_F(PlotTest, ACurveWithoutANumberIsNotInTheLegend) {
   const ProcessResult result = qkv({"plot", "runs/a"});
   EXPECT_EQ(result.exit_status, 0);
   EXPECT_EQ(result.errors,
-            "note: runs/a: 1 of 1 numbers of val_loss are not finite, and are not drawn\n");
+            "note: runs/a: plot leaves out the numbers of val_loss that are not finite: 1 of 1\n");
   EXPECT_THAT(result.output, HasSubstr("─ training   0.1       0.1  40     2.25  20\n"));
   EXPECT_THAT(result.output, Not(HasSubstr("validation")));
 }

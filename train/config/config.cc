@@ -9,7 +9,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/mistakes.h"
-#include "framework/io/files.h"
 #include "train/config/config_fields.h"
 #include "train/config/set_field.h"
 #include "train/config/suggest.h"
@@ -18,8 +17,6 @@
 
 namespace qkv {
 namespace {
-
-constexpr uint64_t kMaxBytes = 64 << 10;
 
 // Where something was said: a place in the file, or the override of that number.
 struct Place {
@@ -341,8 +338,8 @@ void Loader::shorten_warmup() {
   const int64_t before = warmup;
   warmup = warmup * steps / steps_in_file_;
   result_.origins[kWarmup] = absl::StrCat("shortened for --set ", kSteps);
-  result_.notes.push_back(absl::StrCat(kWarmup, " is ", warmup, " in the place of ", before,
-                                       ", as train.steps is ", steps, " in the place of ",
+  result_.notes.push_back(absl::StrCat(kWarmup, " is ", warmup, " instead of ", before,
+                                       ", as train.steps is ", steps, " instead of ",
                                        steps_in_file_));
 }
 
@@ -374,20 +371,6 @@ absl::StatusOr<LoadedConfig> parse_config(std::string_view text, const std::stri
   return loader.finish();
 }
 
-absl::StatusOr<std::string> read_config_file(const std::string& path) {
-  return read_file(path, kMaxBytes);
-}
-
-absl::StatusOr<LoadedConfig> load_config(const std::string& path,
-                                         const std::vector<std::string>& overrides) {
-  const std::string in_run = absl::StrCat(path, "/config.toml");
-  std::error_code ignored;
-  const std::string& file = std::filesystem::exists(in_run, ignored) ? in_run : path;
-  const absl::StatusOr<std::string> text = read_config_file(file);
-  if (!text.ok()) return text.status();
-  return parse_config(*text, file, overrides);
-}
-
 absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::string& source,
                                           const std::vector<std::string>& overrides) {
   Loader loader(source, Loader::Author::kQkv);
@@ -396,12 +379,6 @@ absl::StatusOr<Config> parse_saved_config(std::string_view text, const std::stri
   absl::StatusOr<LoadedConfig> loaded = loader.finish();
   if (!loaded.ok()) return loaded.status();
   return std::move(loaded->config);
-}
-
-absl::StatusOr<Config> load_saved_config(const std::string& path) {
-  const absl::StatusOr<std::string> text = read_file(path, kMaxBytes);
-  if (!text.ok()) return text.status();
-  return parse_saved_config(*text, path);
 }
 
 }  // namespace qkv

@@ -18,7 +18,7 @@ struct LoadedConfig {
   // default.
   std::map<std::string, std::string> origins;
   // What was changed so that the values fit, or that the file sets nothing; in a sentence each.
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = {};
 };
 
 // Reads a TOML file, or that of the folder of a run, then applies `overrides`, each "key=value" as

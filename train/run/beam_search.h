@@ -19,7 +19,7 @@ struct BeamOptions {
 
 // A possible answer Y to a prompt X.
 struct Hypothesis {
-  Tokens tokens;
+  Tokens tokens = {};
   double log_probability = 0;  // log P(Y | X), the sum over its tokens
   double score = 0;
 };

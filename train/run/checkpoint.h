@@ -28,7 +28,7 @@ struct RunState {
   // evaluation and the line of metrics after that step are still to be done.
   std::optional<Metrics> unwritten;
   // Where the run was stopped: its time in training, which metrics.jsonl may not have yet.
-  std::optional<double> elapsed_seconds;
+  std::optional<double> elapsed_seconds = {};
 };
 
 // A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state

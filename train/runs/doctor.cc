@@ -69,10 +69,11 @@ Diagnosis examine_time(const Patient& patient) {
   const Clock::time_point start = Clock::now();
   for (int i = 0; i < kSteps; ++i) trainer.step().IgnoreError();
   const double step = seconds_since(start) / kSteps;
-  return {"time", true,
-          absl::StrFormat("a step takes %.3g ms; %d steps take about %s, without evaluations",
-                          1e3 * step, patient.config.train.steps,
-                          format_duration(step * static_cast<double>(patient.config.train.steps)))};
+  return {
+      "time", true,
+      absl::StrFormat("a step takes %.3g ms; train.steps = %d takes about %s, without evaluations",
+                      1e3 * step, patient.config.train.steps,
+                      format_duration(step * static_cast<double>(patient.config.train.steps)))};
 }
 
 // Before it has learned, a model can only guess: -ln(1 / V).

@@ -144,8 +144,8 @@ TEST(ConfigMistakesTest, AShorterRunThanThatOfTheFileWarmsUpForTheSameShare) {
   EXPECT_EQ(loaded->config.optimizer.warmup_steps, 4);
   EXPECT_EQ(loaded->notes,
             std::vector<std::string>{
-                "optimizer.warmup_steps is 4 in the place of 50, as train.steps is 40 "
-                "in the place of 500"});
+                "optimizer.warmup_steps is 4 instead of 50, as train.steps is 40 "
+                "instead of 500"});
   EXPECT_EQ(parsed(file, {"train.steps=100"}).optimizer.warmup_steps, 50);
   EXPECT_EQ(mistakes(file, {"train.steps=40", "optimizer.warmup_steps=60"}),
             "--set optimizer.warmup_steps=60: \"optimizer.warmup_steps\" is 60, above "
