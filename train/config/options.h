@@ -34,6 +34,10 @@ struct TrainOptions {
   bool tensorboard = false;         // write event files
   int64_t threads = 0;              // 0: all cores
   std::string from;                 // the run whose weights it begins with; "": random ones
+
+  int64_t validation_batch_size() const {
+    return eval_batch_size > 0 ? eval_batch_size : batch_size;
+  }
 };
 
 // A whole experiment: what a config file says.

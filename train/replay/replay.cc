@@ -50,14 +50,12 @@ bool all_finite(const Trainer& trainer) {
 }
 
 bool is_saved(const TrainOptions& train, int64_t step) {
-  return is_evaluated(train, step) ||
-         (train.checkpoint_interval > 0 && step % train.checkpoint_interval == 0);
+  return is_evaluated(train, step) || is_numbered(train, step);
 }
 
 bool evaluates_well(const ReplayStart& start) {
-  const TrainOptions& train = start.config.train;
   const auto e = evaluate(start.trainer->evaluated_model(), *start.dataset, Split::kValidation,
-                          train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size);
+                          start.config.train.validation_batch_size());
   return !e.ok() || std::isfinite(e->loss);
 }
 

@@ -260,8 +260,7 @@ StepRecording record_evaluation(const Trainer& trainer, const Config& config,
                                 const Dataset& dataset) {
   const NoGrad no_grad;
   StepRecording recording;
-  const TrainOptions& train = config.train;
-  const int64_t size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
+  const int64_t size = config.train.validation_batch_size();
   for (int64_t first = 0; first < dataset.validation_size(); first += size) {
     const Batch batch =
         dataset.validation_batch(first, std::min(size, dataset.validation_size() - first));

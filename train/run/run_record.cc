@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/kernels/elementwise.h"
 #include "train/run/finite.h"
+#include "train/run/step_evaluation.h"
 
 namespace qkv {
 namespace {
@@ -70,8 +71,7 @@ absl::Status RunRecord::append_events(const StepReport& step) {
 
 absl::Status RunRecord::save_checkpoints(const StepReport& step) {
   const Metrics& metrics = step.metrics;
-  const int64_t interval = config_.train.checkpoint_interval;
-  const bool numbered = interval > 0 && metrics.step % interval == 0;
+  const bool numbered = is_numbered(config_.train, metrics.step);
   if (!step.evaluated && !numbered) return absl::OkStatus();
   if (absl::Status s = check_finite(); !s.ok()) return s;
   if (metrics.val_loss && state_.best_step > 0 && *metrics.val_loss >= state_.best_val_loss) {

@@ -19,8 +19,7 @@ absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
   absl::StatusOr<std::unique_ptr<Dataset>> dataset =
       text.empty() ? run->dataset(overrides, tell) : run->dataset_of(text, overrides);
   if (!dataset.ok()) return dataset.status();
-  const TrainOptions& train = run->checkpoint.config.train;
-  const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
+  const int64_t batch_size = run->checkpoint.config.train.validation_batch_size();
   return RunWithData{*std::move(run), *std::move(model), *std::move(dataset), batch_size};
 }
 

@@ -15,6 +15,10 @@ constexpr int64_t kSamples = 3;
 
 }  // namespace
 
+bool is_numbered(const TrainOptions& options, int64_t step) {
+  return options.checkpoint_interval > 0 && step % options.checkpoint_interval == 0;
+}
+
 bool is_evaluated(const TrainOptions& options, int64_t step) {
   return step == options.steps || step % options.eval_interval == 0;
 }
@@ -36,8 +40,7 @@ absl::Status evaluate_step(const Config& config, const Model& model, const Datas
                            const std::stop_token& stop, const TellProgress& tell,
                            StepReport& step) {
   Metrics& metrics = step.metrics;
-  const TrainOptions& train = config.train;
-  const int64_t batch_size = train.eval_batch_size > 0 ? train.eval_batch_size : train.batch_size;
+  const int64_t batch_size = config.train.validation_batch_size();
   const absl::StatusOr<Evaluation> validation =
       evaluate(model, dataset, Split::kValidation, batch_size, stop, tell);
   if (!validation.ok()) return validation.status();
