@@ -341,7 +341,8 @@ TEST_F(ReplayTest, AnyStepIsATableOfItsOps) {
     EXPECT_EQ(found["checkpoint_step"], (step - 1) / 10 * 10);
     EXPECT_TRUE(found["differs_at"].is_null());
     double loss = NAN;  // of the line of that step, where there is one
-    for (const Metrics& line : *read_metrics(folder_ / "run/metrics.jsonl")) {
+    const auto lines = read_metrics(folder_ / "run/metrics.jsonl");
+    for (const Metrics& line : *lines) {
       if (line.step == step) loss = *line.loss;
     }
     if (!std::isnan(loss)) {
