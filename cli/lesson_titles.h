@@ -18,12 +18,13 @@ inline constexpr VerbTitle kLabTitle{"lab", "[NAME]",
 inline constexpr VerbTitle kPlotTitle{"plot", "RUN…", "draws the curves of runs in the terminal"};
 inline constexpr VerbTitle kReportTitle{"report", "RUN", "writes a page that shows all of a run"};
 
+inline constexpr VerbTitle kExportTitle{"export", "RUN", "writes a model for other programs"};
 inline constexpr VerbTitle kCompletionTitle{"completion", "SHELL",
                                             "prints what bash, zsh or fish complete"};
 inline constexpr VerbTitle kManTitle{"man", "", "prints the manual page"};
 
-inline constexpr std::array kLessonTitles{kPlotTitle,    kReportTitle, kGradcheckTitle,
-                                          kExplainTitle, kLabTitle,    kCompletionTitle,
-                                          kManTitle};
+inline constexpr std::array kLessonTitles{kPlotTitle,       kReportTitle,  kExportTitle,
+                                          kGradcheckTitle,  kExplainTitle, kLabTitle,
+                                          kCompletionTitle, kManTitle};
 
 }  // namespace qkv

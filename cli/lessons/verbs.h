@@ -10,6 +10,7 @@ namespace qkv {
 // Each in a file of its own, cli/lessons/NAME.cc.
 Verb plot_verb();
 Verb report_verb();
+Verb export_verb();
 Verb gradcheck_verb();
 Verb explain_verb();
 Verb lab_verb();
@@ -17,7 +18,7 @@ Verb completion_verb();
 Verb man_verb();  // in completion.cc
 
 // In the order of kLessonTitles.
-inline constexpr std::array kLessonVerbs{plot_verb, report_verb,     gradcheck_verb, explain_verb,
-                                         lab_verb,  completion_verb, man_verb};
+inline constexpr std::array kLessonVerbs{plot_verb,    report_verb, export_verb,     gradcheck_verb,
+                                         explain_verb, lab_verb,    completion_verb, man_verb};
 
 }  // namespace qkv

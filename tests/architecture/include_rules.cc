@@ -27,7 +27,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"data/tasks"},           //
     {"train/config"},         //
     {"train/run"},            //
-    {"train/runs", "train/replay"},
+    {"train/runs", "train/replay", "train/export"},
     {"train/sweep"},            //
     {"train/bench"},            //
     {"lessons/texts"},          //

@@ -1,0 +1,50 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/lessons/verbs.h"
+#include "cli/output_files.h"
+#include "framework/core/utf8.h"
+#include "train/export/export_formats.h"
+
+namespace qkv {
+namespace {
+
+void add_export_options(OptionList& options) {
+  for (const ExportFormat& format : export_formats()) {
+    options.text(format.option, format.value, format.help);
+  }
+}
+
+absl::Status run_export(const std::string& name, const GivenOptions& given) {
+  std::vector<std::string> options;
+  std::vector<ExportFormat> chosen;
+  for (const ExportFormat& format : export_formats()) {
+    options.push_back(absl::StrCat("--", format.option, " ", format.value));
+    if (given.has(format.option)) chosen.push_back(format);
+  }
+  const std::string all = absl::StrJoin(options, " or ");
+  absl::Status status =
+      reject({{chosen.empty(), absl::StrCat("export needs ", all, ", what to write")},
+              {chosen.size() > 1, absl::StrCat("export writes one format at a time: ", all)}});
+  if (!status.ok()) return status;
+  const ExportFormat& format = chosen.front();
+  const std::string named = given.text(format.option);
+  const std::vector<ExportedFile> files = format.files(named);
+  std::vector<OutputFile> outputs;
+  for (const auto& [path, beginning] : files) outputs.push_back({format.option, path, beginning});
+  if (status = check_outputs(outputs); !status.ok()) return status;
+  const absl::StatusOr<LoadedRun> run = load_run(name);
+  if (!run.ok()) return run.status();
+  const absl::StatusOr<std::vector<std::string>> made = format.make(*run, named);
+  if (!made.ok()) return made.status();
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (status = write_if_asked(files[i].path, (*made)[i]); !status.ok()) return status;
+    show(absl::StrCat("wrote ", printable(files[i].path), "\n"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Verb export_verb() { return {kExportTitle, add_export_options, run_export}; }
+
+}  // namespace qkv

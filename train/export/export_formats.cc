@@ -1,0 +1,14 @@
+#include "train/export/export_formats.h"
+
+#include "train/export/onnx.h"
+
+namespace qkv {
+
+const std::vector<ExportFormat>& export_formats() {
+  static const std::vector<ExportFormat> formats = {
+      {"onnx", "FILE", "Writes the model as ONNX (opset 17): inputs to logits", onnx_files,
+       make_onnx}};
+  return formats;
+}
+
+}  // namespace qkv
