@@ -22,7 +22,7 @@ struct Arithmetic {
   Scalar roundoff;           // u
   std::array<int, 3> steps;  // k
 };
-inline constexpr Arithmetic kWide = {DType::f128, 0x1p-113, {40, 20, 60}};
+inline constexpr Arithmetic kQuadruple = {DType::f128, 0x1p-113, {40, 20, 60}};
 inline constexpr Arithmetic kDouble = {DType::f64, 0x1p-53, {11, 6, 20}};
 
 // A constant of a formula that is written as a double is off by 2^-53 of itself. What agrees to a

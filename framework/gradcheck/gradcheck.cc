@@ -234,7 +234,7 @@ std::optional<GradcheckReport> checked_wide(const TensorFunction& f, std::span<c
                                             std::string& narrowed_by) {
   const WideRun wide;  // the outermost, which keeps the note
   try {
-    GradcheckReport report = Check(f, inputs, kWide, options).run();
+    GradcheckReport report = Check(f, inputs, kQuadruple, options).run();
     narrowed_by = WideRun::narrowed_by();
     if (narrowed_by.empty()) return report;
   } catch (const Error&) {

@@ -21,9 +21,9 @@ using testing::HasSubstr;
 using Gradient = std::function<std::vector<Tensor>(const Tensor& dy)>;
 
 // y = a + b, whose backward may do anything.
-class Sum final : public Op {
+class SumOfAll final : public Op {
  public:
-  explicit Sum(Gradient gradient) : gradient_(std::move(gradient)) {}
+  explicit SumOfAll(Gradient gradient) : gradient_(std::move(gradient)) {}
   std::string_view name() const override { return "my_sum"; }
   Array forward(const Inputs& x) override { return add(Tensor(x[0]), Tensor(x[1])).array(); }
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
@@ -38,7 +38,7 @@ GradcheckReport check_sum(const Gradient& gradient) {
   const std::vector<Tensor> inputs = {random({2, 3}, 1), random({2, 3}, 2)};
   return gradcheck(
       [&](TensorSpan x) {
-        return apply<Sum>({x[0], x[1]}, gradient);
+        return apply<SumOfAll>({x[0], x[1]}, gradient);
       },
       inputs, {.names = {"a", "b"}});
 }
@@ -87,7 +87,7 @@ TEST(BackwardErrorTest, ABackwardOfTheBackwardThatThrowsFails) {
   };
   expect_failure(
       [&](const Tensor& dy) {
-        const Tensor same = apply<Sum>({dy, zeros(dy.shape(), dy.dtype())}, none);
+        const Tensor same = apply<SumOfAll>({dy, zeros(dy.shape(), dy.dtype())}, none);
         return std::vector{same, same};
       },
       "backward of my_sum: no idea");
@@ -112,7 +112,7 @@ TEST(BackwardErrorTest, TheReportIsAPageAndADocument) {
 TEST(BackwardErrorTest, OfBackwardAloneItIsAnErrorThatNamesTheOp) {
   const Tensor x = leaf({2}, {1, 2});
   expect_error("my_sum: backward gave 1 gradient for 2 inputs", [&] {
-    backward(sum(apply<Sum>({x, x}, [](const Tensor& dy) { return std::vector{dy}; })));
+    backward(sum(apply<SumOfAll>({x, x}, [](const Tensor& dy) { return std::vector{dy}; })));
   });
 }
 

@@ -34,7 +34,7 @@ GradcheckReport check_softmax(const Backward& dx, int order = 1) {
   return check(f, dx, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}), order);
 }
 
-Tensor right_cube(const Tensor& x, const Tensor& dy) { return 3.0 * (x * x) * dy; }
+Tensor cube_backward(const Tensor& x, const Tensor& dy) { return 3.0 * (x * x) * dy; }
 
 Tensor right_softmax(const Tensor& x, const Tensor& dy) {
   const Tensor y = softmax(x);
@@ -43,18 +43,19 @@ Tensor right_softmax(const Tensor& x, const Tensor& dy) {
 
 TEST(GradcheckTest, PassesWhatIsRight) {
   for (const int order : {1, 2}) {
-    EXPECT_TRUE(check_cube(right_cube, order).passed()) << check_cube(right_cube, order).to_text();
+    EXPECT_TRUE(check_cube(cube_backward, order).passed())
+        << check_cube(cube_backward, order).to_text();
     EXPECT_TRUE(check_softmax(right_softmax, order).passed());
   }
 }
 
 TEST(GradcheckTest, CatchesAWrongSign) {
-  EXPECT_FALSE(check_cube([](auto& x, auto& dy) { return -right_cube(x, dy); }).passed());
+  EXPECT_FALSE(check_cube([](auto& x, auto& dy) { return -cube_backward(x, dy); }).passed());
 }
 
 TEST(GradcheckTest, CatchesAFactor) {
   const GradcheckReport report =
-      check_cube([](auto& x, auto& dy) { return 2.0 * right_cube(x, dy); });
+      check_cube([](auto& x, auto& dy) { return 2.0 * cube_backward(x, dy); });
   EXPECT_FALSE(report.passed());
   const std::vector<ElementReport>& worst = report.inputs[0].worst;  // the worst first
   ASSERT_GT(worst.size(), 1u);
@@ -63,7 +64,7 @@ TEST(GradcheckTest, CatchesAFactor) {
 
 TEST(GradcheckTest, CatchesAnErrorOfOneInAMillion) {
   EXPECT_FALSE(
-      check_cube([](auto& x, auto& dy) { return (1.0 + 1e-6) * right_cube(x, dy); }).passed());
+      check_cube([](auto& x, auto& dy) { return (1.0 + 1e-6) * cube_backward(x, dy); }).passed());
 }
 
 TEST(GradcheckTest, CatchesADroppedTerm) {
@@ -88,7 +89,7 @@ TEST(GradcheckTest, CatchesNaNAndInfinity) {
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     const GradcheckReport report = check_cube([&](auto& x, auto& dy) {
       const Tensor here = constant({2, 3}, {0, 0, 0, 0, bad, 0}, DType::f64);
-      return right_cube(x, dy) + here;
+      return cube_backward(x, dy) + here;
     });
     EXPECT_FALSE(report.passed());
     EXPECT_EQ(report.inputs[0].worst[0].element, 4) << report.to_text();
@@ -110,7 +111,7 @@ TEST(GradcheckTest, CatchesAKink) {
 
 TEST(GradcheckTest, CatchesAWrongSecondOrderBehindARightFirst) {
   const auto forgets_x = [](const Tensor& x, const Tensor& dy) {
-    return right_cube(x.detached(), dy);
+    return cube_backward(x.detached(), dy);
   };
   EXPECT_TRUE(check_cube(forgets_x, 1).passed());
   const GradcheckReport report = check_cube(forgets_x, 2);
@@ -121,7 +122,7 @@ TEST(GradcheckTest, CatchesAWrongSecondOrderBehindARightFirst) {
 
 TEST(GradcheckTest, CatchesASecondOrderThatForgetsTheCotangent) {
   const auto forgets_dy = [](const Tensor& x, const Tensor& dy) {
-    return right_cube(x, dy.detached());
+    return cube_backward(x, dy.detached());
   };
   EXPECT_TRUE(check_cube(forgets_dy, 1).passed());
   const GradcheckReport report = check_cube(forgets_dy, 2);
@@ -220,13 +221,13 @@ TEST(GradcheckTest, CatchesAKernelOfF64ThatIsWrong) {
 TEST(GradcheckTest, OnlyTheVerdictIsTheVerdict) {
   const Tensor x = normal_like(zeros({100}, DType::f64), 3);
   const TensorFunction f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
-  const auto wrong = [](const Tensor& in, const Tensor& dy) { return 2.0 * right_cube(in, dy); };
+  const auto wrong = [](const Tensor& in, const Tensor& dy) { return 2.0 * cube_backward(in, dy); };
   const GradcheckReport all = check_planted(f, wrong, x),
                         one = check_planted(f, wrong, x, {.only_verdict = true});
   EXPECT_EQ(all.verdict(), Verdict::kFail);
   EXPECT_EQ(one.verdict(), Verdict::kFail);
   EXPECT_LT(one.evaluations, all.evaluations / 2);
-  EXPECT_TRUE(check_planted(f, right_cube, x, {.only_verdict = true}).passed());
+  EXPECT_TRUE(check_planted(f, cube_backward, x, {.only_verdict = true}).passed());
 }
 
 TEST(GradcheckTest, InputsHaveTheNamesOfTheOptions) {

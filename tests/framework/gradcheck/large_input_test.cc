@@ -29,15 +29,15 @@ uint64_t seeds() {
   return text ? std::strtoull(text, nullptr, 10) : 1;
 }
 
-using Function = Tensor (*)(const Tensor& x);
+using FunctionOfOne = Tensor (*)(const Tensor& x);
 
-struct Subject {
+struct LargeInput {
   std::string_view name;
-  Function f;
+  FunctionOfOne f;
   Tensor (*at)() = many;
 };
 
-const Subject kSubjects[] = {
+const LargeInput kLargeInputs[] = {
     {"tanh x", [](const Tensor& x) { return tanh(x); }},
     {"x^3", [](const Tensor& x) { return x * x * x; }},
     {"sum(x^2)", [](const Tensor& x) { return sum(x * x); }},
@@ -54,7 +54,7 @@ const Subject kSubjects[] = {
 };
 
 // The gradient of f, with that of some elements multiplied.
-GradcheckReport check_with_factors(Function f, const Tensor& x,
+GradcheckReport check_with_factors(FunctionOfOne f, const Tensor& x,
                                    const std::vector<std::pair<int64_t, double>>& wrong,
                                    const GradcheckOptions& options) {
   std::vector<double> factors(kElements, 1.0);
@@ -70,7 +70,7 @@ GradcheckReport check_with_factors(Function f, const Tensor& x,
 }
 
 TEST(LargeInputTest, WhatIsRightPassesWithEverySeed) {
-  for (const Subject& subject : kSubjects) {
+  for (const LargeInput& subject : kLargeInputs) {
     for (uint64_t seed = 1; seed <= seeds(); ++seed) {
       const Tensor x = subject.at();
       const GradcheckReport report = gradcheck(
@@ -84,7 +84,8 @@ TEST(LargeInputTest, FindsTheOneElementThatIsALittleOff) {
   constexpr double kOff = 1e-8;
   int64_t element = 77;
   for (const char* name : {"tanh x", "log_softmax", "log of all sizes"}) {
-    const Subject& subject = *std::ranges::find(kSubjects, std::string_view(name), &Subject::name);
+    const LargeInput& subject =
+        *std::ranges::find(kLargeInputs, std::string_view(name), &LargeInput::name);
     for (uint64_t seed = 1; seed <= seeds(); ++seed) {
       element = (element * 48271 + 11) % kElements;
       const GradcheckReport report =
@@ -98,7 +99,7 @@ TEST(LargeInputTest, FindsTheOneElementThatIsALittleOff) {
 }
 
 TEST(LargeInputTest, FindsTwoErrorsThatMayCancel) {
-  const Function f = [](const Tensor& x) { return sum(x); };
+  const FunctionOfOne f = [](const Tensor& x) { return sum(x); };
   for (uint64_t seed = 1; seed <= 5 * seeds(); ++seed) {
     const GradcheckReport report = check_with_factors(
         f, many(), {{12, 1.0 + 1e-5}, {kElements - 5, 1.0 - 1e-5}}, {.seed = seed});

@@ -17,15 +17,16 @@
 namespace qkv {
 namespace {
 
-struct Subject {
+struct ScaledInput {
   std::string name;
   TensorFunction f;
   Tensor at;
 };
 
-using Function = std::function<Tensor(const Tensor& x)>;
+using ScaledFunction = std::function<Tensor(const Tensor& x)>;
 
-Subject subject(const std::string& name, const Function& f, const std::vector<double>& at) {
+ScaledInput subject(const std::string& name, const ScaledFunction& f,
+                    const std::vector<double>& at) {
   return {name, [f](std::span<const Tensor> x) { return f(x[0]); },
           leaf({static_cast<int64_t>(at.size())}, at)};
 }
@@ -37,13 +38,13 @@ std::vector<double> times(double s, std::vector<double> numbers) {
 
 Tensor filled(int64_t size, double value) { return Tensor(Array::full({size}, DType::f64, value)); }
 
-std::vector<Subject> subjects_of(double s) {
+std::vector<ScaledInput> subjects_of(double s) {
   const std::vector<double> positive = {0.6, 1.3, 2.1}, both = {0.6, -1.3, 2.1};
   const std::vector<double> scaled = times(s, both), above = times(s, positive);
   const std::vector<double> mixed = {0.7 * s, -1.1, 1.9 / s};
-  const Function cube = [](const Tensor& x) { return x * x * x; };
-  const Function inverse = [](const Tensor& x) { return pow(x, -1.0); };
-  const Function square = [](const Tensor& x) { return x * x; };
+  const ScaledFunction cube = [](const Tensor& x) { return x * x * x; };
+  const ScaledFunction inverse = [](const Tensor& x) { return pow(x, -1.0); };
+  const ScaledFunction square = [](const Tensor& x) { return x * x; };
   return {
       subject("1 / x", inverse, scaled),
       subject(
@@ -84,10 +85,10 @@ std::vector<Subject> subjects_of(double s) {
   };
 }
 
-std::vector<Subject> all_subjects() {
-  std::vector<Subject> all;
+std::vector<ScaledInput> all_subjects() {
+  std::vector<ScaledInput> all;
   for (int power = -12; power <= 12; power += 2) {
-    for (Subject& one : subjects_of(std::pow(10.0, power))) {
+    for (ScaledInput& one : subjects_of(std::pow(10.0, power))) {
       absl::StrAppend(&one.name, " at 1e", power);
       all.push_back(std::move(one));
     }
@@ -130,7 +131,7 @@ const std::vector<Mistake>& mistakes() {
 const Mistake& mistake_of(size_t subject) { return mistakes()[subject % mistakes().size()]; }
 
 // The mistake is made on the way back from f to x.
-GradcheckReport check_mistake(const Subject& subject, const Mistake& mistake) {
+GradcheckReport check_mistake(const ScaledInput& subject, const Mistake& mistake) {
   const TensorFunction identity = [](std::span<const Tensor> x) { return scale(x[0], 1.0); };
   const PlantedBackward wrong = [&](const Tensor&, const Tensor& dy) {
     return mistake.made_of(dy);
@@ -169,7 +170,7 @@ std::string json_of(const Tensor& x) {
 // subject with its point and its value there, one JSON object a line.
 void print_verdicts() {
   size_t next = 0;
-  for (const Subject& subject : all_subjects()) {
+  for (const ScaledInput& subject : all_subjects()) {
     const Mistake& mistake = mistake_of(next++);
     const Verdict right = gradcheck(subject.f, {&subject.at, 1}).verdict();
     const Verdict wrong = check_mistake(subject, mistake).verdict();
@@ -183,7 +184,7 @@ void print_verdicts() {
 
 TEST(ScaleTest, WhatIsRightPasses) {
   Count count;
-  for (const Subject& subject : all_subjects()) {
+  for (const ScaledInput& subject : all_subjects()) {
     const GradcheckReport report = gradcheck(subject.f, {&subject.at, 1});
     count.add(subject.name, report.verdict(), Verdict::kPass, report.to_text());
   }
@@ -197,7 +198,7 @@ TEST(ScaleTest, WhatIsRightPasses) {
 TEST(ScaleTest, WhatIsWrongFails) {
   Count count;
   size_t next = 0;
-  for (const Subject& subject : all_subjects()) {
+  for (const ScaledInput& subject : all_subjects()) {
     const Mistake& mistake = mistake_of(next++);
     const GradcheckReport report = check_mistake(subject, mistake);
     count.add(absl::StrCat(subject.name, ", ", mistake.name), report.verdict(), Verdict::kFail,

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kLengths[] = {1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11};
 
-struct Subject {
+struct SmallLength {
   const char* name;
   std::function<Tensor(const Tensor& x, double a)> f;
   std::vector<double> at;  // in units of a
@@ -31,7 +31,7 @@ Tensor square_beyond(const Tensor& x, double a) {
   return q * q / (q + a * a);
 }
 
-const Subject kSubjects[] = {
+const SmallLength kSmallLengths[] = {
     {"the largest square", [](const Tensor& x, double) { return max(square(x), -1); }, {1.0, 1.1}},
     {"max(x², 4a²)",
      [](const Tensor& x, double a) {
@@ -57,14 +57,14 @@ const Subject kSubjects[] = {
     {"exp(x / a)", [](const Tensor& x, double a) { return exp(x / a); }, {0.0, 1.0}},
 };
 
-Tensor point_of(const Subject& subject, double a) {
+Tensor point_of(const SmallLength& subject, double a) {
   std::vector<double> at = subject.at;
   for (double& x : at) x *= a;
   return leaf({static_cast<int64_t>(at.size())}, at);
 }
 
 TEST(SmallLengthTest, WhatIsRightPasses) {
-  for (const Subject& subject : kSubjects) {
+  for (const SmallLength& subject : kSmallLengths) {
     for (const double a : kLengths) {
       const Tensor x = point_of(subject, a);
       for (uint64_t seed = 1; seed <= 5; ++seed) {
@@ -79,11 +79,11 @@ TEST(SmallLengthTest, WhatIsRightPasses) {
 
 // The gradient that the function seems to have from afar.
 TEST(SmallLengthTest, TheSlopeOfLargeStepsFails) {
-  struct Mistake {
-    Subject subject;
+  struct SlopeFromAfar {
+    SmallLength subject;
     PlantedBackward backward;
   };
-  const Mistake mistakes[] = {
+  const SlopeFromAfar mistakes[] = {
       {{"x⁴ / (x² + a²) as x²", square_beyond, {1.0}},
        [](const Tensor& x, const Tensor& dy) { return 2.0 * x * dy; }},
       {{"x + a tanh(x / a) as x",
@@ -91,8 +91,8 @@ TEST(SmallLengthTest, TheSlopeOfLargeStepsFails) {
         {0.0}},
        [](const Tensor&, const Tensor& dy) { return scale(dy, 1.0); }},
   };
-  for (const Mistake& mistake : mistakes) {
-    const Subject& subject = mistake.subject;
+  for (const SlopeFromAfar& mistake : mistakes) {
+    const SmallLength& subject = mistake.subject;
     for (const double a : kLengths) {
       const auto f = [&](std::span<const Tensor> in) { return subject.f(in[0], a); };
       for (uint64_t seed = 1; seed <= 5; ++seed) {

@@ -9,9 +9,6 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 struct Function {
   Unary kernel;
   const char* name;
@@ -54,7 +51,7 @@ const std::vector<Function>& functions() {
 
 bool needs_positive(Unary f) { return f == Unary::log || f == Unary::sqrt || f == Unary::rsqrt; }
 
-Array mapped(const Array& x, const std::function<double(double)>& f) {
+Array each_of(const Array& x, const std::function<double(double)>& f) {
   std::vector<double> values = x.to_vector();
   for (double& v : values) v = f(v);
   return Array::of(x.shape(), DType::f64, values);
@@ -71,9 +68,9 @@ TEST(Elementwise, UnariesAreTheirFormulas) {
     for (const int64_t size : sizes()) {
       SCOPED_TRACE(f.name);
       Array x = normal({size}, 1);
-      if (needs_positive(f.kernel)) x = mapped(x, [](double v) { return v * v + 0.125; });
+      if (needs_positive(f.kernel)) x = each_of(x, [](double v) { return v * v + 0.125; });
       x = as(DType::f64, as(DType::f32, x));
-      const Array expected = mapped(x, f.formula);
+      const Array expected = each_of(x, f.formula);
       for (const DType dtype : {DType::f64, DType::f32}) {
         Array y(x.shape(), dtype);
         unary(f.kernel, as(dtype, x), y);
@@ -89,7 +86,7 @@ TEST(Elementwise, ActivationsHaveTheirDerivatives) {
     for (const int64_t size : sizes()) {
       SCOPED_TRACE(f.name);
       const Array x = normal({size}, 1), dy = normal({size}, 2);
-      Array expected = mapped(x, f.derivative);
+      Array expected = each_of(x, f.derivative);
       binary(Binary::mul, expected, dy, expected);
       for (const DType dtype : {DType::f64, DType::f32}) {
         Array dx(x.shape(), dtype);
@@ -135,7 +132,7 @@ TEST(Elementwise, UnariesKeepNaNsAndGiveLimits) {
 TEST(Elementwise, AnElementsBitsDoNotDependOnItsPlace) {
   constexpr int64_t kSize = 100;
   for (const Function& f : functions()) {
-    const Array x = as(DType::f32, mapped(normal({kSize}, 5), [](double v) { return v * v; }));
+    const Array x = as(DType::f32, each_of(normal({kSize}, 5), [](double v) { return v * v; }));
     const Array dy = as(DType::f32, normal({kSize}, 6));
     Array y(x.shape(), DType::f32), dx(x.shape(), DType::f32);
     unary(f.kernel, x, y);
@@ -166,7 +163,7 @@ TEST(Elementwise, BinariesAreTheirFormulas) {
     for (const int64_t size : sizes()) {
       const Array a =
           as(DType::f64,
-             as(DType::f32, mapped(normal({size}, 1), [](double v) { return v * v + 0.125; })));
+             as(DType::f32, each_of(normal({size}, 1), [](double v) { return v * v + 0.125; })));
       const Array b = normal({size}, 2);
       std::vector<double> expected = a.to_vector();
       const std::vector<double> right = b.to_vector();
@@ -205,15 +202,15 @@ TEST(Elementwise, ResultMayBeAnInput) {
 
 TEST(Elementwise, ScalarsScaleAddAndRaise) {
   for (const DType dtype : {DType::f64, DType::f32}) {
-    const Array x = as(dtype, mapped(normal({1001}, 1), [](double v) { return v * v + 0.25; }));
+    const Array x = as(dtype, each_of(normal({1001}, 1), [](double v) { return v * v + 0.25; }));
     Array y(x.shape(), dtype);
     scale(x, -1.75, y);
-    expect_close(y, mapped(x, [](double v) { return v * -1.75; }), 1e-6);
+    expect_close(y, each_of(x, [](double v) { return v * -1.75; }), 1e-6);
     add_scalar(x, 2.5, y);
-    expect_close(y, mapped(x, [](double v) { return v + 2.5; }), 1e-6);
+    expect_close(y, each_of(x, [](double v) { return v + 2.5; }), 1e-6);
     for (const double exponent : {2.0, 3.0, -1.0, 0.5, 0.0, 1.7}) {
       pow_scalar(x, exponent, y);
-      expect_close(y, mapped(x, [=](double v) { return std::pow(v, exponent); }), 1e-6);
+      expect_close(y, each_of(x, [=](double v) { return std::pow(v, exponent); }), 1e-6);
     }
   }
 }

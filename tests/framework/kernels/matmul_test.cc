@@ -47,7 +47,7 @@ Array defined(const Case& p, const Array& a, const Array& b, const Array& bias) 
 
 // Sizes m, k, l: every combination of axes of length 1, and such as are no multiple of anything.
 // Sums of 63 terms are what some versions of oneDNN end the program on.
-std::vector<Shape> sizes() {
+std::vector<Shape> product_sizes() {
   std::vector<Shape> result = {{5, 7, 3},    {64, 32, 48}, {70, 65, 130}, {257, 40, 9},
                                {130, 63, 1}, {4, 0, 3},    {0, 2, 3},     {3, 2, 0}};
   for (const int64_t m : {1, 9, 33}) {
@@ -61,7 +61,7 @@ std::vector<Shape> sizes() {
 std::vector<Case> cases() {
   std::vector<Case> result;
   for (const auto& [batch_a, batch_b] : {std::pair{1, 1}, {3, 3}, {3, 1}, {1, 3}}) {
-    for (const Shape& s : sizes()) {
+    for (const Shape& s : product_sizes()) {
       for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
         result.push_back({batch_a, batch_b, s[0], s[1], s[2], (flags & 1) != 0, (flags & 2) != 0,
                           (flags & 4) != 0});
@@ -126,10 +126,11 @@ Array wide_numbers(const Shape& shape, uint64_t seed, Float128 size) {
 
 TEST(Matmul, IsItsDefinitionInF128) {
   const Float128 huge = float128::exp(500), tiny = 1 / huge;
-  const Float128 sizes[][2] = {{1, 1}, {1e80, 1e-80}, {huge, 1}, {tiny, huge}, {tiny, tiny}};
+  const Float128 product_sizes[][2] = {
+      {1, 1}, {1e80, 1e-80}, {huge, 1}, {tiny, huge}, {tiny, tiny}};
   for (const auto& [m, k, l] : {std::tuple{1, 1, 1}, {5, 7, 3}, {9, 34, 17}, {33, 64, 40}}) {
     for (const int batch_b : {1, 3}) {
-      for (const auto& [of_a, of_b] : sizes) {
+      for (const auto& [of_a, of_b] : product_sizes) {
         const Array a = wide_numbers({3, m, k}, 1, of_a),
                     b = wide_numbers({batch_b, k, l}, 2, of_b);
         const Array start = wide_numbers({l}, 3, of_a * of_b);
@@ -162,12 +163,13 @@ TEST(Matmul, OfAnInfinityOrANaNIsNoNumberInF128) {
 }
 
 TEST(Matmul, LongSumsOfATransposedMatrix) {
-  for (const Shape& sizes : {Shape{120, 2055, 130}, Shape{16, 1024, 64}, Shape{96, 4100, 80}}) {
+  for (const Shape& product_sizes :
+       {Shape{120, 2055, 130}, Shape{16, 1024, 64}, Shape{96, 4100, 80}}) {
     const Case p = {.batch_a = 1,
                     .batch_b = 1,
-                    .m = sizes[0],
-                    .k = sizes[1],
-                    .l = sizes[2],
+                    .m = product_sizes[0],
+                    .k = product_sizes[1],
+                    .l = product_sizes[2],
                     .transpose_a = true,
                     .transpose_b = false,
                     .has_bias = false};

@@ -27,10 +27,10 @@ class Parallel : public testing::Test {
   ~Parallel() override { set_num_threads(0); }
 };
 
-using Piece = std::tuple<int64_t, int64_t, int64_t>;  // number, begin, end
+using PieceOfWork = std::tuple<int64_t, int64_t, int64_t>;  // number, begin, end
 
-std::vector<Piece> pieces_of(int64_t count, int64_t grain) {
-  std::vector<Piece> pieces(static_cast<size_t>(num_pieces(count, grain)));
+std::vector<PieceOfWork> pieces_of(int64_t count, int64_t grain) {
+  std::vector<PieceOfWork> pieces(static_cast<size_t>(num_pieces(count, grain)));
   parallel_pieces(count, grain, [&](int64_t piece, int64_t begin, int64_t end) {
     pieces.at(static_cast<size_t>(piece)) = {piece, begin, end};
   });

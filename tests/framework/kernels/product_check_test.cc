@@ -81,7 +81,7 @@ Matrices cut_out(DType dtype, int64_t batch, int64_t rows, int64_t columns) {
   return {dtype, batch, rows, columns, rows * (columns + 5), columns + 5, 1};
 }
 
-std::string describe(const MatrixProduct& p) {
+std::string described(const MatrixProduct& p) {
   std::string text;
   for (const Matrices& x : {p.a, p.b, p.c}) {
     text += std::string(dtype_name(x.dtype));
@@ -93,7 +93,7 @@ std::string describe(const MatrixProduct& p) {
   return text + (p.bias ? "bias" : "no bias");
 }
 
-std::vector<MatrixProduct> products() {
+std::vector<MatrixProduct> checked_products() {
   std::vector<MatrixProduct> result;
   for (const auto& [operands, sums] :
        {std::pair{DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}}) {
@@ -210,7 +210,8 @@ const std::vector<Mistake>& mistakes() {
 }
 
 TEST(MultipliesRightly, IsTrueOfTheDefinition) {
-  for (const MatrixProduct& p : products()) EXPECT_TRUE(Multiplication{p}.passes()) << describe(p);
+  for (const MatrixProduct& p : checked_products())
+    EXPECT_TRUE(Multiplication{p}.passes()) << described(p);
 }
 
 TEST(MultipliesRightly, IsTrueOfLongSums) {
@@ -220,10 +221,10 @@ TEST(MultipliesRightly, IsTrueOfLongSums) {
                                .b = transposed(DType::bf16, 1, k, 5),
                                .c = dense(sums, 1, 2, 5),
                                .bias = {}};
-      EXPECT_TRUE(Multiplication{p}.passes()) << describe(p);
+      EXPECT_TRUE(Multiplication{p}.passes()) << described(p);
       Multiplication wrong{p};
       wrong.terms = k / 2;
-      EXPECT_FALSE(wrong.passes()) << describe(p);
+      EXPECT_FALSE(wrong.passes()) << described(p);
     }
   }
 }
@@ -231,11 +232,11 @@ TEST(MultipliesRightly, IsTrueOfLongSums) {
 TEST(MultipliesRightly, IsFalseOfEveryMistake) {
   for (const Mistake& mistake : mistakes()) {
     int64_t planted = 0;
-    for (const MatrixProduct& p : products()) {
+    for (const MatrixProduct& p : checked_products()) {
       Multiplication m{p};
       if (!mistake.plant(m)) continue;
       ++planted;
-      EXPECT_FALSE(m.passes()) << mistake.name << ": " << describe(p);
+      EXPECT_FALSE(m.passes()) << mistake.name << ": " << described(p);
     }
     EXPECT_GT(planted, 0) << mistake.name;
   }

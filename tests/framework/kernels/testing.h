@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@
 #include "gtest/gtest.h"
 
 namespace qkv::kernels {
+
+inline constexpr double kInf = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Normal numbers that f32 holds exactly, in f64: casting them loses nothing.
 inline Array normal(const Shape& shape, uint64_t seed) {

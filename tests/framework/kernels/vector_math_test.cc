@@ -10,8 +10,8 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinityF32 = std::numeric_limits<float>::infinity();
+constexpr float kNaNF32 = std::numeric_limits<float>::quiet_NaN();
 
 // Every 997th float from `low` to `high`, both signs' worth of exponents in between.
 template <class F>
@@ -48,7 +48,7 @@ TEST(VectorMath, ExpOfDoubleIsAccurate) {
   }
   EXPECT_LT(worst, 2.5e-16);
 }
-TEST(VectorMath, LogIsAccurate) { EXPECT_LT(WORST(log, 0.0f, kInf), 1.5e-7); }
+TEST(VectorMath, LogIsAccurate) { EXPECT_LT(WORST(log, 0.0f, kInfinityF32), 1.5e-7); }
 TEST(VectorMath, SigmoidIsAccurate) { EXPECT_LT(WORST(sigmoid, -87.0f, 100.0f), 3e-7); }
 TEST(VectorMath, TanhIsAccurate) { EXPECT_LT(WORST(tanh, -100.0f, 100.0f), 3e-7); }
 TEST(VectorMath, ErfIsAccurate) { EXPECT_LT(WORST(erf, -100.0f, 100.0f), 3e-7); }
@@ -58,51 +58,51 @@ TEST(VectorMath, NormalCdfIsAccurate) {
 }
 
 TEST(VectorMath, GivesTheLimits) {
-  EXPECT_EQ(math::exp(kInf), kInf);
-  EXPECT_EQ(math::exp(88.8f), kInf);
-  EXPECT_EQ(math::exp(-kInf), 0);
+  EXPECT_EQ(math::exp(kInfinityF32), kInfinityF32);
+  EXPECT_EQ(math::exp(88.8f), kInfinityF32);
+  EXPECT_EQ(math::exp(-kInfinityF32), 0);
   EXPECT_EQ(math::exp(-120.0f), 0);
   EXPECT_EQ(math::exp(0.0f), 1);
   EXPECT_EQ(math::exp(-0.0f), 1);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(math::exp(kInfinity), kInfinity);
+  constexpr double kInfinityF32inity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(math::exp(kInfinityF32inity), kInfinityF32inity);
   EXPECT_NEAR(math::exp(709.782712893384) / 0x1.fffffffffff2ap1023, 1.0, 4e-16);
-  EXPECT_EQ(math::exp(709.79), kInfinity);
-  EXPECT_EQ(math::exp(-kInfinity), 0);
+  EXPECT_EQ(math::exp(709.79), kInfinityF32inity);
+  EXPECT_EQ(math::exp(-kInfinityF32inity), 0);
   EXPECT_EQ(math::exp(-1e300), 0);
   EXPECT_EQ(math::exp(0.0), 1);
   EXPECT_EQ(math::exp(-0.0), 1);
-  EXPECT_EQ(math::log(kInf), kInf);
-  EXPECT_EQ(math::log(0.0f), -kInf);
-  EXPECT_EQ(math::log(-0.0f), -kInf);
+  EXPECT_EQ(math::log(kInfinityF32), kInfinityF32);
+  EXPECT_EQ(math::log(0.0f), -kInfinityF32);
+  EXPECT_EQ(math::log(-0.0f), -kInfinityF32);
   EXPECT_EQ(math::log(1.0f), 0);
   EXPECT_TRUE(std::isnan(math::log(-1.0f)));
-  EXPECT_TRUE(std::isnan(math::log(-kInf)));
+  EXPECT_TRUE(std::isnan(math::log(-kInfinityF32)));
   EXPECT_TRUE(std::isnan(math::log(-1e-40f)));
-  EXPECT_EQ(math::sigmoid(kInf), 1);
-  EXPECT_EQ(math::sigmoid(-kInf), 0);
+  EXPECT_EQ(math::sigmoid(kInfinityF32), 1);
+  EXPECT_EQ(math::sigmoid(-kInfinityF32), 0);
   EXPECT_EQ(math::sigmoid(0.0f), 0.5f);
   for (const float sign : {1.0f, -1.0f}) {
-    EXPECT_EQ(math::tanh(sign * kInf), sign);
+    EXPECT_EQ(math::tanh(sign * kInfinityF32), sign);
     EXPECT_EQ(math::tanh(sign * 50), sign);
     EXPECT_EQ(math::tanh(sign * 1e-30f), sign * 1e-30f);
     EXPECT_EQ(std::signbit(math::tanh(sign * 0)), sign < 0);
     EXPECT_EQ(std::signbit(math::erf(sign * 0)), sign < 0);
-    EXPECT_EQ(math::erf(sign * kInf), sign);
+    EXPECT_EQ(math::erf(sign * kInfinityF32), sign);
     EXPECT_EQ(math::erf(sign * 20), sign);
   }
-  EXPECT_EQ(math::normal_cdf(kInf), 1);
-  EXPECT_EQ(math::normal_cdf(-kInf), 0);
+  EXPECT_EQ(math::normal_cdf(kInfinityF32), 1);
+  EXPECT_EQ(math::normal_cdf(-kInfinityF32), 0);
 }
 
 TEST(VectorMath, KeepsNaNs) {
-  EXPECT_TRUE(std::isnan(math::exp(kNaN)));
+  EXPECT_TRUE(std::isnan(math::exp(kNaNF32)));
   EXPECT_TRUE(std::isnan(math::exp(std::numeric_limits<double>::quiet_NaN())));
-  EXPECT_TRUE(std::isnan(math::log(kNaN)));
-  EXPECT_TRUE(std::isnan(math::sigmoid(kNaN)));
-  EXPECT_TRUE(std::isnan(math::tanh(kNaN)));
-  EXPECT_TRUE(std::isnan(math::erf(kNaN)));
-  EXPECT_TRUE(std::isnan(math::normal_cdf(kNaN)));
+  EXPECT_TRUE(std::isnan(math::log(kNaNF32)));
+  EXPECT_TRUE(std::isnan(math::sigmoid(kNaNF32)));
+  EXPECT_TRUE(std::isnan(math::tanh(kNaNF32)));
+  EXPECT_TRUE(std::isnan(math::erf(kNaNF32)));
+  EXPECT_TRUE(std::isnan(math::normal_cdf(kNaNF32)));
 }
 
 }  // namespace

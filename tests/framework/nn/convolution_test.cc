@@ -12,8 +12,8 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kWidth = 6, kLength = 7;
-const AttentionMask kCausal = {.causal = true};
+constexpr int64_t kChannels = 6, kSteps = 7;
+const AttentionMask kPastOnly = {.causal = true};
 
 // y[t, n] = sum_{k, c} weight[n, c, k] x[t + k - before, c] + bias[n] with nothing but loops; a
 // depthwise weight is taken for a full one with zeros.
@@ -22,17 +22,17 @@ std::vector<double> convolution_by_loops(const std::vector<double>& x, const Con
   const auto weight = layer.weight.to_vector(), bias = layer.bias.to_vector();
   const int64_t kernel = layer.kernel();
   std::vector<double> y;
-  for (int64_t t = 0; t < kLength; ++t) {
-    for (int64_t n = 0; n < kWidth; ++n) {
+  for (int64_t t = 0; t < kSteps; ++t) {
+    for (int64_t n = 0; n < kChannels; ++n) {
       double sum = bias[static_cast<size_t>(n)];
       for (int64_t k = 0; k < kernel; ++k) {
         const int64_t from = t + k - before;
-        if (from < 0 || from >= kLength) continue;
-        for (int64_t c = 0; c < kWidth; ++c) {
+        if (from < 0 || from >= kSteps) continue;
+        for (int64_t c = 0; c < kChannels; ++c) {
           if (layer.depthwise && c != n) continue;
-          const int64_t row = layer.depthwise ? n : n * kWidth + c;
+          const int64_t row = layer.depthwise ? n : n * kChannels + c;
           sum += weight[static_cast<size_t>(row * kernel + k)] *
-                 x[static_cast<size_t>(from * kWidth + c)];
+                 x[static_cast<size_t>(from * kChannels + c)];
         }
       }
       y.push_back(sum);
@@ -42,12 +42,12 @@ std::vector<double> convolution_by_loops(const std::vector<double>& x, const Con
 }
 
 TEST(ConvolutionTest, IsTheFormula) {
-  const Tensor x = random({1, kLength, kWidth}, 18);
+  const Tensor x = random({1, kSteps, kChannels}, 18);
   Initializer init(RandomStream(5), DType::f64);
   for (const bool depthwise : {true, false}) {
     for (const int64_t kernel : {1, 2, 3, 9}) {
-      Convolution layer(init, kWidth, kernel, depthwise, true, 0.5);
-      layer.bias = random({kWidth}, 19);
+      Convolution layer(init, kChannels, kernel, depthwise, true, 0.5);
+      layer.bias = random({kChannels}, 19);
       for (const bool causal : {true, false}) {
         ForwardContext context;
         const Tensor y = layer(x, {.causal = causal}, context);
@@ -63,15 +63,15 @@ TEST(ConvolutionTest, IsTheFormula) {
 TEST(ConvolutionTest, RemembersItsLastTapsAndNothingElse) {
   const NoGrad no_grad;
   Initializer init(RandomStream(5), DType::f64);
-  const Convolution layer(init, kWidth, 3, false, true, 0.5);
+  const Convolution layer(init, kChannels, 3, false, true, 0.5);
   KeyValueCache cache;
-  for (int64_t t = 0; t < kLength; ++t) {
+  for (int64_t t = 0; t < kSteps; ++t) {
     ForwardContext context{.first_position = t, .cache = &cache};
-    layer(random({1, 1, kWidth}, 1), kCausal, context);
+    layer(random({1, 1, kChannels}, 1), kPastOnly, context);
   }
-  const std::vector<Tensor>& kept = cache.read_on("", kLength, 0);
+  const std::vector<Tensor>& kept = cache.read_on("", kSteps, 0);
   ASSERT_EQ(kept.size(), 1u);
-  EXPECT_EQ(kept[0].shape(), (Shape{1, 2, kWidth}));
+  EXPECT_EQ(kept[0].shape(), (Shape{1, 2, kChannels}));
 }
 
 }  // namespace

@@ -22,14 +22,14 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kWidth = 6, kLength = 7;
+constexpr int64_t kMixedWidth = 6, kMixedLength = 7;
 
 // A mixer of every kind, for a causal mask or for one that is not.
 std::vector<Mixer> mixers(bool causal,
                           Initializer init = Initializer(RandomStream(5), DType::f64)) {
-  const auto linear = [&] { return Linear(init, kWidth, kWidth, true, 0.5); };
-  LearnedMixing learned(init, kLength);
-  learned.scores = cast(random({kLength, kLength}, 6), init.dtype());
+  const auto linear = [&] { return Linear(init, kMixedWidth, kMixedWidth, true, 0.5); };
+  LearnedMixing learned(init, kMixedLength);
+  learned.scores = cast(random({kMixedLength, kMixedLength}, 6), init.dtype());
   return {{MultiHeadAttention{.query = linear(),
                               .key = linear(),
                               .value = linear(),
@@ -37,10 +37,10 @@ std::vector<Mixer> mixers(bool causal,
                               .num_heads = 2,
                               .weight_dropout = {},
                               .output_dropout = {}}},
-          {Convolution(init, kWidth, 3, false, true, 0.5)},
-          {Convolution(init, kWidth, 4, true, true, 0.5)},
-          {Recurrence(init, kWidth, Cell::kRnn, !causal, true, 0.5)},
-          {Recurrence(init, kWidth, Cell::kLstm, !causal, true, 0.5)},
+          {Convolution(init, kMixedWidth, 3, false, true, 0.5)},
+          {Convolution(init, kMixedWidth, 4, true, true, 0.5)},
+          {Recurrence(init, kMixedWidth, Cell::kRnn, !causal, true, 0.5)},
+          {Recurrence(init, kMixedWidth, Cell::kLstm, !causal, true, 0.5)},
           {learned},
           {UniformMixing()}};
 }
@@ -56,14 +56,14 @@ Tensor mixed(const Mixer& mixer, const Tensor& x, const AttentionMask& mask) {
   return mixer(x, mask, context);
 }
 
-const AttentionMask kCausal = {.causal = true};
+const AttentionMask kCausalMask = {.causal = true};
 
 TEST(MixerTest, TheFutureDoesNotChangeThePast) {
-  const Tensor past = random({2, 4, kWidth}, 1);
+  const Tensor past = random({2, 4, kMixedWidth}, 1);
   for (const Mixer& mixer : mixers(true)) {
     SCOPED_TRACE(mixer.name());
     const auto with_future = [&](uint64_t seed) {
-      return mixed(mixer, concat({past, random({2, 3, kWidth}, seed)}, 1), kCausal);
+      return mixed(mixer, concat({past, random({2, 3, kMixedWidth}, seed)}, 1), kCausalMask);
     };
     const Tensor a = with_future(2), b = with_future(3);
     EXPECT_EQ(slice(a, 1, 0, 4).to_vector(), slice(b, 1, 0, 4).to_vector());
@@ -73,9 +73,9 @@ TEST(MixerTest, TheFutureDoesNotChangeThePast) {
 
 // Whether y at `to` depends on x at `from`.
 bool hears(const Mixer& mixer, const AttentionMask& mask, int64_t to, int64_t from) {
-  const Tensor x = parameter(random({1, kLength, kWidth}, 4).array());
+  const Tensor x = parameter(random({1, kMixedLength, kMixedWidth}, 4).array());
   const Tensor y = mixed(mixer, x, mask);
-  const Gradients g = backward(sum(slice(y, 1, to, 1) * random({1, 1, kWidth}, 5)));
+  const Gradients g = backward(sum(slice(y, 1, to, 1) * random({1, 1, kMixedWidth}, 5)));
   return sum(pow(slice(g[x], 1, from, 1), 2.0)).item() > 0;
 }
 
@@ -90,13 +90,13 @@ TEST(MixerTest, AConvolutionHearsOfItsTapsAndTheOthersOfEverybody) {
   for (const bool causal : {true, false}) {
     for (const Mixer& mixer : mixers(causal)) {
       SCOPED_TRACE(mixer.name());
-      int64_t first = 0, last = causal ? 3 : kLength - 1;
+      int64_t first = 0, last = causal ? 3 : kMixedLength - 1;
       if (const auto* layer = std::get_if<Child<"convolution", Convolution>>(&mixer.kind)) {
         const int64_t kernel = layer->kernel();
         first = 3 - (causal ? kernel - 1 : (kernel - 1) / 2);
         last = first + kernel - 1;
       }
-      for (int64_t from = 0; from < kLength; ++from) {
+      for (int64_t from = 0; from < kMixedLength; ++from) {
         EXPECT_EQ(hears(mixer, {.causal = causal}, 3, from), first <= from && from <= last)
             << from << (causal ? " causal" : "");
       }
@@ -105,9 +105,9 @@ TEST(MixerTest, AConvolutionHearsOfItsTapsAndTheOthersOfEverybody) {
 }
 
 TEST(MixerTest, PaddingIsAsIfItWereNotThere) {
-  const Tensor x = random({1, 4, kWidth}, 7);
-  const Tensor padded = concat({x, random({1, 3, kWidth}, 8)}, 1);
-  const Tensor padding = constant({1, kLength}, {0, 0, 0, 0, 1, 1, 1}, DType::boolean);
+  const Tensor x = random({1, 4, kMixedWidth}, 7);
+  const Tensor padded = concat({x, random({1, 3, kMixedWidth}, 8)}, 1);
+  const Tensor padding = constant({1, kMixedLength}, {0, 0, 0, 0, 1, 1, 1}, DType::boolean);
   for (const bool causal : {true, false}) {
     for (const Mixer& mixer : mixers(causal)) {
       SCOPED_TRACE(mixer.name());
@@ -119,10 +119,11 @@ TEST(MixerTest, PaddingIsAsIfItWereNotThere) {
 }
 
 TEST(MixerTest, NobodyHearsOfPaddingWhereverItStands) {
-  const Tensor a = random({2, kLength, kWidth}, 9), other = random({2, kLength, kWidth}, 10);
+  const Tensor a = random({2, kMixedLength, kMixedWidth}, 9),
+               other = random({2, kMixedLength, kMixedWidth}, 10);
   const Tensor padding =
-      constant({2, kLength}, {1, 0, 0, 1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0}, DType::boolean);
-  const Tensor everywhere = reshape(padding, {2, kLength, 1});
+      constant({2, kMixedLength}, {1, 0, 0, 1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0}, DType::boolean);
+  const Tensor everywhere = reshape(padding, {2, kMixedLength, 1});
   const Tensor b = where(broadcast_to(everywhere, a.shape()), other, a);
   for (const bool causal : {true, false}) {
     for (const Mixer& mixer : mixers(causal)) {
@@ -138,19 +139,19 @@ TEST(MixerTest, NobodyHearsOfPaddingWhereverItStands) {
 
 TEST(MixerTest, ReadingOnIsReadingAllAtOnce) {
   const NoGrad no_grad;
-  const Tensor x = random({2, kLength, kWidth}, 11);
+  const Tensor x = random({2, kMixedLength, kMixedWidth}, 11);
   for (const Mixer& mixer : mixers(true)) {
     SCOPED_TRACE(mixer.name());
-    const Tensor whole = mixed(mixer, x, kCausal);
+    const Tensor whole = mixed(mixer, x, kCausalMask);
     for (const std::vector<int64_t>& lengths :
          {std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1}, {4, 2, 1}, {1, 6}}) {
       KeyValueCache cache;
       std::vector<Tensor> pieces;
       for (const int64_t length : lengths) {
         ForwardContext context{.first_position = cache.length(), .cache = &cache};
-        pieces.push_back(mixer(slice(x, 1, context.first_position, length), kCausal, context));
+        pieces.push_back(mixer(slice(x, 1, context.first_position, length), kCausalMask, context));
       }
-      EXPECT_EQ(cache.length(), kLength);
+      EXPECT_EQ(cache.length(), kMixedLength);
       expect_close(concat(pieces, 1), whole, {.relative = 1e-12, .absolute = 1e-13});
     }
   }
@@ -158,8 +159,8 @@ TEST(MixerTest, ReadingOnIsReadingAllAtOnce) {
 
 TEST(MixerTest, WithPaddingReadingOnIsReadingAllAtOnce) {
   const NoGrad no_grad;
-  const Tensor x = random({1, kLength, kWidth}, 12);
-  const Tensor padding = constant({1, kLength}, {1, 0, 0, 1, 0, 1, 0}, DType::boolean);
+  const Tensor x = random({1, kMixedLength, kMixedWidth}, 12);
+  const Tensor padding = constant({1, kMixedLength}, {1, 0, 0, 1, 0, 1, 0}, DType::boolean);
   for (const Mixer& mixer : mixers(true)) {
     SCOPED_TRACE(mixer.name());
     const Tensor whole = mixed(mixer, x, {.causal = true, .padding = padding});
@@ -178,7 +179,7 @@ TEST(MixerTest, WithPaddingReadingOnIsReadingAllAtOnce) {
 // What stands before and after a token is all read at once, and nothing is left to read on.
 TEST(MixerTest, WhatHearsOfBothSidesDoesNotUseTheCache) {
   const NoGrad no_grad;
-  const Tensor x = random({2, kLength, kWidth}, 13);
+  const Tensor x = random({2, kMixedLength, kMixedWidth}, 13);
   for (const Mixer& mixer : mixers(false)) {
     if (mixer.name() == "attention") continue;
     SCOPED_TRACE(mixer.name());
@@ -198,7 +199,7 @@ TEST(MixerTest, TokensThatDoNotFollowAreAnError) {
     ForwardContext context{.first_position = 2, .cache = &cache};
     const std::string name(mixer.name());
     EXPECT_EQ(error_of([&] {
-                mixer(random({1, 1, kWidth}, 1), kCausal, context);
+                mixer(random({1, 1, kMixedWidth}, 1), kCausalMask, context);
               }),
               absl::StrCat("key_value_cache: \"", name,
                            "\" has read 0 tokens, but the next tokens begin at position 2 (in ",
@@ -207,7 +208,7 @@ TEST(MixerTest, TokensThatDoNotFollowAreAnError) {
 }
 
 TEST(MixerTest, InBf16ItIsTheSameUpToRounding) {
-  const Tensor x = cast(random({2, kLength, kWidth}, 14), DType::f32);
+  const Tensor x = cast(random({2, kMixedLength, kMixedWidth}, 14), DType::f32);
   for (const bool causal : {true, false}) {
     const std::vector<Mixer> exact = mixers(causal, Initializer(RandomStream(5), DType::f32));
     const std::vector<Mixer> rounded =
@@ -223,7 +224,7 @@ TEST(MixerTest, InBf16ItIsTheSameUpToRounding) {
 }
 
 TEST(MixerTest, AWindowIsKeptToOrRefused) {
-  const Tensor x = random({1, kLength, kWidth}, 15);
+  const Tensor x = random({1, kMixedLength, kMixedWidth}, 15);
   for (const Mixer& mixer : mixers(true)) {
     const AttentionMask mask = {.causal = true, .window = 2};
     const std::string refusal = error_of([&] { mixed(mixer, x, mask); });
@@ -244,7 +245,7 @@ TEST(MixerTest, ABlockNamesItsPartsAfterItsMixer) {
   for (const Mixer& mixer : mixers(true)) {
     Initializer init(RandomStream(1), DType::f64);
     Block block;
-    block.mixer_norm = Norm{LayerNorm(init, kWidth, true)};
+    block.mixer_norm = Norm{LayerNorm(init, kMixedWidth, true)};
     block.mixer = mixer;
     const std::string name(mixer.name());
     const std::vector<NamedParameter> all = parameters(block);
@@ -268,7 +269,7 @@ TEST(MixerTest, OfThoseThatWeighOnlyAttentionLooksAtWhatItReads) {
     for (const Mixer& mixer : mixers(causal)) {
       if (mixer.name() == "recurrence") continue;
       const auto weights = [&](uint64_t seed) {
-        return weights_of(mixer, random({1, kLength, kWidth}, seed), {.causal = causal})
+        return weights_of(mixer, random({1, kMixedLength, kMixedWidth}, seed), {.causal = causal})
             .to_vector();
       };
       EXPECT_EQ(weights(1) == weights(2), mixer.name() != "attention") << mixer.name();
@@ -278,7 +279,7 @@ TEST(MixerTest, OfThoseThatWeighOnlyAttentionLooksAtWhatItReads) {
 
 TEST(MixerTest, LearnedWeightsOfATokenSumToOneAndAreZeroAfterIt) {
   const Mixer learned = mixers(true)[5];
-  const Tensor weights = weights_of(learned, random({1, 5, kWidth}, 1), kCausal);
+  const Tensor weights = weights_of(learned, random({1, 5, kMixedWidth}, 1), kCausalMask);
   ASSERT_EQ(weights.shape(), (Shape{5, 5}));
   expect_close(sum(weights, 1), ones({5}, DType::f64), {.relative = 1e-12, .absolute = 0});
   const std::vector<double> values = weights.to_vector();
@@ -290,24 +291,24 @@ TEST(MixerTest, LearnedWeightsOfATokenSumToOneAndAreZeroAfterIt) {
 TEST(MixerTest, LearnedMixingStartsAsTheMeanAndIsNotLongerThanItsTable) {
   Initializer init(RandomStream(1), DType::f64);
   const Mixer learned = {LearnedMixing(init, 4)};
-  const Tensor x = random({2, 4, kWidth}, 16);
+  const Tensor x = random({2, 4, kMixedWidth}, 16);
   for (const bool causal : {true, false}) {
     EXPECT_EQ(mixed(learned, x, {.causal = causal}).to_vector(),
               mixed({UniformMixing()}, x, {.causal = causal}).to_vector());
   }
   EXPECT_EQ(error_of([&] {
-              mixed(learned, random({1, 5, kWidth}, 1), kCausal);
+              mixed(learned, random({1, 5, kMixedWidth}, 1), kCausalMask);
             }),
             "learned: has scores for 4 positions, not for 5 (in learned)");
 }
 
 TEST(MixerTest, UniformMixingIsTheMeanOfWhatIsSeen) {
   const Mixer uniform = {UniformMixing()};
-  const Tensor x = random({1, 4, kWidth}, 17);
+  const Tensor x = random({1, 4, kMixedWidth}, 17);
   const Tensor padding = constant({1, 4}, {0, 1, 0, 0}, DType::boolean);
   const auto at = [&](int64_t t) { return slice(x, 1, t, 1); };
   const Tolerance close = {.relative = 1e-12, .absolute = 1e-13};
-  expect_close(mixed(uniform, x, kCausal),
+  expect_close(mixed(uniform, x, kCausalMask),
                concat({at(0), (at(0) + at(1)) / 2.0, (at(0) + at(1) + at(2)) / 3.0,
                        (at(0) + at(1) + at(2) + at(3)) / 4.0},
                       1),
@@ -318,8 +319,8 @@ TEST(MixerTest, UniformMixingIsTheMeanOfWhatIsSeen) {
 }
 
 TEST(MixerTest, ARecurrenceRunsInAsManyDirectionsAsTheMaskLetsItHear) {
-  const Tensor x = random({1, 2, kWidth}, 22);
-  EXPECT_EQ(error_of([&] { mixed(mixers(false)[4], x, kCausal); }),
+  const Tensor x = random({1, 2, kMixedWidth}, 22);
+  EXPECT_EQ(error_of([&] { mixed(mixers(false)[4], x, kCausalMask); }),
             "recurrence: runs in both directions, but the mask is causal (in recurrence)");
   EXPECT_EQ(error_of([&] { mixed(mixers(true)[4], x, {}); }),
             "recurrence: runs in one direction, but the mask is not causal (in recurrence)");

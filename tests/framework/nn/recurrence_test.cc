@@ -12,8 +12,8 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kWidth = 6, kLength = 7;
-const AttentionMask kCausal = {.causal = true};
+constexpr int64_t kStateWidth = 6, kTimes = 7;
+const AttentionMask kFromThePast = {.causal = true};
 
 // One sequence with nothing but loops, from zeros; gates in PyTorch's order i, f, g, o.
 std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
@@ -43,11 +43,11 @@ std::vector<double> lstm_by_loops(const Tensor& x, const RecurrentScan& scan) {
 
 TEST(RecurrenceTest, AnLstmIsTheFormula) {
   Initializer init(RandomStream(5), DType::f64);
-  const Recurrence layer(init, kWidth, Cell::kLstm, false, true, 0.5);
-  const Tensor x = random({1, kLength, kWidth}, 20);
+  const Recurrence layer(init, kStateWidth, Cell::kLstm, false, true, 0.5);
+  const Tensor x = random({1, kTimes, kStateWidth}, 20);
   Trace trace;
   ForwardContext context{.trace = &trace};
-  layer(x, kCausal, context);
+  layer(x, kFromThePast, context);
   const Tensor& hidden = trace["forward.hidden"];
   expect_close(hidden,
                Tensor(Array::of(hidden.shape(), DType::f64, lstm_by_loops(x, layer.forward))),
@@ -57,12 +57,12 @@ TEST(RecurrenceTest, AnLstmIsTheFormula) {
 
 TEST(RecurrenceTest, InBothDirectionsOneStateRunsEachWay) {
   Initializer init(RandomStream(5), DType::f64);
-  Recurrence layer(init, kWidth, Cell::kLstm, true, true, 0.5);
+  Recurrence layer(init, kStateWidth, Cell::kLstm, true, true, 0.5);
   layer.backward.input = layer.forward.input;
   layer.backward.state_weight = layer.forward.state_weight;
   std::vector<Tensor> turned;
-  const Tensor x = random({1, kLength, kWidth}, 21);
-  for (int64_t t = kLength - 1; t >= 0; --t) turned.push_back(slice(x, 1, t, 1));
+  const Tensor x = random({1, kTimes, kStateWidth}, 21);
+  for (int64_t t = kTimes - 1; t >= 0; --t) turned.push_back(slice(x, 1, t, 1));
   const auto hidden = [&](const Tensor& tokens, const char* path) {
     Trace trace;
     ForwardContext context{.trace = &trace};
@@ -71,9 +71,9 @@ TEST(RecurrenceTest, InBothDirectionsOneStateRunsEachWay) {
   };
   const Tensor there = hidden(x, "forward.hidden");
   const Tensor back = hidden(concat(turned, 1), "backward.hidden");
-  ASSERT_EQ(there.shape(), (Shape{1, kLength, kWidth / 2}));
-  for (int64_t t = 0; t < kLength; ++t) {
-    EXPECT_EQ(slice(there, 1, t, 1).to_vector(), slice(back, 1, kLength - 1 - t, 1).to_vector());
+  ASSERT_EQ(there.shape(), (Shape{1, kTimes, kStateWidth / 2}));
+  for (int64_t t = 0; t < kTimes; ++t) {
+    EXPECT_EQ(slice(there, 1, t, 1).to_vector(), slice(back, 1, kTimes - 1 - t, 1).to_vector());
   }
 }
 
@@ -92,17 +92,18 @@ TEST(RecurrenceTest, HasAsManyParametersAsItsHeaderSays) {
 // The sequence is one token and then zeros.
 TEST(RecurrenceTest, AnLstmRemembersToBeginWithAndItsBiasIsWhy) {
   Initializer init(RandomStream(5), DType::f64);
-  Recurrence layer(init, kWidth, Cell::kLstm, false, true, 0.5);
-  const Tensor x = concat({random({1, 1, kWidth}, 23), zeros({1, 9, kWidth}, DType::f64)}, 1);
+  Recurrence layer(init, kStateWidth, Cell::kLstm, false, true, 0.5);
+  const Tensor x =
+      concat({random({1, 1, kStateWidth}, 23), zeros({1, 9, kStateWidth}, DType::f64)}, 1);
   const auto kept = [&] {
     Trace trace;
     ForwardContext context{.trace = &trace};
-    layer(x, kCausal, context);
+    layer(x, kFromThePast, context);
     const Tensor& cell = trace["forward.cell"];
     return sum(pow(slice(cell, 1, 9, 1), 2.0)).item() / sum(pow(slice(cell, 1, 0, 1), 2.0)).item();
   };
   const double with_bias = kept();
-  layer.forward.input.bias = zeros({4 * kWidth}, DType::f64);
+  layer.forward.input.bias = zeros({4 * kStateWidth}, DType::f64);
   EXPECT_GT(with_bias, 10 * kept());
 }
 

@@ -29,13 +29,13 @@ Block make_block(double weight_dropout = 0.0) {
   return block;
 }
 
-const AttentionMask kCausal{.causal = true};
+const AttentionMask kCausalOnly{.causal = true};
 
 TEST(TraceTest, HasWhatALayerNotedUnderItsPath) {
   Trace trace;
   ForwardContext context{.trace = &trace};
   const Scope scope("blocks.2");
-  make_block()(random({1, 3, 8}, 1), kCausal, context);
+  make_block()(random({1, 3, 8}, 1), kCausalOnly, context);
   for (const char* path : {"blocks.2.input", "blocks.2.attention.q", "blocks.2.attention.scores",
                            "blocks.2.attention.weights", "blocks.2.feed_forward.hidden"}) {
     EXPECT_TRUE(trace.contains(path)) << path;
@@ -48,7 +48,7 @@ TEST(TraceTest, HasWhatALayerNotedUnderItsPath) {
 TEST(TraceTest, HasTheGradientsUnderTheSamePaths) {
   Trace trace;
   ForwardContext context{.trace = &trace};
-  const Tensor y = make_block()(random({1, 3, 8}, 1), kCausal, context);
+  const Tensor y = make_block()(random({1, 3, 8}, 1), kCausalOnly, context);
   const Gradients g = backward(y, {.cotangent = random({1, 3, 8}, 2), .keep = trace.tensors()});
   const Tensor& p = trace["attention.weights"];
   const Tensor ds = p * (g[p] - sum(p * g[p], -1, /*keep_axis=*/true));
@@ -61,7 +61,7 @@ TEST(TraceTest, ChangesNothingOfWhatIsComputed) {
     const Block block = make_block(weight_dropout);
     Trace trace;
     ForwardContext plain{.training = true}, traced{.training = true, .trace = &trace};
-    expect_close(block(x, kCausal, traced), block(x, kCausal, plain),
+    expect_close(block(x, kCausalOnly, traced), block(x, kCausalOnly, plain),
                  {.relative = 1e-12, .absolute = 1e-12});
     EXPECT_EQ(trace.contains("attention.dropped_weights"), weight_dropout > 0);
   }
