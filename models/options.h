@@ -32,6 +32,7 @@ struct ModelOptions {
   bool learn_sinusoidal_scale = true;
   NormPlace norm = NormPlace::kPre;
   NormKind norm_kind = NormKind::kLayer;
+  double norm_epsilon = 1e-5;  // is added to the variance, or to the mean square
   Activation activation = Activation::kGelu;
   double dropout = 0.0;
   bool scale_scores = true;    // divide the scores by sqrt(d_k)

@@ -16,8 +16,14 @@ namespace {
 constexpr double kGainRate = 10;
 
 Norm make_norm(Initializer& init, const ModelOptions& o) {
-  if (o.norm_kind == NormKind::kRms) return {RmsNorm(init, o.d_model)};
-  return {LayerNorm(init, o.d_model, o.bias)};
+  if (o.norm_kind == NormKind::kRms) {
+    RmsNorm norm(init, o.d_model);
+    norm.epsilon = o.norm_epsilon;
+    return {norm};
+  }
+  LayerNorm norm(init, o.d_model, o.bias);
+  norm.epsilon = o.norm_epsilon;
+  return {norm};
 }
 
 Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, bool causal,

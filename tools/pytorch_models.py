@@ -11,20 +11,21 @@ from torch.nn import functional
 
 
 class RmsNorm(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width, epsilon):
         super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
+        self.weight, self.epsilon = nn.Parameter(torch.ones(width)), epsilon
 
     def forward(self, x):
-        return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * self.weight
+        return x / (x.square().mean(-1, keepdim=True) + self.epsilon).sqrt() * self.weight
 
 
 def norm_of(o):
     if o["norm"] == "none":
         return nn.Identity()
+    epsilon = o.get("norm_epsilon", 1e-5)
     if o["norm_kind"] == "rms":
-        return RmsNorm(o["d_model"])
-    norm = nn.LayerNorm(o["d_model"], eps=1e-5)
+        return RmsNorm(o["d_model"], epsilon)
+    norm = nn.LayerNorm(o["d_model"], eps=epsilon)
     if not o["bias"]:
         norm.bias = None
     return norm

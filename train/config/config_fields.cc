@@ -147,6 +147,8 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
            "Place of the normalization: before each layer (pre), after its residual sum (post), "
            "or none.");
   list.add("norm_kind", &model.norm_kind, "Kind of normalization: layer norm or RMS norm.");
+  list.add_positive("norm_epsilon", &model.norm_epsilon,
+                    "Number added to the variance (RMS norm: the mean square) before its root.");
   list.add("activation", &model.activation, "Activation function of the feed-forward layers.");
   list.add_fraction("dropout", &model.dropout,
                     "Dropout probability: the fraction of activations that training sets to zero.");

@@ -106,6 +106,7 @@ const std::vector<KeyEffect>& effects() {
       {"model.learn_sinusoidal_scale", {}, {"false", "true"}, kAll},
       {"model.norm", {}, {}, kAll},
       {"model.norm_kind", {}, {}, kAll},
+      {"model.norm_epsilon", {}, {"1e-12", "1e-5", "1e-2"}, kAll},
       {"model.activation", {}, {}, kAll},
       {"model.dropout", {}, {"0", "0.1", "0.2"}, kAll},
       {"model.scale_scores", {}, {"false", "true"}, kAll},
