@@ -1,8 +1,12 @@
+#include <filesystem>
+#include <string_view>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/utf8.h"
+#include "framework/io/files.h"
 #include "train/export/export_formats.h"
 
 namespace qkv {
@@ -31,12 +35,19 @@ absl::Status run_export(const std::string& name, const GivenOptions& given) {
   const std::vector<ExportedFile> files = format.files(named);
   std::vector<OutputFile> outputs;
   for (const auto& [path, beginning] : files) outputs.push_back({format.option, path, beginning});
-  if (status = check_outputs(outputs); !status.ok()) return status;
+  std::error_code ignored;
+  const bool new_folder =
+      format.value == std::string_view("FOLDER") && !std::filesystem::exists(named, ignored);
+  if (!new_folder) status = check_outputs(outputs);
+  if (!status.ok()) return status;
   const absl::StatusOr<LoadedRun> run = load_run(name);
   if (!run.ok()) return run.status();
   const absl::StatusOr<std::vector<std::string>> made = format.make(*run, named);
   if (!made.ok()) return made.status();
+  if (new_folder) status = make_folder(named);
+  if (!status.ok()) return status;
   for (size_t i = 0; i < files.size(); ++i) {
+    if ((*made)[i].empty()) continue;
     if (status = write_if_asked(files[i].path, (*made)[i]); !status.ok()) return status;
     show(absl::StrCat("wrote ", printable(files[i].path), "\n"));
   }

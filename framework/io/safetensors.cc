@@ -163,6 +163,51 @@ absl::StatusOr<TensorFile> read_tensors(const std::string& path, int file,
   return result;
 }
 
+// What stands in front of the arrays, and the bytes of each of them, which stay where they are.
+struct EncodedTensors {
+  std::string front;
+  std::vector<std::string_view> arrays;
+};
+
+absl::StatusOr<EncodedTensors> encode(const TensorFile& file) {
+  std::vector<const NamedArray*> order;
+  for (const NamedArray& tensor : file.tensors) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](const NamedArray* a, const NamedArray* b) {
+    return dtype_bytes(a->array.dtype()) > dtype_bytes(b->array.dtype());
+  });
+
+  TensorFileHeader header;
+  header.metadata = file.metadata;
+  EncodedTensors encoded;
+  uint64_t offset = 0;
+  for (const NamedArray* tensor : order) {
+    const Array& array = tensor->array;
+    if (!array.defined()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tensor ", in_quotes(tensor->name), " has no numbers"));
+    }
+    if (*name_of_type(array.dtype()) == '\0') {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tensor ", in_quotes(tensor->name), " is ", std::string(dtype_name(array.dtype())),
+          ", a type of gradient checks that files do not have; cast it to f64"));
+    }
+    const std::string_view bytes(static_cast<const char*>(array.raw()), array.bytes());
+    header.tensors.push_back({tensor->name, array.dtype(), array.shape(), offset,
+                              offset + bytes.size(), checksum(bytes)});
+    encoded.arrays.push_back(bytes);
+    offset += bytes.size();
+  }
+
+  if (absl::Status added = add_checksums(header); !added.ok()) return added;
+  const absl::StatusOr<std::string> json = safetensors_header_json(header);
+  if (!json.ok()) return json.status();
+  const std::string spaces((8 - json->size() % 8) % 8, ' ');  // align the data
+  const uint64_t header_bytes = json->size() + spaces.size();
+  encoded.front = absl::StrCat(
+      absl::string_view(reinterpret_cast<const char*>(&header_bytes), kLengthBytes), *json, spaces);
+  return encoded;
+}
+
 }  // namespace
 
 absl::StatusOr<TensorFileHeader> read_safetensors_header(const std::string& path) {
@@ -184,48 +229,25 @@ absl::StatusOr<TensorFile> read_safetensors(const std::string& path) {
 }
 
 absl::Status write_safetensors(const std::string& path, const TensorFile& file) {
-  std::vector<const NamedArray*> order;
-  for (const NamedArray& tensor : file.tensors) order.push_back(&tensor);
-  std::stable_sort(order.begin(), order.end(), [](const NamedArray* a, const NamedArray* b) {
-    return dtype_bytes(a->array.dtype()) > dtype_bytes(b->array.dtype());
-  });
-
-  TensorFileHeader header;
-  header.metadata = file.metadata;
-  std::vector<std::string_view> parts(2);
-  uint64_t offset = 0;
-  for (const NamedArray* tensor : order) {
-    const Array& array = tensor->array;
-    if (!array.defined()) {
-      return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": tensor ",
-                                                     in_quotes(tensor->name), " has no numbers"));
-    }
-    if (*name_of_type(array.dtype()) == '\0') {
-      return absl::InvalidArgumentError(
-          absl::StrCat("cannot write ", path, ": tensor ", in_quotes(tensor->name), " is ",
-                       std::string(dtype_name(array.dtype())),
-                       ", a type of gradient checks that files do not have; cast it to f64"));
-    }
-    const std::string_view bytes(static_cast<const char*>(array.raw()), array.bytes());
-    header.tensors.push_back({tensor->name, array.dtype(), array.shape(), offset,
-                              offset + bytes.size(), checksum(bytes)});
-    parts.push_back(bytes);
-    offset += bytes.size();
-  }
-
-  if (const absl::Status added = add_checksums(header); !added.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot write ", path, ": ", added.message()));
-  }
-  absl::StatusOr<std::string> json = safetensors_header_json(header);
-  if (!json.ok()) {
+  const absl::StatusOr<EncodedTensors> encoded = encode(file);
+  if (!encoded.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("cannot write ", path, ": ", json.status().message()));
+        absl::StrCat("cannot write ", path, ": ", encoded.status().message()));
   }
-  json->append((8 - json->size() % 8) % 8, ' ');  // aligns the data
-  const uint64_t header_bytes = json->size();
-  parts[0] = std::string_view(reinterpret_cast<const char*>(&header_bytes), kLengthBytes);
-  parts[1] = *json;
+  std::vector<std::string_view> parts = {encoded->front};
+  parts.insert(parts.end(), encoded->arrays.begin(), encoded->arrays.end());
   return write_file_atomically(path, parts);
+}
+
+absl::StatusOr<std::string> safetensors_bytes(const TensorFile& file) {
+  absl::StatusOr<EncodedTensors> encoded = encode(file);
+  if (!encoded.ok()) return encoded.status();
+  std::string bytes = std::move(encoded->front);
+  size_t size = bytes.size();
+  for (const std::string_view array : encoded->arrays) size += array.size();
+  bytes.reserve(size);
+  for (const std::string_view array : encoded->arrays) bytes += array;
+  return bytes;
 }
 
 }  // namespace qkv

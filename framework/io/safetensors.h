@@ -57,4 +57,7 @@ absl::StatusOr<TensorFile> read_safetensors(const std::string& path);
 // have one name, when a name or the metadata is not UTF-8, and when the metadata has checksums.
 absl::Status write_safetensors(const std::string& path, const TensorFile& file);
 
+// The same bytes, for whoever writes them elsewhere.
+absl::StatusOr<std::string> safetensors_bytes(const TensorFile& file);
+
 }  // namespace qkv

@@ -26,6 +26,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"models", "data"},       // the trainer is where they meet
     {"data/tasks"},           //
     {"train/config"},         //
+    {"train/hugging_face"},   //
     {"train/run"},            //
     {"train/runs", "train/replay", "train/export"},
     {"train/sweep"},            //

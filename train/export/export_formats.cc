@@ -1,5 +1,6 @@
 #include "train/export/export_formats.h"
 
+#include "train/export/hugging_face.h"
 #include "train/export/onnx.h"
 
 namespace qkv {
@@ -7,7 +8,9 @@ namespace qkv {
 const std::vector<ExportFormat>& export_formats() {
   static const std::vector<ExportFormat> formats = {
       {"onnx", "FILE", "Writes the model as ONNX (opset 17): inputs to logits", onnx_files,
-       make_onnx}};
+       make_onnx},
+      {"hf", "FOLDER", "Writes the model as one of Hugging Face's", hugging_face_files,
+       make_hugging_face}};
   return formats;
 }
 

@@ -16,10 +16,11 @@ struct ExportedFile {
 
 struct ExportFormat {
   const char* option;  // "onnx"
-  const char* value;   // "FILE" or "DIR": what the option names
+  const char* value;   // "FILE" or "FOLDER": what the option names
   const char* help;
-  // The files for what the option names, and their bytes in the same order. A model that the format
-  // cannot say is FailedPrecondition, in one sentence that names the key.
+  // The files for what the option names, and their bytes in the same order; a file without bytes is
+  // not written. A model that the format cannot say is FailedPrecondition, in one sentence that
+  // names the key.
   std::vector<ExportedFile> (*files)(const std::string& named);
   absl::StatusOr<std::vector<std::string>> (*make)(const LoadedRun& run, const std::string& named);
 };

@@ -9,9 +9,11 @@
 #include "absl/strings/str_join.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
+#include "train/config/config_fields.h"
 #include "train/run/checkpoint.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
+#include "train/run/hugging_face_run.h"
 #include "train/run/run_folder.h"
 
 namespace qkv {
@@ -40,6 +42,29 @@ std::string list(const std::string& title, const std::vector<std::string>& items
   return absl::StrCat(title, ": ", absl::StrJoin(items, ", "));
 }
 
+// A run or a checkpoint, or a folder of Hugging Face's, and the file that the weights are in.
+struct Source {
+  std::string path;
+  bool is_hugging_face;
+  Checkpoint checkpoint;
+};
+
+absl::StatusOr<Source> find_source(const std::string& from) {
+  if (is_hugging_face(from)) {
+    absl::StatusOr<Checkpoint> checkpoint = load_hugging_face(from);
+    if (!checkpoint.ok()) return checkpoint.status();
+    return Source{weights_of_hugging_face(from), true, *std::move(checkpoint)};
+  }
+  absl::StatusOr<std::string> path = find_checkpoint(from);
+  if (!path.ok()) {
+    return absl::Status(path.status().code(),
+                        absl::StrCat("train.from: ", path.status().message()));
+  }
+  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  return Source{*std::move(path), false, *std::move(checkpoint)};
+}
+
 // Where equal shapes may mean something else: "model.num_heads is 8, but was 4".
 std::vector<std::string> changes_of_model(const Config& now, const Config& before) {
   std::vector<std::string> changes = config_changes(now, before);
@@ -49,26 +74,44 @@ std::vector<std::string> changes_of_model(const Config& now, const Config& befor
   return changes;
 }
 
+// Published weights come as a whole: the sizes with which the config would fit.
+absl::Status shapes_clash(const std::string& path, const std::string& name, const Array& there,
+                          const Array& here, const Config& config, const Checkpoint& source) {
+  std::vector<std::string> fits;
+  Config now = config, then = source.config;
+  const std::vector<Field> wanted = config_fields(now), given = config_fields(then);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const std::string key = wanted[i].key();
+    const bool is_size = key == "model.d_model" || key == "model.d_ff" ||
+                         key == (source.data.is_image() ? "model.patch_size" : "data.length");
+    if (!is_size || wanted[i].to_string() == given[i].to_string()) continue;
+    fits.push_back(absl::StrCat(key, " = ", given[i].to_string()));
+  }
+  if (source.data.is_image()) {
+    fits.push_back(absl::StrCat("images of ", source.data.height, " x ", source.data.width,
+                                " pixels and ", source.data.channels, " channels"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": ", name, " is ", there.describe(), " there, but ", here.describe(),
+                   " in this model; what would fit: ", absl::StrJoin(fits, ", ")));
+}
+
 }  // namespace
 
 absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Dataset& dataset) {
   FirstWeights weights;
   if (config.train.from.empty()) return weights;
-  const absl::StatusOr<std::string> path = find_checkpoint(config.train.from);
-  if (!path.ok()) {
-    return absl::Status(path.status().code(),
-                        absl::StrCat("train.from: ", path.status().message()));
-  }
-  const absl::StatusOr<Checkpoint> source = load_checkpoint(*path);
-  if (!source.ok()) return source.status();
+  const absl::StatusOr<Source> found_source = find_source(config.train.from);
+  if (!found_source.ok()) return found_source.status();
+  const auto& [path, from_hugging_face, checkpoint] = *found_source;
 
   std::map<std::string, const Array*> there;
-  for (const NamedArray& a : source->arrays) {
+  for (const NamedArray& a : checkpoint.arrays) {
     if (!a.name.starts_with(kOptimizerPrefix)) there[a.name] = &a.array;
   }
   const std::vector<std::string>& source_classes =
-      source->class_names.empty() ? source->vocabulary.texts() : source->class_names;
-  const bool same_tokens = source->vocabulary.texts() == dataset.vocabulary().texts() &&
+      checkpoint.class_names.empty() ? checkpoint.vocabulary.texts() : checkpoint.class_names;
+  const bool same_tokens = checkpoint.vocabulary.texts() == dataset.vocabulary().texts() &&
                            source_classes == dataset.class_names();
   const std::set<std::string> of_tokens = parameters_of_tokens(config, dataset.shape());
   const std::vector<NamedParameter> wanted = parameters_without_numbers(config, dataset.shape());
@@ -83,6 +126,8 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
     there.erase(found);
     if (!same_tokens && of_tokens.contains(name)) {
       left.push_back(absl::StrCat(name, " (another vocabulary)"));
+    } else if (array.shape() != tensor.shape() && from_hugging_face) {
+      return shapes_clash(path, name, array, tensor.array(), config, checkpoint);
     } else if (array.shape() != tensor.shape()) {
       left.push_back(
           absl::StrCat(name, " (", array.describe(), ", here ", tensor.array().describe(), ")"));
@@ -93,7 +138,7 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
                                           : Array::of(array.shape(), dtype, array.to_vector())});
       const int64_t count = count_not_finite(weights.arrays.back().array);
       if (count == 0) continue;
-      return absl::DataLossError(absl::StrCat(*path, ": ", count, " of the ", array.size(),
+      return absl::DataLossError(absl::StrCat(path, ": ", count, " of the ", array.size(),
                                               " numbers of ", name, " are not finite"));
     }
   }
@@ -101,16 +146,16 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
   const auto is_matrix = [](const NamedArray& a) { return a.array.shape().rank() > 1; };
   if (std::ranges::none_of(weights.arrays, is_matrix)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("train.from: no matrix of ", *path, " fits this model",
+        absl::StrCat("train.from: no matrix of ", path, " fits this model",
                      same_tokens ? "" : ", whose vocabulary is another one, too"));
   }
   for (const auto& [name, array] : there) left.push_back(name + " (not in this model)");
-  weights.notes.push_back(absl::StrCat("begins with ", weights.arrays.size(), " of its ",
-                                       wanted.size(), " parameters from ", printable(*path),
-                                       ", step ", source->state.step));
+  weights.notes.push_back(absl::StrCat(
+      "begins with ", weights.arrays.size(), " of its ", wanted.size(), " parameters from ",
+      printable(path), from_hugging_face ? "" : absl::StrCat(", step ", checkpoint.state.step)));
   if (!left.empty()) weights.notes.push_back(list("not taken from there", left));
   if (!added.empty()) weights.notes.push_back(list("not there, so they begin anew", added));
-  const std::vector<std::string> changes = changes_of_model(config, source->config);
+  const std::vector<std::string> changes = changes_of_model(config, checkpoint.config);
   if (!changes.empty()) {
     weights.notes.push_back(list("the model differs", changes));
   }

@@ -11,11 +11,36 @@
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 #include "train/run/experiment.h"
+#include "train/run/hugging_face_run.h"
 #include "train/run/run_folder.h"
 
 namespace qkv {
 
+namespace {
+
+// A model of images has no data here that it could be asked about.
+absl::StatusOr<LoadedRun> load_hugging_face_run(const std::string& folder) {
+  absl::StatusOr<Checkpoint> checkpoint = load_hugging_face(folder);
+  if (!checkpoint.ok()) return checkpoint.status();
+  if (checkpoint->data.is_image()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder,
+                     ": holds weights of images, with which a run can begin: qkv train "
+                     "CONFIG --from ",
+                     folder));
+  }
+  if (checkpoint->vocabulary.size() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, ": holds no tokenizer.json, which says what its ",
+                     checkpoint->data.vocabulary_size, " tokens are"));
+  }
+  return LoadedRun{weights_of_hugging_face(folder), *std::move(checkpoint)};
+}
+
+}  // namespace
+
 absl::StatusOr<LoadedRun> load_run(const std::string& run) {
+  if (is_hugging_face(run)) return load_hugging_face_run(run);
   absl::StatusOr<std::string> path = find_checkpoint(run);
   if (!path.ok()) return path.status();
   absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
@@ -89,6 +114,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
 
 absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     const std::vector<std::string>& overrides, const TellNote& tell) const {
+  if (const std::string& folder = checkpoint.config.data.path; is_hugging_face(folder)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder,
+                     ": holds weights without the data that they learned from; judge a "
+                     "text with --text FILE"));
+  }
   const absl::StatusOr<Config> config = config_here(overrides);
   if (!config.ok()) return config.status();
   // Long examples take long to make: where the length is known before, check it first.
