@@ -1,7 +1,9 @@
 #include "train/run/hugging_face_run.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
@@ -32,6 +34,18 @@ absl::StatusOr<Vocabulary> vocabulary_of(const std::string& folder, int64_t rows
   if (!vocabulary.ok() || vocabulary->size() == rows) return vocabulary;
   return absl::InvalidArgumentError(absl::StrCat(
       path, ": has ", vocabulary->size(), " tokens, but \"vocab_size\" of config.json is ", rows));
+}
+
+// Files hold any floating-point type; f64 stays what it is, and all else becomes f32.
+std::vector<NamedArray> in_one_type(std::vector<NamedArray> arrays, TrainOptions& train) {
+  const bool wide = std::ranges::any_of(
+      arrays, [](const NamedArray& named) { return named.array.dtype() == DType::f64; });
+  const DType dtype = wide ? DType::f64 : DType::f32;
+  train.precision = wide ? Precision::kF64 : Precision::kF32;
+  for (auto& [name, array] : arrays) {
+    if (array.dtype() != dtype) array = Array::of(array.shape(), dtype, array.to_vector());
+  }
+  return arrays;
 }
 
 }  // namespace
@@ -72,7 +86,7 @@ absl::StatusOr<Checkpoint> load_hugging_face(const std::string& folder) {
   checkpoint.vocabulary = vocabulary.ok() ? *std::move(vocabulary) : Vocabulary();
   checkpoint.class_names = std::move(config->class_names);
   checkpoint.data = config->data;
-  checkpoint.arrays = *std::move(arrays);
+  checkpoint.arrays = in_one_type(*std::move(arrays), checkpoint.config.train);
   return checkpoint;
 }
 

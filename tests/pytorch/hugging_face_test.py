@@ -1,0 +1,194 @@
+"""Models that go to Hugging Face's layouts and come from there, against their published definitions in PyTorch.
+
+    tests/pytorch/run hugging_face_test.py [NAME…]      # the tests that are named, or all
+"""
+import importlib
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import hugging_face_models as published
+
+to_pytorch = importlib.import_module("to-pytorch")
+to_pytorch.QKV = os.path.abspath(to_pytorch.QKV)  # the tests run in a folder of their own
+
+TOLERANCE = 1e-12  # of logits, in f64
+LOSS_TOLERANCE = 1e-6  # of losses, in f32
+MODEL = {"model.num_layers": 2, "model.d_model": 24, "model.num_heads": 3, "model.d_ff": 40}
+TRAIN = {"train.steps": 6, "train.eval_interval": 6, "train.batch_size": 8, "optimizer.learning_rate": 0.05}
+KEEP = {"train.steps": 1, "train.eval_interval": 1, "optimizer.learning_rate": 0.0}
+CHARACTERS = "\n abcdefg.äé漢"
+
+
+def qkv(*arguments, status=0):
+    result = subprocess.run([to_pytorch.QKV, *arguments], capture_output=True, text=True)
+    assert result.returncode == status, f"qkv {' '.join(arguments)}: {result.stdout}{result.stderr}"
+    return result.stdout + result.stderr
+
+
+def train(name, settings, *more):
+    config = pathlib.Path(f"{name}.toml")
+    tables = {}
+    for key, value in settings.items():
+        table, field = key.split(".")
+        tables.setdefault(table, []).append(f"{field} = {json.dumps(value)}\n")
+    config.write_text(f'name = "{name}"\n' + "".join(f"[{table}]\n" + "".join(lines) for table, lines in tables.items()))
+    return qkv("train", str(config), "--out", f"runs/{name}", *more)
+
+
+def exported(*arguments):
+    """The inputs and the logits of the batches that eval writes."""
+    qkv("eval", *arguments, "--export", "batches.safetensors")
+    batches = to_pytorch.read_batches("batches.safetensors")
+    os.remove("batches.safetensors")
+    return [(inputs, logits) for inputs, _, logits in batches]
+
+
+def close(made, logits, what):
+    difference = (made - logits).abs().max().item() / logits.abs().max().item()
+    assert difference <= TOLERANCE, f"{what}: logits differ by {difference:.1e}"
+
+
+def config_of(folder):
+    return json.loads(pathlib.Path(folder, "config.json").read_text())
+
+
+def write_text(length):
+    text = "".join(random.Random(length).choices(CHARACTERS, k=length)) + "."
+    pathlib.Path("text.txt").write_text(text)
+    return text
+
+
+def small_gpt2(**more):
+    return {
+        "model_type": "gpt2", "n_layer": 2, "n_embd": 24, "n_head": 3, "n_inner": None, "n_positions": 16,
+        "vocab_size": len(CHARACTERS), "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, **more,
+    }  # fmt: skip
+
+
+def test_gpt2_has_the_published_loss_and_logits():
+    text = write_text(333)
+    tokens = [CHARACTERS.index(c) for c in text]
+    variants = [{}, {"activation_function": "relu", "n_inner": 40}, {"tie_word_embeddings": False, "layer_norm_epsilon": 1e-3},
+                {"scale_attn_weights": False, "activation_function": "gelu"}]  # fmt: skip
+    for n, more in enumerate(variants):
+        config, folder = small_gpt2(**more), f"gpt2-{n}"
+        tensors = published.random_gpt2(config, seed=n, deviation=0.3)
+        head = tensors["transformer.wte.weight"].flip(0)  # where the embedding is not tied
+        tensors |= {} if config.get("tie_word_embeddings", True) else {"lm_head.weight": head}
+        stored = dict(tensors)
+        for layer in range(2):  # as published files have them
+            stored[f"transformer.h.{layer}.attn.bias"] = torch.ones(16, 16, dtype=torch.bool).tril()[None, None]
+            stored[f"transformer.h.{layer}.attn.masked_bias"] = torch.tensor(-1e4)
+        if n % 2 == 0:
+            stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
+        published.write_folder(folder, config, stored, CHARACTERS)
+        loss = json.loads(qkv("eval", folder, "--text", "text.txt", "--json", "-"))["loss"]
+        expected = published.gpt2_loss(config, tensors, tokens)
+        assert abs(loss - expected) <= LOSS_TOLERANCE, f"{more}: the loss is {loss}, not {expected}"
+        for inputs, logits in exported(folder, "--text", "text.txt"):
+            made, unread = published.gpt2(config, tensors, inputs[0])
+            assert not unread, unread
+            close(made, logits, folder)
+
+
+def test_an_exported_gpt2_has_the_logits_of_the_run():
+    write_text(500)
+    data = {"data.task": "text", "data.path": "text.txt", "data.length": 16}
+    variants = [{"model.activation": "gelu_tanh"}, {"model.tie_embeddings": False, "model.scale_scores": False},
+                {"model.activation": "silu", "model.norm_epsilon": 1e-3}, {"train.precision": "f64"}]  # fmt: skip
+    for n, more in enumerate(variants):
+        name = f"decoder-{n}"
+        train(name, {**data, **MODEL, **TRAIN, **more})
+        qkv("export", f"runs/{name}", "--hf", name)
+        tensors, config = published.read_safetensors(f"{name}/model.safetensors"), config_of(name)
+        for inputs, logits in exported(f"runs/{name}"):
+            made, unread = published.gpt2(config, tensors, inputs[0])
+            assert not unread, unread
+            close(made, logits, name)
+        there_and_back(name, {**data, **MODEL, **more})
+
+
+def there_and_back(name, settings):
+    """A run that begins with what was exported has the same numbers, and says the same, to the last bit."""
+    train(f"{name}-back", {**settings, **TRAIN, **KEEP}, "--from", name)
+    before, after = ({n: p for n, p in to_pytorch.read_safetensors(f"runs/{r}/checkpoints/best.safetensors")[1].items()
+                      if not n.startswith("optimizer.")} for r in (name, f"{name}-back"))  # fmt: skip
+    assert set(before) == set(after) and all(before[n].equal(after[n]) for n in before)
+    pairs = zip(exported(f"runs/{name}"), exported(f"runs/{name}-back"))
+    assert all(a.equal(b) for (_, a), (_, b) in pairs)
+
+
+def write_images():
+    """Images of 4 x 6 pixels in MNIST's files, so that height and width differ."""
+    os.makedirs("images", exist_ok=True)
+    for part, count in (("train", 20), ("t10k", 12)):
+        pixels = numpy.random.default_rng(count).integers(0, 256, (count, 4, 6), dtype=numpy.uint8)
+        labels = (numpy.arange(count) % 3).astype(numpy.uint8)
+        for what, array in (("images-idx3", pixels), ("labels-idx1", labels)):
+            sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
+            pathlib.Path(f"images/{part}-{what}-ubyte").write_bytes(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes())
+
+
+def test_a_vision_transformer_goes_there_and_back():
+    write_images()
+    data = {"data.task": "idx", "data.path": "images", "data.class_names": "cat dog owl"}
+    settings = {**data, **MODEL, **TRAIN, "model.kind": "classifier", "model.patch_size": 2, "model.norm_epsilon": 1e-12}
+    train("vit", settings)
+    qkv("export", "runs/vit", "--hf", "vit")
+    tensors, config = published.read_safetensors("vit/model.safetensors"), config_of("vit")
+    assert config["id2label"] == {"0": "cat", "1": "dog", "2": "owl"} and config["image_size"] == [4, 6]
+    # other weights in that layout, as files without a head have them: without the prefix, with a pooler
+    made = torch.Generator().manual_seed(1)
+    tensors = {name: t + 0.1 * torch.randn(t.shape, generator=made, dtype=t.dtype) for name, t in tensors.items()}
+    stored = {name.removeprefix("vit."): tensor for name, tensor in tensors.items()}
+    stored |= {"pooler.dense.weight": torch.zeros(24, 24, dtype=torch.float32), "pooler.dense.bias": torch.zeros(24, dtype=torch.float32)}
+    published.write_folder("there", config, stored)
+    told = train("back", {**settings, **KEEP}, "--from", "there")
+    assert "begins with 40 of its 40 parameters from there/model.safetensors\n" in told, told
+    for inputs, logits in exported("runs/back"):
+        expected, unread = published.vit(config, tensors, inputs[0])
+        assert not unread, unread
+        close(expected, logits, "vit")
+    qkv("export", "runs/back", "--hf", "again")
+    again = published.read_safetensors("again/model.safetensors")
+    assert set(again) == set(tensors) and all(again[name].equal(tensors[name]) for name in again)
+    assert config_of("again") == config
+
+
+def test_a_classifier_of_tokens_is_a_megatron_bert_whose_first_token_answers():
+    data = {"data.task": "parity", "data.length": 8, "data.min_length": 2, "data.train_fraction": 0.5}
+    train("bert", {**data, **MODEL, **TRAIN, "model.kind": "classifier"})
+    qkv("export", "runs/bert", "--hf", "bert")
+    tensors, config = published.read_safetensors("bert/model.safetensors"), config_of("bert")
+    for (tokens, padding), logits in exported("runs/bert"):
+        first = torch.full((len(tokens), 1), config["cls_token_id"])
+        padded = torch.cat([torch.zeros(len(tokens), 1, dtype=torch.bool), padding], 1)
+        made, unread = published.megatron_bert(config, tensors, torch.cat([first, tokens], 1), padded)
+        assert not unread, unread
+        close(made[:, 0], logits, "bert")
+
+
+def main():
+    tests = {name: test for name, test in globals().items() if name.startswith("test_")}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for name in sys.argv[1:] or tests:
+            tests[name]()
+            print("passed:", name.replace("_", " "), flush=True)
+        os.chdir("/")
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()
