@@ -53,6 +53,15 @@ ensure_browser() {
   say "going on without a browser: the tests of the lesson page will be skipped"
 }
 
+# ensure_onnx: installs what checks and runs an exported graph of ONNX, 150 MB of it under build/onnx.
+ensure_onnx() {
+  local folder="$root/build/onnx" runtime=onnxruntime-web@1.30.0
+  ensure_packages python3-onnx python3-numpy
+  command -v npm >/dev/null || ensure_packages npm
+  [[ -d $folder/node_modules/onnxruntime-web ]] ||
+    npm install --silent --no-fund --no-audit --no-package-lock --prefix "$folder" "$runtime"
+}
+
 missing_packages() {
   local installed package
   # shellcheck disable=SC2016  # dpkg-query fills in ${…}

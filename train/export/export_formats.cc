@@ -1,7 +1,7 @@
 #include "train/export/export_formats.h"
 
 #include "train/export/hugging_face.h"
-#include "train/export/onnx.h"
+#include "train/export/onnx_model.h"
 
 namespace qkv {
 
@@ -9,6 +9,8 @@ const std::vector<ExportFormat>& export_formats() {
   static const std::vector<ExportFormat> formats = {
       {"onnx", "FILE", "Writes the model as ONNX (opset 17): inputs to logits", onnx_files,
        make_onnx},
+      {"onnx-step", "FILE", "Writes as ONNX one step that goes on from past keys and values",
+       onnx_files, make_onnx_step},
       {"hf", "FOLDER", "Writes the model as one of Hugging Face's", hugging_face_files,
        make_hugging_face}};
   return formats;
