@@ -15,7 +15,8 @@ namespace {
 void add_eval_options(OptionList& options) {
   options.split();
   options.set("Overrides a value of [data]: --set data.validation_length=20");
-  options.text("text", "FILE", "Judges all of this file instead of the run's own data");
+  options.text("text", "FILE",
+               "Judges all of this file, or folder of images, instead of the run's own data");
   options.text("attention", "TOKEN",
                "Also prints, for each head, how much attention the position that predicts the "
                "answer pays to this token and to the answer");

@@ -147,10 +147,12 @@ ArgumentCount count_arguments(const std::string& argument) {
   const std::string thing = absl::StrReplaceAll(absl::AsciiStrToLower(argument),
                                                 {{"[", ""}, {"]", ""}, {"…", ""}, {"|", " or "}});
   if (argument.starts_with('[')) return {0, 1, "at most one " + thing};
-  if (absl::EndsWith(argument, "…")) return {1, kAny, "at least one " + thing};
   const size_t space = argument.find(' ');
+  const bool any = absl::EndsWith(argument, "…");
+  if (space == std::string::npos && any) return {1, kAny, "at least one " + thing};
   if (space == std::string::npos) return {1, 1, "one " + thing};
   const std::string first = thing.substr(0, space), second = thing.substr(space + 1);
+  if (any) return {2, kAny, "one " + first + " and at least one " + second};
   return {2, 2, first == second ? "two " + first + "s" : "one " + first + " and one " + second};
 }
 

@@ -85,8 +85,8 @@ class GivenOptions {
 
 struct VerbTitle {
   const char* name;
-  // "CONFIG"; "[CONFIG]" where it may be left out; "RUN RUN" for two; "RUN…" for one or more; ""
-  // for none.
+  // "CONFIG"; "[CONFIG]" where it may be left out; "RUN RUN" for two; "RUN…" for one or more,
+  // "RUN FILE…" for one and more; "" for none.
   const char* argument;
   const char* summary;
 };

@@ -24,7 +24,8 @@ absl::Status FileMistakes::status() const {
   std::ranges::stable_sort(mistakes, {}, [](const Mistake& m) { return std::tie(m.path, m.line); });
   std::vector<std::string> lines;
   for (const auto& [path, line, what] : mistakes) {
-    lines.push_back(absl::StrCat(path, ":", line, ": ", what));
+    lines.push_back(line == 0 ? absl::StrCat(path, ": ", what)
+                              : absl::StrCat(path, ":", line, ": ", what));
   }
   if (count_ > kToldMistakes) {
     lines.push_back(absl::StrCat("… and ", count_ - kToldMistakes, " more like these"));

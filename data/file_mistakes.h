@@ -9,7 +9,8 @@
 
 namespace qkv {
 
-// Collects what is wrong with files of the user's, each with its line: FILE:LINE: WHAT.
+// Collects what is wrong with files of the user's, each with its line: FILE:LINE: WHAT. Line 0 is
+// the whole file: FILE: WHAT.
 class FileMistakes {
  public:
   void add(std::string_view path, int64_t line, std::string_view what);

@@ -4,26 +4,23 @@
 
 namespace qkv {
 
-ImageDataset::ImageDataset(Vocabulary classes, int64_t height, int64_t width, uint64_t seed)
-    : Dataset(std::move(classes), DataForm::kClass),
-      height_(height),
-      width_(width),
-      stream_(seed) {}
+ImageDataset::ImageDataset(Vocabulary classes, const ImageSize& size, uint64_t seed)
+    : Dataset(std::move(classes), DataForm::kClass), size_(size), stream_(seed) {}
 
 DataShape ImageDataset::shape() const {
   DataShape shape;
   shape.vocabulary_size = vocabulary().size();
   shape.classes = vocabulary().size();
-  shape.channels = 1;
-  shape.height = height_;
-  shape.width = width_;
+  shape.channels = size_.channels;
+  shape.height = size_.height;
+  shape.width = size_.width;
   return shape;
 }
 
 Batch ImageDataset::make_batch(int64_t rows, const ImageOfRow& image) const {
-  Array pixels({rows, 1, height_, width_}, DType::f32);
+  Array pixels({rows, size_.channels, size_.height, size_.width}, DType::f32);
   Array classes({rows}, DType::i64);
-  const auto size = static_cast<size_t>(height_ * width_);
+  const auto size = static_cast<size_t>(size_.numbers());
   const std::span<float> all(pixels.mutable_data<float>(), static_cast<size_t>(rows) * size);
   for (int64_t row = 0; row < rows; ++row) {
     classes.mutable_data<int64_t>()[row] =

@@ -9,8 +9,15 @@
 
 namespace qkv {
 
-// Grey images, each of a class, which is what a model is asked for. The vocabulary is the names of
-// the classes. A batch is pixels f32 [B, 1, height, width], 0 black and 1 white, and the classes
+// The size of images.
+struct ImageSize {
+  int64_t channels = 1, height = 0, width = 0;
+
+  int64_t numbers() const { return channels * height * width; }
+};
+
+// Images, each of a class, which is what a model is asked for. The vocabulary is the names of the
+// classes. A batch is pixels f32 [B, channels, height, width], 0 black and 1 white, and the classes
 // [B].
 class ImageDataset : public Dataset {
  public:
@@ -22,23 +29,22 @@ class ImageDataset : public Dataset {
   Example validation_example(int64_t index) const final;
 
  protected:
-  ImageDataset(Vocabulary classes, int64_t height, int64_t width, uint64_t seed);
+  ImageDataset(Vocabulary classes, const ImageSize& size, uint64_t seed);
 
-  // Writes the pixels of an image, row by row, and returns its class. Images of training have the
-  // numbers 0 … training_size() - 1, or where they are drawn at random, any; how one is changed
-  // from batch to batch, if it is, comes from `change`.
+  // Writes the pixels of an image, row by row of each channel, and returns its class. Images of
+  // training have the numbers 0 … training_size() - 1, or where they are drawn at random, any; how
+  // one is changed from batch to batch, if it is, comes from `change`.
   virtual int64_t training_image(uint64_t number, RandomStream& change,
                                  std::span<float> pixels) const = 0;
   virtual int64_t validation_image(int64_t index, std::span<float> pixels) const = 0;
 
-  int64_t height() const { return height_; }
-  int64_t width() const { return width_; }
+  const ImageSize& size() const { return size_; }
 
  private:
   using ImageOfRow = std::function<int64_t(int64_t row, std::span<float> pixels)>;
   Batch make_batch(int64_t rows, const ImageOfRow& image) const;
 
-  int64_t height_, width_;
+  ImageSize size_;
   RandomStream stream_;
 };
 

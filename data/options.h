@@ -4,7 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "framework/core/names.h"
+
 namespace qkv {
+
+// How an image of any size becomes one of image_size x image_size pixels. crop: its shorter side
+// becomes as long, and the middle of the longer one is kept; pad: the longer side becomes as long,
+// and black is put beside it; stretch: both sides do, each by itself.
+enum class Fit { kCrop, kPad, kStretch };
+template <>
+inline constexpr Named<Fit> kNames<Fit>[] = {
+    {"crop", Fit::kCrop}, {"pad", Fit::kPad}, {"stretch", Fit::kStretch}};
 
 // What a run learns from: the [data] table of a config. `length` counts symbols of the question (or
 // characters in a window of text), not tokens.
@@ -15,7 +25,7 @@ struct DataOptions {
   std::string question_key = {};     // where the question stands; "": the task's own word
   std::string answer_key = {};
   int64_t context = 0;           // tokens that a model reads; 0: as many as the longest example has
-  std::string class_names = {};  // of images, with spaces between them; "": 0, 1, …
+  std::string class_names = {};  // of images, with spaces between them; "": 0, 1, …, or folders
   int64_t alphabet = 10;         // how many different symbols
   int64_t length = 16;           // symbols in a question; characters in a window of text
   int64_t min_length = 0;  // where questions vary in length: the shortest; 0: all are `length`
@@ -24,7 +34,9 @@ struct DataOptions {
   int64_t modulus = 97;                // what a sum is taken modulo of
   int64_t distance = 8;                // between a symbol and where it is needed
   int64_t pairs = 8;                   // of a key and a value
-  int64_t image_size = 16;             // the height and the width of an image that is drawn
+  int64_t image_size = 16;             // the height and the width of an image, in pixels
+  Fit fit = Fit::kCrop;                // how images of files become as large
+  int64_t channels = 1;                // of their pixels: 1, grey, or 3
   int64_t shift = 0;                   // pixels by which an image of training is moved, at most
   bool mirror = false;                 // half of the images of training are mirrored
   double train_fraction = 0.9;         // the share of all examples that training may see

@@ -83,7 +83,8 @@ std::string describe_tokens(const Dataset& dataset) {
 std::string describe_classes(const Dataset& dataset) {
   const DataShape shape = dataset.shape();
   return absl::StrCat(describe_class_names(dataset),  //
-                      "images       ", shape.height, " x ", shape.width, " pixels, grey\n");
+                      "images       ", shape.height, " x ", shape.width, " pixels, ",
+                      shape.channels == 1 ? "grey\n" : "in colour; below they are drawn in grey\n");
 }
 
 }  // namespace

@@ -15,11 +15,28 @@ namespace {
 
 constexpr int64_t kTerminalWidth = 80;
 
-GreyImage image_of(const Batch& batch, int64_t row) {
-  const Array& pixels = batch.inputs.front();  // [B, 1, height, width]
-  const int64_t height = pixels.shape()[2], width = pixels.shape()[3];
-  const float* begin = pixels.data<float>() + row * height * width;
+// One channel of an image.
+GreyImage image_of(const Batch& batch, int64_t row, int64_t channel = 0) {
+  const Array& pixels = batch.inputs.front();  // [B, channels, height, width]
+  const int64_t channels = pixels.shape()[1], height = pixels.shape()[2];
+  const int64_t width = pixels.shape()[3];
+  const float* begin = pixels.data<float>() + (row * channels + channel) * height * width;
   return {height, width, {begin, static_cast<size_t>(height * width)}};
+}
+
+int64_t channels_of(const Batch& batch) { return batch.inputs.front().shape()[1]; }
+
+// The mean of the channels.
+std::vector<float> greys_of(const Batch& batch, int64_t row) {
+  const int64_t channels = channels_of(batch);
+  std::vector<float> greys(image_of(batch, row).pixels.size());
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    const std::span<const float> pixels = image_of(batch, row, channel).pixels;
+    for (size_t i = 0; i < greys.size(); ++i) {
+      greys[i] += pixels[i] / static_cast<float>(channels);
+    }
+  }
+  return greys;
 }
 
 std::string class_of(const Dataset& dataset, const Batch& batch, int64_t row) {
@@ -37,16 +54,17 @@ std::string fitted(std::string_view text, int64_t width) {
   return result;
 }
 
-// The bytes of a PNG of 8-bit greys.
-absl::StatusOr<std::string> encode_png(const std::string& greys, int64_t width, int64_t height) {
+// The bytes of a PNG of 8 bits in each channel, of which a pixel has 1 or 3.
+absl::StatusOr<std::string> encode_png(const std::string& pixels, int64_t width, int64_t height,
+                                       int64_t channels) {
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(width);
   image.height = static_cast<png_uint_32>(height);
-  image.format = PNG_FORMAT_GRAY;
+  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
   std::string bytes(size, '\0');
-  if (png_image_write_to_memory(&image, bytes.data(), &size, 0, greys.data(), 0, nullptr) == 0) {
+  if (png_image_write_to_memory(&image, bytes.data(), &size, 0, pixels.data(), 0, nullptr) == 0) {
     return absl::InternalError(absl::StrCat("cannot make a PNG: ", image.message));
   }
   bytes.resize(size);
@@ -56,29 +74,32 @@ absl::StatusOr<std::string> encode_png(const std::string& greys, int64_t width, 
 // A grid on which images are drawn.
 class ContactSheet {
  public:
-  ContactSheet(int64_t count, int64_t image_height, int64_t image_width)
-      : columns_(static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(count))))),
+  ContactSheet(int64_t count, int64_t image_height, int64_t image_width, int64_t channels)
+      : channels_(channels),
+        columns_(static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(count))))),
         scale_(std::max<int64_t>(1, kWanted / std::max(image_height, image_width))),
         cell_height_(image_height * scale_ + kGap),
         cell_width_(image_width * scale_ + kGap),
         width_(columns_ * cell_width_ + kGap),
         height_((count + columns_ - 1) / columns_ * cell_height_ + kGap),
-        greys_(static_cast<size_t>(width_ * height_), kBackground) {}
+        pixels_(static_cast<size_t>(width_ * height_ * channels), kBackground) {}
 
-  void draw(int64_t i, const GreyImage& image) {
+  void draw(int64_t i, int64_t channel, const GreyImage& image) {
     const int64_t top = i / columns_ * cell_height_ + kGap;
     const int64_t left = i % columns_ * cell_width_ + kGap;
     for (int64_t y = 0; y < image.height * scale_; ++y) {
       for (int64_t x = 0; x < image.width * scale_; ++x) {
         const float pixel =
             image.pixels[static_cast<size_t>(y / scale_ * image.width + x / scale_)];
-        greys_[static_cast<size_t>((top + y) * width_ + left + x)] =
+        pixels_[static_cast<size_t>(((top + y) * width_ + left + x) * channels_ + channel)] =
             static_cast<char>(std::lround(255 * std::clamp(pixel, 0.0F, 1.0F)));
       }
     }
   }
 
-  absl::StatusOr<std::string> png() const { return encode_png(greys_, width_, height_); }
+  absl::StatusOr<std::string> png() const {
+    return encode_png(pixels_, width_, height_, channels_);
+  }
   int64_t columns() const { return columns_; }
 
  private:
@@ -86,8 +107,8 @@ class ContactSheet {
   static constexpr int64_t kGap = 4;
   static constexpr char kBackground = 0x60;
 
-  int64_t columns_, scale_, cell_height_, cell_width_, width_, height_;
-  std::string greys_;
+  int64_t channels_, columns_, scale_, cell_height_, cell_width_, width_, height_;
+  std::string pixels_;
 };
 
 Batch first_of(const Dataset& dataset, Split split, int64_t count) {
@@ -107,7 +128,10 @@ std::string describe_images(const Dataset& dataset, Split split, int64_t count, 
   for (int64_t first = 0; first < batch.rows(); first += columns) {
     std::vector<std::string> lines;
     for (int64_t row = first; row < std::min(batch.rows(), first + columns); ++row) {
-      std::vector<std::string> image = draw_image(image_of(batch, row), colours, kTerminalWidth);
+      const std::vector<float> greys = greys_of(batch, row);
+      const GreyImage& size = image_of(batch, row);
+      std::vector<std::string> image =
+          draw_image({size.height, size.width, greys}, colours, kTerminalWidth);
       image.push_back(fitted(class_of(dataset, batch, row), width));
       lines.resize(image.size());
       for (size_t i = 0; i < lines.size(); ++i) {
@@ -126,10 +150,13 @@ absl::StatusOr<std::string> write_contact_sheet(const Dataset& dataset, Split sp
                                                 const std::string& path) {
   const Batch batch = first_of(dataset, split, count);
   const GreyImage image = image_of(batch, 0);
-  ContactSheet sheet(batch.rows(), image.height, image.width);
+  const int64_t channels = channels_of(batch);
+  ContactSheet sheet(batch.rows(), image.height, image.width, channels);
   std::string classes;
   for (int64_t row = 0; row < batch.rows(); ++row) {
-    sheet.draw(row, image_of(batch, row));
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      sheet.draw(row, channel, image_of(batch, row, channel));
+    }
     const bool ends = (row + 1) % sheet.columns() == 0 || row + 1 == batch.rows();
     absl::StrAppend(&classes, class_of(dataset, batch, row), ends ? "\n" : " ");
   }

@@ -62,7 +62,7 @@ double coverage(const Figure& figure, int64_t pixel_x, int64_t pixel_y) {
 class ShapesDataset final : public ImageDataset {
  public:
   ShapesDataset(const DataOptions& options, Vocabulary classes, uint64_t seed)
-      : ImageDataset(std::move(classes), options.image_size, options.image_size, seed),
+      : ImageDataset(std::move(classes), {1, options.image_size, options.image_size}, seed),
         options_(options),
         stream_(seed) {}
 
@@ -101,7 +101,7 @@ class ShapesDataset final : public ImageDataset {
     const double bright = 0.7 + 0.3 * light.uniform();
     for (size_t i = 0; i < pixels.size(); ++i) {
       const auto place = static_cast<int64_t>(i);
-      const double share = coverage(figure, place % width(), place / width());
+      const double share = coverage(figure, place % size().width, place / size().width);
       const double noise = kNoise * (2 * light.uniform() - 1);
       pixels[i] = static_cast<float>(std::clamp(dark + (bright - dark) * share + noise, 0.0, 1.0));
     }

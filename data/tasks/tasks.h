@@ -30,6 +30,7 @@ TaskKind pairs_task();
 TaskKind classes_task();
 TaskKind shapes_task();
 TaskKind idx_task();
+TaskKind image_folder_task();
 
 // The list, in the order in which people see it.
 inline constexpr TaskKind (*kTasks[])() = {copy_task,
@@ -50,7 +51,8 @@ inline constexpr TaskKind (*kTasks[])() = {copy_task,
                                            pairs_task,
                                            classes_task,
                                            shapes_task,
-                                           idx_task};
+                                           idx_task,
+                                           image_folder_task};
 
 const std::vector<TaskKind>& task_kinds();           // those of the list
 const TaskKind* find_task(const std::string& name);  // nullptr: there is none

@@ -144,7 +144,10 @@ Picture picture_of(const LayerWeights& layer, const Array& pixels, int64_t patch
   const int64_t height = shape[2], width = shape[3], size = height * width;
   const std::vector<double> all = pixels.to_vector();
   Picture picture = {.title = layer.path, .rows = height, .columns = width, .patch = patch};
-  picture.pixels.assign(all.begin(), all.begin() + size);
+  picture.pixels.assign(static_cast<size_t>(size), 0);
+  for (size_t i = 0; i < all.size(); ++i) {  // of colours the mean
+    picture.pixels[i % static_cast<size_t>(size)] += all[i] / static_cast<double>(shape[1]);
+  }
   const int64_t patches = height / patch * (width / patch), before = layer.keys - patches;
   const int64_t queries = before > 0 ? 1 : layer.queries;
   picture.weights.assign(static_cast<size_t>(patches), 0);

@@ -365,7 +365,7 @@ TEST_F(CommandLineTest, SaysWhatItDoesNotKnow) {
   expect_error(qkv({"train"}), 2, "train takes one config: ./qkv train CONFIG");
   expect_error(qkv({"info"}), 2, "info takes one run or file: ./qkv info RUN|FILE");
   expect_error(qkv({"predict", "x"}), 2,
-               "predict takes one run and one file: ./qkv predict RUN FILE");
+               "predict takes one run and at least one file: ./qkv predict RUN FILE…");
   expect_error(qkv({"bench", "x", "y"}), 2, "bench takes at most one config: ./qkv bench [CONFIG]");
   expect_error(qkv({"gradcheck", "--op", "exp", "--json", ""}), 2,
                "--json needs a value; see qkv gradcheck --help");

@@ -20,6 +20,7 @@ NOT_RUN = {
     "./qkv doctor": "takes half a minute; DoctorTest has its lines",
     "./qkv train configs/reverse.toml --set optimizer.learning_rate=1000": "the sums of another processor break elsewhere",
     "./qkv replay": "the same; ReplayTest has such lines",
+    "./qkv predict runs/image_folder": "the run takes twenty seconds; ImageFolderRunTest has such lines",
     "./qkv sweep configs/reverse.toml": "takes two minutes; stories.md has one",
 }
 COURSES_AND_STORIES = {"course.md", "course.zh.md", "stories.md"}  # have tests of their own

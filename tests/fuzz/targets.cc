@@ -16,6 +16,8 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                    {"pairs", fuzz_pairs},
                                    {"classes", fuzz_classes},
                                    {"idx", fuzz_idx},
+                                   {"png", fuzz_png},
+                                   {"jpeg", fuzz_jpeg},
                                    {"prompt", fuzz_prompt}};
   return targets;
 }

@@ -43,6 +43,11 @@ void fuzz_classes(std::string_view input);
 // Images and labels in MNIST's format, gzipped or not: what is understood is what the file says.
 void fuzz_idx(std::string_view input);
 
+// Images as PNG and JPEG files; what begins the file and, in a PNG, the sums of its chunks are put
+// right before.
+void fuzz_png(std::string_view input);
+void fuzz_jpeg(std::string_view input);
+
 // A vocabulary and a prompt, with a NUL between them. What stands before the first of several NULs
 // is a token each; of one, the characters that are known.
 void fuzz_prompt(std::string_view input);

@@ -79,10 +79,10 @@ class FieldList {
 void add_data_fields(FieldList& list, DataOptions& data) {
   list.start_table("data");
   list.add("task", &data.task, task_names(), "The task that the model learns.");
-  list.add("path", &data.path, "The file of examples or text, or the folder of image files.")
-      .is_path = true;
+  list.add("path", &data.path, "The file of examples or text, or the folder of images.").is_path =
+      true;
   list.add("validation_path", &data.validation_path,
-           "The file of validation examples; empty: a part of the examples of `path`.")
+           "The file or folder of validation examples; empty: a part of the examples of `path`.")
       .is_path = true;
   list.add("question_key", &data.question_key,
            "Column or key of the question; empty: question (task classes: text).");
@@ -91,7 +91,8 @@ void add_data_fields(FieldList& list, DataOptions& data) {
   list.add("context", &data.context, 0, kInfinity,
            "Maximum number of tokens of an example; 0: as many as the longest has.");
   list.add("class_names", &data.class_names,
-           "Class names of the images, separated by spaces; empty: 0, 1, ….");
+           "Class names of the images, separated by spaces; empty: 0, 1, … (task image_folder: the "
+           "names of the folders).");
   list.add("alphabet", &data.alphabet, 1, kInfinity, "Number of different symbols.");
   list.add("length", &data.length, 1, kInfinity,
            "Number of symbols in a question (task text: of characters in a window).");
@@ -105,7 +106,10 @@ void add_data_fields(FieldList& list, DataOptions& data) {
            "Distance back to the symbol that is repeated (task hold: the maximum).");
   list.add("pairs", &data.pairs, 1, kInfinity, "Number of key-value pairs.");
   list.add("image_size", &data.image_size, 1, kInfinity,
-           "Height and width of a generated image, in pixels.");
+           "Height and width of an image, in pixels.");
+  list.add("fit", &data.fit,
+           "How images become as large: crop the longer side, pad the shorter one, or stretch.");
+  list.add("channels", &data.channels, 1, 3, "Channels of an image: 1, grey, or 3, in colour.");
   list.add("shift", &data.shift, 0, kInfinity,
            "Maximum random shift of a training image in each direction, in pixels.");
   list.add("mirror", &data.mirror,

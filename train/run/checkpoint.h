@@ -44,6 +44,11 @@ struct Checkpoint {
   DataShape data;
   RunState state;
   std::vector<NamedArray> arrays;
+
+  // Of the form kClass: what answers are.
+  const std::vector<std::string>& answers() const {
+    return class_names.empty() ? vocabulary.texts() : class_names;
+  }
 };
 
 inline constexpr char kOptimizerPrefix[] = "optimizer.";

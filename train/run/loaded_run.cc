@@ -64,6 +64,11 @@ absl::Status LoadedRun::check_fits(const DataShape& now) const {
         absl::StrCat(path, ": the model reads images of ", then.height, " x ", then.width,
                      " pixels, but these have ", now.height, " x ", now.width));
   }
+  if (now.channels != then.channels) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": the model reads images of ", then.channels,
+        then.channels == 1 ? " channel" : " channels", ", but these have ", now.channels));
+  }
   for (const auto length : {&DataShape::max_length, &DataShape::source_length}) {
     if (now.*length <= then.*length || reads_any_length(checkpoint.config.model)) continue;
     return absl::FailedPreconditionError(
@@ -104,7 +109,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
   config->data.path = file;
   const DataShape& shape = checkpoint.data;
   KnownData known = {.vocabulary = checkpoint.vocabulary,
-                     .class_names = checkpoint.class_names,
+                     .class_names = checkpoint.answers(),
                      .form = form_of(config->model.kind),
                      .most = shape};
   known.most.max_length = std::min(limit_of(shape.max_length), kMaxLength);

@@ -33,24 +33,14 @@ class Predictor {
     if (!status.ok()) return status;
     Prediction prediction = {
         .question = record.question, .expected = record.answer, .line = record.line};
-    return form_ == DataForm::kClass ? classify(*prompt, std::move(prediction))
-                                     : write(*prompt, std::move(prediction));
-  }
-
- private:
-  absl::StatusOr<Prediction> classify(const Tokens& prompt, Prediction prediction) const {
-    const Array tokens = Array::of({1, std::ssize(prompt)}, prompt);
-    const NoGrad no_grad;
-    const std::vector<double> shares =
-        softmax(model_.next_logits(tokens, Array(), nullptr)).to_vector();
-    const auto most = std::ranges::max_element(shares);
-    if (!std::isfinite(*most)) return absl::DataLossError("the logits are not all finite numbers");
-    prediction.answer = run_.checkpoint.class_names[static_cast<size_t>(most - shares.begin())];
-    prediction.is_class = true;
-    prediction.probability = *most;
+    if (form_ != DataForm::kClass) return write(*prompt, std::move(prediction));
+    prediction.asked = "text";
+    status = classify(run_, model_, Array::of({1, std::ssize(*prompt)}, *prompt), prediction);
+    if (!status.ok()) return status;
     return prediction;
   }
 
+ private:
   // Without the token that ends an answer; where the model reads no further, the answer ends there.
   absl::StatusOr<Prediction> write(const Tokens& prompt, Prediction prediction) const {
     const Vocabulary& vocabulary = run_.checkpoint.vocabulary;
@@ -77,19 +67,45 @@ class Predictor {
 
 }  // namespace
 
+absl::Status classify(const LoadedRun& run, const Model& model, const Array& input,
+                      Prediction& prediction) {
+  const NoGrad no_grad;
+  const std::vector<double> shares =
+      softmax(model.next_logits(input, Array(), nullptr)).to_vector();
+  const auto most = std::ranges::max_element(shares);
+  if (!std::isfinite(*most)) return absl::DataLossError("the logits are not all finite numbers");
+  prediction.answer = run.checkpoint.answers()[static_cast<size_t>(most - shares.begin())];
+  prediction.is_class = true;
+  prediction.probability = *most;
+  return absl::OkStatus();
+}
+
 std::string prediction_line(const Prediction& p, PredictionFormat format) {
   if (format == PredictionFormat::kText) return escape(p.answer);
   if (format == PredictionFormat::kTabs) {
     return absl::StrCat(escape(p.question), "\t", escape(p.answer));
   }
-  nlohmann::ordered_json object = {{"line", p.line},
-                                   {p.is_class ? "text" : "question", p.question},
-                                   {p.is_class ? "class" : "answer", p.answer}};
+  nlohmann::ordered_json object;
+  if (p.line > 0) object["line"] = p.line;
+  object[p.asked] = p.question;
+  object[p.is_class ? "class" : "answer"] = p.answer;
   if (p.is_class) object["probability"] = p.probability;
   if (p.expected) {
     object["expected"] = *p.expected;
     object["right"] = p.right();
   }
+  return json_line(object);
+}
+
+std::string unanswered_line(const Prediction& p, const absl::Status& why, PredictionFormat format) {
+  if (format != PredictionFormat::kJsonLines) return "";
+  nlohmann::ordered_json object;
+  if (p.line > 0) {
+    object["line"] = p.line;
+  } else {
+    object[p.asked] = p.question;
+  }
+  object["error"] = std::string(why.message());
   return json_line(object);
 }
 
@@ -99,11 +115,11 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
   const DataOptions& data = run.checkpoint.config.data;
   const TaskKind& task = *find_task(data.task);
   if (!task.records) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(run.path,
-                     ": predict answers a run of the task \"pairs\" or \"classes\"; this "
-                     "one has learned \"",
-                     data.task, "\", which generate asks"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        run.path,
+        ": predict answers a run of the task \"pairs\" or \"classes\", or of images; this "
+        "one has learned \"",
+        data.task, "\", which generate asks"));
   }
   const absl::StatusOr<Model> model = run.model();
   if (!model.ok()) return model.status();
@@ -127,11 +143,8 @@ absl::Status predict_file(const LoadedRun& run, const std::string& path, std::is
     if (prediction.ok()) {
       line = prediction_line(*prediction, format);
     } else {
-      const std::string what(prediction.status().message());
-      mistakes.add(path, reader.line(), what);
-      if (format == PredictionFormat::kJsonLines) {
-        line = json_line({{"line", reader.line()}, {"error", what}});
-      }
+      mistakes.add(path, reader.line(), std::string(prediction.status().message()));
+      line = unanswered_line({.question = "", .line = reader.line()}, prediction.status(), format);
     }
     if (!print(line + "\n")) return absl::OkStatus();
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tests/data/idx_bytes.h"
+#include "tests/data/image_bytes.h"
 #include "tests/temporary_folder.h"
 #include "train/run/checkpoint.h"
 #include "train/run/train.h"
@@ -102,17 +103,37 @@ Overrides overrides_of(const std::string& task, const std::string& folder) {
       {"hold", {"data.alphabet=16", "data.length=12", "data.distance=2"}},
       {"shapes", {"model.kind=classifier", "data.image_size=12"}},
       {"idx", {"model.kind=classifier", "model.patch_size=2"}},
+      {"image_folder", {"model.kind=classifier", "model.patch_size=2", "data.image_size=6"}},
       {"classes", {"model.kind=classifier"}},
   };
   Overrides all = {absl::StrCat("data.task=", task)};
   if (task == "text" || task == "lines") all.push_back("data.path=" + folder + "/text.txt");
   if (task == "pairs" || task == "classes") all.push_back("data.path=" + folder + "/pairs.csv");
   if (task == "idx") all.push_back("data.path=" + folder);
+  if (task == "image_folder") all.push_back("data.path=" + folder + "/images");
   if (const auto found = more.find(task); found != more.end()) {
     all.insert(all.end(), found->second.begin(), found->second.end());
   }
   return all;
 }
+
+namespace {
+
+// Images in colour, in the folders of three classes.
+void write_images(RandomStream& random, const std::string& folder, int count) {
+  constexpr int64_t kHeight = 9, kWidth = 12;
+  for (int image = 0; image < count; ++image) {
+    const std::string in = absl::StrCat(folder, "/", std::string(1, "abc"[image % 3]));
+    fs::create_directories(in);
+    std::string pixels;
+    for (int64_t i = 0; i < 3 * kHeight * kWidth; ++i) {
+      pixels += static_cast<char>(random.below(256));
+    }
+    write_bytes(absl::StrCat(in, "/", image, ".png"), png_bytes(pixels, kHeight, kWidth));
+  }
+}
+
+}  // namespace
 
 void write_data(const std::string& folder, uint64_t seed) {
   RandomStream random(seed);
@@ -145,6 +166,8 @@ void write_data(const std::string& folder, uint64_t seed) {
     write_bytes(absl::StrCat(folder, "/", part, "-labels-idx1-ubyte"),
                 idx_bytes({kImages}, labels));
   }
+  write_images(random, folder + "/images", 150);
+  write_images(random, folder + "/held_out_images", 12);
 }
 
 namespace {

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/file_mistakes.h"
+#include "data/fit_image.h"
+#include "data/listed_images.h"
+
+namespace qkv {
+
+// What stands in a folder.
+struct FolderEntry {
+  std::string name, path;
+  bool is_folder = false;
+};
+
+// In the order of the bytes of their names. What begins with a dot is hidden, and no part of a
+// folder. An error where the folder cannot be read.
+absl::StatusOr<std::vector<FolderEntry>> entries_of(const std::string& folder);
+
+// The class of the images in a folder of that name, which may have white space.
+std::string class_of_folder(std::string name);
+
+struct ImageFile {
+  std::string path;
+  int64_t label = 0;
+};
+
+// The bytes of an image in the layout. An error says what is wrong with the file, without its name.
+absl::StatusOr<std::string> read_image(const std::string& path, const ImageLayout& layout);
+
+// All of them in their order, read by several threads; adds what is wrong with others. An error
+// where they would not fit into the memory. On a terminal a line tells how far it is.
+absl::StatusOr<LabelledImages> read_image_files(const std::vector<ImageFile>& files,
+                                                const ImageLayout& layout, FileMistakes& mistakes);
+
+}  // namespace qkv
