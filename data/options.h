@@ -16,18 +16,29 @@ template <>
 inline constexpr Named<Fit> kNames<Fit>[] = {
     {"crop", Fit::kCrop}, {"pad", Fit::kPad}, {"stretch", Fit::kStretch}};
 
-// What a run learns from: the [data] table of a config. `length` counts symbols of the question (or
-// characters in a window of text), not tokens.
+// What the tokens of a text are.
+enum class TokenKind { kCharacters, kBytes, kWords, kBpe };
+template <>
+inline constexpr Named<TokenKind> kNames<TokenKind>[] = {
+    {"characters", TokenKind::kCharacters},
+    {"bytes", TokenKind::kBytes},
+    {"words", TokenKind::kWords, {"vocabulary_size"}},
+    {"bpe", TokenKind::kBpe, {"vocabulary_size"}}};
+
+// What a run learns from: the [data] table of a config. `length` counts symbols of the question,
+// not tokens; of a text it counts the tokens in a window.
 struct DataOptions {
   std::string task = "reverse";      // one of data/tasks
   std::string path = {};             // the text file, or the folder of images
   std::string validation_path = {};  // a file of its own; "": a part of that of `path`
-  std::string question_key = {};     // where the question stands; "": the task's own word
+  TokenKind tokens = TokenKind::kCharacters;
+  int64_t vocabulary_size = 1024;  // of byte pairs and bytes, or of words at most
+  std::string question_key = {};   // where the question stands; "": the task's own word
   std::string answer_key = {};
   int64_t context = 0;           // tokens that a model reads; 0: as many as the longest example has
   std::string class_names = {};  // of images, with spaces between them; "": 0, 1, …, or folders
   int64_t alphabet = 10;         // how many different symbols
-  int64_t length = 16;           // symbols in a question; characters in a window of text
+  int64_t length = 16;           // symbols in a question; tokens in a window of text
   int64_t min_length = 0;  // where questions vary in length: the shortest; 0: all are `length`
   int64_t validation_length = 0;       // 0: as in training
   int64_t digits = 3;                  // of each number

@@ -1,12 +1,14 @@
 #include "data/vocabulary.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "data/tokens/pieces.h"
+#include "data/vocabulary_builder.h"
 #include "framework/core/error.h"
 #include "framework/core/utf8.h"
 
@@ -17,65 +19,169 @@ bool is_space(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)
 
 std::string in_quotes(std::string_view text) { return absl::StrCat("\"", escape(text), "\""); }
 
+// How many characters a text has; nothing, where it is not UTF-8.
+std::optional<size_t> count_characters(std::string_view text) {
+  size_t count = 0;
+  for (; !text.empty(); ++count) {
+    const size_t length = code_point_length(text);
+    if (length == 0) return std::nullopt;
+    text.remove_prefix(length);
+  }
+  return count;
+}
+
 }  // namespace
 
-absl::StatusOr<Vocabulary> Vocabulary::create(std::vector<std::string> texts) {
-  Vocabulary vocabulary;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::string& text = texts[i];
+struct Vocabulary::Parts {
+  TokenKind kind = TokenKind::kCharacters;
+  std::vector<std::string> texts = {};
+  absl::flat_hash_map<std::string, int64_t> ids = {};
+  bool spaced = false;  // tokens are written with spaces between them
+  std::optional<int64_t> unknown = std::nullopt;
+  std::optional<BytePairs> pairs = std::nullopt;
+
+  int64_t find(std::string_view text) const {  // -1: there is none
+    const auto found = ids.find(absl::string_view(text.data(), text.size()));
+    return found == ids.end() ? -1 : found->second;
+  }
+};
+
+Vocabulary::Vocabulary() : parts_(std::make_shared<const Parts>()) {}
+
+absl::StatusOr<Vocabulary> Vocabulary::of(Parts parts) {
+  for (size_t i = 0; i < parts.texts.size(); ++i) {
+    const std::string& text = parts.texts[i];
     if (text.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " has no text"));
     }
-    size_t characters = 0;
-    for (std::string_view rest = text; !rest.empty(); ++characters) {
-      const size_t length = code_point_length(rest);
-      if (length == 0) {
-        return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " is not UTF-8"));
-      }
-      rest.remove_prefix(length);
-    }
-    if (characters > 1) vocabulary.spaced_ = true;
-
-    const auto [place, is_new] = vocabulary.ids_.emplace(text, static_cast<int64_t>(i));
+    const auto [place, is_new] = parts.ids.emplace(text, static_cast<int64_t>(i));
     if (!is_new) {
       return absl::InvalidArgumentError(absl::StrCat("vocabulary: tokens ", place->second, " and ",
                                                      i, " have the same text, ", in_quotes(text)));
     }
   }
-  if (vocabulary.spaced_) {
-    for (const std::string& text : texts) {
-      if (std::any_of(text.begin(), text.end(), is_space)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("vocabulary: ", in_quotes(text),
-                         " contains white space, which stands between tokens of several letters"));
-      }
-    }
-  }
-  vocabulary.texts_ = std::move(texts);
+  Vocabulary vocabulary;
+  vocabulary.parts_ = std::make_shared<const Parts>(std::move(parts));
   return vocabulary;
 }
 
-absl::StatusOr<Vocabulary> Vocabulary::of_characters(std::string_view text) {
-  std::set<std::string_view> characters;  // the order of UTF-8 bytes is that of code points
-  while (!text.empty()) {
-    const size_t length = code_point_length(text);
-    if (length == 0) return absl::InvalidArgumentError("vocabulary: the text is not UTF-8");
-    characters.insert(text.substr(0, length));
-    text.remove_prefix(length);
+absl::StatusOr<Vocabulary> Vocabulary::create(std::vector<std::string> texts) {
+  Parts parts{.texts = std::move(texts)};
+  for (size_t i = 0; i < parts.texts.size(); ++i) {
+    const std::optional<size_t> characters = count_characters(parts.texts[i]);
+    if (!characters) {
+      return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " is not UTF-8"));
+    }
+    if (*characters > 1) parts.spaced = true;
   }
-  return create({characters.begin(), characters.end()});
+  for (const std::string& text : parts.texts) {
+    if (parts.spaced && std::ranges::any_of(text, is_space)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("vocabulary: ", in_quotes(text),
+                       " contains white space, which stands between tokens of several letters"));
+    }
+  }
+  return of(std::move(parts));
+}
+
+absl::StatusOr<Vocabulary> Vocabulary::of_characters(std::string_view text) {
+  VocabularyBuilder builder(TokenKind::kCharacters, 0);
+  builder.add(text);
+  return builder.build();
+}
+
+Vocabulary Vocabulary::of_bytes() {
+  std::vector<std::string> texts;
+  for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
+  return *of_byte_pairs(std::move(texts), {});
+}
+
+absl::StatusOr<Vocabulary> Vocabulary::of_byte_pairs(std::vector<std::string> texts,
+                                                     std::vector<TokenMerge> merges) {
+  const int64_t size = std::ssize(texts);
+  const auto text_of = [&](int64_t token) -> const std::string& {
+    return texts[static_cast<size_t>(token)];
+  };
+  for (size_t i = 0; i < merges.size(); ++i) {
+    const auto& [left, right, merged] = merges[i];
+    const bool is_good = std::ranges::all_of(std::array{left, right, merged},
+                                             [&](int64_t t) { return t >= 0 && t < size; });
+    if (!is_good || text_of(left) + text_of(right) != text_of(merged)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("vocabulary: merge ", i, " is not of two tokens to their texts' token"));
+    }
+  }
+  absl::StatusOr<Vocabulary> vocabulary =
+      of({.kind = merges.empty() ? TokenKind::kBytes : TokenKind::kBpe, .texts = std::move(texts)});
+  if (!vocabulary.ok()) return vocabulary;
+  std::array<int64_t, 256> token_of_byte{};
+  for (int byte = 0; byte < 256; ++byte) {
+    const char text = static_cast<char>(byte);
+    token_of_byte[static_cast<size_t>(byte)] = vocabulary->parts_->find({&text, 1});
+    if (token_of_byte[static_cast<size_t>(byte)] < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("vocabulary: no token is the byte 0x%02X", byte));
+    }
+  }
+  Parts parts = *vocabulary->parts_;
+  parts.pairs.emplace(token_of_byte, std::move(merges));
+  vocabulary->parts_ = std::make_shared<const Parts>(std::move(parts));
+  return vocabulary;
+}
+
+absl::StatusOr<Vocabulary> Vocabulary::of_words(std::vector<std::string> texts, int64_t unknown) {
+  if (unknown < 0 || unknown >= std::ssize(texts)) {
+    return absl::InvalidArgumentError("vocabulary: no token stands for unknown words");
+  }
+  return of({.kind = TokenKind::kWords, .texts = std::move(texts), .unknown = unknown});
+}
+
+TokenKind Vocabulary::kind() const { return parts_->kind; }
+
+const std::vector<std::string>& Vocabulary::texts() const { return parts_->texts; }
+
+std::vector<std::string> Vocabulary::names() const {
+  std::vector<std::string> names;
+  for (const std::string& text : texts()) {
+    names.push_back(count_characters(text) ? text : printable(text));
+  }
+  return names;
+}
+
+std::optional<int64_t> Vocabulary::unknown() const { return parts_->unknown; }
+
+const std::vector<TokenMerge>& Vocabulary::merges() const {
+  static const auto& none = *new std::vector<TokenMerge>;
+  return parts_->pairs ? parts_->pairs->merges() : none;
+}
+
+bool Vocabulary::operator==(const Vocabulary& other) const {
+  return kind() == other.kind() && texts() == other.texts() && unknown() == other.unknown() &&
+         merges() == other.merges();
 }
 
 absl::StatusOr<std::vector<int64_t>> Vocabulary::encode(std::string_view text) const {
   std::vector<int64_t> tokens;
+  if (absl::Status status = encode(text, tokens); !status.ok()) return status;
+  return tokens;
+}
+
+absl::Status Vocabulary::encode(std::string_view text, std::vector<int64_t>& tokens) const {
+  if (kind() == TokenKind::kCharacters) return encode_listed(text, tokens);
+  encode_pieces(text, tokens);
+  return absl::OkStatus();
+}
+
+absl::Status Vocabulary::encode_listed(std::string_view text, std::vector<int64_t>& tokens) const {
+  const bool spaced = parts_->spaced;
   int64_t place = 0;  // counts tokens or characters from 1
   while (true) {
-    while (spaced_ && !text.empty() && is_space(text.front())) text.remove_prefix(1);
-    if (text.empty()) return tokens;
+    while (spaced && !text.empty() && is_space(text.front())) text.remove_prefix(1);
+    if (text.empty()) return absl::OkStatus();
     ++place;
 
     size_t length = 0;
-    if (spaced_) {
+    if (spaced) {
       while (length < text.size() && !is_space(text[length])) ++length;
     } else {
       length = code_point_length(text);
@@ -86,13 +192,51 @@ absl::StatusOr<std::vector<int64_t>> Vocabulary::encode(std::string_view text) c
       }
     }
     const std::string_view part = text.substr(0, length);
-    const auto found = ids_.find(part);
-    if (found == ids_.end()) {
-      return unknown(part, absl::StrCat(spaced_ ? "token " : "character ", place));
-    }
-    tokens.push_back(found->second);
+    const int64_t token = parts_->find(part);
+    if (token < 0) return unknown_part(part, absl::StrCat(spaced ? "token " : "character ", place));
+    tokens.push_back(token);
     text.remove_prefix(length);
   }
+}
+
+void Vocabulary::encode_pieces(std::string_view text, std::vector<int64_t>& tokens) const {
+  if (kind() == TokenKind::kBytes) return parts_->pairs->encode(text, tokens);
+  // Where the tokens of a piece begin that was met before, and how many they are.
+  absl::flat_hash_map<std::string_view, std::pair<size_t, size_t>> met;
+  while (!text.empty()) {
+    const std::string_view piece = text.substr(0, piece_length(text));
+    text.remove_prefix(piece.size());
+    if (kind() == TokenKind::kWords) {
+      const int64_t token = parts_->find(piece);
+      tokens.push_back(token < 0 ? *unknown() : token);
+      continue;
+    }
+    const size_t begin = tokens.size();
+    const auto [place, is_new] = met.try_emplace(piece, begin, 0);
+    if (is_new) {
+      parts_->pairs->encode(piece, tokens);
+      place->second.second = tokens.size() - begin;
+    } else {
+      const auto [before, count] = place->second;
+      for (size_t i = 0; i < count; ++i) tokens.push_back(tokens[before + i]);
+    }
+  }
+}
+
+size_t Vocabulary::safe_length(std::string_view text) const {
+  switch (kind()) {
+    case TokenKind::kBytes:
+      return text.size();
+    case TokenKind::kBpe:
+    case TokenKind::kWords:
+      return length_of_sure_pieces(text);
+    default:
+      break;
+  }
+  if (!parts_->spaced) return text.size() - unfinished_length(text);
+  size_t length = text.size();
+  while (length > 0 && !is_space(text[length - 1])) --length;
+  return length;
 }
 
 std::string Vocabulary::decode(std::span<const int64_t> tokens) const {
@@ -101,20 +245,20 @@ std::string Vocabulary::decode(std::span<const int64_t> tokens) const {
     if (token < 0 || token >= size()) {
       fail(absl::StrCat("decode: token ", token, " is not in a vocabulary of ", size()));
     }
-    if (spaced_ && !text.empty()) text += ' ';
-    text += texts_[static_cast<size_t>(token)];
+    if (parts_->spaced && !text.empty()) text += ' ';
+    text += texts()[static_cast<size_t>(token)];
   }
   return text;
 }
 
-absl::Status Vocabulary::unknown(std::string_view what, std::string_view where) const {
+absl::Status Vocabulary::unknown_part(std::string_view what, std::string_view where) const {
   constexpr size_t kShown = 120;
   std::string known;
-  for (size_t i = 0; i < texts_.size() && i < kShown; ++i) {
-    if (spaced_ && i > 0) known += ' ';
-    known += escape(texts_[i]);
+  for (size_t i = 0; i < texts().size() && i < kShown; ++i) {
+    if (parts_->spaced && i > 0) known += ' ';
+    known += escape(texts()[i]);
   }
-  if (texts_.size() > kShown) absl::StrAppend(&known, " … (", texts_.size(), " in all)");
+  if (texts().size() > kShown) absl::StrAppend(&known, " … (", texts().size(), " in all)");
   return absl::InvalidArgumentError(absl::StrCat("unknown ", std::string(where), ": ",
                                                  in_quotes(what), "; the vocabulary is: ", known));
 }

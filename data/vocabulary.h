@@ -1,22 +1,32 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "data/options.h"
+#include "data/tokens/byte_pairs.h"
 
 namespace qkv {
 
-// The texts of the tokens 0 … size() - 1. Where every token is one character, a text is encoded
-// character by character; where some are longer ("0" … "96"), tokens are written with spaces
-// between them: "12 + 90 =". A checkpoint keeps a vocabulary as texts(); create() brings it back.
+// The texts of the tokens 0 … size() - 1, and how a text becomes tokens:
+//
+// - Tokens in a list. Where every token is one character, a text is encoded character by character;
+//   where some are longer ("0" … "96"), tokens are written with spaces between them: "12 + 90 =".
+//   A checkpoint keeps such a vocabulary as texts(); create() brings it back.
+// - Bytes, byte pairs, or words: GPT-2's pieces (data/tokens/pieces.h), of which those that are not
+//   known are one token. A text is the texts of its tokens, one after the other.
+//   data/tokenizer_json.h keeps these.
+//
+// Copies share what they know.
 class Vocabulary {
  public:
-  Vocabulary() = default;
+  Vocabulary();
 
   // An error when a text is empty, twice there or not UTF-8, or when one contains white space and
   // tokens would be written with spaces between them.
@@ -26,22 +36,52 @@ class Vocabulary {
   // not UTF-8.
   static absl::StatusOr<Vocabulary> of_characters(std::string_view text);
 
-  int64_t size() const { return static_cast<int64_t>(texts_.size()); }
-  const std::vector<std::string>& texts() const { return texts_; }
+  // Token b is byte b.
+  static Vocabulary of_bytes();
+
+  // Texts of bytes, and their merges, earliest first. An error when a byte has no token, a text is
+  // empty or twice there, or a merge is not of tokens to what they make together.
+  static absl::StatusOr<Vocabulary> of_byte_pairs(std::vector<std::string> texts,
+                                                  std::vector<TokenMerge> merges);
+
+  // Pieces. Of these `unknown` stands for all that are none. An error when a text is empty or twice
+  // there.
+  static absl::StatusOr<Vocabulary> of_words(std::vector<std::string> texts, int64_t unknown);
+
+  TokenKind kind() const;  // kCharacters, where they are in a list
+  int64_t size() const { return static_cast<int64_t>(texts().size()); }
+  // Where a token is less than a character, its text is not UTF-8.
+  const std::vector<std::string>& texts() const;
+  // The texts as UTF-8 for people: what is none as "\xE4".
+  std::vector<std::string> names() const;
+  std::optional<int64_t> unknown() const;         // only of words
+  const std::vector<TokenMerge>& merges() const;  // only of byte pairs
+
+  // Whether every text has the same tokens in both.
+  bool operator==(const Vocabulary& other) const;
 
   // An error that names the first part of `text` that is not in the vocabulary, where it is, and
-  // what is known.
+  // what is known. Bytes, byte pairs and words know every text.
   absl::StatusOr<std::vector<int64_t>> encode(std::string_view text) const;
+  // Appends the tokens. What a text repeats is encoded once: a megabyte at a time is faster than a
+  // line at a time.
+  absl::Status encode(std::string_view text, std::vector<int64_t>& tokens) const;
+
+  // The longest prefix of `text` after which it can be cut, whatever follows it: the tokens of the
+  // prefix and those of all that follows are the tokens of the whole. 0: there is no such place.
+  size_t safe_length(std::string_view text) const;
 
   // Throws Error when a token is not in 0 … size() - 1.
   std::string decode(std::span<const int64_t> tokens) const;
 
  private:
-  absl::Status unknown(std::string_view what, std::string_view where) const;
+  struct Parts;
+  static absl::StatusOr<Vocabulary> of(Parts parts);
+  absl::Status encode_listed(std::string_view text, std::vector<int64_t>& tokens) const;
+  void encode_pieces(std::string_view text, std::vector<int64_t>& tokens) const;
+  absl::Status unknown_part(std::string_view what, std::string_view where) const;
 
-  std::vector<std::string> texts_;
-  std::map<std::string, int64_t, std::less<>> ids_;
-  bool spaced_ = false;  // tokens are written with spaces between them
+  std::shared_ptr<const Parts> parts_;
 };
 
 }  // namespace qkv

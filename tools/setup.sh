@@ -8,7 +8,7 @@ packages=(
   g++ cmake ninja-build
   libdnnl-dev ocl-icd-opencl-dev
   libabsl-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev
-  zlib1g-dev libpng-dev libturbojpeg0-dev
+  zlib1g-dev libpng-dev libturbojpeg0-dev libutf8proc-dev
 )
 # What only the tests need.
 test_packages=(libgtest-dev libgmock-dev fish zsh man-db)
@@ -98,8 +98,8 @@ ensure_tools_elsewhere() {
 say_what_to_install() {
   say "qkv installs what it needs on Debian and Ubuntu only. Install this here, and run again:"
   say "  a C++20 compiler with OpenMP, CMake 3.25 or newer, Ninja, and the libraries oneDNN (dnnl),"
-  say "  Abseil, cxxopts, toml++, nlohmann/json, xxHash, zlib, libpng, libjpeg-turbo, and for the"
-  say "  tests GoogleTest."
+  say "  Abseil, cxxopts, toml++, nlohmann/json, xxHash, zlib, libpng, libjpeg-turbo, utf8proc, and"
+  say "  for the tests GoogleTest."
   say "  Debian calls them ${packages[*]} ${test_packages[*]}"
 }
 

@@ -8,6 +8,8 @@ namespace qkv {
 
 absl::StatusOr<std::vector<int64_t>> encode_lines(const std::string& path, std::string_view text,
                                                   const Vocabulary& vocabulary) {
+  absl::StatusOr<std::vector<int64_t>> whole = vocabulary.encode(text);
+  if (whole.ok()) return whole;
   FileMistakes mistakes;
   std::vector<int64_t> tokens;
   for (int64_t number = 1; !text.empty(); ++number) {

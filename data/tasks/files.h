@@ -21,6 +21,20 @@ inline void check_path(const char* task, const DataOptions& options, OptionCheck
                                  "\" reads a file; give one with --set data.path=FILE"));
 }
 
+// How many tokens may be learned.
+inline void check_tokens(const DataOptions& options, OptionChecker& check) {
+  constexpr int64_t kLeastWords = 2, kLeastPairs = 257, kMost = 1 << 20;
+  if (options.tokens == TokenKind::kWords) {
+    check.range("vocabulary_size", options.vocabulary_size, kLeastWords, kMost);
+  } else if (options.tokens == TokenKind::kBpe && options.vocabulary_size < kLeastPairs) {
+    check.add("vocabulary_size",
+              absl::StrCat("must be at least ", kLeastPairs, ", not ", options.vocabulary_size,
+                           ": 256 bytes and what is made of them"));
+  } else if (options.tokens == TokenKind::kBpe) {
+    check.range("vocabulary_size", options.vocabulary_size, kLeastPairs, kMost);
+  }
+}
+
 // The tokens of a text. All lines with an unknown character are named, at most 20.
 absl::StatusOr<std::vector<int64_t>> encode_lines(const std::string& path, std::string_view text,
                                                   const Vocabulary& vocabulary);

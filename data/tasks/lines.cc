@@ -12,12 +12,15 @@
 #include "data/split.h"
 #include "data/tasks/files.h"
 #include "data/tasks/tasks.h"
+#include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
 
 namespace qkv {
 namespace {
 
 constexpr int64_t kLongestLine = 1024;  // characters
+
+constexpr char kLineEnd[] = "\n";
 
 using Tokens = std::vector<int64_t>;
 
@@ -127,6 +130,29 @@ void find_lines_of_both(const DataOptions& options, const std::vector<LineOfFile
   }
 }
 
+// Of all `texts` the characters are known.
+absl::StatusOr<Vocabulary> learn_vocabulary(const DataOptions& options,
+                                            const std::vector<LineOfFile>& training,
+                                            std::initializer_list<std::string_view> texts) {
+  VocabularyBuilder builder(options.tokens, options.vocabulary_size);
+  for (const LineOfFile& line : training) {
+    builder.add(line.text);
+    builder.end_text();
+  }
+  for (const std::string_view text : texts) builder.add_validation(text);
+  return builder.build();
+}
+
+// No token is a line end and more.
+absl::StatusOr<Tokens> encode_line(const Vocabulary& vocabulary, std::string_view line) {
+  Tokens tokens;
+  for (const std::string_view part :
+       {std::string_view(kLineEnd), line, std::string_view(kLineEnd)}) {
+    if (absl::Status status = vocabulary.encode(part, tokens); !status.ok()) return status;
+  }
+  return tokens;
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, uint64_t seed,
                                                     DataForm /*form*/) {
   const absl::StatusOr<std::string> text = read_text(options.path);
@@ -158,10 +184,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
     }
   }
 
-  const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, *other, "\n"));
+  const auto vocabulary = learn_vocabulary(options, trained, {*text, *other, kLineEnd});
   if (!vocabulary.ok()) return vocabulary.status();
   const auto tokens_of = [&](const LineOfFile& line) {
-    return *vocabulary->encode(absl::StrCat("\n", std::string(line.text), "\n"));
+    return *encode_line(*vocabulary, line.text);
   };
   std::vector<Tokens> training, validation;
   std::ranges::transform(trained, std::back_inserter(training), tokens_of);
@@ -189,7 +215,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     ++number;
     if (absl::StripAsciiWhitespace(line).empty()) continue;
-    auto tokens = known.vocabulary.encode(absl::StrCat("\n", line, "\n"));
+    auto tokens = encode_line(known.vocabulary, {line.data(), line.size()});
     if (!tokens.ok()) {
       mistakes.add(options.path, number, std::string(tokens.status().message()));
     } else if (std::ssize(*tokens) - 1 > known.most.max_length) {
@@ -208,6 +234,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
 
 void check_lines(const DataOptions& options, OptionChecker& check) {
   check_path("lines", options, check);
+  check_tokens(options, check);
   check.range("train_fraction", options.train_fraction, 0.001, 0.999);
   check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
 }
@@ -220,12 +247,12 @@ void check_lines(const DataOptions& options, OptionChecker& check) {
 // be read, a line is longer than a model could want, or a side has no line.
 TaskKind lines_task() {
   return {.name = "lines",
-          .keys = {"path", "validation_path", "train_fraction", "validation_examples"},
+          .keys = {"path", "validation_path", "tokens", "train_fraction", "validation_examples"},
           .check = check_lines,
           .make = make_lines,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
-          .first_token = "\n",
-          .last_token = "\n",
+          .first_token = kLineEnd,
+          .last_token = kLineEnd,
           .judge = judge_lines};
 }
 

@@ -5,6 +5,7 @@
 #include "data/file.h"
 #include "data/tasks/files.h"
 #include "data/tasks/tasks.h"
+#include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -40,7 +41,7 @@ class TextDataset final : public Dataset {
     return builder.batch();
   }
 
-  // Every character of the part but its first is a target once.
+  // Every token of the part but its first is a target once.
   int64_t validation_size() const override {
     const int64_t targets = static_cast<int64_t>(tokens_.size()) - training_tokens_ - 1;
     return (targets + length_ - 1) / length_;
@@ -67,7 +68,7 @@ class TextDataset final : public Dataset {
     return std::span(tokens_).subspan(static_cast<size_t>(place), static_cast<size_t>(length));
   }
 
-  // A window and the target of its last character, which the next window begins with.
+  // A window and the target of its last token, which the next window begins with.
   std::span<const int64_t> validation_window(int64_t index) const {
     const int64_t place = training_tokens_ + index * length_;
     return part(place, std::min(length_ + 1, static_cast<int64_t>(tokens_.size()) - place));
@@ -85,9 +86,19 @@ absl::Status check_part(const DataOptions& options, const std::string& path, con
   const int64_t needed = options.length + 1;
   if (part >= needed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": is too short: ", part, " of its ", whole, " characters are for ", name,
+      path, ": is too short: ", part, " of its ", whole, " tokens are for ", name,
       ", but a window of data.length = ", options.length, " needs ", needed, "; use a longer text",
       part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
+}
+
+// How many bytes the first characters of a text take, of which there are this share.
+size_t bytes_of_characters(std::string_view text, double share) {
+  const auto begins = [](char c) { return (c & 0xC0) != 0x80; };
+  auto left =
+      static_cast<int64_t>(static_cast<double>(std::ranges::count_if(text, begins)) * share);
+  size_t bytes = 0;
+  while (bytes < text.size() && (left > 0 || !begins(text[bytes]))) left -= begins(text[bytes++]);
+  return bytes;
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, uint64_t seed,
@@ -99,19 +110,24 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, u
       has_file ? read_text(options.validation_path) : absl::StatusOr<std::string>("");
   if (!other.ok()) return other.status();
 
-  const auto vocabulary = Vocabulary::of_characters(absl::StrCat(*text, *other));
+  const std::string_view whole_text = *text;
+  const size_t cut =
+      has_file ? whole_text.size() : bytes_of_characters(whole_text, options.train_fraction);
+  const std::string_view parts[] = {whole_text.substr(0, cut),
+                                    has_file ? *other : whole_text.substr(cut)};
+  VocabularyBuilder builder(options.tokens, options.vocabulary_size);
+  builder.add(parts[0]);
+  builder.add_validation(parts[1]);
+  const auto vocabulary = builder.build();
   if (!vocabulary.ok()) return vocabulary.status();
-  auto tokens = vocabulary->encode(*text);
-  if (!tokens.ok()) return tokens.status();
-  const auto whole = static_cast<int64_t>(tokens->size());
-  const auto training =
-      has_file ? whole : static_cast<int64_t>(static_cast<double>(whole) * options.train_fraction);
-  const auto more = vocabulary->encode(*other);
-  if (!more.ok()) return more.status();
-  tokens->insert(tokens->end(), more->begin(), more->end());
+  std::vector<int64_t> tokens;
+  if (absl::Status status = vocabulary->encode(parts[0], tokens); !status.ok()) return status;
+  const auto training = std::ssize(tokens);
+  if (absl::Status status = vocabulary->encode(parts[1], tokens); !status.ok()) return status;
+  const auto whole = has_file ? training : std::ssize(tokens);
 
   const std::string& validation_path = has_file ? options.validation_path : options.path;
-  const int64_t validation = std::ssize(*tokens) - training;
+  const int64_t validation = std::ssize(tokens) - training;
   for (const auto& status : {check_part(options, options.path, "training", training, whole),
                              check_part(options, validation_path, "validation", validation,
                                         has_file ? validation : whole)}) {
@@ -120,7 +136,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, u
   const std::string fingerprint =
       has_file ? fingerprint_of(absl::StrCat(fingerprint_of(*text), fingerprint_of(*other)))
                : fingerprint_of(*text);
-  return std::make_unique<TextDataset>(*vocabulary, fingerprint, *std::move(tokens), training,
+  return std::make_unique<TextDataset>(*vocabulary, fingerprint, std::move(tokens), training,
                                        options.length, seed);
 }
 
@@ -144,19 +160,20 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_text(const DataOptions& options,
 
 void check_text(const DataOptions& options, OptionChecker& check) {
   check_path("text", options, check);
+  check_tokens(options, check);
   check.range("length", options.length, 1, kMaxLength);
   check.range("train_fraction", options.train_fraction, 0.001, 0.999);
 }
 
 }  // namespace
 
-// The characters of the file data.path. Its first train_fraction is for training, in windows at
-// random places; validation is the whole rest, cut into windows that follow one another, of which
-// the last may be shorter. The vocabulary is every character of the file. An error when the file
+// The tokens of the file data.path. The first train_fraction of its characters is for training, in
+// windows at random places; validation is the whole rest, cut into windows that follow one another,
+// of which the last may be shorter. An error when the file
 // cannot be read or a part is shorter than one window and its targets.
 TaskKind text_task() {
   return {.name = "text",
-          .keys = {"path", "validation_path", "length", "train_fraction"},
+          .keys = {"path", "validation_path", "tokens", "length", "train_fraction"},
           .check = check_text,
           .make = make_text,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },

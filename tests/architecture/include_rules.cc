@@ -23,6 +23,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"framework/nn", "framework/gradcheck"},                   //
     {"framework/optim", "framework/mutation",
      "framework/precision"},  // optim takes the parameters that a module lists
+    {"data/tokens"},          //
     {"models", "data"},       // the trainer is where they meet
     {"data/tasks"},           //
     {"train/config"},         //

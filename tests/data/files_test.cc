@@ -215,18 +215,18 @@ TEST(TextTest, ATextShorterThanAWindowIsAnErrorWithTheNumbers) {
   DataOptions options = from_file("text", file.path());
   EXPECT_EQ(error_of(options),
             file.path() +
-                ": is too short: 5 of its 50 characters are for validation, but a window of "
+                ": is too short: 5 of its 50 tokens are for validation, but a window of "
                 "data.length = 8 needs 9; use a longer text or a length of at most 4");
   options.train_fraction = 0.1;
   EXPECT_EQ(error_of(options),
             file.path() +
-                ": is too short: 5 of its 50 characters are for training, but a window of "
+                ": is too short: 5 of its 50 tokens are for training, but a window of "
                 "data.length = 8 needs 9; use a longer text or a length of at most 4");
   options.length = 4;
   EXPECT_EQ(error_of(options), "no error");
   options.train_fraction = 0.01;
   EXPECT_EQ(error_of(options), file.path() +
-                                   ": is too short: 0 of its 50 characters are for training, but a "
+                                   ": is too short: 0 of its 50 tokens are for training, but a "
                                    "window of data.length = 4 needs 5; use a longer text");
 }
 

@@ -84,6 +84,9 @@ void add_data_fields(FieldList& list, DataOptions& data) {
   list.add("validation_path", &data.validation_path,
            "The file or folder of validation examples; empty: a part of the examples of `path`.")
       .is_path = true;
+  list.add("tokens", &data.tokens, "What a token of the text is.");
+  list.add("vocabulary_size", &data.vocabulary_size, 2, kMillion,
+           "Number of tokens that bpe learns (bytes among them), or maximum number of words.");
   list.add("question_key", &data.question_key,
            "Column or key of the question; empty: question (task classes: text).");
   list.add("answer_key", &data.answer_key,

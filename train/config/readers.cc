@@ -46,6 +46,7 @@ std::vector<Reader> mixers(const ModelOptions& model) {
 
 std::vector<Choice> choices(const Config& config) {
   return {{"data", "task", config.data.task, tasks()},
+          choice("data", "tokens", config.data.tokens),
           {"model", "kind", config.model.kind, models()},
           {"model", "mixer", config.model.mixer, mixers(config.model)},
           choice("model", "position", config.model.position),
