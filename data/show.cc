@@ -69,12 +69,30 @@ std::string describe_class_names(const Dataset& dataset) {
   return absl::StrCat("classes      ", dataset.class_names().size(), ": ", names, "\n");
 }
 
+// All tokens of a list, of others those that were learned first.
+std::string describe_vocabulary(const Vocabulary& vocabulary) {
+  constexpr int64_t kShown = 20, kBytes = 256;
+  const std::string size = absl::StrCat("vocabulary   ", vocabulary.size());
+  std::vector<int64_t> tokens(static_cast<size_t>(vocabulary.size()));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  if (vocabulary.kind() == TokenKind::kCharacters) {
+    return absl::StrCat(size, " tokens: ", escape(vocabulary.decode(tokens)), "\n");
+  }
+  if (vocabulary.kind() == TokenKind::kBytes) return absl::StrCat(size, " bytes\n");
+  const bool has_bytes = vocabulary.kind() == TokenKind::kBpe;
+  std::string text = absl::StrCat(size, has_bytes ? " bytes and byte pairs:" : " words:");
+  const int64_t first = has_bytes ? kBytes : 0;
+  const int64_t end = std::min(vocabulary.size(), first + kShown);
+  for (int64_t token = first; token < end; ++token) {
+    absl::StrAppend(&text, " \"", escape(vocabulary.texts()[static_cast<size_t>(token)]), "\"");
+  }
+  return absl::StrCat(text, end < vocabulary.size() ? " …\n" : "\n");
+}
+
 // What is read: tokens.
 std::string describe_tokens(const Dataset& dataset) {
-  std::vector<int64_t> every(static_cast<size_t>(dataset.vocabulary().size()));
-  std::iota(every.begin(), every.end(), 0);
   return absl::StrCat(
-      "vocabulary   ", every.size(), " tokens: ", escape(dataset.vocabulary().decode(every)), "\n",
+      describe_vocabulary(dataset.vocabulary()),  //
       "context      ", context_of(dataset.shape()), "\n",
       dataset.class_names() == dataset.vocabulary().texts() ? "" : describe_class_names(dataset));
 }

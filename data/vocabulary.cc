@@ -19,17 +19,6 @@ bool is_space(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)
 
 std::string in_quotes(std::string_view text) { return absl::StrCat("\"", escape(text), "\""); }
 
-// How many characters a text has; nothing, where it is not UTF-8.
-std::optional<size_t> count_characters(std::string_view text) {
-  size_t count = 0;
-  for (; !text.empty(); ++count) {
-    const size_t length = code_point_length(text);
-    if (length == 0) return std::nullopt;
-    text.remove_prefix(length);
-  }
-  return count;
-}
-
 }  // namespace
 
 struct Vocabulary::Parts {
@@ -68,11 +57,11 @@ absl::StatusOr<Vocabulary> Vocabulary::of(Parts parts) {
 absl::StatusOr<Vocabulary> Vocabulary::create(std::vector<std::string> texts) {
   Parts parts{.texts = std::move(texts)};
   for (size_t i = 0; i < parts.texts.size(); ++i) {
-    const std::optional<size_t> characters = count_characters(parts.texts[i]);
-    if (!characters) {
+    const std::string& text = parts.texts[i];
+    if (!is_utf8(text)) {
       return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " is not UTF-8"));
     }
-    if (*characters > 1) parts.spaced = true;
+    if (code_point_length(text) < text.size()) parts.spaced = true;
   }
   for (const std::string& text : parts.texts) {
     if (parts.spaced && std::ranges::any_of(text, is_space)) {
@@ -143,7 +132,7 @@ const std::vector<std::string>& Vocabulary::texts() const { return parts_->texts
 std::vector<std::string> Vocabulary::names() const {
   std::vector<std::string> names;
   for (const std::string& text : texts()) {
-    names.push_back(count_characters(text) ? text : printable(text));
+    names.push_back(is_utf8(text) ? text : printable(text));
   }
   return names;
 }

@@ -51,6 +51,11 @@ bool is_obeyed_by_terminals(std::string_view part) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  while (const size_t length = code_point_length(text)) text.remove_prefix(length);
+  return text.empty();
+}
+
 size_t unfinished_length(std::string_view text) {
   for (size_t length = 1; length <= std::min<size_t>(3, text.size()); ++length) {
     const auto byte = static_cast<unsigned char>(text[text.size() - length]);

@@ -10,6 +10,8 @@ namespace qkv {
 // does not begin with valid UTF-8 (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
 size_t code_point_length(std::string_view text);
 
+bool is_utf8(std::string_view text);
+
 // The number of bytes at the end of `text` that begin a code point without completing it: 0 to 3.
 size_t unfinished_length(std::string_view text);
 

@@ -151,7 +151,7 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& e
   if (!batch.ok()) return batch.status();
   const Checkpoint& checkpoint = loaded->run.checkpoint;
   return Lesson{.config = checkpoint.config,
-                .vocabulary = checkpoint.vocabulary.texts(),
+                .vocabulary = checkpoint.vocabulary.names(),
                 .step = checkpoint.state.step,
                 .model = std::move(loaded->model),
                 .batch = *std::move(batch)};

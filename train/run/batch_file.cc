@@ -43,7 +43,7 @@ absl::StatusOr<int64_t> write_batches(const std::string& path, const Dataset& da
     ForwardContext context;
     file.tensors.push_back({"logits" + number, (*model)(inputs, context).array()});
   }
-  file.metadata["vocabulary"] = nlohmann::json(dataset.vocabulary().texts()).dump();
+  file.metadata["vocabulary"] = nlohmann::json(dataset.vocabulary().names()).dump();
   if (absl::Status status = write_safetensors(path, file); !status.ok()) return status;
   return count;
 }

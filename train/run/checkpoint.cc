@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "data/tokenizer_json.h"
 #include "framework/core/mistakes.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
@@ -68,6 +69,14 @@ absl::StatusOr<std::vector<std::string>> texts_from_json(const std::string& text
     texts.push_back(entry.get<std::string>());
   }
   return texts;
+}
+
+// For people it is always written as a list; what is read is the tokenizer, where there is one.
+void put_vocabulary(const Vocabulary& vocabulary, std::map<std::string, std::string>& metadata) {
+  metadata["vocabulary"] = nlohmann::json(vocabulary.names()).dump();
+  if (std::string tokenizer = tokenizer_json(vocabulary); !tokenizer.empty()) {
+    metadata["tokenizer"] = std::move(tokenizer);
+  }
 }
 
 absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
@@ -143,11 +152,11 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
   TensorFile file;
   file.metadata = {{"format", kFormat},
                    {"config", to_toml(config)},
-                   {"vocabulary", nlohmann::json(dataset.vocabulary().texts()).dump()},
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
                    {"best_step", absl::StrCat(state.best_step)},
                    {"evaluations_since_best", absl::StrCat(state.evaluations_since_best)}};
+  put_vocabulary(dataset.vocabulary(), file.metadata);
   for (const auto& [key, size] : kSizes) {
     if (model.data().*size > 0) file.metadata[key] = absl::StrCat(model.data().*size);
   }
@@ -211,7 +220,9 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
     return mistakes_error(lines_to_show(config.status()), absl::StatusCode::kDataLoss);
   }
   checkpoint.config = *std::move(config);
-  absl::StatusOr<Vocabulary> vocabulary = vocabulary_from_json(texts);
+  absl::StatusOr<Vocabulary> vocabulary = file->metadata.contains("tokenizer")
+                                              ? vocabulary_of_tokenizer(metadata.text("tokenizer"))
+                                              : vocabulary_from_json(texts);
   if (!vocabulary.ok()) {
     return problem(path,
                    absl::StrCat("its vocabulary cannot be used: ", vocabulary.status().message()));

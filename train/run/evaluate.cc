@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@ class Counts {
   explicit Counts(const Dataset& dataset) : classes_(classes_of(dataset)) {
     confusion_.resize(static_cast<size_t>(classes_ * classes_));
     if (dataset.has_answers()) return;
+    unknown_token_ = dataset.vocabulary().unknown();
     for (const std::string& text : dataset.vocabulary().texts()) {
       bytes_of_tokens_.push_back(std::ssize(text));
     }
@@ -46,7 +48,8 @@ class Counts {
             .sequence_accuracy = share(right_sequences_, sequences_),
             .tokens = tokens_,
             .sequences = sequences_,
-            .bits_per_byte = share(loss_ / std::numbers::ln2, bytes_),
+            .unknown_tokens = unknown_,
+            .bits_per_byte = unknown_ > 0 ? 0.0 : share(loss_ / std::numbers::ln2, bytes_),
             .top5_accuracy = share(in_top5_, sequences_),
             .confusion = confusion_};
   }
@@ -65,6 +68,7 @@ class Counts {
         if (*target == kIgnoredTarget) continue;
         ++counted;
         right += *predicted == *target;
+        unknown_ += *target == unknown_token_;
         if (!bytes_of_tokens_.empty()) bytes_ += bytes_of_tokens_[static_cast<size_t>(*target)];
       }
       tokens_ += counted;
@@ -92,9 +96,10 @@ class Counts {
 
   int64_t classes_;                       // 0: answers are no classes
   std::vector<int64_t> bytes_of_tokens_;  // none where there are answers
+  std::optional<int64_t> unknown_token_;
   double loss_ = 0;
   int64_t right_tokens_ = 0, tokens_ = 0, right_sequences_ = 0, sequences_ = 0;
-  int64_t bytes_ = 0, in_top5_ = 0;
+  int64_t bytes_ = 0, unknown_ = 0, in_top5_ = 0;
   std::vector<int64_t> confusion_;
 };
 

@@ -20,8 +20,10 @@ struct Evaluation {
   double sequence_accuracy = 0;  // in [0, 1]
   int64_t tokens = 0;
   int64_t sequences = 0;
+  // Of the targets of a text: words that the vocabulary does not have.
+  int64_t unknown_tokens = 0;
   // The loss of all targets of a text in bits, for each byte of their UTF-8; 0 where there are
-  // answers.
+  // answers, or unknown words: nothing was said about their bytes.
   double bits_per_byte = 0;
   // The share of examples whose class is one of the five most likely.
   double top5_accuracy = 0;

@@ -25,7 +25,8 @@ std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const 
     object["sequence_accuracy"] = e.sequence_accuracy;
   } else {
     object["perplexity"] = std::exp(e.loss);
-    object["bits_per_byte"] = e.bits_per_byte;
+    if (e.unknown_tokens == 0) object["bits_per_byte"] = e.bits_per_byte;
+    if (e.unknown_tokens > 0) object["unknown_tokens"] = e.unknown_tokens;
   }
   if (e.classes() > 5) object["top5_accuracy"] = e.top5_accuracy;
   if (e.classes() > 0) {
@@ -62,8 +63,14 @@ std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const 
                           format_percent(e.sequence_accuracy), e.sequences,
                           format_percent(e.token_accuracy));
   } else {
-    absl::StrAppendFormat(&text, "  perplexity %.2f, %.3f bits per byte\n", std::exp(e.loss),
-                          e.bits_per_byte);
+    absl::StrAppendFormat(&text, "  perplexity %.2f, ", std::exp(e.loss));
+    if (e.unknown_tokens == 0) {
+      absl::StrAppendFormat(&text, "%.3f bits per byte\n", e.bits_per_byte);
+    } else {
+      absl::StrAppendFormat(
+          &text, "%d of the words (%.1f %%) are not in the vocabulary\n", e.unknown_tokens,
+          100.0 * static_cast<double>(e.unknown_tokens) / static_cast<double>(e.tokens));
+    }
   }
   return text;
 }

@@ -111,8 +111,8 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
   }
   const std::vector<std::string>& source_classes =
       checkpoint.class_names.empty() ? checkpoint.vocabulary.texts() : checkpoint.class_names;
-  const bool same_tokens = checkpoint.vocabulary.texts() == dataset.vocabulary().texts() &&
-                           source_classes == dataset.class_names();
+  const bool same_tokens =
+      checkpoint.vocabulary == dataset.vocabulary() && source_classes == dataset.class_names();
   const std::set<std::string> of_tokens = parameters_of_tokens(config, dataset.shape());
   const std::vector<NamedParameter> wanted = parameters_without_numbers(config, dataset.shape());
   std::vector<std::string> left, added;  // there, and here

@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
   }
   absl::StatusOr<std::unique_ptr<Dataset>> data = make_dataset(*config);
   if (!data.ok()) return data.status();
-  if ((*data)->vocabulary().texts() != checkpoint.vocabulary.texts()) {
+  if ((*data)->vocabulary() != checkpoint.vocabulary) {
     return absl::FailedPreconditionError(
         absl::StrCat(path,
                      ": the vocabulary of the run differs from that of the data; the answers would "

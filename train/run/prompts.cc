@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "data/find_question.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/utf8.h"
 #include "framework/io/files.h"
 
 namespace qkv {
@@ -47,6 +48,9 @@ absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const NamedText& given)
   std::string text = given.text;
   if (task.records && !text.empty() && !absl::StrContains(text, task.records->after_question)) {
     text += task.records->after_question;
+  }
+  if (vocabulary.kind() != TokenKind::kCharacters && !is_utf8(text)) {
+    return absl::InvalidArgumentError(absl::StrCat(given.name, ": is not UTF-8"));
   }
   absl::StatusOr<std::vector<int64_t>> tokens = vocabulary.encode(text);
   if (!tokens.ok()) {

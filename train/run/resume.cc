@@ -50,7 +50,7 @@ absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoin
                                                    ", but the run in ", run, " has already made ",
                                                    checkpoint.state.step, " steps"));
   }
-  if (checkpoint.vocabulary.texts() != dataset.vocabulary().texts()) {
+  if (checkpoint.vocabulary != dataset.vocabulary()) {
     return absl::FailedPreconditionError(
         absl::StrCat(path,
                      ": its vocabulary differs from that of the data: the text has changed since "

@@ -113,6 +113,8 @@ absl::StatusOr<RunFolder> RunFolder::create(const std::string& path, const Confi
 
 absl::Status RunFolder::lay_out(const Config& config) const {
   if (absl::Status status = make_folder(in(path_, "checkpoints")); !status.ok()) return status;
+  std::error_code ignored;
+  fs::remove(tokenizer(), ignored);  // of a run that never came to its first checkpoint
   return write_file_atomically(this->config(), to_toml(config));
 }
 
@@ -209,6 +211,7 @@ absl::StatusOr<bool> RunFolder::follow() {
 }
 
 std::string RunFolder::config() const { return in(path_, "config.toml"); }
+std::string RunFolder::tokenizer() const { return in(path_, "tokenizer.json"); }
 std::string RunFolder::metrics() const { return in(path_, "metrics.jsonl"); }
 std::string RunFolder::samples() const { return in(path_, "samples.txt"); }
 std::string RunFolder::profile() const { return in(path_, "profile.txt"); }

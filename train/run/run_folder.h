@@ -13,6 +13,7 @@ namespace qkv {
 
 // The folder of a run:
 //   config.toml      the resolved config
+//   tokenizer.json   how a text becomes tokens, where these are bytes, words or byte pairs
 //   metrics.jsonl    one object a line (train/run/metrics.h)
 //   samples.txt      answers at each evaluation
 //   events.out.tfevents.TIME.qkv   the same for TensorBoard (train/run/event_file.h)
@@ -41,6 +42,7 @@ class RunFolder {
   absl::StatusOr<bool> follow();
 
   std::string config() const;
+  std::string tokenizer() const;
   std::string metrics() const;
   std::string samples() const;
   std::string profile() const;

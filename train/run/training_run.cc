@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "data/tokenizer_json.h"
 #include "framework/core/out_of_memory.h"
+#include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/first_weights.h"
 #include "train/run/resume.h"
@@ -35,6 +37,10 @@ absl::Status TrainingRun::begin() {
   put_into(trainer_.model(), *first);
   put_into(trainer_.evaluated_model(), *first);  // the mean of these weights alone
   if (absl::Status s = record_.open(); !s.ok()) return s;
+  if (const std::string tokenizer = tokenizer_json(dataset_.vocabulary()); !tokenizer.empty()) {
+    absl::Status s = write_file_atomically(record_.folder().tokenizer(), tokenizer);
+    if (!s.ok()) return s;
+  }
   return record_.save_last();
 }
 

@@ -9,6 +9,8 @@
 namespace qkv {
 namespace {
 
+constexpr std::string_view kNoCharacter = "\uFFFD";
+
 // The number of bytes at the end of `text` that begin `stop`.
 size_t beginning_of_stop(std::string_view text, std::string_view stop) {
   size_t length = std::min(text.size(), stop.size() - 1);
@@ -32,7 +34,7 @@ bool WrittenText::add(int64_t token) {
   }
   // What the token adds after the one before it: there may be a space between them.
   const size_t length = text_.size();
-  text_ += vocabulary_->decode({{before_, token}}).substr(vocabulary_->decode({{before_}}).size());
+  append(vocabulary_->decode({{before_, token}}).substr(vocabulary_->decode({{before_}}).size()));
   before_ = token;
 
   size_t first = std::string::npos;
@@ -42,19 +44,40 @@ bool WrittenText::add(int64_t token) {
   }
   if (first == std::string::npos) return true;
   text_.resize(first);
+  unfinished_.clear();
   end_ = TextEnd::kStop;
   return false;
 }
 
 std::string WrittenText::take_settled() {
-  size_t held_back = unfinished_length(text_);
+  size_t held_back = 0;
   for (const std::string& stop : stops_) {
     held_back = std::max(held_back, beginning_of_stop(text_, stop));
   }
   return take_until(text_.size() - held_back);
 }
 
-std::string WrittenText::take_rest() { return take_until(text_.size()); }
+std::string WrittenText::take_rest() {
+  text_ = text();
+  unfinished_.clear();
+  return take_until(text_.size());
+}
+
+std::string WrittenText::text() const {
+  return unfinished_.empty() ? text_ : text_ + std::string(kNoCharacter);
+}
+
+void WrittenText::append(std::string_view bytes) {
+  unfinished_ += bytes;
+  std::string_view left = unfinished_;
+  const size_t rest = unfinished_length(left);
+  while (left.size() > rest) {
+    const size_t length = code_point_length(left);
+    text_ += length == 0 ? kNoCharacter : left.substr(0, length);
+    left.remove_prefix(std::max<size_t>(length, 1));
+  }
+  unfinished_ = std::string(left);
+}
 
 std::string WrittenText::take_until(size_t end) {
   const size_t begin = std::exchange(taken_, std::max(taken_, end));

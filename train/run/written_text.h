@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/vocabulary.h"
@@ -21,7 +22,8 @@ class WrittenText {
   // Takes the next token, and returns whether the text goes on.
   bool add(int64_t token);
 
-  const std::string& text() const { return text_; }
+  // UTF-8: a byte that belongs to no character is U+FFFD.
+  std::string text() const;
   TextEnd end() const { return end_; }  // kLength, as long as it goes on
 
   // The next part of the text that no later token can change: it holds back what may be the
@@ -32,13 +34,15 @@ class WrittenText {
 
  private:
   std::string take_until(size_t end);
+  void append(std::string_view bytes);
 
   const Vocabulary* vocabulary_;
   int64_t before_;
   std::vector<std::string> stops_;
   std::string last_token_;
   std::string text_;
-  size_t taken_ = 0;  // bytes
+  std::string unfinished_;  // the bytes after it, which begin a character
+  size_t taken_ = 0;        // bytes
   TextEnd end_ = TextEnd::kLength;
 };
 
