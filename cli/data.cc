@@ -65,6 +65,7 @@ absl::Status run_data(const std::string& config, const GivenOptions& given) {
     }
     return export_batches(**dataset, split, loaded->config.train.batch_size, given);
   }
+  for (const std::string& note : (*dataset)->notes()) say_note(note);
   show(describe_dataset(**dataset));
   print(absl::StrCat("\n", describe_examples(**dataset, split, samples, terminal_colours())));
   return absl::OkStatus();

@@ -90,6 +90,9 @@ class Dataset {
   // fingerprint are equal, so is every batch. "": options and seed say it all.
   virtual std::string fingerprint() const { return ""; }
 
+  // What is worth knowing of how it was read: what was left out.
+  virtual std::vector<std::string> notes() const { return {}; }
+
  protected:
   explicit Dataset(Vocabulary vocabulary, DataForm form = DataForm::kSequence,
                    std::vector<std::string> class_names = {})

@@ -1,15 +1,43 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "framework/io/file_descriptor.h"
 
 namespace qkv {
 
-// The text of a file: valid UTF-8 and not empty, without a byte order mark, every line end "\n".
+// The text of a file, piece by piece: valid UTF-8, without a byte order mark, every line end "\n".
 // Anything else is an error that names the file, and for bad UTF-8 the byte and the line.
+class TextPieces {
+ public:
+  static constexpr size_t kPieceBytes = 1 << 20;
+  static absl::StatusOr<TextPieces> open(const std::string& path, size_t piece_bytes = kPieceBytes);
+
+  // The next whole characters, until the next call; "" at the end.
+  absl::StatusOr<std::string_view> next();
+  uint64_t bytes_read() const { return offset_; }  // of the file
+
+ private:
+  TextPieces(std::string path, FileDescriptor file, size_t piece_bytes);
+  absl::Status check_utf8() const;
+
+  std::string path_;
+  FileDescriptor file_;
+  size_t piece_bytes_;
+  std::string piece_;
+  std::string held_;     // the beginning of a character, or of "\r\n", at the end of what was read
+  uint64_t offset_ = 0;  // of what comes next, in the file
+  int64_t line_ = 1;
+  bool at_end_ = false;
+};
+
+// The whole of it; an error as well where that is empty.
 absl::StatusOr<std::string> read_text(const std::string& path);
+
+int64_t count_characters(std::string_view text);  // of valid UTF-8
 
 // 16 digits that tell a text from others, the same on every machine.
 std::string fingerprint_of(std::string_view text);

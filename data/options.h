@@ -29,8 +29,8 @@ inline constexpr Named<TokenKind> kNames<TokenKind>[] = {
 // not tokens; of a text it counts the tokens in a window.
 struct DataOptions {
   std::string task = "reverse";      // one of data/tasks
-  std::string path = {};             // the text file, or the folder of images
-  std::string validation_path = {};  // a file of its own; "": a part of that of `path`
+  std::string path = {};             // the text files (paths.h), or the folder of images
+  std::string validation_path = {};  // files of its own; "": a part of those of `path`
   TokenKind tokens = TokenKind::kCharacters;
   int64_t vocabulary_size = 1024;  // of byte pairs and bytes, or of words at most
   std::string question_key = {};   // where the question stands; "": the task's own word

@@ -15,6 +15,7 @@
 #include "data/question_batch.h"
 #include "data/records.h"
 #include "data/split.h"
+#include "data/wait.h"
 
 namespace qkv {
 
@@ -59,7 +60,7 @@ struct TaskKind {
   // The examples; the options are free of mistakes. An error when a file cannot be used, or a side
   // of the split would be empty.
   std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, uint64_t seed,
-                                                         DataForm form)>
+                                                         DataForm form, const Wait&)>
       make;
   // How many tokens answer a prompt of that length, or are a good piece of text.
   std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
@@ -70,7 +71,8 @@ struct TaskKind {
   std::string last_token = {};   // after which an answer ends; "": none does
   // All examples of the file data.path for validation, and none for training, in the tokens and
   // classes of a run. Not given where a file is not what is judged.
-  std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, const KnownData&)>
+  std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, const KnownData&,
+                                                         const Wait&)>
       judge = nullptr;
   // How examples stand in files, and what follows a question in a prompt; none where no file has
   // questions and answers.
@@ -80,7 +82,8 @@ struct TaskKind {
   };
   std::optional<Records> records = std::nullopt;
   std::vector<DataForm> forms = {DataForm::kSequence};  // that `make` can give the examples
-  bool is_running_text = false;  // examples are pieces of one text: they begin anywhere in a line
+  bool is_running_text = false;   // examples are pieces of one text: they begin anywhere in a line
+  bool reads_many_files = false;  // data.path may be a list of files and folders (data/paths.h)
 };
 
 // The questions of `task` as examples. Training draws questions at random; validation is a list of

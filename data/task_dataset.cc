@@ -187,7 +187,8 @@ TaskKind question_task(const QuestionTask& question) {
     if (question.validates_on_all) return;
     checker.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
   };
-  const auto make = [question](const DataOptions& options, uint64_t seed, DataForm form) {
+  const auto make = [question](const DataOptions& options, uint64_t seed, DataForm form,
+                               const Wait&) {
     return make_task_dataset(options, question.make(options), question.validates_on_all, seed,
                              form);
   };

@@ -80,7 +80,7 @@ EncodeRecord encode_classes(const Vocabulary& vocabulary, const std::vector<std:
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options, uint64_t seed,
-                                                      DataForm form) {
+                                                      DataForm form, const Wait& /*wait*/) {
   FileMistakes mistakes;
   const absl::StatusOr<SharedRecords> records =
       share_records(options, classes_layout(options), mistakes);
@@ -111,7 +111,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& options,
-                                                       const KnownData& known) {
+                                                       const KnownData& known,
+                                                       const Wait& /*wait*/) {
   FileMistakes mistakes;
   const absl::StatusOr<SharedRecords> records =
       records_to_judge(options, classes_layout(options), mistakes);

@@ -1,14 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "data/option_checker.h"
-#include "data/vocabulary.h"
 
 // What tasks over a file of the user's have in common.
 namespace qkv {
@@ -34,9 +29,5 @@ inline void check_tokens(const DataOptions& options, OptionChecker& check) {
     check.range("vocabulary_size", options.vocabulary_size, kLeastPairs, kMost);
   }
 }
-
-// The tokens of a text. All lines with an unknown character are named, at most 20.
-absl::StatusOr<std::vector<int64_t>> encode_lines(const std::string& path, std::string_view text,
-                                                  const Vocabulary& vocabulary);
 
 }  // namespace qkv

@@ -73,7 +73,7 @@ absl::Status check_every_class(const std::string& path, const LabelledImages& im
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_idx(const DataOptions& options, uint64_t seed,
-                                                  DataForm /*form*/) {
+                                                  DataForm /*form*/, const Wait& /*wait*/) {
   const auto in_folder = [&](const char* name) { return file_in(options.path, name); };
   const std::string training_path = in_folder("train-images-idx3-ubyte");
   const std::string training_labels = in_folder("train-labels-idx1-ubyte");

@@ -154,7 +154,7 @@ absl::StatusOr<Tokens> encode_line(const Vocabulary& vocabulary, std::string_vie
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, uint64_t seed,
-                                                    DataForm /*form*/) {
+                                                    DataForm /*form*/, const Wait& /*wait*/) {
   const absl::StatusOr<std::string> text = read_text(options.path);
   if (!text.ok()) return text.status();
   const bool has_file = !options.validation_path.empty();
@@ -206,7 +206,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
 
 // Every line that is not blank, in its order.
 absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
-                                                     const KnownData& known) {
+                                                     const KnownData& known, const Wait& /*wait*/) {
   const auto text = read_text(options.path);
   if (!text.ok()) return text.status();
   FileMistakes mistakes;

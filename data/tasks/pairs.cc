@@ -40,7 +40,7 @@ EncodeRecord encode_pairs(const Vocabulary& vocabulary) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_pairs(const DataOptions& options, uint64_t seed,
-                                                    DataForm form) {
+                                                    DataForm form, const Wait& /*wait*/) {
   FileMistakes mistakes;
   const absl::StatusOr<SharedRecords> records =
       share_records(options, pairs_layout(options), mistakes);
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_pairs(const DataOptions& options, 
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
-                                                     const KnownData& known) {
+                                                     const KnownData& known, const Wait& /*wait*/) {
   FileMistakes mistakes;
   const absl::StatusOr<SharedRecords> records =
       records_to_judge(options, pairs_layout(options), mistakes);

@@ -113,7 +113,7 @@ class ShapesDataset final : public ImageDataset {
 };
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_shapes(const DataOptions& options, uint64_t seed,
-                                                     DataForm /*form*/) {
+                                                     DataForm /*form*/, const Wait& /*wait*/) {
   std::vector<std::string> names;
   for (const ShapeKind& shape : kShapes) names.emplace_back(shape.name);
   absl::StatusOr<Vocabulary> classes = Vocabulary::create(std::move(names));

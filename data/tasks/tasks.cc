@@ -4,8 +4,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "data/paths.h"
 
 namespace qkv {
+
+namespace {
+
+void check_one_path(const char* key, const DataOptions& options, const std::string& paths,
+                    OptionChecker& checker) {
+  if (!is_list_of_paths(paths)) return;
+  checker.add(key, absl::StrCat("is a list, but the task \"", options.task, "\" reads one path"));
+}
+
+}  // namespace
 
 const std::vector<TaskKind>& task_kinds() {
   static const auto& kinds = *new auto([] {
@@ -31,6 +42,10 @@ std::vector<OptionMistake> find_mistakes(const DataOptions& options) {
   OptionChecker checker;
   if (const TaskKind* kind = find_task(options.task)) {
     kind->check(options, checker);
+    if (!kind->reads_many_files) {
+      check_one_path("path", options, options.path, checker);
+      check_one_path("validation_path", options, options.validation_path, checker);
+    }
   } else {
     checker.add("task", absl::StrCat("must be one of ", absl::StrJoin(task_names(), ", "),
                                      ", not \"", options.task, "\""));
@@ -39,7 +54,7 @@ std::vector<OptionMistake> find_mistakes(const DataOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed,
-                                                      DataForm form) {
+                                                      DataForm form, const Wait& wait) {
   std::string mistakes;
   for (const OptionMistake& mistake : find_mistakes(options)) {
     absl::StrAppend(&mistakes, mistakes.empty() ? "" : "\n", "data.", mistake.key, " ",
@@ -51,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options
     return absl::InvalidArgumentError(
         absl::StrCat("data.task \"", options.task, "\" does not provide ", name_of(form)));
   }
-  return kind.make(options, seed, form);
+  return kind.make(options, seed, form, wait);
 }
 
 }  // namespace qkv

@@ -64,6 +64,7 @@ std::vector<OptionMistake> find_mistakes(const DataOptions& options);
 // An error, in a sentence for the user, when options are wrong, the file cannot be used, or the
 // task does not have that form.
 absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const DataOptions& options, uint64_t seed,
-                                                      DataForm form = DataForm::kSequence);
+                                                      DataForm form = DataForm::kSequence,
+                                                      const Wait& wait = {});
 
 }  // namespace qkv

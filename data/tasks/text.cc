@@ -2,10 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/batch_builder.h"
-#include "data/file.h"
+#include "data/paths.h"
 #include "data/tasks/files.h"
 #include "data/tasks/tasks.h"
-#include "data/vocabulary_builder.h"
+#include "data/text/text_tokens.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -13,12 +13,12 @@ namespace {
 
 class TextDataset final : public Dataset {
  public:
-  TextDataset(Vocabulary vocabulary, std::string fingerprint, std::vector<int64_t> tokens,
-              int64_t training_tokens, int64_t length, uint64_t seed)
-      : Dataset(std::move(vocabulary)),
-        fingerprint_(std::move(fingerprint)),
-        tokens_(std::move(tokens)),
-        training_tokens_(training_tokens),
+  TextDataset(ReadText read, int64_t length, uint64_t seed)
+      : Dataset(std::move(read.text.vocabulary)),
+        fingerprint_(std::move(read.text.fingerprint)),
+        notes_(std::move(read.notes)),
+        tokens_(std::move(read.text.tokens)),
+        training_tokens_(read.text.training_tokens),
         length_(length),
         stream_(seed) {}
 
@@ -27,6 +27,7 @@ class TextDataset final : public Dataset {
     return {.vocabulary_size = vocabulary().size(), .max_length = length_};
   }
   std::string fingerprint() const override { return fingerprint_; }
+  std::vector<std::string> notes() const override { return notes_; }
 
   Batch training_batch(int64_t index, int64_t batch_size) const override {
     check_training_batch(index, batch_size);
@@ -43,7 +44,7 @@ class TextDataset final : public Dataset {
 
   // Every token of the part but its first is a target once.
   int64_t validation_size() const override {
-    const int64_t targets = static_cast<int64_t>(tokens_.size()) - training_tokens_ - 1;
+    const int64_t targets = tokens_.size() - training_tokens_ - 1;
     return (targets + length_ - 1) / length_;
   }
 
@@ -58,104 +59,71 @@ class TextDataset final : public Dataset {
 
   Example validation_example(int64_t index) const override {
     check_validation_range(index, 1, validation_size());
-    const std::span<const int64_t> window = validation_window(index);
+    const std::vector<int64_t> window = validation_window(index);
     const auto middle = window.begin() + static_cast<int64_t>(window.size()) / 2;
     return Example{{window.begin(), middle}, {middle, window.end()}};
   }
 
  private:
-  std::span<const int64_t> part(int64_t place, int64_t length) const {
-    return std::span(tokens_).subspan(static_cast<size_t>(place), static_cast<size_t>(length));
+  std::vector<int64_t> part(int64_t place, int64_t length) const {
+    std::vector<int64_t> tokens(static_cast<size_t>(length));
+    tokens_.read(place, tokens);
+    return tokens;
   }
 
   // A window and the target of its last token, which the next window begins with.
-  std::span<const int64_t> validation_window(int64_t index) const {
+  std::vector<int64_t> validation_window(int64_t index) const {
     const int64_t place = training_tokens_ + index * length_;
-    return part(place, std::min(length_ + 1, static_cast<int64_t>(tokens_.size()) - place));
+    return part(place, std::min(length_ + 1, tokens_.size() - place));
   }
 
   std::string fingerprint_;
-  std::vector<int64_t> tokens_;
+  std::vector<std::string> notes_;
+  TokenStore tokens_;
   int64_t training_tokens_;
   int64_t length_;
   RandomStream stream_;
 };
 
-absl::Status check_part(const DataOptions& options, const std::string& path, const char* name,
+absl::Status check_part(const DataOptions& options, const std::string& paths, const char* name,
                         int64_t part, int64_t whole) {
   const int64_t needed = options.length + 1;
   if (part >= needed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      path, ": is too short: ", part, " of its ", whole, " tokens are for ", name,
+      paths_to_show(paths), ": is too short: ", part, " of its ", whole, " tokens are for ", name,
       ", but a window of data.length = ", options.length, " needs ", needed, "; use a longer text",
       part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
 }
 
-// How many bytes the first characters of a text take, of which there are this share.
-size_t bytes_of_characters(std::string_view text, double share) {
-  const auto begins = [](char c) { return (c & 0xC0) != 0x80; };
-  auto left =
-      static_cast<int64_t>(static_cast<double>(std::ranges::count_if(text, begins)) * share);
-  size_t bytes = 0;
-  while (bytes < text.size() && (left > 0 || !begins(text[bytes]))) left -= begins(text[bytes++]);
-  return bytes;
-}
-
 absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, uint64_t seed,
-                                                   DataForm /*form*/) {
-  absl::StatusOr<std::string> text = read_text(options.path);
-  if (!text.ok()) return text.status();
+                                                   DataForm /*form*/, const Wait& wait) {
+  absl::StatusOr<ReadText> read = read_text_tokens(options, wait);
+  if (!read.ok()) return read.status();
+  const int64_t training = read->text.training_tokens, all = read->text.tokens.size();
   const bool has_file = !options.validation_path.empty();
-  const absl::StatusOr<std::string> other =
-      has_file ? read_text(options.validation_path) : absl::StatusOr<std::string>("");
-  if (!other.ok()) return other.status();
-
-  const std::string_view whole_text = *text;
-  const size_t cut =
-      has_file ? whole_text.size() : bytes_of_characters(whole_text, options.train_fraction);
-  const std::string_view parts[] = {whole_text.substr(0, cut),
-                                    has_file ? *other : whole_text.substr(cut)};
-  VocabularyBuilder builder(options.tokens, options.vocabulary_size);
-  builder.add(parts[0]);
-  builder.add_validation(parts[1]);
-  const auto vocabulary = builder.build();
-  if (!vocabulary.ok()) return vocabulary.status();
-  std::vector<int64_t> tokens;
-  if (absl::Status status = vocabulary->encode(parts[0], tokens); !status.ok()) return status;
-  const auto training = std::ssize(tokens);
-  if (absl::Status status = vocabulary->encode(parts[1], tokens); !status.ok()) return status;
-  const auto whole = has_file ? training : std::ssize(tokens);
-
   const std::string& validation_path = has_file ? options.validation_path : options.path;
-  const int64_t validation = std::ssize(tokens) - training;
-  for (const auto& status : {check_part(options, options.path, "training", training, whole),
-                             check_part(options, validation_path, "validation", validation,
-                                        has_file ? validation : whole)}) {
+  for (const auto& status :
+       {check_part(options, options.path, "training", training, has_file ? training : all),
+        check_part(options, validation_path, "validation", all - training,
+                   has_file ? all - training : all)}) {
     if (!status.ok()) return status;
   }
-  const std::string fingerprint =
-      has_file ? fingerprint_of(absl::StrCat(fingerprint_of(*text), fingerprint_of(*other)))
-               : fingerprint_of(*text);
-  return std::make_unique<TextDataset>(*vocabulary, fingerprint, std::move(tokens), training,
-                                       options.length, seed);
+  return std::make_unique<TextDataset>(*std::move(read), options.length, seed);
 }
 
 // Its windows are those of validation.
 absl::StatusOr<std::unique_ptr<Dataset>> judge_text(const DataOptions& options,
-                                                    const KnownData& known) {
-  const auto text = read_text(options.path);
-  if (!text.ok()) return text.status();
-  auto tokens = encode_lines(options.path, *text, known.vocabulary);
-  if (!tokens.ok()) return tokens.status();
-  const auto whole = std::ssize(*tokens);
+                                                    const KnownData& known, const Wait& wait) {
+  absl::StatusOr<ReadText> read = read_known_tokens(options, known.vocabulary, wait);
+  if (!read.ok()) return read.status();
+  const int64_t whole = read->text.tokens.size();
   DataOptions windows = options;
   windows.length = std::min(options.length, known.most.max_length);
   if (absl::Status status = check_part(windows, options.path, "validation", whole, whole);
       !status.ok()) {
     return status;
   }
-  return std::make_unique<TextDataset>(known.vocabulary, fingerprint_of(*text), *std::move(tokens),
-                                       0, windows.length, 1);
+  return std::make_unique<TextDataset>(*std::move(read), windows.length, 1);
 }
 
 void check_text(const DataOptions& options, OptionChecker& check) {
@@ -167,10 +135,10 @@ void check_text(const DataOptions& options, OptionChecker& check) {
 
 }  // namespace
 
-// The tokens of the file data.path. The first train_fraction of its characters is for training, in
-// windows at random places; validation is the whole rest, cut into windows that follow one another,
-// of which the last may be shorter. An error when the file
-// cannot be read or a part is shorter than one window and its targets.
+// The tokens of the files data.path, one after the other. The first train_fraction of their
+// characters is for training, in windows at random places; validation is the whole rest, cut into
+// windows that follow one another, of which the last may be shorter. An error when a file cannot be
+// read or a part is shorter than one window and its targets.
 TaskKind text_task() {
   return {.name = "text",
           .keys = {"path", "validation_path", "tokens", "length", "train_fraction"},
@@ -178,7 +146,8 @@ TaskKind text_task() {
           .make = make_text,
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
           .judge = judge_text,
-          .is_running_text = true};
+          .is_running_text = true,
+          .reads_many_files = true};
 }
 
 }  // namespace qkv

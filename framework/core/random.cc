@@ -76,12 +76,20 @@ uint64_t RandomStream::below(uint64_t bound) {
   }
 }
 
-uint64_t stable_hash(std::string_view bytes) {
-  uint64_t hash = 0xCBF29CE484222325;
+void StableHash::add(std::string_view bytes) {
+  uint64_t state = state_;
   for (const char byte : bytes) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3;
+    state = (state ^ static_cast<unsigned char>(byte)) * 0x100000001B3;
   }
-  return mix(hash);
+  state_ = state;
+}
+
+uint64_t StableHash::value() const { return mix(state_); }
+
+uint64_t stable_hash(std::string_view bytes) {
+  StableHash hash;
+  hash.add(bytes);
+  return hash.value();
 }
 
 }  // namespace qkv

@@ -52,7 +52,17 @@ void shuffle(std::vector<T>& items, RandomStream& stream) {
   }
 }
 
-// A hash that is the same on every machine and in every version (FNV-1a, finished with SplitMix64).
-uint64_t stable_hash(std::string_view bytes);
+// A hash that is the same on every machine and in every version (FNV-1a, finished with SplitMix64),
+// of bytes that come one after the other.
+class StableHash {
+ public:
+  void add(std::string_view bytes);
+  uint64_t value() const;
+
+ private:
+  uint64_t state_ = 0xCBF29CE484222325;
+};
+
+uint64_t stable_hash(std::string_view bytes);  // of all of them
 
 }  // namespace qkv

@@ -85,20 +85,6 @@ uint64_t writer_of_temporary(std::string_view name, std::string_view file_name) 
   return is_one ? process : 0;
 }
 
-// Removes what a process that was killed in the middle of a write left beside the file.
-void remove_temporaries_of_the_dead(const std::string& path) {
-  const std::filesystem::path file(path);
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  std::error_code error;
-  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
-       i.increment(error)) {
-    const uint64_t writer =
-        writer_of_temporary(i->path().filename().native(), file.filename().native());
-    const bool is_dead = writer > 0 && ::kill(static_cast<pid_t>(writer), 0) != 0 && errno == ESRCH;
-    if (is_dead) ::unlink(i->path().c_str());
-  }
-}
-
 absl::Status write_in_place(const std::string& path, std::span<const std::string_view> parts) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.is_open()) return system_error("write", path, errno);
@@ -196,8 +182,7 @@ absl::Status write_file_atomically(const std::string& path,
   }
 
   remove_temporaries_of_the_dead(target);
-  static std::atomic<uint64_t> count{0};
-  const std::string temporary = absl::StrCat(target, kTemporary, ::getpid(), "-", count++);
+  const std::string temporary = temporary_name(target);
   FileDescriptor file(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.is_open()) return system_error("write", path, errno);
@@ -234,6 +219,24 @@ absl::Status check_can_write(const std::string& path) {
   const int error = errno;
   if (::access(path.c_str(), W_OK) == 0) return absl::OkStatus();
   return system_error("write", path, error);
+}
+
+void remove_temporaries_of_the_dead(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code error;
+  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end;
+       i.increment(error)) {
+    const uint64_t writer =
+        writer_of_temporary(i->path().filename().native(), file.filename().native());
+    const bool is_dead = writer > 0 && ::kill(static_cast<pid_t>(writer), 0) != 0 && errno == ESRCH;
+    if (is_dead) ::unlink(i->path().c_str());
+  }
+}
+
+std::string temporary_name(const std::string& path) {
+  static std::atomic<uint64_t> count{0};
+  return absl::StrCat(path, kTemporary, ::getpid(), "-", count++);
 }
 
 bool is_temporary(const std::string& name) { return writer_of_temporary(name, "") > 0; }

@@ -44,8 +44,12 @@ absl::Status check_can_write(const std::string& path);
 // it has in the one above.
 absl::Status make_folder(const std::string& path);
 
-// Whether a write_file_atomically() that was killed left a file of that name behind.
+// A name beside the file, for what takes its place when it is whole; no other has the same.
+std::string temporary_name(const std::string& path);
+// Whether a writer that was killed left a file of that name behind.
 bool is_temporary(const std::string& name);
+// Removes the temporary files for `path` whose writers are no more.
+void remove_temporaries_of_the_dead(const std::string& path);
 
 // Removes such files. For whoever knows that nobody writes to the folder now. No folder: nothing to
 // do.

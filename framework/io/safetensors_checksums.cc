@@ -51,8 +51,12 @@ std::string Checksum::digits() const {
   return absl::StrFormat("%016x", XXH3_64bits_digest(&state_->xxh3));
 }
 
+uint64_t checksum_number(std::string_view bytes, uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
 std::string checksum(std::string_view bytes) {
-  return absl::StrFormat("%016x", XXH3_64bits(bytes.data(), bytes.size()));
+  return absl::StrFormat("%016x", checksum_number(bytes));
 }
 
 absl::Status take_checksums(TensorFileHeader& header) {

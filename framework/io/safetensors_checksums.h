@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +23,10 @@ namespace qkv {
 // XXH3 of 64 bits, as `xxhsum -H3` prints it: 16 digits.
 std::string checksum(std::string_view bytes);
 
-// The same of bytes that come one after the other.
+// The number of which these are the digits; a seed makes another hash of it.
+uint64_t checksum_number(std::string_view bytes, uint64_t seed = 0);
+
+// The checksum of bytes that come one after the other.
 class Checksum {
  public:
   Checksum();

@@ -25,6 +25,7 @@ const std::vector<std::vector<std::string>> kFloors = {
      "framework/precision"},  // optim takes the parameters that a module lists
     {"data/tokens"},          //
     {"models", "data"},       // the trainer is where they meet
+    {"data/text"},            //
     {"data/tasks"},           //
     {"train/config"},         //
     {"train/hugging_face"},   //

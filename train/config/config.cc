@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "data/paths.h"
 #include "framework/core/mistakes.h"
 #include "train/config/config_fields.h"
 #include "train/config/set_field.h"
@@ -229,7 +230,10 @@ void Loader::read_override(size_t number, const std::string& text) {
 
   ParsedToml parsed = parse_toml(absl::StrCat("value = ", value));
   const bool is_toml = parsed.table && parsed.table->size() == 1;
-  if (!is_toml || (field->is_text() && !parsed.table->get("value")->is_string())) {
+  const auto fits = [&](const toml::node& node) {
+    return !field->is_text() || node.is_string() || (field->is_path && is_list_of_texts(node));
+  };
+  if (!is_toml || !fits(*parsed.table->get("value"))) {
     parsed = string_as_toml(value);
   }
   if (!parsed.table) {
@@ -317,9 +321,13 @@ void Loader::find_files_beside_config() {
     if (!field.is_path || field.text().empty()) continue;
     const auto said = said_.find(field.key());
     if (said == said_.end() || said->second.key.override_number != 0) continue;
-    const std::string beside = (folder / field.text()).string();  // an absolute path is itself
-    std::error_code ignored;
-    if (std::filesystem::exists(beside, ignored)) field.set_text(beside);
+    std::vector<std::string> paths = split_paths(field.text());
+    for (std::string& path : paths) {
+      const std::string beside = (folder / path).string();  // an absolute path is itself
+      std::error_code ignored;
+      if (std::filesystem::exists(beside, ignored)) path = beside;
+    }
+    field.set_text(join_paths(paths));
   }
 }
 

@@ -145,9 +145,6 @@ std::vector<Clash> find_clashes(const Config& config) {
     const std::string key = "data." + option.key;
     add({key, "data.task"}, "\"", key, "\" ", option.message);
   }
-  if (data.path.find('\0') != std::string::npos) {
-    add({"data.path"}, "\"data.path\" contains a NUL character");
-  }
 
   const ModelOptions& model = config.model;
   const TaskKind* task = find_task(data.task);

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "data/paths.h"
 #include "data/tasks/tasks.h"
 #include "models/mixer.h"
 #include "models/model.h"
@@ -79,10 +81,12 @@ class FieldList {
 void add_data_fields(FieldList& list, DataOptions& data) {
   list.start_table("data");
   list.add("task", &data.task, task_names(), "The task that the model learns.");
-  list.add("path", &data.path, "The file of examples or text, or the folder of images.").is_path =
-      true;
+  list.add("path", &data.path,
+           "The file of examples, or the folder of images; tasks text and lines: a file, a folder "
+           "of them, or a list of both.")
+      .is_path = true;
   list.add("validation_path", &data.validation_path,
-           "The file or folder of validation examples; empty: a part of the examples of `path`.")
+           "The same for validation; empty: a part of the examples of `path`.")
       .is_path = true;
   list.add("tokens", &data.tokens, "What a token of the text is.");
   list.add("vocabulary_size", &data.vocabulary_size, 2, kMillion,
@@ -368,6 +372,14 @@ std::string Field::to_string() const {
     }
     std::string operator()(const EnumPlace& place) const { return string_to_toml(place.name()); }
   } text;
+  if (is_path && is_list_of_paths(this->text())) {
+    return absl::StrCat("[",
+                        absl::StrJoin(split_paths(this->text()), ", ",
+                                      [](std::string* list, const std::string& path) {
+                                        list->append(string_to_toml(path));
+                                      }),
+                        "]");
+  }
   return std::visit(text, value);
 }
 

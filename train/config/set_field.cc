@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "data/paths.h"
 #include "train/config/suggest.h"
 #include "train/config/toml_text.h"
 
@@ -57,8 +58,31 @@ std::string take_flag(const toml::node& node, bool& flag) {
   return "";
 }
 
+std::string what_is_wrong_with_path(const std::string& path) {
+  if (path.find('\n') != std::string::npos) return " contains a line end";
+  return path.find('\0') != std::string::npos ? " contains a NUL character" : "";
+}
+
+std::string take_paths(const Field& field, const toml::node& node) {
+  if (!is_list_of_texts(node)) return expected("a string, or a list of strings", node);
+  std::vector<std::string> paths;
+  for (const toml::node& element : *node.as_array()) {
+    paths.push_back(element.as_string()->get());
+    if (paths.back().empty()) return " has an empty path in its list";
+    if (std::string wrong = what_is_wrong_with_path(paths.back()); !wrong.empty()) return wrong;
+  }
+  if (paths.empty()) return " is an empty list";
+  field.set_text(join_paths(paths));
+  return "";
+}
+
 std::string take_text(const Field& field, const toml::node& node) {
+  if (field.is_path && node.is_array()) return take_paths(field, node);
   if (!node.is_string()) return expected("a string", node);
+  if (field.is_path) {
+    std::string wrong = what_is_wrong_with_path(node.as_string()->get());
+    if (!wrong.empty()) return wrong;
+  }
   const std::string& value = node.as_string()->get();
   const std::vector<std::string>& allowed = field.allowed;
   if (!allowed.empty() && std::ranges::count(allowed, value) == 0) {
@@ -72,6 +96,12 @@ std::string take_text(const Field& field, const toml::node& node) {
 }
 
 }  // namespace
+
+bool is_list_of_texts(const toml::node& node) {
+  const toml::array* const list = node.as_array();
+  return list &&
+         std::all_of(list->begin(), list->end(), [](const auto& n) { return n.is_string(); });
+}
 
 std::optional<WrongValue> set_field(const Field& field, const toml::node& node) {
   const toml::node* culprit = &node;

@@ -16,4 +16,7 @@ struct WrongValue {
 // Gives the field that value, or says what is wrong with it and leaves the field as it was.
 std::optional<WrongValue> set_field(const Field& field, const toml::node& value);
 
+// Whether it is an array of strings alone, as a field that is_path may have.
+bool is_list_of_texts(const toml::node& node);
+
 }  // namespace qkv

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "data/paths.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/mistakes.h"
 #include "train/config/config.h"
@@ -88,7 +89,9 @@ absl::StatusOr<Vocabulary> vocabulary_from_json(const std::string& text) {
 bool has_relative_path(const Config& config) {
   Config copy = config;
   return std::ranges::any_of(config_fields(copy), [](const Field& field) {
-    return field.is_path && !field.text().empty() && !field.text().starts_with('/');
+    return field.is_path && std::ranges::any_of(split_paths(field.text()), [](const auto& path) {
+             return !path.starts_with('/');
+           });
   });
 }
 
@@ -272,7 +275,7 @@ absl::Status restore(const std::string& path, const Checkpoint& checkpoint, cons
 std::string other_data(const Checkpoint& checkpoint, const Dataset& dataset) {
   const std::string &then = checkpoint.data_fingerprint, now = dataset.fingerprint();
   if (then.empty() || now.empty() || then == now) return "";
-  return absl::StrCat(checkpoint.config.data.path, " is not the ",
+  return absl::StrCat(paths_to_show(checkpoint.config.data.path), " is not the ",
                       checkpoint.data.is_image() ? "data" : "text", " that the run learned from");
 }
 

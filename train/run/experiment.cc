@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/matmul.h"
+#include "train/run/reading_progress.h"
 
 namespace qkv {
 
@@ -16,9 +17,11 @@ std::string precision_note(const TrainOptions& options) {
          "AMX); it will not be faster than f32";
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config) {
+absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config,
+                                                      const std::stop_token& stop) {
+  ReadingProgress progress;
   absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      make_dataset(config.data, config.seed, form_of(config.model.kind));
+      make_dataset(config.data, config.seed, form_of(config.model.kind), progress.wait(stop));
   if (!dataset.ok()) return dataset.status();
   if (absl::Status s = check_patches(config.model, (*dataset)->shape()); !s.ok()) return s;
   return dataset;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,8 +17,9 @@ DType precision_dtype(const TrainOptions& options);  // of the parameters
 std::string precision_note(const TrainOptions& options);
 
 // The data of a config, in the form that its model takes; an error as well where the model cannot
-// read images of that size.
-absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config);
+// read images of that size. Standard error tells how far it is, where that takes seconds.
+absl::StatusOr<std::unique_ptr<Dataset>> make_dataset(const Config& config,
+                                                      const std::stop_token& stop = {});
 
 // An error where the model cuts images into patches, and these cannot be cut so.
 absl::Status check_patches(const ModelOptions& model, const DataShape& data);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "data/paths.h"
 #include "data/tasks/tasks.h"
 #include "framework/kernels/parallel.h"
 #include "models/mixer.h"
@@ -12,11 +13,15 @@
 #include "train/config/config_fields.h"
 #include "train/run/experiment.h"
 #include "train/run/hugging_face_run.h"
+#include "train/run/reading_progress.h"
 #include "train/run/run_folder.h"
 
 namespace qkv {
-
 namespace {
+
+void tell_all(const Dataset& dataset, const TellNote& tell) {
+  for (const std::string& note : dataset.notes()) tell(note);
+}
 
 // A model of images has no data here that it could be asked about.
 absl::StatusOr<LoadedRun> load_hugging_face_run(const std::string& folder) {
@@ -84,21 +89,27 @@ absl::StatusOr<Config> LoadedRun::config_here(const std::vector<std::string>& ov
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   Config config = checkpoint.config;
   for (const Field& field : config_fields(config)) {
-    if (!field.is_path || field.text().empty() || field.text().starts_with('/')) continue;
-    for (const std::filesystem::path& begin :
-         {folder / "..", std::filesystem::path(checkpoint.trained_in)}) {
-      const std::filesystem::path file = begin / field.text();
-      std::error_code ignored;
-      if (begin.empty() || !std::filesystem::exists(file, ignored)) continue;
-      field.set_text(file.lexically_normal().string());
-      break;
+    if (!field.is_path) continue;
+    std::vector<std::string> paths = split_paths(field.text());
+    for (std::string& path_of_file : paths) {
+      if (path_of_file.starts_with('/')) continue;
+      for (const std::filesystem::path& begin :
+           {folder / "..", std::filesystem::path(checkpoint.trained_in)}) {
+        const std::filesystem::path file = begin / path_of_file;
+        std::error_code ignored;
+        if (begin.empty() || !std::filesystem::exists(file, ignored)) continue;
+        path_of_file = file.lexically_normal().string();
+        break;
+      }
     }
+    field.set_text(join_paths(paths));
   }
   return parse_saved_config(to_toml(config), path, overrides);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
-    const std::string& file, const std::vector<std::string>& overrides) const {
+    const std::string& file, const std::vector<std::string>& overrides,
+    const TellNote& tell) const {
   absl::StatusOr<Config> config = parse_saved_config(to_toml(checkpoint.config), path, overrides);
   if (!config.ok()) return config.status();
   const TaskKind& task = *find_task(config->data.task);
@@ -114,7 +125,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
                      .most = shape};
   known.most.max_length = std::min(limit_of(shape.max_length), kMaxLength);
   known.most.source_length = std::min(limit_of(shape.source_length), kMaxLength);
-  return task.judge(config->data, known);
+  ReadingProgress progress;
+  absl::StatusOr<std::unique_ptr<Dataset>> data = task.judge(config->data, known, progress.wait());
+  if (data.ok()) tell_all(**data, tell);
+  return data;
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
@@ -141,6 +155,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
                      "be meaningless"));
   }
   if (absl::Status status = check_fits((*data)->shape()); !status.ok()) return status;
+  tell_all(**data, tell);
   // A user who names another file needs no note that it is another one.
   const auto names_another = [](const std::string& o) { return o.starts_with("data.path="); };
   if (std::ranges::none_of(overrides, names_another)) {

@@ -28,8 +28,9 @@ struct LoadedRun {
                                                    const TellNote& tell) const;
 
   // All examples of another file for validation, in the tokens and classes of the run.
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(
-      const std::string& file, const std::vector<std::string>& overrides) const;
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const std::string& file,
+                                                      const std::vector<std::string>& overrides,
+                                                      const TellNote& tell) const;
 
   // The tokens of a text that the user gave with --OPTION. An error if there is none.
   absl::StatusOr<std::vector<int64_t>> encode(const std::string& option,

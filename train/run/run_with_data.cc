@@ -17,7 +17,7 @@ absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
   absl::StatusOr<Model> model = run->model();  // before the data, which may take long
   if (!model.ok()) return model.status();
   absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      text.empty() ? run->dataset(overrides, tell) : run->dataset_of(text, overrides);
+      text.empty() ? run->dataset(overrides, tell) : run->dataset_of(text, overrides, tell);
   if (!dataset.ok()) return dataset.status();
   const int64_t batch_size = run->checkpoint.config.train.validation_batch_size();
   return RunWithData{*std::move(run), *std::move(model), *std::move(dataset), batch_size};

@@ -117,12 +117,13 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options) {
   const Config& config = loaded.config;
   kernels::set_num_threads(static_cast<int>(config.train.threads));
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config);
+  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config, options.stop);
   if (!dataset.ok()) return dataset.status();
   const uint64_t available = available_memory();
   const StepForecast forecast = foresee_step(config, **dataset, available);
   if (absl::Status s = check_memory(forecast, available); !s.ok()) return s;
   std::vector<std::string> notes = loaded.notes;
+  for (const std::string& note : (*dataset)->notes()) notes.push_back(note);
   notes.push_back(absl::StrCat("a step needs ", describe(forecast), "; ", describe_bytes(available),
                                " are free"));
   // Before there is a folder: what train.from names may not fit.

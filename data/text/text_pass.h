@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "data/text/source_files.h"
+#include "data/wait.h"
+
+namespace qkv {
+
+// Reads the files of a text from the first to the last, any number of times.
+class TextPasses {
+ public:
+  // `what` is read, with so many bytes in all passes together.
+  TextPasses(std::string what, const Wait& wait, size_t piece_bytes, int64_t bytes)
+      : what_(std::move(what)), wait_(wait), piece_bytes_(piece_bytes), bytes_(bytes) {}
+
+  // Gives `take` each piece of whole characters; every piece is of one file. All files that cannot
+  // be read, or are not UTF-8, are named, at most 20.
+  using Take = absl::FunctionRef<absl::Status(std::string_view piece)>;
+  absl::Status read(const SourceFiles& files, Take take);
+
+  // The same line by line, each with its file and number, and with its end where it has one.
+  using TakeLine =
+      absl::FunctionRef<void(const std::string& path, int64_t number, std::string_view line)>;
+  absl::Status read_lines(const SourceFiles& files, TakeLine take);
+
+ private:
+  absl::Status read_file(const std::string& path, Take take);
+
+  std::string what_;
+  const Wait& wait_;
+  size_t piece_bytes_;
+  int64_t bytes_, done_ = 0;
+};
+
+}  // namespace qkv

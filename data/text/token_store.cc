@@ -1,0 +1,136 @@
+#include "data/text/token_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
+#include "framework/io/safetensors_checksums.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kChecksumBytes = sizeof(uint64_t);
+constexpr int64_t kTokenBytesOfBlock = TokenStore::kBlockBytes - kChecksumBytes;  // 4 divides it
+constexpr size_t kWrittenAtOnce = 1 << 20;
+
+static_assert(std::endian::native == std::endian::little);
+
+int64_t bytes_of_token(int64_t vocabulary_size) {
+  constexpr int64_t kByte = std::numeric_limits<uint8_t>::max();
+  constexpr int64_t kTwoBytes = std::numeric_limits<uint16_t>::max();
+  return vocabulary_size - 1 <= kByte ? 1 : vocabulary_size - 1 <= kTwoBytes ? 2 : 4;
+}
+
+// Another one where the same bytes stand at another place.
+uint64_t checksum_of_block(std::string_view tokens, int64_t index) {
+  return checksum_number(tokens, static_cast<uint64_t>(index));
+}
+
+template <class Token>
+void widen(const char* bytes, std::span<int64_t> tokens) {
+  for (int64_t& token : tokens) {
+    Token narrow;
+    std::memcpy(&narrow, bytes, sizeof narrow);
+    token = narrow;
+    bytes += sizeof narrow;
+  }
+}
+
+}  // namespace
+
+TokenStore::TokenStore(std::string path, FileDescriptor file, int64_t size, int64_t token_bytes)
+    : path_(std::move(path)), file_(std::move(file)), size_(size), token_bytes_(token_bytes) {}
+
+TokenStore::TokenStore(std::string blocks, int64_t size, int64_t token_bytes)
+    : blocks_(std::move(blocks)), size_(size), token_bytes_(token_bytes) {}
+
+int64_t TokenStore::block_count() const {
+  return (size_ * token_bytes_ + kTokenBytesOfBlock - 1) / kTokenBytesOfBlock;
+}
+
+void TokenStore::read_block(int64_t index, Block& block) const {
+  const int64_t offset = index * kBlockBytes;
+  if (!file_.is_open()) {
+    std::memcpy(block.data(), blocks_.data() + offset, block.size());
+    return;
+  }
+  const absl::StatusOr<size_t> got = read_at(path_, file_, static_cast<uint64_t>(offset), block);
+  if (!got.ok()) fail(std::string(got.status().message()));
+  uint64_t checksum;
+  std::memcpy(&checksum, block.data() + kTokenBytesOfBlock, sizeof checksum);
+  const std::string_view tokens(block.data(), kTokenBytesOfBlock);
+  if (*got == block.size() && checksum == checksum_of_block(tokens, index)) return;
+  ::unlink(path_.c_str());
+  fail(absl::StrCat(path_,
+                    ": these tokens of the text are damaged, so the file was removed; the "
+                    "next start makes it again"));
+}
+
+void TokenStore::read(int64_t place, std::span<int64_t> tokens) const {
+  const int64_t in_block = kTokenBytesOfBlock / token_bytes_;
+  Block block;
+  while (!tokens.empty()) {
+    read_block(place / in_block, block);
+    const int64_t first = place % in_block;
+    const int64_t count = std::min<int64_t>(in_block - first, std::ssize(tokens));
+    const auto part = tokens.first(static_cast<size_t>(count));
+    const char* const bytes = block.data() + first * token_bytes_;
+    token_bytes_ == 1   ? widen<uint8_t>(bytes, part)
+    : token_bytes_ == 2 ? widen<uint16_t>(bytes, part)
+                        : widen<uint32_t>(bytes, part);
+    tokens = tokens.subspan(part.size());
+    place += count;
+  }
+}
+
+TokenWriter::TokenWriter(int64_t vocabulary_size, std::optional<LargeFile> file, int64_t expected)
+    : file_(std::move(file)), token_bytes_(bytes_of_token(vocabulary_size)) {
+  const int64_t blocks = expected * token_bytes_ / kTokenBytesOfBlock + 1;
+  if (!file_) blocks_.reserve(static_cast<size_t>(blocks * TokenStore::kBlockBytes));
+}
+
+absl::Status TokenWriter::add(std::span<const int64_t> tokens) {
+  for (const int64_t token : tokens) {
+    const auto narrow = static_cast<uint32_t>(token);
+    block_.append(reinterpret_cast<const char*>(&narrow), static_cast<size_t>(token_bytes_));
+    if (std::ssize(block_) == kTokenBytesOfBlock) {
+      if (absl::Status status = end_block(); !status.ok()) return status;
+    }
+  }
+  size_ += std::ssize(tokens);
+  return absl::OkStatus();
+}
+
+absl::Status TokenWriter::end_block() {
+  block_.resize(kTokenBytesOfBlock, '\0');
+  const uint64_t checksum = checksum_of_block(block_, block_index_++);
+  blocks_ += block_;
+  blocks_.append(reinterpret_cast<const char*>(&checksum), sizeof checksum);
+  block_.clear();
+  if (!file_ || blocks_.size() < kWrittenAtOnce) return absl::OkStatus();
+  absl::Status status = file_->append(blocks_);
+  blocks_.clear();
+  return status;
+}
+
+absl::Status TokenWriter::finish() {
+  if (!block_.empty()) {
+    if (absl::Status status = end_block(); !status.ok()) return status;
+  }
+  if (!file_) return absl::OkStatus();
+  absl::Status status = file_->append(blocks_);
+  blocks_.clear();
+  return status;
+}
+
+TokenStore TokenWriter::store(const std::string& path) && {
+  if (!file_) return {std::move(blocks_), size_, token_bytes_};
+  return {path, file_->release(), size_, token_bytes_};
+}
+
+}  // namespace qkv

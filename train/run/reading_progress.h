@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+
+#include "data/wait.h"
+#include "framework/core/terminal.h"
+
+namespace qkv {
+
+// Tells a person on standard error how far the reading of data is: on a terminal on one line that
+// is written over, elsewhere on a line every few seconds. What takes less than a second says
+// nothing.
+class ReadingProgress {
+ public:
+  // It must not be told anything after the end of this object.
+  Wait wait(const std::stop_token& stop = {});
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void tell(const std::string& what, double share);
+
+  ProgressLine line_{stderr};
+  Clock::time_point start_ = Clock::now(), last_ = start_;
+};
+
+}  // namespace qkv
