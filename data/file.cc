@@ -94,7 +94,7 @@ absl::StatusOr<std::string> read_text(const std::string& path) {
   return text;
 }
 
-int64_t count_characters(std::string_view text) {
+int64_t characters_in(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
 }
 

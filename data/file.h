@@ -37,7 +37,7 @@ class TextPieces {
 // The whole of it; an error as well where that is empty.
 absl::StatusOr<std::string> read_text(const std::string& path);
 
-int64_t count_characters(std::string_view text);  // of valid UTF-8
+int64_t characters_in(std::string_view text);  // of valid UTF-8
 
 // 16 digits that tell a text from others, the same on every machine.
 std::string fingerprint_of(std::string_view text);

@@ -184,7 +184,7 @@ class TextReading {
   // where that needs no cut.
   absl::Status survey() {
     const auto count = [this](std::string_view piece, int64_t& size, StableHash& hash) {
-      size += count_characters(piece);
+      size += characters_in(piece);
       hash.add(piece);
       return absl::OkStatus();
     };
@@ -242,7 +242,7 @@ class TextReading {
     int64_t left = training_characters();
     const auto take = [&](std::string_view piece) -> absl::Status {
       if (left == 0) return validate(piece);
-      const int64_t characters = count_characters(piece);
+      const int64_t characters = characters_in(piece);
       const std::string_view training = characters <= left ? piece : first_characters(piece, left);
       left -= std::min(characters, left);
       if (absl::Status status = train(training); !status.ok()) return status;
