@@ -28,8 +28,11 @@ struct Vocabulary::Parts {
   bool spaced = false;  // tokens are written with spaces between them
   std::optional<int64_t> unknown = std::nullopt;
   std::optional<BytePairs> pairs = std::nullopt;
+  std::array<int64_t, 128> ascii = {};  // the same ids, of texts of one byte, and -1
 
   int64_t find(std::string_view text) const {  // -1: there is none
+    const auto first = static_cast<unsigned char>(text.front());
+    if (text.size() == 1 && first < ascii.size()) return ascii[first];
     const auto found = ids.find(absl::string_view(text.data(), text.size()));
     return found == ids.end() ? -1 : found->second;
   }
@@ -38,6 +41,7 @@ struct Vocabulary::Parts {
 Vocabulary::Vocabulary() : parts_(std::make_shared<const Parts>()) {}
 
 absl::StatusOr<Vocabulary> Vocabulary::of(Parts parts) {
+  parts.ascii.fill(-1);
   for (size_t i = 0; i < parts.texts.size(); ++i) {
     const std::string& text = parts.texts[i];
     if (text.empty()) {
@@ -48,6 +52,8 @@ absl::StatusOr<Vocabulary> Vocabulary::of(Parts parts) {
       return absl::InvalidArgumentError(absl::StrCat("vocabulary: tokens ", place->second, " and ",
                                                      i, " have the same text, ", in_quotes(text)));
     }
+    const auto first = static_cast<unsigned char>(text.front());
+    if (text.size() == 1 && first < parts.ascii.size()) parts.ascii[first] = place->second;
   }
   Vocabulary vocabulary;
   vocabulary.parts_ = std::make_shared<const Parts>(std::move(parts));

@@ -174,7 +174,8 @@ ImageLayout layout_of(const DataOptions& options) {
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& options,
-                                                           uint64_t seed, DataForm /*form*/) {
+                                                           uint64_t seed, DataForm /*form*/,
+                                                           const Wait& /*wait*/) {
   const bool one_folder = options.validation_path.empty();
   FileMistakes mistakes;
   std::vector<std::string> names = names_of_classes(options);
@@ -222,7 +223,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& op
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_image_folder(const DataOptions& options,
-                                                            const KnownData& known) {
+                                                            const KnownData& known,
+                                                            const Wait& /*wait*/) {
   FileMistakes mistakes;
   std::vector<std::string> names = known.vocabulary.texts();
   const auto listed = list_images(options.path, !options.class_names.empty(), names, mistakes);

@@ -74,12 +74,6 @@ absl::StatusOr<Sources> find_sources(const DataOptions& options, bool all_is_one
 // Whether the vocabulary is learned from the training part alone.
 bool is_learned(TokenKind kind) { return kind == TokenKind::kWords || kind == TokenKind::kBpe; }
 
-std::string fingerprint_of_vocabulary(const Vocabulary& vocabulary) {
-  std::string all = name_of(vocabulary.kind());
-  for (const std::string& text : vocabulary.texts()) absl::StrAppend(&all, " ", text.size(), text);
-  return fingerprint_of(all);
-}
-
 // All that decides on the tokens: where two keys are equal, so are they.
 std::string key_of(const Sources& sources, const DataOptions& options, const Vocabulary* known) {
   nlohmann::json parts;
@@ -94,7 +88,7 @@ std::string key_of(const Sources& sources, const DataOptions& options, const Voc
               {"train_fraction", sources.has_validation ? 1 : options.train_fraction},
               {"tokens", name_of(options.tokens)},
               {"vocabulary_size", is_learned(options.tokens) ? options.vocabulary_size : 0},
-              {"known", known ? fingerprint_of_vocabulary(*known) : ""}})
+              {"known", known ? fingerprint_of(text_of_vocabulary(*known)) : ""}})
       .dump();
 }
 
@@ -165,7 +159,7 @@ class TextReading {
     if (!now.ok()) return now.status();
     if (key_of(*now, options_, known_) != key) return changed();
     if (absl::Status status = writer.finish(); !status.ok()) return status;
-    if (is_large && !is_learned(options_.tokens) && !may_change_unseen(sources_)) {
+    if (is_large && !may_change_unseen(sources_)) {
       absl::Status kept = append_key(writer, key, *vocabulary, fingerprint(), *training_tokens);
       if (kept.ok()) kept = writer.file().keep();
       if (!kept.ok()) return kept;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "data/tokenizer_json.h"
 #include "framework/io/files.h"
 #include "framework/io/safetensors_checksums.h"
 
@@ -34,12 +35,18 @@ std::optional<std::string> bytes_at(const std::string& path, const FileDescripto
   return bytes;
 }
 
+absl::StatusOr<Vocabulary> vocabulary_of_text(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return vocabulary_of_tokenizer(text);
+  return Vocabulary::create(json.get<std::vector<std::string>>());
+}
+
 std::optional<TextTokens> tokens_from_json(const std::string& path, FileDescriptor file,
                                            const std::string& text, uint64_t block_bytes,
                                            const std::string& key) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || json.value("key", "") != key) return std::nullopt;
-  auto vocabulary = Vocabulary::create(json.at("vocabulary"));
+  auto vocabulary = vocabulary_of_text(json.at("vocabulary"));
   if (!vocabulary.ok()) return std::nullopt;
   TextTokens tokens{*std::move(vocabulary), json.at("fingerprint"), json.at("training_tokens"),
                     TokenStore(path, std::move(file), json.at("tokens"), json.at("token_bytes"))};
@@ -49,6 +56,11 @@ std::optional<TextTokens> tokens_from_json(const std::string& path, FileDescript
 }
 
 }  // namespace
+
+std::string text_of_vocabulary(const Vocabulary& vocabulary) {
+  std::string text = tokenizer_json(vocabulary);
+  return text.empty() ? nlohmann::json(vocabulary.texts()).dump() : text;
+}
 
 absl::StatusOr<std::string> token_cache_path(const std::string& name) {
   std::string folder = folder_in_environment("XDG_CACHE_HOME");
@@ -85,7 +97,7 @@ std::optional<TextTokens> load_tokens(const std::string& path, const std::string
 absl::Status append_key(TokenWriter& writer, const std::string& key, const Vocabulary& vocabulary,
                         const std::string& fingerprint, int64_t training_tokens) {
   const std::string json = nlohmann::json({{"key", key},
-                                           {"vocabulary", vocabulary.texts()},
+                                           {"vocabulary", text_of_vocabulary(vocabulary)},
                                            {"fingerprint", fingerprint},
                                            {"training_tokens", training_tokens},
                                            {"tokens", writer.size()},

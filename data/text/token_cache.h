@@ -23,6 +23,9 @@ struct TextTokens {
 // its size and its checksum with 8 bytes each, and "qkv text". Its key says of what it was made.
 // Who removes it loses time alone.
 
+// All that a vocabulary knows: where two are the same, so are the tokens of every text.
+std::string text_of_vocabulary(const Vocabulary& vocabulary);
+
 // The path of the file for a text that is called `name` in it.
 absl::StatusOr<std::string> token_cache_path(const std::string& name);
 

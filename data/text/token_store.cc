@@ -41,6 +41,18 @@ void widen(const char* bytes, std::span<int64_t> tokens) {
   }
 }
 
+template <class Token>
+void append_narrow(std::span<const int64_t> tokens, std::string& bytes) {
+  const size_t before = bytes.size();
+  bytes.resize(before + tokens.size() * sizeof(Token));
+  char* to = bytes.data() + before;
+  for (const int64_t token : tokens) {
+    const auto narrow = static_cast<Token>(token);
+    std::memcpy(to, &narrow, sizeof narrow);
+    to += sizeof narrow;
+  }
+}
+
 }  // namespace
 
 TokenStore::TokenStore(std::string path, FileDescriptor file, int64_t size, int64_t token_bytes)
@@ -95,14 +107,17 @@ TokenWriter::TokenWriter(int64_t vocabulary_size, std::optional<LargeFile> file,
 }
 
 absl::Status TokenWriter::add(std::span<const int64_t> tokens) {
-  for (const int64_t token : tokens) {
-    const auto narrow = static_cast<uint32_t>(token);
-    block_.append(reinterpret_cast<const char*>(&narrow), static_cast<size_t>(token_bytes_));
-    if (std::ssize(block_) == kTokenBytesOfBlock) {
-      if (absl::Status status = end_block(); !status.ok()) return status;
-    }
-  }
   size_ += std::ssize(tokens);
+  while (!tokens.empty()) {
+    const int64_t room = (kTokenBytesOfBlock - std::ssize(block_)) / token_bytes_;
+    const auto part = tokens.first(static_cast<size_t>(std::min(room, std::ssize(tokens))));
+    token_bytes_ == 1   ? append_narrow<uint8_t>(part, block_)
+    : token_bytes_ == 2 ? append_narrow<uint16_t>(part, block_)
+                        : append_narrow<uint32_t>(part, block_);
+    tokens = tokens.subspan(part.size());
+    if (std::ssize(block_) < kTokenBytesOfBlock) continue;
+    if (absl::Status status = end_block(); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 
