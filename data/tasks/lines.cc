@@ -3,15 +3,15 @@
 #include <iterator>
 #include <map>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "data/batch_builder.h"
 #include "data/file.h"
 #include "data/file_mistakes.h"
+#include "data/paths.h"
 #include "data/split.h"
 #include "data/tasks/files.h"
 #include "data/tasks/tasks.h"
+#include "data/text/text_lines.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
 
@@ -28,12 +28,13 @@ class LinesDataset final : public Dataset {
  public:
   // Every line begins and ends with the token of "\n".
   LinesDataset(Vocabulary vocabulary, std::string fingerprint, std::vector<Tokens> training,
-               std::vector<Tokens> validation, uint64_t seed)
+               std::vector<Tokens> validation, uint64_t seed, std::vector<std::string> notes)
       : Dataset(std::move(vocabulary)),
         fingerprint_(std::move(fingerprint)),
         training_(std::move(training)),
         validation_(std::move(validation)),
-        stream_(seed) {
+        stream_(seed),
+        notes_(std::move(notes)) {
     for (const auto* lines : {&training_, &validation_}) {
       for (const Tokens& line : *lines) {
         length_ = std::max(length_, static_cast<int64_t>(line.size()) - 1);
@@ -46,6 +47,7 @@ class LinesDataset final : public Dataset {
     return {.vocabulary_size = vocabulary().size(), .max_length = length_};
   }
   std::string fingerprint() const override { return fingerprint_; }
+  std::vector<std::string> notes() const override { return notes_; }
   int64_t training_size() const override { return static_cast<int64_t>(training_.size()); }
   int64_t validation_size() const override { return static_cast<int64_t>(validation_.size()); }
 
@@ -88,45 +90,33 @@ class LinesDataset final : public Dataset {
   std::vector<Tokens> validation_;
   int64_t length_ = 1;
   RandomStream stream_;
+  std::vector<std::string> notes_;
 };
 
-struct LineOfFile {
-  std::string_view text;
-  int64_t number = 0;
-};
-
-// The lines that are not blank; adds those that are too long to the mistakes.
-std::vector<LineOfFile> lines_of(const std::string& path, std::string_view text,
-                                 FileMistakes& mistakes) {
-  std::vector<LineOfFile> lines;
-  for (int64_t number = 1; !text.empty(); ++number) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (std::ranges::all_of(line, [](unsigned char c) { return absl::ascii_isspace(c); })) continue;
-    lines.push_back({line, number});
-    const auto characters =
-        std::ranges::count_if(line, [](unsigned char c) { return (c & 0xC0) != 0x80; });
+// Adds the lines that are too long to the mistakes.
+void find_long_lines(const std::vector<LineOfFile>& lines, FileMistakes& mistakes) {
+  for (const LineOfFile& line : lines) {
+    const int64_t characters = characters_in(line.text);
     if (characters <= kLongestLine) continue;
     mistakes.add(
-        path, number,
+        line.path, line.number,
         absl::StrCat("the line has ", characters, " characters; with task = ", "\"lines\" at most ",
                      kLongestLine, " are allowed; for running text use task = \"text\""));
   }
-  return lines;
 }
 
 // Adds the lines that stand in both files to the mistakes.
-void find_lines_of_both(const DataOptions& options, const std::vector<LineOfFile>& training,
+void find_lines_of_both(const std::vector<LineOfFile>& training,
                         const std::vector<LineOfFile>& validation, FileMistakes& mistakes) {
-  std::map<std::string_view, int64_t> trained;
-  for (const LineOfFile& line : training) trained.emplace(line.text, line.number);
+  std::map<std::string_view, const LineOfFile*> trained;
+  for (const LineOfFile& line : training) trained.emplace(line.text, &line);
   for (const LineOfFile& line : validation) {
     const auto found = trained.find(line.text);
     if (found == trained.end()) continue;
-    mistakes.add(options.validation_path, line.number,
-                 absl::StrCat("this line stands in ", options.path, ":", found->second,
-                              ", too; leave it out of one of the two files"));
+    mistakes.add(
+        line.path, line.number,
+        absl::StrCat("this line stands in ", std::string(found->second->path), ":",
+                     found->second->number, ", too; leave it out of one of the two files"));
   }
 }
 
@@ -153,20 +143,30 @@ absl::StatusOr<Tokens> encode_line(const Vocabulary& vocabulary, std::string_vie
   return tokens;
 }
 
+std::vector<std::string> notes_of(std::initializer_list<const TextOfLines*> texts) {
+  std::vector<std::string> notes;
+  for (const TextOfLines* text : texts) {
+    if (!text->files.left_out.empty()) notes.push_back(text->files.note());
+  }
+  return notes;
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, uint64_t seed,
-                                                    DataForm /*form*/, const Wait& /*wait*/) {
-  const absl::StatusOr<std::string> text = read_text(options.path);
-  if (!text.ok()) return text.status();
+                                                    DataForm /*form*/, const Wait& wait) {
+  const absl::StatusOr<TextOfLines> read = read_text_of_lines(options.path, wait);
+  if (!read.ok()) return read.status();
   const bool has_file = !options.validation_path.empty();
-  const absl::StatusOr<std::string> other =
-      has_file ? read_text(options.validation_path) : absl::StatusOr<std::string>("");
-  if (!other.ok()) return other.status();
+  const absl::StatusOr<TextOfLines> read_too =
+      has_file ? read_text_of_lines(options.validation_path, wait) : TextOfLines();
+  if (!read_too.ok()) return read_too.status();
+  const std::string &text = read->text, &other = read_too->text;
   FileMistakes mistakes;
-  std::vector<LineOfFile> trained = lines_of(options.path, *text, mistakes), judged;
+  std::vector<LineOfFile> trained = lines_of(*read), judged = lines_of(*read_too);
+  find_long_lines(trained, mistakes);
+  find_long_lines(judged, mistakes);
   const size_t examples = trained.size();
   if (has_file) {
-    judged = lines_of(options.validation_path, *other, mistakes);
-    find_lines_of_both(options, trained, judged, mistakes);
+    find_lines_of_both(trained, judged, mistakes);
   } else {
     const auto trains = [&](const LineOfFile& line) {
       return side_of(line.text, options.train_fraction) == Split::kTraining;
@@ -178,13 +178,14 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
   for (const auto& [side, empty] :
        {std::pair("training", trained.empty()), std::pair("validation", judged.empty())}) {
     if (empty) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.path, ": has too few lines: none of its ", examples, " lines is for ", side,
-          "; use more lines or a train_fraction other than ", options.train_fraction));
+      return absl::InvalidArgumentError(
+          absl::StrCat(paths_to_show(options.path), ": has too few lines: none of its ", examples,
+                       " lines is for ", side, "; use more lines or a train_fraction other than ",
+                       options.train_fraction));
     }
   }
 
-  const auto vocabulary = learn_vocabulary(options, trained, {*text, *other, kLineEnd});
+  const auto vocabulary = learn_vocabulary(options, trained, {text, other, kLineEnd});
   if (!vocabulary.ok()) return vocabulary.status();
   const auto tokens_of = [&](const LineOfFile& line) {
     return *encode_line(*vocabulary, line.text);
@@ -198,28 +199,26 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
     validation.push_back(std::move(line));
   }
   const std::string fingerprint =
-      has_file ? fingerprint_of(absl::StrCat(fingerprint_of(*text), fingerprint_of(*other)))
-               : fingerprint_of(*text);
+      has_file ? fingerprint_of(absl::StrCat(fingerprint_of(text), fingerprint_of(other)))
+               : fingerprint_of(text);
   return std::make_unique<LinesDataset>(*vocabulary, fingerprint, std::move(training),
-                                        std::move(validation), seed);
+                                        std::move(validation), seed,
+                                        notes_of({&*read, &*read_too}));
 }
 
 // Every line that is not blank, in its order.
 absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
-                                                     const KnownData& known, const Wait& /*wait*/) {
-  const auto text = read_text(options.path);
-  if (!text.ok()) return text.status();
+                                                     const KnownData& known, const Wait& wait) {
+  const absl::StatusOr<TextOfLines> read = read_text_of_lines(options.path, wait);
+  if (!read.ok()) return read.status();
   FileMistakes mistakes;
   std::vector<Tokens> lines;
-  int64_t number = 0;
-  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
-    ++number;
-    if (absl::StripAsciiWhitespace(line).empty()) continue;
-    auto tokens = encode_line(known.vocabulary, {line.data(), line.size()});
+  for (const LineOfFile& line : lines_of(*read)) {
+    auto tokens = encode_line(known.vocabulary, line.text);
     if (!tokens.ok()) {
-      mistakes.add(options.path, number, std::string(tokens.status().message()));
+      mistakes.add(line.path, line.number, std::string(tokens.status().message()));
     } else if (std::ssize(*tokens) - 1 > known.most.max_length) {
-      mistakes.add(options.path, number,
+      mistakes.add(line.path, line.number,
                    absl::StrCat("has ", std::ssize(*tokens) - 1,
                                 " tokens; the model reads at most ", known.most.max_length));
     } else {
@@ -227,9 +226,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
     }
   }
   if (!mistakes.empty()) return mistakes.status();
-  if (lines.empty()) return absl::InvalidArgumentError(absl::StrCat(options.path, ": is blank"));
-  return std::make_unique<LinesDataset>(known.vocabulary, fingerprint_of(*text),
-                                        std::vector<Tokens>(), std::move(lines), 1);
+  if (lines.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(paths_to_show(options.path), ": is blank"));
+  }
+  return std::make_unique<LinesDataset>(known.vocabulary, fingerprint_of(read->text),
+                                        std::vector<Tokens>(), std::move(lines), 1,
+                                        notes_of({&*read}));
 }
 
 void check_lines(const DataOptions& options, OptionChecker& check) {
@@ -241,9 +243,9 @@ void check_lines(const DataOptions& options, OptionChecker& check) {
 
 }  // namespace
 
-// Each line of the file data.path is an example: it begins after a "\n" and has to end with one.
+// Each line of the files data.path is an example: it begins after a "\n" and has to end with one.
 // Lines of nothing but white space are left out. Validation asks each held-out line once, however
-// often the file has it, or those of the file data.validation_path. An error when the file cannot
+// often the files have it, or those of data.validation_path. An error when a file cannot
 // be read, a line is longer than a model could want, or a side has no line.
 TaskKind lines_task() {
   return {.name = "lines",
@@ -253,7 +255,8 @@ TaskKind lines_task() {
           .answer_length = [](const DataOptions&, int64_t) { return kTextLength; },
           .first_token = kLineEnd,
           .last_token = kLineEnd,
-          .judge = judge_lines};
+          .judge = judge_lines,
+          .reads_many_files = true};
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "data/paths.h"
 
 namespace qkv {
@@ -63,6 +64,10 @@ int64_t SourceFiles::bytes() const {
   int64_t sum = 0;
   for (const SourceFile& file : files) sum += file.bytes;
   return sum;
+}
+
+std::string SourceFiles::note() const {
+  return absl::StrCat("left out of the text: ", absl::StrJoin(left_out, ", "));
 }
 
 absl::StatusOr<SourceFiles> find_source_files(const std::string& paths) {

@@ -24,6 +24,7 @@ struct SourceFiles {
   std::vector<std::string> left_out;  // "texts/.git (hidden)"
 
   int64_t bytes() const;
+  std::string note() const;  // that says what was left out
 };
 
 absl::StatusOr<SourceFiles> find_source_files(const std::string& paths);

@@ -29,11 +29,13 @@ absl::Status TextPasses::read_file(const std::string& path, Take take) {
   }
 }
 
-absl::Status TextPasses::read(const SourceFiles& files, Take take) {
+absl::Status TextPasses::read(const SourceFiles& files, Take take,
+                              absl::FunctionRef<void()> begin_file) {
   constexpr size_t kTold = 20;
   std::vector<absl::Status> mistakes;
   size_t more = 0;
   for (const SourceFile& file : files.files) {
+    begin_file();
     absl::Status status = read_file(file.path, take);
     if (absl::IsCancelled(status)) return status;
     if (status.ok()) continue;

@@ -18,10 +18,11 @@ class TextPasses {
   TextPasses(std::string what, const Wait& wait, size_t piece_bytes, int64_t bytes)
       : what_(std::move(what)), wait_(wait), piece_bytes_(piece_bytes), bytes_(bytes) {}
 
-  // Gives `take` each piece of whole characters; every piece is of one file. All files that cannot
-  // be read, or are not UTF-8, are named, at most 20.
+  // Gives `take` each piece of whole characters; every piece is of one file, whose beginning is
+  // told before. All files that cannot be read, or are not UTF-8, are named, at most 20.
   using Take = absl::FunctionRef<absl::Status(std::string_view piece)>;
-  absl::Status read(const SourceFiles& files, Take take);
+  absl::Status read(
+      const SourceFiles& files, Take take, absl::FunctionRef<void()> begin_file = [] {});
 
   // The same line by line, each with its file and number, and with its end where it has one.
   using TakeLine =

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "data/file.h"
 #include "data/file_mistakes.h"
 #include "data/paths.h"
@@ -314,8 +313,7 @@ absl::StatusOr<ReadText> read_tokens(const DataOptions& options, const Vocabular
   if (!sources.ok()) return sources.status();
   std::vector<std::string> notes;
   for (const SourceFiles* part : {&sources->training, &sources->validation}) {
-    if (part->left_out.empty()) continue;
-    notes.push_back(absl::StrCat("left out of the text: ", absl::StrJoin(part->left_out, ", ")));
+    if (!part->left_out.empty()) notes.push_back(part->note());
   }
   TextReading reading(options, known, wait, limits, *std::move(sources));
   absl::StatusOr<TextTokens> text = reading.run();

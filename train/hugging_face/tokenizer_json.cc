@@ -32,7 +32,7 @@ absl::StatusOr<Vocabulary> word_level_vocabulary(const nlohmann::json& vocab) {
 
 }  // namespace
 
-std::string tokenizer_json(const Vocabulary& vocabulary) {
+std::string hf_tokenizer_json(const Vocabulary& vocabulary) {
   const bool spaced = std::ranges::any_of(vocabulary.texts(), [](const std::string& text) {
     return code_point_length(text) < text.size();
   });
