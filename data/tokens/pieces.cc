@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "framework/core/utf8.h"
 
@@ -129,17 +130,26 @@ size_t piece_length(std::string_view text) {
 
 size_t length_of_sure_pieces(std::string_view text) {
   text.remove_suffix(unfinished_length(text));
-  size_t place = last_sure_begin(text), last = place;
-  std::string_view before_last, piece;
-  while (place < text.size()) {
-    before_last = piece;
-    last = place;
-    piece = text.substr(place, piece_length(text.substr(place)));
-    place += piece.size();
+  std::vector<std::string_view> pieces;
+  const size_t begin = last_sure_begin(text);
+  for (std::string_view rest = text.substr(begin); !rest.empty();) {
+    pieces.push_back(rest.substr(0, piece_length(rest)));
+    rest.remove_prefix(pieces.back().size());
   }
+  if (pieces.empty()) return begin;
+  const auto last = [&] { return pieces.back(); };
+  const auto is_before_last = [&](auto is) {
+    return pieces.size() > 1 && is(pieces[pieces.size() - 2]);
+  };
   // What follows may lengthen the last piece, and make a contraction of "'" and "r".
-  const bool may_contract = before_last == "'" && (piece == "r" || piece == "v" || piece == "l");
-  return may_contract ? last - 1 : last;
+  const bool may_contract = last() == "r" || last() == "v" || last() == "l";
+  pieces.pop_back();
+  if (may_contract && !pieces.empty() && last() == "'") pieces.pop_back();
+  // At the end of a text two pieces of white space are one.
+  if (!pieces.empty() && ends_in_space(last()) && is_before_last(ends_in_space)) pieces.pop_back();
+  size_t length = begin;
+  for (const std::string_view piece : pieces) length += piece.size();
+  return length;
 }
 
 }  // namespace qkv

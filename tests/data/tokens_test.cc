@@ -35,7 +35,8 @@ Vocabulary learned(TokenKind kind, int64_t size, std::string_view text) {
 
 std::vector<std::string> texts_of(const Vocabulary& vocabulary, std::string_view text) {
   std::vector<std::string> texts;
-  for (const int64_t token : vocabulary.encode(text).value()) {
+  const std::vector<int64_t> tokens = vocabulary.encode(text).value();
+  for (const int64_t token : tokens) {
     texts.push_back(vocabulary.texts()[static_cast<size_t>(token)]);
   }
   return texts;
@@ -70,7 +71,7 @@ TEST(PiecesTest, AreThoseOfGpt2) {
 
 TEST(TokensTest, PairsThatAreFrequentAreLearnedFirst) {
   // "ab" occurs 5 times, "bc" 4 times, and "abc" is "ab" and "c" 4 times.
-  const Vocabulary vocabulary = learned(TokenKind::kBpe, 258, "abc abc abc abc ab");
+  const Vocabulary vocabulary = learned(TokenKind::kBpe, 258, "abc.abc.abc.abc.ab");
   EXPECT_EQ(vocabulary.texts()[256], "ab");
   EXPECT_EQ(vocabulary.texts()[257], "abc");
   EXPECT_THAT(texts_of(vocabulary, "abcab cab"), ElementsAre("abc", "ab", " ", "c", "ab"));
@@ -85,7 +86,7 @@ TEST(TokensTest, OfPairsThatAreAsFrequentTheLowestTokensComeFirst) {
 
 TEST(TokensTest, EqualLettersAreMergedFromTheLeft) {
   const Vocabulary vocabulary = learned(TokenKind::kBpe, 258, "aaaaa aaaaa");
-  EXPECT_THAT(texts_of(vocabulary, "aaaaaaa"), ElementsAre("aaaa", "aa", "a"));
+  EXPECT_THAT(texts_of(vocabulary, "aaaaaaa"), ElementsAre("aa", "aa", "aaa"));
 }
 
 // The definition, without a heap or counts that are kept.
@@ -217,7 +218,7 @@ TEST(TokenizerJsonTest, ComesBackFromItsFile) {
   }
   EXPECT_EQ(tokenizer_json(learned(TokenKind::kCharacters, 0, text)), "");
   EXPECT_THAT(tokenizer_json(learned(TokenKind::kBpe, 258, "x the the")),
-              HasSubstr(R"("merges":["Ġ t","h e"])"));
+              HasSubstr(R"("merges":["h e","t he"])"));
 }
 
 TEST(TokenizerJsonTest, WhatIsNotReadIsNamed) {
