@@ -18,7 +18,9 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                    {"idx", fuzz_idx},
                                    {"png", fuzz_png},
                                    {"jpeg", fuzz_jpeg},
-                                   {"prompt", fuzz_prompt}};
+                                   {"prompt", fuzz_prompt},
+                                   {"hugging_face", fuzz_hugging_face},
+                                   {"hugging_face_tokens", fuzz_hugging_face_tokens}};
   return targets;
 }
 

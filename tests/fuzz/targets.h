@@ -52,6 +52,11 @@ void fuzz_jpeg(std::string_view input);
 // is a token each; of one, the characters that are known.
 void fuzz_prompt(std::string_view input);
 
+// A config.json and a tokenizer.json of Hugging Face: what is read of a model reads back the same
+// once it is written, and has a tensor for each of its parameters; so does what is read of tokens.
+void fuzz_hugging_face(std::string_view input);
+void fuzz_hugging_face_tokens(std::string_view input);
+
 struct FuzzTarget {
   std::string name;
   void (*run)(std::string_view input);

@@ -69,7 +69,7 @@ absl::StatusOr<std::vector<std::string>> make_hugging_face(const LoadedRun& run,
                          .last_token = number_of(vocabulary, task.last_token)};
   return std::vector<std::string>{
       hugging_face_config_json(named, precision_dtype(config.train), ends), *weights,
-      data.is_image() ? "" : tokenizer_json(vocabulary),
+      data.is_image() ? "" : hugging_face_tokenizer(vocabulary),
       data.is_image() ? preprocessor_json(data) : ""};
 }
 

@@ -95,7 +95,9 @@ const Names& names_of_kind(HuggingFaceKind kind) {
   return bert;
 }
 
+// What may be nested as deep as the file is long is not written out.
 std::string shown(const json& value) {
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
   constexpr size_t kLongest = 40;
   std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";

@@ -21,9 +21,9 @@ absl::StatusOr<Vocabulary> word_level_vocabulary(const nlohmann::json& vocab) {
   for (const auto& [text, number] : vocab.items()) {
     if (!number.is_number_unsigned() || number.get<uint64_t>() >= texts.size() ||
         !texts[number.get<size_t>()].empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "\"vocab\" has to number its ", texts.size(), " tokens from 0 on, each once; \"",
-          escape(text), "\" is ", printable(number.dump(-1, ' ', true))));
+      return absl::InvalidArgumentError(absl::StrCat("\"vocab\" has to number its ", texts.size(),
+                                                     " tokens from 0 on, each once; see \"",
+                                                     escape(text), "\""));
     }
     texts[number.get<size_t>()] = text;
   }
@@ -32,7 +32,7 @@ absl::StatusOr<Vocabulary> word_level_vocabulary(const nlohmann::json& vocab) {
 
 }  // namespace
 
-std::string hf_tokenizer_json(const Vocabulary& vocabulary) {
+std::string hugging_face_tokenizer(const Vocabulary& vocabulary) {
   const bool spaced = std::ranges::any_of(vocabulary.texts(), [](const std::string& text) {
     return code_point_length(text) < text.size();
   });
@@ -57,7 +57,8 @@ std::string hf_tokenizer_json(const Vocabulary& vocabulary) {
   return json.dump(2) + "\n";
 }
 
-absl::StatusOr<Vocabulary> parse_tokenizer_json(std::string_view text, const std::string& source) {
+absl::StatusOr<Vocabulary> parse_hugging_face_tokenizer(std::string_view text,
+                                                        const std::string& source) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto problem = [&](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(source, ": ", what));
@@ -66,14 +67,11 @@ absl::StatusOr<Vocabulary> parse_tokenizer_json(std::string_view text, const std
     return problem("is not a tokenizer of Hugging Face's: it is no JSON object with a \"model\"");
   }
   const auto& model = json["model"];
-  const std::string type = model.contains("type") && model["type"].is_string()
-                               ? model["type"].get<std::string>()
-                               : "none";
-  if (type != "WordLevel") {
-    return problem(
-        absl::StrCat("its model is of the type ", printable(type), "; qkv reads \"WordLevel\""));
+  const auto type = model.find("type"), vocab = model.find("vocab");
+  if (type == model.end() || *type != "WordLevel" || vocab == model.end()) {
+    return problem("its model is none of the type \"WordLevel\" with a \"vocab\"");
   }
-  auto vocabulary = word_level_vocabulary(model.value("vocab", nlohmann::json()));
+  auto vocabulary = word_level_vocabulary(*vocab);
   if (!vocabulary.ok()) return problem(std::string(vocabulary.status().message()));
   return vocabulary;
 }

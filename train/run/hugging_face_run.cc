@@ -30,7 +30,7 @@ absl::StatusOr<Vocabulary> vocabulary_of(const std::string& folder, int64_t rows
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
   const absl::StatusOr<std::string> text = read_json(path);
   if (!text.ok()) return text.status();
-  absl::StatusOr<Vocabulary> vocabulary = parse_tokenizer_json(*text, path);
+  absl::StatusOr<Vocabulary> vocabulary = parse_hugging_face_tokenizer(*text, path);
   if (!vocabulary.ok() || vocabulary->size() == rows) return vocabulary;
   return absl::InvalidArgumentError(absl::StrCat(
       path, ": has ", vocabulary->size(), " tokens, but \"vocab_size\" of config.json is ", rows));
