@@ -98,12 +98,12 @@ void resize(const Plane& plane, const std::vector<Taps>& rows, const std::vector
 
 // Red, green or blue; or grey, with factors of 16 bits.
 Plane plane_of(const ColourImage& image, int64_t channel, bool is_grey) {
-  Plane plane{image.height, image.width, {}};
-  plane.bytes.reserve(image.bytes.size() / 3);
-  for (size_t pixel = 0; pixel < image.bytes.size(); pixel += 3) {
-    const auto at = [&](size_t i) { return static_cast<unsigned char>(image.bytes[pixel + i]); };
-    const unsigned grey = (19595U * at(0) + 38470U * at(1) + 7471U * at(2) + 32768U) >> 16;
-    plane.bytes += static_cast<char>(is_grey ? grey : at(static_cast<size_t>(channel)));
+  Plane plane{image.height, image.width, std::string(image.bytes.size() / 3, '\0')};
+  const auto* pixel = reinterpret_cast<const unsigned char*>(image.bytes.data());
+  for (char& byte : plane.bytes) {
+    const unsigned grey = (19595U * pixel[0] + 38470U * pixel[1] + 7471U * pixel[2] + 32768U) >> 16;
+    byte = static_cast<char>(is_grey ? grey : pixel[channel]);
+    pixel += 3;
   }
   return plane;
 }

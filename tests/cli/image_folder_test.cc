@@ -147,6 +147,14 @@ TEST_F(ImageFolderRunTest, PredictTellsClassesOfFilesAndFolders) {
                   {"error", "is neither a PNG nor a JPEG file: it begins with 6E 6F 74 65"}}));
 }
 
+TEST_F(ImageFolderRunTest, ALinkThatLeadsBackIsNoFolder) {
+  expect_success(qkv({"train", "pictures/colours.toml", "--set", "train.steps=2"}));
+  fs::create_directory_symlink("..", folder_ / "more/red/back");
+  const ProcessResult result = qkv({"predict", "runs/colours", "more"});
+  EXPECT_EQ(lines_of(result.output).size(), 60u);
+  EXPECT_EQ(result.errors, "error: more/red/back: cannot be read: Is a directory\n");
+}
+
 TEST_F(ImageFolderRunTest, RunsOfOtherImagesReadFilesAsWell) {
   write_bytes(folder_ / "shapes.toml", R"(name = "shapes"
 [data]
@@ -172,6 +180,7 @@ eval_interval = 2
 TEST_F(ImageFolderRunTest, TheKindThatFitsIsNamed) {
   for (const auto& [task, path] : {std::pair<std::string, std::string>{"idx", "more"},
                                    {"image_folder", "more"},
+                                   {"shapes", ""},
                                    {"classes", "tiny.toml"}}) {
     expect_error(qkv({"data", "tiny.toml", "--set", "data.task=" + task, "--set",
                       "data.path=" + path, "--set", "data.alphabet=10", "--set", "data.length=16"}),

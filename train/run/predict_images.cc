@@ -11,20 +11,24 @@
 namespace qkv {
 namespace {
 
-// A folder in a folder in a folder … ends here: a link may lead back to where it is from.
-constexpr int kDeepest = 16;
-
-// Adds the files that a path stands for. What cannot be read is told when its image is asked for.
-void add_files(const std::string& path, int depth, std::vector<std::string>& files) {
+// Adds the files that a path stands for; `above` are the folders that it is in. What cannot be
+// read, or is a link back to one of these, is told when its image is asked for.
+void add_files(const std::string& path, std::vector<std::filesystem::path>& above,
+               std::vector<std::string>& files) {
   std::error_code ignored;
+  const std::filesystem::path whole = std::filesystem::canonical(path, ignored);
   const bool is_folder = std::filesystem::is_directory(path, ignored);
   const absl::StatusOr<std::vector<FolderEntry>> entries =
-      is_folder && depth < kDeepest ? entries_of(path) : absl::NotFoundError("is no folder");
+      is_folder && std::ranges::count(above, whole) == 0
+          ? entries_of(path)
+          : absl::InvalidArgumentError("is no folder to look into");
   if (!entries.ok()) {
     files.push_back(path);
     return;
   }
-  for (const FolderEntry& entry : *entries) add_files(entry.path, depth + 1, files);
+  above.push_back(whole);
+  for (const FolderEntry& entry : *entries) add_files(entry.path, above, files);
+  above.pop_back();
 }
 
 // The class that the folder of an image is named after.
@@ -56,7 +60,8 @@ absl::Status predict_images(const LoadedRun& run, const std::vector<std::string>
   const ImageLayout layout = {shape.channels, shape.height, shape.width,
                               run.checkpoint.config.data.fit};
   std::vector<std::string> files;
-  for (const std::string& path : paths) add_files(path, /*depth=*/0, files);
+  std::vector<std::filesystem::path> above;
+  for (const std::string& path : paths) add_files(path, above, files);
   FileMistakes mistakes;
   for (const std::string& file : files) {
     Prediction prediction = {.question = file,
