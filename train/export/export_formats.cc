@@ -1,5 +1,6 @@
 #include "train/export/export_formats.h"
 
+#include "train/export/c_program.h"
 #include "train/export/hugging_face.h"
 #include "train/export/onnx_model.h"
 
@@ -12,7 +13,9 @@ const std::vector<ExportFormat>& export_formats() {
       {"onnx-step", "FILE", "Writes as ONNX one step that goes on from past keys and values",
        onnx_files, make_onnx_step},
       {"hf", "FOLDER", "Writes the model as one of Hugging Face's", hugging_face_files,
-       make_hugging_face}};
+       make_hugging_face},
+      {"c", "FILE", "Writes a program in C that answers a prompt, and its weights in FILE.bin",
+       c_files, make_c}};
   return formats;
 }
 

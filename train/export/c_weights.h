@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/io/safetensors.h"
+
+namespace qkv {
+
+// The parameters of a model as a global variable of C, `model`, whose members have their names:
+// blocks.0.attention.query.weight is model.blocks[0].attention.query.weight.
+std::string c_structs(const std::vector<NamedArray>& arrays);
+
+// Its bytes, after kBeginningOfWeights.
+std::string c_weights(const std::vector<NamedArray>& arrays);
+inline constexpr char kBeginningOfWeights[] = "qkv-c-1\n";
+
+// What the program has as a constant.
+inline constexpr char kPositionGain[] = "position_gain";
+
+}  // namespace qkv
