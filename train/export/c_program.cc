@@ -128,6 +128,7 @@ class CProgram {
     auto& words = values_.words;
     words["FILE"] = file_;
     words["WEIGHTS"] = file_ + ".bin";
+    words["EPSILON"] = float_literal(o_.norm_epsilon);
     words["MIXER"] = o_.mixer;
     words["HEAD"] = o_.tie_embeddings ? "token_embedding" : "head";
     words["SPACE"] = is_spaced() ? "\" \"" : "\"\"";
@@ -256,6 +257,10 @@ std::string reason_against(const Checkpoint& checkpoint) {
     return absl::StrCat("model.kind = \"", o.kind, "\": the program has one stack of layers");
   }
   if (checkpoint.data.is_image()) return "its data are images, and the program reads texts";
+  if (const TokenKind tokens = checkpoint.vocabulary.kind(); tokens != TokenKind::kCharacters) {
+    return absl::StrCat("data.tokens = \"", name_of(tokens),
+                        "\": the program knows characters, and words with spaces between them");
+  }
   return "";
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "data/tokenizer_json.h"
 #include "train/config/config.h"
 #include "train/export/onnx_layers.h"
 
@@ -40,7 +41,9 @@ class OnnxModel {
     const auto list = [&](const char* name, const std::vector<std::string>& texts) {
       if (!texts.empty()) metadata[name] = nlohmann::json(texts).dump();
     };
-    list("vocabulary", checkpoint_.vocabulary.texts());
+    list("vocabulary", checkpoint_.vocabulary.names());
+    const std::string tokenizer = tokenizer_json(checkpoint_.vocabulary);
+    if (!tokenizer.empty()) metadata["tokenizer"] = tokenizer;
     list("class_names", checkpoint_.class_names);
     return layers_.graph().file(metadata);
   }

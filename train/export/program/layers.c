@@ -54,13 +54,13 @@ static void project(int n, int heads, const float *weight, const float *bias, co
 //? !norm=none
 //? norm_kind=layer
 
-// (x - mean) / sqrt(variance + 1e-5) * weight + bias, over each row.   x [n][C], y [n][C]
+// (x - mean) / sqrt(variance + @EPSILON@) * weight + bias, over each row.   x [n][C], y [n][C]
 static void normalize(int n, const float *weight, const float *bias, const float *x, float *y) {
   for (int row = 0; row < n; ++row, x += C, y += C) {
     float mean = 0, variance = 0;
     for (int c = 0; c < C; ++c) mean += x[c] / C;
     for (int c = 0; c < C; ++c) variance += (x[c] - mean) * (x[c] - mean) / C;
-    const float scale = 1 / sqrtf(variance + 1e-5f);
+    const float scale = 1 / sqrtf(variance + @EPSILON@);
     for (int c = 0; c < C; ++c) {
       y[c] = (x[c] - mean) * scale * weight[c] + (bias ? bias[c] : 0);
     }
@@ -69,13 +69,13 @@ static void normalize(int n, const float *weight, const float *bias, const float
 //.
 //? norm_kind=rms
 
-// x / sqrt(mean(x^2) + 1e-5) * weight, over each row.   x [n][C], y [n][C]
+// x / sqrt(mean(x^2) + @EPSILON@) * weight, over each row.   x [n][C], y [n][C]
 static void normalize(int n, const float *weight, const float *bias, const float *x, float *y) {
   (void)bias;  // there is none
   for (int row = 0; row < n; ++row, x += C, y += C) {
     float squares = 0;
     for (int c = 0; c < C; ++c) squares += x[c] * x[c] / C;
-    const float scale = 1 / sqrtf(squares + 1e-5f);
+    const float scale = 1 / sqrtf(squares + @EPSILON@);
     for (int c = 0; c < C; ++c) y[c] = x[c] * scale * weight[c];
   }
 }
