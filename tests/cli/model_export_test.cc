@@ -1,0 +1,111 @@
+// ./qkv export RUN: a model for other programs. tests/onnx and tests/c_program run what is written.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/cli/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class ModelExportTest : public CommandLineFixture {
+ protected:
+  void train(const std::string& folder, const std::vector<std::string>& settings = {}) {
+    std::vector<std::string> command = {"train", "tiny.toml", "--out", folder};
+    for (const std::string& setting : settings) {
+      command.insert(command.end(), {"--set", setting});
+    }
+    expect_success(qkv(command));
+  }
+
+  std::string refusal(const std::vector<std::string>& command) {
+    const ProcessResult result = qkv(command);
+    EXPECT_EQ(result.exit_status, 2) << result.output << result.errors;
+    return result.errors;
+  }
+};
+
+TEST_F(ModelExportTest, TheProgramInCAnswersAsGenerateDoes) {
+  train("run");
+  const ProcessResult written = qkv({"export", "run", "--c", "model.c"});
+  expect_success(written);
+  EXPECT_EQ(written.output, "wrote model.c.bin\nwrote model.c\n");
+  ProcessOptions options;
+  options.folder = folder_.path();
+  expect_success(run_process({"cc", "-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic",
+                              "model.c", "-o", "model", "-lm"},
+                             options));
+  const ProcessResult answer = run_process({"./model", "312="}, options);
+  expect_success(answer);
+  EXPECT_EQ(answer.output,
+            qkv({"generate", "run", "--prompt", "312=", "--temperature", "0"}).output);
+  expect_error(run_process({"./model", "3x"}, options), 1, "the vocabulary has no token for: x");
+  write_bytes(folder_ / "model.c.bin", in("model.c.bin") + "x");
+  expect_error(run_process({"./model", "312="}, options), 1,
+               "these are not the weights of this model: model.c.bin");
+}
+
+TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime) {
+  train("run");
+  expect_success(qkv({"export", "run", "--onnx", "a.onnx"}));
+  expect_success(qkv({"export", "run", "--onnx", "b.onnx"}));
+  EXPECT_EQ(in("a.onnx"), in("b.onnx"));
+  EXPECT_THAT(in("a.onnx"), StartsWith("\x08\x08\x12\x03qkv"));
+  for (const char* text : {R"(["0","1","2","3","="])", "blocks.0.attention.query.weight"}) {
+    EXPECT_THAT(in("a.onnx"), HasSubstr(text));
+  }
+  expect_success(qkv({"export", "run", "--onnx-step", "step.onnx"}));
+  EXPECT_THAT(in("step.onnx"), HasSubstr("past_key.0"));
+}
+
+TEST_F(ModelExportTest, WhatAFormatCannotSayIsNamedByItsKey) {
+  train("convolution", {"model.mixer=convolution"});
+  EXPECT_THAT(refusal({"export", "convolution", "--onnx-step", "step.onnx"}),
+              HasSubstr("model.mixer = \"convolution\" has no keys and values"));
+  train("open", {"attention.causal=false"});
+  EXPECT_THAT(refusal({"export", "open", "--onnx-step", "step.onnx"}),
+              HasSubstr("attention.causal = false"));
+  train("two", {"model.kind=encoder_decoder"});
+  EXPECT_THAT(refusal({"export", "two", "--c", "two.c"}),
+              HasSubstr("model.kind = \"encoder_decoder\""));
+  write_bytes(folder_ / "text.txt", std::string(400, 'a') + std::string(400, 'b'));
+  train("bytes", {"data.task=text", "data.path=text.txt", "data.tokens=bytes", "data.length=8"});
+  EXPECT_THAT(refusal({"export", "bytes", "--c", "bytes.c"}), HasSubstr("data.tokens = \"bytes\""));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "two.c.bin"));
+}
+
+TEST_F(ModelExportTest, BadInputLosesNothing) {
+  train("run");
+  EXPECT_THAT(refusal({"export", "run"}), StartsWith("error: export needs --onnx FILE or "));
+  EXPECT_THAT(refusal({"export", "run", "--onnx", "a", "--c", "b"}),
+              StartsWith("error: export writes one format at a time: "));
+  expect_error(qkv({"export", "none", "--onnx", "a"}), 2, "none: no such run or checkpoint");
+  expect_error(qkv({"export", "run", "--c", "tiny.toml"}), 2,
+               "--c: tiny.toml exists and is a file of another kind, which would be lost; choose "
+               "another name");
+  write_bytes(folder_ / "mine.c.bin", "mine");
+  expect_error(qkv({"export", "run", "--c", "mine.c"}), 2,
+               "--c: mine.c.bin exists and is a file of another kind, which would be lost; choose "
+               "another name");
+  EXPECT_EQ(in("tiny.toml"), kConfig);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "mine.c"));
+  const ProcessResult missing = qkv({"export", "run", "--onnx", "no/folder/a.onnx"});
+  EXPECT_THAT(missing.errors, HasSubstr("no/folder"));
+  EXPECT_NE(missing.exit_status, 0);
+
+  const std::string checkpoint = "run/checkpoints/best.safetensors";
+  std::string damaged = in(checkpoint);
+  damaged[damaged.size() - 5] = static_cast<char>(damaged[damaged.size() - 5] ^ 1);
+  write_bytes(folder_ / checkpoint, damaged);
+  const ProcessResult result = qkv({"export", "run", "--onnx", "a.onnx"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.errors, HasSubstr(checkpoint));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a.onnx"));
+}
+
+}  // namespace
+}  // namespace qkv
