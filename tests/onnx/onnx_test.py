@@ -14,6 +14,8 @@ import onnx
 from every_model import QKV, TRAIN, every_model, qkv, settings_text, train, write_images
 
 TOLERANCE = 1e-5  # of the largest logit
+# What a run computes in, and the mean of its weights, which is what an evaluation reads.
+RUNS = [{"train.precision": "bf16"}, {"train.precision": "f64"}, {"train.average": 0.5}]
 
 
 def has_step(settings):
@@ -42,6 +44,7 @@ def main():
         os.chdir(folder)
         write_images()
         models = every_model()
+        models += [{**models[0], **run} for run in RUNS]
         for n, settings in enumerate(models):
             export(train(f"model-{n}", {**TRAIN, "train.precision": "f32", **settings}), settings)
         script = pathlib.Path(__file__).with_name("run_graphs.mjs")

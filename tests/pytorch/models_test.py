@@ -22,6 +22,8 @@ spec.loader.exec_module(to_pytorch)
 
 to_pytorch.QKV = QKV
 TOLERANCE = to_pytorch.TOLERANCE
+
+
 def cross_entropy(logits, targets, smoothing=0.0):
     flat = logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)
     return torch.nn.functional.cross_entropy(*flat, ignore_index=-1, label_smoothing=smoothing, reduction="sum")
