@@ -12,15 +12,6 @@ void require(bool holds, std::string_view promise, std::string_view found) {
   if (!holds) throw std::logic_error(std::string(promise) + ": " + std::string(found));
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = code_point_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 bool is_one_printable_line(std::string_view line) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
   if (!is_utf8(line) || std::ranges::any_of(line, is_control)) return false;

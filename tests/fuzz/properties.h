@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "framework/core/utf8.h"
 
 namespace qkv {
 
 // Throws std::logic_error with `promise` and what was found instead.
 void require(bool holds, std::string_view promise, std::string_view found = "");
-
-bool is_utf8(std::string_view text);
 
 // Whether a terminal would take something in `line` for more than a character to show: a control
 // character or a byte that is not UTF-8.

@@ -68,5 +68,19 @@ TEST(WrittenTextTest, WordsAreWrittenWithSpaces) {
   EXPECT_EQ(shown.text, " two = on");
 }
 
+TEST(WrittenTextTest, NoHalfOfACharacterIsShown) {
+  const Vocabulary bytes = Vocabulary::of_bytes();
+  WrittenText text(bytes, 'x', {}, "");
+  std::vector<std::string> parts;
+  for (const unsigned char byte : std::string("a€\xE2\x82z\xFF\xF0\x9F")) {
+    text.add(byte);
+    parts.push_back(text.take_settled());
+  }
+  EXPECT_EQ(text.text(), "a€\uFFFD\uFFFDz\uFFFD\uFFFD");
+  parts.push_back(text.take_rest());
+  EXPECT_EQ(parts, (std::vector<std::string>{"a", "", "", "€", "", "", "\uFFFD\uFFFDz", "\uFFFD",
+                                             "", "", "\uFFFD"}));
+}
+
 }  // namespace
 }  // namespace qkv
