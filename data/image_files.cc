@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/available_memory.h"
 #include "framework/core/out_of_memory.h"
-#include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
 
@@ -62,7 +61,8 @@ absl::StatusOr<std::string> read_image(const std::string& path, const ImageLayou
 }
 
 absl::StatusOr<LabelledImages> read_image_files(const std::vector<ImageFile>& files,
-                                                const ImageLayout& layout, FileMistakes& mistakes) {
+                                                const ImageLayout& layout, FileMistakes& mistakes,
+                                                const Wait& wait) {
   const uint64_t needed = files.size() * layout.bytes(), available = available_memory();
   if (needed > available) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -71,10 +71,12 @@ absl::StatusOr<LabelledImages> read_image_files(const std::vector<ImageFile>& fi
   }
   LabelledImages read{{layout.channels, layout.height, layout.width}, {}, {}};
   read.bytes.reserve(needed);
-  ProgressLine progress(stderr);
   const int64_t count = std::ssize(files);
   for (int64_t first = 0; first < count; first += kImagesAtOnce) {
-    if (first > 0) progress.show(absl::StrCat("reading images: ", first, " of ", count));
+    if (wait.stop.stop_requested()) return absl::CancelledError("the reading was stopped");
+    if (wait.tell) {
+      wait.tell("reading the images", static_cast<double>(first) / static_cast<double>(count));
+    }
     const int64_t now = std::min(kImagesAtOnce, count - first);
     std::vector<absl::StatusOr<std::string>> images(static_cast<size_t>(now));
     kernels::parallel_for(now, 1, [&](int64_t begin, int64_t end) {

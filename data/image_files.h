@@ -8,6 +8,7 @@
 #include "data/file_mistakes.h"
 #include "data/fit_image.h"
 #include "data/listed_images.h"
+#include "data/wait.h"
 
 namespace qkv {
 
@@ -33,8 +34,9 @@ struct ImageFile {
 absl::StatusOr<std::string> read_image(const std::string& path, const ImageLayout& layout);
 
 // All of them in their order, read by several threads; adds what is wrong with others. An error
-// where they would not fit into the memory. On a terminal a line tells how far it is.
+// where they would not fit into the memory.
 absl::StatusOr<LabelledImages> read_image_files(const std::vector<ImageFile>& files,
-                                                const ImageLayout& layout, FileMistakes& mistakes);
+                                                const ImageLayout& layout, FileMistakes& mistakes,
+                                                const Wait& wait);
 
 }  // namespace qkv

@@ -81,8 +81,9 @@ std::string_view bytes_of(const LabelledImages& images, size_t i) {
   return std::string_view(images.bytes).substr(i * size, size);
 }
 
-// The same pixels are the same image, whatever their files: they are on one side.
-std::pair<LabelledImages, LabelledImages> share_images(LabelledImages all, double train_fraction) {
+// Takes the images of validation out of `all`. The same pixels are the same image, whatever their
+// files: they are on one side.
+LabelledImages take_validation(LabelledImages& all, double train_fraction) {
   LabelledImages validation{all.each, {}, {}};
   const auto size = static_cast<size_t>(all.each.numbers());
   size_t kept = 0;
@@ -98,7 +99,7 @@ std::pair<LabelledImages, LabelledImages> share_images(LabelledImages all, doubl
   }
   all.bytes.resize(kept * size);
   all.labels.resize(kept);
-  return {std::move(all), std::move(validation)};
+  return validation;
 }
 
 // Each of them once, at most so many, in an order that means nothing.
@@ -175,7 +176,7 @@ ImageLayout layout_of(const DataOptions& options) {
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& options,
                                                            uint64_t seed, DataForm /*form*/,
-                                                           const Wait& /*wait*/) {
+                                                           const Wait& wait) {
   const bool one_folder = options.validation_path.empty();
   FileMistakes mistakes;
   std::vector<std::string> names = names_of_classes(options);
@@ -195,15 +196,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& op
   if (absl::Status status = check_folders(options.path, names); !status.ok() && mistakes.empty()) {
     return status;
   }
-  auto all = read_image_files(listed->files, layout_of(options), mistakes);
+  auto all = read_image_files(listed->files, layout_of(options), mistakes, wait);
   if (!all.ok()) return all.status();
-  auto judged = read_image_files(others.files, layout_of(options), mistakes);
+  auto judged = read_image_files(others.files, layout_of(options), mistakes, wait);
   if (!judged.ok()) return judged.status();
   if (!mistakes.empty()) return mistakes.status();
 
   LabelledImages training = *std::move(all), validation = *std::move(judged);
   if (one_folder) {
-    std::tie(training, validation) = share_images(std::move(training), options.train_fraction);
+    validation = take_validation(training, options.train_fraction);
   } else {
     find_images_of_both(training, listed->files, validation, others.files, mistakes);
   }
@@ -224,14 +225,14 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& op
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_image_folder(const DataOptions& options,
                                                             const KnownData& known,
-                                                            const Wait& /*wait*/) {
+                                                            const Wait& wait) {
   FileMistakes mistakes;
   std::vector<std::string> names = known.vocabulary.texts();
   const auto listed = list_images(options.path, !options.class_names.empty(), names, mistakes);
   if (!listed.ok()) return listed.status();
   const DataShape& shape = known.most;
   auto images = read_image_files(
-      listed->files, {shape.channels, shape.height, shape.width, options.fit}, mistakes);
+      listed->files, {shape.channels, shape.height, shape.width, options.fit}, mistakes, wait);
   if (!images.ok()) return images.status();
   if (!mistakes.empty()) return mistakes.status();
   if (images->size() == 0) {
@@ -239,8 +240,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_image_folder(const DataOptions& o
   }
   DataOptions all = options;
   all.validation_examples = images->size();
-  return make_listed_images(known.vocabulary, {images->each, {}, {}}, *std::move(images), all, "",
-                            /*seed=*/1);
+  LabelledImages nothing{images->each, {}, {}};
+  return make_listed_images(known.vocabulary, std::move(nothing), *std::move(images), all,
+                            /*fingerprint=*/"", /*seed=*/1);
 }
 
 void check_image_folder(const DataOptions& options, OptionChecker& check) {
