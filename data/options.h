@@ -17,13 +17,14 @@ inline constexpr Named<Fit> kNames<Fit>[] = {
     {"crop", Fit::kCrop}, {"pad", Fit::kPad}, {"stretch", Fit::kStretch}};
 
 // What the tokens of a text are.
-enum class TokenKind { kCharacters, kBytes, kWords, kBpe };
+enum class TokenKind { kCharacters, kBytes, kWords, kBpe, kTokenizer };
 template <>
 inline constexpr Named<TokenKind> kNames<TokenKind>[] = {
     {"characters", TokenKind::kCharacters},
     {"bytes", TokenKind::kBytes},
     {"words", TokenKind::kWords, {"vocabulary_size"}},
-    {"bpe", TokenKind::kBpe, {"vocabulary_size"}}};
+    {"bpe", TokenKind::kBpe, {"vocabulary_size"}},
+    {"tokenizer", TokenKind::kTokenizer, {"tokenizer"}}};
 
 // What a run learns from: the [data] table of a config. `length` counts symbols of the question,
 // not tokens; of a text it counts the tokens in a window.
@@ -32,6 +33,7 @@ struct DataOptions {
   std::string path = {};             // the text files (paths.h), or the folder of images
   std::string validation_path = {};  // files of its own; "": a part of those of `path`
   TokenKind tokens = TokenKind::kCharacters;
+  std::string tokenizer = {};      // the tokenizer.json that says it
   int64_t vocabulary_size = 1024;  // of byte pairs and bytes, or of words at most
   std::string question_key = {};   // where the question stands; "": the task's own word
   std::string answer_key = {};

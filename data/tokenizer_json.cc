@@ -9,13 +9,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "data/listed_tokenizer.h"
 #include "data/tokens/byte_pairs.h"
 #include "framework/core/utf8.h"
+#include "framework/io/files.h"
 
 namespace qkv {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;  // finds a key fast
+using OrderedJson = nlohmann::ordered_json;
 
 // Every byte is written as one character that can be seen: 188 bytes as the character of that
 // number, the others as those from U+0100 on, so that " the" is "Ġthe".
@@ -72,6 +75,11 @@ std::string text_in(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+bool is(const Json& object, const char* key, bool value, bool if_missing) {
+  const auto found = object.find(key);
+  return found == object.end() ? value == if_missing : *found == value;
+}
+
 // The texts of the tokens 0, 1, ….
 absl::StatusOr<std::vector<std::string>> texts_of(const Json& vocab) {
   if (!vocab.is_object()) return problem("model.vocab is no object");
@@ -125,14 +133,15 @@ absl::StatusOr<std::vector<TokenMerge>> merges_of(const Json& model) {
 
 std::string tokenizer_json(const Vocabulary& vocabulary) {
   if (vocabulary.kind() == TokenKind::kCharacters) return "";
-  Json vocab = Json::object();
-  for (const std::string& text : vocabulary.texts()) vocab.push_back({written(text), vocab.size()});
-  Json model;
+  std::vector<std::string> texts = vocabulary.texts();
+  for (std::string& text : texts) text = written(text);
+  OrderedJson vocab = numbered(texts);
+  OrderedJson model;
   if (vocabulary.kind() == TokenKind::kWords) {
     const std::string& unknown = vocabulary.texts()[static_cast<size_t>(*vocabulary.unknown())];
     model = {{"type", "WordLevel"}, {"vocab", std::move(vocab)}, {"unk_token", written(unknown)}};
   } else {
-    Json merges = Json::array();
+    OrderedJson merges = OrderedJson::array();
     const auto text_of = [&](int64_t token) {
       return written(vocabulary.texts()[static_cast<size_t>(token)]);
     };
@@ -150,15 +159,16 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
              {"vocab", std::move(vocab)},
              {"merges", std::move(merges)}};
   }
-  const Json bytes = {{"type", "ByteLevel"},
-                      {"add_prefix_space", false},
-                      {"trim_offsets", true},
-                      {"use_regex", true}};
-  const Json tokenizer = {{"version", "1.0"},          {"truncation", nullptr},
-                          {"padding", nullptr},        {"added_tokens", Json::array()},
-                          {"normalizer", nullptr},     {"pre_tokenizer", bytes},
-                          {"post_processor", nullptr}, {"decoder", bytes},
-                          {"model", std::move(model)}};
+  const OrderedJson bytes = {{"type", "ByteLevel"},
+                             {"add_prefix_space", false},
+                             {"trim_offsets", true},
+                             {"use_regex", true}};
+  const OrderedJson tokenizer = {
+      {"version", "1.0"},          {"truncation", nullptr},
+      {"padding", nullptr},        {"added_tokens", OrderedJson::array()},
+      {"normalizer", nullptr},     {"pre_tokenizer", bytes},
+      {"post_processor", nullptr}, {"decoder", bytes},
+      {"model", std::move(model)}};
   return tokenizer.dump() + "\n";
 }
 
@@ -167,15 +177,19 @@ absl::StatusOr<Vocabulary> vocabulary_of_tokenizer(std::string_view json) {
   if (!file.is_object() || !file.contains("model") || !file.contains("pre_tokenizer")) {
     return problem("it is no JSON object with a pre_tokenizer and a model");
   }
-  const Json& before = file["pre_tokenizer"];
-  if (text_in(before, "type") != "ByteLevel" || before.value("add_prefix_space", Json()) != false ||
-      before.value("use_regex", Json(true)) != true) {
-    return problem("its pre_tokenizer is not GPT-2's, ByteLevel without a space before the text");
-  }
   const Json& model = file["model"];
   const std::string type = text_in(model, "type");
   if ((type != "BPE" && type != "WordLevel") || !model.contains("vocab")) {
     return problem("its model is neither BPE nor WordLevel with a vocab");
+  }
+  const Json& before = file["pre_tokenizer"];
+  const std::string pieces = text_in(before, "type");
+  if (type == "WordLevel" && (pieces == "Split" || pieces == "WhitespaceSplit")) {
+    return vocabulary_of_listed_tokenizer(model["vocab"]);
+  }
+  if (pieces != "ByteLevel" || !is(before, "add_prefix_space", false, true) ||
+      !is(before, "use_regex", true, true)) {
+    return problem("its pre_tokenizer is not GPT-2's, ByteLevel without a space before the text");
   }
   absl::StatusOr<std::vector<std::string>> texts = texts_of(model["vocab"]);
   if (!texts.ok()) return texts.status();
@@ -187,6 +201,15 @@ absl::StatusOr<Vocabulary> vocabulary_of_tokenizer(std::string_view json) {
   absl::StatusOr<std::vector<TokenMerge>> merges = merges_of(model);
   if (!merges.ok()) return merges.status();
   return Vocabulary::of_byte_pairs(*std::move(texts), *std::move(merges));
+}
+
+absl::StatusOr<Vocabulary> read_tokenizer(const std::string& path) {
+  constexpr uint64_t kMostBytes = 1 << 27;
+  const absl::StatusOr<std::string> json = read_file(path, kMostBytes);
+  if (!json.ok()) return json.status();
+  absl::StatusOr<Vocabulary> vocabulary = vocabulary_of_tokenizer(*json);
+  if (vocabulary.ok()) return vocabulary;
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", vocabulary.status().message()));
 }
 
 }  // namespace qkv

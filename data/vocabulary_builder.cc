@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "data/tokenizer_json.h"
 #include "data/tokens/pieces.h"
 #include "framework/core/utf8.h"
 
@@ -17,8 +18,8 @@ constexpr char kLineEnd[] = "\n";
 }  // namespace
 
 void VocabularyBuilder::add(std::string_view part) {
-  if (kind_ == TokenKind::kBytes) return;
   if (kind_ == TokenKind::kCharacters) return add_characters(part);
+  if (!counts_pieces()) return;
   if (rest_.empty()) {
     const size_t length = length_of_sure_pieces(part);
     count_pieces(part.substr(0, length));
@@ -53,6 +54,8 @@ absl::StatusOr<Vocabulary> VocabularyBuilder::build() {
       return words();
     case TokenKind::kBpe:
       return byte_pairs();
+    case TokenKind::kTokenizer:
+      return read_tokenizer(tokenizer_);
     default:
       return characters();
   }

@@ -14,7 +14,7 @@ namespace qkv {
 
 // Makes the vocabulary of texts that come in parts, cut anywhere:
 //
-//   VocabularyBuilder builder(options.tokens, options.vocabulary_size);
+//   VocabularyBuilder builder(options.tokens, options.vocabulary_size, options.tokenizer);
 //   while (…) builder.add(part);
 //   builder.end_text();
 //   while (…) builder.add_validation(part);
@@ -23,8 +23,10 @@ namespace qkv {
 // It keeps the different pieces of the texts, not the texts.
 class VocabularyBuilder {
  public:
-  // `size`: how many byte pairs and bytes, or how many words at most.
-  VocabularyBuilder(TokenKind kind, int64_t size) : kind_(kind), size_(size) {}
+  // `size`: how many byte pairs and bytes, or how many words at most; `tokenizer`: the file that
+  // has the vocabulary, whatever the texts are.
+  VocabularyBuilder(TokenKind kind, int64_t size, std::string tokenizer = "")
+      : kind_(kind), size_(size), tokenizer_(std::move(tokenizer)) {}
 
   // A part of a text for training, which goes on until end_text().
   void add(std::string_view part);
@@ -40,6 +42,7 @@ class VocabularyBuilder {
  private:
   void add_characters(std::string_view part);
   void count_pieces(std::string_view text);
+  bool counts_pieces() const { return kind_ == TokenKind::kWords || kind_ == TokenKind::kBpe; }
   absl::StatusOr<Vocabulary> characters() const;
   absl::StatusOr<Vocabulary> words() const;
   absl::StatusOr<Vocabulary> byte_pairs() const;
@@ -47,6 +50,7 @@ class VocabularyBuilder {
 
   TokenKind kind_;
   int64_t size_;
+  std::string tokenizer_;
   std::string rest_;  // of the last part, to which the next one may belong
   bool is_utf8_ = true;
   std::array<bool, 128> ascii_{};                     // which characters there are

@@ -19,7 +19,11 @@ inline void check_path(const char* task, const DataOptions& options, OptionCheck
 // How many tokens may be learned.
 inline void check_tokens(const DataOptions& options, OptionChecker& check) {
   constexpr int64_t kLeastWords = 2, kLeastPairs = 257, kMost = 1 << 20;
-  if (options.tokens == TokenKind::kWords) {
+  if (options.tokens == TokenKind::kTokenizer && options.tokenizer.empty()) {
+    check.add("tokenizer",
+              "is missing: data.tokens = \"tokenizer\" reads the tokens from a file; "
+              "give one with --set data.tokenizer=FILE");
+  } else if (options.tokens == TokenKind::kWords) {
     check.range("vocabulary_size", options.vocabulary_size, kLeastWords, kMost);
   } else if (options.tokens == TokenKind::kBpe && options.vocabulary_size < kLeastPairs) {
     check.add("vocabulary_size",

@@ -124,7 +124,7 @@ void find_lines_of_both(const std::vector<LineOfFile>& training,
 absl::StatusOr<Vocabulary> learn_vocabulary(const DataOptions& options,
                                             const std::vector<LineOfFile>& training,
                                             std::initializer_list<std::string_view> texts) {
-  VocabularyBuilder builder(options.tokens, options.vocabulary_size);
+  VocabularyBuilder builder(options.tokens, options.vocabulary_size, options.tokenizer);
   for (const LineOfFile& line : training) {
     builder.add(line.text);
     builder.end_text();

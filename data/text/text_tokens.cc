@@ -132,7 +132,7 @@ class TextReading {
         learns_in_survey_(!is_learned(options.tokens) || sources_.has_validation),
         passes_(paths_to_show(options.path), wait, limits.piece_bytes,
                 (known || learns_in_survey_ ? 2 : 3) * sources_.bytes()),
-        builder_(options.tokens, options.vocabulary_size) {}
+        builder_(options.tokens, options.vocabulary_size, options.tokenizer) {}
 
   absl::StatusOr<TextTokens> run() {
     const bool is_large = sources_.bytes() > limits_.in_memory;
@@ -158,7 +158,7 @@ class TextReading {
     if (!now.ok()) return now.status();
     if (key_of(*now, options_, known_) != key) return changed();
     if (absl::Status status = writer.finish(); !status.ok()) return status;
-    if (is_large && !may_change_unseen(sources_)) {
+    if (is_large && options_.tokens != TokenKind::kTokenizer && !may_change_unseen(sources_)) {
       absl::Status kept = append_key(writer, key, *vocabulary, fingerprint(), *training_tokens);
       if (kept.ok()) kept = writer.file().keep();
       if (!kept.ok()) return kept;

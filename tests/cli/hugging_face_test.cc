@@ -104,6 +104,33 @@ TEST_F(HuggingFaceTest, AFolderIsJudgedOnATextAndWritesOne) {
               HasSubstr("not taken from there: token_embedding.weight (another vocabulary)"));
 }
 
+TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
+  export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
+  EXPECT_EQ(in("there/tokenizer.json"), in("run/tokenizer.json"));
+  // Another text, whose own byte pairs are others.
+  write_bytes(folder_ / "text.txt",
+              "a dog and a frog and a log and a bog and another dog and so on.");
+  std::vector<std::string> settings = keep_;
+  settings.insert(settings.end(), {"data.tokens=tokenizer", "data.tokenizer=there/tokenizer.json",
+                                   "data.train_fraction=0.5"});
+  const ProcessResult next = train("next", settings, "there");
+  expect_success(next);
+  EXPECT_THAT(next.output, Not(HasSubstr("not taken")));
+  EXPECT_EQ(weights("next"), weights("run"));
+  const ProcessResult judged = qkv({"eval", "there", "--text", "text.txt"});
+  expect_success(judged);
+  EXPECT_THAT(judged.output, HasSubstr("bits per byte"));
+  expect_success(qkv({"eval", "next"}));
+  expect_error(train("none", {"data.tokens=tokenizer"}), 2,
+               "--set data.tokens=tokenizer: \"data.tokenizer\" is missing: data.tokens = "
+               "\"tokenizer\" reads the tokens from a file; give one with --set "
+               "data.tokenizer=FILE");
+  write_bytes(folder_ / "there/tokenizer.json", R"({"pre_tokenizer":{},"model":{"type":"BPE"}})");
+  expect_error(train("none", settings), 2,
+               "there/tokenizer.json: tokenizer: its model is neither BPE nor WordLevel with a "
+               "vocab");
+}
+
 TEST_F(HuggingFaceTest, AModelThatIsNotThereIsRefusedWithAllKeysInTheWay) {
   expect_success(train("run", {"model.norm=post", "model.position=rotary", "attention.window=3",
                                "model.bias=false"}));

@@ -1,12 +1,13 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "data/listed_tokenizer.h"
+#include "data/tokenizer_json.h"
 #include "framework/nn/module.h"
 #include "models/model.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
 #include "train/hugging_face/config_json.h"
-#include "train/hugging_face/tokenizer_json.h"
 
 namespace qkv {
 namespace {
@@ -49,15 +50,16 @@ void fuzz_hugging_face(std::string_view input) {
 }
 
 void fuzz_hugging_face_tokens(std::string_view input) {
-  const auto vocabulary = parse_hugging_face_tokenizer(input, "tokenizer.json");
+  const auto vocabulary = vocabulary_of_tokenizer(input);
   if (!vocabulary.ok()) {
-    require_good_message(vocabulary.status(), {"tokenizer.json: "});
+    require_good_message(vocabulary.status());
     return;
   }
-  const std::string json = hugging_face_tokenizer(*vocabulary);
-  const auto again = parse_hugging_face_tokenizer(json, "tokenizer.json");
-  require(again.ok() && again->texts() == vocabulary->texts(),
-          "tokens are the same when read again", json);
+  const bool is_list = vocabulary->kind() == TokenKind::kCharacters;
+  const std::string json =
+      is_list ? listed_tokenizer_json(*vocabulary) : tokenizer_json(*vocabulary);
+  const auto again = vocabulary_of_tokenizer(json);
+  require(again.ok() && *again == *vocabulary, "tokens are the same when read again", json);
 }
 
 }  // namespace qkv

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -117,6 +118,34 @@ def test_an_exported_gpt2_has_the_logits_of_the_run():
             assert not unread, unread
             close(made, logits, name)
         there_and_back(name, {**data, **MODEL, **more})
+
+
+def test_gpt2_with_byte_pairs_has_the_published_loss():
+    """The tokens are those of GPT-2's kind, which a run has learned and qkv itself tells."""
+    text = "the cat sat on the mat, and the other cats sat on other mats. " * 12
+    pathlib.Path("text.txt").write_text(text)
+    data = {"data.task": "text", "data.path": "text.txt", "data.length": 16}
+    train("bpe", {**data, **MODEL, **TRAIN, "data.tokens": "bpe", "data.vocabulary_size": 270})
+    config = small_gpt2(vocab_size=270)
+    tensors = published.random_gpt2(config, seed=3, deviation=0.3)
+    published.write_folder("pairs", config, tensors)
+    shutil.copy("runs/bpe/tokenizer.json", "pairs")
+    loss = json.loads(qkv("eval", "pairs", "--text", "text.txt", "--json", "-"))["loss"]
+    batches = exported("pairs", "--text", "text.txt")
+    vocab = {n: t for t, n in json.loads(pathlib.Path("pairs/tokenizer.json").read_text())["model"]["vocab"].items()}
+    tokens = torch.cat([inputs[0].flatten() for inputs, _ in batches]).tolist()[: len(text)]
+    assert text.startswith("".join(vocab[n] for n in tokens).replace("\u0120", " ")) and len(tokens) < len(text) / 2
+    for inputs, logits in batches:
+        close(published.gpt2(config, tensors, inputs[0])[0], logits, "pairs")
+    qkv("eval", "pairs", "--text", "text.txt", "--export", "batches.safetensors")
+    targets = [targets for _, targets, _ in to_pytorch.read_batches("batches.safetensors")]
+    losses = [cross_entropy(logits, t) for (_, logits), t in zip(batches, targets)]
+    assert abs(loss - sum(losses) / sum((t >= 0).sum().item() for t in targets)) <= LOSS_TOLERANCE
+
+
+def cross_entropy(logits, targets):
+    flat = logits.flatten(0, -2), targets.flatten()
+    return torch.nn.functional.cross_entropy(*flat, ignore_index=-1, reduction="sum").item()
 
 
 def there_and_back(name, settings):

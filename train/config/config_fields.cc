@@ -89,6 +89,9 @@ void add_data_fields(FieldList& list, DataOptions& data) {
            "The same for validation; empty: a part of the examples of `path`.")
       .is_path = true;
   list.add("tokens", &data.tokens, "What a token of the text is.");
+  list.add("tokenizer", &data.tokenizer,
+           "The tokenizer.json of Hugging Face's that says what the tokens are.")
+      .is_path = true;
   list.add("vocabulary_size", &data.vocabulary_size, 2, kMillion,
            "Number of tokens that bpe learns (bytes among them), or maximum number of words.");
   list.add("question_key", &data.question_key,

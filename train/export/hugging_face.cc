@@ -5,17 +5,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "data/listed_tokenizer.h"
 #include "data/tasks/tasks.h"
+#include "data/tokenizer_json.h"
 #include "framework/io/safetensors.h"
 #include "train/hugging_face/config_json.h"
-#include "train/hugging_face/tokenizer_json.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
 
 constexpr char kBeginningOfConfig[] = "{\n  \"made_by\": \"qkv\"";
-constexpr char kBeginningOfTokenizer[] = "{\n  \"version\": ";
+constexpr char kBeginningOfTokenizer[] = "{\"version\":";
 constexpr char kBeginningOfPreprocessor[] = "{\n  \"image_processor_type\": ";
 
 int64_t number_of(const Vocabulary& vocabulary, const std::string& token) {
@@ -65,11 +66,14 @@ absl::StatusOr<std::vector<std::string>> make_hugging_face(const LoadedRun& run,
                                                       ? std::vector<std::string>()
                                                   : class_names.empty() ? vocabulary.texts()
                                                                         : class_names};
+  const std::string tokenizer = tokenizer_json(vocabulary);  // "" of a list
   const TextEnds ends = {.first_token = number_of(vocabulary, task.first_token),
                          .last_token = number_of(vocabulary, task.last_token)};
   return std::vector<std::string>{
       hugging_face_config_json(named, precision_dtype(config.train), ends), *weights,
-      data.is_image() ? "" : hugging_face_tokenizer(vocabulary),
+      data.is_image()     ? ""
+      : tokenizer.empty() ? listed_tokenizer_json(vocabulary)
+                          : tokenizer,
       data.is_image() ? preprocessor_json(data) : ""};
 }
 

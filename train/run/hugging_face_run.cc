@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "data/tokenizer_json.h"
 #include "framework/io/files.h"
 #include "train/hugging_face/config_json.h"
-#include "train/hugging_face/tokenizer_json.h"
 
 namespace qkv {
 namespace {
@@ -18,19 +18,12 @@ bool has(const std::string& folder, const char* name) {
   return std::filesystem::exists(std::filesystem::path(folder) / name, ignored);
 }
 
-absl::StatusOr<std::string> read_json(const std::string& path) {
-  constexpr uint64_t kMostBytes = 1 << 27;
-  return read_file(path, kMostBytes);
-}
-
 // None where there is no tokenizer. Each token must have a row of the embedding, and the other way
 // round.
 absl::StatusOr<Vocabulary> vocabulary_of(const std::string& folder, int64_t rows) {
   if (!has(folder, "tokenizer.json")) return Vocabulary();
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
-  const absl::StatusOr<std::string> text = read_json(path);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<Vocabulary> vocabulary = parse_hugging_face_tokenizer(*text, path);
+  absl::StatusOr<Vocabulary> vocabulary = read_tokenizer(path);
   if (!vocabulary.ok() || vocabulary->size() == rows) return vocabulary;
   return absl::InvalidArgumentError(absl::StrCat(
       path, ": has ", vocabulary->size(), " tokens, but \"vocab_size\" of config.json is ", rows));
@@ -59,8 +52,9 @@ std::string weights_of_hugging_face(const std::string& folder) {
 }
 
 absl::StatusOr<Checkpoint> load_hugging_face(const std::string& folder) {
+  constexpr uint64_t kMostBytes = 1 << 27;
   const std::string config_path = absl::StrCat(folder, "/config.json");
-  const absl::StatusOr<std::string> text = read_json(config_path);
+  const absl::StatusOr<std::string> text = read_file(config_path, kMostBytes);
   if (!text.ok()) return text.status();
   absl::StatusOr<HuggingFaceConfig> config = parse_hugging_face_config(*text, config_path);
   if (!config.ok()) return config.status();
@@ -81,7 +75,11 @@ absl::StatusOr<Checkpoint> load_hugging_face(const std::string& folder) {
   checkpoint.config.model = config->model;
   checkpoint.config.data.task = is_decoder ? "text" : "idx";
   checkpoint.config.data.path = folder;
-  if (is_decoder) checkpoint.config.data.length = config->data.max_length;
+  if (is_decoder) {
+    checkpoint.config.data.length = config->data.max_length;
+    checkpoint.config.data.tokens = TokenKind::kTokenizer;
+    checkpoint.config.data.tokenizer = absl::StrCat(folder, "/tokenizer.json");
+  }
   checkpoint.config.train.batch_size = 1;  // the logits of one long sequence are many
   checkpoint.vocabulary = vocabulary.ok() ? *std::move(vocabulary) : Vocabulary();
   checkpoint.class_names = std::move(config->class_names);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "data/listed_tokenizer.h"
 #include "tests/data/idx_bytes.h"
 #include "tests/data/image_bytes.h"
 #include "tests/temporary_folder.h"
@@ -143,6 +144,9 @@ void write_data(const std::string& folder, uint64_t seed) {
     text += '\n';
   }
   write_bytes(folder + "/text.txt", text);
+  std::vector<std::string> characters = {"a", "b", "c", "d", "\n"};
+  std::ranges::rotate(characters, characters.begin() + static_cast<ptrdiff_t>(seed % 5));
+  write_bytes(folder + "/tokenizer.json", listed_tokenizer_json(*Vocabulary::create(characters)));
   std::string pairs = "question,answer,text,class,back,last\n", held_out = pairs;
   for (int pair = 0; pair < 330; ++pair) {
     std::string question;
