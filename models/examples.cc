@@ -26,6 +26,7 @@ std::vector<Row> decoders() {
   post.activation = Activation::kRelu;
   post.tie_embeddings = false;
   rms.norm_kind = NormKind::kRms;
+  rms.norm_epsilon = 1e-3;
   rms.activation = Activation::kSilu;
   rms.dropout = 0.2;
   rms.init_std = 0.1;

@@ -41,7 +41,7 @@ class TokensTest : public CommandLineFixture, public testing::WithParamInterface
 };
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TokensTest, testing::Values("bytes", "words", "bpe"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& each) { return each.param; });
 
 TEST_P(TokensTest, ACheckpointAloneGeneratesAndIsEvaluated) {
   for (const std::string task : {"text", "lines"}) {

@@ -71,7 +71,9 @@ TEST(ConfigTest, AnOverriddenStringNeedsNoQuotes) {
   EXPECT_EQ(path("7"), "7");
   EXPECT_EQ(path("true"), "true");
   EXPECT_EQ(path("a=b#c\"d\\e"), "a=b#c\"d\\e");
-  EXPECT_EQ(path("1\nseed = 3"), "1\nseed = 3");
+  const Config lines =
+      parsed("[data]\ntask = \"pairs\"\npath = \"x\"", {"data.question_key=1\nseed = 3"});
+  EXPECT_EQ(lines.data.question_key, "1\nseed = 3");
   EXPECT_EQ(path(std::string(2000, '.')), std::string(2000, '.'));
 }
 
