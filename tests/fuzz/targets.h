@@ -58,7 +58,7 @@ void fuzz_hugging_face(std::string_view input);
 void fuzz_hugging_face_tokens(std::string_view input);
 
 // A text: parts of it make the same vocabulary and the same tokens as the whole, which says what the
-// text says. The first two bytes say where it is cut, and how many byte pairs are learned.
+// text says. The first two bytes say where it is cut, and which tokens are learned.
 void fuzz_tokens(std::string_view input);
 
 // A tokenizer.json: what is understood is written the same, and encodes every text.
