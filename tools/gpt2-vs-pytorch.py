@@ -42,15 +42,16 @@ def main():
         text = pathlib.Path(folder, "text.txt")
         text.write_text("".join(characters[n] for n in tokens))
         start = time.monotonic()
-        told = subprocess.run([QKV, "eval", f"{folder}/gpt2", "--text", text, "--json", "-"], capture_output=True, text=True)
+        command = [QKV, "eval", f"{folder}/gpt2", "--text", text, "--json", "-"]
+        told = subprocess.run(command, capture_output=True, text=True)
         if told.returncode != 0:
             sys.exit(told.stderr)
         taken, loss = time.monotonic() - start, json.loads(told.stdout)["loss"]
     start = time.monotonic()
     expected = gpt2_loss(config, tensors, tokens, torch.float32)
     numbers = sum(tensor.numel() for tensor in tensors.values())
-    print(f"{numbers} parameters, {len(tokens) - 1} tokens: qkv {loss:.7f} in {taken:.1f} s (with reading the weights), "
-          f"PyTorch {expected:.7f} in {time.monotonic() - start:.1f} s; they differ by {abs(loss - expected):.1e}")  # fmt: skip
+    print(f"{numbers} parameters, {len(tokens) - 1} tokens: qkv {loss:.7f} in {taken:.1f} s, with reading the weights; "
+          f"PyTorch {expected:.7f} in {time.monotonic() - start:.1f} s; difference {abs(loss - expected):.1e}")  # fmt: skip
     sys.exit(0 if abs(loss - expected) <= 1e-4 else 1)
 
 

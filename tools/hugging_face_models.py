@@ -2,7 +2,8 @@
 
 GPT2LMHeadModel (Radford et al. 2019), ViTForImageClassification (Dosovitskiy et al. 2021) and
 MegatronBertForTokenClassification (Shoeybi et al. 2019), without dropout. Each takes a config.json and the tensors of a
-model.safetensors under the names that these classes give them. Nothing here comes from qkv. Python 3.11, PyTorch 1.13 or newer.
+model.safetensors under the names that these classes give them. Nothing here comes from qkv. Needs Python 3.11 and PyTorch
+1.13 or newer.
 """
 import json
 import math
@@ -28,7 +29,8 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, tensors):
-    header, end, names = {"__metadata__": {"format": "pt"}}, 0, {torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL"}
+    names = {torch.float32: "F32", torch.float64: "F64", torch.bool: "BOOL"}
+    header, end = {"__metadata__": {"format": "pt"}}, 0
     tensors = dict(sorted(tensors.items(), key=lambda item: -item[1].element_size()))
     for name, tensor in tensors.items():
         begin, end = end, end + tensor.numel() * tensor.element_size()
