@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "data/decode_image.h"
 #include "data/show.h"
 #include "data/show_images.h"
 #include "framework/kernels/parallel.h"
