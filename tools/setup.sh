@@ -53,6 +53,14 @@ ensure_browser() {
   say "going on without a browser: the tests of the lesson page will be skipped"
 }
 
+# ensure_tokenizers: installs Hugging Face's tokenizers, which read what qkv writes, under build/tokenizers.
+ensure_tokenizers() {
+  local folder="$root/build/tokenizers"
+  command -v npm >/dev/null || ensure_packages npm
+  [[ -d $folder/node_modules/tokenizers ]] ||
+    npm install --silent --no-fund --no-audit --no-package-lock --prefix "$folder" tokenizers@0.23.2
+}
+
 # ensure_onnx: installs what checks and runs an exported graph of ONNX, 150 MB of it under build/onnx.
 ensure_onnx() {
   local folder="$root/build/onnx" runtime=onnxruntime-web@1.30.0

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""tests/tokenizers/make_lines.py SEED: 10,000 different lines of random words in 8 scripts, with what makes tokenizers
-differ: numbers, punctuation, contractions, white space of every kind, combining marks, emoji. A seed always gives the same ones."""
+"""tests/tokenizers/make_lines.py SEED: 10,000 different lines of random words in 8 scripts, with what makes
+tokenizers differ: numbers, punctuation, contractions, white space of every kind, combining marks, emoji. A seed
+always gives the same ones."""
 
 import random
 import sys
@@ -16,7 +17,8 @@ SCRIPTS = [  # ranges of letters
     [(0xAC00, 0xD7A3)],  # Korean
 ]
 BETWEEN = [" "] * 12 + ["  ", "   ", "\t", "\u00a0", "\u3000", " \t ", "\u2028", "\u0085", "\u200b", ""]
-OTHERS = ["'s", "'re", "'S", "'ve ", "''t", "...", "?!", " -- ", "½", "Ⅷ", "१२३", "😀", "👩‍👩‍👧", "e\u0301", "$", "_", "\\", '"', "\x01", "١٤"]
+OTHERS = ["'s", "'re", "'S", "'ve ", "''t", "...", "?!", " -- ", "½", "Ⅷ", "१२३", "😀", "👩‍👩‍👧", "e\u0301", "$", "_",
+          "\\", '"', "\x01", "١٤"]
 
 
 def word(pick, letters):

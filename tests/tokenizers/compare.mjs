@@ -1,10 +1,13 @@
-// compare.js TOKENIZER.json LINES TOKENS.safetensors: whether Hugging Face's tokenizers gives each line the tokens that
+// node compare.mjs TOKENIZERS TOKENIZER.json LINES TOKENS.safetensors: whether Hugging Face's tokenizers gives each line the tokens that
 // qkv has given it. An exported row has a line between two line ends, in any order of lines.
-const fs = require("fs");
-const { Tokenizer } = require("tokenizers");
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const [module, tokenizerPath, linesPath, tensorsPath] = process.argv.slice(2);
+const { Tokenizer } = createRequire(import.meta.url)(module);
 
 function readTensors(path) {
-  const file = fs.readFileSync(path);
+  const file = readFileSync(path);
   const start = 8 + Number(file.readBigUInt64LE(0));
   const header = JSON.parse(file.subarray(8, start).toString());
   return new Map(
@@ -31,13 +34,13 @@ function rowsOf(tensors) {
   return rows;
 }
 
-async function main([tokenizerPath, linesPath, tensorsPath]) {
+async function main() {
   const tokenizer = Tokenizer.fromFile(tokenizerPath);
   const tokensOf = async (text) => (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds();
   const lineEnd = await tokensOf("\n");
   const given = new Map(); // how often each row is there: unknown words make lines equal
   for (const row of rowsOf(readTensors(tensorsPath))) given.set(row, (given.get(row) ?? 0) + 1);
-  const lines = fs.readFileSync(linesPath, "utf8").split("\n").filter((line) => line !== "");
+  const lines = readFileSync(linesPath, "utf8").split("\n").filter((line) => line !== "");
   let different = 0;
   for (const line of lines) {
     const tokens = [...lineEnd, ...(await tokensOf(line)), ...lineEnd].join(" ");
@@ -49,4 +52,4 @@ async function main([tokenizerPath, linesPath, tensorsPath]) {
   if (different > 0 || lines.length !== 10000 || [...given.values()].some((left) => left !== 0)) process.exitCode = 1;
 }
 
-main(process.argv.slice(2));
+await main();
