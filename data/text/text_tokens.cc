@@ -123,10 +123,11 @@ bool may_change_unseen(const Sources& sources) {
 
 class TextReading {
  public:
-  TextReading(const DataOptions& options, const Vocabulary* known, const Wait& wait,
+  TextReading(const DataOptions& options, const Vocabulary* known, bool judges, const Wait& wait,
               const TextLimits& limits, Sources sources)
       : options_(options),
         known_(known),
+        judges_(judges),
         limits_(limits),
         sources_(std::move(sources)),
         learns_in_survey_(!is_learned(options.tokens) || sources_.has_validation),
@@ -140,7 +141,7 @@ class TextReading {
     std::string path;
     std::optional<LargeFile> file;
     if (is_large) {
-      absl::StatusOr<std::string> cache = token_cache_path(cache_name(options_, known_ != nullptr));
+      absl::StatusOr<std::string> cache = token_cache_path(cache_name(options_, judges_));
       if (!cache.ok()) return cache.status();
       path = *std::move(cache);
       if (std::optional<TextTokens> found = load_tokens(path, key)) return *std::move(found);
@@ -154,11 +155,11 @@ class TextReading {
     TokenWriter writer(vocabulary->size(), std::move(file), training_size_ + validation_size_);
     const absl::StatusOr<int64_t> training_tokens = encode(*vocabulary, writer);
     if (!training_tokens.ok()) return training_tokens.status();
-    const absl::StatusOr<Sources> now = find_sources(options_, known_ != nullptr);
+    const absl::StatusOr<Sources> now = find_sources(options_, judges_);
     if (!now.ok()) return now.status();
     if (key_of(*now, options_, known_) != key) return changed();
     if (absl::Status status = writer.finish(); !status.ok()) return status;
-    if (is_large && options_.tokens != TokenKind::kTokenizer && !may_change_unseen(sources_)) {
+    if (is_large && !may_change_unseen(sources_)) {
       absl::Status kept = append_key(writer, key, *vocabulary, fingerprint(), *training_tokens);
       if (kept.ok()) kept = writer.file().keep();
       if (!kept.ok()) return kept;
@@ -224,7 +225,7 @@ class TextReading {
 
   // The first characters are for training: all of them where validation has files of its own.
   int64_t training_characters() const {
-    if (known_) return 0;
+    if (judges_) return 0;
     if (sources_.has_validation) return training_size_;
     return static_cast<int64_t>(static_cast<double>(training_size_) * options_.train_fraction);
   }
@@ -279,12 +280,13 @@ class TextReading {
     if (!absl::IsInvalidArgument(status)) return status;
     if (!known_) return changed();
     FileMistakes mistakes;
-    const absl::Status read = passes_.read_lines(
-        sources_.training, [&](const std::string& path, int64_t number, std::string_view line) {
-          const auto tokens = vocabulary.encode(line);
-          if (!tokens.ok()) mistakes.add(path, number, std::string(tokens.status().message()));
-        });
-    if (!read.ok()) return read;
+    const auto take = [&](const std::string& path, int64_t number, std::string_view line) {
+      const auto tokens = vocabulary.encode(line);
+      if (!tokens.ok()) mistakes.add(path, number, std::string(tokens.status().message()));
+    };
+    for (const SourceFiles* files : {&sources_.training, &sources_.validation}) {
+      if (absl::Status read = passes_.read_lines(*files, take); !read.ok()) return read;
+    }
     return mistakes.empty() ? changed() : mistakes.status();
   }
 
@@ -298,6 +300,7 @@ class TextReading {
 
   const DataOptions& options_;
   const Vocabulary* known_;  // nullptr: it is made of the text
+  bool judges_;              // all of the text is for validation
   TextLimits limits_;
   Sources sources_;
   bool learns_in_survey_;
@@ -308,14 +311,14 @@ class TextReading {
 };
 
 absl::StatusOr<ReadText> read_tokens(const DataOptions& options, const Vocabulary* known,
-                                     const Wait& wait, const TextLimits& limits) {
-  absl::StatusOr<Sources> sources = find_sources(options, known != nullptr);
+                                     bool judges, const Wait& wait, const TextLimits& limits) {
+  absl::StatusOr<Sources> sources = find_sources(options, judges);
   if (!sources.ok()) return sources.status();
   std::vector<std::string> notes;
   for (const SourceFiles* part : {&sources->training, &sources->validation}) {
     if (!part->left_out.empty()) notes.push_back(part->note());
   }
-  TextReading reading(options, known, wait, limits, *std::move(sources));
+  TextReading reading(options, known, judges, wait, limits, *std::move(sources));
   absl::StatusOr<TextTokens> text = reading.run();
   if (!text.ok()) return text.status();
   return ReadText{*std::move(text), std::move(notes)};
@@ -325,12 +328,18 @@ absl::StatusOr<ReadText> read_tokens(const DataOptions& options, const Vocabular
 
 absl::StatusOr<ReadText> read_text_tokens(const DataOptions& options, const Wait& wait,
                                           const TextLimits& limits) {
-  return read_tokens(options, nullptr, wait, limits);
+  if (options.tokens != TokenKind::kTokenizer) {
+    return read_tokens(options, nullptr, false, wait, limits);
+  }
+  const absl::StatusOr<Vocabulary> given =
+      VocabularyBuilder(options.tokens, 0, options.tokenizer).build();
+  if (!given.ok()) return given.status();
+  return read_tokens(options, &*given, false, wait, limits);
 }
 
 absl::StatusOr<ReadText> read_known_tokens(const DataOptions& options, const Vocabulary& known,
                                            const Wait& wait, const TextLimits& limits) {
-  return read_tokens(options, &known, wait, limits);
+  return read_tokens(options, &known, true, wait, limits);
 }
 
 }  // namespace qkv
