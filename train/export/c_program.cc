@@ -1,16 +1,14 @@
 #include "train/export/c_program.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "data/tasks/tasks.h"
 #include "framework/nn/attention_position.h"
-#include "models/mixer.h"
 #include "train/export/c_template.h"
 #include "train/export/c_weights.h"
 

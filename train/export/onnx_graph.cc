@@ -1,8 +1,5 @@
 #include "train/export/onnx_graph.h"
 
-#include <bit>
-
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"

@@ -1,7 +1,6 @@
 #include "train/export/onnx_layers.h"
 
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"

@@ -38,7 +38,7 @@ OnnxValue OnnxLayers::with_past(const char* what, const OnnxValue& x, int64_t bl
   const std::string heads = absl::StrCat(key_heads_), width = absl::StrCat(head_width_);
   const std::string past = absl::StrCat("past_", what, ".", block);
   if (!has_past_) return x;
-  const OnnxValue all = op("Concat", {past, x}, {{"axis", 2}});
+  OnnxValue all = op("Concat", {past, x}, {{"axis", 2}});
   graph_.output(absl::StrCat("present_", what, ".", block), all, DType::f32,
                 {"batch", heads, "total", width});
   return all;

@@ -3,10 +3,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "data/tokenizer_json.h"
+#include "framework/core/error.h"
 #include "train/config/config.h"
 #include "train/export/onnx_layers.h"
 
