@@ -31,7 +31,7 @@ const Shape& OnnxLayers::shape_of(const char* name) const {
 }
 
 OnnxValue OnnxLayers::parameter(const char* name) {
-  const std::string path = path_of(name);
+  std::string path = path_of(name);
   if (used_.insert(path).second) graph_.parameter(path, parameters_.at(path));
   return path;
 }
@@ -148,7 +148,8 @@ void OnnxLayers::add_hidden(const OnnxValue& x, OnnxSequence& s) {
 OnnxValue OnnxLayers::sine(const OnnxSequence& s, int64_t width, bool pairs, double phase_of_odd) {
   std::vector<double> rates, phases;
   for (int64_t c = 0; c < width; c += pairs ? 2 : 1) {
-    const double exponent = static_cast<double>(c / 2 * 2) / static_cast<double>(width);
+    const int64_t pair = c / 2 * 2;  // 2i
+    const double exponent = static_cast<double>(pair) / static_cast<double>(width);
     rates.push_back(std::pow(10000.0, exponent));
     phases.push_back(pairs || c % 2 == 1 ? phase_of_odd : 0.0);
   }
