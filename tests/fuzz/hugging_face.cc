@@ -1,8 +1,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "data/listed_tokenizer.h"
-#include "data/tokenizer_json.h"
 #include "framework/nn/module.h"
 #include "models/model.h"
 #include "tests/fuzz/properties.h"
@@ -47,19 +45,6 @@ void fuzz_hugging_face(std::string_view input) {
   require(again.ok(), "a config that was written can be read", json);
   require(hugging_face_config_json(*again, DType::f32, {}) == json,
           "a config is the same when read again", json);
-}
-
-void fuzz_hugging_face_tokens(std::string_view input) {
-  const auto vocabulary = vocabulary_of_tokenizer(input);
-  if (!vocabulary.ok()) {
-    require_good_message(vocabulary.status());
-    return;
-  }
-  const bool is_list = vocabulary->kind() == TokenKind::kCharacters;
-  const std::string json =
-      is_list ? listed_tokenizer_json(*vocabulary) : tokenizer_json(*vocabulary);
-  const auto again = vocabulary_of_tokenizer(json);
-  require(again.ok() && *again == *vocabulary, "tokens are the same when read again", json);
 }
 
 }  // namespace qkv

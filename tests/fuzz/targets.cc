@@ -20,7 +20,6 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                    {"jpeg", fuzz_jpeg},
                                    {"prompt", fuzz_prompt},
                                    {"hugging_face", fuzz_hugging_face},
-                                   {"hugging_face_tokens", fuzz_hugging_face_tokens},
                                    {"tokens", fuzz_tokens},
                                    {"tokenizer", fuzz_tokenizer}};
   return targets;

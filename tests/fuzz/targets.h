@@ -52,13 +52,12 @@ void fuzz_jpeg(std::string_view input);
 // is a token each; of one, the characters that are known.
 void fuzz_prompt(std::string_view input);
 
-// A config.json and a tokenizer.json of Hugging Face: what is read of a model reads back the same
-// once it is written, and has a tensor for each of its parameters; so does what is read of tokens.
+// A config.json of Hugging Face: what is read of a model reads back the same once it is written,
+// and has a tensor for each of its parameters.
 void fuzz_hugging_face(std::string_view input);
-void fuzz_hugging_face_tokens(std::string_view input);
 
-// A text: parts of it make the same vocabulary and the same tokens as the whole, which says what the
-// text says. The first two bytes say where it is cut, and which tokens are learned.
+// A text: parts of it make the same vocabulary and the same tokens as the whole, which says what
+// the text says. The first two bytes say where it is cut, and which tokens are learned.
 void fuzz_tokens(std::string_view input);
 
 // A tokenizer.json: what is understood is written the same, and encodes every text.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "data/listed_tokenizer.h"
 #include "data/tokenizer_json.h"
 #include "data/vocabulary_builder.h"
 #include "tests/fuzz/properties.h"
@@ -46,8 +47,11 @@ void fuzz_tokens(std::string_view input) {
 void fuzz_tokenizer(std::string_view input) {
   const absl::StatusOr<Vocabulary> vocabulary = vocabulary_of_tokenizer(input);
   if (!vocabulary.ok()) return require_good_message(vocabulary.status());
-  require(*vocabulary_of_tokenizer(tokenizer_json(*vocabulary)) == *vocabulary,
-          "a tokenizer reads back");
+  const bool is_list = vocabulary->kind() == TokenKind::kCharacters;
+  const std::string json =
+      is_list ? listed_tokenizer_json(*vocabulary) : tokenizer_json(*vocabulary);
+  require(*vocabulary_of_tokenizer(json) == *vocabulary, "a tokenizer reads back", json);
+  if (is_list) return;  // which does not know every text
   const std::string text(input);
   const std::string decoded = vocabulary->decode(*vocabulary->encode(text));
   require(vocabulary->unknown().has_value() || decoded == text, "a text is its tokens", decoded);
