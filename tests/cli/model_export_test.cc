@@ -34,19 +34,19 @@ TEST_F(ModelExportTest, TheProgramInCAnswersAsGenerateDoes) {
   const ProcessResult written = qkv({"export", "run", "--c", "model.c"});
   expect_success(written);
   EXPECT_EQ(written.output, "wrote model.c.bin\nwrote model.c\n");
-  ProcessOptions options;
-  options.folder = folder_.path();
-  expect_success(run_process({"cc", "-O2", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic",
-                              "model.c", "-o", "model", "-lm"},
-                             options));
-  const ProcessResult answer = run_process({"./model", "312="}, options);
+  const auto shell = [this](const std::string& command) {
+    ProcessOptions options;
+    options.folder = folder_.path();
+    return run_process({"/bin/sh", "-c", command}, options);
+  };
+  expect_success(shell("cc -O2 -std=c99 -Wall -Wextra -Werror -pedantic model.c -o model -lm"));
+  const ProcessResult answer = shell("./model 312=");
   expect_success(answer);
   EXPECT_EQ(answer.output,
             qkv({"generate", "run", "--prompt", "312=", "--temperature", "0"}).output);
-  expect_error(run_process({"./model", "3x"}, options), 1, "the vocabulary has no token for: x");
+  expect_error(shell("./model 3x"), 1, "the vocabulary has no token for: x");
   write_bytes(folder_ / "model.c.bin", in("model.c.bin") + "x");
-  expect_error(run_process({"./model", "312="}, options), 1,
-               "these are not the weights of this model: model.c.bin");
+  expect_error(shell("./model 312="), 1, "these are not the weights of this model: model.c.bin");
 }
 
 TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime) {
