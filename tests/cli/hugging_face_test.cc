@@ -122,7 +122,7 @@ TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
   EXPECT_THAT(judged.output, HasSubstr("bits per byte"));
   expect_success(qkv({"eval", "next"}));
   expect_error(train("none", {"data.tokens=tokenizer"}), 2,
-               "--set data.tokens=tokenizer: \"data.tokenizer\" is missing: data.tokens = "
+               "--set data.task=text: \"data.tokenizer\" is missing: data.tokens = "
                "\"tokenizer\" reads the tokens from a file; give one with --set "
                "data.tokenizer=FILE");
   write_bytes(folder_ / "there/tokenizer.json", R"({"pre_tokenizer":{},"model":{"type":"BPE"}})");
