@@ -34,9 +34,10 @@ inline constexpr Named<NormKind> kNames<NormKind>[] = {{"layer", NormKind::kLaye
 // Normalization before each layer, after its residual sum, or nowhere.
 enum class NormPlace { kPre, kPost, kNone };
 template <>
-inline constexpr Named<NormPlace> kNames<NormPlace>[] = {{"pre", NormPlace::kPre, {"norm_kind", "norm_epsilon"}},
-                                                         {"post", NormPlace::kPost, {"norm_kind", "norm_epsilon"}},
-                                                         {"none", NormPlace::kNone}};
+inline constexpr Named<NormPlace> kNames<NormPlace>[] = {
+    {"pre", NormPlace::kPre, {"norm_kind", "norm_epsilon"}},
+    {"post", NormPlace::kPost, {"norm_kind", "norm_epsilon"}},
+    {"none", NormPlace::kNone}};
 
 // The position encoding: it is added to the embeddings (sinusoidal, learned), rotates queries and
 // keys (rotary), or is added to the scores (alibi, relative).

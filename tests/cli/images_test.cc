@@ -84,9 +84,10 @@ TEST_F(ImagesTest, WhatCannotBeAPictureIsAMistake) {
 }
 
 TEST_F(ImagesTest, KeysOfImagesAreAMistakeWithoutImages) {
-  expect_error(qkv({"data", "tiny.toml", "--set", "data.image_size=32"}), 2,
-               "--set data.image_size=32: \"data.image_size\" is read by shapes and image_folder, not by "
-               "reverse");
+  expect_error(
+      qkv({"data", "tiny.toml", "--set", "data.image_size=32"}), 2,
+      "--set data.image_size=32: \"data.image_size\" is read by shapes and image_folder, not by "
+      "reverse");
   expect_error(qkv({"data", "shapes.toml", "--set", "data.path=x"}), 2,
                "--set data.path=x: \"data.path\" is read by text, lines, pairs, classes, idx and "
                "image_folder, not by shapes");

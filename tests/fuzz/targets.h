@@ -60,8 +60,8 @@ void fuzz_hugging_face(std::string_view input);
 // the text says. The first two bytes say where it is cut, and which tokens are learned.
 void fuzz_tokens(std::string_view input);
 
-// A tokenizer.json: what is understood is written the same, and encodes every text unless its tokens
-// are a list.
+// A tokenizer.json: what is understood is written the same, and encodes every text unless its
+// tokens are a list.
 void fuzz_tokenizer(std::string_view input);
 
 struct FuzzTarget {

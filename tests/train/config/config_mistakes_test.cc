@@ -142,10 +142,9 @@ TEST(ConfigMistakesTest, AShorterRunThanThatOfTheFileWarmsUpForTheSameShare) {
   const absl::StatusOr<LoadedConfig> loaded = parse_config(file, "c.toml", {"train.steps=40"});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->config.optimizer.warmup_steps, 4);
-  EXPECT_EQ(loaded->notes,
-            std::vector<std::string>{
-                "optimizer.warmup_steps is 4 instead of 50, as train.steps is 40 "
-                "instead of 500"});
+  EXPECT_EQ(loaded->notes, std::vector<std::string>{
+                               "optimizer.warmup_steps is 4 instead of 50, as train.steps is 40 "
+                               "instead of 500"});
   EXPECT_EQ(parsed(file, {"train.steps=100"}).optimizer.warmup_steps, 50);
   EXPECT_EQ(mistakes(file, {"train.steps=40", "optimizer.warmup_steps=60"}),
             "--set optimizer.warmup_steps=60: \"optimizer.warmup_steps\" is 60, above "

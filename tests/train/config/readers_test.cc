@@ -35,9 +35,9 @@ std::string readers_of(const std::string& key) {
 TEST(ReadersTest, AValueThatNothingReadsIsAMistakeAtItsKey) {
   EXPECT_EQ(mistakes("[data]\n  digits = 5"),
             "c.toml:2:3: \"data.digits\" is read by addition, not by reverse");
-  EXPECT_EQ(
-      mistakes("[data]\npath = \"a.txt\""),
-      "c.toml:2:1: \"data.path\" is read by text, lines, pairs, classes, idx and image_folder, not by reverse");
+  EXPECT_EQ(mistakes("[data]\npath = \"a.txt\""),
+            "c.toml:2:1: \"data.path\" is read by text, lines, pairs, classes, idx and "
+            "image_folder, not by reverse");
   EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\nmin_length = 3"),
             "c.toml:3:1: \"data.min_length\" is read by " + readers_of("min_length") +
                 ", not by addition");
