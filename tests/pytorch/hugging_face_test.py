@@ -203,7 +203,8 @@ def test_a_classifier_of_tokens_is_a_megatron_bert_whose_first_token_answers():
     train("bert", {**data, **MODEL, **TRAIN, "model.kind": "classifier"})
     qkv("export", "runs/bert", "--hf", "bert")
     tensors, config = published.read_safetensors("bert/model.safetensors"), config_of("bert")
-    for (tokens, padding), logits in exported("runs/bert"):
+    for (tokens, *more), logits in exported("runs/bert"):
+        padding = more[0] if more else torch.zeros_like(tokens, dtype=torch.bool)
         first = torch.full((len(tokens), 1), config["cls_token_id"])
         padded = torch.cat([torch.zeros(len(tokens), 1, dtype=torch.bool), padding], 1)
         made, unread = published.megatron_bert(config, tensors, torch.cat([first, tokens], 1), padded)
