@@ -52,7 +52,7 @@ absl::Status TextPasses::read_lines(const SourceFiles& files, TakeLine take) {
   for (const SourceFile& file : files.files) {
     std::string line;
     int64_t number = 1;
-    const absl::Status status = read_file(file.path, [&](std::string_view piece) {
+    absl::Status status = read_file(file.path, [&](std::string_view piece) {
       while (!piece.empty()) {
         const size_t end = piece.find('\n');
         line += piece.substr(0, end == piece.npos ? end : end + 1);

@@ -180,6 +180,7 @@ def test_what_a_question_takes_for_granted_is_so():
         for layer, change in zip(itertools.cycle(layers), changes):
             page.go(layer=layer, **change)
             steps = filter(asked.depends_on_numbers, page.steps())
-            asked.add(expect_true_questions(page, [{"layer": layer, "step": step, **change} for step in steps], noise_of(lesson)))
+            states = [{"layer": layer, "step": step, **change} for step in steps]
+            asked.add(expect_true_questions(page, states, noise_of(lesson)))
     never = (set(PREMISES) | ALWAYS) - asked.all() - {"Which falls first, the loss or the entropy of a head?"}
     expect(not never, f"no page asks {never}")

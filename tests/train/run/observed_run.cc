@@ -145,7 +145,8 @@ void write_data(const std::string& folder, uint64_t seed) {
   }
   write_bytes(folder + "/text.txt", text);
   std::vector<std::string> characters = {"a", "b", "c", "d", "\n"};
-  std::ranges::rotate(characters, characters.begin() + static_cast<ptrdiff_t>(seed % 5));
+  std::rotate(characters.begin(), characters.begin() + static_cast<ptrdiff_t>(seed % 5),
+              characters.end());
   write_bytes(folder + "/tokenizer.json", listed_tokenizer_json(*Vocabulary::create(characters)));
   std::string pairs = "question,answer,text,class,back,last\n", held_out = pairs;
   for (int pair = 0; pair < 330; ++pair) {
