@@ -10,10 +10,10 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 
-import numpy
 import torch
+
+from every_model import run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -161,19 +161,7 @@ def there_and_back(name, settings):
     assert all(a.equal(b) for (_, a), (_, b) in pairs)
 
 
-def write_images():
-    """Images of 4 x 6 pixels in MNIST's files, so that height and width differ."""
-    os.makedirs("images", exist_ok=True)
-    for part, count in (("train", 20), ("t10k", 12)):
-        pixels = numpy.random.default_rng(count).integers(0, 256, (count, 4, 6), dtype=numpy.uint8)
-        labels = (numpy.arange(count) % 3).astype(numpy.uint8)
-        for what, array in (("images-idx3", pixels), ("labels-idx1", labels)):
-            sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
-            pathlib.Path(f"images/{part}-{what}-ubyte").write_bytes(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes())
-
-
 def test_a_vision_transformer_goes_there_and_back():
-    write_images()
     data = {"data.task": "idx", "data.path": "images", "data.class_names": "cat dog owl"}
     settings = {**data, **MODEL, **TRAIN, "model.kind": "classifier", "model.patch_size": 2, "model.norm_epsilon": 1e-12}
     train("vit", settings)
@@ -212,16 +200,6 @@ def test_a_classifier_of_tokens_is_a_megatron_bert_whose_first_token_answers():
         close(made[:, 0], logits, "bert")
 
 
-def main():
-    tests = {name: test for name, test in globals().items() if name.startswith("test_")}
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for name in sys.argv[1:] or tests:
-            tests[name]()
-            print("passed:", name.replace("_", " "), flush=True)
-        os.chdir("/")
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main()
+    run_tests(globals())

@@ -8,11 +8,10 @@ import math
 import os
 import pathlib
 import sys
-import tempfile
 
 import torch
 
-from every_model import BITS, DATA, QKV, TRAIN, WORDS, every_model, qkv, settings_text, train, write_images
+from every_model import BITS, DATA, QKV, TRAIN, WORDS, every_model, qkv, run_tests, settings_text, train
 
 TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 sys.path.insert(0, str(TOOLS))
@@ -190,17 +189,6 @@ def test_parameters_begin_as_the_page_says():
             assert abs(share - 1) <= 6 / math.sqrt(2 * count), f"{name} has {share:.3f} of its deviation: {more}"
 
 
-def main():
-    tests = {name: test for name, test in globals().items() if name.startswith("test_")}
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        write_images()
-        for name in sys.argv[1:] or tests:
-            tests[name]()
-            print("passed:", name.replace("_", " "), flush=True)
-        os.chdir("/")
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main()
+    run_tests(globals())
