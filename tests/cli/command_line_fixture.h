@@ -44,6 +44,16 @@ class CommandLineFixture : public testing::Test {
     return run_process(arguments, options);
   }
 
+  // Trains tiny.toml with the settings, to the folder `out`.
+  ProcessResult train_tiny(const std::string& out, const std::vector<std::string>& settings = {},
+                           const ProcessOptions& options = {}) {
+    std::vector<std::string> command = {"train", "tiny.toml", "--out", out};
+    for (const std::string& setting : settings) {
+      command.insert(command.end(), {"--set", setting});
+    }
+    return qkv(command, options);
+  }
+
   void expect_success(const ProcessResult& result) {
     EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
     EXPECT_EQ(result.errors, "");

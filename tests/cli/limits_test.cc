@@ -20,11 +20,7 @@ class LimitsTest : public CommandLineFixture {
  protected:
   ProcessResult train(const std::vector<std::string>& settings, const ProcessOptions& options,
                       const std::string& out = "run") {
-    std::vector<std::string> command = {"train", "tiny.toml", "--out", out};
-    for (const std::string& setting : settings) {
-      command.insert(command.end(), {"--set", setting});
-    }
-    return qkv(command, options);
+    return train_tiny(out, settings, options);
   }
 };
 

@@ -15,11 +15,7 @@ using testing::StartsWith;
 class ModelExportTest : public CommandLineFixture {
  protected:
   void train(const std::string& folder, const std::vector<std::string>& settings = {}) {
-    std::vector<std::string> command = {"train", "tiny.toml", "--out", folder};
-    for (const std::string& setting : settings) {
-      command.insert(command.end(), {"--set", setting});
-    }
-    expect_success(qkv(command));
+    expect_success(train_tiny(folder, settings));
   }
 
   std::string refusal(const std::vector<std::string>& command) {

@@ -146,11 +146,7 @@ class ReplayTest : public CommandLineFixture {
  protected:
   ProcessResult train(const std::vector<std::string>& settings) {
     std::filesystem::remove_all(folder_ / "run");
-    std::vector<std::string> command = {"train", "tiny.toml", "--out", "run"};
-    for (const std::string& setting : settings) {
-      command.insert(command.end(), {"--set", setting});
-    }
-    return qkv(command);
+    return train_tiny("run", settings);
   }
 
   json replay(std::vector<std::string> options = {}) {

@@ -17,9 +17,7 @@ using testing::Not;
 class ReportTest : public CommandLineFixture {
  protected:
   void train(const std::vector<std::string>& settings) {
-    std::vector<std::string> command = {"train", "tiny.toml", "--out", "runs/a"};
-    for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
-    expect_success(qkv(command));
+    expect_success(train_tiny("runs/a", settings));
   }
 
   // What a reader sees of the page, whose tags are all closed.

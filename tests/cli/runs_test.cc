@@ -17,11 +17,7 @@ using testing::Not;
 class RunsTest : public CommandLineFixture {
  protected:
   void train(const std::string& folder, const std::vector<std::string>& settings = {}) {
-    std::vector<std::string> command = {"train", "tiny.toml", "--out", folder};
-    for (const std::string& setting : settings) {
-      command.insert(command.end(), {"--set", setting});
-    }
-    expect_success(qkv(command));
+    expect_success(train_tiny(folder, settings));
   }
 
   std::vector<std::string> names(const std::string& sort) {
