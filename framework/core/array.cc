@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
@@ -77,6 +78,12 @@ Array Array::of(const Shape& shape, std::span<const int64_t> values) {
   check_count(shape, values.size());
   Array result(shape, DType::i64);
   std::copy(values.begin(), values.end(), result.mutable_data<int64_t>());
+  return result;
+}
+
+Array Array::on(Storage storage, const Shape& shape, DType dtype) {
+  Array result = without_numbers(shape, dtype);
+  result.storage_ = std::move(storage);
   return result;
 }
 

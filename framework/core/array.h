@@ -23,6 +23,9 @@ class Array {
   static Array of(const Shape& shape, DType dtype, std::span<const double> values);
   static Array of(const Shape& shape, std::span<const int64_t> values);  // i64
 
+  // On memory that holds the numbers already, as many as the shape has.
+  static Array on(Storage storage, const Shape& shape, DType dtype);
+
   static Array without_numbers(const Shape& shape, DType dtype);  // allocates nothing
 
   bool defined() const { return static_cast<bool>(storage_); }

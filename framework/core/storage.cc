@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "framework/core/available_memory.h"
@@ -117,6 +118,12 @@ thread_local ThreadMemory* thread_memory = nullptr;
 
 Storage::Storage(size_t bytes) : block_(std::make_shared<Block>(bytes)) {}
 
+Storage::Storage(std::byte* data, std::shared_ptr<const void> owner)
+    : block_(std::make_shared<Block>(data, std::move(owner))) {}
+
+Storage::Block::Block(std::byte* memory, std::shared_ptr<const void> its_owner)
+    : data(memory), size_class(0), owner(std::move(its_owner)) {}
+
 Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
   data = thread_memory ? thread_memory->take(size_class) : nullptr;
   if (data) return;
@@ -142,6 +149,7 @@ Storage::Block::Block(size_t bytes) : size_class(size_class_of(bytes)) {
 }
 
 Storage::Block::~Block() {
+  if (owner) return;
   if (thread_memory && noted(thread_memory->free_blocks_, {data, size_class})) return;
   Allocator& a = allocator();
   std::lock_guard lock(a.mutex);

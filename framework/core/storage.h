@@ -15,10 +15,13 @@ class Storage {
   // Throws std::bad_alloc where the system gives none, even after release_cached_memory(), and
   // where it would promise more than it has. The last 32 MiB are left to what makes no arrays.
   explicit Storage(size_t bytes);
+  // Memory of another owner, who is let go with it, on whichever thread that is. It is as large as
+  // its user knows, aligned for its elements, and nobody takes it for memory of his own.
+  Storage(std::byte* data, std::shared_ptr<const void> owner);
 
   std::byte* data() const { return block_ ? block_->data : nullptr; }
   explicit operator bool() const { return block_ != nullptr; }
-  bool is_shared() const { return block_.use_count() > 1; }
+  bool is_shared() const { return block_.use_count() > 1 || (block_ && block_->owner); }
 
   class Weak;  // remembers the memory without keeping it
 
@@ -32,6 +35,7 @@ class Storage {
  private:
   struct Block {
     explicit Block(size_t bytes);
+    Block(std::byte* memory, std::shared_ptr<const void> its_owner);
     ~Block();
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
@@ -39,6 +43,7 @@ class Storage {
     std::byte* data;
     size_t size_class;
     uint64_t version = 0;
+    std::shared_ptr<const void> owner = nullptr;  // nullptr: the memory is the block's own
   };
 
   std::shared_ptr<Block> block_;

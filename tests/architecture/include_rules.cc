@@ -37,7 +37,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
     {"lessons/runs"},
-    {"cli/lessons"},
+    {"cli/lessons", "python/binding"},
 };
 
 struct Include {
@@ -109,7 +109,7 @@ SourceFile read_source(const fs::path& path, const std::string& name) {
 
 Sources read_sources(const fs::path& root) {
   Sources sources;
-  for (const char* top : {"framework", "models", "data", "train", "lessons", "cli"}) {
+  for (const char* top : {"framework", "models", "data", "train", "lessons", "cli", "python"}) {
     if (!fs::exists(root / top)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       const fs::path extension = entry.path().extension();

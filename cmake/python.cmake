@@ -1,0 +1,65 @@
+# The Python package: the module _qkv of python/binding, beside the files of python/qkv. Together they are the folder
+# python/qkv of the build, and PYTHONPATH names the folder above it.
+
+# Debian's pybind11 and NumPy are for Debian's Python, and another one may come first in the path.
+if(NOT DEFINED Python_EXECUTABLE AND EXISTS /usr/bin/python3)
+  set(Python_EXECUTABLE /usr/bin/python3)
+endif()
+if(QKV_PYTHON)
+  set(needed REQUIRED)
+else()
+  set(needed QUIET)
+endif()
+find_package(Python ${needed} COMPONENTS Interpreter Development.Module)
+find_package(pybind11 2.10 ${needed})
+if(NOT Python_FOUND OR NOT pybind11_FOUND)
+  return()
+endif()
+
+set(python_folder ${CMAKE_CURRENT_BINARY_DIR}/python)
+
+# What the headers say, as text for help() and for the stubs.
+file(GLOB_RECURSE documented CONFIGURE_DEPENDS framework/*.h)
+set(documentation_source ${CMAKE_CURRENT_BINARY_DIR}/python_documentation.cc)
+add_custom_command(OUTPUT ${documentation_source} VERBATIM
+  COMMAND ${Python_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/documentation.py ${CMAKE_CURRENT_SOURCE_DIR} ${documentation_source}
+  DEPENDS ${documented} python/documentation.py)
+
+file(GLOB binding_sources CONFIGURE_DEPENDS python/binding/*.cc)
+pybind11_add_module(qkv_python MODULE NO_EXTRAS ${binding_sources} ${documentation_source})
+target_link_libraries(qkv_python PRIVATE qkv::gradcheck qkv::train qkv_options)
+target_precompile_headers(qkv_python PRIVATE <pybind11/pybind11.h> <pybind11/numpy.h> <pybind11/stl.h>)
+set_target_properties(qkv_python PROPERTIES OUTPUT_NAME _qkv LIBRARY_OUTPUT_DIRECTORY ${python_folder}/qkv)
+target_compile_options(qkv_python PRIVATE $<$<CONFIG:Release>:-O1>)
+# Another library that Python has loaded may have functions of the same names.
+target_link_options(qkv_python PRIVATE LINKER:--exclude-libs,ALL)
+
+file(GLOB_RECURSE python_files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/python/qkv CONFIGURE_DEPENDS python/qkv/*.py)
+set(copied_files)
+foreach(file IN LISTS python_files)
+  add_custom_command(OUTPUT ${python_folder}/qkv/${file} VERBATIM
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_SOURCE_DIR}/python/qkv/${file} ${python_folder}/qkv/${file}
+    DEPENDS python/qkv/${file})
+  list(APPEND copied_files ${python_folder}/qkv/${file})
+endforeach()
+add_custom_target(python_package ALL DEPENDS ${copied_files} qkv_python)
+
+if(QKV_BUILD_TESTS)
+  # tests/python/tensor_test.py is Python.Tensor, and so on. Without NumPy they are reported as skipped.
+  file(GLOB python_tests CONFIGURE_DEPENDS tests/python/*_test.py)
+  foreach(file IN LISTS python_tests)
+    cmake_path(GET file STEM words)
+    string(REGEX REPLACE "_test$" "" words ${words})
+    string(REPLACE "_" ";" words ${words})
+    set(name Python.)
+    foreach(word IN LISTS words)
+      string(SUBSTRING ${word} 0 1 first)
+      string(SUBSTRING ${word} 1 -1 rest)
+      string(TOUPPER ${first} first)
+      string(APPEND name ${first}${rest})
+    endforeach()
+    add_test(NAME ${name} COMMAND ${Python_EXECUTABLE} -B ${file})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+      ENVIRONMENT "PYTHONPATH=${python_folder};QKV=$<TARGET_FILE:qkv>;QKV_SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR};OMP_WAIT_POLICY=passive")
+  endforeach()
+endif()

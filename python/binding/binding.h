@@ -1,0 +1,41 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "python/binding/casters.h"
+
+// The module _qkv: one file for each subject, each with one function that binds it.
+namespace qkv::python {
+
+namespace py = pybind11;
+using namespace py::literals;  // "x"_a
+
+void bind_tensor(py::module_& m);
+void bind_ops(py::module_& m);
+
+// What the headers say of a name of qkv, "softmax": python/documentation.py reads them. Its absence
+// is an error of this module, and std::logic_error when it is imported.
+const char* documentation(const char* name);
+
+// While one lives, the engine computes: other threads of Python run. No signal is handled on the
+// numbers of a product (docs/architecture.md, "Signals"): its handler has a stack of its own, which
+// Python's handlers take where there is one.
+class Computing {
+ public:
+  Computing() : stack_(has_signal_stack()) {}
+
+ private:
+  static bool has_signal_stack();  // true; gives the thread one
+
+  bool stack_;
+  py::gil_scoped_release release_;
+};
+using WhileComputing = py::call_guard<Computing>;
+
+// Binds a function of qkv under its name, with what the headers say of it.
+template <class Function, class... Extras>
+void def(py::module_& m, const char* name, Function&& function, const Extras&... extras) {
+  m.def(name, std::forward<Function>(function), extras..., WhileComputing(), documentation(name));
+}
+
+}  // namespace qkv::python

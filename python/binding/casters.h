@@ -1,0 +1,74 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "framework/core/dtype.h"
+#include "framework/core/float128.h"
+#include "framework/core/shape.h"
+
+// How arguments that are no classes in Python come in and go out.
+namespace qkv::python {
+
+// Of "f32", or of what NumPy and PyTorch call it. Throw Error where there is no such type.
+DType dtype_named(std::string_view name);
+DType dtype_of_object(pybind11::handle object);
+
+}  // namespace qkv::python
+
+namespace pybind11::detail {
+
+// A dtype is its name: "f32". NumPy's and PyTorch's types are taken, too.
+template <>
+struct type_caster<qkv::DType> {
+  PYBIND11_TYPE_CASTER(qkv::DType, const_name("str"));
+
+  bool load(handle source, bool /*convert*/) {
+    if (!source || source.is_none()) return false;
+    value = qkv::python::dtype_of_object(source);
+    return true;
+  }
+  static handle cast(qkv::DType dtype, return_value_policy, handle) {
+    const std::string_view name = qkv::dtype_name(dtype);
+    return str(name.data(), name.size()).release();
+  }
+};
+
+// A shape is a tuple of sizes, or any other sequence of them.
+template <>
+struct type_caster<qkv::Shape> {
+  PYBIND11_TYPE_CASTER(qkv::Shape, const_name("tuple[int, ...]"));
+
+  bool load(handle source, bool convert) {
+    make_caster<std::vector<int64_t>> sizes;
+    if (!sizes.load(source, convert)) return false;
+    const auto& dims = cast_op<std::vector<int64_t>&>(sizes);
+    value = qkv::Shape(std::span<const int64_t>(dims));
+    return true;
+  }
+  static handle cast(const qkv::Shape& shape, return_value_policy, handle) {
+    tuple sizes(static_cast<size_t>(shape.rank()));
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      sizes[static_cast<size_t>(axis)] = int_(shape[axis]);
+    }
+    return sizes.release();
+  }
+};
+
+// A number beside the arrays, which Python has as a double.
+template <>
+struct type_caster<qkv::Float128> {
+  PYBIND11_TYPE_CASTER(qkv::Float128, const_name("float"));
+
+  bool load(handle source, bool convert) {
+    make_caster<double> number;
+    if (!number.load(source, convert)) return false;
+    value = cast_op<double>(number);
+    return true;
+  }
+  static handle cast(qkv::Float128 number, return_value_policy, handle) {
+    return PyFloat_FromDouble(static_cast<double>(number));
+  }
+};
+
+}  // namespace pybind11::detail

@@ -1,0 +1,52 @@
+#include <pybind11/pybind11.h>
+
+#include <csignal>
+#include <memory>
+
+#include "framework/core/error.h"
+#include "framework/core/out_of_memory.h"
+#include "python/binding/binding.h"
+
+namespace qkv::python {
+namespace {
+
+// A stack for the signal handlers of this thread, where nobody gave it one before.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t current;
+    if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
+    memory_ = std::make_unique<char[]>(kBytes);
+    stack_t own = {.ss_sp = memory_.get(), .ss_flags = 0, .ss_size = kBytes};
+    if (sigaltstack(&own, nullptr) != 0) memory_.reset();
+  }
+  ~SignalStack() {
+    if (!memory_) return;
+    stack_t none = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
+    sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  static constexpr size_t kBytes = 1 << 16;
+
+  std::unique_ptr<char[]> memory_;
+};
+
+}  // namespace
+
+bool Computing::has_signal_stack() {
+  static thread_local const SignalStack stack;
+  return true;
+}
+
+PYBIND11_MODULE(_qkv, m) {
+  m.doc() = "The engine of qkv.";
+  py::register_exception<Error>(m, "Error", PyExc_ValueError);
+  // OutOfMemory is a std::bad_alloc, which becomes a MemoryError with its text.
+  bind_tensor(m);
+  bind_ops(m);
+}
+
+}  // namespace qkv::python
