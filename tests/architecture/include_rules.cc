@@ -27,7 +27,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"models", "data"},       // the trainer is where they meet
     {"data/text"},            //
     {"data/tasks"},           //
-    {"train/config"},         //
+    {"train/config", "train/distributed"},  //
     {"train/hugging_face"},   //
     {"train/run"},            //
     {"train/runs", "train/replay", "train/export"},

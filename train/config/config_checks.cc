@@ -174,6 +174,11 @@ std::vector<Clash> find_clashes(const Config& config) {
     add({"train.accumulation_steps", "train.batch_size"},
         "\"train.accumulation_steps\" must divide \"train.batch_size\": ", train.batch_size,
         " is not a multiple of ", train.accumulation_steps);
+  } else if (train.batch_size % (train.shards * train.accumulation_steps) != 0) {
+    add({"train.shards", "train.accumulation_steps", "train.batch_size"}, "\"train.shards\"",
+        train.accumulation_steps > 1 ? " x \"train.accumulation_steps\"" : "",
+        " must divide \"train.batch_size\": ", train.batch_size, " is not a multiple of ",
+        train.shards * train.accumulation_steps);
   }
   return clashes;
 }

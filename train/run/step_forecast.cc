@@ -1,6 +1,7 @@
 #include "train/run/step_forecast.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/dtype.h"
@@ -43,7 +44,10 @@ StepForecast foresee_step(const Config& config, const Dataset& dataset, uint64_t
   const uint64_t bytes = static_cast<uint64_t>(count_parameters(config, dataset.shape())) *
                          dtype_bytes(precision_dtype(config.train));
   const uint64_t kept = bytes_kept(config, bytes);
-  StepForecast forecast = {.parameters = kept + bytes};
+  // On their way along the tree of the shards, as many sums wait as it has levels.
+  const uint64_t waiting =
+      bytes * static_cast<uint64_t>(std::bit_width(static_cast<uint64_t>(config.train.shards - 1)));
+  StepForecast forecast = {.parameters = kept + bytes + waiting};
   if (forecast.parameters > available) {
     forecast.is_whole = false;
     return forecast;
@@ -52,11 +56,11 @@ StepForecast foresee_step(const Config& config, const Dataset& dataset, uint64_t
   Config zeros = config;
   zeros.model.init_std = 0;
   const Model model = make_model(zeros, dataset.shape());
-  const int64_t pieces = config.train.accumulation_steps;
+  const int64_t pieces = config.train.accumulation_steps * config.train.shards;
   const int64_t examples = (config.train.batch_size + pieces - 1) / pieces;
   const int64_t few = 4, more = std::min<int64_t>(examples, 2 * few);
   const auto [most, flops] = differentiate_few(model, config, dataset, more);
-  uint64_t total = kept + most;
+  uint64_t total = kept + waiting + most;
   if (examples > more) {
     const uint64_t least = differentiate_few(model, config, dataset, few).peak;
     total += (most - std::min(most, least)) / static_cast<uint64_t>(more - few) *

@@ -1,68 +1,16 @@
 #include "train/run/trainer.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "framework/autograd/backward.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
-#include "framework/ops/ops.h"
 #include "framework/optim/schedule.h"
-#include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
 #include "train/run/measure_detail.h"
 
 namespace qkv {
-namespace {
-
-int64_t count_targets(const Array& targets) {
-  const int64_t* begin = targets.data<int64_t>();
-  return targets.size() - std::count(begin, begin + targets.size(), kIgnoredTarget);
-}
-
-Batch rows(const Batch& batch, int64_t first, int64_t count) {
-  const auto part = [&](const Array& array) {  // [B, …] -> [count, …]
-    return slice(Tensor(array), 0, first, count).array();
-  };
-  Batch result{.inputs = {}, .targets = part(batch.targets)};
-  for (const Array& input : batch.inputs) result.inputs.push_back(part(input));
-  return result;
-}
-
-}  // namespace
-
-BatchGradients accumulate_gradients(const Model& model,
-                                    const std::vector<NamedParameter>& parameters,
-                                    const Batch& batch, int64_t pieces, double label_smoothing,
-                                    ForwardContext& context) {
-  BatchGradients result;
-  result.gradients.resize(parameters.size());
-  const int64_t batch_size = batch.rows();
-  const int64_t targets = std::max<int64_t>(1, count_targets(batch.targets));
-  for (int64_t piece = 0; piece < pieces; ++piece) {
-    const int64_t first = batch_size * piece / pieces;
-    const int64_t count = batch_size * (piece + 1) / pieces - first;
-    if (count == 0) continue;
-    const Tensor loss = in_section("forward", [&] {
-      return batch_loss(
-                 model, rows(batch, first, count),
-                 {.label_smoothing = label_smoothing, .divisor = static_cast<double>(targets)},
-                 context)
-          .loss;
-    });
-    const Gradients gradients = backward(loss);
-    result.loss += loss.item();
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const Tensor& gradient = gradients[parameters[i].tensor];
-      Tensor& sum = result.gradients[i];
-      sum = sum.defined() ? sum + gradient : gradient;
-    }
-  }
-  return result;
-}
-
 Trainer::Trainer(const Config& config, const Dataset& dataset)
     : config_(config),
       dataset_(dataset),
@@ -80,12 +28,7 @@ Batch Trainer::next_batch() const {
 }
 
 BatchGradients Trainer::differentiate(const Batch& batch) const {
-  ForwardContext context;
-  context.training = true;
-  context.random =
-      RandomStream(config_.seed).derive("dropout").derive(static_cast<uint64_t>(steps_made()));
-  return accumulate_gradients(model_, parameters_, batch, config_.train.accumulation_steps,
-                              config_.train.label_smoothing, context);
+  return ShardedBatch(config_, model_, parameters_, batch, steps_made()).differentiate_all();
 }
 
 absl::StatusOr<StepResult> Trainer::step() {
@@ -103,7 +46,7 @@ absl::StatusOr<StepResult> Trainer::step() {
   if (is_detailed(config_.train, step + 1)) meter.emplace(parameters_);
   optimizer_->step(gradients, learning_rate, clip_scale(norm, config_.optimizer.grad_clip));
   if (meter) {
-    const Batch examples = rows(batch, 0, detail_examples(batch.rows()));
+    const Batch examples = batch_rows(batch, 0, detail_examples(batch.rows()));
     result.detail = meter->measure(gradients, model_, examples);
   }
   return result;

@@ -9,6 +9,7 @@
 #include "framework/optim/optimizer.h"
 #include "models/model.h"
 #include "train/config/options.h"
+#include "train/run/batch_gradients.h"
 #include "train/run/step_detail.h"
 
 namespace qkv {
@@ -20,18 +21,6 @@ struct StepResult {
   int64_t tokens = 0;                     // that the model read
   std::optional<StepDetail> detail = {};  // where train.detail_interval is due
 };
-
-// The gradient of the mean loss over the whole batch, made in `pieces` equal parts of its rows so
-// that less memory is needed. Each piece is divided by the count of the whole, so the parts add up
-// to the large batch's gradient, ignored targets or not.
-struct BatchGradients {
-  double loss = 0;
-  std::vector<Tensor> gradients;
-};
-BatchGradients accumulate_gradients(const Model& model,
-                                    const std::vector<NamedParameter>& parameters,
-                                    const Batch& batch, int64_t pieces, double label_smoothing,
-                                    ForwardContext& context);
 
 // A model, its optimizer and its data, one step at a time. Step number k is a function of the
 // parameters, the optimizer's state and (config, k): that is why a resumed run is bit for bit the

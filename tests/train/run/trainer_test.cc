@@ -102,6 +102,55 @@ TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
   }
 }
 
+// Four gradients that are made one by one, and added by hand.
+TEST(TrainerTest, ShardsAreAddedAlongTheirTree) {
+  Config config = tiny();
+  config.train.batch_size = 8;
+  config.train.shards = 4;
+  config.model.dropout = 0.5;
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  const auto all = parameters(trainer.model());
+  const Batch batch = trainer.next_batch();
+  const ShardedBatch shards(config, trainer.model(), all, batch, /*step=*/0);
+  std::vector<double> losses;
+  std::vector<std::vector<Tensor>> parts;
+  for (int64_t shard = 0; shard < 4; ++shard) {
+    std::vector<Tensor>& part = parts.emplace_back(all.size());
+    losses.push_back(shards.differentiate(shard, /*early=*/shard % 2 == 0,
+                                          [&](size_t i, Tensor g) { part[i] = std::move(g); }));
+  }
+  const BatchGradients whole = trainer.differentiate(batch);
+  EXPECT_EQ(whole.loss, (losses[0] + losses[1]) + (losses[2] + losses[3]));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Tensor by_hand = (parts[0][i] + parts[1][i]) + (parts[2][i] + parts[3][i]);
+    EXPECT_EQ(whole.gradients[i].to_vector(), by_hand.to_vector()) << all[i].name;
+  }
+}
+
+// Whatever a dropped element is in one shard, it is another in the next one.
+TEST(TrainerTest, AShardDropsElementsOfItsOwn) {
+  Config config = tiny();
+  config.train.batch_size = 2;
+  config.train.shards = 2;
+  config.model.dropout = 0.5;
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  const auto all = parameters(trainer.model());
+  Batch batch = trainer.next_batch();
+  for (Array* array : {&batch.inputs[0], &batch.targets}) {
+    int64_t* numbers = array->mutable_data<int64_t>();
+    std::copy_n(numbers, array->size() / 2, numbers + array->size() / 2);
+  }
+  const auto loss = [&](int64_t shard, int64_t step) {
+    return ShardedBatch(config, trainer.model(), all, batch, step)
+        .differentiate(shard, false, [](size_t, const Tensor&) {});
+  };
+  EXPECT_EQ(loss(0, 0), loss(0, 0));
+  EXPECT_NE(loss(0, 0), loss(1, 0));
+  EXPECT_NE(loss(0, 0), loss(0, 1));
+}
+
 TEST(TrainerTest, ALossThatIsNotFiniteStopsBeforeTheUpdateAndNamesTheOp) {
   Config config = tiny();
   const auto dataset = make_data(config);
