@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -35,6 +36,20 @@ absl::Status bad_record(std::string_view what) {
   return absl::InvalidArgumentError(std::string(what));
 }
 
+std::string quoted(const std::vector<std::string>& names) {
+  return names.empty() ? "none"
+                       : absl::StrCat("\"", printable(absl::StrJoin(names, "\", \"")), "\"");
+}
+
+RecordReader::Format format_of(std::string_view path) {
+  const auto is = [&](const char* end) {
+    return absl::EndsWithIgnoreCase(absl::string_view(path.data(), path.size()), end);
+  };
+  return is(".csv")                      ? RecordReader::Format::kCsv
+         : is(".jsonl") || is(".ndjson") ? RecordReader::Format::kJsonLines
+                                         : RecordReader::Format::kTabs;
+}
+
 bool is_blank(std::string_view text) {
   return std::ranges::all_of(text, [](unsigned char c) { return absl::ascii_isspace(c); });
 }
@@ -42,11 +57,7 @@ bool is_blank(std::string_view text) {
 }  // namespace
 
 RecordReader::RecordReader(std::string_view path, RecordLayout layout, NextLine next)
-    : format_(path.ends_with(".csv")                                  ? Format::kCsv
-              : path.ends_with(".jsonl") || path.ends_with(".ndjson") ? Format::kJsonLines
-                                                                      : Format::kTabs),
-      layout_(std::move(layout)),
-      next_(std::move(next)) {}
+    : format_(format_of(path)), layout_(std::move(layout)), next_(std::move(next)) {}
 
 std::optional<std::string> RecordReader::next_line() {
   std::optional<std::string> line = next_();
@@ -70,6 +81,7 @@ std::optional<absl::StatusOr<Record>> RecordReader::next() {
   std::optional<std::string> line = next_line();
   if (!line) return std::nullopt;
   begin_ = line_;
+  if (is_blank(*line) && not_utf8_.empty()) return bad_record("is blank");
   absl::StatusOr<Record> record = parse(*std::move(line));
   if (!not_utf8_.empty()) return bad_record(not_utf8_);
   if (!record.ok()) return record;
@@ -99,7 +111,7 @@ absl::Status RecordReader::read_header() {
   }
   return bad_record(absl::StrCat("the header has to name the column \"",
                                  question ? layout_.answer : layout_.question,
-                                 "\" once; its columns are ", absl::StrJoin(*names, ", ")));
+                                 "\" once; its columns are ", quoted(*names)));
 }
 
 absl::StatusOr<Record> RecordReader::parse(std::string line) {
@@ -120,7 +132,10 @@ absl::StatusOr<Record> RecordReader::parse_tabs(std::string_view line) const {
     const auto& [question, answer, answer_first, needed] = layout_;
     return bad_record(absl::StrCat("has ", tabs == 0 ? "no tab" : absl::StrCat(tabs, " tabs"),
                                    ": a line is ", answer_first ? answer : question, "<TAB>",
-                                   answer_first ? question : answer));
+                                   answer_first ? question : answer,
+                                   line.starts_with('{') || line.starts_with('[')
+                                       ? "; a file of JSON lines has a name that ends in .jsonl"
+                                       : ""));
   }
   const size_t tab = line.find('\t');
   std::string first(line.substr(0, tab)), second(line.substr(tab + 1));
@@ -148,7 +163,9 @@ absl::StatusOr<Record> RecordReader::parse_json(std::string_view line) const {
   const auto text = [&](const std::string& key) -> absl::StatusOr<std::string> {
     const auto found = object.find(key);
     if (found == object.end()) {
-      return bad_record(absl::StrCat("has no key \"", key, "\""));
+      std::vector<std::string> keys;
+      for (const auto& [other, value] : object.items()) keys.push_back(other);
+      return bad_record(absl::StrCat("has no key \"", key, "\"; its keys are ", quoted(keys)));
     }
     if (!found->is_string()) return bad_record(absl::StrCat("\"", key, "\" is not a string"));
     return found->get<std::string>();

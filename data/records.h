@@ -20,7 +20,8 @@ struct Record {
 };
 
 // How files have them. The name of a file says which format it has: .csv is CSV with a header,
-// .jsonl and .ndjson are JSON lines, all others have a tab between two columns.
+// .jsonl and .ndjson are JSON lines, in small or large letters; all others have a tab between two
+// columns.
 struct RecordLayout {
   std::string question, answer;  // in headers and objects: "question", "answer"
   bool answer_first = false;     // in a file with tabs
@@ -37,9 +38,9 @@ class RecordReader {
 
   int64_t line() const { return begin_; }  // where what next() returned begins
 
- private:
   enum class Format { kTabs, kCsv, kJsonLines };
 
+ private:
   std::optional<std::string> next_line();
   absl::Status read_header();
   absl::StatusOr<Record> parse(std::string line);

@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "data/tasks/shared_records.h"
@@ -66,6 +67,17 @@ void check_class_texts(const std::string& path, const std::vector<Record>& recor
   }
 }
 
+// Two classes that a reader takes for one.
+void find_alike(const std::string& path, const PlacesOfClasses& classes, FileMistakes& mistakes) {
+  for (const auto& [name, place] : classes) {
+    const std::string plain(absl::StripAsciiWhitespace(name));
+    if (plain == name || !classes.contains(plain)) continue;
+    mistakes.add(
+        path, place.first_line,
+        absl::StrCat("the class \"", name, "\" differs from \"", plain, "\" by white space alone"));
+  }
+}
+
 EncodeRecord encode_classes(const Vocabulary& vocabulary, const std::vector<std::string>& names) {
   return [&vocabulary, &names](const Record& record) -> absl::StatusOr<Example> {
     auto prompt = vocabulary.encode(record.question);
@@ -93,6 +105,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options
   std::string text;
   PlacesOfClasses classes;
   add_classes(records->training, classes);
+  find_alike(options.path, classes, mistakes);
+  if (!mistakes.empty()) return mistakes.status();
   for (const auto* side : {&records->training, &records->validation}) {
     for (const Record& record : *side) text += record.question;
   }

@@ -193,7 +193,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& op
     if (!found.ok()) return found.status();
     others = *std::move(found);
   }
-  if (absl::Status status = check_folders(options.path, names); !status.ok() && mistakes.empty()) {
+  if (absl::Status status = check_folders(options.path, names);
+      !status.ok() && (mistakes.empty() || names.empty())) {
     return status;
   }
   auto all = read_image_files(listed->files, layout_of(options), mistakes, wait);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -98,12 +99,16 @@ absl::StatusOr<ExampleLists> encode_records(const SharedRecords& records,
 
 // An error where a side has no example.
 absl::Status check_both_sides(const SharedRecords& records, const DataOptions& options) {
+  std::set<std::string_view> questions;  // which the sides are chosen by
+  for (const auto* side : {&records.training, &records.validation}) {
+    for (const Record& record : *side) questions.insert(record.question);
+  }
   for (const auto& [side, empty] : {std::pair("training", records.training.empty()),
                                     std::pair("validation", records.validation.empty())}) {
     if (!empty) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(options.path, ": has too few examples: of its ",
-                     records.training.size() + records.validation.size(), " none is for ", side,
+        absl::StrCat(options.path, ": has too few examples: of its ", questions.size(),
+                     " different ones none is for ", side,
                      "; use more examples, data.validation_path, or a train_fraction other than ",
                      options.train_fraction));
   }

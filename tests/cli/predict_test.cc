@@ -122,7 +122,7 @@ TEST_F(PredictTest, WhatCannotBeAnsweredLeavesItsLineAndIsNamed) {
   EXPECT_EQ(lines[1] + lines[2] + lines[3], "");
   EXPECT_NE(lines[4], "");
   EXPECT_EQ(result.errors,
-            "error: ask.txt:2: the question is empty\n"
+            "error: ask.txt:2: is blank\n"
             "error: ask.txt:3: unknown character 3: \"x\"; the vocabulary is: \\t\\nabc\n"
             "error: ask.txt:4: the question has 19 tokens; this model reads at most 9\n");
   expect_error(qkv({"predict", "runs/pairs", "no.txt"}), 2,

@@ -257,6 +257,9 @@ TEST_F(ImageFolderTest, ClassesThatCannotBeLearnedAreNamed) {
             all() +
                 ": has too few images: of its 40 none is for validation; use more images, "
                 "data.validation_path, or a train_fraction other than 0.999");
+  options_.path = all("/dark");  // one sentence, not one for each image
+  EXPECT_EQ(error_of(options_),
+            all("/dark") + ": has 0 folders of images; it needs 2 … 1000, one for each class");
   options_.path = folder_ / "none";
   EXPECT_EQ(error_of(options_),
             absl::StrCat("cannot read ", folder_ / "none", ": No such file or directory"));

@@ -80,7 +80,7 @@ TEST_F(RecordsTest, StandInTwoColumnsWithATabBetween) {
 }
 
 TEST_F(RecordsTest, FollowRfc4180InCsv) {
-  EXPECT_THAT(read("a.csv",
+  EXPECT_THAT(read("A.CSV",
                    "id,answer,question\r\n1,\"a, \"\"b\"\"\",x\r\n2, y "
                    ",\"two\r\nlines\"\r\n3,z,\"\"\"\"\r\n"),
               ElementsAre("x|a, \"b\"@2", "two\nlines| y @3", "\"|z@5"));
@@ -95,7 +95,7 @@ TEST_F(RecordsTest, AreWrongAtTheLineWhereTheyBegin) {
                           "a|b@7", "!the file ends inside of the quoted field 1@8"));
   EXPECT_THAT(read("a.csv", "question,answers\na,b\n"),
               ElementsAre("!the header has to name the column \"answer\" once; its columns are "
-                          "question, answers@1"));
+                          "\"question\", \"answers\"@1"));
   EXPECT_THAT(read("a.csv", "answer,question,answer\na,b,c\n"),
               ElementsAre(HasSubstr("name the column \"answer\" once")));
 }
@@ -105,14 +105,15 @@ TEST_F(RecordsTest, AreObjectsWithTwoKeysInJsonLines) {
                    "{\"answer\": \"b\\n\", \"more\": 1, \"question\": \"\\u4e00\"}\n[]\n{\n"
                    "{\"question\": \"a\"}\n{\"question\": \"a\", \"answer\": 5}\n"),
               ElementsAre("一|b\n@1", "!is not a JSON object@2", "!is not a JSON object@3",
-                          "!has no key \"answer\"@4", "!\"answer\" is not a string@5"));
+                          "!has no key \"answer\"; its keys are \"question\"@4",
+                          "!\"answer\" is not a string@5"));
 }
 
 TEST_F(RecordsTest, WithMistakesAreAllNamedAtOnce) {
   EXPECT_EQ(error(options("pairs", "a\tb\nc\nd\t \n\n\xff\tx\ne\tf\tg\n\th\n")),
             "data.tsv:2: has no tab: a line is question<TAB>answer\n"
             "data.tsv:3: the answer is empty\n"
-            "data.tsv:4: has no tab: a line is question<TAB>answer\n"
+            "data.tsv:4: is blank\n"
             "data.tsv:5: is not UTF-8: byte 0xFF at offset 0 of the line; iconv can convert the "
             "file, for example from Latin-1: iconv -f latin1 -t utf-8\n"
             "data.tsv:6: has 2 tabs: a line is question<TAB>answer\n"
@@ -124,9 +125,15 @@ TEST_F(RecordsTest, WithMistakesAreAllNamedAtOnce) {
   EXPECT_EQ(error(options("pairs", "")), "data.tsv: has no example");
   EXPECT_EQ(error(options("pairs", "{\"question\":\"a\\tb\",\"answer\":\"c\"}\n", "a.jsonl")),
             "a.jsonl:1: a question or an answer holds a tab or a line end");
-  EXPECT_EQ(error(options("pairs", "a\tb\n")),
-            "data.tsv: has too few examples: of its 1 none is for validation; use more examples, "
-            "data.validation_path, or a train_fraction other than 0.5");
+  EXPECT_EQ(
+      error(options("pairs", "a\tb\n")),
+      "data.tsv: has too few examples: of its 1 different ones none is for validation; use more "
+      "examples, data.validation_path, or a train_fraction other than 0.5");
+  EXPECT_THAT(error(options("pairs", "a\tb\na\tc\na\td\n")), HasSubstr("of its 1 different ones"));
+  EXPECT_EQ(
+      error(options("pairs", "{\"question\":\"a\"}\n", "data.json")),
+      "data.json:1: has no tab: a line is question<TAB>answer; a file of JSON lines has a name "
+      "that ends in .jsonl");
 }
 
 TEST_F(RecordsTest, LongerThanTheContextAreNamed) {
@@ -210,6 +217,15 @@ TEST_F(RecordsTest, HaveTheLossOnTheAnswer) {
     const std::string question = row.inputs.substr(1, row.inputs.find('\t') - 1);
     EXPECT_EQ(wanted, absl::StrCat("a", question, "\n"));
   }
+}
+
+TEST_F(RecordsTest, HaveClassesThatDifferByMoreThanWhiteSpace) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    absl::StrAppend(&text, i % 3 == 0 ? "a" : i % 3 == 1 ? "b" : "b ", "\ttext ", i, "\n");
+  }
+  EXPECT_THAT(error(options("classes", text)),
+              HasSubstr("the class \"b \" differs from \"b\" by white space alone"));
 }
 
 TEST_F(RecordsTest, HaveClassesOfTheirOwn) {
