@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -57,16 +58,39 @@ struct Sources {
   int64_t bytes() const { return training.bytes() + validation.bytes(); }
 };
 
+// A file that is named twice, by whatever path, would be for training and for validation.
+absl::Status check_sides(const Sources& sources) {
+  FileMistakes mistakes;
+  std::map<std::string_view, std::string_view> trained;  // the path of each file
+  for (const SourceFile& file : sources.training.files) {
+    const auto [first, is_new] = trained.emplace(file.state, file.path);
+    if (is_new || sources.has_validation) continue;
+    mistakes.add(file.path, 0,
+                 absl::StrCat("is the same file as ", std::string(first->second),
+                              "; without data.validation_path a text has each file once"));
+  }
+  for (const SourceFile& file : sources.validation.files) {
+    const auto found = trained.find(file.state);
+    if (found == trained.end()) continue;
+    mistakes.add(file.path, 0,
+                 absl::StrCat("is for validation, but also for training, as ",
+                              std::string(found->second), "; leave it out of one of the two"));
+  }
+  return mistakes.status();
+}
+
 absl::StatusOr<Sources> find_sources(const DataOptions& options, bool all_is_one_part) {
   Sources sources;
   auto training = find_source_files(options.path);
   if (!training.ok()) return training.status();
   sources.training = *std::move(training);
   sources.has_validation = !options.validation_path.empty() && !all_is_one_part;
-  if (!sources.has_validation) return sources;
-  auto validation = find_source_files(options.validation_path);
-  if (!validation.ok()) return validation.status();
-  sources.validation = *std::move(validation);
+  if (sources.has_validation) {
+    auto validation = find_source_files(options.validation_path);
+    if (!validation.ok()) return validation.status();
+    sources.validation = *std::move(validation);
+  }
+  if (absl::Status status = check_sides(sources); !status.ok() && !all_is_one_part) return status;
   return sources;
 }
 

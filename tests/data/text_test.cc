@@ -314,6 +314,25 @@ TEST_F(TextFilesTest, OtherTasksReadOnePath) {
             "data.path is a list, but the task \"pairs\" reads one path");
 }
 
+TEST_F(TextFilesTest, AFileIsOnOneSideOfTheTwo) {
+  write("parts/a.txt", std::string(50, 'a'));
+  write("parts/b.txt", std::string(50, 'b'));
+  std::filesystem::create_symlink(folder_ / "parts/a.txt", folder_ / "link.txt");
+  options_.path = folder_ / "parts";
+  options_.validation_path = folder_ / "link.txt";
+  EXPECT_EQ(error(),
+            absl::StrCat(folder_ / "link.txt: is for validation, but also for training, as ",
+                         folder_ / "parts/a.txt; leave it out of one of the two"));
+  options_.path = join_paths({folder_ / "parts", folder_ / "parts/b.txt"});
+  options_.validation_path = "";
+  EXPECT_EQ(error(), absl::StrCat(folder_ / "parts/b.txt: is the same file as ",
+                                  folder_ / "parts/b.txt; without data.validation_path a text has "
+                                            "each file once"));
+  write("held.txt", std::string(50, 'c'));
+  options_.validation_path = folder_ / "held.txt";  // then it only counts twice
+  EXPECT_EQ(read().text.training_tokens, 150);
+}
+
 TEST_F(TextFilesTest, ValidationHasAFileOfItsOwn) {
   write("text.txt", std::string(50, 'a') + "b");
   write("validation.txt", "cdefghijklm");
