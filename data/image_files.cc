@@ -73,7 +73,8 @@ absl::StatusOr<LabelledImages> read_image_files(const std::vector<ImageFile>& fi
   read.bytes.reserve(needed);
   const int64_t count = std::ssize(files);
   for (int64_t first = 0; first < count; first += kImagesAtOnce) {
-    if (wait.stop.stop_requested()) return absl::CancelledError("the reading was stopped");
+    if (wait.stop.stop_requested())
+      return absl::CancelledError("the reading of the images was stopped");
     if (wait.tell) {
       wait.tell("reading the images", static_cast<double>(first) / static_cast<double>(count));
     }

@@ -118,6 +118,10 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   const Config& config = loaded.config;
   kernels::set_num_threads(static_cast<int>(config.train.threads));
   const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config, options.stop);
+  if (absl::IsCancelled(dataset.status())) {
+    const std::string what(dataset.status().message());
+    ProgressLine(stdout).say(absl::StrCat(what, "; nothing was written"));
+  }
   if (!dataset.ok()) return dataset.status();
   const uint64_t available = available_memory();
   const StepForecast forecast = foresee_step(config, **dataset, available);

@@ -101,7 +101,7 @@ absl::StatusOr<RunFolder> open_folder(const std::string& path, const Config& con
 }
 
 absl::Status train(const SweepRun& run, uint64_t memory, Link& link) {
-  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(run.config);
+  const absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(run.config, link.stop());
   if (!dataset.ok()) return dataset.status();
   const auto check_fits = [&] {
     return check_memory(foresee_step(run.config, **dataset, memory), memory);
