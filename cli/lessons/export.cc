@@ -46,10 +46,15 @@ absl::Status run_export(const std::string& name, const GivenOptions& given) {
   if (!made.ok()) return made.status();
   if (new_folder) status = make_folder(named);
   if (!status.ok()) return status;
+  std::vector<FileToWrite> written;
   for (size_t i = 0; i < files.size(); ++i) {
-    if ((*made)[i].empty()) continue;
-    if (status = write_if_asked(files[i].path, (*made)[i]); !status.ok()) return status;
-    show(absl::StrCat("wrote ", printable(files[i].path), "\n"));
+    if (!(*made)[i].empty()) written.push_back({files[i].path, (*made)[i]});
+  }
+  status = write_files_together(written);
+  if (!status.ok() && new_folder) std::filesystem::remove(named, ignored);
+  if (!status.ok()) return status;
+  for (const FileToWrite& file : written) {
+    show(absl::StrCat("wrote ", printable(file.path), "\n"));
   }
   return absl::OkStatus();
 }

@@ -144,6 +144,50 @@ std::string resolved(const std::string& path) {
   return ::realpath(path.c_str(), buffer) != nullptr ? std::string(buffer) : path;
 }
 
+// A file that is whole on the disk under another name; "": none, it is no regular file.
+struct StagedFile {
+  std::string path, target, temporary;
+};
+
+absl::StatusOr<StagedFile> stage(const std::string& path, std::span<const std::string_view> parts) {
+  struct stat status;
+  std::string target = path;
+  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) target = resolved(path);
+  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (absl::Status s = write_in_place(path, parts); !s.ok()) return s;
+    return StagedFile{path, target, ""};
+  }
+  remove_temporaries_of_the_dead(target);
+  StagedFile staged{path, target, temporary_name(target)};
+  FileDescriptor file(::open(staged.temporary.c_str(),
+                             O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file.is_open()) return system_error("write", path, errno);
+  int error = write_all(file.get(), parts);
+  if (error == 0) error = flush_to_disk(file.get());
+  if (error == 0) error = close_checked(file);
+  if (error == 0) return staged;
+  ::unlink(staged.temporary.c_str());
+  return system_error("write", path, error);
+}
+
+absl::Status put_in_place(const StagedFile& file) {
+  if (file.temporary.empty()) return absl::OkStatus();
+  if (::rename(file.temporary.c_str(), file.target.c_str()) != 0) {
+    return system_error("write", file.path, errno);
+  }
+  const int error = flush_folder_of(file.target);
+  return error == 0 ? absl::OkStatus() : system_error("flush the folder of", file.path, error);
+}
+
+// Puts all in place if `status` is good; otherwise, and after a failure, none more.
+absl::Status end_staging(std::span<const StagedFile> files, absl::Status status) {
+  for (const StagedFile& file : files) {
+    if (status.ok()) status = put_in_place(file);
+    if (!status.ok()) ::unlink(file.temporary.c_str());  // one that is in place has no such name
+  }
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path) {
@@ -174,30 +218,18 @@ absl::StatusOr<std::string> read_standard_input(uint64_t max_bytes) {
 
 absl::Status write_file_atomically(const std::string& path,
                                    std::span<const std::string_view> parts) {
-  struct stat status;
-  std::string target = path;
-  if (::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode)) target = resolved(path);
-  if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    return write_in_place(path, parts);
-  }
+  const absl::StatusOr<StagedFile> file = stage(path, parts);
+  return file.ok() ? end_staging(std::span(&*file, 1), absl::OkStatus()) : file.status();
+}
 
-  remove_temporaries_of_the_dead(target);
-  const std::string temporary = temporary_name(target);
-  FileDescriptor file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!file.is_open()) return system_error("write", path, errno);
-  int error = write_all(file.get(), parts);
-  if (error == 0) error = flush_to_disk(file.get());
-  if (error == 0) error = close_checked(file);
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    return system_error("write", path, error);
+absl::Status write_files_together(std::span<const FileToWrite> files) {
+  std::vector<StagedFile> staged;
+  for (const auto& [path, bytes] : files) {
+    absl::StatusOr<StagedFile> file = stage(path, std::span(&bytes, 1));
+    if (!file.ok()) return end_staging(staged, file.status());
+    staged.push_back(*std::move(file));
   }
-  if (const int flush_error = flush_folder_of(target)) {
-    return system_error("flush the folder of", path, flush_error);
-  }
-  return absl::OkStatus();
+  return end_staging(staged, absl::OkStatus());
 }
 
 absl::Status write_file_atomically(const std::string& path, std::string_view bytes) {

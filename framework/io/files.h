@@ -36,6 +36,14 @@ absl::Status write_file_atomically(const std::string& path,
                                    std::span<const std::string_view> parts);
 absl::Status write_file_atomically(const std::string& path, std::string_view bytes);
 
+// The same of files that belong together: all are whole on the disk before the first of them takes
+// its place. So a full disk leaves all as they were.
+struct FileToWrite {
+  std::string path;
+  std::string_view bytes;
+};
+absl::Status write_files_together(std::span<const FileToWrite> files);
+
 // Whether a file could be written now, for what takes long before it is. What is no file is written
 // to as it is.
 absl::Status check_can_write(const std::string& path);

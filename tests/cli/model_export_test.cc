@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -41,8 +42,22 @@ TEST_F(ModelExportTest, TheProgramInCAnswersAsGenerateDoes) {
   EXPECT_EQ(answer.output,
             qkv({"generate", "run", "--prompt", "312=", "--temperature", "0"}).output);
   expect_error(shell("./model 3x"), 1, "the vocabulary has no token for: x");
-  write_bytes(folder_ / "model.c.bin", in("model.c.bin") + "x");
-  expect_error(shell("./model 312="), 1, "these are not the weights of this model: model.c.bin");
+  for (const char* count : {"-1", "two", "99999999999999999999"}) {
+    expect_error(shell(absl::StrCat("./model 312= ", count)), 1,
+                 absl::StrCat("N is a number up to 1000000, not ", count));
+  }
+  const std::string weights = in("model.c.bin");
+  train("other", {"seed=2"});  // whose weights are as many
+  expect_success(qkv({"export", "other", "--c", "other.c"}));
+  EXPECT_EQ(in("other.c.bin").size(), weights.size());
+  for (const std::string& wrong : {weights + "x", in("other.c.bin")}) {
+    write_bytes(folder_ / "model.c.bin", wrong);
+    expect_error(shell("./model 312="), 1, "these are not the weights of this model: model.c.bin");
+  }
+  write_bytes(folder_ / "q.tsv",
+              "a\tb\nc\td\ne\tf\ng\th\ni\tj\nk\tl\nm\tn\no\tp\n" + std::string("\0", 1) + "\tb\n");
+  train("zero", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
+  EXPECT_THAT(refusal({"export", "zero", "--c", "zero.c"}), HasSubstr("the character of code 0"));
 }
 
 TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime) {
@@ -72,6 +87,24 @@ TEST_F(ModelExportTest, WhatAFormatCannotSayIsNamedByItsKey) {
   train("bytes", {"data.task=text", "data.path=text.txt", "data.tokens=bytes", "data.length=8"});
   EXPECT_THAT(refusal({"export", "bytes", "--c", "bytes.c"}), HasSubstr("data.tokens = \"bytes\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "two.c.bin"));
+}
+
+TEST_F(ModelExportTest, FilesThatBelongTogetherAreAllWrittenOrNone) {
+  train("run");
+  train("other", {"seed=2"});
+  const ProcessOptions full = {.largest_file_bytes = 2000};  // config.json has fewer
+  const auto expect_failure = [&](const std::string& folder) {
+    expect_error(qkv({"export", "run", "--hf", folder}, full), 1,
+                 absl::StrCat("cannot write ", folder, "/model.safetensors: File too large"));
+  };
+  expect_failure("new");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+  expect_success(qkv({"export", "other", "--hf", "hf"}));
+  write_bytes(folder_ / "hf/config.json", in("hf/config.json") + " ");
+  const std::string before = in("hf/config.json") + in("hf/model.safetensors");
+  expect_failure("hf");
+  EXPECT_EQ(in("hf/config.json") + in("hf/model.safetensors"), before);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "hf"), {}), 3);
 }
 
 TEST_F(ModelExportTest, BadInputLosesNothing) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/utf8.h"
 #include "framework/nn/attention_position.h"
 #include "train/export/c_template.h"
 #include "train/export/c_weights.h"
@@ -61,8 +62,9 @@ std::string texts_of(const char* name, const char* size, const std::vector<std::
 
 class CProgram {
  public:
-  CProgram(const LoadedRun& run, const std::string& file)
-      : checkpoint_(run.checkpoint),
+  CProgram(const LoadedRun& run, const std::string& file, const std::string& weights)
+      : beginning_(weights.substr(0, kBeginningBytes)),
+        checkpoint_(run.checkpoint),
         config_(checkpoint_.config),
         o_(config_.model),
         data_(checkpoint_.data),
@@ -124,8 +126,9 @@ class CProgram {
 
   void add_words() {
     auto& words = values_.words;
-    words["FILE"] = file_;
-    words["WEIGHTS"] = file_ + ".bin";
+    words["FILE"] = printable(file_);
+    words["WEIGHTS"] = printable(file_ + ".bin");
+    words["WEIGHTS_PATH"] = string_literal(file_ + ".bin");
     words["EPSILON"] = float_literal(o_.norm_epsilon);
     words["MIXER"] = o_.mixer;
     words["HEAD"] = o_.tie_embeddings ? "token_embedding" : "head";
@@ -157,6 +160,7 @@ class CProgram {
     const auto number = [&](const char* name, int64_t value, const char* meaning) {
       define(name, absl::StrCat(value), meaning);
     };
+    define("BEGINNING", string_literal(beginning_), "of the weights, which no others have");
     number("V", checkpoint_.vocabulary.size(), "tokens in the vocabulary");
     number("OUTPUTS", is_classifier_ ? data_.classes : data_.vocabulary_size, "logits");
     number("LONGEST", longest_, "tokens that are read at most");
@@ -237,6 +241,7 @@ class CProgram {
     return result;
   }
 
+  std::string beginning_;  // of the weights
   const Checkpoint& checkpoint_;
   const Config& config_;
   const ModelOptions& o_;
@@ -259,6 +264,10 @@ std::string reason_against(const Checkpoint& checkpoint) {
     return absl::StrCat("data.tokens = \"", name_of(tokens),
                         "\": the program knows characters, and words with spaces between them");
   }
+  for (const std::string& text : checkpoint.vocabulary.texts()) {
+    if (text.find('\0') == std::string::npos) continue;
+    return "its vocabulary has the character of code 0, which ends a text of C";
+  }
   return "";
 }
 
@@ -275,7 +284,9 @@ absl::StatusOr<std::vector<std::string>> make_c(const LoadedRun& run, const std:
   }
   // Names, shapes and numbers of the parameters are those of the config's model.
   if (const absl::StatusOr<Model> model = run.model(); !model.ok()) return model.status();
-  return std::vector<std::string>{c_weights(run.checkpoint.arrays), CProgram(run, file).text()};
+  std::string weights = c_weights(run.checkpoint.arrays);
+  std::string program = CProgram(run, file, weights).text();
+  return std::vector<std::string>{std::move(weights), std::move(program)};
 }
 
 }  // namespace qkv

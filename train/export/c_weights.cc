@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "data/file.h"
 #include "train/run/checkpoint.h"
 
 namespace qkv {
@@ -76,9 +77,9 @@ std::string c_structs(const std::vector<NamedArray>& arrays) {
 }
 
 std::string c_weights(const std::vector<NamedArray>& arrays) {
-  std::string bytes = kBeginningOfWeights;
+  std::string bytes;
   append_bytes(tree_of(arrays), bytes);
-  return bytes;
+  return absl::StrCat(kBeginningOfWeights, fingerprint_of(bytes), bytes);
 }
 
 }  // namespace qkv

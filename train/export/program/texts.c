@@ -6,11 +6,12 @@ static void fail(const char *why, const char *what) {
 }
 
 static void read_weights(void) {
-  const char *path = getenv("QKV_WEIGHTS") ? getenv("QKV_WEIGHTS") : "@WEIGHTS@";
-  char beginning[8];
+  const char *path = getenv("QKV_WEIGHTS") ? getenv("QKV_WEIGHTS") : @WEIGHTS_PATH@;
+  char beginning[sizeof BEGINNING - 1];  // which only the weights of this program have
   FILE *file = fopen(path, "rb");
   if (!file) fail("cannot open the weights: ", path);
-  if (fread(beginning, 1, 8, file) != 8 || memcmp(beginning, "qkv-c-1\n", 8) != 0 ||
+  if (fread(beginning, sizeof beginning, 1, file) != 1 ||
+      memcmp(beginning, BEGINNING, sizeof beginning) != 0 ||
       fread(&model, sizeof model, 1, file) != 1 || fgetc(file) != EOF) {
     fail("these are not the weights of this model: ", path);
   }
@@ -50,6 +51,17 @@ static int largest(const float *numbers) {  // [OUTPUTS] -> the place of the lar
   return best;
 }
 
+//? kind=decoder
+static int number_in(const char *text) {
+  char *end;
+  const long number = strtol(text, &end, 10);
+  if (*text == '\0' || *end != '\0' || number < 0 || number > 1000000) {
+    fail("N is a number up to 1000000, not ", text);
+  }
+  return (int)number;
+}
+
+//.
 int main(int argc, char **argv) {
   if (argc < 2 || argc > 3) fail("usage: ", "model PROMPT [N]");
   read_weights();
@@ -96,7 +108,7 @@ int main(int argc, char **argv) {
 //.
 //? kind=decoder
 //= answer_length
-  if (argc > 2) count = atoi(wanted);
+  if (argc > 2) count = number_in(wanted);
   tokens = count > 0 ? realloc(tokens, sizeof(int) * (size_t)(n + count)) : tokens;
   if (!tokens) fail("out of memory", "");
   for (int i = begin; i < n; ++i) printf("%s%s", i > begin ? @SPACE@ : "", vocabulary[tokens[i]]);
