@@ -41,18 +41,34 @@ absl::StatusOr<Vocabulary> vocabulary_of_text(const std::string& text) {
   return Vocabulary::create(json.get<std::vector<std::string>>());
 }
 
+// What has the right checksum may still be of another program, so nothing is taken for granted.
 std::optional<TextTokens> tokens_from_json(const std::string& path, FileDescriptor file,
                                            const std::string& text, uint64_t block_bytes,
                                            const std::string& key) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || json.value("key", "") != key) return std::nullopt;
-  auto vocabulary = vocabulary_of_text(json.at("vocabulary"));
-  if (!vocabulary.ok()) return std::nullopt;
-  TextTokens tokens{*std::move(vocabulary), json.at("fingerprint"), json.at("training_tokens"),
-                    TokenStore(path, std::move(file), json.at("tokens"), json.at("token_bytes"))};
-  const int64_t needed = tokens.tokens.block_count() * TokenStore::kBlockBytes;
-  if (block_bytes != static_cast<uint64_t>(needed)) return std::nullopt;
-  return tokens;
+  if (!json.is_object()) return std::nullopt;
+  const auto number = [&](const char* name) {
+    const nlohmann::json& value = json.at(name);
+    return value.is_number_integer() ? value.get<int64_t>() : -1;
+  };
+  try {
+    if (json.at("key") != key) return std::nullopt;
+    const int64_t size = number("tokens"), bytes = number("token_bytes"),
+                  training = number("training_tokens");
+    const bool fits = training >= 0 && training <= size &&
+                      static_cast<uint64_t>(size) <= block_bytes &&
+                      (bytes == 1 || bytes == 2 || bytes == 4);
+    if (!fits) return std::nullopt;
+    TokenStore store(path, std::move(file), size, bytes);
+    if (block_bytes != static_cast<uint64_t>(store.block_count() * TokenStore::kBlockBytes)) {
+      return std::nullopt;
+    }
+    auto vocabulary = vocabulary_of_text(json.at("vocabulary"));
+    if (!vocabulary.ok()) return std::nullopt;
+    return TextTokens{*std::move(vocabulary), json.at("fingerprint"), training, std::move(store)};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                    {"metrics", fuzz_metrics},
                                    {"text", fuzz_text},
                                    {"lines", fuzz_lines},
+                                   {"cached_text", fuzz_cached_text},
                                    {"csv", fuzz_csv},
                                    {"records", fuzz_records},
                                    {"pairs", fuzz_pairs},

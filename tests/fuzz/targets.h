@@ -32,6 +32,10 @@ void fuzz_metrics(std::string_view input);
 void fuzz_text(std::string_view input);
 void fuzz_lines(std::string_view input);
 
+// A file of the cache of tokens: JSON up to the first NUL, then tokens, around which all checksums
+// are put right. What is no file of the cache is none.
+void fuzz_cached_text(std::string_view input);
+
 // A CSV file: what is read reads back from the same fields in quotes. Records of the other formats.
 void fuzz_csv(std::string_view input);
 void fuzz_records(std::string_view input);

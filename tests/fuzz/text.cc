@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,8 @@
 #include "data/file.h"
 #include "data/show.h"
 #include "data/tasks/tasks.h"
+#include "data/text/token_cache.h"
+#include "framework/io/safetensors_checksums.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/targets.h"
@@ -69,6 +72,12 @@ std::unique_ptr<Dataset> dataset_of(const ScratchFile& file, const DataOptions& 
   return nullptr;
 }
 
+void require_sound(const std::optional<TextTokens>& text) {
+  require(!text || (text->training_tokens >= 0 && text->training_tokens <= text->tokens.size() &&
+                    text->vocabulary.size() > 0),
+          "the tokens for training are some of all");
+}
+
 }  // namespace
 
 void fuzz_text(std::string_view input) {
@@ -105,6 +114,36 @@ void fuzz_text(std::string_view input) {
             "a training window is part of the rest", window);
   }
   require_can_be_shown(*dataset);
+}
+
+void fuzz_cached_text(std::string_view input) {
+  static const ScratchFile file("text.tokens");
+  const std::string path = file.path(), key = "k";
+  const size_t end = std::min(input.find('\0'), input.size());
+  const std::string json(input.substr(0, end));
+  file.write(input);
+  require_sound(load_tokens(path, key));
+
+  TokenWriter writer(256, *LargeFile::create(path));
+  std::vector<int64_t> bytes;
+  for (const char byte : input.substr(std::min(end + 1, input.size()))) {
+    bytes.push_back(static_cast<unsigned char>(byte));
+  }
+  require(writer.add(bytes).ok() && writer.finish().ok(), "tokens can be written");
+  const std::array<uint64_t, 2> numbers = {json.size(), checksum_number(json)};
+  const std::string_view ending(reinterpret_cast<const char*>(&numbers), sizeof numbers);
+  require(writer.file().append(absl::StrCat(json, std::string(ending), "qkv text")).ok() &&
+              writer.file().keep().ok(),
+          "a file of the cache can be written");
+  const std::optional<TextTokens> text = load_tokens(path, key);
+  require_sound(text);
+  if (!text) return;
+  std::vector<int64_t> tokens(static_cast<size_t>(text->tokens.size()));
+  text->tokens.read(0, tokens);
+  const bool one_byte = text->tokens.token_bytes() == 1;
+  require(!one_byte || tokens.size() > bytes.size() ||
+              std::equal(tokens.begin(), tokens.end(), bytes.begin()),
+          "tokens are those of the file");
 }
 
 void fuzz_lines(std::string_view input) {
