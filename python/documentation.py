@@ -13,7 +13,9 @@ from pathlib import Path
 HEADERS = """
     framework/ops/ops.h framework/graph/tensor.h framework/graph/op.h framework/autograd/backward.h
     framework/core/random.h framework/gradcheck/gradcheck.h framework/gradcheck/gradcheck_report.h
-    framework/optim/optimizer.h framework/optim/options.h framework/optim/schedule.h
+    framework/optim/optimizer.h framework/optim/options.h framework/optim/schedule.h framework/ops/bf16.h
+    framework/graph/node.h framework/nn/module.h framework/nn/linear.h framework/nn/embedding.h framework/nn/norm.h
+    framework/nn/attention.h framework/nn/feed_forward.h framework/nn/data_shape.h models/model.h
 """.split()
 
 NAME = re.compile(r'(?:^|[\s&*])(?:(?:class|struct)\s+(?P<type>\w+)|(?P<function>\w+)\()')

@@ -12,6 +12,11 @@ using namespace py::literals;  // "x"_a
 
 void bind_tensor(py::module_& m);
 void bind_ops(py::module_& m);
+void bind_autograd(py::module_& m);
+void bind_gradcheck(py::module_& m);
+void bind_op(py::module_& m);
+void bind_optim(py::module_& m);
+void bind_nn(py::module_& m);
 
 // What the headers say of a name of qkv, "softmax": python/documentation.py reads them. Its absence
 // is an error of this module, and std::logic_error when it is imported.

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "framework/core/error.h"
-#include "framework/core/out_of_memory.h"
 #include "python/binding/binding.h"
+#include "python/binding/callback.h"
 
 namespace qkv::python {
 namespace {
@@ -44,9 +44,21 @@ bool Computing::has_signal_stack() {
 PYBIND11_MODULE(_qkv, m) {
   m.doc() = "The engine of qkv.";
   py::register_exception<Error>(m, "Error", PyExc_ValueError);
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const Stop& stop) {
+      stop.restore();
+    }
+  });
   // OutOfMemory is a std::bad_alloc, which becomes a MemoryError with its text.
   bind_tensor(m);
   bind_ops(m);
+  bind_autograd(m);
+  bind_gradcheck(m);
+  bind_op(m);
+  bind_optim(m);
+  bind_nn(m);
 }
 
 }  // namespace qkv::python

@@ -1,4 +1,48 @@
 """qkv: tensors, ops and gradients of the engine, with NumPy in and out."""
 
+import contextlib
+
+from qkv import _qkv
 from qkv._qkv import *  # noqa: F401,F403
-from qkv._qkv import __doc__  # noqa: F401
+from qkv.model import Model, Module  # noqa: F401
+
+
+class no_grad(contextlib.ContextDecorator):
+    """While the block runs, nothing is recorded: tensors come out as constants."""
+
+    def __init__(self):
+        self._blocks = []
+
+    def __enter__(self):
+        self._blocks.append(_qkv.NoGrad())
+        return self
+
+    def __exit__(self, *error):
+        self._blocks.pop()
+
+
+class Op:
+    """An op of one's own. A call of an object of it is recorded as any op's.
+
+        class Square(qkv.Op):
+            def forward(self, x):              # arrays of NumPy, to one
+                return x * x
+
+            def backward(self, saved, dy):     # in qkv's ops: the gradient of each input, or None
+                return 2.0 * saved.input(0) * dy
+
+        y = Square()(x)
+
+    `saved` has the inputs and the output: saved.input(i), saved.output(), and saved.needs(i), whether the gradient of
+    input i is asked for. The gradients can be differentiated again, as they are made of ops. What forward is given is
+    not to be changed. Any thread of the engine may call an op: it waits for the interpreter's lock.
+    """
+
+    def __call__(self, *inputs):
+        return _qkv.apply(self, inputs)
+
+    def forward(self, *arrays):
+        raise NotImplementedError(f'{type(self).__name__} has no forward')
+
+    def backward(self, saved, dy):
+        raise NotImplementedError(f'{type(self).__name__} has no backward')

@@ -1,0 +1,53 @@
+#include "python/binding/autograd.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "framework/graph/op.h"
+#include "python/binding/arrays.h"
+#include "python/binding/binding.h"
+
+namespace qkv::python {
+namespace {
+
+PythonGradients backward_of(const Tensor& output, const std::optional<Tensor>& cotangent,
+                            bool create_graph, bool keep_graph, const std::vector<Tensor>& keep) {
+  return {.gradients = backward(output, {.cotangent = cotangent.value_or(Tensor()),
+                                         .create_graph = create_graph,
+                                         .keep_graph = keep_graph,
+                                         .keep = keep}),
+          .create_graph = create_graph};
+}
+
+// Numbers, unless they can be differentiated.
+py::object gradient_of(const PythonGradients& g, const Tensor& x) {
+  const Tensor& gradient = g.gradients[x];
+  if (g.create_graph || gradient.dtype() == DType::bf16) return py::cast(gradient);
+  return view_of(gradient.array());
+}
+
+}  // namespace
+
+std::vector<Tensor> tensors_of(py::handle tensors) {
+  const py::object sequence = py::isinstance<py::dict>(tensors)
+                                  ? tensors.attr("values")()
+                                  : py::reinterpret_borrow<py::object>(tensors);
+  return py::list(sequence).cast<std::vector<Tensor>>();
+}
+
+void bind_autograd(py::module_& m) {
+  py::class_<PythonGradients>(m, "Gradients", documentation("Gradients"))
+      .def("__getitem__", &gradient_of, "x"_a,
+           "The gradient of x: an array of NumPy; with create_graph, and of bf16, a Tensor.")
+      .def("__contains__",
+           [](const PythonGradients& g, const Tensor& x) { return g.gradients.contains(x); })
+      .def("__len__", [](const PythonGradients& g) { return g.gradients.size(); });
+  def(m, "backward", backward_of, "output"_a, "cotangent"_a = py::none(), "create_graph"_a = false,
+      "keep_graph"_a = false, "keep"_a = std::vector<Tensor>());
+
+  // python/qkv/__init__.py makes a context of it.
+  py::class_<NoGrad>(m, "NoGrad", documentation("NoGrad")).def(py::init());
+}
+
+}  // namespace qkv::python

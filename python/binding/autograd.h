@@ -1,0 +1,20 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <vector>
+
+#include "framework/autograd/backward.h"
+
+namespace qkv::python {
+
+// What backward gave, and whether it may be differentiated again.
+struct PythonGradients {
+  Gradients gradients;
+  bool create_graph = false;
+};
+
+// The tensors of a dict, a list, or another sequence: parameters, inputs.
+std::vector<Tensor> tensors_of(pybind11::handle tensors);
+
+}  // namespace qkv::python

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <utility>
+
+namespace qkv::python {
+
+// An exception of Python's that is no error, such as Ctrl-C: it passes through the engine, which
+// reports the exceptions that are errors. Python gets it as it was.
+class Stop {
+ public:
+  explicit Stop(pybind11::error_already_set error)
+      : error_(std::make_shared<pybind11::error_already_set>(std::move(error))) {}
+
+  void restore() const { error_->restore(); }
+
+ private:
+  std::shared_ptr<pybind11::error_already_set> error_;
+};
+
+// Calls f, which calls Python, with the interpreter's lock: from any thread of the engine.
+template <class F>
+auto call_python(F&& f) {
+  const pybind11::gil_scoped_acquire lock;
+  try {
+    return f();
+  } catch (pybind11::error_already_set& error) {
+    if (error.matches(PyExc_Exception)) throw;
+    throw Stop(std::move(error));
+  }
+}
+
+// Ends a call of the engine where Ctrl-C was pressed.
+inline void check_signals() {
+  call_python([] {
+    if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+  });
+}
+
+}  // namespace qkv::python
