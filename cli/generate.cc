@@ -1,4 +1,3 @@
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 
@@ -42,25 +41,15 @@ bool print_text(const std::string& text) {
 }
 
 absl::Status check_generate_options(const GivenOptions& given, const TextsToContinue& texts) {
-  const SamplingOptions& s = texts.sampling;
   for (const char* option : {"samples", "temperature", "top-k", "top-p", "seed"}) {
     if (!texts.beam || !given.has(option)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--beam searches the most likely text and samples nothing; leave out --", option));
   }
-  const BeamOptions beam = texts.beam.value_or(BeamOptions());
-  return reject(
-      {{!(s.temperature >= 0) || !std::isfinite(s.temperature), "--temperature must be 0 or more"},
-       {s.top_k < 0, "--top-k must be 0 (all tokens) or more"},
-       {!(s.top_p > 0) || s.top_p > 1, "--top-p must be above 0 and at most 1"},
-       {texts.max_new_tokens.value_or(0) < 0, "--max-new-tokens must be 0 or more"},
-       {texts.samples < 1, "--samples must be 1 or more"},
-       {beam.width < 1 || beam.width > 1024, "--beam must be in 1 … 1024"},
-       {!texts.beam && given.has("length-penalty"), "--length-penalty goes with --beam"},
-       {!(beam.length_penalty >= 0 && beam.length_penalty <= 10),
-        "--length-penalty must be in 0 … 10"},
-       {!given.has("prompt") && !given.has("prompt-file") && is_terminal(stdin),
-        "--prompt TEXT is needed: what should the model continue?"}});
+  if (absl::Status s = check_options(texts); !s.ok()) return s;
+  return reject({{!texts.beam && given.has("length-penalty"), "--length-penalty goes with --beam"},
+                 {!given.has("prompt") && !given.has("prompt-file") && is_terminal(stdin),
+                  "--prompt TEXT is needed: what should the model continue?"}});
 }
 
 absl::Status run_generate(const std::string& name, const GivenOptions& given) {
@@ -87,10 +76,6 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
   std::signal(SIGPIPE, SIG_DFL);   // whose reader has gone ends without a word
   const absl::StatusOr<LoadedRun> loaded = load_run(name);
   if (!loaded.ok()) return loaded.status();
-  if (loaded->checkpoint.data.is_image()) {
-    return absl::FailedPreconditionError(loaded->path +
-                                         ": the model classifies images; it writes no text");
-  }
   const auto print_if_asked = [&](const auto& text) {
     return prints_json(given) || print_text(text);
   };

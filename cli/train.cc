@@ -1,7 +1,5 @@
 #include "train/run/train.h"
 
-#include <filesystem>
-
 #include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
 #include "train/config/config.h"
@@ -28,23 +26,11 @@ absl::Status run_train(const std::string& argument, const GivenOptions& given) {
                                 .resume = given.has("resume"),
                                 .profile = given.has("profile"),
                                 .stop = interrupt.token()};
-  std::string config = argument;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(argument, ignored)) {
-    if (!options.resume) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          argument,
-          " is a folder, but CONFIG must be a file; to continue the run in the folder: qkv train ",
-          argument, " --resume"));
-    }
-    config = absl::StrCat(argument, "/config.toml");
-    if (options.out.empty()) options.out = argument;
-  }
   std::vector<std::string> overrides = given.set();
   if (given.has("from")) {
     overrides.push_back(absl::StrCat("train.from=", string_to_toml(given.text("from"))));
   }
-  absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
+  const absl::StatusOr<LoadedConfig> loaded = config_to_train(argument, overrides, options);
   if (!loaded.ok()) return loaded.status();
   const absl::StatusOr<RunOutcome> outcome = run_training(*loaded, options);
   if (!outcome.ok()) return outcome.status();

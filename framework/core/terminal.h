@@ -44,6 +44,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   bool on_terminal() const { return on_terminal_; }
+  int64_t columns() const { return columns_of(stream_); }
   // Cut to the width of the terminal, as it can be written over only where it is one line. Without
   // a terminal nothing.
   void show(const std::string& text);

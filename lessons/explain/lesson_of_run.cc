@@ -145,7 +145,14 @@ absl::StatusOr<Batch> example_of_run(const RunWithData& run, const RunExample& e
 
 absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& example,
                                      const TellNote& tell) {
-  absl::StatusOr<RunWithData> loaded = load_run_with_data(run, {}, /*in_f64=*/true, tell);
+  absl::StatusOr<LoadedRun> loaded = load_run(run);
+  if (!loaded.ok()) return loaded.status();
+  return lesson_of_run(*std::move(loaded), example, tell);
+}
+
+absl::StatusOr<Lesson> lesson_of_run(LoadedRun run, const RunExample& example,
+                                     const TellNote& tell) {
+  absl::StatusOr<RunWithData> loaded = with_data(std::move(run), {}, /*in_f64=*/true, tell);
   if (!loaded.ok()) return loaded.status();
   absl::StatusOr<Batch> batch = example_of_run(*loaded, example, tell);
   if (!batch.ok()) return batch.status();

@@ -29,6 +29,8 @@ absl::StatusOr<Batch> example_of_run(const RunWithData& run, const RunExample& e
 // the task has no answer to the prompt, the model's own is the target, and a note says so.
 absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& example,
                                      const TellNote& tell);
+absl::StatusOr<Lesson> lesson_of_run(LoadedRun run, const RunExample& example,
+                                     const TellNote& tell);
 
 // The lesson's example as numbered checkpoints of the run see it. A note names one that cannot be
 // read, which is left out; `progress` hears which is read.

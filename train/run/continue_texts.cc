@@ -1,6 +1,7 @@
 #include "train/run/continue_texts.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -154,9 +155,31 @@ absl::Status check_answer_length(const LoadedRun& run, const TextsToContinue& te
 
 }  // namespace
 
+absl::Status check_options(const TextsToContinue& texts) {
+  const SamplingOptions& s = texts.sampling;
+  const BeamOptions beam = texts.beam.value_or(BeamOptions());
+  const std::pair<bool, const char*> mistakes[] = {
+      {!(s.temperature >= 0) || !std::isfinite(s.temperature), "--temperature must be 0 or more"},
+      {s.top_k < 0, "--top-k must be 0 (all tokens) or more"},
+      {!(s.top_p > 0) || s.top_p > 1, "--top-p must be above 0 and at most 1"},
+      {texts.max_new_tokens.value_or(0) < 0, "--max-new-tokens must be 0 or more"},
+      {texts.samples < 1, "--samples must be 1 or more"},
+      {beam.width < 1 || beam.width > 1024, "--beam must be in 1 … 1024"},
+      {!(beam.length_penalty >= 0 && beam.length_penalty <= 10),
+       "--length-penalty must be in 0 … 10"}};
+  for (const auto& [is_made, mistake] : mistakes) {
+    if (is_made) return absl::InvalidArgumentError(mistake);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const TextsToContinue& texts,
                                              const Print& print, const TellNote& warn,
                                              const std::stop_token& stop) {
+  if (run.checkpoint.data.is_image()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(run.path, ": the model classifies images; it writes no text"));
+  }
   if (!run.checkpoint.class_names.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         run.path, ": the model classifies texts; qkv predict RUN FILE asks it for their classes"));

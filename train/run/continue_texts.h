@@ -42,6 +42,9 @@ struct Continuations {
   bool was_stopped = false;
 };
 
+// An error names the option of `qkv generate` whose number is out of range.
+absl::Status check_options(const TextsToContinue& texts);
+
 // The model of the run continues each prompt, until the task's last token: one token after the
 // other, or where there are several prompts for one sample, these together. `print` gets what is
 // written, and returns whether to go on. `warn` is told of prompts that are no question of the

@@ -54,8 +54,9 @@ std::string format_percent(double share) {
   return absl::StrFormat("%.1f %%", std::floor(share * 1000.0 + 1e-9) / 10.0);
 }
 
-Progress::Progress(int64_t first_step, int64_t total_steps, std::string unit)
-    : first_step_(first_step),
+Progress::Progress(int64_t first_step, int64_t total_steps, std::string unit, std::FILE* output)
+    : line_(output),
+      first_step_(first_step),
       total_steps_(total_steps),
       unit_(std::move(unit)),
       start_(Clock::now()),
@@ -81,7 +82,7 @@ std::string Progress::status_line(const Metrics& m) const {
         spent.count() / static_cast<double>(made) * static_cast<double>(total_steps_ - m.step);
     parts.push_back({absl::StrCat("  ", format_duration(left), " left"), 1});
   }
-  return fitted(std::move(parts), columns_of(stdout) - 1);
+  return fitted(std::move(parts), line_.columns() - 1);
 }
 
 void Progress::report(const StepReport& step) {

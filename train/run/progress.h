@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 #include "framework/core/terminal.h"
@@ -10,12 +11,12 @@
 
 namespace qkv {
 
-// Tells a person on standard output how training goes: on a terminal one line that is written over,
+// Tells a person how training goes: on a terminal one line that is written over,
 // elsewhere plain lines.
 class Progress final : public RunListener {
  public:
   // `unit`: what is read, "tokens"
-  Progress(int64_t first_step, int64_t total_steps, std::string unit);
+  Progress(int64_t first_step, int64_t total_steps, std::string unit, std::FILE* output = stdout);
 
   // An evaluation is lines that stay; other steps are on the line that is written over.
   void report(const StepReport& step) override;
@@ -30,7 +31,7 @@ class Progress final : public RunListener {
   void show_step(const Metrics& metrics);
   void show_evaluation(const Metrics& metrics);
 
-  ProgressLine line_{stdout};
+  ProgressLine line_;
   int64_t first_step_, total_steps_;
   std::string unit_;
   Clock::time_point start_, last_print_;

@@ -25,6 +25,10 @@ absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
                                                const std::vector<std::string>& overrides,
                                                bool in_f64, const TellNote& tell,
                                                const std::string& text = "");
+// The same of a run that is loaded.
+absl::StatusOr<RunWithData> with_data(LoadedRun run, const std::vector<std::string>& overrides,
+                                      bool in_f64, const TellNote& tell,
+                                      const std::string& text = "");
 
 // An error where the loss is no finite number.
 absl::StatusOr<Evaluation> evaluate_run(const RunWithData& run, Split split,

@@ -1,6 +1,7 @@
 #include "train/run/train.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -74,9 +75,10 @@ void conclude(const TrainingRun& run, Progress& progress) {
 }
 
 absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset,
-                                        const std::vector<std::string>& notes, bool profiled) {
+                                        const std::vector<std::string>& notes,
+                                        const TrainingRunOptions& options) {
   const int64_t begin = run.state().step, end = run.config().train.steps;
-  Progress progress(begin, end, dataset.shape().unit());
+  Progress progress(begin, end, dataset.shape().unit(), options.output);
   if (run.is_finished()) {
     progress.say(absl::StrCat("this run is already finished: ", describe_end(run)));
     for (const std::string& change : run.changes()) {
@@ -88,8 +90,9 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   introduce(run, progress);
   for (const std::string& note : notes) progress.say(note);
   RunProfile profile(run.folder(), end - begin);
-  std::vector<RunListener*> listeners = {&progress};
-  if (profiled) listeners.push_back(&profile);
+  std::vector<RunListener*> listeners = options.listeners;
+  listeners.push_back(&progress);
+  if (options.profile) listeners.push_back(&profile);
   absl::StatusOr<RunOutcome> outcome = run.run(listeners);
   if (!outcome.ok()) return outcome;
   if (*outcome == RunOutcome::kInterrupted) {
@@ -107,11 +110,26 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   }
   if (run.state().step < end) progress.say(absl::StrCat("ended: ", describe_end(run)));
   conclude(run, progress);
-  if (profiled && profile.complete()) progress.say(profile.describe());
+  if (options.profile && profile.complete()) progress.say(profile.describe());
   return outcome;
 }
 
 }  // namespace
+
+absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
+                                             const std::vector<std::string>& overrides,
+                                             TrainingRunOptions& options) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return load_config(path, overrides);
+  if (!options.resume) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        " is a folder, but CONFIG must be a file; to continue the run in the folder: qkv train ",
+        path, " --resume"));
+  }
+  if (options.out.empty()) options.out = path;
+  return load_config(absl::StrCat(path, "/config.toml"), overrides);
+}
 
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options) {
@@ -142,7 +160,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   TrainingRun run(config, **dataset, *std::move(folder), options.stop);
   absl::Status begun = options.resume ? run.resume() : run.begin();
   if (!begun.ok()) return begun;
-  return run_and_tell(run, **dataset, notes, options.profile);
+  return run_and_tell(run, **dataset, notes, options);
 }
 
 }  // namespace qkv

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdio>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "train/config/config.h"
+#include "train/run/run_listener.h"
 #include "train/run/training_run.h"
 
 namespace qkv {
@@ -14,10 +17,16 @@ struct TrainingRunOptions {
   bool resume = false;        // go on with the run that is there
   bool profile = false;       // write where the time of some steps goes
   std::stop_token stop = {};  // saves where the run stands, and says how to go on
+  std::vector<RunListener*> listeners = {};
+  std::FILE* output = stdout;  // where a person reads how it goes
 };
 
+// The config in a file, or to resume, that of the run in a folder, into which it then trains.
+absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
+                                             const std::vector<std::string>& overrides,
+                                             TrainingRunOptions& options);
+
 // Trains what a config says and writes the run's folder: config, metrics, samples, checkpoints.
-// Tells a person on standard output how it goes.
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options);
 
