@@ -8,6 +8,7 @@ import { element } from "./dom.js";
 import { keptFocus } from "./focus.js";
 import { header } from "./header.js";
 import { showKeys } from "./keys.js";
+import { onAddress, setAddress } from "./place.js";
 import { exportMenuOf } from "../matrix/exports.js";
 import { prepareStage, stageMove, stageOf } from "./stage.js";
 import { Motion } from "../matrix/motion.js";
@@ -54,7 +55,7 @@ export class App {
     this.zones.cell.replaceChildren(this.panel.root);
     this.steps = new StepView(this);
     this.motion = new Motion(root);
-    window.addEventListener("hashchange", () => this.visit(location.hash));
+    onAddress(root, (address) => this.visit(address));
     document.addEventListener("keydown", (event) => this.keyPressed(event));
     window.addEventListener("beforeprint", () => this.panel.idle.finish());
     this.paper = matchMedia("print");
@@ -127,8 +128,7 @@ export class App {
     clearTimeout(this.addressTimer);
     const state = { ...this.lesson.state, ...changes };
     const address = writeAddress(state);
-    if (replace) history.replaceState(null, "", address);
-    else history.pushState(null, "", address);
+    setAddress(address, { replace });
     this.visit(address);
   }
 
@@ -224,7 +224,7 @@ export class App {
 
   // Browsers do not like to be told of every key.
   writeState() {
-    history.replaceState(null, "", writeAddress(this.lesson.state));
+    setAddress(writeAddress(this.lesson.state), { replace: true });
   }
 
   showCell() {
