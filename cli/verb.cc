@@ -310,6 +310,7 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
   OptionList list(options);
   verb.add_options(list);
   list.flag("h,help", "Prints this help");
+  if (verb.answer && !(argc == 2 && std::string_view(argv[1]) == "--help")) return verb.answer();
   list.texts("argument", "", "");
   options.parse_positional("argument");
   options.add_options("hidden");

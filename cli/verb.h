@@ -102,6 +102,8 @@ struct Verb {
   // The text of --help after the options; an error replaces the whole help.
   absl::StatusOr<std::string> (*more_help)(const std::string& argument,
                                            const GivenOptions&) = nullptr;
+  // Answers in the place of `run`, whatever the words, unless these are --help.
+  absl::Status (*answer)() = nullptr;
 };
 
 // Runs the verb with the words after `qkv`, the first of which is its name; or shows its help. What

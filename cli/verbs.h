@@ -20,10 +20,13 @@ Verb runs_verb();
 Verb compare_verb();
 Verb doctor_verb();
 Verb replay_verb();
+Verb python_verb();
+Verb notebook_verb();  // cli/python.cc
 
 // The list, as `qkv --help` shows it. The verbs of cli/lessons come after these.
-inline constexpr std::array kVerbs{train_verb,  sweep_verb,  eval_verb, generate_verb, predict_verb,
-                                   doctor_verb, replay_verb, runs_verb, compare_verb,  info_verb,
-                                   config_verb, data_verb,   bench_verb};
+inline constexpr std::array kVerbs{train_verb,   sweep_verb,  eval_verb,    generate_verb,
+                                   predict_verb, doctor_verb, replay_verb,  runs_verb,
+                                   compare_verb, info_verb,   config_verb,  data_verb,
+                                   bench_verb,   python_verb, notebook_verb};
 
 }  // namespace qkv

@@ -38,3 +38,26 @@ message=$(PATH=$clone/bin:$PATH setsid -w env --default-signal=INT "$clone/qkv" 
 [[ $status == 130 && $message == *$'\nthe build was stopped; the same command goes on where it was' ]] ||
   fail "Ctrl-C while building: $status, $message"
 [[ -e $clone/build/release/build.ninja ]] || fail "Ctrl-C while compiling lost what CMake had done"
+
+# Python gets the words behind the verb, and qkv on its path; its exit status and its signals are those of ./qkv. The
+# tools stand for CMake and Ninja again.
+if ! [[ -x /usr/bin/python3 ]]; then exit; fi
+printf '%s\n' '#!/bin/sh' 'echo "$@" >build/cmake.words' 'mkdir -p build/release' 'echo > build/release/build.ninja' >"$clone/bin/cmake"
+printf '%s\n' '#!/bin/sh' >"$clone/bin/ninja"
+bash -c 'source "$1/tools/setup.sh"; printf "%s\n" "${python_packages[*]}" "${notebook_packages[*]}" >>"$1/build/.packages"' - "$clone"
+export PATH=$clone/bin:$PATH
+unset VIRTUAL_ENV PYTHONPATH
+status=0
+message=$("$clone/qkv" python -c 'import os, sys; print(os.environ["PYTHONPATH"], *sys.argv[1:]); sys.exit(7)' --help "a b") || status=$?
+[[ $status == 7 && $message == "$clone/build/release/python --help a b" ]] || fail "./qkv python: $status, $message"
+grep -q -- '-D QKV_PYTHON=ON' "$clone/build/cmake.words" || fail "CMake was not asked for the Python package"
+status=0
+"$clone/qkv" python -c 'import os, signal; os.kill(os.getpid(), signal.SIGTERM)' || status=$?
+[[ $status == 143 ]] || fail "a signal that ends Python: $status"
+if /usr/bin/python3 -c 'import notebook' 2>/dev/null; then
+  cp "$source_dir/tools/notebooks.py" "$clone/tools"
+  mkdir -p "$clone/examples/python"
+  printf '%s\n' '# %%' 'print(1)' >"$clone/examples/python/lesson.py"
+  "$clone/qkv" notebook --version >/dev/null || fail "./qkv notebook"
+  grep -q 'print(1)' "$clone/build/notebooks/lesson.ipynb" || fail "./qkv notebook made no notebook"
+fi

@@ -10,11 +10,23 @@ packages=(
   libabsl-dev libcxxopts-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev
   zlib1g-dev libpng-dev libturbojpeg0-dev libutf8proc-dev
 )
+# What the Python package needs, and the notebooks that use it.
+# shellcheck disable=SC2034  # tools/python.sh and ./test use them
+python_packages=(python3 python3-dev python3-numpy pybind11-dev)
+# shellcheck disable=SC2034
+notebook_packages=(jupyter-notebook)
+
 # What only the tests need.
 test_packages=(libgtest-dev libgmock-dev fish zsh man-db)
 
 # A browser, and what drives it: the tests of the lesson page. Without them those are skipped.
-browser_packages=(chromium-headless-shell chromium-driver python3-selenium python3-numpy poppler-utils fonts-noto-cjk)
+browser_packages=(
+  chromium-headless-shell chromium-driver python3-selenium python3-numpy poppler-utils fonts-noto-cjk
+  python3-nbconvert python3-ipykernel
+)
+
+# What a build must have been configured with, besides its preset: NAME=ON.
+configure_options=()
 
 root=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 cores=$(nproc 2>/dev/null || echo 2)
@@ -153,13 +165,18 @@ build_now() {
 
 configure_now() {
   local preset=$1 tests=$2 folder="$root/build/$1" log="$root/build/$1.log" cmake=(cmake --preset "$1")
+  local options=("${configure_options[@]}") option is_configured=yes
+  if [[ $tests == with_tests ]]; then options+=(QKV_BUILD_TESTS=ON); fi
   # A folder that was copied from elsewhere would build the sources over there.
   if ! [[ -f $folder/build.ninja ]] || ! is_in_cache "$folder" "CMAKE_HOME_DIRECTORY:INTERNAL=$root"; then
-    cmake+=(--fresh)
-  elif [[ $tests == without_tests ]] || is_in_cache "$folder" QKV_BUILD_TESTS:BOOL=ON; then
-    return
+    cmake+=(--fresh -D QKV_BUILD_TESTS=OFF)
+    is_configured=no
   fi
-  if [[ $tests == with_tests ]]; then cmake+=(-D QKV_BUILD_TESTS=ON); else cmake+=(-D QKV_BUILD_TESTS=OFF); fi
+  for option in "${options[@]}"; do
+    cmake+=(-D "$option")
+    is_in_cache "$folder" "${option/=/:BOOL=}" || is_configured=no
+  done
+  if [[ $is_configured == yes ]]; then return; fi
   say "configuring qkv ($preset)…"
   configuring=$folder
   if ! (cd "$root" && "${cmake[@]}") >"$log" 2>&1 </dev/null; then
@@ -171,7 +188,7 @@ configure_now() {
   configuring=""
 }
 
-is_in_cache() { grep -qxF "$2" "$1/CMakeCache.txt"; }
+is_in_cache() { grep -qsxF "$2" "$1/CMakeCache.txt"; }
 
 report_failure() {
   grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$2" >&2

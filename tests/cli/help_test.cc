@@ -1,11 +1,13 @@
 // What `--help` prints.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "framework/core/columns.h"
 #include "tests/cli/command_line_fixture.h"
@@ -41,6 +43,14 @@ TEST_F(HelpTest, HelpBeforeAVerbIsTheHelpOfTheVerb) {
   }
   EXPECT_EQ(qkv({"help", "help"}).output, qkv({"--help"}).output);
   expect_error(qkv({"help", "trian"}), 2, "there is no verb \"trian\"; did you mean \"train\"?");
+}
+
+TEST_F(HelpTest, WhatOnlyTheLauncherCanStartSaysSo) {
+  for (const char* verb : {"python", "notebook"}) {
+    const ProcessResult result = qkv({verb, "--no-browser", "lesson.py"});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_THAT(result.errors, testing::HasSubstr(absl::StrCat("./qkv ", verb)));
+  }
 }
 
 TEST_F(HelpTest, TellsTheVersionOfTheProjectAndWhatItWasCompiledWith) {
