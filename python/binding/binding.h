@@ -17,6 +17,10 @@ void bind_gradcheck(py::module_& m);
 void bind_op(py::module_& m);
 void bind_optim(py::module_& m);
 void bind_nn(py::module_& m);
+void bind_run(py::module_& m);
+void bind_training(py::module_& m);
+void bind_figures(py::module_& m);
+void bind_labs(py::module_& m);
 
 // What the headers say of a name of qkv, "softmax": python/documentation.py reads them. Its absence
 // is an error of this module, and std::logic_error when it is imported.

@@ -59,6 +59,10 @@ PYBIND11_MODULE(_qkv, m) {
   bind_op(m);
   bind_optim(m);
   bind_nn(m);
+  bind_run(m);
+  bind_training(m);
+  bind_figures(m);
+  bind_labs(m);
 }
 
 }  // namespace qkv::python

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_join.h"
+#include "framework/core/error.h"
+#include "framework/core/mistakes.h"
+
+// What the command line would answer with "error: …" is an Error here, with the same text.
+namespace qkv::python {
+
+inline void require(const absl::Status& status) {
+  if (!status.ok()) throw Error(absl::StrJoin(lines_to_show(status), "\n"));
+}
+
+template <class T>
+T required_of(absl::StatusOr<T> result) {
+  require(result.status());
+  return *std::move(result);
+}
+
+// The text of tokens, which may end within a character: "\xE4" stands for a byte that is none.
+inline pybind11::str text_in_python(const std::string& text) {
+  return pybind11::reinterpret_steal<pybind11::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
+}  // namespace qkv::python

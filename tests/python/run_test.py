@@ -1,0 +1,127 @@
+"""What Python finds of a run is what the command line finds."""
+
+import contextlib
+import io
+import json
+import unittest
+
+import numpy as np
+
+import qkv
+from runs import CONFIG, Folder, error_of, qkv_program
+
+
+class TrainedRun(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.made = Folder()
+        cls.folder = cls.made.__enter__()
+        cls.addClassCleanup(cls.made.__exit__, None, None, None)
+        with contextlib.redirect_stdout(io.StringIO()):
+            qkv.train(CONFIG, out=cls.folder / "tiny")
+
+    def loaded(self):
+        return qkv.load(self.folder / "tiny")
+
+
+class RunTest(TrainedRun):
+    def test_a_run_writes_what_qkv_generate_writes(self):
+        run = self.loaded()
+        words = ("generate", self.folder / "tiny", "--temperature", "0", "--json", "-")
+        told = json.loads(qkv_program(*words, "--prompt", "012=", "--prompt", "333=").stdout)
+        expected = [text["text"] for text in told["texts"]]
+        self.assertEqual(run.generate(["012=", "333="], temperature=0), expected)
+        self.assertEqual(run.generate("012=", temperature=0), expected[0])
+        self.assertEqual(len(run.generate("012=", samples=3)), 3)
+        self.assertEqual(run.generate([]), [])
+
+    def test_metrics_are_columns_with_nan_where_a_line_has_no_number(self):
+        metrics = self.loaded().metrics
+        lines = [json.loads(line) for line in (self.folder / "tiny/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(metrics["step"].tolist(), [line["step"] for line in lines])
+        self.assertEqual(metrics["step"].dtype, np.int64)
+        for name in ("loss", "val_loss", "grad_norm"):
+            np.testing.assert_array_equal(metrics[name], [line.get(name, np.nan) for line in lines])
+        self.assertTrue(np.isnan(metrics["val_loss"][0]))
+
+    def test_the_config_is_that_of_the_file(self):
+        config = self.loaded().config
+        self.assertEqual(config["model"]["d_model"], 16)
+        self.assertEqual((config["name"], config["data"]["task"]), ("tiny", "reverse"))
+
+    def test_the_logits_have_gradients_by_the_parameters(self):
+        run = self.loaded()
+        tokens = run.encode("012=")
+        self.assertEqual(run.decode(tokens), "012=")
+        logits = run.model(tokens)
+        self.assertEqual(tuple(logits.shape[:2]), (1, 4))
+        batch = run.model(np.array([tokens, tokens]))
+        np.testing.assert_array_equal(batch.numpy()[0], batch.numpy()[1])
+        gradients = qkv.backward(logits.sum())
+        weight = run.parameters["blocks.0.attention.query.weight"]
+        self.assertEqual(np.asarray(gradients[weight]).shape, tuple(weight.shape))
+
+    def test_mistakes_have_the_sentences_of_the_command_line(self):
+        run = self.loaded()
+        tiny = self.folder / "tiny"
+        for call, words in (
+                (lambda: qkv.load("no/such"), ("generate", "no/such", "--prompt", "0")),
+                (lambda: run.generate("0x="), ("generate", tiny, "--prompt", "0x=")),
+                (lambda: run.generate("0=", temperature=-1), ("generate", tiny, "--prompt", "0=", "--temperature", "-1")),
+                (lambda: run.generate("0=", beam=0), ("generate", tiny, "--prompt", "0=", "--beam", "0")),
+                (lambda: run.trace("012=", validation=1), ("explain", tiny, "--prompt", "012=", "--validation", "1")),
+                (lambda: run.trace("x"), ("explain", tiny, "--prompt", "x")),
+                (lambda: run.trace(layer=7), ("explain", tiny, "--layer", "7")),
+                (lambda: qkv.lab("scalng"), ("lab", "scalng")),
+                (lambda: qkv.lab("scaling", steps=3), ("lab", "scaling", "--steps", "3")),
+                (lambda: qkv.train(CONFIG, out=tiny), ("train", tiny / "config.toml", "--out", tiny)),
+                (lambda: qkv.train(tiny), ("train", tiny))):
+            with self.assertRaises(qkv.Error) as raised:
+                call()
+            self.assertEqual(str(raised.exception), error_of(*words))
+            self.assertIsInstance(raised.exception, ValueError)
+
+
+class TraceTest(TrainedRun):
+    def test_a_trace_has_the_numbers_of_the_page(self):
+        trace = self.loaded().trace("012=")
+        weights = trace["blocks.0.attention.weights"].numpy()
+        scores = trace["blocks.0.attention.scores"].numpy()
+        scores = np.where(np.tril(np.ones(scores.shape[-2:])) == 1, scores, -np.inf)
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        np.testing.assert_allclose(shares / shares.sum(-1, keepdims=True), weights, atol=1e-12)
+        self.assertIn("blocks.0.attention.query.weight", trace.names())
+        self.assertEqual(len(trace), len(trace.names()))
+        self.assertEqual(trace["loss"].item(), trace.loss)
+
+    def test_a_gradient_is_that_of_the_loss(self):
+        run = self.loaded()
+        trace = run.trace("012=", target="210")
+        logits, targets = trace["logits"].numpy(), trace["targets"].numpy()
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        counted = targets >= 0
+        expected = np.where(counted[..., None], shares - np.eye(logits.shape[-1])[targets], 0) / counted.sum()
+        np.testing.assert_allclose(trace.gradient("logits").numpy(), expected, atol=1e-12)
+
+    def test_the_page_is_that_of_qkv_explain(self):
+        trace = self.loaded().trace("012=")
+        path = trace.explain(self.folder / "python.html")
+        result = qkv_program("explain", self.folder / "tiny", "--prompt", "012=", "--out", self.folder / "cli.html")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(path.read_text(), (self.folder / "cli.html").read_text())
+        self.assertIn("srcdoc", trace._repr_html_())
+        told = qkv_program("explain", self.folder / "tiny", "--prompt", "012=", "--text").stdout
+        self.assertEqual(str(trace).split(), told.split())
+
+    def test_a_name_that_it_has_not_is_said(self):
+        trace = self.loaded().trace("012=")
+        for name in ("blocks.0.attention.score", "nothing"):
+            with self.assertRaisesRegex(qkv.Error, f'^the trace has no "{name}"; '):
+                trace[name]
+        with self.assertRaisesRegex(qkv.Error, 'no gradient of "tokens"'):
+            trace.gradient("tokens")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+"""A run that is trained in a second, for tests, and the command line beside Python."""
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+CONFIG = {
+    "name": "tiny",
+    "seed": 3,
+    "data": {"task": "reverse", "alphabet": 4, "length": 3, "validation_examples": 16},
+    "model": {"num_layers": 1, "d_model": 16, "num_heads": 2, "d_ff": 32},
+    "optimizer": {"learning_rate": 5e-3, "warmup_steps": 4},
+    "train": {"steps": 20, "batch_size": 8, "eval_interval": 10, "log_interval": 5, "threads": 1},
+}
+
+
+class Folder:
+    """A temporary folder: with Folder() as folder."""
+
+    def __enter__(self) -> Path:
+        self._made = tempfile.TemporaryDirectory()
+        return Path(self._made.__enter__())
+
+    def __exit__(self, *error):
+        self._made.__exit__(*error)
+
+
+def qkv_program(*words, folder=None) -> subprocess.CompletedProcess:
+    return subprocess.run([os.environ["QKV"], *map(str, words)], cwd=folder, capture_output=True, text=True)
+
+
+def error_of(*words, folder=None) -> str:
+    """What the command line says after "error: "; several mistakes are several lines."""
+    result = qkv_program(*words, folder=folder)
+    if result.returncode not in (1, 2):
+        raise AssertionError(f"{words} ended with {result.returncode}: {result.stdout}{result.stderr}")
+    return "\n".join(line.removeprefix("error: ") for line in result.stderr.splitlines())
