@@ -1,10 +1,17 @@
 #include "train/run/train.h"
 
+#include <cstdlib>
+#include <exception>
+#include <memory>
+
 #include "absl/strings/str_cat.h"
+#include "cli/show.h"
 #include "cli/verbs.h"
+#include "cli/version.h"
 #include "train/config/config.h"
 #include "train/config/toml_text.h"
 #include "train/run/interrupt.h"
+#include "train/run/start_together.h"
 
 namespace qkv {
 namespace {
@@ -20,19 +27,45 @@ void add_train_options(OptionList& options) {
                "Measures the time of each op in some steps; writes profile.txt and trace.json");
 }
 
+// Where an error leaves other ranks in the midst of a step, all of them end after one sentence.
+[[noreturn]] void abort_ranks(Ranks& ranks, const std::string& what) {
+  say_error(absl::StrCat("rank ", ranks.rank(), " (on ", ranks.host(), "): ", what));
+  ranks.abort(1);
+  std::_Exit(1);  // for the compiler, which does not know of that
+}
+
 absl::Status run_train(const std::string& argument, const GivenOptions& given) {
   const InterruptGuard interrupt;  // before anything else: a stop at any moment is a stop
+  const absl::StatusOr<std::unique_ptr<Ranks>> started = start_ranks();
+  if (!started.ok()) return started.status();
+  Ranks* ranks = started->get();
   TrainingRunOptions options = {.out = given.text("out"),
                                 .resume = given.has("resume"),
                                 .profile = given.has("profile"),
-                                .stop = interrupt.token()};
+                                .stop = interrupt.token(),
+                                .ranks = ranks,
+                                .program = version_text()};
   std::vector<std::string> overrides = given.set();
   if (given.has("from")) {
     overrides.push_back(absl::StrCat("train.from=", string_to_toml(given.text("from"))));
   }
   const absl::StatusOr<LoadedConfig> loaded = config_to_train(argument, overrides, options);
-  if (!loaded.ok()) return loaded.status();
-  const absl::StatusOr<RunOutcome> outcome = run_training(*loaded, options);
+  absl::StatusOr<RunOutcome> outcome = RunOutcome::kFinished;
+  if (!loaded.ok()) outcome = loaded.status();
+  try {
+    if (loaded.ok()) {
+      outcome = run_training(*loaded, options);
+    } else if (ranks && ranks->size() > 1) {
+      outcome = start_together(*ranks, loaded.status(), {});
+    }
+  } catch (const std::exception& error) {
+    if (!ranks || ranks->size() == 1) throw;
+    abort_ranks(*ranks, error.what());
+  }
+  if (ranks && ranks->in_order && !outcome.ok()) {
+    abort_ranks(*ranks, std::string(outcome.status().message()));
+  }
+  if (ranks && !ranks->leads()) return absl::OkStatus();  // rank 0 tells the result
   if (!outcome.ok()) return outcome.status();
   if (*outcome == RunOutcome::kInterrupted) return absl::CancelledError("interrupted");
   return absl::OkStatus();

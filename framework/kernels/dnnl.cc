@@ -297,6 +297,10 @@ bool dnnl_multiplies_bf16() { return may_use(dnnl::cpu_isa::avx512_core_bf16); }
 
 int64_t dnnl_primitives_created() { return created; }
 
+std::string product_instructions() {
+  return absl::StrFormat("instructions 0x%x", static_cast<unsigned>(dnnl_get_effective_cpu_isa()));
+}
+
 std::string product_library() {
   const dnnl_version_t& version = *dnnl::version();
   return absl::StrCat("oneDNN ", version.major, ".", version.minor, ".", version.patch);

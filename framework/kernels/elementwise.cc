@@ -167,6 +167,15 @@ void compare_of(Comparison f, const Array& a, const Array& b, Array& mask) {
   }
 }
 
+template <class T>
+ScalarOf<T> piece_sum_of_squares(const T* x, int64_t size) {
+  using Sum = ScalarOf<T>;
+  return sum_of_computed<Sum>(size, [x](int64_t i) {
+    const Sum v = x[i];
+    return v * v;
+  });
+}
+
 }  // namespace
 
 void unary(Unary f, const Array& x, Array& y) {
@@ -280,15 +289,35 @@ bool all_finite(const Array& x) {
 Scalar sum_of_squares(const Array& x) {
   return dispatch_floating("sum_of_squares", x.dtype(), [&](auto zero) -> Scalar {
     using T = decltype(zero);
-    using Sum = ScalarOf<T>;
     const T* in = x.data<T>();
-    return parallel_sum<Sum>(x.size(), kGrain, [=](int64_t begin, int64_t end) {
-      return sum_of_computed<Sum>(end - begin, [x_begin = in + begin](int64_t i) {
-        const Sum v = x_begin[i];
-        return v * v;
-      });
+    return parallel_sum<ScalarOf<T>>(x.size(), kGrain, [=](int64_t begin, int64_t end) {
+      return piece_sum_of_squares(in + begin, end - begin);
     });
   });
+}
+
+std::vector<int64_t> sum_pieces(int64_t size) {
+  std::vector<int64_t> ends(static_cast<size_t>(num_pieces(size, kGrain)));
+  parallel_pieces(size, kGrain, [&](int64_t piece, int64_t, int64_t end) {
+    ends[static_cast<size_t>(piece)] = end;
+  });
+  return ends;
+}
+
+std::vector<double> sums_of_squares(const Array& x, std::span<const int64_t> piece_ends) {
+  std::vector<double> sums(piece_ends.size());
+  dispatch_floating("sums_of_squares", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const T* in = x.data<T>();
+    parallel_for(std::ssize(piece_ends), 1, [&](int64_t first, int64_t last) {
+      for (auto piece = static_cast<size_t>(first); piece < static_cast<size_t>(last); ++piece) {
+        const int64_t begin = piece == 0 ? 0 : piece_ends[piece - 1];
+        sums[piece] =
+            static_cast<double>(piece_sum_of_squares(in + begin, piece_ends[piece] - begin));
+      }
+    });
+  });
+  return sums;
 }
 
 }  // namespace qkv::kernels

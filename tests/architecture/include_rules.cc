@@ -27,9 +27,10 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"models", "data"},       // the trainer is where they meet
     {"data/text"},            //
     {"data/tasks"},           //
-    {"train/config", "train/distributed"},  //
-    {"train/hugging_face"},   //
-    {"train/run"},            //
+    {"train/config", "train/distributed"},
+    {"train/mpi"},           // built where there is MPI
+    {"train/hugging_face"},  //
+    {"train/run"},           //
     {"train/runs", "train/replay", "train/export"},
     {"train/sweep"},            //
     {"train/bench"},            //
@@ -37,7 +38,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
     {"lessons/runs"},
-    {"cli/lessons", "python/binding"},
+    {"cli/lessons", "cli/mpi", "python/binding"},
 };
 
 struct Include {
@@ -97,6 +98,10 @@ SourceFile read_source(const fs::path& path, const std::string& name) {
   for (std::string line; std::getline(file, line);) {
     ++number;
     if (auto target = quoted_include(line)) source.includes.push_back({number, *target});
+    if (line.find("<mpi.h>") != line.npos && folder_of(name) != "train/mpi") {
+      source.foreign_names.push_back(name + ":" + std::to_string(number) +
+                                     ": MPI is used outside train/mpi");
+    }
     for (const char* foreign : {"dnnl", "DNNL", "omp"}) {
       if (folder_of(name) != "framework/kernels" && names(line, foreign)) {
         source.foreign_names.push_back(name + ":" + std::to_string(number) + ": " + foreign +

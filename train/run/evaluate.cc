@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,23 @@
 
 namespace qkv {
 namespace {
+
+// Adds the numbers of all ranks to those of rank 0.
+template <class T>
+void add_up_on_first(Ranks& ranks, std::span<T> numbers) {
+  if (!ranks.leads()) {
+    Ranks::Message message = ranks.send(0, Ranks::kEvaluation, std::as_bytes(numbers));
+    ranks.wait(message);
+    return;
+  }
+  std::vector<T> others(numbers.size());
+  for (int rank = 1; rank < ranks.size(); ++rank) {
+    Ranks::Message message =
+        ranks.receive(rank, Ranks::kEvaluation, bytes_of(std::span<T>(others)));
+    ranks.wait(message);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] += others[i];
+  }
+}
 
 class Counts {
  public:
@@ -25,31 +43,40 @@ class Counts {
     }
   }
 
-  int64_t sequences() const { return sequences_; }
-
-  void add(const Model& model, const Batch& batch) {
+  // Returns the loss of the batch.
+  double add(const Model& model, const Batch& batch) {
     ForwardContext context;
     const auto [logits, sum] = batch_loss(model, batch, {.divisor = 1.0}, context);
-    loss_ += sum.item();
-
     const int64_t positions = batch.targets.size(), classes = logits.dim(-1);
     Array largest({positions}, logits.dtype()), predicted({positions}, DType::i64);
     kernels::max(logits.array(), positions, classes, 1, largest, predicted);
     count(predicted.data<int64_t>(), batch.targets);
     if (classes_ > 0) count_classes(logits, predicted.data<int64_t>(), batch.targets);
+    return sum.item();
   }
 
-  Evaluation shares() const {
+  // On rank 0, what all ranks counted.
+  void add_those_of(Ranks& ranks) {
+    std::vector<int64_t*> places = {&right_tokens_, &tokens_,  &right_sequences_, &sequences_,
+                                    &bytes_,        &unknown_, &in_top5_};
+    for (int64_t& count : confusion_) places.push_back(&count);
+    std::vector<int64_t> counts;
+    for (const int64_t* place : places) counts.push_back(*place);
+    add_up_on_first<int64_t>(ranks, counts);
+    for (size_t i = 0; i < places.size(); ++i) *places[i] = counts[i];
+  }
+
+  Evaluation shares(double loss) const {
     const auto share = [](auto part, int64_t whole) {
       return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
     };
-    return {.loss = share(loss_, tokens_),
+    return {.loss = share(loss, tokens_),
             .token_accuracy = share(right_tokens_, tokens_),
             .sequence_accuracy = share(right_sequences_, sequences_),
             .tokens = tokens_,
             .sequences = sequences_,
             .unknown_tokens = unknown_,
-            .bits_per_byte = unknown_ > 0 ? 0.0 : share(loss_ / std::numbers::ln2, bytes_),
+            .bits_per_byte = unknown_ > 0 ? 0.0 : share(loss / std::numbers::ln2, bytes_),
             .top5_accuracy = share(in_top5_, sequences_),
             .confusion = confusion_};
   }
@@ -97,7 +124,6 @@ class Counts {
   int64_t classes_;                       // 0: answers are no classes
   std::vector<int64_t> bytes_of_tokens_;  // none where there are answers
   std::optional<int64_t> unknown_token_;
-  double loss_ = 0;
   int64_t right_tokens_ = 0, tokens_ = 0, right_sequences_ = 0, sequences_ = 0;
   int64_t bytes_ = 0, unknown_ = 0, in_top5_ = 0;
   std::vector<int64_t> confusion_;
@@ -107,29 +133,36 @@ class Counts {
 
 absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop,
-                                    const TellProgress& tell) {
+                                    const TellProgress& tell, Ranks* ranks) {
   const NoGrad no_grad;
   Counts counts(dataset);
-  const int64_t examples = dataset.validation_size();
-  const auto tell_of = [&](int64_t wanted) {
-    tell(absl::StrCat("evaluated ", counts.sequences(), " of ", wanted, " examples"));
-  };
-  if (split == Split::kValidation) {
-    for (int64_t first = 0; first < examples; first += batch_size) {
-      if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
-      counts.add(model, dataset.validation_batch(first, std::min(batch_size, examples - first)));
-      tell_of(examples);
+  const bool validates = split == Split::kValidation;
+  const int64_t examples = dataset.validation_size(), training = dataset.training_size();
+  const int64_t wanted = validates || training == 0 ? examples : std::min(training, examples);
+  const int64_t rows =  // of a batch
+      validates || training == 0 ? batch_size : std::min(training, batch_size);
+  const int64_t batches = (wanted + rows - 1) / rows;
+  const int64_t rank = ranks ? ranks->rank() : 0, size = ranks ? ranks->size() : 1;
+  std::vector<double> losses(static_cast<size_t>(batches));
+  for (int64_t first = 0; first < batches; first += size) {
+    char stopped = stop.stop_requested();
+    if (size > 1) ranks->broadcast(bytes_of(std::span(&stopped, 1)), Ranks::kEvaluation);
+    if (stopped) return absl::CancelledError("the evaluation was stopped");
+    const int64_t i = first + rank;
+    if (i < batches) {
+      losses[static_cast<size_t>(i)] = counts.add(
+          model, validates ? dataset.validation_batch(i * rows, std::min(rows, examples - i * rows))
+                           : dataset.training_batch(i, batch_size));
     }
-  } else {
-    const int64_t size = dataset.training_size();
-    const int64_t wanted = size > 0 ? std::min(size, examples) : examples;
-    for (int64_t i = 0; counts.sequences() < wanted; ++i) {
-      if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
-      counts.add(model, dataset.training_batch(i, batch_size));
-      tell_of(wanted);
-    }
+    const int64_t done = std::min(first + size, batches) * rows;
+    tell(absl::StrCat("evaluated ", validates ? std::min(done, wanted) : done, " of ", wanted,
+                      " examples"));
   }
-  return counts.shares();
+  if (size > 1) {
+    add_up_on_first<double>(*ranks, losses);  // each is 0 but on one rank
+    counts.add_those_of(*ranks);
+  }
+  return counts.shares(std::accumulate(losses.begin(), losses.end(), 0.0));
 }
 
 int64_t Evaluation::classes() const {

@@ -71,7 +71,7 @@ DetailMeter::DetailMeter(std::span<const NamedParameter> parameters) : parameter
   for (const NamedParameter& p : parameters) before_.push_back(p.tensor.array().copy());
 }
 
-StepDetail DetailMeter::measure(std::span<const Tensor> gradients, const Model& model,
+StepDetail DetailMeter::measure(std::span<const double> squares, const Model& model,
                                 const Batch& examples) const {
   const ObservedSection section("detail");
   const NoGrad no_grad;
@@ -80,7 +80,7 @@ StepDetail DetailMeter::measure(std::span<const Tensor> gradients, const Model& 
     const auto& [name, tensor] = parameters_[i];
     const double weight = norm_of(tensor.array());
     const double change = norm_of((tensor - Tensor(before_[i])).array());
-    detail.gradient_norm.emplace_back(name, with_six_digits(norm_of(gradients[i].array())));
+    detail.gradient_norm.emplace_back(name, with_six_digits(std::sqrt(squares[i])));
     detail.weight_norm.emplace_back(name, with_six_digits(weight));
     detail.update_ratio.emplace_back(name, change == 0 ? 0 : with_six_digits(change / weight));
   }

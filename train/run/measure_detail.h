@@ -20,10 +20,11 @@ class DetailMeter {
   // Before the weights change.
   explicit DetailMeter(std::span<const NamedParameter> parameters);
 
-  // After they have. The entropy of a head is the mean over the queries of `examples` of
+  // After they have; `squares` are the sums of squares of their gradients. The entropy of a head is
+  // the mean over the queries of `examples` of
   //   -sum_k p_k ln p_k
   // with their weights p of the keys, made by the new weights of the model without dropout.
-  StepDetail measure(std::span<const Tensor> gradients, const Model& model,
+  StepDetail measure(std::span<const double> squares, const Model& model,
                      const Batch& examples) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 // A parameter, or what the optimizer keeps of one: a run cannot be resumed with such numbers. "":
 // all are finite.
-std::string first_not_finite(const Trainer& trainer) {
+std::string first_not_finite(Trainer& trainer) {
   for (const NamedParameter& p : trainer.trained_parameters()) {
     if (!kernels::all_finite(p.tensor.array())) return p.name;
   }
@@ -26,7 +26,7 @@ std::string first_not_finite(const Trainer& trainer) {
 }  // namespace
 
 RunRecord::RunRecord(RunFolder folder, const Config& config, const Dataset& dataset,
-                     const Trainer& trainer, RunState& state)
+                     Trainer& trainer, RunState& state)
     : folder_(std::move(folder)),
       config_(config),
       dataset_(dataset),
@@ -100,7 +100,7 @@ absl::Status RunRecord::save(const std::string& path) {
                          state_);
 }
 
-absl::Status RunRecord::check_finite() const {
+absl::Status RunRecord::check_finite() {
   if (const std::string name = first_not_finite(trainer_); !name.empty()) {
     return absl::DataLossError(absl::StrCat("step ", state_.step, ": ", name,
                                             " is no longer finite; this step was not saved. ",

@@ -18,7 +18,7 @@ namespace qkv {
 class RunRecord {
  public:
   // What is referred to must outlive the record, which keeps `state` up to date.
-  RunRecord(RunFolder folder, const Config& config, const Dataset& dataset, const Trainer& trainer,
+  RunRecord(RunFolder folder, const Config& config, const Dataset& dataset, Trainer& trainer,
             RunState& state);
 
   const RunFolder& folder() const { return folder_; }
@@ -29,7 +29,7 @@ class RunRecord {
   absl::Status write(const StepReport& step);
   absl::Status save_last();
   // An error where a parameter is no longer a finite number, as which it is not saved.
-  absl::Status check_finite() const;
+  absl::Status check_finite();
   // Where somebody has moved the folder, what would be lost is saved there, and an error says so.
   absl::Status check_place();
   // The error that ends a run, or the one that explains it, with what is kept.
@@ -44,7 +44,7 @@ class RunRecord {
   RunFolder folder_;
   const Config& config_;
   const Dataset& dataset_;
-  const Trainer& trainer_;
+  Trainer& trainer_;
   RunState& state_;
   std::optional<AppendFile> metrics_, samples_;
   std::optional<EventFile> events_;  // from the first step on that it tells of

@@ -36,13 +36,11 @@ bool has_ended(const TrainOptions& options, const RunState& state) {
   return state.step == options.steps || has_lost_patience(options, state);
 }
 
-absl::Status evaluate_step(const Config& config, const Model& model, const Dataset& dataset,
+absl::Status evaluate_step(const Config& config, Trainer& trainer, const Dataset& dataset,
                            const std::stop_token& stop, const TellProgress& tell,
                            StepReport& step) {
   Metrics& metrics = step.metrics;
-  const int64_t batch_size = config.train.validation_batch_size();
-  const absl::StatusOr<Evaluation> validation =
-      evaluate(model, dataset, Split::kValidation, batch_size, stop, tell);
+  const absl::StatusOr<Evaluation> validation = trainer.evaluate(Split::kValidation, stop, tell);
   if (!validation.ok()) return validation.status();
   if (!std::isfinite(validation->loss)) {
     return absl::DataLossError(absl::StrCat("step ", metrics.step, ": the validation loss is ",
@@ -54,13 +52,13 @@ absl::Status evaluate_step(const Config& config, const Model& model, const Datas
   if (dataset.has_answers()) {
     metrics.val_token_accuracy = validation->token_accuracy;
     metrics.val_sequence_accuracy = validation->sequence_accuracy;
-    const absl::StatusOr<Evaluation> training =
-        evaluate(model, dataset, Split::kTraining, batch_size, stop, tell);
+    const absl::StatusOr<Evaluation> training = trainer.evaluate(Split::kTraining, stop, tell);
     if (!training.ok()) return training.status();
     metrics.train_sequence_accuracy = training->sequence_accuracy;
   }
   tell("writing samples");
-  absl::StatusOr<std::string> samples = describe_samples(model, dataset, kSamples, stop);
+  absl::StatusOr<std::string> samples =
+      describe_samples(trainer.evaluated_model(), dataset, kSamples, stop);
   if (!samples.ok()) return samples.status();
   step.samples = *std::move(samples);
   return absl::OkStatus();

@@ -6,10 +6,10 @@
 #include "absl/status/status.h"
 #include "data/dataset.h"
 #include "framework/core/terminal.h"
-#include "models/model.h"
 #include "train/config/options.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_listener.h"
+#include "train/run/trainer.h"
 
 namespace qkv {
 
@@ -24,7 +24,7 @@ bool has_ended(const TrainOptions& options, const RunState& state);
 
 // Evaluates the model after a step, and adds to its report how well it does and what it answers. A
 // stop is answered by a Status: Cancelled. A loss that is not finite is an error.
-absl::Status evaluate_step(const Config& config, const Model& model, const Dataset& dataset,
+absl::Status evaluate_step(const Config& config, Trainer& trainer, const Dataset& dataset,
                            const std::stop_token& stop, const TellProgress& tell, StepReport& step);
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "train/config/config.h"
+#include "train/distributed/ranks.h"
 #include "train/run/run_listener.h"
 #include "train/run/training_run.h"
 
@@ -19,6 +20,8 @@ struct TrainingRunOptions {
   std::stop_token stop = {};  // saves where the run stands, and says how to go on
   std::vector<RunListener*> listeners = {};
   std::FILE* output = stdout;  // where a person reads how it goes
+  Ranks* ranks = nullptr;      // that train the run together; all of them call run_training()
+  std::string program = "";    // its version, which must be that of all ranks
 };
 
 // The config in a file, or to resume, that of the run in a folder, into which it then trains.
@@ -27,6 +30,7 @@ absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
                                              TrainingRunOptions& options);
 
 // Trains what a config says and writes the run's folder: config, metrics, samples, checkpoints.
+// Of several ranks, rank 0 does so and tells a person how it goes; its result is that of the run.
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options);
 

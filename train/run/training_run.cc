@@ -24,11 +24,11 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder,
-                         std::stop_token stop)
+                         std::stop_token stop, Ranks* ranks)
     : config_(std::move(config)),
       dataset_(dataset),
       stop_(std::move(stop)),
-      trainer_(config_, dataset),
+      trainer_(config_, dataset, ranks),
       record_(std::move(folder), config_, dataset, trainer_, state_) {}
 
 absl::Status TrainingRun::begin() {
@@ -58,8 +58,7 @@ absl::Status TrainingRun::resume() {
 absl::StatusOr<RunOutcome> TrainingRun::run(const std::vector<RunListener*>& listeners) {
   absl::Status status =
       state_.unwritten ? after_step(*state_.unwritten, listeners) : absl::OkStatus();
-  while (status.ok() && !has_ended(config_.train, state_) && !is_out_of_time() &&
-         !stop_.stop_requested()) {
+  while (status.ok() && !has_ended(config_.train, state_) && !is_out_of_time() && !is_stopped()) {
     status = next_step(listeners);
   }
   const bool stopped =
@@ -67,7 +66,7 @@ absl::StatusOr<RunOutcome> TrainingRun::run(const std::vector<RunListener*>& lis
   if (stopped) status = save_where_it_stands();
   if (!status.ok()) return record_.explain(status);
   if (!stopped) return RunOutcome::kFinished;
-  return stop_.stop_requested() ? RunOutcome::kInterrupted : RunOutcome::kOutOfTime;
+  return is_stopped() ? RunOutcome::kInterrupted : RunOutcome::kOutOfTime;
 }
 
 bool TrainingRun::is_out_of_time() const {
@@ -91,10 +90,11 @@ absl::Status TrainingRun::next_step(const std::vector<RunListener*>& listeners) 
 absl::Status TrainingRun::step(const std::vector<RunListener*>& listeners) {
   const Clock::time_point start = Clock::now();
   for (RunListener* listener : listeners) listener->before_step();
-  const absl::StatusOr<StepResult> result = trainer_.step();
+  const absl::StatusOr<StepResult> result = trainer_.step(stop_);
   if (!result.ok()) return result.status();
   const Metrics metrics = measured(*result, seconds_since(start));
   state_.step = metrics.step;
+  asked_to_stop_ |= result->stop;
   if (is_logged(config_.train, metrics.step)) state_.unwritten = metrics;
   for (RunListener* listener : listeners) {
     if (absl::Status s = listener->after_step(); !s.ok()) return s;
@@ -119,8 +119,7 @@ absl::Status TrainingRun::after_step(const Metrics& metrics,
     const auto tell = [&](const std::string& what) {
       for (RunListener* listener : listeners) listener->evaluating(what);
     };
-    absl::Status s =
-        evaluate_step(config_, trainer_.evaluated_model(), dataset_, stop_, tell, step);
+    absl::Status s = evaluate_step(config_, trainer_, dataset_, stop_, tell, step);
     if (!s.ok()) return s;
   }
   for (RunListener* listener : listeners) listener->report(step);

@@ -25,7 +25,8 @@ class TrainingRun {
  public:
   // `dataset` must outlive the run. A stop is answered after the step, or the batch of an
   // evaluation, that is being computed.
-  TrainingRun(Config config, const Dataset& dataset, RunFolder folder, std::stop_token stop = {});
+  TrainingRun(Config config, const Dataset& dataset, RunFolder folder, std::stop_token stop = {},
+              Ranks* ranks = nullptr);
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
@@ -50,6 +51,7 @@ class TrainingRun {
 
  private:
   bool is_out_of_time() const;
+  bool is_stopped() const { return stop_.stop_requested() || asked_to_stop_; }
   absl::Status next_step(const std::vector<RunListener*>& listeners);
   absl::Status step(const std::vector<RunListener*>& listeners);
   absl::Status after_step(const Metrics& metrics, const std::vector<RunListener*>& listeners);
@@ -64,6 +66,7 @@ class TrainingRun {
   RunRecord record_;
   std::vector<std::string> changes_;
   double elapsed_seconds_ = 0;
+  bool asked_to_stop_ = false;  // on another rank
   int64_t tokens_since_log_ = 0;
   double seconds_since_log_ = 0;
 };
