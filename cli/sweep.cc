@@ -1,12 +1,14 @@
 #include "train/sweep/sweep.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
+#include "train/sweep/sweep_rank.h"
 #include "train/sweep/sweep_table.h"
 
 namespace qkv {
@@ -32,10 +34,17 @@ absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& giv
                                                      .seeds = given.integer_if_given("seeds"),
                                                      .out = given.text("out")});
   if (!plan.ok()) return plan.status();
-  const absl::StatusOr<SweepOutcome> outcome = run_sweep(
-      *plan,
-      {.jobs = given.integer_if_given("jobs"), .tell = prints_json(given) ? stderr : stdout});
+  const SweepRank self = sweep_rank();
+  std::FILE* const tell = self.rank > 0        ? std::fopen("/dev/null", "w")
+                          : prints_json(given) ? stderr
+                                               : stdout;
+  if (!tell) return absl::ErrnoToStatus(errno, "/dev/null");
+  const absl::StatusOr<SweepOutcome> outcome =
+      run_sweep(*plan, {.jobs = given.integer_if_given("jobs"),
+                        .tell = tell,
+                        .ranks_on_machine = self.ranks_on_machine});
   if (!outcome.ok()) return outcome.status();
+  if (self.rank > 0) return absl::OkStatus();  // rank 0 tells the results
   const SweepResults results = sweep_results(*plan, *outcome);
   if (!prints_json(given)) print("\n");
   absl::Status s = show_or_write(given, sweep_table(*plan, *outcome, results),

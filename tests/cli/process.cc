@@ -51,6 +51,9 @@ void give_input(const std::string& text) {
   set_limit(RLIMIT_AS, options.memory_bytes);
   set_limit(RLIMIT_STACK, options.stack_bytes);
   if (::chdir(options.folder.c_str()) != 0) ::_exit(126);
+  for (const std::string& setting : options.environment) {
+    ::putenv(const_cast<char*>(setting.c_str()));
+  }
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

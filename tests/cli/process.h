@@ -25,6 +25,7 @@ struct ProcessOptions {
   int64_t largest_file_bytes = 0;  // 0: no limit; stands for a disk that fills up
   int64_t memory_bytes = 0;        // 0: no limit; of addresses
   int64_t stack_bytes = 0;         // 0: the usual; what each thread asks for
+  std::vector<std::string> environment = {};  // more of it: "NAME=value"
   // Called with all output so far, whenever there is more, until it returns true.
   std::function<bool(pid_t program, const std::string& output)> on_output = {};
 };

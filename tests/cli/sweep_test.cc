@@ -122,6 +122,41 @@ TEST_F(SweepTest, GoesOnAfterAnyEnd) {
   }
 }
 
+// As under mpirun: each run is trained by one of the processes, and one of them tells the results.
+TEST_F(SweepTest, RanksShareTheRuns) {
+  const std::vector<std::string> arguments = {
+      "--set", "train.steps=300,301", "--seeds", "4", "--jobs", "1", "--out"};
+  const auto sweep_into = [&](const std::string& folder, const std::vector<std::string>& more,
+                              const ProcessOptions& options = {}) {
+    std::vector<std::string> all = arguments;
+    all.push_back(folder);
+    all.insert(all.end(), more.begin(), more.end());
+    return sweep(all, options);
+  };
+  expect_success(sweep_into("alone", {"--json", "alone.json"}));
+  std::vector<ProcessResult> results(3);
+  {
+    std::vector<std::jthread> ranks;
+    for (size_t rank = 0; rank < results.size(); ++rank) {
+      ranks.emplace_back([&, rank] {
+        results[rank] =
+            sweep_into("shared", {"--json", "shared.json"},
+                       {.environment = {"PMI_RANK=" + std::to_string(rank), "MPI_LOCALNRANKS=3"}});
+      });
+    }
+  }
+  for (const ProcessResult& result : results) expect_success(result);
+  EXPECT_EQ(results[1].output + results[2].output, "");
+  EXPECT_THAT(results[0].output, HasSubstr("was finished"));  // by another rank
+  const json alone = json::parse(in("alone.json")), shared = json::parse(in("shared.json"));
+  for (size_t i = 0; i < alone["combinations"].size(); ++i) {
+    const json& numbers = shared["combinations"][i];
+    EXPECT_EQ(alone["combinations"][i]["mean_best_val_loss"], numbers["mean_best_val_loss"]);
+    EXPECT_EQ(numbers["runs"].size(), 4u);
+  }
+  expect_same_run("alone/steps=301,seed=4", "shared/steps=301,seed=4");
+}
+
 TEST_F(SweepTest, TheSecondSignalEndsItAtOnce) {
   const std::string last = "runs/tiny-sweep/seed=1/checkpoints/last.safetensors";
   ProcessOptions options;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +16,7 @@
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/progress.h"
+#include "train/run/run_folder.h"
 #include "train/runs/run_summary.h"
 #include "train/sweep/sweep_job.h"
 #include "train/sweep/sweep_signals.h"
@@ -26,13 +30,23 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// A process that is bound to some cores has those; else all on the machine share its cores.
+int share_of_cores(int64_t processes) {
+  if (processes == 1) return kernels::num_threads();
+  const int64_t share = std::thread::hardware_concurrency() / processes;
+  return static_cast<int>(std::clamp<int64_t>(share, 1, kernels::num_threads()));
+}
+
 class Sweep {
  public:
-  Sweep(const SweepPlan& plan, const SweepOptions& options) : lines_(options.tell) {
+  Sweep(const SweepPlan& plan, const SweepOptions& options)
+      : lines_(options.tell), cores_(share_of_cores(options.ranks_on_machine)) {
     for (const Combination& combination : plan.combinations) {
       for (const SweepRun& run : combination.runs) runs_.push_back(&run);
     }
     outcome_.resize(runs_.size());
+    left_.resize(runs_.size());
+    std::iota(left_.begin(), left_.end(), size_t{0});
     const int64_t cores = cores_, wanted = options.jobs.value_or(cores);
     jobs_ = std::min({wanted, cores, static_cast<int64_t>(runs_.size())});
     memory_ = available_memory() / static_cast<uint64_t>(jobs_);
@@ -47,7 +61,7 @@ class Sweep {
 
   absl::StatusOr<SweepOutcome> run() {
     kernels::set_num_threads(1);
-    while (start_what_fits(), !running_.empty()) {
+    while (start_what_fits(), !running_.empty() || waiting() > 0) {
       if (!stopping_) share_threads();
       wait();
     }
@@ -65,7 +79,17 @@ class Sweep {
     Clock::time_point start;
   };
 
-  size_t waiting() const { return stopping_ ? 0 : runs_.size() - next_; }
+  size_t waiting() const { return stopping_ ? 0 : left_.size(); }
+
+  // The next run that no other process trains; its number is no longer among those left.
+  std::optional<size_t> take_next() {
+    const auto next = std::ranges::find_if(
+        left_, [&](size_t number) { return !is_in_use(runs_[number]->folder); });
+    if (stopping_ || next == left_.end()) return std::nullopt;
+    const size_t number = *next;
+    left_.erase(next);
+    return number;
+  }
 
   // How many threads the job at that place among those that run gets: those that run at a time
   // share the cores, also where fewer are left than may run.
@@ -81,13 +105,15 @@ class Sweep {
   }
 
   void start_what_fits() {
-    while (waiting() > 0 && running_.size() < static_cast<size_t>(jobs_)) {
-      const SweepRun& run = *runs_[next_];
+    while (running_.size() < static_cast<size_t>(jobs_)) {
+      const std::optional<size_t> next = take_next();
+      if (!next) return;
+      const size_t number = *next;
+      const SweepRun& run = *runs_[number];
       const int threads = threads_at(running_.size(), running_.size());
       std::vector<int> others;
       for (const Running& other : running_) others.push_back(other.job.descriptor());
       absl::StatusOr<SweepJob> job = SweepJob::start(run, limited(threads, run), memory_, others);
-      const size_t number = next_++;
       if (job.ok()) {
         running_.push_back({number, *std::move(job), Clock::now()});
       } else {
@@ -106,7 +132,9 @@ class Sweep {
   void wait() {
     std::vector<pollfd> open = {{signals_.descriptor(), POLLIN, 0}};
     for (const Running& r : running_) open.push_back({r.job.descriptor(), POLLIN, 0});
-    ::poll(open.data(), open.size(), lines_.on_terminal() ? 200 : -1);
+    // Runs that other processes train may be free at any moment.
+    const bool looks_again = waiting() > 0 && running_.size() < static_cast<size_t>(jobs_);
+    ::poll(open.data(), open.size(), lines_.on_terminal() || looks_again ? 200 : -1);
     if (open[0].revents != 0) stop();
     for (size_t i = running_.size(); i-- > 0;) {
       if (open[i + 1].revents == 0 || running_[i].job.listen()) continue;
@@ -128,6 +156,7 @@ class Sweep {
     steps_made_ += job.steps_made() - std::max<int64_t>(job.first_step(), 0);
     const absl::Status result = running.job.result();
     if (stopping_ && !result.ok()) return;  // it goes on another time
+    if (absl::IsUnavailable(result)) return left_.push_back(running.number);
     if (!result.ok()) return note_failure(running.number, result);
     ++finished_;
     const SweepRun& run = *runs_[running.number];
@@ -162,7 +191,7 @@ class Sweep {
     if (failed_ > 0) absl::StrAppend(&text, failed_, " failed, ");
     if (stopping_) return absl::StrCat(text, running_.size(), " are being saved");
     absl::StrAppend(&text, running_.size(), running_.size() == 1 ? " trains" : " train");
-    for (size_t i = next_; i < runs_.size(); ++i) left += runs_[i]->config.train.steps;
+    for (const size_t number : left_) left += runs_[number]->config.train.steps;
     if (made == 0 || seconds_since(start_) < 2) return text;
     const double seconds = seconds_since(start_) / static_cast<double>(made);
     return absl::StrCat(text, "; ", format_duration(seconds * static_cast<double>(left)), " left");
@@ -172,11 +201,12 @@ class Sweep {
   ProgressLine lines_;
   std::vector<const SweepRun*> runs_;
   SweepOutcome outcome_;
-  const int cores_ = kernels::num_threads();
+  const int cores_;
   int64_t jobs_ = 1;
   uint64_t memory_ = 0;  // the share of a job in what is free, in bytes
   std::vector<Running> running_;
-  size_t next_ = 0, finished_ = 0, failed_ = 0;
+  std::vector<size_t> left_;  // the numbers of runs that are neither running nor at their end
+  size_t finished_ = 0, failed_ = 0;
   int64_t steps_made_ = 0;  // now, in runs that have ended
   bool stopping_ = false;
   const Clock::time_point start_ = Clock::now();

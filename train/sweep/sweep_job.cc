@@ -25,7 +25,8 @@
 namespace qkv {
 namespace {
 
-constexpr int kFinished = 0, kFailed = 1, kStopped = 130;  // exit statuses of the process
+constexpr int kFinished = 0, kFailed = 1, kInUse = 2,
+              kStopped = 130;  // exit statuses of the process
 constexpr char kError[] = "error ";
 
 // The job's end of the connection. Each byte that comes is a number of threads; the end is a stop.
@@ -83,20 +84,16 @@ class Reporter final : public RunListener {
   std::chrono::steady_clock::time_point next_;
 };
 
-// Waits as long as another process, perhaps one of a sweep that was killed, trains into it.
-absl::StatusOr<RunFolder> open_folder(const std::string& path, const Config& config,
-                                      const std::stop_token& stop) {
-  constexpr auto kPause = std::chrono::milliseconds(50);
-  for (bool again = true;;) {
-    while (is_in_use(path)) {
-      if (stop.stop_requested()) return absl::CancelledError("stopped");
-      std::this_thread::sleep_for(kPause);
-    }
+// Unavailable: another process trains into it, perhaps one of a sweep that was killed.
+absl::StatusOr<RunFolder> open_folder(const std::string& path, const Config& config) {
+  for (bool again = true;; again = false) {
     absl::StatusOr<RunFolder> folder = RunFolder::resume(path);
     if (absl::IsNotFound(folder.status())) folder = RunFolder::create(path, config);
-    if (folder.ok() || (!is_in_use(path) && !again)) return folder;
-    again = false;  // once more, as whoever looks whether it is in use holds it for a moment
-    std::this_thread::sleep_for(kPause);
+    if (folder.ok()) return folder;
+    if (is_in_use(path)) return absl::UnavailableError("in use");
+    if (!again) return folder;
+    // Once more, as whoever looks whether it is in use holds it for a moment.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 
@@ -109,7 +106,7 @@ absl::Status train(const SweepRun& run, uint64_t memory, Link& link) {
   if (!find_checkpoint(run.folder).ok()) {  // before there is a folder
     if (absl::Status s = check_fits(); !s.ok()) return s;
   }
-  absl::StatusOr<RunFolder> folder = open_folder(run.folder, run.config, link.stop());
+  absl::StatusOr<RunFolder> folder = open_folder(run.folder, run.config);
   if (!folder.ok()) return folder.status();
   const absl::StatusOr<std::string> checkpoint = folder->newest_checkpoint();
   if (!checkpoint.ok()) return checkpoint.status();
@@ -146,6 +143,7 @@ absl::Status train_and_catch(const SweepRun& run, uint64_t memory, Link& link) {
   const absl::Status status = train_and_catch(run, memory, link);
   if (status.ok()) ::_exit(kFinished);
   if (absl::IsCancelled(status)) ::_exit(kStopped);
+  if (absl::IsUnavailable(status)) ::_exit(kInUse);
   link.tell(absl::StrCat(kError, status.message()), /*must_arrive=*/true);
   ::_exit(kFailed);
 }
@@ -196,6 +194,7 @@ absl::Status SweepJob::result() {
   }
   if (WEXITSTATUS(status) == kFinished) return absl::OkStatus();
   if (WEXITSTATUS(status) == kStopped) return absl::CancelledError("stopped");
+  if (WEXITSTATUS(status) == kInUse) return absl::UnavailableError("in use");
   const bool has_text = heard_.starts_with(kError);
   return absl::UnknownError(has_text ? heard_.substr(sizeof kError - 1)
                                      : "its process ended without a word");

@@ -29,8 +29,8 @@ class SweepJob {
   int descriptor() const { return connection_.get(); }
   // Hears what it says; false when it has ended.
   bool listen();
-  // After its end. OK: the run is finished. Cancelled: it was stopped, and is saved. Any other: it
-  // failed.
+  // After its end. OK: the run is finished. Cancelled: it was stopped, and is saved. Unavailable:
+  // another process trains into its folder. Any other: it failed.
   absl::Status result();
 
   // The results do not depend on the number of threads.
