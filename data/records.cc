@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -158,16 +159,24 @@ absl::StatusOr<Record> RecordReader::parse_csv(std::string line) {
 }
 
 absl::StatusOr<Record> RecordReader::parse_json(std::string_view line) const {
-  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  std::multiset<std::string> keys;  // an object keeps the last value of a key
+  const auto see = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key) keys.insert(parsed);
+    return true;
+  };
+  const auto object = nlohmann::json::parse(line, see, /*allow_exceptions=*/false);
   if (!object.is_object()) return bad_record("is not a JSON object");
   const auto text = [&](const std::string& key) -> absl::StatusOr<std::string> {
     const auto found = object.find(key);
     if (found == object.end()) {
-      std::vector<std::string> keys;
-      for (const auto& [other, value] : object.items()) keys.push_back(other);
-      return bad_record(absl::StrCat("has no key \"", key, "\"; its keys are ", quoted(keys)));
+      return bad_record(absl::StrCat("has no key \"", key, "\"; its keys are ",
+                                     quoted({keys.begin(), keys.end()})));
     }
-    if (!found->is_string()) return bad_record(absl::StrCat("\"", key, "\" is not a string"));
+    if (keys.count(key) > 1) return bad_record(absl::StrCat("has the key \"", key, "\" twice"));
+    if (found->is_number_integer()) return found->dump();
+    if (!found->is_string()) {
+      return bad_record(absl::StrCat("\"", key, "\" is neither a string nor an integer"));
+    }
     return found->get<std::string>();
   };
   absl::StatusOr<std::string> question = text(layout_.question);

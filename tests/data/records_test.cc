@@ -103,10 +103,16 @@ TEST_F(RecordsTest, AreWrongAtTheLineWhereTheyBegin) {
 TEST_F(RecordsTest, AreObjectsWithTwoKeysInJsonLines) {
   EXPECT_THAT(read("a.jsonl",
                    "{\"answer\": \"b\\n\", \"more\": 1, \"question\": \"\\u4e00\"}\n[]\n{\n"
-                   "{\"question\": \"a\"}\n{\"question\": \"a\", \"answer\": 5}\n"),
+                   "{\"question\": \"a\"}\n{\"question\": \"a\", \"answer\": 5.5}\n"),
               ElementsAre("一|b\n@1", "!is not a JSON object@2", "!is not a JSON object@3",
                           "!has no key \"answer\"; its keys are \"question\"@4",
-                          "!\"answer\" is not a string@5"));
+                          "!\"answer\" is neither a string nor an integer@5"));
+  EXPECT_THAT(read("a.jsonl",
+                   "{\"question\": \"a\", \"answer\": -5}\n"
+                   "{\"question\": \"a\", \"answer\": \"b\", \"question\": \"c\"}\n"
+                   "{\"question\": {\"question\": 1}, \"answer\": \"b\"}\n"),
+              ElementsAre("a|-5@1", "!has the key \"question\" twice@2",
+                          "!\"question\" is neither a string nor an integer@3"));
 }
 
 TEST_F(RecordsTest, WithMistakesAreAllNamedAtOnce) {
