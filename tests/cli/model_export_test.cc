@@ -13,8 +13,15 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
+const std::string kCompile = "cc -O2 -std=c99 -Wall -Wextra -Werror -pedantic model.c -o model -lm";
+
 class ModelExportTest : public CommandLineFixture {
  protected:
+  ProcessResult shell(const std::string& command) {
+    ProcessOptions options;
+    options.folder = folder_.path();
+    return run_process({"/bin/sh", "-c", command}, options);
+  }
   void train(const std::string& folder, const std::vector<std::string>& settings = {}) {
     expect_success(train_tiny(folder, settings));
   }
@@ -31,12 +38,7 @@ TEST_F(ModelExportTest, TheProgramInCAnswersAsGenerateDoes) {
   const ProcessResult written = qkv({"export", "run", "--c", "model.c"});
   expect_success(written);
   EXPECT_EQ(written.output, "wrote model.c.bin\nwrote model.c\n");
-  const auto shell = [this](const std::string& command) {
-    ProcessOptions options;
-    options.folder = folder_.path();
-    return run_process({"/bin/sh", "-c", command}, options);
-  };
-  expect_success(shell("cc -O2 -std=c99 -Wall -Wextra -Werror -pedantic model.c -o model -lm"));
+  expect_success(shell(kCompile));
   const ProcessResult answer = shell("./model 312=");
   expect_success(answer);
   EXPECT_EQ(answer.output,
@@ -58,6 +60,27 @@ TEST_F(ModelExportTest, TheProgramInCAnswersAsGenerateDoes) {
               "a\tb\nc\td\ne\tf\ng\th\ni\tj\nk\tl\nm\tn\no\tp\n" + std::string("\0", 1) + "\tb\n");
   train("zero", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
   EXPECT_THAT(refusal({"export", "zero", "--c", "zero.c"}), HasSubstr("the character of code 0"));
+}
+
+TEST_F(ModelExportTest, TheProgramInCTellsClassesAsPredictDoes) {
+  std::string texts;
+  for (int i = 0; i < 60; ++i) {
+    const std::string word(static_cast<size_t>(i / 2 + 1), i % 2 == 0 ? 'a' : 'b');
+    absl::StrAppend(&texts, i % 2 == 0 ? "an \"a\"" : "b?", "\t", word, "\n");
+  }
+  write_bytes(folder_ / "texts.tsv", texts);
+  for (const char* pool : {"class_token", "mean"}) {
+    const std::string run = absl::StrCat("run-", pool);
+    train(run, {"data.task=classes", "data.path=texts.tsv", "model.kind=classifier",
+                absl::StrCat("model.pool=", pool), "optimizer.learning_rate=1e-2"});
+    expect_success(qkv({"export", run, "--c", "model.c"}));
+    expect_success(shell(kCompile));
+    const std::string answers = qkv({"predict", run, "texts.tsv"}).output;
+    EXPECT_THAT(answers, HasSubstr("b?"));
+    EXPECT_THAT(answers, HasSubstr("an \"a\""));
+    EXPECT_EQ(shell("cut -f 2 texts.tsv | while read -r text; do ./model $text; done").output,
+              answers);
+  }
 }
 
 TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime) {

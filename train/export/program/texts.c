@@ -83,7 +83,9 @@ int main(int argc, char **argv) {
 //? begins_line
   if (*prompt != '\n') n = encode("\n", tokens);  // a line begins after the end of another
 //.
+//? !class_names
   const int begin = n;  // of what is printed
+//.
   n += encode(prompt, tokens + n);
   if (n == 0) fail("the prompt is empty", "");
 //? kind=classifier
