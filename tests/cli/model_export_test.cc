@@ -83,6 +83,16 @@ TEST_F(ModelExportTest, TheProgramInCTellsClassesAsPredictDoes) {
   }
 }
 
+TEST_F(ModelExportTest, TheProgramInCGivesAllItsMemoryBack) {
+  write_bytes(folder_ / "q.tsv", "ab\tba\nb\ta\na\tb\nba\tab\naa\taa\nbb\tbb\n");
+  train("run", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
+  expect_success(qkv({"export", "run", "--c", "model.c"}));
+  expect_success(shell(kCompile + " -fsanitize=address,undefined"));
+  for (const char* arguments : {"ab", "ab 0", "ab 40"}) {
+    expect_success(shell(absl::StrCat("./model ", arguments)));
+  }
+}
+
 TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime) {
   train("run");
   expect_success(qkv({"export", "run", "--onnx", "a.onnx"}));

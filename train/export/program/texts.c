@@ -88,6 +88,9 @@ int main(int argc, char **argv) {
 //.
   n += encode(prompt, tokens + n);
   if (n == 0) fail("the prompt is empty", "");
+//? after_question
+  free(prompt);
+//.
 //? kind=classifier
   if (n > LONGEST) fail("the prompt is longer than what the model reads: ", prompt);
 //.
@@ -96,6 +99,7 @@ int main(int argc, char **argv) {
   if (strcmp(wanted, "0") == 0) {
     logits(n < LONGEST ? n : LONGEST, tokens + (n < LONGEST ? 0 : n - LONGEST), numbers);
     for (int i = 0; i < OUTPUTS; ++i) printf("%s\t%.9g\n", @OUTPUT_NAMES@[i], numbers[i]);
+    free(tokens);
     return 0;
   }
 //? kind=classifier
