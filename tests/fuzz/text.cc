@@ -118,7 +118,7 @@ void fuzz_text(std::string_view input) {
 
 void fuzz_cached_text(std::string_view input) {
   static const ScratchFile file("text.tokens");
-  const std::string path = file.path(), key = "k";
+  const std::string &path = file.path(), key = "k";
   const size_t end = std::min(input.find('\0'), input.size());
   const std::string json(input.substr(0, end));
   file.write(input);
