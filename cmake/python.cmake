@@ -30,6 +30,7 @@ pybind11_add_module(qkv_python MODULE NO_EXTRAS ${binding_sources} ${documentati
 target_link_libraries(qkv_python PRIVATE qkv::lessons qkv_options)
 target_precompile_headers(qkv_python PRIVATE <pybind11/pybind11.h> <pybind11/numpy.h> <pybind11/stl.h>)
 set_target_properties(qkv_python PROPERTIES OUTPUT_NAME _qkv LIBRARY_OUTPUT_DIRECTORY ${python_folder}/qkv)
+target_compile_definitions(qkv_python PRIVATE QKV_VERSION="${PROJECT_VERSION}")
 target_compile_options(qkv_python PRIVATE $<$<CONFIG:Release>:-O1>)
 # Another library that Python has loaded may have functions of the same names.
 target_link_options(qkv_python PRIVATE LINKER:--exclude-libs,ALL)
@@ -42,11 +43,46 @@ foreach(file IN LISTS python_files)
     DEPENDS python/qkv/${file})
   list(APPEND copied_files ${python_folder}/qkv/${file})
 endforeach()
+if(NOT QKV_SANITIZE)  # which would have to be loaded before Python
+  add_custom_command(OUTPUT ${python_folder}/qkv/_qkv.pyi VERBATIM
+    COMMAND ${Python_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/python/stubs.py ${python_folder}
+    DEPENDS qkv_python ${copied_files} python/stubs.py)
+  list(APPEND copied_files ${python_folder}/qkv/_qkv.pyi)
+endif()
 add_custom_target(python_package ALL DEPENDS ${copied_files} qkv_python)
 
+# cmake --install puts it where Debian's Python looks, or another one.
+if(NOT EXISTS /etc/debian_version)
+  set(python_home lib/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages)
+elseif(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  set(python_home lib/python3/dist-packages)
+else()
+  set(python_home lib/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/dist-packages)
+endif()
+install(TARGETS qkv_python LIBRARY DESTINATION ${python_home}/qkv COMPONENT python)
+install(DIRECTORY ${python_folder}/qkv DESTINATION ${python_home} COMPONENT python
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")
+if(NOT QKV_NATIVE)  # the kernels are a library of their own
+  file(RELATIVE_PATH from_package /${python_home}/qkv /${CMAKE_INSTALL_LIBDIR}/qkv)
+  set_target_properties(qkv_python PROPERTIES INSTALL_RPATH "$ORIGIN/${from_package}")
+endif()
+
 if(QKV_BUILD_TESTS)
-  # tests/python/tensor_test.py is Python.Tensor, and so on. Without NumPy they are reported as skipped.
+  # tests/python/tensor_test.py is Python.Tensor, and so on.
   file(GLOB python_tests CONFIGURE_DEPENDS tests/python/*_test.py)
+  if(QKV_SANITIZE)
+    # Those of the memory that both sides share. Python is no program of ours, so that the sanitizers' library has to be
+    # loaded before it.
+    list(FILTER python_tests INCLUDE REGEX "/(tensor|autograd|misuse)_test")
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
+                    OUTPUT_VARIABLE asan OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(sanitized ";LD_PRELOAD=${asan};ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1")
+  endif()
+  execute_process(COMMAND ${Python_EXECUTABLE} -c "import numpy" RESULT_VARIABLE no_numpy ERROR_QUIET)
+  if(no_numpy)
+    message(STATUS "Without NumPy there are no tests of the Python package")
+    set(python_tests)
+  endif()
   foreach(file IN LISTS python_tests)
     cmake_path(GET file STEM words)
     string(REGEX REPLACE "_test$" "" words ${words})
@@ -60,6 +96,6 @@ if(QKV_BUILD_TESTS)
     endforeach()
     add_test(NAME ${name} COMMAND ${Python_EXECUTABLE} -B ${file})
     set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
-      ENVIRONMENT "PYTHONPATH=${python_folder};QKV=$<TARGET_FILE:qkv>;QKV_SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR};OMP_WAIT_POLICY=passive")
+      ENVIRONMENT "PYTHONPATH=${python_folder};QKV=$<TARGET_FILE:qkv>;QKV_SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR};QKV_BINARY_DIR=${CMAKE_CURRENT_BINARY_DIR};OMP_WAIT_POLICY=passive${sanitized}")
   endforeach()
 endif()

@@ -2,8 +2,8 @@
 """documentation.py ROOT OUTPUT: writes OUTPUT, the C++ source of qkv::python::documentation(name).
 
 It reads the headers that are the contracts of what Python has. A name has the comment above its declaration, with
-those declarations that share the comment; the comment that ends its own lines; and, of an options struct of the same
-name, the fields.
+those declarations that share the comment; the comment that ends its own lines; and what its struct of options says of
+itself and of its fields, which are arguments in Python.
 """
 
 import re
@@ -14,11 +14,14 @@ HEADERS = """
     framework/ops/ops.h framework/graph/tensor.h framework/graph/op.h framework/autograd/backward.h
     framework/core/random.h framework/gradcheck/gradcheck.h framework/gradcheck/gradcheck_report.h
     framework/optim/optimizer.h framework/optim/options.h framework/optim/schedule.h framework/ops/bf16.h
-    framework/graph/node.h framework/nn/module.h framework/nn/linear.h framework/nn/embedding.h framework/nn/norm.h
-    framework/nn/attention.h framework/nn/feed_forward.h framework/nn/data_shape.h models/model.h
+    framework/graph/node.h framework/graph/recorder.h framework/nn/module.h framework/nn/linear.h
+    framework/nn/embedding.h framework/nn/norm.h framework/nn/attention.h framework/nn/feed_forward.h
+    framework/nn/data_shape.h models/model.h
 """.split()
 
 NAME = re.compile(r'(?:^|[\s&*])(?:(?:class|struct)\s+(?P<type>\w+)|(?P<function>\w+)\()')
+FIELD = re.compile(r'\s*[\w:<>]+ (?P<name>\w+)(?:[ {][^;]*)?;\s*(?://\s*(?P<remark>.*))?$')
+OPTIONS = 'MatmulOptions LinearOptions AttentionMask AttentionOptions ScanOptions CrossEntropyOptions BackwardOptions'.split()
 
 
 def comment_of(line):
@@ -28,47 +31,59 @@ def comment_of(line):
 
 
 def declarations(text):
-    """Each (name, text) of a header, at the outermost level."""
-    above, statement, beside, fields = [], '', [], []
+    """Each (name, code, comment above, comment beside, body) of a header, at the outermost level."""
+    above, statement, beside, body = [], '', [], []
     depth = 0
-    fresh = True  # whether the next comment begins another one
+    begins = True  # whether the next comment begins another one
     for line in text.splitlines():
         if depth == 0 and not statement and comment_of(line) is not None:
-            if fresh:
-                above, fresh = [], False
-            above.append(comment_of(line))
+            above = [comment_of(line)] if begins else above + [comment_of(line)]
+            begins = False
             continue
+        if not line.strip() and not statement:
+            above, begins = [], True
         if not line.strip() or line.startswith(('#', 'namespace', '}  // namespace', 'using', 'inline Tensor operator')):
-            if not line.strip():
-                above = above if statement else []
-                fresh = True
             continue
+        begins = True
         code, _, remark = line.partition('//')
-        fresh = True
         if depth == 0:
-            if remark:
-                beside.append(remark.strip())
+            statement += code
+            beside += [remark.strip()] if remark else []
         else:
-            fields.append(line.strip())
-        statement += code if depth == 0 else ''
+            body.append(line)
         depth += code.count('{') - code.count('}')
         if depth == 0 and re.search(r'[;}]\s*$', code):
             match = NAME.search(' ' + statement)
             if match and not re.match(r'\s*class \w+;', statement):
-                name = match['type'] or match['function']
-                body = [field for field in fields if field not in ('};', 'public:', 'private:')]
-                yield name, above, beside, body
-            statement, beside, fields = '', [], []
+                yield match['type'] or match['function'], statement, above, ' '.join(beside), body
+            statement, beside, body = '', [], []
+
+
+def fields_of(body):
+    """The fields of a struct of options, as arguments: "causal: no key after p"."""
+    result, above = [], []
+    for line in body:
+        if comment_of(line) is not None:
+            above.append(comment_of(line))
+        elif match := FIELD.match(line):
+            remark = ' '.join(above + ([match['remark']] if match['remark'] else []))
+            result += [f'{match["name"]}: {remark}'] if remark else []
+            above = []
+    return '\n'.join(result)
 
 
 def read(root):
+    found = [each for header in HEADERS for each in declarations((root / header).read_text())]
+    options = {name: (code, above, body) for name, code, above, _, body in found if name in OPTIONS}
     texts = {}
-    for header in HEADERS:
-        for name, above, beside, _ in declarations((root / header).read_text()):
-            paragraphs = texts.setdefault(name, [])
-            for paragraph in ('\n'.join(above), ' '.join(beside)):
-                if paragraph and paragraph not in paragraphs:
-                    paragraphs.append(paragraph)
+    for name, code, above, beside, _ in found:
+        used = [o for o in OPTIONS if f'const {o}&' in code and name not in OPTIONS]
+        used += ['AttentionMask'] if 'AttentionOptions' in used else []
+        paragraphs = texts.setdefault(name, [])
+        for paragraph in ('\n'.join(above), beside, *('\n'.join(options[o][1]) for o in used),
+                          *(fields_of(options[o][2]) for o in used)):
+            if paragraph and paragraph not in paragraphs:
+                paragraphs.append(paragraph)
     return {name: '\n\n'.join(paragraphs) for name, paragraphs in texts.items()}
 
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "framework/graph/op.h"
@@ -33,7 +34,15 @@ std::vector<Tensor> tensors_of(py::handle tensors) {
   const py::object sequence = py::isinstance<py::dict>(tensors)
                                   ? tensors.attr("values")()
                                   : py::reinterpret_borrow<py::object>(tensors);
-  return py::list(sequence).cast<std::vector<Tensor>>();
+  std::vector<Tensor> result;
+  for (const py::handle x : py::list(sequence)) result.push_back(tensor_of(x));
+  return result;
+}
+
+Tensor tensor_of(py::handle x) {
+  py::detail::make_caster<Tensor> caster;
+  if (!x.is_none() && caster.load(x, true)) return py::detail::cast_op<const Tensor&>(caster);
+  throw py::type_error(py::str(py::type::of(x)).cast<std::string>() + " is no tensor");
 }
 
 void bind_autograd(py::module_& m) {

@@ -16,5 +16,6 @@ struct PythonGradients {
 
 // The tensors of a dict, a list, or another sequence: parameters, inputs.
 std::vector<Tensor> tensors_of(pybind11::handle tensors);
+Tensor tensor_of(pybind11::handle x);  // or an array; throws a TypeError of Python's
 
 }  // namespace qkv::python

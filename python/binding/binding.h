@@ -21,6 +21,7 @@ void bind_run(py::module_& m);
 void bind_training(py::module_& m);
 void bind_figures(py::module_& m);
 void bind_labs(py::module_& m);
+void bind_recorded(py::module_& m);
 
 // What the headers say of a name of qkv, "softmax": python/documentation.py reads them. Its absence
 // is an error of this module, and std::logic_error when it is imported.

@@ -34,12 +34,16 @@ struct type_caster<qkv::DType> {
   }
 };
 
-// A shape is a tuple of sizes, or any other sequence of them.
+// A shape is a tuple of sizes, another sequence of them, or one size.
 template <>
 struct type_caster<qkv::Shape> {
   PYBIND11_TYPE_CASTER(qkv::Shape, const_name("tuple[int, ...]"));
 
   bool load(handle source, bool convert) {
+    if (make_caster<int64_t> one; one.load(source, convert)) {
+      value = qkv::Shape({cast_op<int64_t>(one)});
+      return true;
+    }
     make_caster<std::vector<int64_t>> sizes;
     if (!sizes.load(source, convert)) return false;
     const auto& dims = cast_op<std::vector<int64_t>&>(sizes);

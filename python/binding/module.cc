@@ -43,12 +43,18 @@ bool Computing::has_signal_stack() {
 
 PYBIND11_MODULE(_qkv, m) {
   m.doc() = "The engine of qkv.";
+  m.attr("__version__") = QKV_VERSION;
+  // What people see is the package, which has all of it.
+  const py::object name = m.attr("__name__");
+  m.attr("__name__") = "qkv";
   py::register_exception<Error>(m, "Error", PyExc_ValueError);
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
     } catch (const Stop& stop) {
       stop.restore();
+    } catch (const py::cast_error&) {  // not a RuntimeError, and not pybind11's text
+      PyErr_SetString(PyExc_TypeError, "an argument has parts of a wrong type");
     }
   });
   // OutOfMemory is a std::bad_alloc, which becomes a MemoryError with its text.
@@ -63,6 +69,8 @@ PYBIND11_MODULE(_qkv, m) {
   bind_training(m);
   bind_figures(m);
   bind_labs(m);
+  bind_recorded(m);
+  m.attr("__name__") = name;
 }
 
 }  // namespace qkv::python

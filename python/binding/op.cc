@@ -12,6 +12,7 @@
 #include "framework/core/wide.h"
 #include "framework/graph/node.h"
 #include "python/binding/arrays.h"
+#include "python/binding/autograd.h"
 #include "python/binding/binding.h"
 #include "python/binding/callback.h"
 
@@ -77,7 +78,7 @@ class PythonOp : public Op {
       const py::sequence each = one ? py::make_tuple(gradients) : py::tuple(gradients);
       std::vector<Tensor> result;
       for (const py::handle gradient : each) {
-        result.push_back(gradient.is_none() ? Tensor() : gradient.cast<Tensor>());
+        result.push_back(gradient.is_none() ? Tensor() : tensor_of(gradient));
       }
       return result;
     });
@@ -109,7 +110,7 @@ void bind_op(py::module_& m) {
       .def(
           "dtype", [](const SavedView& s, size_t i) { return s.with(i).dtype(i); }, "i"_a)
       .def("__len__", [](const SavedView& s) { return s.saved().size(); });
-  m.def("apply", &apply_op, "op"_a, "inputs"_a);
+  m.def("_apply", &apply_op, "op"_a, "inputs"_a);
 }
 
 }  // namespace qkv::python

@@ -126,8 +126,12 @@ void bind_products(py::module_& m) {
 }
 
 void bind_shapes(py::module_& m) {
-  def(m, "reshape", py::overload_cast<const Tensor&, std::span<const int64_t>>(reshape), "x"_a,
-      "shape"_a);
+  def(
+      m, "reshape",
+      [](const Tensor& x, const std::vector<int64_t>& shape) {  // in which one may be -1
+        return reshape(x, std::span<const int64_t>(shape));
+      },
+      "x"_a, "shape"_a);
   def(m, "permute", permute, "x"_a, "axes"_a);
   def(m, "transpose", transpose, "x"_a, "axis_a"_a, "axis_b"_a);
   def(m, "concat", concat, "pieces"_a, "axis"_a);
@@ -173,6 +177,19 @@ void bind_reductions(py::module_& m) {
   def(m, "dropout", dropout, "x"_a, "p"_a, "stream"_a);
 }
 
+// x.sum(axis=0) for sum(x, axis=0).
+void bind_methods(py::module_& m) {
+  const py::object tensor = m.attr("Tensor");
+  for (const char* name :
+       {"exp",   "log",      "sqrt",    "rsqrt",       "erf",       "tanh",    "sigmoid",
+        "relu",  "silu",     "gelu",    "cast",        "pow",       "sum",     "mean",
+        "max",   "variance", "softmax", "log_softmax", "transpose", "permute", "slice",
+        "split", "pad",      "gather",  "masked_fill", "matmul",    "dropout", "broadcast_to"}) {
+    tensor.attr(name) =
+        py::reinterpret_steal<py::object>(PyInstanceMethod_New(py::object(m.attr(name)).ptr()));
+  }
+}
+
 }  // namespace
 
 void bind_ops(py::module_& m) {
@@ -184,10 +201,15 @@ void bind_ops(py::module_& m) {
       .def("below", &RandomStream::below, "bound"_a)
       .def("uniform", &RandomStream::uniform)
       .def("normal", &RandomStream::normal);
+  def(m, "zeros", zeros, "shape"_a, "dtype"_a = DType::f32);
+  def(m, "ones", ones, "shape"_a, "dtype"_a = DType::f32);
+  def(m, "full", full, "shape"_a, "value"_a, "dtype"_a = DType::f32);
+  def(m, "random_normal", random_normal, "shape"_a, "stream"_a, "dtype"_a = DType::f32);
   bind_elementwise(m);
   bind_products(m);
   bind_shapes(m);
   bind_reductions(m);
+  bind_methods(m);
 }
 
 }  // namespace qkv::python

@@ -28,7 +28,7 @@ std::vector<NamedParameter> named(py::handle parameters) {
   std::vector<NamedParameter> result;
   if (py::isinstance<py::dict>(parameters)) {
     for (const auto& [name, tensor] : parameters.cast<py::dict>()) {
-      result.push_back({py::str(name), tensor.cast<Tensor>()});
+      result.push_back({py::str(name), tensor_of(tensor)});
     }
   } else {
     for (const Tensor& tensor : tensors_of(parameters)) {

@@ -160,6 +160,11 @@ void bind_tensor(py::module_& m) {
       .def_property_readonly("ndim", &Tensor::rank)
       .def_property_readonly("size", &Tensor::size)
       .def_property_readonly("requires_grad", &Tensor::requires_grad)
+      .def_property_readonly("node",
+                             [](const Tensor& x) -> py::object {
+                               if (!x.requires_grad()) return py::none();
+                               return py::int_(x.node()->id());
+                             })
       .def_property_readonly("T",
                              [](const Tensor& x) {
                                std::vector<int> axes(static_cast<size_t>(x.rank()));
@@ -167,6 +172,12 @@ void bind_tensor(py::module_& m) {
                                  axes[axes.size() - 1 - i] = static_cast<int>(i);
                                return permute(x, axes);
                              })
+      .def("reshape",
+           [](const Tensor& x, const py::args& sizes) {  // one by one, or together
+             const bool together = sizes.size() == 1 && !py::isinstance<py::int_>(sizes[0]);
+             const py::object shape = together ? py::object(sizes[0]) : py::object(sizes);
+             return reshape(x, std::span<const int64_t>(shape.cast<std::vector<int64_t>>()));
+           })
       .def("detach", &Tensor::detached)
       .def("item", &Tensor::item)
       .def("tolist", [](const Tensor& x) { return numbers_of(x).attr("tolist")(); })
@@ -201,10 +212,6 @@ void bind_tensor(py::module_& m) {
   m.def(
       "parameter", [](py::handle data) { return tensor_from(data, {}, true, false); }, "data"_a,
       documentation("parameter"));
-  def(m, "zeros", zeros, "shape"_a, "dtype"_a = DType::f32);
-  def(m, "ones", ones, "shape"_a, "dtype"_a = DType::f32);
-  def(m, "full", full, "shape"_a, "value"_a, "dtype"_a = DType::f32);
-  def(m, "random_normal", random_normal, "shape"_a, "stream"_a, "dtype"_a = DType::f32);
 }
 
 }  // namespace qkv::python

@@ -1,9 +1,11 @@
 """qkv: tensors, ops and gradients of the engine, with NumPy in and out."""
 
 import contextlib
+import inspect
 
 from qkv import _qkv
 from qkv._qkv import *  # noqa: F401,F403
+from qkv._qkv import __version__  # noqa: F401
 from qkv.model import Model, Module  # noqa: F401
 
 
@@ -39,10 +41,20 @@ class Op:
     """
 
     def __call__(self, *inputs):
-        return _qkv.apply(self, inputs)
+        return _qkv._apply(self, inputs)
 
     def forward(self, *arrays):
         raise NotImplementedError(f'{type(self).__name__} has no forward')
 
     def backward(self, saved, dy):
         raise NotImplementedError(f'{type(self).__name__} has no backward')
+
+
+def gradcheck(f, inputs, order=1, seed=1, names=None, worst=3, move_by=0.0):
+    if names is None:  # those of the function's arguments, where each input has one
+        arguments = [name for name, p in inspect.signature(f).parameters.items() if p.kind == p.POSITIONAL_OR_KEYWORD]
+        names = arguments if len(arguments) == len(inputs) else []
+    return _qkv.gradcheck(f, inputs, order, seed, names, worst, move_by)
+
+
+gradcheck.__doc__ = _qkv.gradcheck.__doc__

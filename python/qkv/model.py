@@ -7,6 +7,8 @@ from qkv import _qkv
 
 def toml_of(config):
     """A config as TOML, from a dict of its keys and tables: {'seed': 1, 'model': {'d_model': 64}}."""
+    if not isinstance(config, dict):
+        raise TypeError(f'a config is a dict, not {config!r}')
     tables = {name: value for name, value in config.items() if isinstance(value, dict)}
     lines = [f'{name} = {json.dumps(value)}' for name, value in config.items() if name not in tables]
     for name, table in tables.items():

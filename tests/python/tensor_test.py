@@ -1,19 +1,231 @@
-"""Tensors and NumPy's arrays: what is shared, what is copied, and how long it lives."""
+"""Tensors and the arrays of NumPy and PyTorch: what is shared, what is copied, how long it lives, and what is refused."""
 
+import gc
 import unittest
+import weakref
 
 import numpy as np
 
 import qkv
 
 
-class TensorTest(unittest.TestCase):
-    def test_an_array_is_shared(self):
-        a = np.arange(6.0).reshape(2, 3)
+def address(array):
+    return array.__array_interface__['data'][0]
+
+
+class SharingTest(unittest.TestCase):
+    def test_an_array_comes_in_and_goes_out_without_a_copy(self):
+        for dtype, name in ((np.float32, 'f32'), (np.float64, 'f64'), (np.int64, 'i64'), (np.bool_, 'bool')):
+            a = np.ones((2, 3), dtype)
+            x = qkv.tensor(a)
+            self.assertEqual((x.shape, x.dtype), ((2, 3), name))
+            for view in (x.numpy(), np.asarray(x)):
+                self.assertEqual((address(view), view.dtype), (address(a), a.dtype))
+
+    def test_copies_what_has_another_layout_or_must_not_be_written_to(self):
+        a = np.arange(12.0).reshape(3, 4)
+        frozen = a.copy()
+        frozen.flags.writeable = False
+        unaligned = np.frombuffer(bytearray(1 + a.nbytes), np.uint8)[1:].view(np.float64).reshape(3, 4)
+        unaligned[...] = a
+        for other in (a.T, a[:, ::2], a[::-1], np.broadcast_to(a[0], (3, 4)), frozen, unaligned, a.astype('>f8')):
+            x = qkv.tensor(other)
+            np.testing.assert_array_equal(x.numpy(), other)
+            self.assertNotEqual(address(x.numpy()), address(other))
+        self.assertNotEqual(address(qkv.tensor(a, copy=True).numpy()), address(a))
+
+    def test_a_tensor_outlives_the_array_that_it_came_from(self):
+        a = np.random.default_rng(1).normal(size=(100, 100))
+        expected, alive = a.copy(), weakref.ref(a)
         x = qkv.tensor(a)
-        a[1, 2] = 7.0
-        self.assertEqual(x.numpy()[1, 2], 7.0)
-        self.assertEqual((x.shape, x.dtype), ((2, 3), 'f64'))
+        del a
+        gc.collect()
+        np.testing.assert_array_equal(x.numpy(), expected)
+        self.assertIsNotNone(alive())
+        del x
+        gc.collect()
+        self.assertIsNone(alive())
+
+    def test_a_view_outlives_the_tensor_that_it_came_from(self):
+        view = qkv.exp(qkv.zeros((50, 50))).numpy()
+        others = [qkv.full((50, 50), 7.0) for _ in range(10)]
+        np.testing.assert_array_equal(view, np.ones((50, 50)))
+        del others
+
+    def test_a_graph_keeps_the_arrays_that_backward_reads(self):
+        x = qkv.tensor(np.full((30, 30), 3.0), requires_grad=True)
+        y = (x * qkv.tensor(np.full((30, 30), 2.0))).sum()
+        garbage = [np.full((30, 30), np.nan) for _ in range(10)]
+        np.testing.assert_array_equal(qkv.backward(y)[x], np.full((30, 30), 2.0))
+        del garbage
+
+    def test_a_view_is_not_written_to_and_an_assignment_is_noticed(self):
+        x = qkv.tensor(np.ones((2, 2)), requires_grad=True)
+        with self.assertRaises(ValueError):
+            x.numpy()[0, 0] = 2.0
+        y = (x * x).sum()
+        x[0, 1] = 5.0
+        self.assertEqual(x.numpy()[0, 1], 5.0)
+        with self.assertRaisesRegex(qkv.Error, 'changed in place'):
+            qkv.backward(y)
+        with self.assertRaisesRegex(qkv.Error, "only a leaf's numbers may be changed"):
+            (x * x)[0] = 1.0
+
+    def test_gradients_are_not_added_up_in_an_array_of_python(self):
+        kept = np.ones(3)
+
+        class Constant(qkv.Op):
+            def forward(self, x):
+                return x + 1.0
+
+            def backward(self, saved, dy):
+                return qkv.tensor(kept)
+
+        x = qkv.tensor(np.zeros(3), requires_grad=True)
+        op = Constant()
+        np.testing.assert_array_equal(qkv.backward((op(x) + op(x) + op(x)).sum())[x], [3, 3, 3])
+        np.testing.assert_array_equal(kept, [1, 1, 1])
+
+
+class DLPackTest(unittest.TestCase):
+    def test_numpy_takes_a_tensor_without_a_copy(self):
+        x = qkv.exp(qkv.zeros((2, 3), 'f64'))
+        self.assertEqual(address(np.from_dlpack(x)), address(x.numpy()))
+
+    def test_a_capsule_is_used_once(self):
+        class Once:
+            capsule = qkv.zeros(3).__dlpack__()
+
+            def __dlpack__(self):
+                return self.capsule
+
+        once = Once()
+        np.testing.assert_array_equal(qkv.tensor(once).numpy(), np.zeros(3))
+        with self.assertRaisesRegex(qkv.Error, 'this capsule of DLPack is used'):
+            qkv.tensor(once)
+
+    def test_pytorch_shares_memory_both_ways(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest('there is no PyTorch')
+        for dtype in (torch.float32, torch.float64, torch.int64, torch.bfloat16):
+            t = torch.ones(2, 3, dtype=dtype)
+            x = qkv.tensor(t)
+            self.assertEqual(x.dtype, {torch.float32: 'f32', torch.float64: 'f64', torch.int64: 'i64',
+                                       torch.bfloat16: 'bf16'}[dtype])
+            self.assertEqual(address(x.numpy()), t.data_ptr())
+            self.assertEqual(torch.from_dlpack(x).data_ptr(), t.data_ptr())
+        t = torch.arange(6.0).reshape(2, 3).T
+        np.testing.assert_array_equal(qkv.tensor(t).numpy(), t.numpy())
+        t = torch.arange(6.0)
+        x = qkv.tensor(t)
+        del t
+        np.testing.assert_array_equal(x.numpy(), np.arange(6.0))
+
+
+class TypesTest(unittest.TestCase):
+    def test_pythons_own_numbers_are_f32_i64_and_bool(self):
+        for data, dtype in (([1.0, 2.0], 'f32'), (1.5, 'f32'), ([[1, 2]], 'i64'), ([True], 'bool'), (np.float64(1), 'f64'),
+                            (np.float16(1), 'f32'), (np.ones(2, np.int32), 'i64'), (np.ones(2, np.uint8), 'i64')):
+            self.assertEqual(qkv.tensor(data).dtype, dtype)
+        self.assertEqual(qkv.tensor([1, 2], dtype='f64').dtype, 'f64')
+        for dtype in ('f64', 'float64', np.float64, np.dtype('f8'), float):
+            self.assertEqual(qkv.zeros(2, dtype).dtype, 'f64')
+
+    def test_bf16_is_a_view_of_bits_with_a_name(self):
+        x = qkv.tensor([1.0, -2.0, 0.1], dtype='bf16')
+        bits = x.numpy()
+        self.assertEqual(bits.dtype, np.dtype([('bfloat16', 'u2')]))
+        as_f32 = (bits['bfloat16'].astype(np.uint32) << 16).view(np.float32)
+        np.testing.assert_array_equal(as_f32, x.cast('f32').numpy())
+        np.testing.assert_array_equal(as_f32[:2], [1, -2])
+        again = np.array([(0x3f80,), (0xc000,)], dtype=[('bfloat16', 'u2')])
+        self.assertEqual(qkv.tensor(again).cast('f32').tolist(), [1.0, -2.0])
+        with self.assertRaises(TypeError):
+            np.exp(bits)
+
+    def test_refuses_other_types(self):
+        for data in (np.ones(2, complex), np.array(['a']), np.array([None]), np.ones(2, np.uint64), 'text', object()):
+            with self.assertRaises(qkv.Error):
+                qkv.tensor(data)
+        for dtype in ('f16', 'int8', 3):
+            with self.assertRaises((qkv.Error, TypeError)):
+                qkv.tensor([1.0], dtype=dtype)
+        with self.assertRaisesRegex(qkv.Error, 'has no gradient: it is not floating'):
+            qkv.tensor([1, 2], requires_grad=True)
+
+
+class OperatorsTest(unittest.TestCase):
+    def setUp(self):
+        random = np.random.default_rng(1)
+        self.a, self.b = random.normal(size=(3, 4)), random.uniform(0.5, 2.0, size=(3, 4))
+        self.x, self.y = qkv.tensor(self.a), qkv.tensor(self.b)
+
+    def test_operators_are_numpys(self):
+        a, b, x, y = self.a, self.b, self.x, self.y
+        for got, expected in (
+                (x + y, a + b), (x - y, a - b), (x * y, a * b), (x / y, a / b), (y ** x, b ** a), (-x, -a),
+                (x + 2, a + 2), (2 + x, a + 2), (x - 2, a - 2), (2 - x, 2 - a), (x * 2, a * 2), (2 * x, a * 2),
+                (x / 2, a / 2), (2 / y, 2 / b), (y ** 2, b ** 2), (x @ y.T, a @ b.T), (x > 0, a > 0), (x <= y, a <= b),
+                (x == x, a == a), (x != y, a != b), (b - x, b - a), (x - b, a - b), (a @ y.T, a @ b.T),
+                (np.float64(2) * x, 2 * a)):
+            self.assertIsInstance(got, qkv.Tensor)
+            np.testing.assert_allclose(got.numpy(), expected, rtol=1e-14)
+
+    def test_an_index_is_numpys(self):
+        a, x = self.a, self.x
+        for index in (0, -1, slice(1, None), (slice(None), 2), (1, 3), (..., 0), (None, 1),
+                      (slice(0, 2), None, ..., slice(1, 3)), (slice(5, None),), np.int64(1)):
+            np.testing.assert_array_equal(x[index].numpy(), a[index])
+        self.assertEqual([row.shape for row in x], [(4,)] * 3)
+        for index in (3, -4, (0, 0, 0)):
+            with self.assertRaises(IndexError):
+                x[index]
+        with self.assertRaisesRegex(qkv.Error, 'no step other than 1'):
+            x[::2]
+        for index in ('a', 1.5, [0, 1]):
+            with self.assertRaises(TypeError):
+                x[index]
+        w = qkv.tensor(a, requires_grad=True)
+        expected = np.zeros((3, 4))
+        expected[1, 2:] = 1
+        np.testing.assert_array_equal(qkv.backward(w[1, 2:].sum())[w], expected)
+
+    def test_what_an_array_has(self):
+        x = self.x
+        self.assertEqual((x.shape, x.ndim, x.size, len(x), x.requires_grad), ((3, 4), 2, 12, 3, False))
+        self.assertEqual(x.reshape(4, 3).shape, (4, 3))
+        self.assertEqual(x.reshape((2, -1)).shape, (2, 6))
+        self.assertEqual(x.sum(axis=0, keep_axis=True).shape, (1, 4))
+        self.assertEqual(x.mean(1).shape, (3,))
+        self.assertAlmostEqual(float(x.sum()), self.a.sum())
+        self.assertEqual(int(qkv.tensor(3)), 3)
+        self.assertTrue(qkv.tensor(True))
+        self.assertEqual(qkv.tensor([[1.5]]).tolist(), [[1.5]])
+        np.testing.assert_array_equal(np.abs(x), np.abs(self.a))
+        self.assertIn(x, {x: 1})
+        with self.assertRaisesRegex(qkv.Error, 'item'):
+            bool(x)
+
+    def test_shows_numbers_shape_and_type(self):
+        self.assertEqual(repr(qkv.tensor([[1.0, 2.0]], requires_grad=True)), 'tensor([[1., 2.]], f32[1, 2], requires_grad)')
+        self.assertEqual(repr(qkv.tensor([1.0], dtype='bf16')), 'tensor([1.], bf16[1])')
+
+
+class ErrorsTest(unittest.TestCase):
+    def test_misuse_is_a_value_error_with_the_engines_text(self):
+        with self.assertRaises(qkv.Error) as caught:
+            qkv.matmul(qkv.zeros((2, 3)), qkv.zeros((2, 3)))
+        self.assertEqual(str(caught.exception), 'matmul: inner sizes differ: a f32[2, 3], b f32[2, 3]: 3 and 2; '
+                         'did you mean transpose_b?')
+        self.assertIsInstance(caught.exception, ValueError)
+        self.assertEqual(repr(type(caught.exception)), "<class 'qkv.Error'>")
+
+    def test_another_type_is_a_type_error_that_names_the_right_ones(self):
+        for wrong in ('text', None, 3, [1.0, 2.0], object()):
+            with self.assertRaisesRegex(TypeError, r'softmax\(\): incompatible(.|\n)*\(x: qkv.Tensor\) -> qkv.Tensor'):
+                qkv.softmax(wrong)
 
 
 if __name__ == '__main__':

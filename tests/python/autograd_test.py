@@ -1,0 +1,188 @@
+"""backward, gradcheck, ops of one's own."""
+
+import signal
+import threading
+import unittest
+
+import numpy as np
+
+import qkv
+
+
+class Swish(qkv.Op):
+    def forward(self, x):
+        return x / (1.0 + np.exp(-x))
+
+    def backward(self, saved, dy):
+        x = saved.input(0)
+        s = qkv.sigmoid(x)
+        return dy * (s + x * s * (1.0 - s))
+
+
+class BackwardTest(unittest.TestCase):
+    def setUp(self):
+        self.x = qkv.tensor(np.random.default_rng(1).normal(size=(3, 4)), requires_grad=True)
+
+    def test_gradients_are_values(self):
+        p = qkv.softmax(self.x @ self.x.T / 2.0)
+        g = qkv.backward((p @ self.x).sum(), keep=[p])
+        self.assertIsInstance(g[self.x], np.ndarray)
+        self.assertEqual((g[self.x].shape, g[p].shape, len(g)), ((3, 4), (3, 3), 2))
+        self.assertIn(self.x, g)
+        with self.assertRaisesRegex(qkv.Error, 'does not depend'):
+            g[qkv.tensor(np.zeros(1), requires_grad=True)]
+
+    def test_can_be_differentiated_again(self):
+        x = self.x
+        g = qkv.backward((x ** 3).sum(), create_graph=True)
+        self.assertIsInstance(g[x], qkv.Tensor)
+        np.testing.assert_allclose(qkv.backward(g[x].sum())[x], 6 * x.numpy(), rtol=1e-14)
+
+    def test_takes_a_cotangent(self):
+        v = np.random.default_rng(2).normal(size=(3, 4))
+        np.testing.assert_array_equal(qkv.backward(self.x * 2.0, cotangent=v)[self.x], 2 * v)
+        with self.assertRaises(qkv.Error):
+            qkv.backward(self.x * 2.0)
+
+    def test_a_graph_is_walked_once_unless_it_is_kept(self):
+        y = (self.x * self.x).sum()
+        qkv.backward(y, keep_graph=True)
+        qkv.backward(y)
+        with self.assertRaises(qkv.Error):
+            qkv.backward(y)
+
+    def test_nothing_is_recorded_where_no_gradient_is_wanted(self):
+        with qkv.no_grad():
+            self.assertFalse((self.x * self.x).requires_grad)
+            with qkv.no_grad():
+                pass
+            self.assertFalse((self.x * self.x).requires_grad)
+        self.assertTrue((self.x * self.x).requires_grad)
+        self.assertFalse(qkv.no_grad()(lambda: self.x * self.x)().requires_grad)
+
+    def test_threads_compute_at_once(self):
+        results = [None] * 4
+
+        def work(i):
+            x = qkv.tensor(np.full((40, 40), float(i)), requires_grad=True)
+            for _ in range(20):
+                results[i] = qkv.backward((qkv.matmul(x, x) + Swish()(x)).sum())[x]
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i in range(4):
+            s = 1 / (1 + np.exp(-i))
+            np.testing.assert_allclose(results[i], np.full((40, 40), 80.0 * i + s + i * s * (1 - s)), rtol=1e-12)
+
+
+class GradcheckTest(unittest.TestCase):
+    def setUp(self):
+        random = np.random.default_rng(1)
+        self.inputs = [random.normal(size=(3, 4)), random.normal(size=(4, 2))]
+
+    def test_reports_as_the_command_line_does(self):
+        report = qkv.gradcheck(lambda x, w: qkv.tanh(qkv.matmul(x, w)).sum(), self.inputs, order=2)
+        self.assertTrue(report)
+        self.assertEqual((report.verdict, report.computed_in), ('PASS', 'f128'))
+        self.assertIn('PASS  order 1  x f64[3, 4]: 12 derivatives', report.to_text())
+        self.assertIn('PASS  order 2  w f64[4, 2]', repr(report))
+        self.assertIn('<table', report._repr_html_())
+        self.assertIn('<html', report.to_html())
+
+    def test_finds_a_wrong_derivative(self):
+        class Wrong(Swish):
+            def backward(self, saved, dy):
+                return dy * qkv.sigmoid(saved.input(0))
+
+        report = qkv.gradcheck(lambda x: Wrong()(x), self.inputs[:1])
+        self.assertFalse(report)
+        self.assertEqual(report.verdict, 'FAIL')
+
+    def test_checks_an_op_of_ones_own_at_both_orders(self):
+        report = qkv.gradcheck(lambda x: Swish()(x), self.inputs[:1], order=2)
+        self.assertTrue(report.passed, report)
+        self.assertIn('Swish reads numbers as doubles', report.to_text())
+
+    def test_an_error_of_the_function_comes_through_as_it_is(self):
+        with self.assertRaisesRegex(KeyError, 'mine'):
+            qkv.gradcheck(lambda x: {}['mine'], self.inputs[:1])
+        with self.assertRaisesRegex(TypeError, "gave <class 'float'>, which is no tensor"):
+            qkv.gradcheck(lambda x: 1.0, self.inputs[:1])
+        with self.assertRaisesRegex(qkv.Error, 'needs f64'):
+            qkv.gradcheck(lambda x: x, [qkv.zeros(3)])
+
+    def test_ctrl_c_ends_it(self):
+        def interrupted(x, w):
+            signal.raise_signal(signal.SIGINT)
+            return qkv.matmul(x, w)
+
+        with self.assertRaises(KeyboardInterrupt):
+            qkv.gradcheck(interrupted, self.inputs)
+
+
+class OpTest(unittest.TestCase):
+    def setUp(self):
+        self.x = qkv.tensor(np.random.default_rng(1).normal(size=(3, 4)), requires_grad=True)
+
+    def test_has_several_inputs_and_says_none(self):
+        class ScaledBy(qkv.Op):
+            def forward(self, x, factor):
+                return x * factor
+
+            def backward(self, saved, dy):
+                assert saved.needs(0) and not saved.needs(1) and len(saved) == 2
+                assert saved.shape(0) == saved.output().shape and saved.dtype(1) == 'f64'
+                return dy * saved.input(1), None
+
+        y = ScaledBy()(self.x, np.full((3, 4), 3.0))
+        np.testing.assert_array_equal(qkv.backward(y.sum())[self.x], np.full((3, 4), 3.0))
+
+    def test_its_errors_come_through(self):
+        class Broken(qkv.Op):
+            def forward(self, x):
+                return x
+
+            def backward(self, saved, dy):
+                return {}['gone']
+
+        class Stopped(Broken):
+            def backward(self, saved, dy):
+                raise KeyboardInterrupt
+
+        class TooMany(Broken):
+            def backward(self, saved, dy):
+                return dy, dy
+
+        class Forwardless(qkv.Op):
+            pass
+
+        for op, error, text in ((Broken, qkv.Error, "backward of Broken: KeyError: 'gone'"),
+                                (TooMany, qkv.Error, 'TooMany: backward gave 2 gradients for 1 input')):
+            with self.assertRaisesRegex(error, text):
+                qkv.backward(op()(self.x).sum())
+        with self.assertRaises(KeyboardInterrupt):
+            qkv.backward(Stopped()(self.x).sum())
+        with self.assertRaisesRegex(NotImplementedError, 'Forwardless has no forward'):
+            Forwardless()(self.x)
+
+    def test_what_it_saved_is_read_while_it_runs(self):
+        kept = []
+
+        class Keeper(Swish):
+            def backward(self, saved, dy):
+                kept.append(saved)
+                with self.test.assertRaisesRegex(qkv.Error, 'there is no input 1'):
+                    saved.input(1)
+                return dy
+
+        Keeper.test = self
+        qkv.backward(Keeper()(self.x).sum())
+        with self.assertRaisesRegex(qkv.Error, 'its backward has ended'):
+            kept[0].input(0)
+
+
+if __name__ == '__main__':
+    unittest.main()
