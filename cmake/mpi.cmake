@@ -22,6 +22,8 @@ elseif(QKV_BUILD_TESTS AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS AND NOT
       pkg_check_modules(${program} QUIET IMPORTED_TARGET ${package})
       if(${program}_FOUND)
         mpi_program(qkv-${program} PkgConfig::${program})
+        add_library(count_bytes-${program} SHARED tests/mpi/count_bytes.cc)
+        target_link_libraries(count_bytes-${program} PRIVATE PkgConfig::${program} qkv_options)
       endif()
     endforeach()
   endif()

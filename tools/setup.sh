@@ -82,6 +82,9 @@ ensure_onnx() {
     npm install --silent --no-fund --no-audit --no-package-lock --prefix "$folder" "$runtime"
 }
 
+# ensure_mpi: installs both MPIs of Debian, beside each other.
+ensure_mpi() { ensure_packages pkg-config libopenmpi-dev openmpi-bin libmpich-dev mpich; }
+
 missing_packages() {
   local installed package
   # shellcheck disable=SC2016  # dpkg-query fills in ${…}

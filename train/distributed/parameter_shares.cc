@@ -1,7 +1,5 @@
 #include "train/distributed/parameter_shares.h"
 
-#include <algorithm>
-
 #include "framework/kernels/elementwise.h"
 
 namespace qkv {
@@ -45,16 +43,17 @@ ParameterShares::ParameterShares(std::span<const NamedParameter> parameters, int
     auto& of_ranks = parts_.emplace_back(static_cast<size_t>(ranks));
     before += total;
     size_t rank = 0;
+    int64_t of_those_before = owned[0];  // and of this rank
     for (const ParameterPart& piece : pieces) {
-      // To the next rank, where this one would be farther from its share with the piece than
-      // without.
-      const auto is_full = [&] { return (2 * owned[rank] + piece.size()) * ranks > 2 * before; };
-      while (rank + 1 < of_ranks.size() && is_full()) ++rank;
-      if (is_full()) {  // what is left over goes to whoever has least
-        rank = static_cast<size_t>(std::ranges::min_element(owned) - owned.begin());
-      }
+      // The ranks up to this one would be farther from their share with the piece than without it.
+      const auto is_full = [&] {
+        return (2 * of_those_before + piece.size()) * ranks >
+               2 * before * static_cast<int64_t>(rank + 1);
+      };
+      while (rank + 1 < of_ranks.size() && is_full()) of_those_before += owned[++rank];
       append(of_ranks[rank], piece);
       owned[rank] += piece.size();
+      of_those_before += piece.size();
     }
     end = begin;
   }

@@ -1,7 +1,13 @@
 #include "train/distributed/ranks.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <string_view>
 #include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace qkv {
 namespace {
@@ -17,8 +23,16 @@ std::span<const std::byte> as_bytes(const std::string& text) {
 void set_start_ranks(StartRanks start) { how_to_start = start; }
 
 absl::StatusOr<std::unique_ptr<Ranks>> start_ranks() {
-  if (!how_to_start) return nullptr;
-  return how_to_start();
+  if (how_to_start) return how_to_start();
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* ranks = std::getenv(variable);
+    if (!ranks || std::string_view(ranks) == "1") continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("mpirun has started ", ranks,
+                     " processes, but this program was built without MPI, so that each would train "
+                     "alone; cmake --preset mpi builds one that shares a run"));
+  }
+  return nullptr;
 }
 
 void Ranks::wait(Message& message) {

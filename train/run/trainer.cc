@@ -123,6 +123,7 @@ void Trainer::gather_averages() {
 
 absl::StatusOr<Evaluation> Trainer::evaluate(Split split, const std::stop_token& stop,
                                              const TellProgress& tell) {
+  share();
   if (!is_shared() || ranks_->leads()) gather_averages();
   order(Order::kEvaluate, static_cast<int64_t>(split));
   absl::StatusOr<Evaluation> evaluation =

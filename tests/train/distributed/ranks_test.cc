@@ -1,0 +1,175 @@
+// What ranks do together has the bits of one process.
+
+#include "train/distributed/ranks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "tests/train/config/parsed.h"
+#include "tests/train/distributed/thread_ranks.h"
+#include "tests/train/run/observed_run.h"
+#include "train/run/experiment.h"
+#include "train/run/start_together.h"
+#include "train/run/trainer.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+
+// All that there is to know of a run after some steps.
+struct Outcome {
+  std::vector<double> numbers;  // losses, norms, details, evaluations
+  std::vector<std::vector<double>> weights, state;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome lead(Trainer& trainer, int64_t steps) {
+  Outcome outcome;
+  for (int64_t i = 0; i < steps; ++i) {
+    const absl::StatusOr<StepResult> step = trainer.step();
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (!step.ok()) return outcome;
+    outcome.numbers.insert(outcome.numbers.end(), {step->loss, step->grad_norm});
+    if (!step->detail) continue;
+    for (const auto& [name, number] : detail_numbers(*step->detail)) {
+      outcome.numbers.push_back(number);
+    }
+  }
+  const Evaluation evaluation = *trainer.evaluate(Split::kValidation, {}, tell_nobody);
+  outcome.numbers.insert(outcome.numbers.end(), {evaluation.loss, evaluation.token_accuracy,
+                                                 static_cast<double>(evaluation.tokens)});
+  for (const int64_t count : evaluation.confusion) outcome.numbers.push_back(double(count));
+  for (const NamedState& state : trainer.optimizer().state()) {
+    outcome.state.push_back(state.array.to_vector());
+  }
+  for (const NamedParameter& p : parameters(trainer.evaluated_model())) {
+    outcome.weights.push_back(p.tensor.to_vector());
+  }
+  return outcome;
+}
+
+Outcome trained(const Config& config, int ranks, int64_t steps = 2) {
+  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+  if (ranks == 1) {
+    Trainer trainer(config, *dataset);
+    return lead(trainer, steps);
+  }
+  Outcome outcome;
+  ThreadRanks(ranks).run([&](Ranks& self) {
+    Trainer trainer(config, *dataset, &self);
+    if (!self.leads()) return trainer.follow({});
+    outcome = lead(trainer, steps);
+    Trainer::end_run(self);
+  });
+  return outcome;
+}
+
+Config sharded(std::vector<std::string> overrides) {
+  for (const char* more : {"train.shards=4", "train.batch_size=8", "model.dropout=0.2",
+                           "train.precision=f32", "train.detail_interval=2"}) {
+    overrides.insert(overrides.begin(), more);
+  }
+  return parsed(kSmallRun, overrides);
+}
+
+class RanksTest : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(RanksTest, TrainToTheBitsOfOneProcess) {
+  const Config config = sharded(GetParam());
+  const Outcome one = trained(config, 1);
+  for (const int ranks : {2, 3, 4}) EXPECT_TRUE(trained(config, ranks) == one) << ranks;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryKind, RanksTest,
+                         testing::ValuesIn(std::vector<std::vector<std::string>>{
+                             {},
+                             {"optimizer.kind=sgd", "optimizer.momentum=0.9"},
+                             {"optimizer.kind=adam"},
+                             {"optimizer.grad_clip=0.01", "train.average=0.9"},
+                             {"train.precision=f64"},
+                             {"train.precision=bf16"},
+                             {"train.accumulation_steps=2"},
+                             {"model.mixer=convolution"},
+                             {"model.mixer=recurrence", "model.cell=lstm"},
+                             {"model.mixer=learned"},
+                             {"model.mixer=uniform"},
+                             {"model.kind=encoder_decoder"},
+                             {"data.task=parity", "model.kind=classifier"},
+                             {"data.task=parity", "model.tie_embeddings=true"}}));
+
+// What a sum of gradients and the weights that come of it need at least: the difference that a
+// second step makes.
+TEST(RanksTest, MoveEachByteTheLeastNumberOfTimes) {
+  const Config config = sharded({});
+  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+  for (const int ranks : {2, 4}) {
+    int64_t bytes_of_parameters = 0;
+    const auto sent = [&](int steps) {
+      ThreadRanks all(ranks);
+      all.run([&](Ranks& self) {
+        Trainer trainer(config, *dataset, &self);
+        if (!self.leads()) return trainer.follow({});
+        for (int i = 0; i < steps; ++i) EXPECT_TRUE(trainer.step().ok());
+        Trainer::end_run(self);
+        bytes_of_parameters = 4 * parameter_count(trainer.trained_parameters());
+      });
+      int64_t bytes = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        bytes += all.bytes_sent(rank, Ranks::kGradients) + all.bytes_sent(rank, Ranks::kWeights);
+      }
+      return bytes;
+    };
+    const int64_t a_step = sent(2) - sent(1);
+    EXPECT_EQ(a_step, 2 * (ranks - 1) * bytes_of_parameters);
+  }
+}
+
+TEST(RanksTest, AStopOfAnyRankIsHeardByTheOneThatLeads) {
+  const Config config = sharded({});
+  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+  std::stop_source source;
+  source.request_stop();
+  ThreadRanks(2).run([&](Ranks& self) {
+    Trainer trainer(config, *dataset, &self);
+    if (!self.leads()) return trainer.follow(source.get_token());
+    EXPECT_TRUE(trainer.step()->stop);
+    Trainer::end_run(self);
+  });
+}
+
+// What rank 0 says where rank 1 is another.
+std::string refusal(const absl::Status& other, const RankIdentity& identity) {
+  std::string said;
+  const RankIdentity first = {.program = "qkv 1\nby g++", .config = "a = 1\nb = 2", .data = "x"};
+  ThreadRanks(2).run([&](Ranks& self) {
+    const absl::Status status = self.leads() ? start_together(self, absl::OkStatus(), first)
+                                             : start_together(self, other, identity);
+    if (self.leads()) said = std::string(status.message());
+    EXPECT_EQ(status.ok(), self.leads() && said.empty()) << status;
+  });
+  return said;
+}
+
+TEST(RanksTest, BeginOnlyWhereAllAreReadyAndAlike) {
+  const RankIdentity same = {.program = "qkv 1\nby g++", .config = "a = 1\nb = 2", .data = "x"};
+  EXPECT_EQ(refusal(absl::NotFoundError("there is no c.toml"), {}),
+            "rank 1 (on host): there is no c.toml");
+  RankIdentity other = same;
+  other.config = "a = 1\nb = 3";
+  EXPECT_EQ(refusal(absl::OkStatus(), other),
+            "all ranks need the same config: rank 1 (on host) has b = 3, but rank 0 has b = 2");
+  other = same;
+  other.program = "qkv 2\nby g++";
+  EXPECT_THAT(refusal(absl::OkStatus(), other), HasSubstr("the same program: rank 1"));
+  other = same;
+  other.data = "y";
+  EXPECT_THAT(refusal(absl::OkStatus(), other), HasSubstr("the same data: rank 1"));
+}
+
+}  // namespace
+}  // namespace qkv
