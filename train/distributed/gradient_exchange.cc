@@ -54,7 +54,7 @@ void GradientExchange::add(int64_t shard, size_t parameter, Tensor gradient) {
   }
   OwnTree& own = own_.back();
   TreeSum<Tensor>& sum = own.sums[parameter];
-  sum.add({shard, shard + 1}, std::move(gradient), [](Tensor a, Tensor b) {
+  sum.add({shard, shard + 1}, std::move(gradient), [](Tensor a, const Tensor& b) {
     if (a.array().storage().is_shared()) return qkv::add(a, b);
     Array total = a.array();
     kernels::binary(kernels::Binary::add, total, b.array(), total);

@@ -41,7 +41,7 @@ double differentiate_rows(const Model& model, const std::vector<NamedParameter>&
     });
     BackwardOptions walk;
     if (early && piece + 1 == pieces) {
-      walk.take_leaf = [&](const Node* leaf, Tensor gradient) {
+      walk.take_leaf = [&](const Node* leaf, const Tensor& gradient) {
         const auto found = numbers.find(leaf);
         if (found == numbers.end()) return;
         take(found->second, added(sums[found->second], gradient));
@@ -120,7 +120,8 @@ BatchGradients ShardedBatch::differentiate_all() const {
   for (int64_t shard = all.begin; shard < all.end; ++shard) {
     const ShardRange leaf = {shard, shard + 1};
     const double loss = differentiate(shard, /*early=*/false, [&](size_t i, Tensor gradient) {
-      sums[i].add(leaf, std::move(gradient), [](Tensor a, Tensor b) { return a + b; });
+      sums[i].add(leaf, std::move(gradient),
+                  [](const Tensor& a, const Tensor& b) { return a + b; });
     });
     losses.add(leaf, loss, [](double a, double b) { return a + b; });
   }

@@ -75,7 +75,7 @@ absl::Status start_together(Ranks& ranks, const absl::Status& mine, const RankId
                  {"data", identity.data}}}};
   const std::vector<std::string> texts =
       ranks.gather(json.dump(-1, ' ', false, Json::error_handler_t::replace));
-  const absl::Status judged = ranks.leads() ? judge(texts) : mine;
+  absl::Status judged = ranks.leads() ? judge(texts) : mine;
   char good = judged.ok();
   ranks.broadcast(bytes_of(std::span(&good, 1)));
   if (judged.ok() && !good) return absl::AbortedError("another rank cannot start");
