@@ -36,11 +36,14 @@ absl::StatusOr<std::unique_ptr<Ranks>> start_ranks() {
 }
 
 void Ranks::wait(Message& message) {
+  if (message.done()) return;
+  waits_ = true;
   // A rank that shares its core with another one lets that one go on.
   for (int64_t tries = 0; !message.done(); ++tries) {
     poll(message);
     if (tries > 64 && !message.done()) std::this_thread::yield();
   }
+  waits_ = false;
 }
 
 void Ranks::wait_all(std::span<Message> messages) {

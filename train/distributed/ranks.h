@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,7 +30,7 @@ class Ranks {
     bool done() const { return slot < 0; }
   };
   // What a message is about. Messages of one subject between two ranks arrive in order.
-  enum Subject : int { kOrders, kTexts, kWeights, kState, kSums, kEvaluation, kGradients };
+  enum Subject : int { kLife, kOrders, kTexts, kWeights, kState, kSums, kEvaluation, kGradients };
 
   Ranks(int rank, int size) : rank_(rank), size_(size) {}
   virtual ~Ranks() = default;
@@ -40,7 +41,8 @@ class Ranks {
   int size() const { return size_; }
   bool leads() const { return rank_ == 0; }
 
-  // Begin to send or to receive. kGradients + n is the subject of bucket n. Throw RanksError.
+  // Begin to send or to receive. kGradients + n is the subject of bucket n. Throw RanksError. These
+  // and poll() may be called by one thread while another one is in them.
   virtual Message send(int to, int subject, std::span<const std::byte> bytes) = 0;
   virtual Message receive(int from, int subject, std::span<std::byte> bytes) = 0;
   // Lets messages move on, and notes whether this one is done.
@@ -52,7 +54,8 @@ class Ranks {
   // other order, and an error of rank 0 can only abort() them.
   bool in_order = false;
 
-  // Every wait for another rank is one of these.
+  // Every wait for another rank is one of these. It has no limit: train/distributed/rank_watch.h
+  // looks whether it can end.
   void wait(Message& message);
   void wait_all(std::span<Message> messages);
 
@@ -63,6 +66,11 @@ class Ranks {
   // The parts of all ranks, one after the other, on every rank. `counts`: how many each has.
   std::vector<double> gather_on_all(std::span<const double> mine, std::span<const int64_t> counts);
 
+  // Whether a wait is going on, on any thread.
+  bool waits() const { return waits_; }
+  // How much came from this rank so far, but for signs of life.
+  virtual int64_t arrivals(int) const { return 0; }
+
   // The machine of this rank, and how many threads are its share of the machine's cores.
   virtual std::string host() const { return ""; }
   virtual int threads() const { return 0; }  // 0: all cores
@@ -70,6 +78,7 @@ class Ranks {
 
  private:
   int rank_, size_;
+  std::atomic<bool> waits_ = false;
 };
 
 // The bytes of a value or of numbers.

@@ -5,15 +5,21 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <climits>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
-#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "train/distributed/rank_watch.h"
 
 namespace qkv {
 namespace {
@@ -61,51 +67,103 @@ int share_of_cores() {
   return std::max(1, CPU_COUNT(&mine) / static_cast<int>(sharing));
 }
 
+std::string world_host() {
+  char name[MPI_MAX_PROCESSOR_NAME];
+  int length = 0;
+  MPI_Get_processor_name(name, &length);
+  return std::string(name, static_cast<size_t>(length));
+}
+
+// "rank 1 (on node7)", of all ranks.
+std::vector<std::string> names_of_ranks() {
+  const int size = world_size();
+  std::vector<char> hosts(static_cast<size_t>(size) * MPI_MAX_PROCESSOR_NAME);
+  std::string own = world_host();
+  own.resize(MPI_MAX_PROCESSOR_NAME);
+  check(MPI_Allgather(own.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, hosts.data(),
+                      MPI_MAX_PROCESSOR_NAME, MPI_CHAR, MPI_COMM_WORLD),
+        "the names of the machines");
+  std::vector<std::string> names;
+  for (int rank = 0; rank < size; ++rank) {
+    const char* const host = hosts.data() + static_cast<ptrdiff_t>(rank) * MPI_MAX_PROCESSOR_NAME;
+    names.push_back(absl::StrCat("rank ", rank, " (on ", host, ")"));
+  }
+  return names;
+}
+
+// MPI ends the process where it hangs itself.
+class LimitOnMpi {
+ public:
+  explicit LimitOnMpi(unsigned seconds) {
+    std::signal(SIGALRM, SIG_DFL);
+    alarm(seconds);
+  }
+  ~LimitOnMpi() { alarm(0); }
+  LimitOnMpi(const LimitOnMpi&) = delete;
+  LimitOnMpi& operator=(const LimitOnMpi&) = delete;
+};
+
+// MPI is called by one thread at a time, the one that trains or the one of the watch.
 class MpiRanks final : public Ranks {
  public:
-  MpiRanks() : Ranks(world_rank(), world_size()) {
+  MpiRanks()
+      : Ranks(world_rank(), world_size()), names_(names_of_ranks()), arrivals_(names_.size()) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     threads_ = share_of_cores();
+    watch_.emplace(*this, names_, patience_with_ranks());
   }
-  ~MpiRanks() override { MPI_Finalize(); }
+  ~MpiRanks() override {
+    watch_.reset();
+    const LimitOnMpi limit(kSecondsOfEnd);
+    MPI_Finalize();
+  }
 
   Message send(int to, int subject, std::span<const std::byte> bytes) override {
-    const auto [message, request] = new_message();
-    check(MPI_Isend(bytes.data(), count_of(bytes.size()), MPI_BYTE, to, subject, MPI_COMM_WORLD,
-                    request),
-          absl::StrCat("sending to rank ", to));
-    return message;
+    const std::scoped_lock lock(mutex_);
+    return begin(to, bytes.size(), [&](size_t place, int count, MPI_Request* request) {
+      check_peer(to, MPI_Isend(bytes.data() + place, count, MPI_BYTE, to, subject, MPI_COMM_WORLD,
+                               request));
+    });
   }
 
   Message receive(int from, int subject, std::span<std::byte> bytes) override {
-    const auto [message, request] = new_message();
-    check(MPI_Irecv(bytes.data(), count_of(bytes.size()), MPI_BYTE, from, subject, MPI_COMM_WORLD,
-                    request),
-          absl::StrCat("receiving from rank ", from));
+    const std::scoped_lock lock(mutex_);
+    const Message message =
+        begin(from, bytes.size(), [&](size_t place, int count, MPI_Request* request) {
+          check_peer(from, MPI_Irecv(bytes.data() + place, count, MPI_BYTE, from, subject,
+                                     MPI_COMM_WORLD, request));
+        });
+    transfers_[static_cast<size_t>(message.slot)].counts = subject != kLife;
     return message;
   }
 
   void poll(Message& message) override {
+    const std::scoped_lock lock(mutex_);
     if (message.done()) return;
-    int done = 0;
-    check(MPI_Test(&requests_[static_cast<size_t>(message.slot)], &done, MPI_STATUS_IGNORE),
-          "a message");
-    if (!done) return;
+    Transfer& transfer = transfers_[static_cast<size_t>(message.slot)];
+    while (transfer.done < transfer.pieces.size()) {
+      int done = 0;
+      check_peer(transfer.peer,
+                 MPI_Test(&transfer.pieces[transfer.done], &done, MPI_STATUS_IGNORE));
+      if (!done) return;
+      ++transfer.done;
+      if (transfer.counts) ++arrivals_[static_cast<size_t>(transfer.peer)];
+    }
     free_.push_back(message.slot);
     message.slot = -1;
   }
 
+  int64_t arrivals(int from) const override { return arrivals_[static_cast<size_t>(from)]; }
+
   [[noreturn]] void abort(int exit_status) override {
+    const LimitOnMpi limit(kSecondsOfEnd);
+    // Whoever is in MPI may be there for ever.
+    static_cast<void>(mutex_.try_lock_for(std::chrono::seconds(1)));
     MPI_Abort(MPI_COMM_WORLD, exit_status);
     std::_Exit(exit_status);
   }
 
-  std::string host() const override {
-    char name[MPI_MAX_PROCESSOR_NAME];
-    int length = 0;
-    MPI_Get_processor_name(name, &length);
-    return std::string(name, static_cast<size_t>(length));
-  }
+  std::string host() const override { return world_host(); }
   int threads() const override { return threads_; }
   std::string library() const override {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -116,33 +174,61 @@ class MpiRanks final : public Ranks {
   }
 
  private:
-  static int count_of(size_t bytes) {
-    if (bytes <= INT_MAX) return static_cast<int>(bytes);
-    throw RanksError(absl::StrCat("MPI: a message of ", bytes, " bytes is too long"));
+  // A long message travels in pieces, each of which shows that its sender lives.
+  static constexpr size_t kPiece = size_t{1} << 20;
+  static constexpr unsigned kSecondsOfEnd = 3;
+
+  struct Transfer {
+    int peer = 0;
+    bool counts = false;  // what arrives
+    std::vector<MPI_Request> pieces;
+    size_t done = 0;  // of the pieces
+  };
+
+  void check_peer(int peer, int error) const {
+    check(error, names_[static_cast<size_t>(peer)] + " is out of reach");
   }
 
-  std::pair<Message, MPI_Request*> new_message() {
+  // `piece(place, count, request)` begins what a piece of the bytes needs.
+  template <class Piece>
+  Message begin(int peer, size_t bytes, const Piece& piece) {
     if (free_.empty()) {
-      free_.push_back(std::ssize(requests_));
-      requests_.push_back(MPI_REQUEST_NULL);
+      free_.push_back(std::ssize(transfers_));
+      transfers_.emplace_back();
     }
-    const int64_t slot = free_.back();
+    const Message message = {free_.back()};
+    Transfer& transfer = transfers_[static_cast<size_t>(message.slot)];
+    transfer.peer = peer;
+    transfer.counts = false;
+    transfer.done = 0;
+    transfer.pieces.assign(std::max<size_t>(1, (bytes + kPiece - 1) / kPiece), MPI_REQUEST_NULL);
+    for (size_t i = 0; i < transfer.pieces.size(); ++i) {
+      const size_t place = i * kPiece;
+      piece(place, static_cast<int>(std::min(kPiece, bytes - place)), &transfer.pieces[i]);
+    }
     free_.pop_back();
-    return {Message{slot}, &requests_[static_cast<size_t>(slot)]};
+    return message;
   }
 
   int threads_ = 0;
-  std::vector<MPI_Request> requests_;
-  std::vector<int64_t> free_;  // of requests_
+  const std::vector<std::string> names_;
+  std::timed_mutex mutex_;
+  std::deque<Transfer> transfers_;
+  std::vector<int64_t> free_;                   // of transfers_
+  std::vector<std::atomic<int64_t>> arrivals_;  // by rank
+  std::optional<RankWatch> watch_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Ranks>> start_mpi_ranks() {
   int provided = 0;
-  if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
       error != MPI_SUCCESS) {
     return absl::UnavailableError(absl::StrCat("MPI does not start: ", describe(error)));
+  }
+  if (provided < MPI_THREAD_SERIALIZED) {
+    return absl::UnavailableError("this MPI may not be called by more than one thread");
   }
   try {
     return std::make_unique<MpiRanks>();
