@@ -114,7 +114,7 @@ class MpiRanks final : public Ranks {
   }
   ~MpiRanks() override {
     watch_.reset();
-    const LimitOnMpi limit(kSecondsOfEnd);
+    const LimitOnMpi limit(20);
     MPI_Finalize();
   }
 
@@ -156,7 +156,7 @@ class MpiRanks final : public Ranks {
   int64_t arrivals(int from) const override { return arrivals_[static_cast<size_t>(from)]; }
 
   [[noreturn]] void abort(int exit_status) override {
-    const LimitOnMpi limit(kSecondsOfEnd);
+    const LimitOnMpi limit(3);
     // Whoever is in MPI may be there for ever.
     static_cast<void>(mutex_.try_lock_for(std::chrono::seconds(1)));
     MPI_Abort(MPI_COMM_WORLD, exit_status);
@@ -176,7 +176,6 @@ class MpiRanks final : public Ranks {
  private:
   // A long message travels in pieces, each of which shows that its sender lives.
   static constexpr size_t kPiece = size_t{1} << 20;
-  static constexpr unsigned kSecondsOfEnd = 3;
 
   struct Transfer {
     int peer = 0;
