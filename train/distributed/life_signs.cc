@@ -41,8 +41,9 @@ bool LifeSigns::alone() const {
 }
 
 std::string LifeSigns::pass(double seconds) {
-  // All but rank 0 notice when it is silent; the first of them says so.
-  const double patience = self_ > 1 ? patience_ * 1.1 : patience_;
+  // Where the network is down all notice it. Rank 0, whom a person hears, is the first, and then
+  // one of the others.
+  const double patience = patience_ * (1 + 0.1 * static_cast<double>(std::min<size_t>(self_, 2)));
   for (size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
     if (hears(i) && rank.sign.what != LifeSign::kLeaves) rank.silence += seconds;

@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -91,16 +94,23 @@ std::vector<std::string> names_of_ranks() {
   return names;
 }
 
-// MPI ends the process where it hangs itself.
+// Ends the process where MPI itself hangs, after a sentence.
 class LimitOnMpi {
  public:
-  explicit LimitOnMpi(unsigned seconds) {
-    std::signal(SIGALRM, SIG_DFL);
-    alarm(seconds);
+  LimitOnMpi(double seconds, const char* sentence) {
+    said = sentence;
+    std::signal(SIGALRM, [](int) {
+      static_cast<void>(!::write(STDERR_FILENO, said, std::strlen(said)));
+      std::_Exit(1);
+    });
+    alarm(static_cast<unsigned>(std::ceil(seconds)));
   }
   ~LimitOnMpi() { alarm(0); }
   LimitOnMpi(const LimitOnMpi&) = delete;
   LimitOnMpi& operator=(const LimitOnMpi&) = delete;
+
+ private:
+  static inline const char* said = "";
 };
 
 // MPI is called by one thread at a time, the one that trains or the one of the watch.
@@ -110,16 +120,16 @@ class MpiRanks final : public Ranks {
       : Ranks(world_rank(), world_size()), names_(names_of_ranks()), arrivals_(names_.size()) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     threads_ = share_of_cores();
-    watch_.emplace(*this, names_, patience_with_ranks());
+    watch_.emplace(*this, names_, patience_);
   }
   ~MpiRanks() override {
     watch_.reset();
-    const LimitOnMpi limit(20);
+    const LimitOnMpi limit(patience_, "error: MPI does not end; all is written\n");
     MPI_Finalize();
   }
 
   Message send(int to, int subject, std::span<const std::byte> bytes) override {
-    const std::scoped_lock lock(mutex_);
+    const std::unique_lock<std::timed_mutex> lock = enter();
     return begin(to, bytes.size(), [&](size_t place, int count, MPI_Request* request) {
       check_peer(to, MPI_Isend(bytes.data() + place, count, MPI_BYTE, to, subject, MPI_COMM_WORLD,
                                request));
@@ -127,7 +137,7 @@ class MpiRanks final : public Ranks {
   }
 
   Message receive(int from, int subject, std::span<std::byte> bytes) override {
-    const std::scoped_lock lock(mutex_);
+    const std::unique_lock<std::timed_mutex> lock = enter();
     const Message message =
         begin(from, bytes.size(), [&](size_t place, int count, MPI_Request* request) {
           check_peer(from, MPI_Irecv(bytes.data() + place, count, MPI_BYTE, from, subject,
@@ -138,7 +148,7 @@ class MpiRanks final : public Ranks {
   }
 
   void poll(Message& message) override {
-    const std::scoped_lock lock(mutex_);
+    const std::unique_lock<std::timed_mutex> lock = enter();
     if (message.done()) return;
     Transfer& transfer = transfers_[static_cast<size_t>(message.slot)];
     while (transfer.done < transfer.pieces.size()) {
@@ -156,7 +166,7 @@ class MpiRanks final : public Ranks {
   int64_t arrivals(int from) const override { return arrivals_[static_cast<size_t>(from)]; }
 
   [[noreturn]] void abort(int exit_status) override {
-    const LimitOnMpi limit(3);
+    const LimitOnMpi limit(3, "");
     // Whoever is in MPI may be there for ever.
     static_cast<void>(mutex_.try_lock_for(std::chrono::seconds(1)));
     MPI_Abort(MPI_COMM_WORLD, exit_status);
@@ -183,6 +193,18 @@ class MpiRanks final : public Ranks {
     std::vector<MPI_Request> pieces;
     size_t done = 0;  // of the pieces
   };
+
+  // Whoever is in MPI soon comes out of it again, or MPI hangs: then the watch could not notice.
+  std::unique_lock<std::timed_mutex> enter() {
+    std::unique_lock<std::timed_mutex> lock(mutex_, std::defer_lock);
+    // One second after the other, as a process that was stopped, and goes on, has not waited.
+    for (double seconds = 0; seconds <= patience_ / 4; ++seconds) {
+      if (lock.try_lock_for(std::chrono::seconds(1))) return lock;
+    }
+    std::fprintf(stderr, "error: %s hangs in a call of MPI\n",
+                 names_[static_cast<size_t>(rank())].c_str());
+    abort(1);
+  }
 
   void check_peer(int peer, int error) const {
     check(error, names_[static_cast<size_t>(peer)] + " is out of reach");
@@ -211,6 +233,7 @@ class MpiRanks final : public Ranks {
 
   int threads_ = 0;
   const std::vector<std::string> names_;
+  const double patience_ = patience_with_ranks();
   std::timed_mutex mutex_;
   std::deque<Transfer> transfers_;
   std::vector<int64_t> free_;                   // of transfers_
@@ -222,6 +245,9 @@ class MpiRanks final : public Ranks {
 
 absl::StatusOr<std::unique_ptr<Ranks>> start_mpi_ranks() {
   int provided = 0;
+  const LimitOnMpi limit(
+      patience_with_ranks(),
+      "error: MPI does not start: other ranks are out of reach; nothing began\n");
   if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
       error != MPI_SUCCESS) {
     return absl::UnavailableError(absl::StrCat("MPI does not start: ", describe(error)));

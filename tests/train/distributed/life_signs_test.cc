@@ -59,7 +59,7 @@ TEST(LifeSignsTest, OthersHearRank0Alone) {
   const Verdict first = watch(LifeSigns(1, kThree, 20), silent);
   const Verdict second = watch(LifeSigns(2, kThree, 20), silent);
   EXPECT_THAT(first.what, HasSubstr("rank 0 (on a) has given no sign of life"));
-  EXPECT_EQ(first.seconds, 21);
+  EXPECT_EQ(first.seconds, 23);
   EXPECT_GT(second.seconds, first.seconds);  // one of them says it
   const Verdict heard =
       watch(LifeSigns(2, kThree, 20), [](LifeSigns& signs, int) { signs.heard(0, kIdling); });
