@@ -48,7 +48,8 @@ ShownFigure shown(const Figure& figure, Language language) {
   const Text title = std::visit([](const auto& each) { return each.title; }, figure);
   return {title.in(language),
           absl::StrCat("<!doctype html><meta charset=\"utf-8\"><style>", kReportStyle,
-                       "</style><body>", figure_html(figure, language), "</body>")};
+                       " body { margin: 0; padding: 8px } figure { margin: 0 }</style><body>",
+                       figure_html(figure, language), "</body>")};
 }
 
 void bind_figures(py::module_& m) {

@@ -7,10 +7,10 @@ namespace qkv::python {
 namespace {
 
 std::string frame(const std::string& page, int height, const char* more) {
-  return absl::StrCat("<iframe title=\"qkv\" style=\"width: 100%; height: ", height,
-                      "px; border: 1px solid #8888\"", more, " srcdoc=\"",
-                      absl::StrReplaceAll(page, {{"&", "&amp;"}, {"\"", "&quot;"}}),
-                      "\"></iframe>");
+  return absl::StrCat(
+      "<iframe title=\"qkv\" style=\"box-sizing: border-box; width: 100%; height: ", height,
+      "px; border: 1px solid #8888\"", more, " srcdoc=\"",
+      absl::StrReplaceAll(page, {{"&", "&amp;"}, {"\"", "&quot;"}}), "\"></iframe>");
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct LabReport {
 };
 
 std::string option_text(const std::string& name, py::handle value) {
+  const Deeper deeper;
   if (py::isinstance<py::str>(value)) return value.cast<std::string>();
   if (py::hasattr(value, "tolist")) return option_text(name, value.attr("tolist")());
   if (py::isinstance<py::int_>(value) || py::isinstance<py::float_>(value)) return py::str(value);

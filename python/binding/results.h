@@ -24,6 +24,18 @@ T required_of(absl::StatusOr<T> result) {
   return *std::move(result);
 }
 
+// While one lives, a function that calls itself is one level deeper. Too deep, as in a list that
+// has itself in it, is Python's RecursionError.
+class Deeper {
+ public:
+  Deeper() {
+    if (Py_EnterRecursiveCall(" in an argument of qkv") != 0) throw pybind11::error_already_set();
+  }
+  ~Deeper() { Py_LeaveRecursiveCall(); }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+};
+
 // The text of tokens, which may end within a character: "\xE4" stands for a byte that is none.
 inline pybind11::str text_in_python(const std::string& text) {
   return pybind11::reinterpret_steal<pybind11::str>(

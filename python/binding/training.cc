@@ -22,6 +22,7 @@ namespace qkv::python {
 namespace {
 
 std::string toml_value(const std::string& key, py::handle value) {
+  const Deeper deeper;
   if (py::isinstance<py::bool_>(value)) return value.cast<bool>() ? "true" : "false";
   if (py::isinstance<py::int_>(value)) return py::str(value);
   if (py::isinstance<py::float_>(value)) return float_to_toml(value.cast<double>());
@@ -42,6 +43,7 @@ std::string toml_value(const std::string& key, py::handle value) {
 // {"model": {"d_model": 64}} and {"model.d_model": 64} -> "model.d_model" and its value as TOML.
 void add_values(const py::dict& config, const std::string& place,
                 std::vector<std::pair<std::string, std::string>>& values) {
+  const Deeper deeper;
   for (const auto& [name, value] : config) {
     if (!py::isinstance<py::str>(name)) {
       fail(absl::StrCat("config: expected names as keys, found ", std::string(py::repr(name))));

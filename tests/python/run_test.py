@@ -57,7 +57,7 @@ class RunTest(TrainedRun):
         self.assertEqual(tuple(logits.shape[:2]), (1, 4))
         batch = run.model(np.array([tokens, tokens]))
         np.testing.assert_array_equal(batch.numpy()[0], batch.numpy()[1])
-        gradients = qkv.backward(logits.sum())
+        gradients = qkv.backward(qkv.sum(logits))
         weight = run.parameters["blocks.0.attention.query.weight"]
         self.assertEqual(np.asarray(gradients[weight]).shape, tuple(weight.shape))
 
@@ -80,6 +80,31 @@ class RunTest(TrainedRun):
                 call()
             self.assertEqual(str(raised.exception), error_of(*words))
             self.assertIsInstance(raised.exception, ValueError)
+
+
+    def test_what_the_model_cannot_read_is_an_error(self):
+        run = self.loaded()
+        wrong = ([], [[]], [99], [-1], [0.5], ["a"], "012=", None, object(), np.zeros((1, 2, 3), int),
+                 [0] * 100, np.zeros((2, 2), complex), [[0], [0, 1]])
+        for tokens in wrong:
+            with self.assertRaises((qkv.Error, TypeError), msg=repr(tokens)):
+                run.model(tokens)
+        for inputs in ((), ([0], [0])):
+            with self.assertRaisesRegex(qkv.Error, "needs one input"):
+                run.model(*inputs)
+        with self.assertRaises(qkv.Error):
+            run.decode([99])
+        for call in (run.generate, run.trace, run.encode, run.decode, qkv.load, qkv.train, qkv.lab, qkv.heat_map):
+            for value in (b"x", 1.5, object(), {1}, lambda: 0):
+                with self.assertRaises((qkv.Error, TypeError), msg=f"{call} {value}"):
+                    call(value)
+        for shape in ((3,), (2, 2, 2)):
+            with self.assertRaisesRegex(qkv.Error, "needs a matrix"):
+                qkv.heat_map(np.zeros(shape))
+        with self.assertRaisesRegex(qkv.Error, "2 names for 3 rows"):
+            qkv.heat_map(np.zeros((3, 1)), rows=["a", "b"])
+        for numbers in (np.zeros((0, 3)), np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.array([[-1, 2]])):
+            self.assertIn("<svg", qkv.heat_map(numbers, "<&>").html)
 
 
 class TraceTest(TrainedRun):

@@ -68,7 +68,7 @@ class TrainTest(unittest.TestCase):
     def test_a_callback_may_use_the_engine(self):
         sums = []
         with Folder() as folder:
-            train(out=folder / "a", listener=lambda step: sums.append(qkv.tensor(np.ones((8, 8))).sum().item()))
+            train(out=folder / "a", listener=lambda step: sums.append(qkv.sum(qkv.tensor(np.ones((8, 8)))).item()))
         self.assertEqual(sums, [64.0] * 20)
 
     def test_an_exception_in_a_callback_ends_the_run_which_can_be_resumed(self):
@@ -122,6 +122,16 @@ class TrainTest(unittest.TestCase):
             for wrong in ({"model": {"d_model": None}}, {1: 2}, {"model": {"d_model": object()}}):
                 with self.assertRaisesRegex(qkv.Error, "^config: .*expected"):
                     train(wrong, out=folder / "c")
+
+    def test_a_config_that_has_itself_in_it_is_refused(self):
+        for config in ({}, {"model": {"d_model": []}}):
+            inner = config.get("model", config)
+            if "d_model" in inner:
+                inner["d_model"].append(inner["d_model"])
+            else:
+                inner["model"] = inner
+            with self.assertRaises(RecursionError):
+                train(config)
 
     def test_a_warning_that_is_an_error_comes_out(self):
         with Folder() as folder:
