@@ -87,7 +87,7 @@ class RunTest(TrainedRun):
         wrong = ([], [[]], [99], [-1], [0.5], ["a"], "012=", None, object(), np.zeros((1, 2, 3), int),
                  [0] * 100, np.zeros((2, 2), complex), [[0], [0, 1]])
         for tokens in wrong:
-            with self.assertRaises((qkv.Error, TypeError), msg=repr(tokens)):
+            with self.assertRaises((ValueError, TypeError), msg=repr(tokens)):
                 run.model(tokens)
         for inputs in ((), ([0], [0])):
             with self.assertRaisesRegex(qkv.Error, "needs one input"):
