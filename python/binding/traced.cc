@@ -110,8 +110,8 @@ std::string page_of(const TracedExample& traced, int64_t megabytes) {
 }
 
 std::filesystem::path explain(const TracedExample& traced,
-                              std::optional<std::filesystem::path> file, int64_t megabytes) {
-  const std::filesystem::path path = file.value_or(traced.lesson.config.name + ".html");
+                              const std::optional<std::filesystem::path>& file, int64_t megabytes) {
+  std::filesystem::path path = file.value_or(traced.lesson.config.name + ".html");
   require(write_file_atomically(path.string(), page_of(traced, megabytes)));
   return path;
 }

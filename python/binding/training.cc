@@ -135,9 +135,10 @@ bool prints_to_terminal() {
 
 using ConfigOrPath = std::variant<py::dict, std::filesystem::path>;
 
-std::shared_ptr<Run> train(const ConfigOrPath& config, std::optional<std::filesystem::path> out,
-                           bool resume, const py::dict& overrides, const py::object& listener,
-                           bool profile, bool quiet) {
+std::shared_ptr<Run> train(const ConfigOrPath& config,
+                           const std::optional<std::filesystem::path>& out, bool resume,
+                           const py::dict& overrides, const py::object& listener, bool profile,
+                           bool quiet) {
   TrainingRunOptions options = {
       .out = out.value_or("").string(), .resume = resume, .profile = profile};
   const std::vector<std::string> set = overrides_of(overrides);

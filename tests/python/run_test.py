@@ -81,7 +81,6 @@ class RunTest(TrainedRun):
             self.assertEqual(str(raised.exception), error_of(*words))
             self.assertIsInstance(raised.exception, ValueError)
 
-
     def test_what_the_model_cannot_read_is_an_error(self):
         run = self.loaded()
         wrong = ([], [[]], [99], [-1], [0.5], ["a"], "012=", None, object(), np.zeros((1, 2, 3), int),
