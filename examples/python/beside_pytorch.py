@@ -22,7 +22,7 @@ numbers = {name: generator.normal(size=(8, 16)) for name in "qkv"}
 # %%
 mine = {name: qkv.tensor(array, requires_grad=True) for name, array in numbers.items()}
 y = qkv.softmax(mine["q"] @ mine["k"].T / 4.0) @ mine["v"]
-gradients = qkv.backward((y * y).sum())
+gradients = qkv.backward(qkv.sum(y * y))
 
 # %%
 theirs = {name: torch.from_numpy(array).requires_grad_() for name, array in numbers.items()}

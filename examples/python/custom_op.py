@@ -32,8 +32,8 @@ swish = Swish()
 # %%
 numbers = np.linspace(-4.0, 4.0, 9)
 x = qkv.tensor(numbers, requires_grad=True)
-gradient = np.asarray(qkv.backward(swish(x).sum())[x])
-expected = np.asarray(qkv.backward((x * qkv.sigmoid(x)).sum())[x])
+gradient = np.asarray(qkv.backward(qkv.sum(swish(x)))[x])
+expected = np.asarray(qkv.backward(qkv.sum(x * qkv.sigmoid(x)))[x])
 print(np.abs(gradient - expected).max())
 assert np.abs(gradient - expected).max() < 1e-12
 
@@ -41,6 +41,6 @@ assert np.abs(gradient - expected).max() < 1e-12
 # The gradient check reaches the same verdict without knowing the formula, to the second order.
 
 # %%
-report = qkv.gradcheck(lambda x: swish(x).sum(), [x], order=2)
+report = qkv.gradcheck(lambda x: qkv.sum(swish(x)), [x], order=2)
 print(report)
 assert report.passed
