@@ -132,8 +132,8 @@ void bind_labs(py::module_& m) {
   m.def("lab", &run_lab_here, "name"_a, py::kw_only(), "control"_a = false, "runs"_a = "runs/lab",
         "lang"_a = "en", "progress"_a = py::none(),
         "Runs a lab as qkv lab does, with its options: qkv.lab(\"scaling\", d=[4, 16]). `progress` "
-        "is a function that hears how far it is. Ctrl-C ends it; models that are trained stay in "
-        "the folder `runs`.");
+        "is a function that hears how far it is. Ctrl-C ends it while it trains; models that are "
+        "finished stay in the folder `runs`.");
   m.def(
       "labs",
       [] {

@@ -1,6 +1,9 @@
 """A lab from Python: the report of the command line."""
 
 import json
+import signal
+import subprocess
+import sys
 import unittest
 
 import qkv
@@ -41,6 +44,19 @@ class LabTest(unittest.TestCase):
         with Folder() as folder:
             with self.assertRaises(KeyboardInterrupt):
                 qkv.lab("scaling-train", steps=50, seeds=2, runs=folder, progress=refuse)
+
+    def test_ctrl_c_ends_it(self):
+        script = ("import qkv, sys\n"
+                  "try:\n"
+                  "    qkv.lab('scaling-train', steps=100000, seeds=1, runs=sys.argv[1], progress=lambda s: print(s, flush=1))\n"
+                  "except KeyboardInterrupt:\n"
+                  "    print('interrupted')\n")
+        with Folder() as folder:
+            with subprocess.Popen([sys.executable, "-B", "-c", script, folder], stdout=subprocess.PIPE, text=True) as process:
+                process.stdout.readline()
+                process.send_signal(signal.SIGINT)
+                self.assertTrue(process.stdout.read().endswith("interrupted\n"))
+            self.assertEqual(process.returncode, 0)
 
 
 if __name__ == "__main__":
