@@ -48,7 +48,8 @@ class LabTest(unittest.TestCase):
     def test_ctrl_c_ends_it(self):
         script = ("import qkv, sys\n"
                   "try:\n"
-                  "    qkv.lab('scaling-train', steps=100000, seeds=1, runs=sys.argv[1], progress=lambda s: print(s, flush=1))\n"
+                  "    qkv.lab('scaling-train', steps=100000, seeds=1, runs=sys.argv[1],\n"
+                  "            progress=lambda what: print(what, flush=True))\n"
                   "except KeyboardInterrupt:\n"
                   "    print('interrupted')\n")
         with Folder() as folder:
