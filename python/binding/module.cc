@@ -65,11 +65,11 @@ PYBIND11_MODULE(_qkv, m) {
   bind_op(m);
   bind_optim(m);
   bind_nn(m);
+  bind_recorded(m);
   bind_run(m);
   bind_training(m);
   bind_figures(m);
   bind_labs(m);
-  bind_recorded(m);
   m.attr("__name__") = name;
 }
 
