@@ -72,11 +72,13 @@ if(QKV_BUILD_TESTS)
   file(GLOB python_tests CONFIGURE_DEPENDS tests/python/*_test.py)
   if(QKV_SANITIZE)
     # Those of the memory that both sides share. Python is no program of ours, so that the sanitizers' library has to be
-    # loaded before it.
+    # loaded before it, and the library of exceptions with it, which it looks for at once.
     list(FILTER python_tests INCLUDE REGEX "/(tensor|autograd|misuse)_test")
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
                     OUTPUT_VARIABLE asan OUTPUT_STRIP_TRAILING_WHITESPACE)
-    set(sanitized ";LD_PRELOAD=${asan};ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1")
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.so
+                    OUTPUT_VARIABLE libstdcxx OUTPUT_STRIP_TRAILING_WHITESPACE)
+    set(sanitized ";LD_PRELOAD=${asan}:${libstdcxx};ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1")
   endif()
   execute_process(COMMAND ${Python_EXECUTABLE} -c "import numpy" RESULT_VARIABLE no_numpy ERROR_QUIET)
   if(no_numpy)
