@@ -110,7 +110,7 @@ class Sweep {
       if (!next) return;
       const size_t number = *next;
       const SweepRun& run = *runs_[number];
-      const int threads = threads_at(running_.size(), running_.size());
+      const int threads = threads_at(running_.size(), running_.size() + 1);
       std::vector<int> others;
       for (const Running& other : running_) others.push_back(other.job.descriptor());
       absl::StatusOr<SweepJob> job = SweepJob::start(run, limited(threads, run), memory_, others);
