@@ -42,6 +42,17 @@ class Computing {
 };
 using WhileComputing = py::call_guard<Computing>;
 
+// A member function as a function of an object: pybind11 takes None for the object of a pointer to
+// a member, and for no reference.
+template <class Result, class Class>
+auto method(Result (Class::*member)() const) {
+  return [member](const Class& self) -> Result { return (self.*member)(); };
+}
+template <class Result, class Class>
+auto method(Result (Class::*member)()) {
+  return [member](Class& self) -> Result { return (self.*member)(); };
+}
+
 // Binds a function of qkv under its name, with what the headers say of it.
 template <class Function, class... Extras>
 void def(py::module_& m, const char* name, Function&& function, const Extras&... extras) {

@@ -46,16 +46,16 @@ GradcheckReport check(const py::function& f, const std::vector<Tensor>& inputs, 
 
 void bind_gradcheck(py::module_& m) {
   py::class_<GradcheckReport>(m, "GradcheckReport", documentation("GradcheckReport"))
-      .def_property_readonly("passed", &GradcheckReport::passed)
+      .def_property_readonly("passed", method(&GradcheckReport::passed))
       .def_property_readonly("verdict",
                              [](const GradcheckReport& r) { return verdict_name(r.verdict()); })
       .def_readonly("derivatives", &GradcheckReport::derivatives)
       .def_readonly("computed_in", &GradcheckReport::computed_in)
-      .def("to_text", &GradcheckReport::to_text)
-      .def("to_json", &GradcheckReport::to_json)
+      .def("to_text", method(&GradcheckReport::to_text))
+      .def("to_json", method(&GradcheckReport::to_json))
       .def("to_html", &GradcheckReport::to_html, "title"_a = "Gradient check")
-      .def("__bool__", &GradcheckReport::passed)
-      .def("__repr__", &GradcheckReport::to_text)
+      .def("__bool__", method(&GradcheckReport::passed))
+      .def("__repr__", method(&GradcheckReport::to_text))
       .def("_repr_html_", [](const GradcheckReport& r) { return html_of(r); });
   m.def("gradcheck", &check, "f"_a, "inputs"_a, "order"_a = 1, "seed"_a = 1,
         "names"_a = std::vector<std::string>(), "worst"_a = 3, "move_by"_a = 0.0,

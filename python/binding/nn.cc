@@ -160,7 +160,7 @@ void bind_nn(py::module_& m) {
   // python/qkv/model.py makes the text of a dict.
   def_module<Model>(m, "Model")
       .def(py::init(&model_of), "config"_a, "data"_a)
-      .def_property_readonly("data", &Model::data)
+      .def_property_readonly("data", method(&Model::data))
       .def("forward", &call_model, "inputs"_a, "training"_a = false, "stream"_a = RandomStream(0),
            WhileComputing());
 }

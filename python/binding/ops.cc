@@ -199,8 +199,8 @@ void bind_ops(py::module_& m) {
            "purpose"_a)
       .def("derive", py::overload_cast<uint64_t>(&RandomStream::derive, py::const_), "number"_a)
       .def("below", &RandomStream::below, "bound"_a)
-      .def("uniform", &RandomStream::uniform)
-      .def("normal", &RandomStream::normal);
+      .def("uniform", method(&RandomStream::uniform))
+      .def("normal", method(&RandomStream::normal));
   def(m, "zeros", zeros, "shape"_a, "dtype"_a = DType::f32);
   def(m, "ones", ones, "shape"_a, "dtype"_a = DType::f32);
   def(m, "full", full, "shape"_a, "value"_a, "dtype"_a = DType::f32);

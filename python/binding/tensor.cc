@@ -155,11 +155,11 @@ void bind_tensor(py::module_& m) {
   tensor
       .def(py::init(&tensor_from), "data"_a, "dtype"_a = py::none(), "requires_grad"_a = false,
            "copy"_a = false)
-      .def_property_readonly("shape", &Tensor::shape)
-      .def_property_readonly("dtype", &Tensor::dtype)
-      .def_property_readonly("ndim", &Tensor::rank)
-      .def_property_readonly("size", &Tensor::size)
-      .def_property_readonly("requires_grad", &Tensor::requires_grad)
+      .def_property_readonly("shape", method(&Tensor::shape))
+      .def_property_readonly("dtype", method(&Tensor::dtype))
+      .def_property_readonly("ndim", method(&Tensor::rank))
+      .def_property_readonly("size", method(&Tensor::size))
+      .def_property_readonly("requires_grad", method(&Tensor::requires_grad))
       .def_property_readonly("node",
                              [](const Tensor& x) -> py::object {
                                if (!x.requires_grad()) return py::none();
@@ -178,8 +178,8 @@ void bind_tensor(py::module_& m) {
              const py::object shape = together ? py::object(sizes[0]) : py::object(sizes);
              return reshape(x, std::span<const int64_t>(shape.cast<std::vector<int64_t>>()));
            })
-      .def("detach", &Tensor::detached)
-      .def("item", &Tensor::item)
+      .def("detach", method(&Tensor::detached))
+      .def("item", method(&Tensor::item))
       .def("tolist", [](const Tensor& x) { return numbers_of(x).attr("tolist")(); })
       .def("numpy", [](const Tensor& x) { return view_of(x.array()); })
       .def(
@@ -200,7 +200,7 @@ void bind_tensor(py::module_& m) {
            })
       .def("__getitem__", &item_of)
       .def("__setitem__", &set_item)
-      .def("__float__", &Tensor::item)
+      .def("__float__", method(&Tensor::item))
       .def("__int__", [](const Tensor& x) { return py::int_(py::float_(x.item())); })
       .def("__bool__", [](const Tensor& x) { return x.item() != 0.0; });
   // Between an array of NumPy and a tensor, the operators are the tensor's.

@@ -227,6 +227,11 @@ class ErrorsTest(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, r'softmax\(\): incompatible(.|\n)*\(x: qkv.Tensor\) -> qkv.Tensor'):
                 qkv.softmax(wrong)
 
+    def test_none_is_not_a_tensor_whose_method_is_called(self):
+        for method in (qkv.Tensor.item, qkv.Tensor.detach, qkv.Tensor.shape.fget):
+            with self.assertRaises(TypeError):
+                method(None)
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -230,9 +230,10 @@ void add_train_fields(FieldList& list, TrainOptions& train) {
   list.add("batch_size", &train.batch_size, 1, kMillion, "Examples per step.");
   list.add("accumulation_steps", &train.accumulation_steps, 1, kMillion,
            "Number of parts into which a step divides its batch, to add up their gradients.");
-  list.add("shards", &train.shards, 1, 4096,
-           "Number of parts of a batch, which the ranks of MPI share, and whose gradients are added "
-           "in the order of one tree.");
+  list.add(
+      "shards", &train.shards, 1, 4096,
+      "Number of parts of a batch, which the ranks of MPI share, and whose gradients are added "
+      "in the order of one tree.");
   list.add_fraction(
       "label_smoothing", &train.label_smoothing,
       "Fraction of the target probability that is spread evenly over all tokens or classes.");

@@ -23,7 +23,7 @@ struct TrainOptions {
   double max_minutes = 0;  // of training, over all resumes; 0: no limit
   int64_t batch_size = 64;
   int64_t accumulation_steps = 1;  // parts of a batch whose gradients a step adds up
-  int64_t shards = 1;  // parts of a batch that ranks share, summed along one tree
+  int64_t shards = 1;              // parts of a batch that ranks share, summed along one tree
   double label_smoothing = 0.0;
   double average = 0.0;  // the decay of the mean of the weights; 0: there is none
   Precision precision = Precision::kF32;
