@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <memory>
+#include <utility>
 
 #include "framework/core/error.h"
 #include "python/binding/binding.h"
@@ -50,7 +51,7 @@ PYBIND11_MODULE(_qkv, m) {
   py::register_exception<Error>(m, "Error", PyExc_ValueError);
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
-      if (pointer) std::rethrow_exception(pointer);
+      if (pointer) std::rethrow_exception(std::move(pointer));
     } catch (const Stop& stop) {
       stop.restore();
     } catch (const py::cast_error&) {  // not a RuntimeError, and not pybind11's text

@@ -43,12 +43,11 @@ class PythonOp : public Op {
  public:
   PythonOp(py::object op, std::string name) : op_(std::move(op)), name_(std::move(name)) {}
   ~PythonOp() override {
-    if (!Py_IsInitialized()) {
-      op_.release();
-      return;
-    }
-    const py::gil_scoped_acquire lock;
-    op_ = py::object();
+    PyObject* op = op_.release().ptr();
+    if (!Py_IsInitialized()) return;
+    const PyGILState_STATE state = PyGILState_Ensure();  // which throws nothing
+    Py_DECREF(op);
+    PyGILState_Release(state);
   }
   PythonOp(const PythonOp&) = delete;
   PythonOp& operator=(const PythonOp&) = delete;

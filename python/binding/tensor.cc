@@ -138,7 +138,7 @@ void def_operators(py::class_<Tensor>& tensor) {
         std::pair{"__eq__", "equal"}, std::pair{"__ne__", "not_equal"}}) {
     tensor.def(
         name,
-        [function](const Tensor& a, const py::object& b) {
+        [function = function](const Tensor& a, const py::object& b) {
           const py::object other =
               py::isinstance<Tensor>(b) ? numbers_of(b.cast<const Tensor&>()) : b;
           return Tensor(array_from(numpy().attr(function)(numbers_of(a), other)));

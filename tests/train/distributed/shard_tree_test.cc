@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-std::string bracket(std::string a, std::string b) { return "(" + a + "+" + b + ")"; }
+std::string bracket(const std::string& a, const std::string& b) { return "(" + a + "+" + b + ")"; }
 
 // The order in which `ranks` processes add up the shards, as a formula.
 std::string formula(int64_t shards, int64_t ranks) {
