@@ -1,17 +1,9 @@
 # The tests of the lesson page, in a browser: tests/page/settings_test.py is Page.Settings, and so on. Where there is
 # no browser CTest reports them as skipped.
+include(cmake/test_names.cmake)
 file(GLOB page_tests CONFIGURE_DEPENDS tests/page/*_test.py)
 foreach(file IN LISTS page_tests)
-  cmake_path(GET file STEM words)
-  string(REPLACE "_" ";" words "${words}")
-  list(POP_BACK words)
-  set(name Page.)
-  foreach(word IN LISTS words)
-    string(SUBSTRING ${word} 0 1 first)
-    string(SUBSTRING ${word} 1 -1 rest)
-    string(TOUPPER ${first} first)
-    string(APPEND name ${first}${rest})
-  endforeach()
+  test_name(name Page ${file})
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/page/run ${name})
   # They are among the longest: who begins with them does not wait for them in the end.
   set_tests_properties(${name} PROPERTIES TIMEOUT 1200 COST 10 SKIP_RETURN_CODE 77 ENVIRONMENT

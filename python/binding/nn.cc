@@ -2,7 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "framework/core/error.h"
 #include "framework/nn/attention.h"
 #include "framework/nn/embedding.h"
@@ -12,7 +11,7 @@
 #include "models/attention.h"
 #include "models/model.h"
 #include "python/binding/binding.h"
-#include "train/config/config.h"
+#include "python/binding/config_of_dict.h"
 #include "train/run/experiment.h"
 
 // Layers and models of C++ as Python's objects: called on tensors, and asked for parameters by
@@ -73,10 +72,8 @@ FeedForward feed_forward_layer(Initializer& init, int64_t d_model, int64_t d_ff,
 }
 
 // A model of a config's [model] and [attention], as train makes it.
-Model model_of(const std::string& toml, const DataShape& data) {
-  const absl::StatusOr<LoadedConfig> loaded = parse_config(toml, "config");
-  if (!loaded.ok()) throw Error(std::string(loaded.status().message()));
-  return make_model(loaded->config, data);
+Model model_of(const py::dict& config, const DataShape& data) {
+  return make_model(config_of_dict(config).config, data);
 }
 
 Tensor call_model(const Model& model, const std::vector<Tensor>& inputs, bool training,
@@ -157,7 +154,6 @@ void bind_nn(py::module_& m) {
            "channels"_a = 0, "height"_a = 0, "width"_a = 0)
       .def_readonly("vocabulary_size", &DataShape::vocabulary_size)
       .def_readonly("max_length", &DataShape::max_length);
-  // python/qkv/model.py makes the text of a dict.
   def_module<Model>(m, "Model")
       .def(py::init(&model_of), "config"_a, "data"_a)
       .def_property_readonly("data", method(&Model::data))

@@ -1,19 +1,6 @@
 """Models: those of a config, and one's own."""
 
-import json
-
 from qkv import _qkv
-
-
-def toml_of(config):
-    """A config as TOML, from a dict of its keys and tables: {'seed': 1, 'model': {'d_model': 64}}."""
-    if not isinstance(config, dict):
-        raise TypeError(f'a config is a dict, not {config!r}')
-    tables = {name: value for name, value in config.items() if isinstance(value, dict)}
-    lines = [f'{name} = {json.dumps(value)}' for name, value in config.items() if name not in tables]
-    for name, table in tables.items():
-        lines += [f'[{name}]', toml_of(table)]
-    return '\n'.join(lines)
 
 
 class Model(_qkv.Model):
@@ -26,7 +13,7 @@ class Model(_qkv.Model):
     """
 
     def __init__(self, config, **data):
-        super().__init__(toml_of(config), _qkv.DataShape(**data))
+        super().__init__(config, _qkv.DataShape(**data))
 
     def __call__(self, *inputs, training=False, stream=_qkv.RandomStream(0)):
         return self.forward(list(inputs), training, stream)

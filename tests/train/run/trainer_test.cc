@@ -102,12 +102,17 @@ TEST(TrainerTest, AccumulatedPiecesEqualTheLargeBatchWithIgnoredTargets) {
   }
 }
 
+Config sharded(int64_t batch_size, int64_t shards) {
+  Config config = tiny();
+  config.train.batch_size = batch_size;
+  config.train.shards = shards;
+  config.model.dropout = 0.5;
+  return config;
+}
+
 // Four gradients that are made one by one, and added by hand.
 TEST(TrainerTest, ShardsAreAddedAlongTheirTree) {
-  Config config = tiny();
-  config.train.batch_size = 8;
-  config.train.shards = 4;
-  config.model.dropout = 0.5;
+  const Config config = sharded(8, 4);
   const auto dataset = make_data(config);
   const Trainer trainer(config, *dataset);
   const auto all = parameters(trainer.model());
@@ -130,10 +135,7 @@ TEST(TrainerTest, ShardsAreAddedAlongTheirTree) {
 
 // Whatever a dropped element is in one shard, it is another in the next one.
 TEST(TrainerTest, AShardDropsElementsOfItsOwn) {
-  Config config = tiny();
-  config.train.batch_size = 2;
-  config.train.shards = 2;
-  config.model.dropout = 0.5;
+  const Config config = sharded(2, 2);
   const auto dataset = make_data(config);
   const Trainer trainer(config, *dataset);
   const auto all = parameters(trainer.model());
