@@ -44,7 +44,12 @@ FORMS = {
 
 def lesson_of(name: str) -> engine.Lesson:
     config, prompt, settings, _, _ = FORMS[name]
-    return engine.Lesson(f"form-{name}", [engine.run(f"form-{name}", config, *engine.DIGITS, *settings), "--prompt", prompt])
+    return lesson_of_one_block(f"form-{name}", config, prompt, settings)
+
+
+def lesson_of_one_block(name: str, config: str, prompt: str, settings: list) -> engine.Lesson:
+    run = engine.run(name, config, *engine.DIGITS, "model.num_layers=1", *settings)
+    return engine.Lesson(name, [run, "--prompt", prompt])
 
 
 def expect_form(name: str) -> None:
@@ -123,8 +128,7 @@ def expect_combined(form: tuple) -> None:
     maps, heads, position, norm, _ = values
     name = "-".join(form)
     settings = [f"{key}={value}" for key, value in zip(list(CHOICES)[1:], values)]
-    lesson = engine.Lesson(f"pair-{name}", [engine.run(f"pair-{name}", config, *engine.DIGITS, "model.num_layers=1",
-                                                       *settings), "--prompt", "012="])
+    lesson = lesson_of_one_block(f"pair-{name}", config, "012=", settings)
     has = [*ATTENTION[:-1], *{"pre": PRE, "post": POST, "none": ["residual", "second_residual"]}[norm]]
     has_not = {"pre": POST[:1], "post": ["norm", "final_norm"], "none": ["norm", "final_norm", *POST[:1]]}[norm]
     if maps != "none":

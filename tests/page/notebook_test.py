@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import browser
+import engine
 from report import Skipped, expect, expect_equal
 
 ROOT = Path(__file__).parent.parent.parent
-FOLDER = Path(os.environ["QKV_PAGE_FOLDER"]) / "notebook"
-PACKAGE = Path(os.environ["QKV"]).parent / "python"
+FOLDER = engine.folder() / "notebook"
+PACKAGE = engine.program().parent / "python"
 
 
 def executed() -> Path:
