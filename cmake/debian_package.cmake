@@ -5,21 +5,20 @@ set(CPACK_COMPONENTS_ALL program)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CONTACT "the qkv team <qkv@qkv.invalid>")
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${kernels_folder})
 
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME qkv)
-set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
+set(CPACK_DEBIAN_PROGRAM_DESCRIPTION
     "small transformers: training, gradient checks and lessons
- qkv trains small sequence models from config files, proves their gradients by
- independent methods, and shows every number of attention, forward and
- backward, on a page.
- .
- The experiments are in /usr/share/qkv/configs:
- qkv train /usr/share/qkv/configs/reverse.toml")
+qkv trains small sequence models from config files, proves their gradients by
+independent methods, and shows every number of attention, forward and
+backward, on a page.
+
+The experiments are in /usr/share/qkv/configs:
+qkv train /usr/share/qkv/configs/reverse.toml")
 
 if(TARGET qkv_python)
   list(APPEND CPACK_COMPONENTS_ALL python)
@@ -30,9 +29,9 @@ if(TARGET qkv_python)
   string(CONCAT CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
          "qkv (= ${PROJECT_VERSION}), python3-numpy, "
          "python3 (>= 3.${Python_VERSION_MINOR}), python3 (<< 3.${next_python})")
-  set(CPACK_COMPONENT_PYTHON_DESCRIPTION
+  set(CPACK_DEBIAN_PYTHON_DESCRIPTION
       "small transformers from Python, with NumPy's arrays
- The tensors, ops, gradients and gradient checks of qkv, its models, runs and
- lessons, from Python programs and notebooks.")
+The tensors, ops, gradients and gradient checks of qkv, its models, runs and
+lessons, from Python programs and notebooks.")
 endif()
 include(CPack)
