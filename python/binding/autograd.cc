@@ -5,15 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "framework/graph/op.h"
 #include "python/binding/arrays.h"
 #include "python/binding/binding.h"
+#include "python/binding/callback.h"
 
 namespace qkv::python {
 namespace {
 
 PythonGradients backward_of(const Tensor& output, const std::optional<Tensor>& cotangent,
                             bool create_graph, bool keep_graph, const std::vector<Tensor>& keep) {
+  const Interruptible interruptible;
   return {.gradients = backward(output, {.cotangent = cotangent.value_or(Tensor()),
                                          .create_graph = create_graph,
                                          .keep_graph = keep_graph,
@@ -51,7 +54,12 @@ void bind_autograd(py::module_& m) {
            "The gradient of x: an array of NumPy; with create_graph, and of bf16, a Tensor.")
       .def("__contains__",
            [](const PythonGradients& g, const Tensor& x) { return g.gradients.contains(x); })
-      .def("__len__", [](const PythonGradients& g) { return g.gradients.size(); });
+      .def("__len__", [](const PythonGradients& g) { return g.gradients.size(); })
+      .def("__repr__",
+           [](const PythonGradients& g) {
+             return absl::StrCat("<qkv.Gradients of ", g.gradients.size(), " tensors>");
+           })
+      .attr("__iter__") = py::none();  // else Python would count from 0
   def(m, "backward", backward_of, "output"_a, "cotangent"_a = py::none(), "create_graph"_a = false,
       "keep_graph"_a = false, "keep"_a = std::vector<Tensor>());
 

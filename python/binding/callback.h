@@ -2,8 +2,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <chrono>
 #include <memory>
 #include <utility>
+
+#include "framework/graph/op.h"
 
 namespace qkv::python {
 
@@ -32,11 +35,24 @@ auto call_python(F&& f) {
   }
 }
 
-// Ends a call of the engine where Ctrl-C was pressed.
-inline void check_signals() {
-  call_python([] {
-    if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
-  });
-}
+// While one lives, Ctrl-C ends what the engine computes in this thread: before its next op.
+class Interruptible final : public Observer {
+ public:
+  void before_forward(const Op&, const Inputs&) override { look(); }
+  void before_backward(const Op&, const Tensor&) override { look(); }
+
+ private:
+  void look() {
+    constexpr std::chrono::milliseconds kBetweenLooks(20);
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + kBetweenLooks;
+    call_python([] {
+      if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+    });
+  }
+
+  std::chrono::steady_clock::time_point next_ = {};
+};
 
 }  // namespace qkv::python

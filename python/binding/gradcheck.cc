@@ -33,13 +33,10 @@ GradcheckReport check(const py::function& f, const std::vector<Tensor>& inputs, 
                       double move_by) {
   const TensorFunction function = function_of(f);
   const Computing computing;
-  return gradcheck(function, inputs,
-                   {.order = order,
-                    .seed = seed,
-                    .names = names,
-                    .worst = worst,
-                    .tell = [](auto&&...) { check_signals(); },
-                    .move_by = move_by});
+  const Interruptible interruptible;
+  return gradcheck(
+      function, inputs,
+      {.order = order, .seed = seed, .names = names, .worst = worst, .move_by = move_by});
 }
 
 }  // namespace

@@ -23,9 +23,6 @@
 namespace qkv::python {
 namespace {
 
-// What ends a lab after Ctrl-C; Python's exception comes out in its place.
-struct LabStopped {};
-
 struct LabReport {
   Report report;
   Language language;
@@ -55,6 +52,7 @@ LabReport run_lab_here(const std::string& name, bool control, const std::filesys
   }
   LabReport made = {.report = {}, .language = required_of(find_language(lang))};
   run_long([&](LongCall& call) {
+    const Stoppable stoppable(call.stop());
     ProgressLine line(stderr);
     const auto tell = [&](const std::string& what) {
       if (progress.is_none()) {
@@ -62,12 +60,9 @@ LabReport run_lab_here(const std::string& name, bool control, const std::filesys
       } else {
         call.in_caller([&] { progress(what); });
       }
-      if (call.stop().stop_requested()) throw LabStopped();
+      stoppable.look();
     };
-    try {
-      made.report = required_of(run_lab(lab, options, control, runs.string(), tell));
-    } catch (const LabStopped&) {
-    }
+    made.report = required_of(run_lab(lab, options, control, runs.string(), tell));
   });
   return made;
 }
@@ -132,8 +127,8 @@ void bind_labs(py::module_& m) {
   m.def("lab", &run_lab_here, "name"_a, py::kw_only(), "control"_a = false, "runs"_a = "runs/lab",
         "lang"_a = "en", "progress"_a = py::none(),
         "Runs a lab as qkv lab does, with its options: qkv.lab(\"scaling\", d=[4, 16]). `progress` "
-        "is a function that hears how far it is. Ctrl-C ends it while it trains; models that are "
-        "finished stay in the folder `runs`.");
+        "is a function that hears how far it is. Ctrl-C ends it; models that are finished stay in "
+        "the folder `runs`.");
   m.def(
       "labs",
       [] {

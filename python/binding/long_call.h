@@ -7,6 +7,9 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <utility>
+
+#include "framework/graph/op.h"
 
 namespace qkv::python {
 
@@ -35,6 +38,22 @@ class LongCall {
   const std::function<void()>* wanted_ = nullptr;  // by the work, of the caller
   bool has_ended_ = false;
   std::exception_ptr failure_;  // the first in the caller
+};
+
+// While one lives, a call that is to stop ends before the next op of its thread, and leaves its
+// work as it is.
+class Stoppable final : public Observer {
+ public:
+  explicit Stoppable(std::stop_token stop) : stop_(std::move(stop)) {}
+  void before_forward(const Op&, const Inputs&) override { look(); }
+  void look() const {
+    if (stop_.stop_requested()) throw Stopped();
+  }
+
+ private:
+  struct Stopped {};  // what the caller threw comes out in its place
+
+  std::stop_token stop_;
 };
 
 // The work has a thread of its own, so that Ctrl-C, and other threads of Python, need not wait for

@@ -61,6 +61,7 @@ TracedExample trace(const Run& run, const RunExample& example, const Beginning& 
   require(check_example(example));
   std::optional<TracedExample> traced;
   run_long([&](LongCall& call) {
+    const Stoppable stoppable(call.stop());
     const auto tell = [&](const std::string& note) { call.warn(note); };
     Lesson lesson = required_of(lesson_of_run(run.loaded, example, tell));
     require(check_memory(lesson.config.model, lesson.model.data(), lesson.batch, lesson.form(),

@@ -45,6 +45,15 @@ class LabTest(unittest.TestCase):
             with self.assertRaises(KeyboardInterrupt):
                 qkv.lab("scaling-train", steps=50, seeds=2, runs=folder, progress=refuse)
 
+    def test_ctrl_c_ends_what_says_nothing(self):
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, stop))
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with self.assertRaises(KeyboardInterrupt):
+            qkv.lab("scaling", d=list(range(4085, 4097)), n=128, seeds=100)  # half an hour
+
     def test_ctrl_c_ends_it(self):
         script = ("import qkv, sys\n"
                   "try:\n"
