@@ -2,7 +2,6 @@
 
     ./qkv python examples/python/nanogpt.py README.md 1000
 """
-
 import sys
 
 import numpy as np
@@ -20,18 +19,11 @@ model = qkv.Model(config, vocabulary_size=len(characters), max_length=length)
 optimizer = qkv.adamw(model.parameters(), learning_rate=1e-3, betas=(0.9, 0.99), weight_decay=0.1)
 random = np.random.default_rng(1)
 
-
-def batch():
+for step in range(steps):
     starts = random.integers(0, len(tokens) - length, batch_size)
     windows = tokens[starts[:, None] + np.arange(length + 1)]
-    return windows[:, :-1], windows[:, 1:]
-
-
-for step in range(steps):
-    inputs, targets = batch()
-    loss = qkv.cross_entropy(model(inputs, training=True), targets)
-    gradients = qkv.backward(loss)
+    loss = qkv.cross_entropy(model(windows[:, :-1], training=True), windows[:, 1:])
     rate = qkv.scheduled_learning_rate(step, steps, learning_rate=1e-3, warmup_steps=steps // 10)
-    norm = optimizer.step(gradients, learning_rate=rate, grad_clip=1.0)
+    norm = optimizer.step(qkv.backward(loss), learning_rate=rate, grad_clip=1.0)
     if step % 50 == 0 or step == steps - 1:
         print(f'step {step}: loss {loss.item():.4f}, gradient norm {norm:.3f}')
