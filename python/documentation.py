@@ -15,8 +15,7 @@ HEADERS = """
     framework/core/random.h framework/gradcheck/gradcheck.h framework/gradcheck/gradcheck_report.h
     framework/optim/optimizer.h framework/optim/options.h framework/optim/schedule.h framework/ops/bf16.h
     framework/graph/node.h framework/graph/recorder.h framework/nn/module.h framework/nn/linear.h
-    framework/nn/embedding.h framework/nn/norm.h framework/nn/attention.h framework/nn/feed_forward.h
-    framework/nn/data_shape.h models/model.h
+    framework/nn/embedding.h framework/nn/norm.h framework/nn/attention.h framework/nn/feed_forward.h models/model.h
 """.split()
 
 NAME = re.compile(r'(?:^|[\s&*])(?:(?:class|struct)\s+(?P<type>\w+)|(?P<function>\w+)\()')

@@ -58,7 +58,7 @@ std::vector<Tensor> gradients_of_inputs(const Op& op, const Saved& saved, const 
   } catch (const std::exception& error) {
     const std::string name(op.name());
     if (absl::StartsWith(error.what(), name + ":")) throw BackwardError(error.what());
-    throw BackwardError(absl::StrCat("backward of ", name, ": ", error.what()));
+    std::throw_with_nested(BackwardError(absl::StrCat("backward of ", name, ": ", error.what())));
   }
 }
 

@@ -26,7 +26,7 @@ class Gradients {
 };
 
 // The backward of an op threw, or gave gradients of another number or shape than that of its
-// inputs. The text begins with the op, or "backward of" the op.
+// inputs. The text begins with the op, or "backward of" the op; what was thrown is nested in it.
 class BackwardError : public Error {
  public:
   using Error::Error;

@@ -1,5 +1,6 @@
 #include "python/binding/arrays.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -201,6 +202,11 @@ bool is_pythons_own(py::handle object) {
          PyFloat_CheckExact(object.ptr());
 }
 
+bool has_tensors(py::handle object) {
+  if (!py::isinstance<py::list>(object) && !py::isinstance<py::tuple>(object)) return false;
+  return std::ranges::any_of(object, [](py::handle x) { return py::isinstance<Tensor>(x); });
+}
+
 }  // namespace
 
 DType dtype_named(std::string_view name) {
@@ -236,6 +242,9 @@ Array array_from(py::handle object, std::optional<DType> dtype, bool copy) {
   } else if (!py::isinstance<py::array>(object) && py::hasattr(object, "__dlpack__")) {
     array = array_from_dlpack(object, copy);
   } else {
+    if (has_tensors(object)) {
+      fail("tensor: these are tensors; stack and concat join them, with their gradients");
+    }
     array = array_from_numpy(py::module_::import("numpy").attr("asarray")(object), copy);
     if (!dtype && array.dtype() == DType::f64 && is_pythons_own(object)) dtype = DType::f32;
   }

@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 
 #include <csignal>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -35,6 +36,18 @@ class SignalStack {
   std::unique_ptr<char[]> memory_;
 };
 
+// An exception of Python's at the bottom of `error` is its cause.
+void raise(const std::exception& error, py::handle type, const char* text) {
+  try {
+    std::rethrow_if_nested(error);
+  } catch (py::error_already_set& cause) {
+    return py::raise_from(cause, type.ptr(), text);
+  } catch (const std::exception& inner) {
+    return raise(inner, type, text);
+  }
+  PyErr_SetString(type.ptr(), text);
+}
+
 }  // namespace
 
 bool Computing::has_signal_stack() {
@@ -48,12 +61,14 @@ PYBIND11_MODULE(_qkv, m) {
   // What people see is the package, which has all of it.
   const py::object name = m.attr("__name__");
   m.attr("__name__") = "qkv";
-  py::register_exception<Error>(m, "Error", PyExc_ValueError);
+  static const py::handle error_type = py::register_exception<Error>(m, "Error", PyExc_ValueError);
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(std::move(pointer));
     } catch (const Stop& stop) {
       stop.restore();
+    } catch (const Error& error) {
+      raise(error, error_type, error.what());
     } catch (const py::cast_error&) {  // not a RuntimeError, and not pybind11's text
       PyErr_SetString(PyExc_TypeError, "an argument has parts of a wrong type");
     }

@@ -1,3 +1,6 @@
+#include "python/binding/nn.h"
+
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,9 +11,11 @@
 #include "framework/nn/feed_forward.h"
 #include "framework/nn/linear.h"
 #include "framework/nn/norm.h"
+#include "framework/ops/ops.h"
 #include "models/attention.h"
-#include "models/model.h"
+#include "python/binding/arrays.h"
 #include "python/binding/binding.h"
+#include "python/binding/callback.h"
 #include "python/binding/config_of_dict.h"
 #include "train/run/experiment.h"
 
@@ -32,11 +37,13 @@ py::class_<Module> def_module(py::module_& m, const char* name) {
       .def("parameters", &parameters_of<Module>, "Each parameter by its name.");
 }
 
-// A forward pass: dropout is active in training, and drawn from the stream.
-ForwardContext context_of(bool training, const RandomStream& stream) {
+// A forward pass: dropout is active in training, and drawn from the stream, or else from one that
+// no pass had before.
+ForwardContext context_of(bool training, const std::optional<RandomStream>& stream) {
+  static std::atomic<uint64_t> passes = 0;
   ForwardContext context;
   context.training = training;
-  context.random = stream;
+  if (training) context.random = stream ? *stream : RandomStream(0, ++passes);
   return context;
 }
 
@@ -54,7 +61,8 @@ MultiHeadAttention attention_layer(Initializer& init, int64_t d_model, int64_t n
 }
 
 Tensor attend(const MultiHeadAttention& layer, const Tensor& x, bool causal, int64_t window,
-              const std::optional<Tensor>& padding, bool training, const RandomStream& stream) {
+              const std::optional<Tensor>& padding, bool training,
+              const std::optional<RandomStream>& stream) {
   ForwardContext context = context_of(training, stream);
   return layer(x, {.causal = causal, .window = window, .padding = padding.value_or(Tensor())},
                context);
@@ -72,14 +80,24 @@ FeedForward feed_forward_layer(Initializer& init, int64_t d_model, int64_t d_ff,
 }
 
 // A model of a config's [model] and [attention], as train makes it.
-Model model_of(const py::dict& config, const DataShape& data) {
+Model model_of(const py::dict& config, int64_t vocabulary_size, int64_t max_length,
+               int64_t source_length, int64_t classes, int64_t channels, int64_t height,
+               int64_t width) {
+  const DataShape data = {.vocabulary_size = vocabulary_size,
+                          .max_length = max_length,
+                          .source_length = source_length,
+                          .classes = classes,
+                          .channels = channels,
+                          .height = height,
+                          .width = width};
+  if (!data.is_image() && vocabulary_size < 1) fail("Model: the vocabulary_size is missing");
   return make_model(config_of_dict(config).config, data);
 }
 
-Tensor call_model(const Model& model, const std::vector<Tensor>& inputs, bool training,
-                  const RandomStream& stream) {
-  ForwardContext context = context_of(training, stream);
-  return model(inputs, context);
+Tensor input_of(const Model& model, py::handle input) {
+  Tensor x = py::isinstance<Tensor>(input) ? input.cast<Tensor>() : Tensor(array_from(input));
+  if (model.data().is_image()) return cast(x, parameters(model).front().tensor.dtype());
+  return x.rank() == 1 ? reshape(x, Shape{1, x.size()}) : x;
 }
 
 void bind_layers(py::module_& m) {
@@ -94,7 +112,7 @@ void bind_layers(py::module_& m) {
 
   def_module<Linear>(m, "Linear")
       .def(py::init<Initializer&, int64_t, int64_t, bool, double>(), "init"_a, "in_features"_a,
-           "out_features"_a, "with_bias"_a = true, "standard_deviation"_a = 0.02)
+           "out_features"_a, "bias"_a = true, "standard_deviation"_a = 0.02)
       .def_readonly("weight", &Linear::weight)
       .def(
           "__call__",
@@ -108,7 +126,7 @@ void bind_layers(py::module_& m) {
       .def_readonly("weight", &Embedding::weight)
       .def("__call__", &Embedding::operator(), "index"_a, WhileComputing());
   def_module<LayerNorm>(m, "LayerNorm")
-      .def(py::init<Initializer&, int64_t, bool>(), "init"_a, "width"_a, "with_bias"_a = true)
+      .def(py::init<Initializer&, int64_t, bool>(), "init"_a, "width"_a, "bias"_a = true)
       .def_readonly("weight", &LayerNorm::weight)
       .def_readwrite("epsilon", &LayerNorm::epsilon)
       .def("__call__", &LayerNorm::operator(), "x"_a, WhileComputing());
@@ -122,43 +140,49 @@ void bind_layers(py::module_& m) {
            "num_key_value_heads"_a = 0, "bias"_a = true, "dropout"_a = 0.0,
            "standard_deviation"_a = 0.02)
       .def("__call__", &attend, "x"_a, "causal"_a = false, "window"_a = 0, "padding"_a = py::none(),
-           "training"_a = false, "stream"_a = RandomStream(0), WhileComputing());
+           "training"_a = false, "stream"_a = py::none(), WhileComputing());
   def_module<FeedForward>(m, "FeedForward")
       .def(py::init(&feed_forward_layer), "init"_a, "d_model"_a, "d_ff"_a, "activation"_a = "gelu",
            "bias"_a = true, "dropout"_a = 0.0, "standard_deviation"_a = 0.02)
       .def(
           "__call__",
-          [](const FeedForward& layer, const Tensor& x, bool training, const RandomStream& stream) {
+          [](const FeedForward& layer, const Tensor& x, bool training,
+             const std::optional<RandomStream>& stream) {
             ForwardContext context = context_of(training, stream);
             return layer(x, context);
           },
-          "x"_a, "training"_a = false, "stream"_a = RandomStream(0), WhileComputing());
+          "x"_a, "training"_a = false, "stream"_a = py::none(), WhileComputing());
 }
 
 }  // namespace
 
+Tensor call_model(const Model& model, const py::args& inputs, ForwardContext context) {
+  std::vector<Tensor> tensors;
+  for (const py::handle input : inputs) tensors.push_back(input_of(model, input));
+  const Computing computing;
+  const Interruptible interruptible;
+  return model(tensors, context);
+}
+
 void bind_nn(py::module_& m) {
   bind_layers(m);
-  py::class_<DataShape>(m, "DataShape", documentation("DataShape"))
-      .def(py::init([](int64_t vocabulary_size, int64_t max_length, int64_t source_length,
-                       int64_t classes, int64_t channels, int64_t height, int64_t width) {
-             return DataShape{.vocabulary_size = vocabulary_size,
-                              .max_length = max_length,
-                              .source_length = source_length,
-                              .classes = classes,
-                              .channels = channels,
-                              .height = height,
-                              .width = width};
-           }),
-           "vocabulary_size"_a = 0, "max_length"_a = 0, "source_length"_a = 0, "classes"_a = 0,
-           "channels"_a = 0, "height"_a = 0, "width"_a = 0)
-      .def_readonly("vocabulary_size", &DataShape::vocabulary_size)
-      .def_readonly("max_length", &DataShape::max_length);
   def_module<Model>(m, "Model")
-      .def(py::init(&model_of), "config"_a, "data"_a)
-      .def_property_readonly("data", method(&Model::data))
-      .def("forward", &call_model, "inputs"_a, "training"_a = false, "stream"_a = RandomStream(0),
-           WhileComputing());
+      .def(py::init(&model_of), "config"_a, py::kw_only(), "vocabulary_size"_a = 0,
+           "max_length"_a = 0, "source_length"_a = 0, "classes"_a = 0, "channels"_a = 0,
+           "height"_a = 0, "width"_a = 0,
+           "The model of a config, a dict of its keys, with weights from its seed:\n"
+           "qkv.Model({'seed': 1, 'model': {'kind': 'decoder', 'd_model': 64}}, "
+           "vocabulary_size=65, max_length=32).\ndocs/file-formats.md has the keys.")
+      .def(
+          "__call__",
+          [](const Model& model, const py::args& inputs, bool training,
+             const std::optional<RandomStream>& stream) {
+            return call_model(model, inputs, context_of(training, stream));
+          },
+          py::kw_only(), "training"_a = false, "stream"_a = py::none(),
+          "The logits: model(tokens), with tokens [T] or [B, T]; of an encoder-decoder "
+          "model(source, target), of images model(pixels).\nIn training, dropout is drawn from "
+          "the stream, or else from one that no call had before.");
 }
 
 }  // namespace qkv::python

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,19 @@ class SavedView {
   const Saved* saved_;
 };
 
+// What f throws in Python has a text of several lines. In one: "KeyError: 'gone'"; the rest is its
+// cause.
+template <class F>
+auto in_one_line(F&& f) {
+  try {
+    return f();
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(PyExc_Exception)) throw;
+    const std::string text = error.what();
+    std::throw_with_nested(std::runtime_error(text.substr(0, text.find("\n\nAt:"))));
+  }
+}
+
 // The call of an op that is written in Python. Its object is let go with the lock.
 class PythonOp : public Op {
  public:
@@ -62,37 +76,46 @@ class PythonOp : public Op {
         if (x[i].dtype() == DType::f128) WideRun::note_narrowing(name_);
         arrays[i] = view_of(x[i]);
       }
-      // A view of an input, or of what another holds, is none of its own.
-      return array_from(op_.attr("forward")(*arrays), std::nullopt, /*copy=*/true);
+      const py::object result = op_.attr("forward")(*arrays);
+      try {  // a view of an input, or of what another holds, is none of its own
+        return array_from(result, std::nullopt, /*copy=*/true);
+      } catch (const Error& error) {
+        fail(absl::StrCat(name_, ": forward gave ", Py_TYPE(result.ptr())->tp_name, "; ",
+                          error.what()));
+      }
     });
   }
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
-    return call_python([&] {
-      const auto view = std::make_shared<SavedView>(saved);
-      const absl::Cleanup end = [&] { view->end(); };
-      const py::object gradients = op_.attr("backward")(view, dy);
-      const bool one = py::isinstance<Tensor>(gradients) || gradients.is_none() ||
-                       py::isinstance<py::array>(gradients);
-      const py::sequence each = one ? py::make_tuple(gradients) : py::tuple(gradients);
-      std::vector<Tensor> result;
-      for (const py::handle gradient : each) {
-        result.push_back(gradient.is_none() ? Tensor() : tensor_of(gradient));
-      }
-      return result;
-    });
+    return call_python([&] { return in_one_line([&] { return gradients(saved, dy); }); });
   }
 
  private:
+  std::vector<Tensor> gradients(const Saved& saved, const Tensor& dy) const {
+    const auto view = std::make_shared<SavedView>(saved);
+    const absl::Cleanup end = [&] { view->end(); };
+    const py::object given = op_.attr("backward")(view, dy);
+    const bool one =
+        py::isinstance<Tensor>(given) || given.is_none() || py::isinstance<py::array>(given);
+    const py::tuple each = one ? py::make_tuple(given) : py::tuple(given);
+    std::vector<Tensor> result;
+    for (const py::handle gradient : each) {
+      result.push_back(gradient.is_none() ? Tensor() : tensor_of(gradient));
+    }
+    return result;
+  }
+
   py::object op_;
   std::string name_;
 };
 
-Tensor apply_op(py::object op, const std::vector<Tensor>& inputs) {
+Tensor apply_op(py::object op, py::handle arguments) {
+  std::vector<Tensor> inputs = tensors_of(arguments);
   auto name = py::type::of(op).attr("__name__").cast<std::string>();
   auto made = std::make_shared<PythonOp>(std::move(op), std::move(name));
   const Computing computing;
-  return run(std::move(made), inputs);
+  const Tensor y = run(std::move(made), std::move(inputs));
+  return is_floating(y.dtype()) ? y : y.detached();  // masks and indices have no gradients
 }
 
 }  // namespace

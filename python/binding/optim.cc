@@ -1,4 +1,5 @@
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,10 +36,13 @@ std::vector<NamedParameter> named(py::handle parameters) {
       result.push_back({std::to_string(result.size()), tensor});
     }
   }
+  std::map<std::shared_ptr<Node>, std::string> names;
   for (const auto& [name, tensor] : result) {
     if (!tensor.requires_grad() || !tensor.node()->is_leaf()) {
       fail("optimizer: " + name + " is no parameter: a leaf with requires_grad is one");
     }
+    const auto [first, is_new] = names.emplace(tensor.node(), name);
+    if (!is_new) fail("optimizer: " + first->second + " and " + name + " are the same parameter");
   }
   return result;
 }
@@ -61,10 +65,12 @@ std::vector<Tensor> gradients_for(const std::vector<NamedParameter>& parameters,
 
 double step(PythonOptimizer& o, py::handle gradients, std::optional<double> learning_rate,
             double grad_clip) {
+  const double rate = learning_rate.value_or(o.learning_rate);
+  if (!(rate >= 0)) fail("optimizer: the learning rate is below 0, or no number");
   const std::vector<Tensor> in_order = gradients_for(o.parameters, gradients);
   const Computing computing;
   const double norm = global_norm(in_order);
-  o.optimizer->step(in_order, learning_rate.value_or(o.learning_rate), clip_scale(norm, grad_clip));
+  o.optimizer->step(in_order, rate, clip_scale(norm, grad_clip));
   return norm;
 }
 

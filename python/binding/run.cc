@@ -10,9 +10,9 @@
 #include <limits>
 #include <variant>
 
-#include "python/binding/arrays.h"
 #include "python/binding/binding.h"
 #include "python/binding/long_call.h"
+#include "python/binding/nn.h"
 #include "python/binding/results.h"
 #include "train/config/config.h"
 #include "train/run/continue_texts.h"
@@ -26,21 +26,6 @@ namespace fs = std::filesystem;
 // {"model": {"d_model": 64, …}, …}
 py::object config_of(const Run& run) {
   return py::module_::import("tomllib").attr("loads")(to_toml(run.loaded.checkpoint.config));
-}
-
-Tensor logits_of(const Run& run, const py::args& inputs) {
-  const DType dtype = run.model.data().is_image() ? DType::f32 : DType::i64;
-  std::vector<Tensor> tensors;
-  for (const py::handle input : inputs) {
-    tensors.push_back(py::isinstance<Tensor>(input) ? input.cast<Tensor>()
-                                                    : Tensor(array_from(input, dtype)));
-    if (Tensor& x = tensors.back(); x.rank() == 1 && dtype == DType::i64) {
-      x = reshape(x, Shape{1, x.size()});
-    }
-  }
-  const Computing computing;
-  ForwardContext context;
-  return run.model(tensors, context);
 }
 
 py::dict parameters_of(const Run& run) {
@@ -159,10 +144,12 @@ void bind_run(py::module_& m) {
             return text_in_python(run.loaded.checkpoint.vocabulary.decode(tokens));
           },
           "tokens"_a, "The text of tokens.")
-      .def("model", &logits_of,
-           "The logits of the model, a row for each token: run.model(tokens), with tokens [T] or "
-           "[B, T]; of an encoder-decoder run.model(source, target), of images run.model(pixels). "
-           "Their gradients reach run.parameters.")
+      .def(
+          "model",
+          [](const Run& run, const py::args& inputs) { return call_model(run.model, inputs); },
+          "The logits of the model, a row for each token: run.model(tokens), with tokens [T] or "
+          "[B, T]; of an encoder-decoder run.model(source, target), of images run.model(pixels). "
+          "Their gradients reach run.parameters.")
       .def("generate", &generate, "prompt"_a = "", py::kw_only(), "max_new_tokens"_a = py::none(),
            "temperature"_a = 1.0, "top_k"_a = 0, "top_p"_a = 1.0, "seed"_a = 1, "samples"_a = 1,
            "stop"_a = std::vector<std::string>(), "beam"_a = py::none(), "length_penalty"_a = 0.6,

@@ -35,6 +35,32 @@ py::array numbers_of(const Tensor& x) {
   return view_of(x.dtype() == DType::bf16 ? cast(x, DType::f32).array() : x.array());
 }
 
+// The only number, as an int of i64 and a bool of bool.
+py::object number_of(const Tensor& x) {
+  const double number = x.item();
+  if (is_floating(x.dtype())) return py::float_(number);
+  return numbers_of(x).attr("item")();
+}
+
+py::object index_of(const Tensor& x) {
+  if (x.dtype() == DType::i64 && x.size() == 1) return number_of(x);
+  throw py::type_error(x.describe() +
+                       " is no index: one number of i64 is; where, gather and embedding take masks "
+                       "and more numbers");
+}
+
+// How copy, deepcopy and pickle make it again: a leaf with numbers of its own.
+py::tuple made_of(const py::object& self) {
+  const auto& x = self.cast<const Tensor&>();
+  if (x.requires_grad() && !x.node()->is_leaf()) {
+    fail("tensor: " + x.describe() +
+         " was computed: only a leaf is copied or pickled, as is what "
+         "detach() gives");
+  }
+  return py::make_tuple(py::type::of(self), py::make_tuple(view_of(x.array()).attr("copy")(),
+                                                           py::none(), x.requires_grad()));
+}
+
 // "tensor([[1., 2.]], f32[1, 2])"
 std::string text_of(const Tensor& x) {
   const auto values =
@@ -90,7 +116,9 @@ void set_item(const Tensor& x, const py::object& key, const py::object& value) {
   Array array = x.array();
   array.mutable_raw();
   const py::object numbers =
-      py::isinstance<Tensor>(value) ? view_of(value.cast<const Tensor&>().array()) : value;
+      array.dtype() == DType::bf16  // whose view has bits
+          ? view_of(array_from(value, DType::bf16))
+          : py::isinstance<Tensor>(value) ? numbers_of(value.cast<const Tensor&>()) : value;
   view_of(array, true).attr("__setitem__")(key, numbers);
 }
 
@@ -108,7 +136,7 @@ void def_operator(py::class_<Tensor>& tensor, const char* name, const char* refl
   tensor.def(
       reflected, [tensors](const Tensor& b, const Tensor& a) { return tensors(a, b); },
       py::is_operator(), WhileComputing());
-  if (number_first) tensor.def(reflected, number_first, py::is_operator(), WhileComputing());
+  tensor.def(reflected, number_first, py::is_operator(), WhileComputing());
 }
 
 void def_operators(py::class_<Tensor>& tensor) {
@@ -123,7 +151,9 @@ void def_operators(py::class_<Tensor>& tensor) {
       [](const Tensor& x, Scalar number) {
         return div(full({}, static_cast<double>(number), x.dtype()), x);
       });
-  def_operator(tensor, "__pow__", "__rpow__", &pow, &pow, nullptr);
+  def_operator(tensor, "__pow__", "__rpow__", &pow, &pow, [](const Tensor& x, Scalar number) {
+    return pow(full({}, static_cast<double>(number), x.dtype()), x);
+  });
   tensor.def("__neg__", &neg, WhileComputing());
   const Binary product = [](const Tensor& a, const Tensor& b) { return matmul(a, b); };
   tensor.def("__matmul__", product, py::is_operator(), WhileComputing());
@@ -135,7 +165,9 @@ void def_operators(py::class_<Tensor>& tensor) {
   for (const auto& [name, function] :
        {std::pair{"__lt__", "less"}, std::pair{"__le__", "less_equal"},
         std::pair{"__gt__", "greater"}, std::pair{"__ge__", "greater_equal"},
-        std::pair{"__eq__", "equal"}, std::pair{"__ne__", "not_equal"}}) {
+        std::pair{"__eq__", "equal"}, std::pair{"__ne__", "not_equal"},
+        std::pair{"__and__", "bitwise_and"}, std::pair{"__or__", "bitwise_or"},
+        std::pair{"__xor__", "bitwise_xor"}}) {
     tensor.def(
         name,
         [function = function](const Tensor& a, const py::object& b) {
@@ -145,6 +177,9 @@ void def_operators(py::class_<Tensor>& tensor) {
         },
         py::is_operator());
   }
+  tensor.def("__invert__", [](const Tensor& x) {
+    return Tensor(array_from(numpy().attr("invert")(numbers_of(x))));
+  });
   tensor.def("__hash__", [](py::handle x) { return reinterpret_cast<uintptr_t>(x.ptr()) >> 4; });
 }
 
@@ -160,6 +195,8 @@ void bind_tensor(py::module_& m) {
       .def_property_readonly("ndim", method(&Tensor::rank))
       .def_property_readonly("size", method(&Tensor::size))
       .def_property_readonly("requires_grad", method(&Tensor::requires_grad))
+      .def_property_readonly(
+          "is_leaf", [](const Tensor& x) { return !x.requires_grad() || x.node()->is_leaf(); })
       .def_property_readonly("node",
                              [](const Tensor& x) -> py::object {
                                if (!x.requires_grad()) return py::none();
@@ -179,7 +216,7 @@ void bind_tensor(py::module_& m) {
              return reshape(x, std::span<const int64_t>(shape.cast<std::vector<int64_t>>()));
            })
       .def("detach", method(&Tensor::detached))
-      .def("item", method(&Tensor::item))
+      .def("item", &number_of)
       .def("tolist", [](const Tensor& x) { return numbers_of(x).attr("tolist")(); })
       .def("numpy", [](const Tensor& x) { return view_of(x.array()); })
       .def(
@@ -200,8 +237,15 @@ void bind_tensor(py::module_& m) {
            })
       .def("__getitem__", &item_of)
       .def("__setitem__", &set_item)
+      .def("__iter__",
+           [](const py::object& x) {
+             if (x.cast<const Tensor&>().rank() == 0) throw py::type_error("a scalar has no rows");
+             return py::reinterpret_steal<py::object>(PySeqIter_New(x.ptr()));
+           })
+      .def("__reduce__", &made_of)
       .def("__float__", method(&Tensor::item))
-      .def("__int__", [](const Tensor& x) { return py::int_(py::float_(x.item())); })
+      .def("__int__", [](const Tensor& x) { return py::int_(number_of(x)); })
+      .def("__index__", &index_of)
       .def("__bool__", [](const Tensor& x) { return x.item() != 0.0; });
   // Between an array of NumPy and a tensor, the operators are the tensor's.
   tensor.attr("__array_priority__") = 1000;

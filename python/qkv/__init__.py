@@ -3,10 +3,25 @@
 import contextlib
 import inspect
 
+import numpy
+
 from qkv import _qkv
 from qkv._qkv import *  # noqa: F401,F403
 from qkv._qkv import __version__  # noqa: F401
-from qkv.model import Model, Module  # noqa: F401
+from qkv.module import Module  # noqa: F401
+
+
+def _arrays(x):
+    if isinstance(x, _qkv.Tensor):
+        return numpy.asarray(x)
+    return type(x)(map(_arrays, x)) if isinstance(x, (list, tuple)) else x
+
+
+def _array_function(self, function, types, args, kwargs):
+    return function(*_arrays(args), **{name: _arrays(x) for name, x in kwargs.items()})
+
+
+_qkv.Tensor.__array_function__ = _array_function  # numpy.mean(x) is that of the array
 
 
 class no_grad(contextlib.ContextDecorator):
@@ -51,10 +66,20 @@ class Op:
 
 
 def gradcheck(f, inputs, order=1, seed=1, names=None, worst=3, move_by=0.0):
-    if names is None:  # those of the function's arguments, where each input has one
-        arguments = [name for name, p in inspect.signature(f).parameters.items() if p.kind == p.POSITIONAL_OR_KEYWORD]
-        names = arguments if len(arguments) == len(inputs) else []
-    return _qkv.gradcheck(f, inputs, order, seed, names, worst, move_by)
+    if isinstance(inputs, (_qkv.Tensor, numpy.ndarray)):
+        inputs = [inputs]
+    tensors = [x if isinstance(x, _qkv.Tensor) else _qkv.tensor(numpy.asarray(x)) for x in inputs]
+    return _qkv.gradcheck(f, tensors, order, seed, names or _names_of(f, len(tensors)), worst, move_by)
+
+
+def _names_of(f, count):
+    """The names of a function's arguments, where there are so many."""
+    try:
+        arguments = inspect.signature(f).parameters.items()
+    except ValueError:  # an op has none
+        return []
+    names = [name for name, p in arguments if p.kind == p.POSITIONAL_OR_KEYWORD]
+    return names if len(names) == count else []
 
 
 gradcheck.__doc__ = _qkv.gradcheck.__doc__

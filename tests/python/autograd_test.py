@@ -29,8 +29,11 @@ class BackwardTest(unittest.TestCase):
         self.assertIsInstance(g[self.x], np.ndarray)
         self.assertEqual((g[self.x].shape, g[p].shape, len(g)), ((3, 4), (3, 3), 2))
         self.assertIn(self.x, g)
+        self.assertEqual(repr(g), '<qkv.Gradients of 2 tensors>')
         with self.assertRaisesRegex(qkv.Error, 'does not depend'):
             g[qkv.tensor(np.zeros(1), requires_grad=True)]
+        with self.assertRaisesRegex(TypeError, 'not iterable'):
+            iter(g)
 
     def test_can_be_differentiated_again(self):
         x = self.x
@@ -50,6 +53,24 @@ class BackwardTest(unittest.TestCase):
         qkv.backward(y)
         with self.assertRaises(qkv.Error):
             qkv.backward(y)
+
+    def test_ctrl_c_ends_it_between_two_ops(self):
+        class Last(Swish):  # of forward, the first of backward
+            def backward(self, saved, dy):
+                signal.setitimer(signal.ITIMER_REAL, 0.001)
+                return dy
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, stop))
+        x = qkv.tensor(np.ones((100, 100)), requires_grad=True)
+        first = y = (x * x).sum()
+        for _ in range(500):
+            y = qkv.tanh(y + x @ x)
+        with self.assertRaises(KeyboardInterrupt):
+            qkv.backward(Last()(y).sum())
+        self.assertIn(x, qkv.backward(first))  # to which the walk did not come
 
     def test_nothing_is_recorded_where_no_gradient_is_wanted(self):
         with qkv.no_grad():
@@ -114,6 +135,10 @@ class GradcheckTest(unittest.TestCase):
         with self.assertRaisesRegex(qkv.Error, 'needs f64'):
             qkv.gradcheck(lambda x: x, [qkv.zeros(3)])
 
+    def test_takes_ops_and_whatever_is_an_array(self):
+        for inputs in (np.ones(3), qkv.tensor(np.ones(3)), [np.ones(3)], [[1.0, 1.0, 1.0]]):
+            self.assertTrue(qkv.gradcheck(qkv.softmax, inputs).passed)
+
     def test_ctrl_c_ends_it(self):
         def interrupted(x, w):
             signal.raise_signal(signal.SIGINT)
@@ -159,14 +184,32 @@ class OpTest(unittest.TestCase):
         class Forwardless(qkv.Op):
             pass
 
+        class Nothing(qkv.Op):
+            def forward(self, x):
+                pass
+
         for op, error, text in ((Broken, qkv.Error, "backward of Broken: KeyError: 'gone'"),
                                 (TooMany, qkv.Error, 'TooMany: backward gave 2 gradients for 1 input')):
-            with self.assertRaisesRegex(error, text):
+            with self.assertRaisesRegex(error, f'^{text}$') as caught:
                 qkv.backward(op()(self.x).sum())
+            if op is Broken:  # the exception of Python's, with its traceback
+                self.assertIsInstance(caught.exception.__cause__, KeyError)
+                self.assertEqual(caught.exception.__cause__.__traceback__.tb_frame.f_code.co_name, 'backward')
         with self.assertRaises(KeyboardInterrupt):
             qkv.backward(Stopped()(self.x).sum())
         with self.assertRaisesRegex(NotImplementedError, 'Forwardless has no forward'):
             Forwardless()(self.x)
+        with self.assertRaisesRegex(qkv.Error, '^Nothing: forward gave NoneType; '):
+            Nothing()(self.x)
+        with self.assertRaisesRegex(TypeError, "<class 'list'> is no tensor"):
+            Swish()([1.0])
+
+    def test_a_mask_that_it_gives_has_no_gradient(self):
+        class Positive(qkv.Op):
+            def forward(self, x):
+                return x > 0
+
+        self.assertEqual((Positive()(self.x).dtype, Positive()(self.x).requires_grad), ('bool', False))
 
     def test_what_it_saved_is_read_while_it_runs(self):
         kept = []

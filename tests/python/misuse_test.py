@@ -105,10 +105,10 @@ def callables():
     for name in dir(qkv.Tensor):
         if callable(getattr(qkv.Tensor, name)) and name not in (
                 '__class__', '__new__', '__init_subclass__', '__subclasshook__', '__getattribute__', '__reduce__',
-                '__reduce_ex__', '__setattr__', '__delattr__', '__sizeof__', '__dir__'):
+                '__reduce_ex__', '__array_function__', '__setattr__', '__delattr__', '__sizeof__', '__dir__'):
             found[f'Tensor.{name}'] = getattr(qkv.Tensor, name)
     for name in ('Linear', 'Embedding', 'LayerNorm', 'RmsNorm', 'MultiHeadAttention', 'FeedForward', 'RandomStream',
-                 'Initializer', 'DataShape', 'Model'):
+                 'Initializer', 'Model'):
         found[name] = getattr(qkv, name)
     return found
 

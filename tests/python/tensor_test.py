@@ -1,6 +1,8 @@
 """Tensors and the arrays of NumPy and PyTorch: what is shared, what is copied, how long it lives, and what is refused."""
 
+import copy
 import gc
+import pickle
 import unittest
 import weakref
 
@@ -52,6 +54,14 @@ class SharingTest(unittest.TestCase):
         np.testing.assert_array_equal(view, np.ones((50, 50)))
         del others
 
+    def test_a_leaf_is_copied_and_pickled(self):
+        for x in (qkv.tensor(np.ones((2, 3)), requires_grad=True), qkv.tensor([1.5, 2.0], dtype='bf16'), qkv.tensor(True)):
+            for made in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+                self.assertEqual((made.tolist(), made.dtype, made.requires_grad), (x.tolist(), x.dtype, x.requires_grad))
+                self.assertNotEqual(address(made.numpy()), address(x.numpy()))
+        with self.assertRaisesRegex(qkv.Error, 'was computed: only a leaf is copied or pickled'):
+            copy.deepcopy(qkv.tensor([1.0], requires_grad=True) * 2.0)
+
     def test_a_graph_keeps_the_arrays_that_backward_reads(self):
         x = qkv.tensor(np.full((30, 30), 3.0), requires_grad=True)
         y = (x * qkv.tensor(np.full((30, 30), 2.0))).sum()
@@ -70,6 +80,16 @@ class SharingTest(unittest.TestCase):
             qkv.backward(y)
         with self.assertRaisesRegex(qkv.Error, "only a leaf's numbers may be changed"):
             (x * x)[0] = 1.0
+
+    def test_an_assignment_to_bf16_writes_numbers_and_no_bits(self):
+        x = qkv.tensor([1.0, 2.0, 3.0, 4.0], dtype='bf16')
+        x[0] = 1.5
+        x[1] = qkv.tensor(-2.0)
+        x[2:] = x[:2]
+        self.assertEqual(x.cast('f32').tolist(), [1.5, -2.0, 1.5, -2.0])
+        y = qkv.zeros(4)
+        y[:] = x
+        self.assertEqual(y.tolist(), x.cast('f32').tolist())
 
     def test_gradients_are_not_added_up_in_an_array_of_python(self):
         kept = np.ones(3)
@@ -145,6 +165,20 @@ class TypesTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             np.exp(bits)
 
+    def test_the_only_number_has_pythons_type(self):
+        for x, number in ((qkv.tensor(2 ** 53 + 1), 2 ** 53 + 1), (qkv.tensor([[True]]), True), (qkv.tensor(1.5), 1.5)):
+            self.assertEqual((x.item(), type(x.item()), int(x)), (number, type(number), int(number)))
+        self.assertEqual(list(range(5))[qkv.tensor(3)], 3)
+        self.assertEqual(qkv.tensor([4.0, 5.0])[qkv.tensor(-1)].item(), 5.0)
+        for wrong in (qkv.tensor(1.0), qkv.tensor(True), qkv.tensor([1, 2])):
+            with self.assertRaisesRegex(TypeError, 'is no index: one number of i64 is'):
+                range(wrong)
+
+    def test_a_list_of_tensors_is_not_taken_for_numbers(self):
+        x = qkv.tensor([1.0], requires_grad=True)
+        with self.assertRaisesRegex(qkv.Error, 'these are tensors; stack and concat join them'):
+            qkv.tensor([x, x])
+
     def test_refuses_other_types(self):
         for data in (np.ones(2, complex), np.array(['a']), np.array([None]), np.ones(2, np.uint64), 'text', object()):
             with self.assertRaises(qkv.Error):
@@ -166,6 +200,8 @@ class OperatorsTest(unittest.TestCase):
         a, b, x, y = self.a, self.b, self.x, self.y
         for got, expected in (
                 (x + y, a + b), (x - y, a - b), (x * y, a * b), (x / y, a / b), (y ** x, b ** a), (-x, -a),
+                (2 ** x, 2 ** a), ((x > 0) & (x < 1), (a > 0) & (a < 1)), ((x > 1) | (x < 0), (a > 1) | (a < 0)),
+                (~(x > 0), ~(a > 0)), ((x > 0) ^ (y > 1), (a > 0) ^ (b > 1)),
                 (x + 2, a + 2), (2 + x, a + 2), (x - 2, a - 2), (2 - x, 2 - a), (x * 2, a * 2), (2 * x, a * 2),
                 (x / 2, a / 2), (2 / y, 2 / b), (y ** 2, b ** 2), (x @ y.T, a @ b.T), (x > 0, a > 0), (x <= y, a <= b),
                 (x == x, a == a), (x != y, a != b), (b - x, b - a), (x - b, a - b), (a @ y.T, a @ b.T),
@@ -179,6 +215,8 @@ class OperatorsTest(unittest.TestCase):
                       (slice(0, 2), None, ..., slice(1, 3)), (slice(5, None),), np.int64(1)):
             np.testing.assert_array_equal(x[index].numpy(), a[index])
         self.assertEqual([row.shape for row in x], [(4,)] * 3)
+        with self.assertRaisesRegex(TypeError, 'a scalar has no rows'):
+            iter(qkv.tensor(1.0))
         for index in (3, -4, (0, 0, 0)):
             with self.assertRaises(IndexError):
                 x[index]
@@ -203,7 +241,9 @@ class OperatorsTest(unittest.TestCase):
         self.assertEqual(int(qkv.tensor(3)), 3)
         self.assertTrue(qkv.tensor(True))
         self.assertEqual(qkv.tensor([[1.5]]).tolist(), [[1.5]])
-        np.testing.assert_array_equal(np.abs(x), np.abs(self.a))
+        for f in (np.abs, np.mean, np.max, lambda x: np.sum(x, axis=0), lambda x: np.stack([x, x])):
+            np.testing.assert_array_equal(f(x), f(self.a))
+            self.assertNotIsInstance(f(x), qkv.Tensor)
         self.assertIn(x, {x: 1})
         with self.assertRaisesRegex(qkv.Error, 'item'):
             bool(x)

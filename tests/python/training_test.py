@@ -68,6 +68,11 @@ class OptimizerTest(unittest.TestCase):
             with self.assertRaises(qkv.Error):
                 optimizer.step(gradients)
         np.testing.assert_array_equal(x.numpy(), [0, 0])
+        with self.assertRaisesRegex(qkv.Error, 'a and b are the same parameter'):
+            qkv.sgd({'a': x, 'b': x})
+        for rate in (-1.0, float('nan')):
+            with self.assertRaisesRegex(qkv.Error, 'the learning rate is below 0, or no number'):
+                optimizer.step([np.zeros(2)], learning_rate=rate)
 
 
 class LayersTest(unittest.TestCase):
@@ -103,6 +108,10 @@ class LayersTest(unittest.TestCase):
         g = qkv.backward(block(np.ones((2, 8), np.float32)).sum())
         for name, tensor in block.parameters().items():
             self.assertIn(tensor, g, name)
+        block.table = block.also = {'a': qkv.Embedding(qkv.Initializer(1), 3, 8)}
+        block.seen = block.gain * 2.0  # computed
+        names = list(block.parameters())
+        self.assertEqual(names[-2:], ['gain', 'table.a.weight'])
 
     def test_a_config_makes_a_model(self):
         config = {'seed': 3, 'model': {'kind': 'decoder', 'num_layers': 1, 'd_model': 16, 'num_heads': 2, 'd_ff': 32},
@@ -113,13 +122,32 @@ class LayersTest(unittest.TestCase):
         self.assertEqual((logits[0].shape, logits[0].dtype), ((2, 6, 7), 'f64'))
         np.testing.assert_array_equal(logits[0].numpy(), logits[1].numpy())
         self.assertIn('blocks.0.attention.query.weight', models[0].parameters())
+        np.testing.assert_array_equal(models[0](tokens[0].tolist()).numpy()[0], logits[0].numpy()[0])
+        with self.assertRaisesRegex(qkv.Error, 'needs i64: index f64'):
+            models[0](np.zeros((1, 2)))
+        with self.assertRaisesRegex(qkv.Error, 'the vocabulary_size is missing'):
+            qkv.Model(config)
         with self.assertRaisesRegex(qkv.Error, 'unknown key "model.num_head"; did you mean "num_heads"'):
             qkv.Model({'model': {'num_head': 2}}, vocabulary_size=7, max_length=8)
         with self.assertRaisesRegex(qkv.Error, 'd_model'):
             qkv.Model({'model': {'d_model': 10, 'num_heads': 3}}, vocabulary_size=7, max_length=8)
 
 
+    def test_each_call_in_training_has_a_dropout_of_its_own(self):
+        model = qkv.Model({'model': {'num_layers': 1, 'd_model': 16, 'num_heads': 2, 'dropout': 0.5}}, vocabulary_size=7,
+                          max_length=8)
+        one, other = (model([1, 2, 3], training=True).tolist() for _ in range(2))
+        self.assertNotEqual(one, other)
+        stream = qkv.RandomStream(1, 5)
+        one, other = (model([1, 2, 3], training=True, stream=stream).tolist() for _ in range(2))
+        self.assertEqual(one, other)
+        self.assertEqual(model([1, 2, 3]).tolist(), model([1, 2, 3]).tolist())
+
+
 class ExampleTest(unittest.TestCase):
+    def test_nanogpts_loop_has_thirty_lines(self):
+        self.assertLessEqual(len((ROOT / 'examples/python/nanogpt.py').read_text().splitlines()), 30)
+
     def test_nanogpts_loop_learns(self):
         ran = subprocess.run([sys.executable, ROOT / 'examples/python/nanogpt.py', ROOT / 'LICENSE', '60'],
                              capture_output=True, text=True, check=True)
