@@ -132,7 +132,6 @@ class LayersTest(unittest.TestCase):
         with self.assertRaisesRegex(qkv.Error, 'd_model'):
             qkv.Model({'model': {'d_model': 10, 'num_heads': 3}}, vocabulary_size=7, max_length=8)
 
-
     def test_each_call_in_training_has_a_dropout_of_its_own(self):
         model = qkv.Model({'model': {'num_layers': 1, 'd_model': 16, 'num_heads': 2, 'dropout': 0.5}}, vocabulary_size=7,
                           max_length=8)

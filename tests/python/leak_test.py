@@ -1,0 +1,143 @@
+"""What Python does with the engine over and over leaves no objects of Python behind, and no memory of C++."""
+
+import copy
+import ctypes
+import gc
+import sys
+import unittest
+
+import numpy as np
+
+import qkv
+from runs import CONFIG, Folder
+
+ROUNDS, TIMES = 3, 30
+
+
+class Statistics(ctypes.Structure):  # glibc's mallinfo2
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                'arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost'.split()]
+
+
+def bytes_of_malloc():
+    """In use, by C++ and by NumPy; 0 under the sanitizers, which have an allocator of their own."""
+    try:
+        mallinfo2 = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        return 0
+    mallinfo2.restype = Statistics
+    statistics = mallinfo2()
+    return statistics.uordblks + statistics.hblkhd
+
+
+class Swish(qkv.Op):
+    def forward(self, x):
+        return x / (1.0 + np.exp(-x))
+
+    def backward(self, saved, dy):
+        x = saved.input(0)
+        s = qkv.sigmoid(x)
+        return dy * (s + x * s * (1.0 - s))
+
+
+class Broken(Swish):
+    def backward(self, saved, dy):
+        self.kept = saved, dy
+        raise KeyError('gone')
+
+
+class Nothing(Swish):
+    def forward(self, x):
+        return None
+
+
+def parameter():
+    return qkv.tensor(np.ones((20, 20)), requires_grad=True)
+
+
+class LeakTest(unittest.TestCase):
+    def check(self, f):
+        def in_use():
+            gc.collect()
+            sys._clear_type_cache()  # which has names of attributes
+            return np.array([sys.getallocatedblocks(), bytes_of_malloc()])
+
+        rounds = []
+        for _ in range(ROUNDS):
+            before = in_use()
+            for _ in range(TIMES):
+                f()
+            rounds.append(in_use() - before)
+        # What is kept for the next time grows in the first rounds only.
+        blocks, in_bytes = np.min(rounds, axis=0)
+        self.assertLess(blocks, TIMES // 2, 'objects of Python')
+        self.assertLess(in_bytes, 8 * TIMES)
+
+    def test_arrays_and_tensors(self):
+        def share():
+            x = qkv.tensor(np.ones((20, 20)))
+            y = qkv.exp(x)
+            return y.numpy(), np.asarray(y), np.from_dlpack(y), y.__dlpack__(), qkv.tensor(y.numpy()), qkv.tensor([1, 2])
+
+        self.check(share)
+
+    def test_operators_indices_and_copies(self):
+        def compute():
+            x = parameter()
+            y = (2.0 / (x[1:] @ x.T + 3.0)).reshape(-1)
+            y[0].item(), y > 1.0, repr(y), copy.deepcopy(x), list(x)
+            x[0, 0] = 3.0
+
+        self.check(compute)
+
+    def test_gradients(self):
+        def differentiate():
+            x = parameter()
+            p = Swish()(x @ x)
+            g = qkv.backward(p.sum(), keep=[p], create_graph=True)
+            qkv.backward(g[x].sum())[x]
+            (Swish()(x) @ x).sum()  # a graph that nobody walks
+
+        self.check(differentiate)
+
+    def test_errors(self):
+        def err():
+            x = parameter()
+            for wrong in (lambda: qkv.matmul(x, qkv.zeros(3)), lambda: qkv.softmax('text'), lambda: x[99],
+                          lambda: qkv.tensor(object()), lambda: qkv.backward(Broken()(x).sum()), lambda: Nothing()(x),
+                          lambda: qkv.gradcheck(lambda x: {}['mine'], [x]), lambda: qkv.load('nothing'),
+                          lambda: qkv.Model({'model': {'num_head': 2}}, vocabulary_size=3), lambda: qkv.tensor([x, x])):
+                with self.assertRaises((qkv.Error, TypeError, IndexError, KeyError)):
+                    wrong()
+
+        self.check(err)
+
+    def test_steps_of_a_model(self):
+        def train():
+            model = qkv.Model({'model': {'num_layers': 1, 'd_model': 8, 'num_heads': 2, 'd_ff': 8}}, vocabulary_size=5,
+                              max_length=4)
+            optimizer = qkv.adamw(model.parameters())
+            loss = qkv.cross_entropy(model([[0, 1, 2]], training=True), np.array([[1, 2, 3]]))
+            optimizer.step(qkv.backward(loss), grad_clip=1.0)
+            optimizer.state
+
+        self.check(train)
+
+    def test_gradient_checks(self):
+        self.check(lambda: qkv.gradcheck(lambda x: Swish()(x), [np.ones(2)]).to_text())
+
+    def test_a_run(self):
+        with Folder() as folder:
+            qkv.train(CONFIG, out=folder / 'run', overrides={'train.steps': 2}, quiet=True)
+
+            def read():
+                run = qkv.load(folder / 'run')
+                run.generate('012=', temperature=0), run.metrics, run.parameters, run.model(run.encode('012='))
+                trace = run.trace(validation=0)
+                trace['blocks.0.attention.scores'], trace.gradient('blocks.0.attention.scores')
+
+            self.check(read)
+
+
+if __name__ == '__main__':
+    unittest.main()
