@@ -13,6 +13,7 @@
 #include "python/binding/arrays.h"
 #include "python/binding/autograd.h"
 #include "python/binding/binding.h"
+#include "python/binding/config_of_dict.h"
 
 namespace qkv::python {
 namespace {
@@ -47,7 +48,10 @@ std::vector<NamedParameter> named(py::handle parameters) {
   return result;
 }
 
-PythonOptimizer made(py::handle parameters, const OptimizerOptions& options) {
+// The options are those of a config's [optimizer], which is who checks them.
+PythonOptimizer made(py::handle parameters, const char* kind, const py::dict& given) {
+  given["kind"] = kind;
+  const OptimizerOptions options = config_of_dict(py::dict("optimizer"_a = given)).config.optimizer;
   std::vector<NamedParameter> its_own = named(parameters);
   return {.parameters = its_own,
           .learning_rate = options.learning_rate,
@@ -59,14 +63,19 @@ std::vector<Tensor> gradients_for(const std::vector<NamedParameter>& parameters,
   if (!py::isinstance<PythonGradients>(gradients)) return tensors_of(gradients);
   const auto& found = gradients.cast<const PythonGradients&>().gradients;
   std::vector<Tensor> result;
-  for (const NamedParameter& parameter : parameters) result.push_back(found[parameter.tensor]);
+  for (const auto& [name, tensor] : parameters) {
+    if (!found.contains(tensor)) fail("optimizer: there is no gradient of " + name);
+    result.push_back(found[tensor]);
+  }
   return result;
 }
 
 double step(PythonOptimizer& o, py::handle gradients, std::optional<double> learning_rate,
             double grad_clip) {
   const double rate = learning_rate.value_or(o.learning_rate);
-  if (!(rate >= 0)) fail("optimizer: the learning rate is below 0, or no number");
+  if (!(rate >= 0 && grad_clip >= 0)) {
+    fail("optimizer: learning_rate and grad_clip must be numbers from 0");
+  }
   const std::vector<Tensor> in_order = gradients_for(o.parameters, gradients);
   const Computing computing;
   const double norm = global_norm(in_order);
@@ -98,25 +107,21 @@ void bind_optim(py::module_& m) {
   m.def(
       "sgd",
       [](py::handle parameters, double learning_rate, double momentum, double weight_decay) {
-        return made(parameters, {.kind = OptimizerKind::kSgd,
-                                 .learning_rate = learning_rate,
-                                 .momentum = momentum,
-                                 .weight_decay = weight_decay});
+        return made(parameters, "sgd",
+                    py::dict("learning_rate"_a = learning_rate, "momentum"_a = momentum,
+                             "weight_decay"_a = weight_decay));
       },
       "parameters"_a, "learning_rate"_a = usual.learning_rate, "momentum"_a = 0.0,
       "weight_decay"_a = 0.0, documentation("OptimizerOptions"));
-  for (const auto& [name, kind, decay] :
-       {std::tuple{"adam", OptimizerKind::kAdam, 0.0},
-        std::tuple{"adamw", OptimizerKind::kAdamW, usual.weight_decay}}) {
+  for (const auto& [name, decay] :
+       {std::pair{"adam", 0.0}, std::pair{"adamw", usual.weight_decay}}) {
     m.def(
         name,
-        [kind = kind](py::handle parameters, double learning_rate, std::array<double, 2> betas,
+        [name = name](py::handle parameters, double learning_rate, std::array<double, 2> betas,
                       double epsilon, double weight_decay) {
-          return made(parameters, {.kind = kind,
-                                   .learning_rate = learning_rate,
-                                   .betas = betas,
-                                   .epsilon = epsilon,
-                                   .weight_decay = weight_decay});
+          return made(parameters, name,
+                      py::dict("learning_rate"_a = learning_rate, "betas"_a = betas,
+                               "epsilon"_a = epsilon, "weight_decay"_a = weight_decay));
         },
         "parameters"_a, "learning_rate"_a = usual.learning_rate, "betas"_a = usual.betas,
         "epsilon"_a = usual.epsilon, "weight_decay"_a = decay, documentation("OptimizerOptions"));

@@ -70,9 +70,18 @@ class OptimizerTest(unittest.TestCase):
         np.testing.assert_array_equal(x.numpy(), [0, 0])
         with self.assertRaisesRegex(qkv.Error, 'a and b are the same parameter'):
             qkv.sgd({'a': x, 'b': x})
-        for rate in (-1.0, float('nan')):
-            with self.assertRaisesRegex(qkv.Error, 'the learning rate is below 0, or no number'):
-                optimizer.step([np.zeros(2)], learning_rate=rate)
+        with self.assertRaisesRegex(qkv.Error, 'there is no gradient of bias'):
+            qkv.sgd({'weight': x, 'bias': qkv.parameter(np.zeros(1))}).step(qkv.backward(x.sum()))
+
+    def test_refuses_options_that_make_no_sense(self):
+        x = qkv.tensor(np.zeros(2), requires_grad=True)
+        for make, options in ((qkv.sgd, {'momentum': 1.5}), (qkv.adam, {'betas': (0.9, 1.5)}), (qkv.adamw, {'epsilon': 0.0}),
+                              (qkv.adamw, {'learning_rate': -1.0}), (qkv.adamw, {'learning_rate': float('nan')})):
+            with self.assertRaisesRegex(qkv.Error, f'"optimizer.{list(options)[0]}" must be'):
+                make([x], **options)
+        for options in ({'learning_rate': -1.0}, {'learning_rate': float('nan')}, {'grad_clip': -1.0}):
+            with self.assertRaisesRegex(qkv.Error, 'learning_rate and grad_clip must be numbers from 0'):
+                qkv.sgd([x]).step([np.zeros(2)], **options)
 
 
 class LayersTest(unittest.TestCase):
