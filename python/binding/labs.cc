@@ -33,7 +33,7 @@ std::string option_text(const std::string& name, py::handle value) {
   if (py::isinstance<py::str>(value)) return value.cast<std::string>();
   if (py::hasattr(value, "tolist")) return option_text(name, value.attr("tolist")());
   if (py::isinstance<py::int_>(value) || py::isinstance<py::float_>(value)) return py::str(value);
-  if (!py::isinstance<py::list>(value) && !py::isinstance<py::tuple>(value)) {
+  if (!py::isinstance<py::sequence>(value)) {
     fail(absl::StrCat("--", name, " takes numbers, not ", Py_TYPE(value.ptr())->tp_name));
   }
   std::vector<std::string> texts;

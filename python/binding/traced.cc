@@ -132,6 +132,7 @@ void bind_trace(py::module_& m, RunClass& bound) {
           },
           "name"_a)
       .def("__len__", [](const TracedExample& traced) { return traced.names.size(); })
+      .def("__iter__", [](const TracedExample& traced) { return py::iter(py::cast(traced.names)); })
       .def(
           "names", [](const TracedExample& traced) { return traced.names; },
           "The names of all tensors: of parameters, inputs and what layers compute.")

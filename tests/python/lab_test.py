@@ -52,7 +52,7 @@ class LabTest(unittest.TestCase):
         self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, stop))
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         with self.assertRaises(KeyboardInterrupt):
-            qkv.lab("scaling", d=list(range(4085, 4097)), n=128, seeds=100)  # half an hour
+            qkv.lab("scaling", d=range(4085, 4097), n=128, seeds=100)  # half an hour
 
     def test_ctrl_c_ends_it(self):
         script = ("import qkv, sys\n"

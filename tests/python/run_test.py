@@ -115,7 +115,7 @@ class TraceTest(TrainedRun):
         shares = np.exp(scores - scores.max(-1, keepdims=True))
         np.testing.assert_allclose(shares / shares.sum(-1, keepdims=True), weights, atol=1e-12)
         self.assertIn("blocks.0.attention.query.weight", trace.names())
-        self.assertEqual(len(trace), len(trace.names()))
+        self.assertEqual((len(trace), list(trace)), (len(trace.names()), trace.names()))
         self.assertEqual(trace["loss"].item(), trace.loss)
 
     def test_a_gradient_is_that_of_the_loss(self):
