@@ -74,12 +74,14 @@ if(QKV_BUILD_TESTS)
   if(QKV_SANITIZE)
     # Those of the memory that both sides share. Python is no program of ours, so that the sanitizers' library has to be
     # loaded before it, and the library of exceptions with it, which it looks for at once.
-    list(FILTER python_tests INCLUDE REGEX "/(tensor|autograd|misuse)_test")
+    list(FILTER python_tests INCLUDE REGEX "/(tensor|autograd|misuse|leak)_test")
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libasan.so
                     OUTPUT_VARIABLE asan OUTPUT_STRIP_TRAILING_WHITESPACE)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libstdc++.so
                     OUTPUT_VARIABLE libstdcxx OUTPUT_STRIP_TRAILING_WHITESPACE)
-    set(sanitized ";LD_PRELOAD=${asan}:${libstdcxx};ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1")
+    string(CONCAT sanitized ";LD_PRELOAD=${asan}:${libstdcxx};PYTHONMALLOC=malloc"
+           ";ASAN_OPTIONS=allocator_may_return_null=1:malloc_context_size=4"
+           ";LSAN_OPTIONS=print_suppressions=0:suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tests/python/leaks.supp")
   endif()
   execute_process(COMMAND ${Python_EXECUTABLE} -c "import numpy" RESULT_VARIABLE no_numpy ERROR_QUIET)
   if(no_numpy)
