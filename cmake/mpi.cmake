@@ -4,7 +4,8 @@
 
 # mpi_program(NAME LIBRARY): the program, which links the MPI of the library.
 function(mpi_program name library)
-  add_executable(${name} cli/mpi/main.cc train/mpi/mpi_ranks.cc)
+  add_executable(${name} cli/main.cc train/mpi/mpi_ranks.cc)
+  target_compile_definitions(${name} PRIVATE QKV_WITH_MPI)
   set_source_files_properties(train/mpi/mpi_ranks.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_link_libraries(${name} PRIVATE qkv_cli qkv_options ${library})
 endfunction()

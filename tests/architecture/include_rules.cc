@@ -38,7 +38,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"lessons/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
     {"lessons/runs"},
-    {"cli/lessons", "cli/mpi", "python/binding"},
+    {"cli/lessons", "python/binding"},
 };
 
 struct Include {
