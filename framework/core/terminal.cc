@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "framework/core/columns.h"
 #include "framework/core/utf8.h"
@@ -60,6 +62,17 @@ std::string with_verdicts(std::string_view line) {
   return result;
 }
 
+// Open MPI gives each rank a terminal of its own as standard output, and passes on what comes
+// there. The rank is a child of mpirun, or on another machine of a daemon, which has no terminal.
+bool mpirun_has_terminal() {
+  std::error_code ignored;
+  const std::string output =
+      std::filesystem::read_symlink(
+          "/proc/" + std::to_string(getppid()) + "/fd/" + std::to_string(STDOUT_FILENO), ignored)
+          .string();
+  return output.starts_with("/dev/pts/") || output.starts_with("/dev/tty");
+}
+
 std::string folded_line(std::string_view line, int64_t columns) {
   if (text_width(line) <= columns) return std::string(line) + "\n";
   const size_t indent = std::min(line.find_first_not_of(' '), line.size());
@@ -88,7 +101,10 @@ void for_each_line(std::string_view text, const Take& take) {
 
 }  // namespace
 
-bool is_terminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
+bool is_terminal(std::FILE* stream) {
+  if (isatty(fileno(stream)) != 1) return false;
+  return stream != stdout || variable("OMPI_COMM_WORLD_RANK").empty() || mpirun_has_terminal();
+}
 
 bool takes_colours(std::FILE* stream) {
   return is_terminal(stream) && variable("TERM") != "dumb" && variable("NO_COLOR").empty();
