@@ -155,8 +155,8 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
                            : dataset.training_batch(i, batch_size));
     }
     const int64_t done = std::min(first + size, batches) * rows;
-    tell(absl::StrCat("evaluated ", validates ? std::min(done, wanted) : done, " of ", wanted,
-                      " examples"));
+    const int64_t all = validates ? wanted : batches * rows;
+    tell(absl::StrCat("evaluated ", std::min(done, all), " of ", all, " examples"));
   }
   if (size > 1) {
     add_up_on_first<double>(*ranks, losses);  // each is 0 but on one rank

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/storage.h"
@@ -275,6 +276,23 @@ TEST(EvaluateTest, CountsAnExampleAsRightExactlyWhenGreedyGenerationGivesItsAnsw
   EXPECT_EQ(evaluation.sequences, examples);
   EXPECT_DOUBLE_EQ(evaluation.sequence_accuracy,
                    static_cast<double>(right) / static_cast<double>(examples));
+}
+
+TEST(EvaluateTest, NeverTellsOfMoreExamplesThanThereAre) {
+  const Config config = tiny();
+  const auto dataset = make_data(config);
+  const Trainer trainer(config, *dataset);
+  const int64_t examples = dataset->validation_size();
+  const auto last_told = [&](Split split, int64_t batch_size) {
+    std::string last;
+    const auto tell = [&](const std::string& what) { last = what; };
+    EXPECT_TRUE(evaluate(trainer.model(), *dataset, split, batch_size, {}, tell).ok());
+    return last;
+  };
+  EXPECT_EQ(last_told(Split::kValidation, 2 * examples),
+            absl::StrCat("evaluated ", examples, " of ", examples, " examples"));
+  EXPECT_EQ(last_told(Split::kTraining, 2 * examples),
+            absl::StrCat("evaluated ", 2 * examples, " of ", 2 * examples, " examples"));
 }
 
 // Another data set, and which batches of training it was asked for.
