@@ -176,6 +176,7 @@ absl::StatusOr<StepResult> Trainer::step(const std::stop_token& stop) {
   share();
   order(Order::kStep);
   const ObservedSection section("step");
+  const bool leads = !ranks_ || ranks_->leads();
   const int64_t step = steps_made();
   const Batch batch = next_batch();
   std::vector<Tensor> gradients;
@@ -183,6 +184,7 @@ absl::StatusOr<StepResult> Trainer::step(const std::stop_token& stop) {
   const double norm = std::sqrt(std::accumulate(sums.squares.begin(), sums.squares.end(), 0.0));
   if (!std::isfinite(sums.loss) || !std::isfinite(norm)) {
     over();
+    if (!leads) return absl::DataLossError("not a finite number");
     return not_finite(batch, sums.loss, norm);
   }
   const double learning_rate =
@@ -193,7 +195,6 @@ absl::StatusOr<StepResult> Trainer::step(const std::stop_token& stop) {
                        .tokens = batch.tokens(),
                        .stop = sums.stop};
   std::optional<DetailMeter> meter;
-  const bool leads = !ranks_ || ranks_->leads();
   if (leads && is_detailed(config_.train, step + 1)) meter.emplace(parameters_);
   const double scale = clip_scale(norm, config_.optimizer.grad_clip);
   if (shared_) {

@@ -5,9 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "framework/graph/op.h"
 #include "tests/train/config/parsed.h"
 #include "tests/train/distributed/thread_ranks.h"
 #include "tests/train/run/observed_run.h"
@@ -127,6 +130,55 @@ TEST(RanksTest, MoveEachByteTheLeastNumberOfTimes) {
     const int64_t a_step = sent(2) - sent(1);
     EXPECT_EQ(a_step, 2 * (ranks - 1) * bytes_of_parameters);
   }
+}
+
+// By op of a rank's backward walks, the bytes of gradients that it has sent after it.
+class SentBesideWalk final : public Observer {
+ public:
+  SentBesideWalk(const ThreadRanks& all, int rank) : all_(all), rank_(rank) {}
+  void after_backward(const Op&, const Tensor&, TensorSpan) override {
+    sent_.push_back(all_.bytes_sent(rank_, Ranks::kGradients));
+  }
+  const std::vector<int64_t>& sent() const { return sent_; }
+
+ private:
+  const ThreadRanks& all_;
+  int rank_;
+  std::vector<int64_t> sent_;
+};
+
+// The same of rank 1 of 2 after some steps, and the bytes that it sent in the end.
+std::pair<std::vector<int64_t>, int64_t> sent_by_rank_1(const Config& config, int64_t steps) {
+  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+  std::vector<int64_t> sent;
+  ThreadRanks all(2);
+  all.run([&](Ranks& self) {
+    Trainer trainer(config, *dataset, &self);
+    if (self.leads()) {
+      for (int64_t i = 0; i < steps; ++i) static_cast<void>(trainer.step());
+      return Trainer::end_run(self);
+    }
+    const SentBesideWalk walk(all, 1);
+    trainer.follow({});
+    sent = walk.sent();
+  });
+  return {sent, all.bytes_sent(1, Ranks::kGradients)};
+}
+
+TEST(RanksTest, GradientsLeaveDuringTheBackwardWalk) {
+  const auto [sent, in_the_end] =
+      sent_by_rank_1(sharded({"model.d_model=128", "model.num_layers=2", "model.d_ff=512"}), 1);
+  const auto first = std::ranges::find_if(sent, [](int64_t bytes) { return bytes > 0; });
+  // Of two shards only the second one's gradients complete the sum: the last half of all ops.
+  EXPECT_LT(first - sent.begin(), std::ssize(sent) * 3 / 4);
+  EXPECT_GT(sent.back(), in_the_end * 8 / 10);
+}
+
+TEST(RanksTest, OnlyTheFirstLooksForTheOpWhoseNumbersAreNotFinite) {
+  const auto ops = [](const char* learning_rate) {
+    return sent_by_rank_1(sharded({learning_rate, "optimizer.grad_clip=0"}), 2).first.size();
+  };
+  EXPECT_EQ(ops("optimizer.learning_rate=1e30"), ops("optimizer.learning_rate=1e-3"));
 }
 
 TEST(RanksTest, AStopOfAnyRankIsHeardByTheOneThatLeads) {

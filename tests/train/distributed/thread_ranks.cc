@@ -65,6 +65,7 @@ void ThreadRanks::run(const std::function<void(Ranks&)>& f) {
 }
 
 int64_t ThreadRanks::bytes_sent(int rank, Ranks::Subject subject) const {
+  const std::lock_guard lock(mutex_);
   const auto found = bytes_.find({rank, subject});
   return found == bytes_.end() ? 0 : found->second;
 }

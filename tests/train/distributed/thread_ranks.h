@@ -32,7 +32,7 @@ class ThreadRanks {
   };
 
   int size_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<Place, std::deque<std::vector<std::byte>>> sent_;
   std::map<std::pair<int, int>, int64_t> bytes_;
 };
