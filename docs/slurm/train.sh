@@ -11,7 +11,7 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 set -euo pipefail
-config=$1 run=$2
+config=${1:?CONFIG is missing} run=${2:?RUN, the folder, is missing}
 shift 2
 
 # Slurm's SIGTERM, two minutes before the end, goes to the ranks: rank 0 saves the run. Without a signal, srun ends with

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/terminal.h"
@@ -19,6 +20,8 @@ namespace qkv {
 namespace {
 
 using WatchClock = std::chrono::steady_clock;
+
+constexpr int kLongestPatience = 86400;  // in seconds
 
 double seconds_of(clockid_t clock) {
   timespec time = {};
@@ -37,10 +40,16 @@ char state_of_thread(const std::string& stat_file) {
 
 }  // namespace
 
-double patience_with_ranks() {
+absl::StatusOr<double> patience_with_ranks() {
   const char* const said = std::getenv("QKV_PATIENCE");
-  double seconds = 0;
-  return said && absl::SimpleAtod(said, &seconds) && seconds > 0 ? seconds : 20;
+  double seconds = 20;
+  if (!said) return seconds;
+  if (absl::SimpleAtod(said, &seconds) && seconds > 0 && seconds <= kLongestPatience) {
+    return seconds;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("QKV_PATIENCE is \"", said,
+                   "\", but must be a number of seconds, at most a day's: ", kLongestPatience));
 }
 
 RankWatch::RankWatch(Ranks& ranks, std::vector<std::string> names, double patience)

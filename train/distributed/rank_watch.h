@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "train/distributed/life_signs.h"
 #include "train/distributed/ranks.h"
 
@@ -52,7 +53,7 @@ class RankWatch {
   std::thread thread_;
 };
 
-// How long a rank may give no sign of life: 20 s, or QKV_PATIENCE.
-double patience_with_ranks();
+// For so many seconds a rank may give no sign of life: 20, or QKV_PATIENCE.
+absl::StatusOr<double> patience_with_ranks();
 
 }  // namespace qkv

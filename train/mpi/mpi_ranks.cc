@@ -117,8 +117,11 @@ class LimitOnMpi {
 // MPI is called by one thread at a time, the one that trains or the one of the watch.
 class MpiRanks final : public Ranks {
  public:
-  MpiRanks()
-      : Ranks(world_rank(), world_size()), names_(names_of_ranks()), arrivals_(names_.size()) {
+  explicit MpiRanks(double patience)
+      : Ranks(world_rank(), world_size()),
+        names_(names_of_ranks()),
+        patience_(patience),
+        arrivals_(names_.size()) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     threads_ = share_of_cores();
     watch_.emplace(*this, names_, patience_);
@@ -234,7 +237,7 @@ class MpiRanks final : public Ranks {
 
   int threads_ = 0;
   const std::vector<std::string> names_;
-  const double patience_ = patience_with_ranks();
+  const double patience_;  // in seconds
   std::timed_mutex mutex_;
   std::deque<Transfer> transfers_;
   std::vector<int64_t> free_;                   // of transfers_
@@ -245,10 +248,11 @@ class MpiRanks final : public Ranks {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Ranks>> start_mpi_ranks() {
+  const absl::StatusOr<double> patience = patience_with_ranks();
+  if (!patience.ok()) return patience.status();
   int provided = 0;
   const LimitOnMpi limit(
-      patience_with_ranks(),
-      "error: MPI does not start: other ranks are out of reach; nothing began\n");
+      *patience, "error: MPI does not start: other ranks are out of reach; nothing began\n");
   if (const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
       error != MPI_SUCCESS) {
     return absl::UnavailableError(absl::StrCat("MPI does not start: ", describe(error)));
@@ -257,7 +261,7 @@ absl::StatusOr<std::unique_ptr<Ranks>> start_mpi_ranks() {
     return absl::UnavailableError("this MPI may not be called by more than one thread");
   }
   try {
-    return std::make_unique<MpiRanks>();
+    return std::make_unique<MpiRanks>(*patience);
   } catch (const RanksError& error) {
     return absl::UnavailableError(error.what());
   }

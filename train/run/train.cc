@@ -161,11 +161,15 @@ absl::StatusOr<RunOutcome> train_prepared(Prepared prepared, const Config& confi
   return run_and_tell(run, dataset, notes, options);
 }
 
-absl::Status check_shards(const Config& config, const Ranks& ranks) {
-  if (ranks.size() <= config.train.shards) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("\"train.shards\" is ", config.train.shards,
-                                                 ", too few for ", ranks.size(),
-                                                 " ranks: each needs at least one"));
+absl::Status check_shards(const Config& config, const Ranks& ranks, bool resume) {
+  const int64_t shards = config.train.shards;
+  if (ranks.size() <= shards) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"train.shards\" is ", shards, ", too few for ", ranks.size(),
+      " ranks: each needs at least one",
+      resume ? absl::StrCat("; a run keeps its shards, so this one goes on with at most ", shards,
+                            shards == 1 ? " rank" : " ranks")
+             : ""));
 }
 
 }  // namespace
@@ -193,7 +197,8 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
     return train_prepared(*std::move(prepared), loaded.config, options);
   }
   Ranks& ranks = *options.ranks;
-  const absl::Status ready = prepared.ok() ? check_shards(loaded.config, ranks) : prepared.status();
+  const absl::Status ready =
+      prepared.ok() ? check_shards(loaded.config, ranks, options.resume) : prepared.status();
   const RankIdentity identity =
       prepared.ok() ? identity_of(options.program, loaded.config, *prepared->dataset)
                     : RankIdentity();
