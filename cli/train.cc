@@ -62,7 +62,7 @@ absl::Status run_train(const std::string& argument, const GivenOptions& given) {
     if (!ranks || ranks->size() == 1) throw;
     abort_ranks(*ranks, error.what());
   }
-  if (ranks && ranks->in_order && !outcome.ok()) {
+  if (ranks && ranks->order_is_running && !outcome.ok()) {
     abort_ranks(*ranks, std::string(outcome.status().message()));
   }
   if (ranks && !ranks->leads()) return absl::OkStatus();  // rank 0 tells the result

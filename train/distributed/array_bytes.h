@@ -16,7 +16,7 @@ inline std::span<const std::byte> bytes_in(const Array& array) {
   return {static_cast<const std::byte*>(array.raw()), array.bytes()};
 }
 
-// Between arrays of one dtype: `count` elements from the given places on.
+// Copies `count` elements between arrays of one dtype, from the given places on.
 inline void copy_elements(const Array& from, int64_t from_begin, Array& to, int64_t to_begin,
                           int64_t count) {
   if (count == 0) return;

@@ -8,6 +8,7 @@
 #include "train/distributed/array_bytes.h"
 
 namespace qkv {
+
 GradientExchange::GradientExchange(const std::vector<NamedParameter>& parameters,
                                    const ParameterShares& shares, int64_t shards, Ranks& ranks)
     : parameters_(parameters), shares_(shares), shards_(shards), ranks_(ranks) {
@@ -110,7 +111,7 @@ void GradientExchange::poll() {
   }
 }
 
-// Of what this rank owns of a bucket, one part after the other.
+// Returns the sum over all shards of what this rank owns of a bucket, one part after the other.
 Array GradientExchange::sum_of(int64_t bucket) {
   TreeSum<Array> sum({0, shards_});
   for (size_t tree = 0; tree < trees_.size(); ++tree) {

@@ -16,8 +16,8 @@ namespace qkv {
 // some leaves. A rank adds up its own subtrees; as soon as a subtree's gradients of a bucket are
 // complete, it sends each owner that owner's part, and the owner adds up what came from all.
 //
-// Where ranks have whole subtrees (1, 2, 4, 8 of them share 8 shards), each rank sends as many
-// elements as there are, but for those it owns; else some ranks send several times as many.
+// For each of its subtrees a rank sends all elements but those that it owns. Where each rank has
+// one subtree (1, 2, 4, 8 ranks share 8 shards) that is the least that can be sent.
 class GradientExchange {
  public:
   // What is referred to must outlive it.
@@ -28,15 +28,16 @@ class GradientExchange {
 
   // Before the first gradient of a step: lets the others send.
   void begin();
-  // The gradient of one of this rank's shards, which come in order; of a shard's parameters in any.
+  // Takes the gradient of a parameter of one of this rank's shards. The shards come in order, the
+  // parameters of a shard in any.
   void add(int64_t shard, size_t parameter, Tensor gradient);
   // Lets messages move on.
   void poll();
-  // After the last gradient: the sums over all shards of what this rank owns, by part.
+  // After the last gradient: returns the sums over all shards of what this rank owns, by part.
   std::vector<Array> finish();
 
  private:
-  // What travels of a subtree's gradients of a bucket to an owner, one part after the other.
+  // A message: of a subtree's gradients of a bucket the parts of one owner, one after the other.
   struct Packet {
     int64_t tree = 0;  // its number in trees_
     int64_t bucket = 0;

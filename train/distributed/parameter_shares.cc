@@ -5,7 +5,8 @@
 namespace qkv {
 namespace {
 
-// Of a bucket, for each rank: smaller messages would cost more in number than they gain in time.
+// A bucket has about so many elements for each rank. Smaller messages would cost more in number
+// than they gain in time.
 constexpr int64_t kLeastElements = 32768;
 
 // Appends to the last part where the elements go on there.

@@ -52,7 +52,7 @@ class Ranks {
 
   // Whether the others take part in something that rank 0 has begun: until it is over, they hear no
   // other order, and an error of rank 0 can only abort() them.
-  bool in_order = false;
+  bool order_is_running = false;
 
   // Every wait for another rank is one of these. It has no limit: train/distributed/rank_watch.h
   // looks whether it can end.

@@ -20,7 +20,7 @@ std::vector<int64_t> piece_ends(const ParameterPart& part, int64_t size_of_param
   return ends;
 }
 
-// One after the other.
+// Returns the elements of all arrays, one after the other.
 Array joined(std::span<const Array> arrays, int64_t elements, DType dtype) {
   Array all({elements}, dtype);
   int64_t place = 0;
@@ -233,7 +233,7 @@ void SharedOptimizer::gather_averages(std::span<const Tensor> averages) {
   gather(arrays_of(optimizer_->averages()), arrays_of(averages));
 }
 
-// What `rank` owns of arrays that are as the parameters, one part after the other.
+// Returns what `rank` owns of arrays with the parameters' shapes, one part after the other.
 Array SharedOptimizer::packed(const Arrays& whole, int rank) const {
   Array all({shares_.elements(rank)}, parameters_[0].tensor.dtype());
   int64_t place = 0;

@@ -60,9 +60,9 @@ class SharedOptimizer {
   ParameterShares shares_;
   GradientExchange exchange_;
   std::vector<ParameterPart> parts_;      // that this rank owns
-  std::vector<NamedParameter> weights_;   // their numbers
-  std::unique_ptr<Optimizer> optimizer_;  // of these
-  std::vector<Tensor> gradients_;         // of these
+  std::vector<NamedParameter> weights_;   // a copy of each part
+  std::unique_ptr<Optimizer> optimizer_;  // which updates the copies
+  std::vector<Tensor> gradients_;         // of a step, by part
 };
 
 }  // namespace qkv

@@ -127,10 +127,6 @@ absl::StatusOr<Prepared> prepare(const LoadedConfig& loaded, const TrainingRunOp
   kernels::set_num_threads(config.train.threads > 0 ? static_cast<int>(config.train.threads)
                                                     : share);
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config, options.stop);
-  if (absl::IsCancelled(dataset.status()) && (!options.ranks || options.ranks->leads())) {
-    const std::string what(dataset.status().message());
-    ProgressLine(options.output).say(absl::StrCat(what, "; nothing was written"));
-  }
   if (!dataset.ok()) return dataset.status();
   const uint64_t available = available_memory();
   const StepForecast forecast = foresee_step(config, **dataset, available);
@@ -159,6 +155,15 @@ absl::StatusOr<RunOutcome> train_prepared(Prepared prepared, const Config& confi
   absl::Status begun = options.resume ? run.resume() : run.begin();
   if (!begun.ok()) return begun;
   return run_and_tell(run, dataset, notes, options);
+}
+
+// Says of a stop before there is a run, on any rank, that nothing is lost.
+absl::Status cannot_begin(absl::Status why, const TrainingRunOptions& options) {
+  if (absl::IsCancelled(why) && (!options.ranks || options.ranks->leads())) {
+    const std::string what(why.message());
+    ProgressLine(options.output).say(absl::StrCat(what, "; nothing was written"));
+  }
+  return why;
 }
 
 absl::Status check_shards(const Config& config, const Ranks& ranks, bool resume) {
@@ -193,7 +198,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options) {
   absl::StatusOr<Prepared> prepared = prepare(loaded, options);
   if (!options.ranks || options.ranks->size() == 1) {
-    if (!prepared.ok()) return prepared.status();
+    if (!prepared.ok()) return cannot_begin(prepared.status(), options);
     return train_prepared(*std::move(prepared), loaded.config, options);
   }
   Ranks& ranks = *options.ranks;
@@ -202,7 +207,9 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   const RankIdentity identity =
       prepared.ok() ? identity_of(options.program, loaded.config, *prepared->dataset)
                     : RankIdentity();
-  if (absl::Status s = start_together(ranks, ready, identity); !s.ok()) return s;
+  if (absl::Status s = start_together(ranks, ready, identity); !s.ok()) {
+    return cannot_begin(std::move(s), options);
+  }
   if (!ranks.leads()) {
     Trainer(loaded.config, *prepared->dataset, &ranks).follow(options.stop);
     return RunOutcome::kFinished;
@@ -210,7 +217,7 @@ absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
   prepared->notes.push_back(absl::StrCat(ranks.size(), " ranks share the ",
                                          loaded.config.train.shards, " shards of a batch"));
   absl::StatusOr<RunOutcome> outcome = train_prepared(*std::move(prepared), loaded.config, options);
-  if (!ranks.in_order) Trainer::end_run(ranks);
+  if (!ranks.order_is_running) Trainer::end_run(ranks);
   return outcome;
 }
 

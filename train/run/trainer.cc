@@ -36,7 +36,7 @@ Trainer::Trainer(const Config& config, const Dataset& dataset, Ranks* ranks)
       model_(make_model(config, dataset.shape())),
       parameters_(parameters(model_)),
       ranks_(ranks) {
-  if (!is_shared() || ranks_->leads()) optimizer_ = new_optimizer(parameters_);
+  if (leads()) optimizer_ = new_optimizer(parameters_);
   if (config.train.average == 0) return;
   if (optimizer_) {
     averages_ = optimizer_->averages();
@@ -53,14 +53,14 @@ std::unique_ptr<Optimizer> Trainer::new_optimizer(std::vector<NamedParameter> pa
 }
 
 void Trainer::order(Order order, int64_t detail) {
-  if (!is_shared() || !ranks_->leads()) return;
+  if (!is_shared() || !leads()) return;
   OrderMessage message = {order, detail};
   ranks_->broadcast(bytes_of(std::span(&message, 1)));
-  ranks_->in_order = true;
+  ranks_->order_is_running = true;
 }
 
-void Trainer::over() {
-  if (ranks_) ranks_->in_order = false;
+void Trainer::end_order() {
+  if (ranks_) ranks_->order_is_running = false;
 }
 
 void Trainer::share() {
@@ -70,7 +70,7 @@ void Trainer::share() {
       parameters_, [this](auto some) { return new_optimizer(std::move(some)); },
       config_.train.shards, optimizer_.get(), *ranks_);
   optimizer_.reset();
-  over();
+  end_order();
 }
 
 void Trainer::follow(const std::stop_token& stop) {
@@ -109,7 +109,7 @@ Optimizer& Trainer::optimizer() {
   order(Order::kGatherState);
   optimizer_ = new_optimizer(parameters_);
   shared_->gather_state(optimizer_.get());
-  over();
+  end_order();
   gather_averages();
   return *optimizer_;
 }
@@ -118,18 +118,18 @@ void Trainer::gather_averages() {
   if (!shared_ || averages_.empty()) return;
   order(Order::kGatherAverages);
   shared_->gather_averages(averages_);
-  over();
+  end_order();
 }
 
 absl::StatusOr<Evaluation> Trainer::evaluate(Split split, const std::stop_token& stop,
                                              const TellProgress& tell) {
   share();
-  if (!is_shared() || ranks_->leads()) gather_averages();
+  if (leads()) gather_averages();
   order(Order::kEvaluate, static_cast<int64_t>(split));
   absl::StatusOr<Evaluation> evaluation =
       qkv::evaluate(evaluated_model(), dataset_, split, config_.train.validation_batch_size(), stop,
                     tell, ranks_);
-  over();
+  end_order();
   return evaluation;
 }
 
@@ -168,23 +168,21 @@ Trainer::Sums Trainer::add_up(const Batch& batch, bool stop, std::vector<Tensor>
       }));
     }
   }
-  SharedOptimizer::Sums sums = shared_->sums(losses, stop);
-  return {.loss = sums.loss, .squares = std::move(sums.squares), .stop = sums.stop};
+  return shared_->sums(losses, stop);
 }
 
 absl::StatusOr<StepResult> Trainer::step(const std::stop_token& stop) {
   share();
   order(Order::kStep);
   const ObservedSection section("step");
-  const bool leads = !ranks_ || ranks_->leads();
   const int64_t step = steps_made();
   const Batch batch = next_batch();
   std::vector<Tensor> gradients;
   const Sums sums = add_up(batch, stop.stop_requested(), gradients);
   const double norm = std::sqrt(std::accumulate(sums.squares.begin(), sums.squares.end(), 0.0));
   if (!std::isfinite(sums.loss) || !std::isfinite(norm)) {
-    over();
-    if (!leads) return absl::DataLossError("not a finite number");
+    end_order();
+    if (!leads()) return absl::DataLossError("not a finite number");
     return not_finite(batch, sums.loss, norm);
   }
   const double learning_rate =
@@ -195,11 +193,11 @@ absl::StatusOr<StepResult> Trainer::step(const std::stop_token& stop) {
                        .tokens = batch.tokens(),
                        .stop = sums.stop};
   std::optional<DetailMeter> meter;
-  if (leads && is_detailed(config_.train, step + 1)) meter.emplace(parameters_);
+  if (leads() && is_detailed(config_.train, step + 1)) meter.emplace(parameters_);
   const double scale = clip_scale(norm, config_.optimizer.grad_clip);
   if (shared_) {
     shared_->step(learning_rate, scale);
-    over();
+    end_order();
   } else {
     optimizer_->step(gradients, learning_rate, scale);
   }

@@ -73,16 +73,13 @@ class Trainer {
     Order order;
     int64_t detail = 0;  // of kEvaluate: the split
   };
-  struct Sums {
-    double loss = 0;
-    std::vector<double> squares;  // of the gradient of each parameter
-    bool stop = false;
-  };
+  using Sums = SharedOptimizer::Sums;
 
   bool is_shared() const { return ranks_ && ranks_->size() > 1; }
-  // Tells the others to take part in it. Until it is over(), they wait for nothing else.
+  bool leads() const { return !ranks_ || ranks_->leads(); }
+  // Tells the others to take part in it. Until end_order() they hear no other order.
   void order(Order order, int64_t detail = 0);
-  void over();
+  void end_order();
   std::unique_ptr<Optimizer> new_optimizer(std::vector<NamedParameter> parameters) const;
   Sums add_up(const Batch& batch, bool stop, std::vector<Tensor>& gradients);
   void gather_averages();

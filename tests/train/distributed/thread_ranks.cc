@@ -18,6 +18,7 @@ class ThreadRanks::Rank final : public Ranks {
   }
 
   Message receive(int from, int subject, std::span<std::byte> bytes) override {
+    const std::lock_guard lock(all_.mutex_);
     waiting_.push_back({{from, rank(), subject}, bytes});
     return {std::ssize(waiting_) - 1};
   }
