@@ -93,6 +93,7 @@ TEST_P(RanksTest, TrainToTheBitsOfOneProcess) {
   for (const int ranks : {2, 3, 4}) EXPECT_TRUE(trained(config, ranks) == one) << ranks;
 }
 
+// The large model's norms are sums of many pieces.
 INSTANTIATE_TEST_SUITE_P(EveryKind, RanksTest,
                          testing::ValuesIn(std::vector<std::vector<std::string>>{
                              {},
@@ -100,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(EveryKind, RanksTest,
                              {"optimizer.kind=adam"},
                              {"optimizer.grad_clip=0.01", "train.average=0.9"},
                              {"train.precision=f64"},
-                             {"model.d_model=128", "model.d_ff=512"},  // norms of many pieces
+                             {"train.precision=f64", "model.d_model=256", "model.d_ff=1024",
+                              "train.detail_interval=1"},
                              {"train.precision=bf16"},
                              {"train.accumulation_steps=2"},
                              {"model.mixer=convolution"},
