@@ -27,10 +27,14 @@ std::vector<Text> names_of(const char* what, const Names& names, int64_t count) 
 
 ShownFigure heat_map(py::handle numbers, const std::string& title, const Names& rows,
                      const Names& columns) {
-  const Array array =
-      py::isinstance<Tensor>(numbers) ? numbers.cast<Tensor>().array() : array_from(numbers);
+  constexpr int64_t kMost = 128 * 128;  // 2.4 MB in the file of a notebook
+  const Array array = array_from(numbers);
   if (array.shape().rank() != 2) {
     fail(absl::StrCat("heat_map: needs a matrix, not ", array.describe()));
+  }
+  if (array.shape().size() > kMost) {
+    fail(absl::StrCat("heat_map: shows at most ", kMost, " numbers, not ", array.describe(),
+                      "; take a part, [:128, :128]"));
   }
   const int64_t height = array.shape()[0], width = array.shape()[1];
   return shown(HeatMap{.title = title,

@@ -102,6 +102,8 @@ class RunTest(TrainedRun):
                 qkv.heat_map(np.zeros(shape))
         with self.assertRaisesRegex(qkv.Error, "2 names for 3 rows"):
             qkv.heat_map(np.zeros((3, 1)), rows=["a", "b"])
+        with self.assertRaisesRegex(qkv.Error, "heat_map: shows at most 16384 numbers, not f64"):
+            qkv.heat_map(np.zeros((129, 128)))
         for numbers in (np.zeros((0, 3)), np.full((2, 2), np.nan), np.full((2, 2), np.inf), np.array([[-1, 2]])):
             self.assertIn("<svg", qkv.heat_map(numbers, "<&>").html)
 
