@@ -60,8 +60,10 @@ else()
   set(python_home lib/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/dist-packages)
 endif()
 install(TARGETS qkv_python LIBRARY DESTINATION ${python_home}/qkv COMPONENT python)
-install(DIRECTORY ${python_folder}/qkv DESTINATION ${python_home} COMPONENT python
-        FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi")
+install(DIRECTORY python/qkv DESTINATION ${python_home} COMPONENT python FILES_MATCHING PATTERN "*.py")
+if(NOT QKV_SANITIZE)
+  install(FILES ${python_folder}/qkv/_qkv.pyi DESTINATION ${python_home}/qkv COMPONENT python)
+endif()
 if(NOT QKV_NATIVE)  # the kernels are a library of their own
   file(RELATIVE_PATH from_package /${python_home}/qkv /${CMAKE_INSTALL_LIBDIR}/qkv)
   set_target_properties(qkv_python PROPERTIES INSTALL_RPATH "$ORIGIN/${from_package}")
