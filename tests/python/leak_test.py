@@ -10,6 +10,7 @@ import numpy as np
 
 import qkv
 from runs import CONFIG, Folder
+from swish import Swish
 
 ROUNDS, TIMES = 10, 30
 
@@ -28,16 +29,6 @@ def bytes_of_malloc():
     mallinfo2.restype = Statistics
     statistics = mallinfo2()
     return statistics.uordblks + statistics.hblkhd
-
-
-class Swish(qkv.Op):
-    def forward(self, x):
-        return x / (1.0 + np.exp(-x))
-
-    def backward(self, saved, dy):
-        x = saved.input(0)
-        s = qkv.sigmoid(x)
-        return dy * (s + x * s * (1.0 - s))
 
 
 class Broken(Swish):
