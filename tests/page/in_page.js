@@ -81,16 +81,18 @@ window.pageTests = (() => {
     return places.filter(isNew).map(([row, column]) => ({ key, row, column }));
   }
 
-  // The step with all its numbers, and some cells of each matrix. A matrix that many heads and layers
-  // have in common is asked once.
+  // The step, once it is drawn, with all its numbers, and some cells of each matrix. A matrix that many
+  // heads and layers have in common is asked once.
   const known = new Set();
-  const wholeStep = () =>
-    numberedMatrices().map((matrix) => {
+  async function wholeStep() {
+    await nextFrame();
+    return numberedMatrices().map((matrix) => {
       const identity = `${matrix.key} ${matrix.value} ${matrix.numbers}`;
       const isKnown = known.has(identity);
       known.add(identity);
       return { ...matrix, cells: isKnown ? [] : cells(sampled(matrix)) };
     });
+  }
 
   // What the page has computed now, by name: {name: {numbers, gradient}}, and the loss.
   function computed() {

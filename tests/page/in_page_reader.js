@@ -243,7 +243,8 @@ Object.assign(window.pageTests, (() => {
 
   // The colours of the cells of each matrix, above their numbers: [red, green, blue], row by row; and those
   // of the style sheet.
-  function cellColours() {
+  async function cellColours() {
+    await nextFrame();
     return appNow().steps.maps.map((map) => {
       const { matrix, base, left, top, cellWidth, cellHeight } = map;
       const context = base.getContext("2d");

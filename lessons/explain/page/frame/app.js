@@ -53,6 +53,10 @@ export class App {
       this.tip,
     );
     this.zones.cell.replaceChildren(this.panel.root);
+    this.scrolled = 0; // of the step; to read it from the zone lays all out
+    this.zones.step.addEventListener("scroll", () => {
+      this.scrolled = this.zones.step.scrollTop;
+    });
     this.steps = new StepView(this);
     this.motion = new Motion(root);
     onAddress(root, (address) => this.visit(address));
@@ -140,7 +144,7 @@ export class App {
     const { lesson, zones } = this;
     const giveFocusBack = keptFocus(zones);
     const isSameStep = this.shownStep === lesson.step.id;
-    const wasAt = zones.step.scrollTop;
+    const wasAt = this.scrolled;
     const scrolled = isSameStep ? wasAt : 0;
     this.shownStep = lesson.step.id;
     this.setLooks(document.documentElement);
@@ -153,8 +157,14 @@ export class App {
     zones.switches.replaceChildren(...switchBar(this));
     if (this.isPresenting) this.showStage();
     else this.showStep();
-    if (wasAt > 0 || scrolled > 0) zones.step.scrollTop = scrolled; // which lays all out
+    if (wasAt > 0) this.scrollTo(scrolled);
     giveFocusBack();
+  }
+
+  scrollTo(top) {
+    this.steps.fit();
+    this.zones.step.scrollTop = top;
+    this.scrolled = top;
   }
 
   showStep() {
@@ -170,7 +180,10 @@ export class App {
     else this.steps.maps = special.maps ?? [];
     zones.cell.hidden = Boolean(special) && !special.maps;
     this.showCell();
-    if (this.isOnPaper) this.panel.idle.finish();
+    if (this.isOnPaper) {
+      this.panel.idle.finish();
+      this.steps.fit();
+    }
   }
 
   // One step for a whole room, and nothing else.
@@ -189,7 +202,7 @@ export class App {
     if (changes) this.go(changes);
   }
 
-  // Any change of these makes the browser look at all of its style again.
+  // Any change of these makes the browser look at all of its style again, and so does reading the colours.
   setLooks(html) {
     const { state } = this.lesson;
     const looks = {
@@ -198,6 +211,9 @@ export class App {
       "data-style": state.style ?? "",
       "data-route": state.route ?? "",
     };
+    const key = JSON.stringify([looks, this.isOnPaper]);
+    if (key === this.looksKey) return;
+    this.looksKey = key;
     for (const [name, look] of Object.entries(looks)) {
       if (html.getAttribute(name) !== look) html.setAttribute(name, look);
     }

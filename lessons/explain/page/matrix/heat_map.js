@@ -5,6 +5,7 @@ import { element } from "../frame/dom.js";
 import { indexIn } from "../lesson/looks.js";
 import { marksOf, paintMarks } from "./marks.js";
 import { isFocusOfReader } from "../frame/focus.js";
+import { beforeNextFrame } from "../frame/next_frame.js";
 
 const narrowest = 28;
 const numberHeight = 14;
@@ -51,6 +52,9 @@ export class HeatMap {
       element("div", { class: "sheet" }, this.base, this.marks, this.gridElement),
     );
     this.at = { row: 0, column: 0 };
+    this.marked = { chosen: null, lit: [], fed: [] };
+    this.paint = this.paint.bind(this);
+    this.paintMarked = this.paintMarked.bind(this);
     this.listen();
   }
 
@@ -88,6 +92,7 @@ export class HeatMap {
       canvas.getContext("2d").setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     }
     this.paint();
+    this.paintMarked();
     this.moveCell(this.at);
   }
 
@@ -96,7 +101,7 @@ export class HeatMap {
     this.matrix = matrix;
     this.gridElement.setAttribute("aria-label", matrix.title);
     this.gridElement.dataset.value = matrix.value;
-    this.paint();
+    beforeNextFrame(this.root, this.paint);
     this.moveCell({ row: 0, column: 0 }); // what is chosen is marked afterwards
   }
 
@@ -236,9 +241,15 @@ export class HeatMap {
 
   // chosen: {row, column} or null; lit and fed: what lights up, by value and index
   mark({ chosen, lit, fed }) {
+    this.marked = { chosen, lit, fed };
     this.isChosen = Boolean(chosen);
     if (chosen) this.moveCell(chosen);
     this.cell.setAttribute("aria-selected", String(this.isChosen));
+    beforeNextFrame(this.root, this.paintMarked);
+  }
+
+  paintMarked() {
+    const { chosen, lit, fed } = this.marked;
     paintMarks(this, { chosen, lit: marksOf(this.matrix, lit), fed: marksOf(this.matrix, fed) });
   }
 

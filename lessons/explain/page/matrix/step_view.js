@@ -4,6 +4,7 @@ import { fitBoard } from "./board.js";
 import { colourScale } from "./colours.js";
 import { element } from "../frame/dom.js";
 import { formula } from "../frame/formulas.js";
+import { beforeNextFrame } from "../frame/next_frame.js";
 import { explained, meaningOf } from "../frame/terms.js";
 import { symbolText } from "../lesson/symbols.js";
 import { svgOf } from "./exports.js";
@@ -49,7 +50,8 @@ export class StepView {
     this.app = app;
     this.maps = [];
     this.root = element("div", { class: "boards" });
-    this.observer = new ResizeObserver(() => this.fit());
+    this.fit = this.fit.bind(this);
+    this.observer = new ResizeObserver(this.fit);
     this.observer.observe(this.root);
   }
 
@@ -68,7 +70,7 @@ export class StepView {
     this.maps = this.sides.flatMap(({ maps }) => maps.filter(Boolean));
     this.root.replaceChildren(...this.sides.map(({ root }) => root));
     this.size = null;
-    this.fit();
+    beforeNextFrame(this.root, this.fit);
   }
 
   // All that is shown but the numbers.
@@ -99,7 +101,7 @@ export class StepView {
         figure.querySelector(".export").replaceWith(this.app.exportMenu(matrix));
       });
     });
-    if (this.size === null) this.fit();
+    if (this.size === null) beforeNextFrame(this.root, this.fit);
   }
 
   side(direction, step, matrices) {
@@ -209,7 +211,6 @@ export class StepView {
     const shapes = this.sides[0].matrices;
     const fitted = fitBoard(this.layout, shapes, { width, height, zoom, largest });
     this.sides.forEach((side) => this.place(side, fitted));
-    this.app.mark();
   }
 
   place({ board, figures, maps }, { cells, isStacked, inTwo }) {
