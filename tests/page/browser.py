@@ -58,15 +58,16 @@ def close() -> None:
 
 
 def open_page(path, address: str = "") -> None:
-    """Anew, until it shows something: a lesson is unpacked first."""
+    """Anew, until it is drawn: a lesson is unpacked first."""
     driver().get("about:blank")
     driver().get(Path(path).absolute().as_uri() + address)
     driver().execute_async_script("""
         const done = arguments[0];
         const root = document.getElementById("lesson");
-        if (!root || root.firstChild) done();
+        const drawn = () => requestAnimationFrame(() => setTimeout(done));
+        if (!root || root.firstChild) drawn();
         else {
-          new MutationObserver(done).observe(root, { childList: true });
+          new MutationObserver(drawn).observe(root, { childList: true });
           setTimeout(done, 20000);
         }""")
 

@@ -4,29 +4,18 @@ import engine
 from page import Page
 from report import expect, expect_equal
 
-TERMS = """for (const each of pageTests.all("main details.question")) each.open = true;
-return pageTests.all("main button.term").map((term) => {
-  term.focus();
-  const tip = document.querySelector(".tip");
-  return {name: term.textContent, meaning: tip.hidden ? "" : tip.textContent};
-});"""
-
-SYMBOLS = """return pageTests.all("main .matrix:not(.missing) .symbol").map((symbol) =>
-  [symbol.querySelector("math").getAttribute("aria-label"), symbol.classList.contains("term")]);"""
-
 
 def test_terms_and_symbols_say_what_they_mean():
     page = Page(engine.decoder())
     for language in ("en", "zh"):
-        for step in page.steps():
-            page.go(step=step, lang=language)
-            terms = browser.script(TERMS)
+        states = [{"step": step, "lang": language} for step in page.steps()]
+        for step, terms in zip(page.steps(), page.tour(states, "terms")):
             empty = [term["name"] for term in terms if not term["meaning"]]
             expect(not empty, f"{language}, {step}: no meaning of {empty}")
             is_chinese = any("\u4e00" <= c <= "\u9fff" for term in terms for c in term["meaning"])
             expect(not terms or is_chinese == (language == "zh"), f"{language}, {step}: {terms}")
     page.go(step="softmax", lang="en")
-    meanings = {term["name"]: term["meaning"] for term in browser.script(TERMS)}
+    meanings = {term["name"]: term["meaning"] for term in page.call("terms")}
     expect(meanings.get("Scores", "").startswith("A number that says how well"), f"words of the softmax: {meanings}")
     page.call("blur")
     expect(browser.script("return document.querySelector('.tip').hidden"), "a tip stays when the focus is gone")
@@ -37,10 +26,10 @@ def test_every_symbol_of_every_step_is_known():
         page = Page(lesson)
         for layer in page.layers():
             page.go(layer=layer)
-            for step in page.steps():
-                page.go(layer=layer, step=step)
-                unknown = [name for name, is_known in browser.script(SYMBOLS) if not is_known]
-                expect(not unknown, f"{lesson.name}, {layer}, {step}: no meaning of {unknown}")
+            states = [{"layer": layer, "step": step} for step in page.steps()]
+            for state, symbols in zip(states, page.tour(states, "symbols")):
+                unknown = [name for name, is_known in symbols if not is_known]
+                expect(not unknown, f"{lesson.name}, {state}: no meaning of {unknown}")
 
 
 def test_an_empty_panel_offers_three_cells():

@@ -209,6 +209,20 @@ Object.assign(window.pageTests, (() => {
     input.form.requestSubmit();
   }
 
+  // The words of the step that have a meaning, and the symbols of its matrices.
+  function terms() {
+    for (const each of all("main details.question")) each.open = true;
+    return all("main button.term").map((term) => {
+      term.focus();
+      const tip = document.querySelector(".tip");
+      return { name: term.textContent, meaning: tip.hidden ? "" : tip.textContent };
+    });
+  }
+
+  const symbols = () =>
+    all("main .matrix:not(.missing) .symbol").map((symbol) =>
+      [symbol.querySelector("math").getAttribute("aria-label"), symbol.classList.contains("term")]);
+
   const focusToken = (at) => all(".token-strip button")[at].focus();
   const tokens = () => ({
     texts: all(".token-strip button").map(({ textContent }) => textContent),
@@ -275,7 +289,7 @@ Object.assign(window.pageTests, (() => {
   return {
     numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix,
     focusSwitch, chosen, widths, printed, moving, lightness, latinTexts, saves, numpyScript, placeOf,
-    appearance, follow, goBack, press, fillIn, focusToken, tokens, rowNames, openCell, cellsThatTell, cellColours,
-    namedColours,
+    appearance, follow, goBack, press, fillIn, terms, symbols, focusToken, tokens, rowNames, openCell, cellsThatTell,
+    cellColours, namedColours,
   };
 })());
