@@ -32,6 +32,7 @@ target_precompile_headers(qkv_python PRIVATE <pybind11/pybind11.h> <pybind11/num
 set_target_properties(qkv_python PROPERTIES OUTPUT_NAME _qkv LIBRARY_OUTPUT_DIRECTORY ${python_folder}/qkv)
 target_compile_definitions(qkv_python PRIVATE QKV_VERSION="${PROJECT_VERSION}")
 target_compile_options(qkv_python PRIVATE $<$<CONFIG:Release>:-O1>)
+set_target_properties(qkv_python PROPERTIES UNITY_BUILD ${QKV_UNITY} UNITY_BUILD_BATCH_SIZE 7)
 # Another library that Python has loaded may have functions of the same names.
 target_link_options(qkv_python PRIVATE LINKER:--exclude-libs,ALL)
 
