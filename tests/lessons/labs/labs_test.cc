@@ -33,17 +33,17 @@ std::vector<Lab> all_labs() {
 const Options& quick_options_of(const Lab& lab) {
   static const std::map<std::string, Options> kQuickOptions = {
       {"scores", {{"d", "4,64"}, {"steps", "100"}, {"seeds", "5"}}},
-      {"leak", {{"steps", "200"}, {"seeds", "3"}}},
+      {"leak", {{"steps", "200"}, {"seeds", "2"}}},
       {"scaling-train", {{"steps", "40"}, {"seeds", "5"}}},
-      {"mixers", {{"seeds", "3"}, {"steps", "200"}}},
+      {"mixers", {{"seeds", "3"}, {"steps", "120"}}},
       {"trajectory", {{"seeds", "3"}, {"steps", "100"}}},
       {"vanish", {{"depth", "2,8,24"}}},
       {"key-value", {{"steps", "60"}, {"seeds", "3"}}},
       {"more", {{"steps", "200"}, {"seeds", "3"}}},
-      {"distance", {{"distance", "4,6"}, {"steps", "200"}, {"seeds", "2"}}},
+      {"distance", {{"distance", "4,6"}, {"steps", "120"}, {"seeds", "2"}}},
       {"heads-count", {{"heads", "1,8,32"}, {"steps", "300"}, {"seeds", "3"}}},
       {"narrow-wide", {{"d", "64"}, {"steps", "200"}, {"seeds", "3"}}},
-      {"positions", {{"steps", "400"}, {"seeds", "3"}}},
+      {"positions", {{"steps", "400"}, {"seeds", "2"}}},
       {"cross", {{"steps", "100"}, {"seeds", "3"}}},
       {"patches", {{"steps", "200"}, {"seeds", "4"}}},
   };
