@@ -57,9 +57,12 @@ Object.assign(window.pageTests, (() => {
     };
   }
 
+  // How wide the page is; where that is wider than the window, what makes it so.
   async function widths() {
     await nextFrame();
     const { scrollWidth, clientWidth } = document.documentElement;
+    const page = Math.max(scrollWidth, document.body.scrollWidth);
+    if (page <= clientWidth) return { page, widest: [] };
     const isCut = (each) => {
       for (let outer = each.parentElement; outer; outer = outer.parentElement) {
         if (getComputedStyle(outer).overflowX !== "visible") return true;
@@ -69,7 +72,19 @@ Object.assign(window.pageTests, (() => {
     const wide = all("#lesson *").filter(
       (each) => each.getBoundingClientRect().right > clientWidth + 1 && !isCut(each),
     );
-    return { page: Math.max(scrollWidth, document.body.scrollWidth), widest: wide.slice(0, 3).map(nameOf) };
+    return { page, widest: wide.slice(0, 3).map(nameOf) };
+  }
+
+  // What the slide says, and how far it reaches.
+  function stage() {
+    const textOf = (selector) => document.querySelector(selector)?.textContent ?? "";
+    const boxes = all(".stage *").map((each) => each.getBoundingClientRect()).filter(({ width }) => width > 0);
+    return {
+      name: textOf(".stage h2"), place: textOf(".stage-line span"), said: textOf(".stage-arithmetic"),
+      question: textOf(".stage-question"), hidden: appNow().lesson.covered !== null, address: location.hash,
+      symbols: all(".stage figcaption math").map((each) => each.getAttribute("aria-label")),
+      right: Math.max(...boxes.map((each) => each.right)), bottom: Math.max(...boxes.map((each) => each.bottom)),
+    };
   }
 
   function printed() {
@@ -288,7 +303,7 @@ Object.assign(window.pageTests, (() => {
 
   return {
     numberControls, isRoundDone, pressManyTimes, unreachedControls, focusWithoutRing, blur, focusMatrix,
-    focusSwitch, chosen, widths, printed, moving, lightness, latinTexts, saves, numpyScript, placeOf,
+    focusSwitch, chosen, widths, stage, printed, moving, lightness, latinTexts, saves, numpyScript, placeOf,
     appearance, follow, goBack, press, fillIn, terms, symbols, focusToken, tokens, rowNames, openCell, cellsThatTell,
     cellColours, namedColours,
   };

@@ -77,17 +77,6 @@ def test_keys_lead_through_the_chapters_and_move_switches():
     expect(page.call("computed")["loss"] != before, "a switch does not move with the enter key")
 
 
-STAGE = """
-const text = (selector) => document.querySelector(selector)?.textContent ?? "";
-const boxes = pageTests.all(".stage *").map((each) => each.getBoundingClientRect()).filter(({ width }) => width > 0);
-return {
-  name: text(".stage h2"), place: text(".stage-line span"), said: text(".stage-arithmetic"), question: text(".stage-question"),
-  hidden: appNow().lesson.covered !== null, address: location.hash,
-  symbols: pageTests.all(".stage figcaption math").map((each) => each.getAttribute("aria-label")),
-  right: Math.max(...boxes.map((each) => each.right)), bottom: Math.max(...boxes.map((each) => each.bottom)),
-};""".replace("appNow()", "document.getElementById('lesson').app")
-
-
 def test_a_clicker_builds_up_a_slide_and_leads_to_the_next():
     browser.resize(1024, 768)
     page = Page(engine.three_words(), step="scores", style="large")
@@ -97,7 +86,7 @@ def test_a_clicker_builds_up_a_slide_and_leads_to_the_next():
     for slide, key in enumerate([None, "PageDown", "ArrowRight", " ", "PageDown"]):
         if key:
             press(key, {"PageDown": 34, "ArrowRight": RIGHT, " ": 32}[key])
-        shown = browser.script(STAGE)
+        shown = page.call("stage")
         cell = cell or shown["said"].split(" = ")[0]
         expect(shown["said"].startswith(f"{cell} = "), f"slide {slide}: {shown['said']}")
         expect_equal(shown["hidden"], slide < 3, f"slide {slide}: the number is hidden")
@@ -108,13 +97,13 @@ def test_a_clicker_builds_up_a_slide_and_leads_to_the_next():
     press("PageDown", 34)
     expect_equal(page.call("shown")["step"], steps[steps.index("scores") + 1], "after the last click")
     press("PageUp", 33)
-    expect(browser.script(STAGE)["question"], "back at the end of the slide before")
+    expect(page.call("stage")["question"], "back at the end of the slide before")
     press("Home", 36)
     expect_equal(page.call("shown")["step"], steps[0], "after Home")
     press("End", 35)
     expect_equal(page.call("shown")["step"], "loss", "after End")
     press("Escape", 27)
-    expect(not browser.script(STAGE)["name"], "the stage after Escape")
+    expect(not page.call("stage")["name"], "the stage after Escape")
     page.go(step="scores", style=None)
     press("PageDown", 34)
     expect_equal(page.call("shown")["step"], "scores", "page down, where nobody presents")
@@ -126,13 +115,12 @@ def test_on_stage_nothing_is_cut_off():
         for lesson in (engine.three_words(), engine.decoder()):
             page = Page(lesson)
             for route in (None, "back"):
-                for step in page.steps():
-                    if step in ("glance", "graph", "exercises", "training", "embedding"):
-                        continue  # these may be scrolled
-                    page.go(step=step, style="large", route=route, slide="2")
-                    shown = browser.script(STAGE)
+                scrolled = ("glance", "graph", "exercises", "training", "embedding")
+                states = [{"step": step, "style": "large", "route": route, "slide": "2"}
+                          for step in page.steps() if step not in scrolled]
+                for state, shown in zip(states, page.tour(states, "stage")):
                     expect(shown["right"] <= width and shown["bottom"] <= height,
-                           f"{lesson.name}, {step}, {route}, {width} x {height}: to {shown['right']}, {shown['bottom']}")
+                           f"{lesson.name}, {state}, {width} x {height}: to {shown['right']}, {shown['bottom']}")
 
 
 def test_a_question_mark_shows_the_keys():
