@@ -26,35 +26,41 @@ std::string test_name(const std::string& op, const std::string& example) {
   return name;
 }
 
+// Each process registers every test, and each test copies its case: they point to the examples.
+const std::vector<OpExamples>& examples() {
+  static const auto& examples = *new std::vector<OpExamples>(op_examples());
+  return examples;
+}
+
 struct ExampleCase {
   std::string op;
-  OpExample example;
+  const OpExample* example;
 };
 
 struct ErrorCase {
   std::string op;
-  ErrorExample error;
+  const ErrorExample* error;
 };
 
 void PrintTo(const ExampleCase& test, std::ostream* out) {
-  *out << test.op << ": " << test.example.name;
+  *out << test.op << ": " << test.example->name;
 }
 void PrintTo(const ErrorCase& test, std::ostream* out) {
-  *out << test.op << ": " << test.error.name;
+  *out << test.op << ": " << test.error->name;
 }
 
 std::vector<ExampleCase> all_examples() {
   std::vector<ExampleCase> cases;
-  for (const OpExamples& op : op_examples()) {
-    for (const OpExample& example : op.examples) cases.push_back({op.op, example});
+  for (const OpExamples& op : examples()) {
+    for (const OpExample& example : op.examples) cases.push_back({op.op, &example});
   }
   return cases;
 }
 
 std::vector<ErrorCase> all_errors() {
   std::vector<ErrorCase> cases;
-  for (const OpExamples& op : op_examples()) {
-    for (const ErrorExample& error : op.errors) cases.push_back({op.op, error});
+  for (const OpExamples& op : examples()) {
+    for (const ErrorExample& error : op.errors) cases.push_back({op.op, &error});
   }
   return cases;
 }
@@ -85,7 +91,7 @@ void expect_close(const Results& actual, const Results& expected, const Toleranc
 
 class OpExampleTest : public testing::TestWithParam<ExampleCase> {
  protected:
-  const OpExample& example() const { return GetParam().example; }
+  const OpExample& example() const { return *GetParam().example; }
   std::vector<Tensor> inputs(DType dtype) const {
     return make_inputs(example(), dtype, RandomStream(11));
   }
@@ -118,17 +124,18 @@ TEST_P(OpExampleTest, SeveralThreadsGiveTheBitsOfOne) {
 
 INSTANTIATE_TEST_SUITE_P(All, OpExampleTest, testing::ValuesIn(all_examples()),
                          [](const auto& test) {
-                           return test_name(test.param.op, test.param.example.name);
+                           return test_name(test.param.op, test.param.example->name);
                          });
 
 class OpErrorTest : public testing::TestWithParam<ErrorCase> {};
 
 TEST_P(OpErrorTest, SaysWhatClashes) {
-  EXPECT_EQ(error_of(GetParam().error.misuse), GetParam().error.message);
+  const ErrorExample& example = *GetParam().error;
+  EXPECT_EQ(error_of(example.misuse), example.message);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OpErrorTest, testing::ValuesIn(all_errors()), [](const auto& test) {
-  return test_name(test.param.op, test.param.error.name);
+  return test_name(test.param.op, test.param.error->name);
 });
 
 TEST(OpExamplesTest, EveryOpOfTheHeaderHasExamplesAndErrors) {
