@@ -22,13 +22,20 @@ window.pageTests = (() => {
   const appNow = () => document.getElementById("lesson").app;
 
   // As the address bar would lead there, but that Chromium bears 200 changes of it in ten seconds.
-  const go = (address) => appNow().visit(address);
+  const visit = (address) => appNow().visit(address);
 
-  // [[address, [[function, argument, …], …]], …]: goes to each, and tells what is found there.
+  // The same, until it is drawn.
+  async function go(address) {
+    visit(address);
+    await nextFrame();
+  }
+
+  // [[address, [[function, argument, …], …]], …]: goes to each, and tells what is found there. Only what waits
+  // for the next frame sees it drawn.
   async function tour(stops) {
     const found = [];
     for (const [address, looks] of stops) {
-      go(address);
+      visit(address);
       const seen = [];
       for (const [name, ...given] of looks) seen.push(await pageTests[name](...given));
       found.push(seen);

@@ -51,10 +51,10 @@ export class HeatMap {
       { class: "heat-map" },
       element("div", { class: "sheet" }, this.base, this.marks, this.gridElement),
     );
-    this.at = { row: 0, column: 0 };
     this.marked = { chosen: null, lit: [], fed: [] };
     this.paint = this.paint.bind(this);
     this.paintMarked = this.paintMarked.bind(this);
+    this.moveCell({ row: 0, column: 0 });
     this.listen();
   }
 
@@ -93,7 +93,7 @@ export class HeatMap {
     }
     this.paint();
     this.paintMarked();
-    this.moveCell(this.at);
+    this.placeCell();
   }
 
   // Other numbers in the same cells.
@@ -256,14 +256,18 @@ export class HeatMap {
   moveCell({ row, column }) {
     const { rows, columns } = this.matrix.grid;
     this.at = { row: Math.min(row, rows - 1), column: Math.min(column, columns - 1) };
-    const style = this.cell.style;
+    if (this.cellWidth) this.placeCell(); // otherwise fit() does
+    this.row.setAttribute("aria-rowindex", this.at.row + 1);
+    this.cell.setAttribute("aria-colindex", this.at.column + 1);
+    this.cell.setAttribute("aria-label", this.matrix.describe(this.at.row, this.at.column));
+  }
+
+  placeCell() {
+    const { style } = this.cell;
     style.left = `${this.left + this.at.column * this.cellWidth}px`;
     style.top = `${this.top + this.at.row * this.cellHeight}px`;
     style.width = `${this.cellWidth}px`;
     style.height = `${this.cellHeight}px`;
-    this.row.setAttribute("aria-rowindex", this.at.row + 1);
-    this.cell.setAttribute("aria-colindex", this.at.column + 1);
-    this.cell.setAttribute("aria-label", this.matrix.describe(this.at.row, this.at.column));
   }
 
   choose(at, withFocus = false) {
