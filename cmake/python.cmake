@@ -32,7 +32,8 @@ target_precompile_headers(qkv_python PRIVATE <pybind11/pybind11.h> <pybind11/num
 set_target_properties(qkv_python PROPERTIES OUTPUT_NAME _qkv LIBRARY_OUTPUT_DIRECTORY ${python_folder}/qkv)
 target_compile_definitions(qkv_python PRIVATE QKV_VERSION="${PROJECT_VERSION}")
 target_compile_options(qkv_python PRIVATE $<$<CONFIG:Release>:-O1>)
-set_target_properties(qkv_python PROPERTIES UNITY_BUILD ${QKV_UNITY} UNITY_BUILD_BATCH_SIZE 7)
+set_target_properties(qkv_python PROPERTIES UNITY_BUILD ${QKV_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+set_source_files_properties(${documentation_source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # Another library that Python has loaded may have functions of the same names.
 target_link_options(qkv_python PRIVATE LINKER:--exclude-libs,ALL)
 

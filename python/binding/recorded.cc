@@ -16,7 +16,7 @@
 namespace qkv::python {
 namespace {
 
-py::object value_of(const Attribute::Value& value) {
+py::object python_value(const Attribute::Value& value) {
   return std::visit(
       [](const auto& v) -> py::object {
         if constexpr (std::is_same_v<std::decay_t<decltype(v)>, Array>) {
@@ -31,7 +31,7 @@ py::object value_of(const Attribute::Value& value) {
 py::dict attributes_of(const RecordedOp& recorded) {
   py::dict attributes;
   for (const Attribute& a : recorded.op->attributes()) {
-    attributes[py::str(a.name.data(), a.name.size())] = value_of(a.value);
+    attributes[py::str(a.name.data(), a.name.size())] = python_value(a.value);
   }
   return attributes;
 }

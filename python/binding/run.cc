@@ -28,7 +28,7 @@ py::object config_of(const Run& run) {
   return py::module_::import("tomllib").attr("loads")(to_toml(run.loaded.checkpoint.config));
 }
 
-py::dict parameters_of(const Run& run) {
+py::dict parameters_of_run(const Run& run) {
   py::dict all;
   for (const auto& [name, tensor] : parameters(run.model)) all[py::str(name)] = tensor;
   return all;
@@ -127,7 +127,7 @@ void bind_run(py::module_& m) {
       .def_property_readonly("config", &config_of,
                              "Every value of the config that is read: "
                              "run.config[\"model\"][\"d_model\"].")
-      .def_property_readonly("parameters", &parameters_of,
+      .def_property_readonly("parameters", &parameters_of_run,
                              "The parameters of the model, tensors by their names.")
       .def_property_readonly("metrics", &metrics_of,
                              "The lines of metrics.jsonl as columns: NumPy arrays by name, NaN "

@@ -62,7 +62,7 @@ py::tuple made_of(const py::object& self) {
 }
 
 // "tensor([[1., 2.]], f32[1, 2])"
-std::string text_of(const Tensor& x) {
+std::string text_of_tensor(const Tensor& x) {
   const auto values =
       numpy().attr("array2string")(numbers_of(x), "separator"_a = ", ", "prefix"_a = "tensor(");
   return "tensor(" + values.cast<std::string>() + ", " + x.describe() +
@@ -229,7 +229,7 @@ void bind_tensor(py::module_& m) {
           "__dlpack__", [](const Tensor& x, const py::object&) { return dlpack_of(x.array()); },
           "stream"_a = py::none())
       .def("__dlpack_device__", [](const Tensor&) { return py::make_tuple(1, 0); })
-      .def("__repr__", &text_of)
+      .def("__repr__", &text_of_tensor)
       .def("__len__",
            [](const Tensor& x) {
              if (x.rank() == 0) throw py::type_error("a scalar has no length");

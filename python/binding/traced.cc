@@ -84,11 +84,11 @@ ValueId id_of(const TracedExample& traced, const std::string& name) {
                                  : absl::StrCat("did you mean \"", near, "\"?")));
 }
 
-Tensor value_of(const TracedExample& traced, const std::string& name) {
+Tensor value_named(const TracedExample& traced, const std::string& name) {
   return traced.recording.tape[id_of(traced, name)].tensor.detached();
 }
 
-Tensor gradient_of(const TracedExample& traced, const std::string& name) {
+Tensor gradient_named(const TracedExample& traced, const std::string& name) {
   const Tape& tape = traced.recording.tape;
   const std::optional<ValueId> gradient = tape[id_of(traced, name)].gradient;
   if (!gradient) fail(absl::StrCat("the trace has no gradient of \"", name, "\""));
@@ -124,7 +124,7 @@ void bind_trace(py::module_& m, RunClass& bound) {
       m, "Trace",
       "One example, and every number that a model computed from it, in f64: "
       "forward, and back from the loss. A notebook shows the page of qkv explain.")
-      .def("__getitem__", &value_of, "name"_a)
+      .def("__getitem__", &value_named, "name"_a)
       .def(
           "__contains__",
           [](const TracedExample& traced, const std::string& name) {
@@ -136,7 +136,7 @@ void bind_trace(py::module_& m, RunClass& bound) {
       .def(
           "names", [](const TracedExample& traced) { return traced.names; },
           "The names of all tensors: of parameters, inputs and what layers compute.")
-      .def("gradient", &gradient_of, "name"_a, "The derivative of the loss by a tensor.")
+      .def("gradient", &gradient_named, "name"_a, "The derivative of the loss by a tensor.")
       .def_property_readonly(
           "loss", [](const TracedExample& traced) { return traced.recording.whole_loss; })
       .def("explain", &explain, "file"_a = py::none(), py::kw_only(),
