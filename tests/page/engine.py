@@ -225,9 +225,9 @@ def deep_text() -> Lesson:
 
 def long_text(*options: str) -> Lesson:
     """Too large for a block of it to be on a page of the usual size."""
-    settings = ["model.num_layers=6", "model.d_model=128", "model.num_heads=8", "model.d_ff=768", "data.length=62",
+    settings = ["model.num_layers=2", "model.d_model=128", "model.num_heads=8", "model.d_ff=768", "data.length=62",
                 "model.position=learned", "train.steps=2", "train.eval_interval=2", "train.batch_size=2"]
-    return Lesson("long-text" + "".join(options), [run("long-text", "gpl", *settings), "--layer", "3", *options])
+    return Lesson("long-text" + "".join(options), [run("long-text", "gpl", *settings), "--layer", "1", *options])
 
 
 def all_lessons() -> list:
