@@ -66,10 +66,8 @@ def open_page(path, address: str = "") -> None:
         const root = document.getElementById("lesson");
         const drawn = () => requestAnimationFrame(() => setTimeout(done));
         if (!root || root.firstChild) drawn();
-        else {
-          new MutationObserver(drawn).observe(root, { childList: true });
-          setTimeout(done, 20000);
-        }""")
+        else new MutationObserver(drawn).observe(root, { childList: true });
+        setTimeout(done, 20000);""")
 
 
 def script(source: str, *arguments):
@@ -104,6 +102,11 @@ def prefer(**features: str) -> None:
 def console() -> list:
     """What was said on the console, and of refused or failed requests, since the last look."""
     return [entry["message"] for entry in driver().get_log("browser")]
+
+
+def uncaught() -> list:
+    """What no script has caught, if a test has not looked at the console itself."""
+    return [message for message in console() if "Uncaught" in message] if _driver is not None else []
 
 
 def requests() -> list:

@@ -35,8 +35,7 @@ def expect_whole(lesson, **state) -> None:
     browser.console()
     page = Page(lesson, **state)
     steps = page.steps()
-    states = [{**state, "step": step} for step in steps]
-    for step, (_, cells) in zip(steps, page.tour(states, "nextFrame", "lastCells")):
+    for step, cells in zip(steps, page.tour([{**state, "step": step} for step in steps], "lastCells")):
         for cell in cells:
             expect(cell["number"] is not None, f"{lesson.name}, {step}, {cell['name']}: no number")
             expect(cell["result"] in ("good", None), f"{lesson.name}, {step}, {cell['name']}: {cell['result']}")

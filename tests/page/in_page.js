@@ -88,17 +88,18 @@ window.pageTests = (() => {
     return places.filter(isNew).map(([row, column]) => ({ key, row, column }));
   }
 
-  // The step, once it is drawn, with all its numbers, and some cells of each matrix. A matrix that many
-  // heads and layers have in common is asked once.
+  // The step with all its numbers, and some cells of each matrix, of which the last one is drawn. A matrix that
+  // many heads and layers have in common is asked once.
   const known = new Set();
   async function wholeStep() {
-    await nextFrame();
-    return numberedMatrices().map((matrix) => {
+    const found = numberedMatrices().map((matrix) => {
       const identity = `${matrix.key} ${matrix.value} ${matrix.numbers}`;
       const isKnown = known.has(identity);
       known.add(identity);
       return { ...matrix, cells: isKnown ? [] : cells(sampled(matrix)) };
     });
+    await nextFrame();
+    return found;
   }
 
   // What the page has computed now, by name: {name: {numbers, gradient}}, and the loss.
@@ -191,7 +192,12 @@ window.pageTests = (() => {
 
   const cells = (wanted) => wanted.map(cell);
 
-  const lastCells = () => cells(matrices().map(({ key, rows, columns }) => ({ key, row: rows - 1, column: columns - 1 })));
+  // The last cell of each matrix, of which the last one is drawn.
+  async function lastCells() {
+    const found = cells(matrices().map(({ key, rows, columns }) => ({ key, row: rows - 1, column: columns - 1 })));
+    await nextFrame();
+    return found;
+  }
 
   // A cell of the last matrix.
   function openSomeCell() {

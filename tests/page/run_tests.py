@@ -35,6 +35,7 @@ def run(name: str, test) -> str:
     try:
         browser.begin_test()
         test()
+        complaints.extend(browser.uncaught())
     except Skipped as reason:
         print(f"skipped: {reason}")
         result = "skipped"

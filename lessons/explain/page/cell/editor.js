@@ -1,5 +1,6 @@
 // A number typed over the one that is there: what comes after it follows.
 import { element } from "../frame/dom.js";
+import { beforeNextFrame } from "../frame/next_frame.js";
 import { fullNumber } from "../ops/numbers.js";
 import { say } from "../texts/say.js";
 
@@ -70,15 +71,10 @@ function dragNumber(app, event, { matrix, index, number }) {
   event.preventDefault();
   const from = event.clientY;
   let wanted = number;
-  let isWaiting = false;
+  const edit = () => app.edit(matrix.value, index, wanted);
   const follow = (moveEvent) => {
     wanted = moved(number, Math.round((from - moveEvent.clientY) / 4), matrix.size);
-    if (isWaiting) return;
-    isWaiting = true;
-    requestAnimationFrame(() => {
-      isWaiting = false;
-      app.edit(matrix.value, index, wanted);
-    });
+    beforeNextFrame(app.root, edit);
   };
   const stop = () => {
     document.removeEventListener("pointermove", follow);

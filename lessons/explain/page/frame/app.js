@@ -53,9 +53,13 @@ export class App {
       this.tip,
     );
     this.zones.cell.replaceChildren(this.panel.root);
-    this.scrolled = 0; // of the step; to read it from the zone lays all out
+    // How far the step is scrolled, as far as that is known: to ask the zone lays all out.
+    this.scrolled = 0;
     this.zones.step.addEventListener("scroll", () => {
       this.scrolled = this.zones.step.scrollTop;
+    });
+    this.zones.step.addEventListener("focusin", () => {
+      this.scrolled = null;
     });
     this.steps = new StepView(this);
     this.motion = new Motion(root);
@@ -144,8 +148,7 @@ export class App {
     const { lesson, zones } = this;
     const giveFocusBack = keptFocus(zones);
     const isSameStep = this.shownStep === lesson.step.id;
-    const wasAt = this.scrolled;
-    const scrolled = isSameStep ? wasAt : 0;
+    const wasAt = this.scrolled ?? zones.step.scrollTop;
     this.shownStep = lesson.step.id;
     this.setLooks(document.documentElement);
     zones.header.replaceChildren(...header(this));
@@ -157,14 +160,14 @@ export class App {
     zones.switches.replaceChildren(...switchBar(this));
     if (this.isPresenting) this.showStage();
     else this.showStep();
-    if (wasAt > 0) this.scrollTo(scrolled);
+    if (wasAt > 0) this.scrollTo(isSameStep ? wasAt : 0);
     giveFocusBack();
   }
 
   scrollTo(top) {
     this.steps.fit();
     this.zones.step.scrollTop = top;
-    this.scrolled = top;
+    this.scrolled = null;
   }
 
   showStep() {
@@ -177,8 +180,8 @@ export class App {
     replaceBefore(zones.step, [...stepHead(this), picture, this.drawing?.root].filter(Boolean), body);
     this.marks = null; // those of what was shown before
     if (!special) this.steps.show();
-    else this.steps.maps = special.maps ?? [];
-    zones.cell.hidden = Boolean(special) && !special.maps;
+    else this.steps.maps = [];
+    zones.cell.hidden = Boolean(special);
     this.showCell();
     if (this.isOnPaper) {
       this.panel.idle.finish();
@@ -218,6 +221,12 @@ export class App {
       if (html.getAttribute(name) !== look) html.setAttribute(name, look);
     }
     this.colours = themeColours(html);
+  }
+
+  // The reader's choice is scrolled into view, too.
+  choose(cell) {
+    this.scrolled = null;
+    this.select(cell);
   }
 
   // Moves within what is shown: only marks and the panel change.

@@ -2,11 +2,15 @@
 
 const works = new Map(); // what to do, with the node that it draws
 
+// Also what the works ask for. After an error the others have their turn in the frame that follows.
 function doAll() {
-  const now = [...works];
-  works.clear();
-  for (const [work, node] of now) {
-    if (node.isConnected) work();
+  try {
+    for (const [work, node] of works) {
+      works.delete(work);
+      if (node.isConnected) work();
+    }
+  } finally {
+    if (works.size > 0) requestAnimationFrame(doAll);
   }
 }
 

@@ -95,8 +95,8 @@ function slideOf(app, { matrix, row, column }, slide) {
   const shown = [matrix, ...matricesWith(lesson, operands, matrix)].slice(0, most.matrices);
   const marks = { ...noMarks, lit: slide > 0 ? operands : [] };
   const maps = shown.map((each) => mapOnStage(app, each));
-  fitOnStage(maps, shown);
   maps.forEach((map, i) => map.mark({ ...marks, chosen: i === 0 ? { row, column } : null }));
+  fitOnStage(maps, shown);
   const figures = maps.map((map, i) =>
     element("figure", {}, element("figcaption", {}, formula(shown[i].symbol), powerOf(shown[i])), map.root),
   );

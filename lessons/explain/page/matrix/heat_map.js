@@ -54,6 +54,7 @@ export class HeatMap {
     this.marked = { chosen: null, lit: [], fed: [] };
     this.paint = this.paint.bind(this);
     this.paintMarked = this.paintMarked.bind(this);
+    this.scrollToCell = this.scrollToCell.bind(this);
     this.moveCell({ row: 0, column: 0 });
     this.listen();
   }
@@ -274,6 +275,10 @@ export class HeatMap {
     this.moveCell(at);
     this.chosen(this.at);
     if (withFocus) this.cell.focus({ preventScroll: true });
+    beforeNextFrame(this.root, this.scrollToCell);
+  }
+
+  scrollToCell() {
     this.cell.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 

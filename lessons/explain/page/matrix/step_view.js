@@ -62,15 +62,20 @@ export class StepView {
     const outline = this.outlineOf(step, matrices);
     if (outline === this.outline && this.root.childElementCount > 0) {
       this.renumber(matrices);
+      this.maps = this.mapsOfSides();
       return;
     }
     this.outline = outline;
     this.layout = step.layout;
     this.sides = [this.side("forward", step, matrices), this.side("backward", step, matrices)];
-    this.maps = this.sides.flatMap(({ maps }) => maps.filter(Boolean));
+    this.maps = this.mapsOfSides();
     this.root.replaceChildren(...this.sides.map(({ root }) => root));
     this.size = null;
     beforeNextFrame(this.root, this.fit);
+  }
+
+  mapsOfSides() {
+    return this.sides.flatMap(({ maps }) => maps.filter(Boolean));
   }
 
   // All that is shown but the numbers.
@@ -132,7 +137,7 @@ export class StepView {
     const { app } = this;
     const map = new HeatMap(matrix, {
       colours: app.colours,
-      chosen: ({ row, column }) => app.select({ key: matrix.key, row, column }),
+      chosen: ({ row, column }) => app.choose({ key: matrix.key, row, column }),
       pointed: (at, event) => app.tooltip(at && map.matrix.describe(at.row, at.column), event),
     });
     return map;
