@@ -54,10 +54,10 @@ def lesson_of_one_block(name: str, config: str, prompt: str, settings: list) -> 
 
 def expect_form(name: str) -> None:
     _, _, _, has, has_not = FORMS[name]
-    expect_page(name, lesson_of(name), has, has_not)
+    expect_page(name, lesson_of(name), has, has_not, "nextFrame")  # which draws each step
 
 
-def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list) -> None:
+def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list, *looks) -> None:
     page = Page(lesson)
     for layer in dict.fromkeys((page.layers()[0], page.layers()[-1])):
         head = page.heads(layer) - 1
@@ -68,7 +68,7 @@ def expect_page(name: str, lesson: engine.Lesson, has: list, has_not: list) -> N
             expect(not missing, f"{name}, {layer}: no step {missing} among {steps}")
             expect(not set(has_not) & set(steps), f"{name}, {layer}: {set(has_not) & set(steps)} should not be there")
         states = [{"layer": layer, "head": head, "step": step} for step in steps]
-        for state, (bad, cells) in zip(states, page.tour(states, "badMarks", "lastCells")):
+        for state, (bad, cells, *_) in zip(states, page.tour(states, "badMarks", "lastCells", *looks)):
             where = f"{name}, {layer}, {state['step']}"
             keys = [cell["key"] for cell in cells]
             expect_equal(len(keys), len(set(keys)), f"{where}: names of matrices {keys}")

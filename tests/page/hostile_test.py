@@ -35,7 +35,8 @@ def expect_whole(lesson, **state) -> None:
     browser.console()
     page = Page(lesson, **state)
     steps = page.steps()
-    for step, cells in zip(steps, page.tour([{**state, "step": step} for step in steps], "lastCells")):
+    states = [{**state, "step": step} for step in steps]
+    for step, (cells, _) in zip(steps, page.tour(states, "lastCells", "nextFrame")):
         for cell in cells:
             expect(cell["number"] is not None, f"{lesson.name}, {step}, {cell['name']}: no number")
             expect(cell["result"] in ("good", None), f"{lesson.name}, {step}, {cell['name']}: {cell['result']}")

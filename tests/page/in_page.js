@@ -192,12 +192,7 @@ window.pageTests = (() => {
 
   const cells = (wanted) => wanted.map(cell);
 
-  // The last cell of each matrix, of which the last one is drawn.
-  async function lastCells() {
-    const found = cells(matrices().map(({ key, rows, columns }) => ({ key, row: rows - 1, column: columns - 1 })));
-    await nextFrame();
-    return found;
-  }
+  const lastCells = () => cells(matrices().map(({ key, rows, columns }) => ({ key, row: rows - 1, column: columns - 1 })));
 
   // A cell of the last matrix.
   function openSomeCell() {
