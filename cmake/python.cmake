@@ -29,11 +29,12 @@ file(GLOB binding_sources CONFIGURE_DEPENDS python/binding/*.cc)
 pybind11_add_module(qkv_python MODULE NO_EXTRAS ${binding_sources} ${documentation_source})
 target_link_libraries(qkv_python PRIVATE qkv::lessons qkv_options)
 target_precompile_headers(qkv_python PRIVATE <pybind11/pybind11.h> <pybind11/numpy.h> <pybind11/stl.h>)
-set_target_properties(qkv_python PROPERTIES OUTPUT_NAME _qkv LIBRARY_OUTPUT_DIRECTORY ${python_folder}/qkv)
+set_target_properties(qkv_python PROPERTIES OUTPUT_NAME _qkv LIBRARY_OUTPUT_DIRECTORY ${python_folder}/qkv
+                                            UNITY_BUILD ${QKV_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+# clang-tidy reads the others together, and before this one is made.
+set_source_files_properties(${documentation_source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_definitions(qkv_python PRIVATE QKV_VERSION="${PROJECT_VERSION}")
 target_compile_options(qkv_python PRIVATE $<$<CONFIG:Release>:-O1>)
-set_target_properties(qkv_python PROPERTIES UNITY_BUILD ${QKV_UNITY} UNITY_BUILD_BATCH_SIZE 6)
-set_source_files_properties(${documentation_source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # Another library that Python has loaded may have functions of the same names.
 target_link_options(qkv_python PRIVATE LINKER:--exclude-libs,ALL)
 

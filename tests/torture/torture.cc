@@ -42,7 +42,7 @@ struct Variant {
 
 // Ends in about a second, saves and evaluates often.
 std::string config_text(const Variant& variant, bool tiny) {
-  const int steps = tiny ? 12 : variant.precision == "f64" ? 12 : 60;
+  const int steps = tiny || variant.precision == "f64" ? 12 : 60;
   return absl::StrFormat(R"(name = "torture"
 [data]
 task = "reverse"
