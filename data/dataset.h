@@ -64,6 +64,10 @@ class Dataset {
   // means something, or text that goes on in many ways.
   virtual bool has_answers() const = 0;
 
+  // Whether the last target of each example only ends its answer: a model learns it, but it is no
+  // part of the answer.
+  virtual bool has_endings() const { return false; }
+
   // A function of (seed, index) alone: a run that stops and goes on sees what it would have seen.
   // Row r depends on (seed, index, r) alone. Where the whole training part has no more than
   // `batch_size` examples it is the batch, each example once: then B is training_size().

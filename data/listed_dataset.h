@@ -25,12 +25,14 @@ class ListedDataset final : public Dataset {
     std::vector<std::string> class_names = {};
     int64_t context = 0;
     int64_t padding = 0;
+    bool has_endings = false;
     std::string fingerprint = {};
     uint64_t seed = 1;
   };
   ListedDataset(Vocabulary vocabulary, ExampleLists examples, Options options);
 
   bool has_answers() const override { return true; }
+  bool has_endings() const override { return options_.has_endings; }
   DataShape shape() const override;
   std::string fingerprint() const override { return options_.fingerprint; }
   int64_t training_size() const override { return std::ssize(examples_.training); }

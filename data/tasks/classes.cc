@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& option
       records_to_judge(options, classes_layout(options), mistakes);
   if (!records.ok()) return records.status();
   return dataset_to_judge(*records, known, encode_classes(known.vocabulary, known.class_names),
-                          mistakes);
+                          false, mistakes);
 }
 
 }  // namespace

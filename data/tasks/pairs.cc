@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_pairs(const DataOptions& options, 
   const absl::StatusOr<Vocabulary> vocabulary = Vocabulary::of_characters(text);
   if (!vocabulary.ok()) return vocabulary.status();
   return dataset_of_records(*records, options, *vocabulary, encode_pairs(*vocabulary),
-                            {.form = form, .seed = seed}, mistakes);
+                            {.form = form, .has_endings = true, .seed = seed}, mistakes);
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
       records_to_judge(options, pairs_layout(options), mistakes);
   if (!records.ok()) return records.status();
   check_pairs_text(records->validation_path, records->validation, mistakes);
-  return dataset_to_judge(*records, known, encode_pairs(known.vocabulary), mistakes);
+  return dataset_to_judge(*records, known, encode_pairs(known.vocabulary), true, mistakes);
 }
 
 }  // namespace

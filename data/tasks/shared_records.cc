@@ -173,13 +173,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of_records(
 absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& records,
                                                           const KnownData& known,
                                                           const EncodeRecord& encode,
+                                                          bool has_endings,
                                                           FileMistakes& mistakes) {
   absl::StatusOr<ExampleLists> examples =
       encode_records(records, encode, limits_of(known.most, known.form), mistakes);
   if (!examples.ok()) return examples.status();
   return std::make_unique<ListedDataset>(
       known.vocabulary, *std::move(examples),
-      ListedDataset::Options{.form = known.form, .class_names = known.class_names});
+      ListedDataset::Options{
+          .form = known.form, .class_names = known.class_names, .has_endings = has_endings});
 }
 
 void check_records(const char* task, const DataOptions& options, OptionChecker& check) {

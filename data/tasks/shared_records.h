@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of_records(
 absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& records,
                                                           const KnownData& known,
                                                           const EncodeRecord& encode,
-                                                          FileMistakes& mistakes);
+                                                          bool has_endings, FileMistakes& mistakes);
 
 // Checks what all such tasks read, and lists it.
 void check_records(const char* task, const DataOptions& options, OptionChecker& check);

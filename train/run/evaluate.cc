@@ -34,7 +34,8 @@ void add_up_on_first(Ranks& ranks, std::span<T> numbers) {
 
 class Counts {
  public:
-  explicit Counts(const Dataset& dataset) : classes_(classes_of(dataset)) {
+  explicit Counts(const Dataset& dataset)
+      : classes_(classes_of(dataset)), has_endings_(dataset.has_endings()) {
     confusion_.resize(static_cast<size_t>(classes_ * classes_));
     if (dataset.has_answers()) return;
     unknown_token_ = dataset.vocabulary().unknown();
@@ -44,13 +45,15 @@ class Counts {
   }
 
   // Returns the loss of the batch.
-  double add(const Model& model, const Batch& batch) {
+  double add(const Model& model, Batch batch) {
+    const Array targets = batch.targets;
+    if (has_endings_) batch.targets = without_ends(targets);
     ForwardContext context;
     const auto [logits, sum] = batch_loss(model, batch, {.divisor = 1.0}, context);
     const int64_t positions = batch.targets.size(), classes = logits.dim(-1);
     Array largest({positions}, logits.dtype()), predicted({positions}, DType::i64);
     kernels::max(logits.array(), positions, classes, 1, largest, predicted);
-    count(predicted.data<int64_t>(), batch.targets);
+    count(predicted.data<int64_t>(), targets, batch.targets.data<int64_t>());
     if (classes_ > 0) count_classes(logits, predicted.data<int64_t>(), batch.targets);
     return sum.item();
   }
@@ -58,7 +61,7 @@ class Counts {
   // On rank 0, what all ranks counted.
   void add_those_of(Ranks& ranks) {
     std::vector<int64_t*> places = {&right_tokens_, &tokens_,  &right_sequences_, &sequences_,
-                                    &bytes_,        &unknown_, &in_top5_};
+                                    &bytes_,        &unknown_, &in_top5_,         &right_ends_};
     for (int64_t& count : confusion_) places.push_back(&count);
     std::vector<int64_t> counts;
     for (const int64_t* place : places) counts.push_back(*place);
@@ -70,15 +73,17 @@ class Counts {
     const auto share = [](auto part, int64_t whole) {
       return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
     };
-    return {.loss = share(loss, tokens_),
-            .token_accuracy = share(right_tokens_, tokens_),
-            .sequence_accuracy = share(right_sequences_, sequences_),
-            .tokens = tokens_,
-            .sequences = sequences_,
-            .unknown_tokens = unknown_,
-            .bits_per_byte = unknown_ > 0 ? 0.0 : share(loss / std::numbers::ln2, bytes_),
-            .top5_accuracy = share(in_top5_, sequences_),
-            .confusion = confusion_};
+    return {
+        .loss = share(loss, tokens_),
+        .token_accuracy = share(right_tokens_, tokens_),
+        .tokens = tokens_,
+        .end_accuracy = has_endings_ ? std::optional(share(right_ends_, sequences_)) : std::nullopt,
+        .sequence_accuracy = share(right_sequences_, sequences_),
+        .sequences = sequences_,
+        .unknown_tokens = unknown_,
+        .bits_per_byte = unknown_ > 0 ? 0.0 : share(loss / std::numbers::ln2, bytes_),
+        .top5_accuracy = share(in_top5_, sequences_),
+        .confusion = confusion_};
   }
 
  private:
@@ -86,22 +91,39 @@ class Counts {
     return dataset.form() == DataForm::kClass ? dataset.shape().classes : 0;
   }
 
-  void count(const int64_t* predicted, const Array& targets) {
+  // The last target of each row is ignored.
+  static Array without_ends(const Array& targets) {
+    Array others = targets.copy();
+    const int64_t rows = targets.shape()[0], length = targets.size() / rows;
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t* end = others.mutable_data<int64_t>() + (row + 1) * length - 1;
+      while (*end == kIgnoredTarget) --end;
+      *end = kIgnoredTarget;
+    }
+    return others;
+  }
+
+  // `own`: the targets that are no ends.
+  void count(const int64_t* predicted, const Array& targets, const int64_t* own) {
     const int64_t rows = targets.shape()[0], length = targets.size() / rows;
     const int64_t* target = targets.data<int64_t>();
     for (int64_t row = 0; row < rows; ++row) {
-      int64_t counted = 0, right = 0;
-      for (int64_t t = 0; t < length; ++t, ++predicted, ++target) {
+      bool all_right = true;
+      for (int64_t t = 0; t < length; ++t, ++predicted, ++target, ++own) {
         if (*target == kIgnoredTarget) continue;
-        ++counted;
-        right += *predicted == *target;
+        const bool is_right = *predicted == *target;
+        all_right = all_right && is_right;
+        if (*own == kIgnoredTarget) {
+          right_ends_ += is_right;
+          continue;
+        }
+        ++tokens_;
+        right_tokens_ += is_right;
         unknown_ += *target == unknown_token_;
         if (!bytes_of_tokens_.empty()) bytes_ += bytes_of_tokens_[static_cast<size_t>(*target)];
       }
-      tokens_ += counted;
-      right_tokens_ += right;
-      sequences_ += 1;
-      right_sequences_ += right == counted;
+      ++sequences_;
+      right_sequences_ += all_right;
     }
   }
 
@@ -121,11 +143,12 @@ class Counts {
     }
   }
 
-  int64_t classes_;                       // 0: answers are no classes
+  int64_t classes_;  // 0: answers are no classes
+  bool has_endings_;
   std::vector<int64_t> bytes_of_tokens_;  // none where there are answers
   std::optional<int64_t> unknown_token_;
   int64_t right_tokens_ = 0, tokens_ = 0, right_sequences_ = 0, sequences_ = 0;
-  int64_t bytes_ = 0, unknown_ = 0, in_top5_ = 0;
+  int64_t right_ends_ = 0, bytes_ = 0, unknown_ = 0, in_top5_ = 0;
   std::vector<int64_t> confusion_;
 };
 

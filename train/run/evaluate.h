@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -16,10 +17,12 @@ namespace qkv {
 // token is the target at every position that counts, which is so exactly when greedy generation
 // gives the answer.
 struct Evaluation {
-  double loss = 0;               // the mean over all targets
-  double token_accuracy = 0;     // in [0, 1]
-  double sequence_accuracy = 0;  // in [0, 1]
+  // Over all targets, but for those that end an answer.
+  double loss = 0;            // the mean
+  double token_accuracy = 0;  // in [0, 1]
   int64_t tokens = 0;
+  std::optional<double> end_accuracy = {};  // of those that do; none: no answer has an end
+  double sequence_accuracy = 0;             // in [0, 1], the ends among the targets
   int64_t sequences = 0;
   // Of the targets of a text: words that the vocabulary does not have.
   int64_t unknown_tokens = 0;

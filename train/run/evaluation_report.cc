@@ -23,6 +23,7 @@ std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const 
   if (dataset.has_answers()) {
     object["token_accuracy"] = e.token_accuracy;
     object["sequence_accuracy"] = e.sequence_accuracy;
+    if (e.end_accuracy) object["end_accuracy"] = *e.end_accuracy;
   } else {
     object["perplexity"] = std::exp(e.loss);
     if (e.unknown_tokens == 0) object["bits_per_byte"] = e.bits_per_byte;
@@ -59,9 +60,10 @@ std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const 
                           format_percent(macro_f1(class_scores(e))),
                           class_report(e, dataset.class_names()));
   } else if (dataset.has_answers()) {
-    absl::StrAppendFormat(&text, "  %s of %d sequences right, %s of tokens\n",
-                          format_percent(e.sequence_accuracy), e.sequences,
-                          format_percent(e.token_accuracy));
+    absl::StrAppendFormat(
+        &text, "  %s of %d sequences right, %s of tokens%s\n", format_percent(e.sequence_accuracy),
+        e.sequences, format_percent(e.token_accuracy),
+        e.end_accuracy ? absl::StrCat(", ", format_percent(*e.end_accuracy), " of ends") : "");
   } else {
     absl::StrAppendFormat(&text, "  perplexity %.2f, ", std::exp(e.loss));
     if (e.unknown_tokens == 0) {

@@ -24,6 +24,7 @@ constexpr MetricsField kFields[] = {
     {"val_token_accuracy", &Metrics::val_token_accuracy},
     {"val_sequence_accuracy", &Metrics::val_sequence_accuracy},
     {"train_sequence_accuracy", &Metrics::train_sequence_accuracy},
+    {"val_end_accuracy", &Metrics::val_end_accuracy},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Metrics {
   std::optional<double> val_token_accuracy;     // in [0, 1]
   std::optional<double> val_sequence_accuracy;  // in [0, 1]: every token of the answer right
   std::optional<double> train_sequence_accuracy;
+  std::optional<double> val_end_accuracy;  // in [0, 1]: of the tokens that end an answer
   std::optional<StepDetail> detail = {};
 
   bool operator==(const Metrics&) const = default;

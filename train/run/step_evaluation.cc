@@ -52,6 +52,7 @@ absl::Status evaluate_step(const Config& config, Trainer& trainer, const Dataset
   if (dataset.has_answers()) {
     metrics.val_token_accuracy = validation->token_accuracy;
     metrics.val_sequence_accuracy = validation->sequence_accuracy;
+    metrics.val_end_accuracy = validation->end_accuracy;
     const absl::StatusOr<Evaluation> training = trainer.evaluate(Split::kTraining, stop, tell);
     if (!training.ok()) return training.status();
     metrics.train_sequence_accuracy = training->sequence_accuracy;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/kernels/parallel.h"
+#include "tests/temporary_folder.h"
 #include "tests/train/run/observed_run.h"
 #include "train/config/config.h"
 #include "train/run/evaluate.h"
@@ -247,6 +248,67 @@ TEST(KeyPropertiesTest, AnEvaluationTellsWhatIsRightOfBothParts) {
   // so that none is taken for another
   EXPECT_NE(validation.token_accuracy, validation.sequence_accuracy);
   EXPECT_NE(validation.sequence_accuracy, training.sequence_accuracy);
+}
+
+// The mean of -log p over the tokens of the answers alone, and what of them is most likely: the
+// line end, which a model learns, too, is counted for itself.
+TEST(KeyPropertiesTest, TheEndOfAnAnswerIsCountedApart) {
+  const TemporaryFolder folder(/*in_memory=*/true);
+  write_data(folder.path(), 1);
+  for (const auto& [kind, first_token] : {std::pair("decoder", true), {"encoder_decoder", false}}) {
+    SCOPED_TRACE(kind);
+    Overrides overrides = overrides_of("pairs", folder.path());
+    for (const char* more : {"data.answer_key=back", "optimizer.learning_rate=3e-2",
+                             "train.steps=60", "train.eval_interval=60"}) {
+      overrides.push_back(more);
+    }
+    overrides.push_back(absl::StrCat("model.kind=", kind));
+    const Config config = parsed(kSmallRun, overrides);
+    const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+    Trainer trainer(config, *dataset);
+    for (int64_t i = 0; i < config.train.steps; ++i) ASSERT_TRUE(trainer.step().ok());
+
+    const Batch batch = dataset->validation_batch(0, dataset->validation_size());
+    const std::vector<Tensor> inputs(batch.inputs.begin(), batch.inputs.end());
+    ForwardContext context;
+    const Tensor logits = trainer.model()(inputs, context);
+    const std::vector<double> all = logits.to_vector();
+    const int64_t tokens = logits.dim(-1);
+    const auto row_at = [&](int64_t example, int64_t place) {
+      return std::span(all).subspan(static_cast<size_t>((example * logits.dim(1) + place) * tokens),
+                                    static_cast<size_t>(tokens));
+    };
+    double loss = 0, right = 0, right_ends = 0, right_answers = 0, counted = 0;
+    for (int64_t e = 0; e < dataset->validation_size(); ++e) {
+      const Example example = dataset->validation_example(e);
+      const int64_t begin = first_token ? std::ssize(example.prompt) - 1 : 0;
+      bool all_right = true;
+      for (int64_t t = 0; t < std::ssize(example.answer); ++t) {
+        const std::span<const double> row = row_at(e, begin + t);
+        const int64_t target = example.answer[static_cast<size_t>(t)];
+        const bool is_right = std::ranges::max_element(row) - row.begin() == target;
+        all_right = all_right && is_right;
+        if (dataset->vocabulary().decode({{target}}) == "\n") {
+          right_ends += is_right;
+          continue;
+        }
+        double sum = 0;
+        for (const double logit : row) sum += std::exp(logit);
+        loss += std::log(sum) - row[static_cast<size_t>(target)];
+        right += is_right;
+        counted += 1;
+      }
+      right_answers += all_right;
+    }
+    const auto examples = static_cast<double>(dataset->validation_size());
+    ASSERT_EQ(counted, 6 * examples);
+    const Metrics line = observe_run(kSmallRun, overrides).at(config.train.steps);
+    EXPECT_NEAR(line.val_loss.value(), loss / counted, 1e-12);
+    EXPECT_EQ(line.val_token_accuracy, right / counted);
+    EXPECT_EQ(line.val_sequence_accuracy, right_answers / examples);
+    EXPECT_EQ(line.val_end_accuracy, right_ends / examples);
+    EXPECT_LT(right / counted, right_ends / examples);  // so that none is taken for the other
+  }
 }
 
 TEST(KeyPropertiesTest, AsManyThreadsComputeAsAreAskedFor) {

@@ -17,12 +17,13 @@ TEST(MetricsTest, ALineHoldsWhatWasMeasuredInAFixedOrder) {
   metrics.step = 20;
   metrics.loss = 0.1;
   EXPECT_EQ(metrics_to_json(metrics), R"({"step":20,"loss":0.1,"val_loss":1.0})");
-  metrics = {100, 2.5, 1e-3, 0.75, 12345.5, 3.25, 2.25, 0.5, 0.25, 0.125};
+  metrics = {100, 2.5, 1e-3, 0.75, 12345.5, 3.25, 2.25, 0.5, 0.25, 0.125, 0.75};
   EXPECT_EQ(
       metrics_to_json(metrics),
       R"({"step":100,"loss":2.5,"learning_rate":0.001,"grad_norm":0.75,)"
       R"("tokens_per_second":12345.5,"elapsed_seconds":3.25,"val_loss":2.25,)"
-      R"("val_token_accuracy":0.5,"val_sequence_accuracy":0.25,"train_sequence_accuracy":0.125})");
+      R"("val_token_accuracy":0.5,"val_sequence_accuracy":0.25,"train_sequence_accuracy":0.125,)"
+      R"("val_end_accuracy":0.75})");
 }
 
 TEST(MetricsTest, ALineReadsBackAsTheSameNumbers) {
