@@ -9,6 +9,7 @@
 #include "data/file_mistakes.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
+#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "train/run/generate.h"
 
