@@ -5,9 +5,11 @@ set(qkv_package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/qkv)
 
 install(TARGETS qkv_kernels EXPORT qkv_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/qkv COMPONENT program)
-install(TARGETS qkv_framework qkv_gradcheck qkv_models EXPORT qkv_targets)
+install(TARGETS qkv_framework qkv_models EXPORT qkv_targets)
+# After ./qkv train, what only other verbs need is not built: what there is is installed.
+install(TARGETS qkv_gradcheck EXPORT qkv_gradcheck_targets OPTIONAL)
 set_target_properties(qkv qkv-lessons PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/qkv")
-install(TARGETS qkv qkv-lessons COMPONENT program)
+install(TARGETS qkv qkv-lessons COMPONENT program OPTIONAL)
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/qkv COMPONENT program)
 install(DIRECTORY framework models DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv
         FILES_MATCHING PATTERN "*.h")
@@ -25,13 +27,14 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS)
     COMMAND $<TARGET_FILE:qkv-lessons> man > ${shell_folder}/qkv.1
     DEPENDS qkv-lessons)
   add_custom_target(shell_files ALL DEPENDS ${shell_files})
-  install(FILES ${shell_folder}/qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)
-  install(FILES ${shell_folder}/_qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
-  install(FILES ${shell_folder}/qkv.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
-  install(FILES ${shell_folder}/qkv.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  install(FILES ${shell_folder}/qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program OPTIONAL)
+  install(FILES ${shell_folder}/_qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program OPTIONAL)
+  install(FILES ${shell_folder}/qkv.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program OPTIONAL)
+  install(FILES ${shell_folder}/qkv.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program OPTIONAL)
 endif()
 
 install(EXPORT qkv_targets NAMESPACE qkv:: FILE qkvTargets.cmake DESTINATION ${qkv_package_folder})
+install(EXPORT qkv_gradcheck_targets NAMESPACE qkv:: FILE qkvGradcheckTargets.cmake DESTINATION ${qkv_package_folder})
 configure_package_config_file(cmake/qkvConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/qkvConfig.cmake
                               INSTALL_DESTINATION ${qkv_package_folder})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/qkvConfigVersion.cmake

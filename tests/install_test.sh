@@ -20,6 +20,14 @@ without_rounding() {
 # code LANGUAGE NUMBER: that block of code of docs/library.md.
 code() { awk -v fence="\`\`\`$1" -v n="$2" '/^```/ { inside = !open && $0 == fence && ++k == n; open = !open; next } inside' "$library"; }
 
+# What ./qkv train alone has built, and who uses of it what is there.
+sed "s#\"$build/\(libqkv_gradcheck.a\|qkv-lessons\|shell/[^\"]*\)\"#\"$work/not-built\"#" "$build/cmake_install.cmake" >"$work/part.cmake"
+cmake -D CMAKE_INSTALL_PREFIX="$work/part" -P "$work/part.cmake"
+mkdir "$work/use"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(use LANGUAGES CXX)' 'find_package(qkv REQUIRED)' \
+  'if(TARGET qkv::gradcheck OR NOT TARGET qkv::models)' 'message(FATAL_ERROR "other targets")' 'endif()' >"$work/use/CMakeLists.txt"
+cmake -S "$work/use" -B "$work/use" -G Ninja -DCMAKE_PREFIX_PATH="$work/part" 2>&1 | grep 'so there is no qkv::gradcheck'
+
 cmake --install "$build" --prefix "$work/installed"
 for file in LICENSE CHANGELOG.md; do test -s "$work/installed/share/doc/qkv/$file"; done
 for file in bash-completion/completions/qkv zsh/site-functions/_qkv fish/vendor_completions.d/qkv.fish man/man1/qkv.1; do
