@@ -2,6 +2,8 @@
 # docs/stories.md; and that docs/course.zh.md has the lessons of docs/course.md.
 set(docs_tests ${CMAKE_CURRENT_SOURCE_DIR}/tests/docs)
 add_test(NAME Docs.EveryLinkLeadsSomewhere COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/links_test.py)
+add_test(NAME Docs.HelpIsWhatTheVerbsPrint COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/help_page.py)
+set_tests_properties(Docs.HelpIsWhatTheVerbsPrint PROPERTIES ENVIRONMENT "QKV=$<TARGET_FILE:qkv>")
 add_test(NAME Docs.CountsAreThoseOfTheTree COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/counts_test.py)
 add_test(NAME Course.IsTheSameInBothLanguages COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py texts)
 # The mistakes of the lessons are compiled and linked with Ninja's own commands.

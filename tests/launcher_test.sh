@@ -8,7 +8,8 @@ trap 'rm -rf "$clone"' EXIT
 mkdir "$clone/tools"
 cp "$source_dir"/qkv "$source_dir"/test "$source_dir/CMakeLists.txt" "$clone"
 cp "$source_dir"/tools/*.sh "$clone/tools"
-cp -r "$source_dir/cli" "$clone/cli"
+mkdir "$clone/docs"
+cp "$source_dir/docs/command-line.md" "$clone/docs"
 
 fail() {
   printf 'FAILED: %s\n' "$*" >&2
@@ -20,6 +21,9 @@ lines_of_verbs() { grep -E '^  [a-z]+ +' | sed -E 's/ +/ /g' | sort; }
 "$clone/qkv" --help >"$clone/help" || fail "--help"
 diff <(lines_of_verbs <"$clone/help") <("$program" --help | lines_of_verbs) || fail "another list of verbs"
 diff <("$clone/qkv") "$clone/help" || fail "no verb is not --help"
+while read -r verb _; do  # with and without the config's keys
+  diff <("$clone/qkv" "$verb" --help) <("$program" "$verb" --help | sed 's/ *$//') || fail "the help of $verb"
+done < <(lines_of_verbs <"$clone/help")
 [[ $("$clone/qkv" --version) == "$("$program" --version | head -1), not built yet" ]] || fail "--version"
 status=0
 message=$("$clone/qkv" trian x 2>&1) || status=$?
@@ -27,12 +31,44 @@ message=$("$clone/qkv" trian x 2>&1) || status=$?
 "$clone/test" --help | grep -q -- '--tsan' || fail "./test --help"
 [[ ! -e $clone/build ]] || fail "something was built"
 
+# Where build/ cannot be written to, what is there runs, unless a source is newer; else one sentence says why.
+says_why() {  # SENTENCE: of ./qkv and of ./test
+  local launcher status message
+  for launcher in "qkv train x" test; do
+    status=0
+    # shellcheck disable=SC2086  # words
+    message=$(${as_user[@]+"${as_user[@]}"} "$clone"/$launcher 2>&1) || status=$?
+    [[ $status == 1 && $message == "error: $clone/build, in which qkv is built, cannot be written to ($1"* && $message != *$'\n'* ]] ||
+      fail "$launcher: $status, $message"
+  done
+}
+touch "$clone/build"
+says_why 'File exists); it is a file: move it away'
+rm "$clone/build"
+mkdir "$clone/build"
+ln -s /dev/full "$clone/build/.lock"
+says_why 'No space left on device); make room on that disk'
+rm "$clone/build/.lock"
+if ((EUID == 0)); then
+  as_user=(setpriv --reuid=65534 --clear-groups)
+  chmod a+rx "$clone"
+  says_why "Permission denied); it belongs to $(id -un): clone qkv into a folder of yours"
+  mkdir -p "$clone/build/release" "$clone"/{cmake,framework,models,data,train,lessons,cli,python}
+  printf '%s\n' '#!/bin/sh' 'echo "runs $*"' >"$clone/build/release/qkv"
+  chmod +x "$clone/build/release/qkv"
+  [[ $("${as_user[@]}" "$clone/qkv" train x) == "runs train x" ]] || fail "what is built does not run for another user"
+  touch -d 'tomorrow' "$clone/framework/newer.cc"
+  says_why "Permission denied); it belongs to"
+  as_user=()
+  rm -r "$clone/framework/newer.cc" "$clone/build/release"
+fi
+
 # Ctrl-C while it builds: tools that stand for CMake and Ninja, the second of which is interrupted with all of its group.
 mkdir -p "$clone/bin" "$clone/build"
 printf '%s\n' '#!/bin/sh' 'mkdir -p build/release' 'echo > build/release/build.ninja' >"$clone/bin/cmake"
 printf '%s\n' '#!/bin/sh' 'echo "[1/9] Building CXX object a.o"' 'kill -INT 0' 'sleep 9' >"$clone/bin/ninja"
 chmod +x "$clone"/bin/*
-bash -c 'source "$1/tools/setup.sh"; printf "%s\n" "${packages[*]}" >"$1/build/.packages"' - "$clone"
+bash -c 'source "$1/tools/setup.sh"; printf "%s\n" "${packages[*]}" "${packages[*]} ${python_packages[*]}" "${notebook_packages[*]}" >"$1/build/.packages"' - "$clone"
 status=0
 message=$(PATH=$clone/bin:$PATH setsid -w env --default-signal=INT "$clone/qkv" train x 2>&1) || status=$?
 [[ $status == 130 && $message == *$'\nthe build was stopped; the same command goes on where it was' ]] ||
@@ -44,7 +80,6 @@ message=$(PATH=$clone/bin:$PATH setsid -w env --default-signal=INT "$clone/qkv" 
 if ! [[ -x /usr/bin/python3 ]]; then exit; fi
 printf '%s\n' '#!/bin/sh' 'echo "$@" >build/cmake.words' 'mkdir -p build/release' 'echo > build/release/build.ninja' >"$clone/bin/cmake"
 printf '%s\n' '#!/bin/sh' >"$clone/bin/ninja"
-bash -c 'source "$1/tools/setup.sh"; printf "%s\n" "${python_packages[*]}" "${notebook_packages[*]}" >>"$1/build/.packages"' - "$clone"
 export PATH=$clone/bin:$PATH
 unset VIRTUAL_ENV PYTHONPATH
 status=0

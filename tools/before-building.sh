@@ -1,35 +1,44 @@
 # shellcheck shell=bash
-# What ./qkv answers in a fresh clone, at once: --help, --version, and a verb that does not exist. Sourced, after
-# tools/setup.sh. The verbs are read from the sources, so that there is one list of them.
+# What ./qkv answers without a build: --help, the help of each verb, --version, and a verb that does not exist. The
+# words stand in docs/command-line.md, which a test holds to what the program prints. Sourced, after tools/setup.sh.
 
-# A line for each verb: NAME, a tab, its argument, a tab, what it does.
-verbs_in_sources() {
+# help_of WORDS: what the page says that ./qkv WORDS --help prints. The config's keys, with which the help of several
+# verbs ends, are there once: "…" stands for them.
+help_of() {
   # shellcheck disable=SC2154  # root: of tools/setup.sh
-  cat "$root"/cli/*.cc "$root/cli/lesson_titles.h" | tr '\n' ' ' |
-    grep -oE '(\{ *|Title)\{ *"[a-z]+", *"[^"]*", *"[^"]*"' |
-    sed -E 's/^[^"]*"([a-z]+)", *"([^"]*)", *"([^"]*)"$/\1\t\2\t\3/'
+  awk -v asked="\$ ./qkv${1:+ $1} --help" '
+    /^```/ || /^\$ / { command = $0; in_keys = 0; next }
+    command == "$ ./qkv config --help" && /^name = / { in_keys = 1 }
+    in_keys { keys = keys $0 "\n" }
+    command != asked { next }
+    $0 == "…" { ends_in_keys = 1; next }
+    { text = text $0 "\n" }
+    END { printf "%s%s", text, ends_in_keys ? keys : "" }' "$root/docs/command-line.md"
 }
 
 # Ends the script where there is an answer.
 answer_before_building() {
-  local first=${1:---help} name argument summary width
-  case $first in
-    -h | --help)
-      printf 'qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n'
-      while IFS=$'\t' read -r name argument summary; do
-        width=8
-        [[ $argument == *…* ]] && width=10  # printf counts bytes, of which this character has three
-        printf '  %-10s  %-*s  %s\n' "$name" "$width" "$argument" "$summary"
-      done < <(verbs_in_sources | sed 's/\t\t/\t \t/')
-      printf '\nNothing is built yet: the first verb that runs builds qkv, which takes about two minutes.\n'
-      exit 0
+  local answer='' is_built=yes
+  [[ -x $root/build/release/qkv ]] || is_built=no
+  case "$*" in
+    '' | -h | --help)
+      answer=$(help_of '')
+      [[ $is_built == yes ]] ||
+        answer+=$'\n\nNothing is built yet: the first verb that runs builds qkv, which takes about two minutes.'
       ;;
+    *' -h' | *' --help') answer=$(help_of "${*:1:$#-1}") ;;
+    'help '*) answer=$(help_of "${*:2}") ;;
     --version)
-      printf 'qkv %s, not built yet\n' "$(sed -nE 's/^project\(qkv VERSION ([0-9.]+).*/\1/p' "$root/CMakeLists.txt")"
-      exit 0
+      [[ $is_built == yes ]] ||
+        answer="qkv $(sed -nE 's/^project\(qkv VERSION ([0-9.]+).*/\1/p' "$root/CMakeLists.txt"), not built yet"
       ;;
   esac
-  verbs_in_sources | cut -f1 | grep -qxF -- "$first" && return
-  printf 'error: there is no verb "%s"; ./qkv --help lists them\n' "$first" >&2
-  exit 2
+  if [[ -n $answer ]]; then
+    printf '%s\n' "$answer"
+    exit
+  fi
+  if [[ $is_built == no && -z $(help_of "$1") ]]; then
+    printf 'error: there is no verb "%s"; ./qkv --help lists them\n' "$1" >&2
+    exit 2
+  fi
 }

@@ -15,9 +15,14 @@ choose_python() {
 }
 
 prepare_python() {
-  ensure_packages "${packages[@]}" && ensure_packages "${python_packages[@]}"
-  configure_options=(QKV_PYTHON=ON)
-  build release without_tests python_package || exit 1
+  local reason
+  if reason=$(write_to_build); then
+    ensure_packages "${packages[@]}" "${python_packages[@]}"
+    configure_options=(QKV_PYTHON=ON)
+    build release without_tests python_package || exit 1
+  else
+    is_up_to_date "$root"/build/release/python/qkv/_qkv.*.so || die "$reason"
+  fi
   export PYTHONPATH="$root/build/release/python${PYTHONPATH:+:$PYTHONPATH}"
   choose_python
 }
@@ -29,6 +34,8 @@ run_python() {
 
 # JupyterLab where somebody has installed it, else Debian's classic notebook.
 run_notebook() {
+  local reason
+  reason=$(write_to_build) || die "$reason"
   ensure_packages "${notebook_packages[@]}"
   prepare_python
   "$python" "$root/tools/notebooks.py" "$root/examples/python" "$root/build/notebooks"

@@ -38,6 +38,31 @@ die() {
   exit 1
 }
 
+# write_to_build: whether build/ can be written to; else it prints why not, and what to do.
+write_to_build() {
+  local failure remedy
+  failure=$({ export LC_ALL=C && mkdir -p "$root/build" && echo "$$" >"$root/build/.lock"; } 2>&1) && return
+  failure=${failure##*: }
+  case $failure in
+    'No space left on device') remedy="make room on that disk" ;;
+    'File exists' | 'Not a directory') remedy="it is a file: move it away" ;;
+    'Permission denied') remedy="it belongs to $(stat -c %U "$root/build" 2>/dev/null || stat -c %U "$root"): clone qkv into a folder of yours" ;;
+    *) remedy="copy qkv to a folder that can be written to" ;;
+  esac
+  printf '%s/build, in which qkv is built, cannot be written to (%s); %s\n' "$root" "$failure" "$remedy"
+  return 1
+}
+
+# is_up_to_date PROGRAM…: whether they are there, and nothing that they are built from is newer.
+is_up_to_date() {
+  local program newer
+  for program in "$@"; do
+    [[ -x $program ]] || return
+    newer=$(find "$root"/{CMakeLists.txt,cmake,framework,models,data,train,lessons,cli,python} -type f \
+      -newer "$program" -print -quit) && [[ -z $newer ]] || return
+  done
+}
+
 # ensure_packages NAME…: installs those that are missing. A stamp makes the next run skip the question.
 ensure_packages() {
   local stamp="$root/build/.packages" missing
@@ -48,21 +73,21 @@ ensure_packages() {
   else
     ensure_tools_elsewhere
   fi
-  mkdir -p "$root/build"
   printf '%s\n' "$*" >>"$stamp"
 }
 
-# ensure_browser: installs what the tests of the lesson page need, and goes on without where it cannot be had; a
-# day later it is tried again.
+# ensure_browser NAME…: installs these, and what the tests of the lesson page need. Where that cannot be had, it
+# installs nothing, and tries again a day later.
 ensure_browser() {
   local failed="$root/build/.browser-failed"
-  [[ -n $(find "$failed" -mtime -1 2>/dev/null) ]] && return
-  if (ensure_packages "${browser_packages[@]}"); then
+  [[ -n $(find "$failed" -mtime -1 2>/dev/null) ]] && return 1
+  if (ensure_packages "$@" "${browser_packages[@]}"); then
     rm -f "$failed"
     return
   fi
   touch "$failed"
   say "going on without a browser: the tests of the lesson page will be skipped"
+  return 1
 }
 
 # ensure_tokenizers: installs Hugging Face's tokenizers, which read what qkv writes, under build/tokenizers.
@@ -102,7 +127,6 @@ install_packages() {
     apt=(sudo "${apt[@]}")
   fi
   say "installing $*"
-  mkdir -p "$root/build"
   local install=("${apt[@]}" install --no-install-recommends --no-remove "$@")
   # The lists of packages are fetched only when those at hand are missing or out of date.
   if ! { "${install[@]}" || { "${apt[@]}" update && "${install[@]}"; }; } >"$log" 2>&1 </dev/null; then
@@ -138,7 +162,6 @@ under_lock() {
   local lock status=0
   trap 'stop_building 130' INT
   trap 'stop_building 143' TERM
-  mkdir -p "$root/build"
   exec {lock}>"$root/build/.lock"
   if ! flock -n "$lock"; then
     say "waiting for another build to end…"
@@ -161,7 +184,7 @@ build_now() {
   local preset=$1 tests=$2 log="$root/build/$1.log"
   shift 2
   configure_now "$preset" "$tests" || return
-  ninja -C "$root/build/$preset" -j "$cores" "$@" 2>&1 </dev/null | tee "$log" | show_progress "$preset" && return
+  ninja -C "$root/build/$preset" -j "$cores" "$@" 2>&1 </dev/null | tee "$log" 2>/dev/null | show_progress "$preset" && return
   report_failure "$preset" "$log"
   return 1
 }
@@ -195,21 +218,25 @@ is_in_cache() { grep -qsxF "$2" "$1/CMakeCache.txt"; }
 
 report_failure() {
   grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking)' "$2" >&2
-  say "error: the $1 build failed; its log is $2"
+  local full=''
+  if grep -qs 'No space left on device' "$2" || ! write_to_build >/dev/null; then full=': the disk is full'; fi
+  say "error: the $1 build failed$full; its log is $2"
   rm -f "$root/build/.packages"  # perhaps a package has gone: ask again next time
 }
 
-# Reads what ninja writes, and says how far it is and in which part of qkv: a line that changes on a terminal, a
-# line every ten seconds elsewhere, and nothing at all when nothing is built.
+# Reads what ninja writes, and says how far it is, in which part of qkv, and how long the rest takes if it goes on so:
+# a line that changes on a terminal, a line every ten seconds elsewhere, and nothing at all when nothing is built.
 show_progress() {
-  local line part text next=0
+  local line part text next=0 began=$SECONDS finished left
   while IFS= read -r line; do
     [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ (Building|Linking) ]] || continue
-    text="building qkv ($1): ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+    finished=${BASH_REMATCH[1]} left=$((BASH_REMATCH[2] - BASH_REMATCH[1]))
+    text="building qkv ($1): $finished of ${BASH_REMATCH[2]}"
     if [[ $line =~ CMakeFiles/(qkv_)?([a-z_-]+)\.dir ]]; then
       part=${BASH_REMATCH[2]}
       text+=", $part"
     fi
+    if ((left && SECONDS - began >= 10)); then text+="; about $(((SECONDS - began) * left / finished + 1)) s left"; fi
     if [[ -t 2 ]]; then
       printf '\r\033[K%s ' "$text" >&2
       next=1

@@ -23,7 +23,7 @@ NOT_RUN = {
     "./qkv predict runs/image_folder": "the run takes twenty seconds; ImageFolderRunTest has such lines",
     "./qkv sweep configs/reverse.toml": "takes two minutes; stories.md has one",
 }
-COURSES_AND_STORIES = {"course.md", "course.zh.md", "stories.md"}  # have tests of their own
+COURSES_AND_STORIES = {"course.md", "course.zh.md", "stories.md", "command-line.md"}  # have tests of their own
 OF_TRAINING = re.compile(r"((?:loss|loss is|norm) )(\d+\.\d+)")
 NEAR = 0.1
 
