@@ -265,6 +265,15 @@ TEST_F(ImageFolderTest, ClassesThatCannotBeLearnedAreNamed) {
             absl::StrCat("cannot read ", folder_ / "none", ": No such file or directory"));
 }
 
+TEST_F(ImageFolderTest, ForValidationAreAsManyAsAreAskedFor) {
+  add_two_classes();
+  options_.train_fraction = 0.5;
+  for (const int64_t asked : {1, 3, 5}) {
+    options_.validation_examples = asked;
+    EXPECT_EQ(dataset_of(options_)->validation_size(), asked);
+  }
+}
+
 TEST_F(ImageFolderTest, OptionsAreChecked) {
   options_.channels = 2;
   options_.shift = 2;

@@ -288,5 +288,49 @@ TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
       "held.txt:3: this line stands in lines.txt:2, too; leave it out of one of the two files");
 }
 
+// 200 questions, of which half are for validation.
+TEST_F(RecordsTest, ForValidationAreAsManyAsAreAskedFor) {
+  std::string pairs, classes, lines;
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&pairs, "question ", i, "\tanswer ", i, "\n");
+    absl::StrAppend(&classes, i % 2 == 0 ? "a" : "b", "\ttext ", i, "\n");
+    absl::StrAppend(&lines, "line ", i, "\n");
+  }
+  for (const auto& [task, text] :
+       {std::pair("pairs", pairs), std::pair("classes", classes), std::pair("lines", lines)}) {
+    DataOptions few = options(task, text);
+    for (const int64_t asked : {1, 7, 40}) {
+      few.validation_examples = asked;
+      EXPECT_EQ(dataset_of(few)->validation_size(), asked) << task;
+    }
+    few.validation_examples = 1000;
+    EXPECT_GT(dataset_of(few)->validation_size(), 40) << task;
+    EXPECT_EQ(dataset_of(few)->validation_size() + dataset_of(few)->training_size(), 200) << task;
+  }
+}
+
+TEST_F(RecordsTest, WithAClassThatIsSeenOnceAreNamedWhicheverSideItIsOn) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) absl::StrAppend(&text, i % 2 == 0 ? "a" : "b", "\ttext ", i, "\n");
+  for (int i = 0; i < 20; ++i) {  // a hash of the text chooses the side
+    EXPECT_EQ(error(options("classes", absl::StrCat(text, "c\tother ", i, "\n"))),
+              "data.tsv:41: the class \"c\" is seen once, here: it needs more examples");
+  }
+}
+
+TEST_F(RecordsTest, HoldNoLineEnd) {
+  for (const std::string row : {"\"one\ntwo\",drei", "one,\"zwei\ndrei\"", "\"a\tb\",c"}) {
+    std::string text = "question,answer\n";
+    for (int i = 0; i < 40; ++i) absl::StrAppend(&text, "question ", i, ",answer\n");
+    EXPECT_THAT(error(options("pairs", text + row + "\n", "data.csv")),
+                HasSubstr("data.csv:42: a question or an answer holds a tab or a line end"));
+  }
+  std::string text = "text,class\n";
+  for (int i = 0; i < 40; ++i) absl::StrAppend(&text, "text ", i, i % 2 == 0 ? ",a\n" : ",b\n");
+  for (int i = 0; i < 9; ++i) absl::StrAppend(&text, "more ", i, ",\"a\nb\"\n");
+  EXPECT_THAT(error(options("classes", text, "data.csv")),
+              HasSubstr("data.csv:42: the class holds a tab or a line end"));
+}
+
 }  // namespace
 }  // namespace qkv
