@@ -25,9 +25,6 @@ elseif(QKV_BUILD_TESTS AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS AND NOT
         mpi_program(qkv-${program} PkgConfig::${program})
         add_library(count_bytes-${program} SHARED tests/mpi/count_bytes.cc)
         target_link_libraries(count_bytes-${program} PRIVATE PkgConfig::${program} qkv_options)
-        # What tools/scaling-table measures links with.
-        add_executable(link-bench-${program} EXCLUDE_FROM_ALL tools/link_bench.cc train/mpi/mpi_ranks.cc)
-        target_link_libraries(link-bench-${program} PRIVATE qkv_train qkv_options PkgConfig::${program})
       endif()
     endforeach()
   endif()

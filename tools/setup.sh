@@ -63,6 +63,25 @@ is_up_to_date() {
   done
 }
 
+# build_side COMMIT FOLDER: the commit's sources in FOLDER/source and its program in FOLDER/build; both are links where
+# COMMIT is the folder of a build.
+build_side() {
+  mkdir -p "$2"
+  if [[ -x $1/qkv ]]; then
+    ln -s "$root" "$2/source"
+    ln -s "$(readlink -f "$1")" "$2/build"
+    return
+  fi
+  git -C "$root" rev-parse --quiet --verify "$1^{commit}" >/dev/null || die "there is neither a commit nor a build $1"
+  git -C "$root" worktree add --quiet --detach "$2/source" "$1"
+  say "building $(git -C "$2/source" log -1 --format='%h %s')…"
+  if ! { cmake -S "$2/source" -B "$2/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DQKV_BUILD_TESTS=OFF &&
+    ninja -C "$2/build" -j "$cores" qkv; } >"$2/log" 2>&1; then
+    tail -n 30 "$2/log" >&2
+    die "$1 could not be built"
+  fi
+}
+
 # ensure_packages NAME…: installs those that are missing. A stamp makes the next run skip the question.
 ensure_packages() {
   local stamp="$root/build/.packages" missing

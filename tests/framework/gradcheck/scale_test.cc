@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -161,27 +160,6 @@ struct Count {
   }
 };
 
-std::string json_of(const Tensor& x) {
-  const auto number = [](std::string* out, double v) { absl::StrAppendFormat(out, "%.17g", v); };
-  return absl::StrCat("[", absl::StrJoin(x.to_vector(), ", ", number), "]");
-}
-
-// For tools/gradcheck-verdicts.py, which sets the verdicts of other checkers beside these: each
-// subject with its point and its value there, one JSON object a line.
-void print_verdicts() {
-  size_t next = 0;
-  for (const ScaledInput& subject : all_subjects()) {
-    const Mistake& mistake = mistake_of(next++);
-    const Verdict right = gradcheck(subject.f, {&subject.at, 1}).verdict();
-    const Verdict wrong = check_mistake(subject, mistake).verdict();
-    absl::PrintF(
-        "{\"name\": \"%s\", \"at\": %s, \"value\": %s, \"mistake\": \"%s\", \"right\": \"%s\", "
-        "\"wrong\": \"%s\"}\n",
-        subject.name, json_of(subject.at), json_of(subject.f({&subject.at, 1})), mistake.name,
-        verdict_name(right), verdict_name(wrong));
-  }
-}
-
 TEST(ScaleTest, WhatIsRightPasses) {
   Count count;
   for (const ScaledInput& subject : all_subjects()) {
@@ -209,7 +187,6 @@ TEST(ScaleTest, WhatIsWrongFails) {
   EXPECT_TRUE(count.wrong.empty()) << count.wrong.size() << absl::StrJoin(count.wrong, "\n");
   EXPECT_TRUE(count.undecided.empty())
       << count.undecided.size() << absl::StrJoin(count.undecided, "\n");
-  if (std::getenv("QKV_PRINT_VERDICTS")) print_verdicts();
 }
 
 }  // namespace
