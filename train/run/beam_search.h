@@ -13,7 +13,7 @@
 namespace qkv {
 
 struct BeamOptions {
-  int64_t width = 4;            // how many hypotheses are kept; 1: greedy
+  int64_t width = 4;            // how many hypotheses go on, and how many come back
   double length_penalty = 0.6;  // alpha below; 0: none
 };
 
@@ -25,14 +25,15 @@ struct Hypothesis {
 };
 
 // Searches the most likely texts of at most `count` tokens after `prompt`, and gives `width` or
-// fewer, the best first. In each step, every hypothesis is continued by every token, and the most
-// likely continuations are kept. One that `ends` leaves the beam, which is narrower from then on
-// (Sutskever et al. 2014). In the end, the hypotheses are compared by
+// fewer, the best first. In each step, every hypothesis is continued by every token. Of these, the
+// most likely ones are taken until `width` of them go on; those that `ends` are set aside, and take
+// no place from the others. Hypotheses are compared by
 //   score(Y, X) = log P(Y | X) / lp(Y),   lp(Y) = ((5 + |Y|) / 6)^alpha,
 // where |Y| is the number of tokens (Wu et al. 2016, equation 14, without the coverage penalty).
-// Of equals, the first is the one that continues the better hypothesis, then the one with the lower
-// token. A beam that no continuation falls out of finds the best text there is. An error if a logit
-// is not a finite number; Cancelled after a stop.
+// The search is over as soon as `width` have ended that none of the others can beat, were all its
+// further tokens certain. Of equals, the first is what ended first, then what continues the better
+// hypothesis, then the lower token. If no continuation falls out, these are the best texts there
+// are. An error if a logit is not a finite number; Cancelled after a stop.
 absl::StatusOr<std::vector<Hypothesis>> beam_search(
     const Model& model, const Tokens& prompt, int64_t count, const BeamOptions& options,
     const std::function<bool(std::span<const int64_t> written)>& ends = nullptr,

@@ -85,9 +85,9 @@ std::vector<Writer> every_writer() {
   return all;
 }
 
-Model model_of(const Config& config) {
+Model model_of(const Config& config, uint64_t seed = 5) {
   // Large weights, so that what is wrong anywhere shows in the logits.
-  Model model(config.model, kData, Initializer(RandomStream(5), DType::f64));
+  Model model(config.model, kData, Initializer(RandomStream(seed), DType::f64));
   for (auto& [name, tensor] : parameters(model)) {
     Array numbers = tensor.array();
     double* x = numbers.mutable_data<double>();
@@ -200,39 +200,111 @@ void add_every_text(int64_t count, int64_t last, const Tokens& beginning,
   }
 }
 
-TEST(BeamSearchTest, ABeamThatHoldsEveryTextFindsTheBestOne) {
+double score_of(double log_probability, size_t length, double penalty) {
+  return log_probability / std::pow((5 + static_cast<double>(length)) / 6, penalty);
+}
+
+const char* const kKinds[] = {"decoder", "encoder_decoder"};
+const double kPenalties[] = {0.0, 0.6, 1.0, 10.0};
+
+TEST(BeamSearchTest, ABeamThatHoldsEveryTextFindsTheBestOnesInTheirOrder) {
   const Tokens prompt = {1, 7, 3};
-  const int64_t count = 3;
-  for (const char* kind : {"decoder", "encoder_decoder"}) {
-    Config config = small_config();
-    config.model.kind = kind;
-    const Model model = model_of(config);
-    // The most likely token ends a text, so that without a penalty the shortest is the best.
-    const int64_t last = generate(model, prompt, 1, {.temperature = 0.0}).value().front();
-    const auto ends = [&](std::span<const int64_t> written) { return written.back() == last; };
-    std::vector<Tokens> all;
-    add_every_text(count, last, {}, all);
-    ASSERT_EQ(all.size(), 1u + 8 + 64 * 9);
-    std::vector<double> log_probabilities;
-    for (const Tokens& tokens : all) {
-      log_probabilities.push_back(log_probability_of(model, kind, prompt, tokens));
-    }
-    std::set<size_t> lengths;
-    for (const double penalty : {0.0, 0.6, 10.0}) {
-      Hypothesis best = {.score = -1e9};
-      for (size_t i = 0; i < all.size(); ++i) {
-        const double length = static_cast<double>(all[i].size());
-        const double score = log_probabilities[i] / std::pow((5 + length) / 6, penalty);
-        if (score > best.score) best = {all[i], log_probabilities[i], score};
+  std::set<size_t> lengths;  // of the best
+  for (const char* kind : kKinds) {
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      Config config = small_config();
+      config.model.kind = kind;
+      const Model model = model_of(config, seed);
+      // The most likely token ends a text, so that without a penalty the shortest is the best.
+      const int64_t last = generate(model, prompt, 1, {.temperature = 0.0}).value().front();
+      const auto ends = [&](std::span<const int64_t> written) { return written.back() == last; };
+      for (const int64_t count : {1, 2, 3}) {
+        std::vector<Tokens> all;
+        add_every_text(count, last, {}, all);
+        std::vector<double> log_probabilities;
+        for (const Tokens& tokens : all) {
+          log_probabilities.push_back(log_probability_of(model, kind, prompt, tokens));
+        }
+        // As many as go on in the last step but one, and fewer than there are texts.
+        const auto width = static_cast<size_t>(std::pow(8, count - 1));
+        ASSERT_LT(width, all.size());
+        for (const double penalty : kPenalties) {
+          std::vector<std::pair<double, Tokens>> expected;
+          for (size_t i = 0; i < all.size(); ++i) {
+            expected.emplace_back(score_of(log_probabilities[i], all[i].size(), penalty), all[i]);
+          }
+          std::ranges::sort(expected, std::greater());
+          const BeamOptions options = {.width = static_cast<int64_t>(width),
+                                       .length_penalty = penalty};
+          const auto found = beam_search(model, prompt, count, options, ends).value();
+          ASSERT_EQ(found.size(), width);
+          for (size_t i = 0; i < width; ++i) {
+            ASSERT_EQ(found[i].tokens, expected[i].second)
+                << kind << ", seed " << seed << ", count " << count << ", penalty " << penalty;
+            ASSERT_NEAR(found[i].score, expected[i].first, 1e-12);
+          }
+          lengths.insert(expected[0].second.size());
+        }
       }
-      const BeamOptions options = {.width = std::ssize(all), .length_penalty = penalty};
-      const auto found = beam_search(model, prompt, count, options, ends).value();
-      ASSERT_EQ(found.size(), all.size());
-      EXPECT_EQ(found.front().tokens, best.tokens) << kind << ", penalty " << penalty;
-      EXPECT_NEAR(found.front().score, best.score, 1e-12);
-      lengths.insert(best.tokens.size());
     }
-    EXPECT_GT(lengths.size(), 1u) << kind << ": the penalty changes nothing";
+  }
+  EXPECT_GT(lengths.size(), 1u) << "the penalty changes nothing";
+}
+
+// The definition, without a cache and without an end before the last step.
+std::vector<Tokens> narrow_search(const Model& model, const std::string& kind, const Tokens& prompt,
+                                  int64_t count, const BeamOptions& options, int64_t last) {
+  std::vector<Tokens> live = {{}};
+  std::vector<std::pair<double, Tokens>> answers;  // by their negative score
+  for (int64_t length = 1; length <= count; ++length) {
+    std::vector<std::pair<double, Tokens>> continuations;
+    for (const Tokens& beginning : live) {
+      for (int64_t token = 0; token < kData.vocabulary_size; ++token) {
+        Tokens longer = beginning;
+        longer.push_back(token);
+        continuations.emplace_back(-log_probability_of(model, kind, prompt, longer), longer);
+      }
+    }
+    std::ranges::sort(continuations);
+    live.clear();
+    for (const auto& [cost, tokens] : continuations) {
+      const bool ended = tokens.back() == last || length == count;
+      if (ended) {
+        answers.emplace_back(-score_of(-cost, tokens.size(), options.length_penalty), tokens);
+      }
+      if (tokens.back() != last) live.push_back(tokens);
+      if (std::ssize(live) == options.width) break;
+    }
+  }
+  std::ranges::sort(answers);
+  std::vector<Tokens> best;
+  for (const auto& [score, tokens] : answers) {
+    if (std::ssize(best) < options.width) best.push_back(tokens);
+  }
+  return best;
+}
+
+TEST(BeamSearchTest, AnAnswerThatHasEndedTakesNoPlaceInTheBeam) {
+  const Tokens prompt = {2, 4, 4};
+  for (const char* kind : kKinds) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      Config config = small_config();
+      config.model.kind = kind;
+      const Model model = model_of(config, seed);
+      const int64_t last = generate(model, prompt, 1, {.temperature = 0.0}).value().front();
+      const auto ends = [&](std::span<const int64_t> written) { return written.back() == last; };
+      for (const int64_t width : {1, 2, 3, 5}) {
+        for (const double penalty : kPenalties) {
+          const BeamOptions options = {.width = width, .length_penalty = penalty};
+          const auto found = beam_search(model, prompt, 4, options, ends).value();
+          std::vector<Tokens> answers;
+          for (const Hypothesis& h : found) answers.push_back(h.tokens);
+          ASSERT_EQ(answers, narrow_search(model, kind, prompt, 4, options, last))
+              << kind << ", seed " << seed << ", width " << width << ", penalty " << penalty;
+        }
+      }
+      ASSERT_EQ(beam_search(model, prompt, 4, {1, 0.0}, ends).value().front().tokens, Tokens{last});
+    }
   }
 }
 
