@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/command_line_fixture.h"
 
@@ -106,6 +107,47 @@ TEST_F(RunsTest, TwoAreComparedByConfigResultsAndLosses) {
   EXPECT_THAT(qkv({"compare", "a", "c"}).output, HasSubstr("the configs are the same"));
   const json other = json::parse(qkv({"compare", "a", "b", "--json", "-"}).output);
   EXPECT_EQ(other["config"]["optimizer.learning_rate"], (json{"0.001", "0.002"}));
+}
+
+TEST_F(RunsTest, TheirSpeedIsThatOfAllTheirSteps) {
+  train("a");
+  train("b");
+  // 10 s at 100, 1 s at 400; and 2 s at 300.
+  write_bytes(folder_ / "a/metrics.jsonl",
+              R"({"step":5,"loss":2,"tokens_per_second":100,"elapsed_seconds":10}
+{"step":40,"loss":1,"tokens_per_second":400,"elapsed_seconds":11}
+)");
+  write_bytes(folder_ / "b/metrics.jsonl",
+              R"({"step":40,"loss":1,"tokens_per_second":300,"elapsed_seconds":2}
+)");
+  EXPECT_THAT(qkv({"compare", "a", "b"}).output,
+              testing::ContainsRegex("tokens a second +127 +300\n"));
+  const json both = json::parse(qkv({"compare", "a", "b", "--json", "-"}).output)["results"];
+  EXPECT_NEAR(both["tokens_per_second"][0].get<double>(), 1400.0 / 11, 1e-9);
+  EXPECT_EQ(both["tokens_per_second"][1], 300);
+  const json list = json::parse(qkv({"runs", ".", "--json", "-", "--sort=name"}).output);
+  EXPECT_EQ(list[0]["tokens_per_second"], both["tokens_per_second"][0]);
+}
+
+TEST_F(RunsTest, ARunThatWasStoppedCountsEachOfItsTokensOnce) {
+  // What the lines of metrics.jsonl say that was read: speed times time.
+  const auto tokens_of = [&](const std::string& run) {
+    std::istringstream lines(in(run + "/metrics.jsonl"));
+    double tokens = 0, before = 0;
+    for (std::string text; std::getline(lines, text);) {
+      const json line = json::parse(text);
+      const double seconds = line["elapsed_seconds"];
+      tokens += line["tokens_per_second"].get<double>() * (seconds - before);
+      before = seconds;
+    }
+    return tokens;
+  };
+  train("whole");
+  train("halves", {"train.max_minutes=1e-9"});  // after one step, and 4 before the first line
+  expect_success(qkv({"train", "halves", "--resume", "--set", "train.max_minutes=0"}));
+  const double tokens = 40 * 8 * 6;  // 3 digits, "=", and the answer but for its last digit
+  EXPECT_NEAR(tokens_of("whole"), tokens, 1e-6 * tokens);
+  EXPECT_NEAR(tokens_of("halves"), tokens, 1e-6 * tokens);
 }
 
 TEST_F(RunsTest, ADamagedOneIsComparedAsFarAsItCanBeRead) {

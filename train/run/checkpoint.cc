@@ -175,6 +175,8 @@ absl::Status save_checkpoint(const std::string& path, const Config& config, cons
   if (state.unwritten) file.metadata["unwritten_metrics"] = metrics_to_json(*state.unwritten);
   if (state.elapsed_seconds) {
     file.metadata["elapsed_seconds"] = absl::StrFormat("%.17g", *state.elapsed_seconds);
+    file.metadata["seconds_since_log"] = absl::StrFormat("%.17g", state.seconds_since_log);
+    file.metadata["tokens_since_log"] = absl::StrCat(state.tokens_since_log);
   }
   for (const auto& [name, tensor] : parameters(model))
     file.tensors.push_back({name, tensor.array()});
@@ -206,6 +208,10 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
   }
   if (file->metadata.contains("elapsed_seconds")) {
     checkpoint.state.elapsed_seconds = metadata.number("elapsed_seconds");
+  }
+  if (file->metadata.contains("tokens_since_log")) {
+    checkpoint.state.tokens_since_log = metadata.integer("tokens_since_log");
+    checkpoint.state.seconds_since_log = metadata.number("seconds_since_log");
   }
   if (file->metadata.contains("unwritten_metrics")) {
     absl::StatusOr<Metrics> metrics = metrics_from_json(metadata.text("unwritten_metrics"));

@@ -29,6 +29,9 @@ struct RunState {
   std::optional<Metrics> unwritten;
   // Where the run was stopped: its time in training, which metrics.jsonl may not have yet.
   std::optional<double> elapsed_seconds = {};
+  // What the next line of metrics is to count; of a file, only where the run was stopped.
+  int64_t tokens_since_log = 0;
+  double seconds_since_log = 0;
 };
 
 // A checkpoint is a safetensors file: the parameters under their own names, the optimizer's state

@@ -112,8 +112,8 @@ absl::Status TrainingRun::after_step(const Metrics& metrics,
                      .samples = ""};
   if (step.logged) {
     if (absl::Status s = record_.check_place(); !s.ok()) return s;
-    tokens_since_log_ = 0;
-    seconds_since_log_ = 0;
+    state_.tokens_since_log = 0;
+    state_.seconds_since_log = 0;
   }
   if (step.evaluated) {
     const auto tell = [&](const std::string& what) {
@@ -128,14 +128,15 @@ absl::Status TrainingRun::after_step(const Metrics& metrics,
 
 Metrics TrainingRun::measured(const StepResult& result, double seconds) {
   elapsed_seconds_ += seconds;
-  seconds_since_log_ += seconds;
-  tokens_since_log_ += result.tokens;
+  state_.seconds_since_log += seconds;
+  state_.tokens_since_log += result.tokens;
   Metrics metrics;
   metrics.step = trainer_.steps_made();
   metrics.loss = result.loss;
   metrics.learning_rate = result.learning_rate;
   metrics.grad_norm = result.grad_norm;
-  metrics.tokens_per_second = static_cast<double>(tokens_since_log_) / seconds_since_log_;
+  metrics.tokens_per_second =
+      static_cast<double>(state_.tokens_since_log) / state_.seconds_since_log;
   metrics.elapsed_seconds = elapsed_seconds_;
   metrics.detail = result.detail;
   return metrics;

@@ -67,8 +67,6 @@ class TrainingRun {
   std::vector<std::string> changes_;
   double elapsed_seconds_ = 0;
   bool asked_to_stop_ = false;  // on another rank
-  int64_t tokens_since_log_ = 0;
-  double seconds_since_log_ = 0;
 };
 
 }  // namespace qkv

@@ -56,9 +56,8 @@ std::vector<ConfigDifference> differences_of(const RunSummary& a, const RunSumma
 
 // What is measured of a run, as a person reads it.
 std::vector<std::pair<std::string, std::string>> results_of(const RunSummary& run) {
-  const std::optional<double> loss = run.best_loss(), right = run.accuracy();
-  const std::optional<double> speed =
-      run.metrics.empty() ? std::nullopt : run.metrics.back().tokens_per_second;
+  const std::optional<double> loss = run.best_loss(), right = run.accuracy(),
+                              speed = run.tokens_per_second();
   return {{"state", run.is_damaged() ? "damaged" : run.state},
           {"steps", absl::StrCat(run.steps)},
           {"best validation loss", loss ? absl::StrFormat("%.4f", *loss) : "–"},
@@ -102,6 +101,7 @@ std::string comparison_json(const RunSummary& a, const RunSummary& b) {
   results["best_val_loss"] = {number(a.best_loss()), number(b.best_loss())};
   results["accuracy"] = {number(a.accuracy()), number(b.accuracy())};
   results["seconds"] = {a.seconds, b.seconds};
+  results["tokens_per_second"] = {number(a.tokens_per_second()), number(b.tokens_per_second())};
   const Losses losses = compare_losses(a, b);
   const Json json = {
       {"runs", {a.path, b.path}},

@@ -20,7 +20,10 @@ void read_metrics_of(RunSummary& run, const absl::StatusOr<std::vector<Metrics>>
   run.metrics = *lines;
   for (const Metrics& line : run.metrics) {
     run.steps = line.step;
-    run.seconds = line.elapsed_seconds.value_or(run.seconds);
+    const double before = std::exchange(run.seconds, line.elapsed_seconds.value_or(run.seconds));
+    if (run.seconds > before) {
+      run.tokens += line.tokens_per_second.value_or(0) * (run.seconds - before);
+    }
     const bool is_best = line.val_loss && (!run.best || *line.val_loss < *run.best->val_loss);
     if (is_best && std::isfinite(*line.val_loss)) run.best = line;
   }
@@ -69,6 +72,10 @@ std::optional<double> RunSummary::best_loss() const { return best ? best->val_lo
 std::optional<double> RunSummary::accuracy() const {
   if (!best) return std::nullopt;
   return best->val_sequence_accuracy ? best->val_sequence_accuracy : best->val_token_accuracy;
+}
+
+std::optional<double> RunSummary::tokens_per_second() const {
+  return tokens > 0 ? std::optional(tokens / seconds) : std::nullopt;
 }
 
 absl::StatusOr<RunSummary> summarize_run(const std::string& path) {

@@ -21,13 +21,14 @@ struct RunSummary {
   std::vector<Metrics> metrics = {};  // every line of metrics.jsonl
   std::optional<Metrics> best = {};   // the line of the smallest validation loss
   int64_t steps = 0;                  // of the last line, or of the last checkpoint
-  double seconds = 0;                 // of training
+  double seconds = 0, tokens = 0;     // of training
   std::filesystem::file_time_type changed = {};  // when its metrics were last written
 
   bool is_damaged() const { return state.starts_with("damaged"); }
   std::optional<double> best_loss() const;
   // The share of right sequences at the best step, or of right tokens where a task has no answers.
   std::optional<double> accuracy() const;
+  std::optional<double> tokens_per_second() const;  // over the whole run
 };
 
 bool holds_run(const std::filesystem::path& path);  // it has a config.toml

@@ -105,6 +105,7 @@ std::string runs_json(const std::vector<RunSummary>& runs) {
                     {"best_val_loss", number(run.best_loss())},
                     {"accuracy", number(run.accuracy())},
                     {"seconds", run.seconds},
+                    {"tokens_per_second", number(run.tokens_per_second())},
                     {"changed", when(run)}});
   }
   if (list.empty()) return "[\n]\n";  // begins as any other (cli/output_files.h)
