@@ -323,7 +323,8 @@ absl::StatusOr<AppendFile> AppendFile::open(const std::string& path) {
 
 absl::StatusOr<FileDescriptor> AppendFile::open_or_make() const {
   // Without waiting for a pipe's reader.
-  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  constexpr int kFlags =
+      O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   FileDescriptor file(::openat(folder_.get(), name_.c_str(), kFlags, 0666));
   if (!file.is_open()) return system_error("write", path_, errno);
   if (absl::Status status = check_regular("write", path_, file); !status.ok()) return status;

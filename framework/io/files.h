@@ -68,7 +68,7 @@ absl::Status remove_temporary_files(const std::string& folder);
 // place, one without the same lines, these fail.
 class AppendFile {
  public:
-  // Makes the file when there is none. What is no regular file is an error.
+  // Makes the file when there is none. What is no regular file, or a link, is an error.
   static absl::StatusOr<AppendFile> open(const std::string& path);
 
   // Writes the lines and a line end after them, which stand in the file when this returns. When it

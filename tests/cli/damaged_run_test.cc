@@ -15,6 +15,8 @@
 namespace qkv {
 namespace {
 
+namespace fs = std::filesystem;
+
 class DamagedRunTest : public CommandLineFixture {
  protected:
   DamagedRunTest() { expect_success(qkv({"train", "tiny.toml"})); }
@@ -24,11 +26,6 @@ class DamagedRunTest : public CommandLineFixture {
     std::string bytes = in(file);
     bytes[bytes.size() - 1] ^= 0x40;
     write_bytes(folder_ / file, bytes);
-  }
-
-  void replace_by_link(const std::string& file, const std::string& target) {
-    std::filesystem::remove(folder_ / file);
-    std::filesystem::create_symlink(target, folder_ / file);
   }
 };
 
@@ -43,22 +40,74 @@ TEST_F(DamagedRunTest, AModelThatTheFileDoesNotHoldIsSaidBeforeTheDataIsMade) {
                path + ": its config describes a larger model than the file holds");
 }
 
-TEST_F(DamagedRunTest, ADeviceIsNotReadForAFileOfTheRun) {
-  for (const char* name : {"samples.txt", "metrics.jsonl"}) {
-    const std::string file = std::string("runs/tiny/") + name;
-    replace_by_link(file, "/dev/zero");
-    expect_error(qkv({"train", "tiny.toml", "--resume"}), 1,
-                 "cannot read " + file + ": it is not a regular file");
-  }
+std::string elsewhere_error(const std::string& file, const std::string& what) {
+  return absl::StrCat("cannot write ", file, ": it is ", what,
+                      ", but a run writes only what is in its own folder; remove it, or put a copy "
+                      "of what it leads to in its place");
 }
 
-TEST_F(DamagedRunTest, APipeInPlaceOfAFileIsNotWaitedFor) {
-  const std::string file = "runs/new/metrics.jsonl";
-  std::filesystem::create_directory(folder_ / "runs/new");
+// Whoever hands on a run's folder may have put links into it.
+TEST_F(DamagedRunTest, NothingIsWrittenThroughALink) {
+  const std::vector<std::string> go_on = {
+      "train", "runs/tiny",      "--resume", "--profile",
+      "--set", "train.steps=60", "--set",    "train.checkpoint_interval=10"};
+  for (const char* name :
+       {"config.toml", "tokenizer.json", "metrics.jsonl", "samples.txt", "profile.txt",
+        "trace.json", "checkpoints/best.safetensors", "checkpoints/last.safetensors",
+        "checkpoints/step-000050.safetensors", "checkpoints"}) {
+    const fs::path file = fs::path("runs/tiny") / name, away = folder_ / "away";
+    const bool stood_there = fs::exists(folder_.path() / file);
+    for (const bool dangles : {false, true}) {
+      if (dangles && stood_there) continue;
+      if (stood_there) {
+        fs::rename(folder_ / file, away);
+      } else if (!dangles) {
+        write_bytes(away, "mine");
+      }
+      const std::string before = fs::is_regular_file(away) ? contents_of(away) : "";
+      fs::create_symlink(away, folder_ / file);
+      expect_error(qkv(go_on), 2, elsewhere_error(file, "a link"));
+      EXPECT_EQ(fs::is_regular_file(away) ? contents_of(away) : "", before) << file;
+      fs::remove(folder_ / file);
+      if (stood_there) {
+        fs::rename(away, folder_ / file);
+      } else {
+        fs::remove(away);
+      }
+    }
+  }
+  for (const char* name : {"metrics.jsonl", "samples.txt"}) {
+    const fs::path file = fs::path("runs/tiny") / name;
+    fs::create_hard_link(folder_ / file, folder_ / "second");
+    expect_error(qkv(go_on), 2, elsewhere_error(file, "a hard link to another file"));
+    fs::remove(folder_ / "second");
+  }
+  EXPECT_EQ(qkv(go_on).exit_status, 0) << "the folder was changed";
+}
+
+TEST_F(DamagedRunTest, NoNewRunAndNoSweepIsWrittenThroughALink) {
+  fs::create_directories(folder_ / "away");
+  write_bytes(folder_ / "away/notes.txt", "mine");
+  fs::create_directories(folder_ / "runs/new");
   write_bytes(folder_ / "runs/new/config.toml", "");
-  ASSERT_EQ(::mkfifo((folder_ / file).c_str(), 0600), 0);
-  expect_error(qkv({"train", "tiny.toml", "--out", "runs/new"}), 1,
-               "cannot write " + file + ": it is not a regular file");
+  fs::create_symlink(folder_ / "away/fresh", folder_ / "runs/new/samples.txt");
+  expect_error(qkv({"train", "tiny.toml", "--out", "runs/new"}), 2,
+               elsewhere_error("runs/new/samples.txt", "a link"));
+  fs::create_directories(folder_ / "sweep");
+  fs::create_symlink(folder_ / "away", folder_ / "sweep/seed=1");
+  expect_error(qkv({"sweep", "tiny.toml", "--out", "sweep", "--set", "seed=1,2"}), 2,
+               elsewhere_error("sweep/seed=1", "a link"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "away"), {}), 1);
+  fs::create_directory_symlink(folder_ / "runs", folder_ / "other-disk");  // named by the user
+  expect_success(train_tiny("other-disk/fine"));
+}
+
+TEST_F(DamagedRunTest, APipeOrADeviceInPlaceOfAFileIsNotWaitedFor) {
+  fs::create_directory(folder_ / "runs/new");
+  write_bytes(folder_ / "runs/new/config.toml", "");
+  ASSERT_EQ(::mkfifo((folder_ / "runs/new/metrics.jsonl").c_str(), 0600), 0);
+  expect_error(qkv({"train", "tiny.toml", "--out", "runs/new"}), 2,
+               elsewhere_error("runs/new/metrics.jsonl", "a device or a pipe"));
 }
 
 TEST_F(DamagedRunTest, AFlippedBitOfAWeightIsAnErrorOfEveryVerb) {

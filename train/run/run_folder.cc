@@ -78,7 +78,23 @@ std::string name_of_checkpoint(int64_t step) {
   return absl::StrFormat("step-%06d.safetensors", step);
 }
 
+absl::Status leads_elsewhere(const std::string& path, const char* what) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot write ", path, ": it is ", what,
+                   ", but a run writes only what is in its own folder; remove it, or put a copy of "
+                   "what it leads to in its place"));
+}
+
 }  // namespace
+
+absl::Status check_is_no_link(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::symlink_status(path, ignored);
+  if (!fs::exists(status) || fs::is_directory(status) || fs::is_regular_file(status)) {
+    return absl::OkStatus();
+  }
+  return leads_elsewhere(path, fs::is_symlink(status) ? "a link" : "a device or a pipe");
+}
 
 absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
   FileDescriptor folder = open_folder(path);
@@ -88,7 +104,28 @@ absl::StatusOr<RunFolder> RunFolder::lock(const std::string& path) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, " is in use: another process trains into it"));
   }
-  return RunFolder(path, std::move(folder));
+  RunFolder locked(path, std::move(folder));
+  absl::Status status = locked.check_own_files();
+  if (!status.ok()) return status;
+  return locked;
+}
+
+absl::Status RunFolder::check_own_files() const {
+  std::vector<std::string> own = {
+      config(), tokenizer(), metrics(), samples(), profile(), trace(), in(path_, "checkpoints")};
+  std::error_code ignored;  // there is no such folder yet
+  for (const fs::directory_entry& entry : fs::directory_iterator(own.back(), ignored)) {
+    own.push_back(entry.path());
+  }
+  for (const std::string& path : own) {
+    if (absl::Status status = check_is_no_link(path); !status.ok()) return status;
+  }
+  // These grow where they stand; the others are written anew.
+  for (const std::string& path : {metrics(), samples()}) {
+    if (!fs::exists(path, ignored) || fs::hard_link_count(path, ignored) == 1) continue;
+    return leads_elsewhere(path, "a hard link to another file");
+  }
+  return absl::OkStatus();
 }
 
 bool is_in_use(const std::string& path) {
@@ -120,6 +157,7 @@ absl::Status RunFolder::lay_out(const Config& config) const {
 
 absl::StatusOr<RunFolder> RunFolder::wait_for(const std::string& path) {
   while (true) {
+    if (absl::Status status = check_is_no_link(path); !status.ok()) return status;
     if (absl::Status status = make_folder(path); !status.ok()) return status;
     RunFolder folder(path, open_folder(path));
     if (!folder.lock_.is_open() && errno == ENOENT) continue;

@@ -21,6 +21,8 @@ namespace qkv {
 //   checkpoints/     step-000100.safetensors …, best.safetensors, last.safetensors
 //
 // While the object lives it holds a lock on the folder, so that no other process trains into it.
+// It is an error if one of these is a link, or anything else than a plain file of this folder:
+// what the run writes would land elsewhere.
 class RunFolder {
  public:
   // Makes the folder, with its parents, and writes the config. Refuses one that holds another run
@@ -59,12 +61,17 @@ class RunFolder {
       : path_(std::move(path)), lock_(std::move(lock)) {}
   static absl::StatusOr<RunFolder> lock(const std::string& path);
   absl::Status lay_out(const Config& config) const;
+  absl::Status check_own_files() const;
   absl::Status check_unused() const;
   absl::Status remove_leftovers() const;
 
   std::string path_;
   FileDescriptor lock_;
 };
+
+// For a file or a folder that a run writes, and nobody has named: an error if it is a link, a
+// device or a pipe.
+absl::Status check_is_no_link(const std::string& path);
 
 // Whether a process trains into the folder.
 bool is_in_use(const std::string& path);

@@ -233,6 +233,7 @@ class Planner {
 
   // A run that has begun must be this one.
   void check_folder(const SweepRun& run) {
+    if (absl::Status s = check_is_no_link(run.folder); !s.ok()) return mistakes_.add(s);
     if (!find_checkpoint(run.folder).ok()) return;
     const absl::StatusOr<Config> before =
         load_saved_config(absl::StrCat(run.folder, "/config.toml"));

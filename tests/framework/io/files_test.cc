@@ -223,14 +223,17 @@ TEST(AppendFileTest, SaysWhyItCannot) {
             "cannot write " + folder.path() + ": Is a directory");
 }
 
-TEST(AppendFileTest, WritesToNoDeviceAndNoPipe) {
+TEST(AppendFileTest, WritesToNoDeviceNoPipeAndThroughNoLink) {
   const TemporaryFolder folder;
-  std::filesystem::create_symlink("/dev/full", folder / "link");
+  std::filesystem::create_symlink("file", folder / "link");
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  for (const char* name : {"link", "pipe"}) {
-    EXPECT_EQ(message(AppendFile::open(folder / name).status()),
-              "cannot write " + (folder / name) + ": it is not a regular file");
+  for (const std::string& path : {folder / "pipe", std::string("/dev/null")}) {
+    EXPECT_EQ(message(AppendFile::open(path).status()),
+              "cannot write " + path + ": it is not a regular file");
   }
+  EXPECT_EQ(message(AppendFile::open(folder / "link").status()),
+            "cannot write " + (folder / "link") + ": Too many levels of symbolic links");
+  EXPECT_FALSE(std::filesystem::exists(folder / "file"));
 }
 
 TEST(AppendFileTest, AFileThatIsRemovedOrMovedStandsThereAgainWithAllItsLines) {

@@ -164,10 +164,8 @@ TEST(RunFolderTest, WhatCannotBeSeenIsNotTakenForNothing) {
   ASSERT_TRUE(RunFolder::create(folder / "x", Config()).ok());
   const std::string checkpoint = folder / "x/checkpoints/last.safetensors";
   fs::create_symlink(checkpoint, checkpoint);
-  const std::string why = "cannot read " + checkpoint + ": Too many levels of symbolic links";
-  EXPECT_EQ(mistake(RunFolder::create(folder / "x", Config())), why);
-  EXPECT_EQ(mistake(RunFolder::resume(folder / "x")), why);
-  EXPECT_EQ(find_checkpoint(folder / "x").status().message(), why);
+  EXPECT_EQ(find_checkpoint(folder / "x").status().message(),
+            "cannot read " + checkpoint + ": Too many levels of symbolic links");
 
   const std::string config = folder / "x/config.toml";
   fs::remove(config);
