@@ -49,6 +49,17 @@ TEST_F(ReportTest, APageHasAllOfARun) {
   EXPECT_THAT(html, HasSubstr(first)) << "what was asked first";
 }
 
+TEST_F(ReportTest, OfManyEvaluationsSomeAreShownFromTheFirstToTheLast) {
+  train({"train.eval_interval=1", "train.steps=30"});
+  const std::string html = page();
+  EXPECT_THAT(html, HasSubstr("24 of the 29 evaluations before"));
+  for (const int step : {1, 2, 29, 30}) {
+    EXPECT_THAT(html, HasSubstr(absl::StrCat("Step ", step, "<"))) << "the last is shown above";
+  }
+  train_tiny("runs/b", {"train.eval_interval=10"});
+  EXPECT_THAT(page("runs/b"), HasSubstr("The 3 evaluations before"));
+}
+
 TEST_F(ReportTest, WithoutDetailsTheGradientIsThatOfABatch) {
   train({});
   const std::string html = page();

@@ -61,6 +61,16 @@ TEST_F(TablesOfRunsTest, AStepIsRepeatedOnlyWhereEveryNumberOfItIsTheSame) {
   }
 }
 
+TEST_F(TablesOfRunsTest, ARunThatHasNotEndedIsRepeatedUpToItsNextEvaluation) {
+  expect_success(train_tiny("a"));
+  const std::string config = in("a/config.toml");
+  const size_t at = config.find("steps = 40");
+  ASSERT_NE(at, std::string::npos);
+  write_bytes(folder_ / "a/config.toml",
+              config.substr(0, at) + "steps = 90" + config.substr(at + 10));
+  EXPECT_EQ(told({"replay", "a", "--json", "-"})["step"], 60);
+}
+
 TEST_F(TablesOfRunsTest, WhatIsRightIsWholeSequences) {
   expect_success(train_tiny("runs/a"));
   const json run = told({"runs", "--json", "-"})[0];

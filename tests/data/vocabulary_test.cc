@@ -46,6 +46,14 @@ TEST(VocabularyTest, TokensOfSeveralCharactersAreWrittenWithSpacesBetween) {
   EXPECT_EQ(vocabulary.decode(Tokens{1, 2, 0, 3}), "12 + 1 =");
 }
 
+TEST(VocabularyTest, TextUpToItsLastSpaceHasAllItsTokens) {
+  const auto vocabulary = *Vocabulary::create({"law", "its", "a"});
+  EXPECT_EQ(vocabulary.safe_length("law it"), 4u);
+  EXPECT_EQ(vocabulary.safe_length("law its "), 8u);
+  EXPECT_EQ(vocabulary.safe_length("law"), 0u);
+  EXPECT_EQ(vocabulary.safe_length(""), 0u);
+}
+
 TEST(VocabularyTest, ComesBackFromItsTexts) {
   const auto first = *Vocabulary::create({"0", "10", "="});
   const auto second = *Vocabulary::create(first.texts());

@@ -138,7 +138,6 @@ std::string what_is_wrong(const DataShape& data, const ModelOptions& model,
     return absl::StrCat("has images, but the model is of the kind ", model.kind);
   }
   const int64_t patch = model.patch_size;
-  if (data.channels == 0 || data.height == 0 || data.width == 0) return kOutOfRange;
   if (data.height % patch != 0 || data.width % patch != 0) {
     return absl::StrCat("has images of ", data.height, " x ", data.width,
                         " pixels, but its config has patches of ", patch, " x ", patch);

@@ -75,6 +75,21 @@ TEST(LinearTest, Bf16ProductsAreThoseOfTheRoundedWeight) {
   }
 }
 
+TEST(LinearTest, ProductsOfOneOperandShareItsRoundedCopyAsLongAsItIsTheSame) {
+  const Tensor x = normal_f32({2, 3}, 1);
+  const Tensor once = rounded_operand(x);
+  EXPECT_EQ(rounded_operand(x).array().raw(), once.array().raw());
+  EXPECT_NE(rounded_operand(reshape(x, {3, 2})).array().raw(), once.array().raw());
+  // The same memory, and a place of its own in the graph.
+  const Tensor same_shape = reshape(reshape(x, {3, 2}), {2, 3});
+  const Tensor again = rounded_operand(x);
+  EXPECT_NE(rounded_operand(same_shape).array().raw(), again.array().raw());
+  const Tensor before = rounded_operand(x);
+  Array numbers = x.array();
+  numbers.mutable_data<float>()[0] = 7;
+  EXPECT_EQ(rounded_operand(x).to_vector()[0], 7);
+}
+
 TEST(LinearTest, AVectorInBf16) {
   const Tensor x = in_bf16(normal_f32({4}, 1)), weight = normal_f32({3, 4}, 2),
                bias = normal_f32({3}, 3);

@@ -19,9 +19,27 @@ int64_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+// Every name of a drawing stands within it.
+void expect_names_inside(const std::string& html) {
+  double width = 0, height = 0;
+  const std::regex kPlaces(
+      "viewBox=\"0 0 (-?[0-9.]+) (-?[0-9.]+)\"|<text x=\"(-?[0-9.]+)\" y=\"(-?[0-9.]+)\"");
+  for (auto at = std::sregex_iterator(html.begin(), html.end(), kPlaces);
+       at != std::sregex_iterator(); ++at) {
+    if ((*at)[1].matched) {
+      width = std::stod((*at)[1]);
+      height = std::stod((*at)[2]);
+      continue;
+    }
+    const double x = std::stod((*at)[3]), y = std::stod((*at)[4]);
+    EXPECT_TRUE(x >= 0 && x <= width && y >= 0 && y <= height) << at->str() << " in " << html;
+  }
+}
+
 std::string drawn_in_english(const Figure& figure) {
   std::string html = figure_html(figure, Language::kEnglish);
   EXPECT_EQ(first_wrong_tag(html), "") << html;
+  expect_names_inside(html);
   return html;
 }
 
@@ -147,6 +165,17 @@ TEST(BarsTest, PartsAreAsLongAsTheirShares) {
   EXPECT_NEAR(lengths[0], 3 * lengths[1], 0.3);
   EXPECT_NEAR(lengths[2], 2 * lengths[1], 0.3);
   EXPECT_EQ(count_of(html, "red</li>"), 1);
+}
+
+TEST(BarsTest, NamesHaveRoomBeforeTheAxis) {
+  const auto axis_of = [](const std::string& name) {
+    const std::string html = drawn_in_english(
+        Bars{.title = "bottles", .bars = {"a", name}, .parts = {"red"}, .shares = {{1}, {2}}});
+    std::smatch axis;
+    EXPECT_TRUE(std::regex_search(html, axis, std::regex("class=\"axis\" d=\"M([0-9.]+) ")));
+    return std::stod(axis[1]);
+  };
+  EXPECT_GE(axis_of("aaaaaaaaaaa") - axis_of("a"), 10 * 4);
 }
 
 TEST(PathsTest, StepsAreArrowsAndNamesAreApart) {

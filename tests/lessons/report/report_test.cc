@@ -243,6 +243,10 @@ TEST(StatisticsTest, NumbersAreWrittenAsPeopleWriteThem) {
   EXPECT_EQ(format_number(0.31831), "0.3183");
   EXPECT_EQ(format_number(1.2e-15), "1.2e-15");
   EXPECT_EQ(format_number(3.8e7), "3.8e+07");
+  EXPECT_EQ(format_number(1e7), "1.0e+07");
+  EXPECT_EQ(format_number(9999999), "9999999");
+  EXPECT_EQ(format_number(0.001), "0.001");
+  EXPECT_EQ(format_number(0.00099), "9.9e-04");
   EXPECT_EQ(format_samples(Samples{21, 257.2}), "139.1 ± 167");
   EXPECT_EQ(format_samples(Samples{7.69, 8}), "7.845 ± 0.22");
 }
