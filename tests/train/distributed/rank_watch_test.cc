@@ -66,5 +66,20 @@ TEST(RankWatchTest, TellsWhetherItsRankIdlesWaitsOrWorksAndEndsAfterTheOthers) {
   });
 }
 
+TEST(PatienceTest, IsANumberOfSecondsUpToADays) {
+  const auto patience_for = [](const char* said) {
+    setenv("QKV_PATIENCE", said, 1);
+    const auto patience = patience_with_ranks();
+    unsetenv("QKV_PATIENCE");
+    return patience.value_or(-1);
+  };
+  EXPECT_EQ(*patience_with_ranks(), 20);
+  EXPECT_EQ(patience_for("0.5"), 0.5);
+  EXPECT_EQ(patience_for("86400"), 86400);
+  for (const char* wrong : {"", "0", "-1", "86401", "inf", "nan", "soon", "5 s"}) {
+    EXPECT_EQ(patience_for(wrong), -1) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace qkv
