@@ -88,11 +88,11 @@ int main(int argc, char **argv) {
 //.
   n += encode(prompt, tokens + n);
   if (n == 0) fail("the prompt is empty", "");
-//? after_question
-  free(prompt);
-//.
 //? kind=classifier
   if (n > LONGEST) fail("the prompt is longer than what the model reads: ", prompt);
+//.
+//? after_question
+  free(prompt);
 //.
   float numbers[OUTPUTS];
   const char *const wanted = argc > 2 ? argv[2] : "-";
