@@ -214,7 +214,7 @@ void add_optimizer_fields(FieldList& list, OptimizerOptions& optimizer) {
            "Maximum global norm of the gradient; 0: no clipping.");
   list.add("schedule", &optimizer.schedule, "The learning rate schedule.");
   list.add("warmup_steps", &optimizer.warmup_steps, 0, kInfinity,
-           "Number of steps in which the learning rate rises from zero to its peak.");
+           "Number of steps in which the learning rate rises from zero towards its peak.");
   list.add("min_learning_rate", &optimizer.min_learning_rate, 0, kInfinity,
            "The learning rate at the end of the schedule.");
 }
