@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cli/command_line_fixture.h"
 
 namespace qkv {
@@ -38,6 +39,22 @@ TEST_F(DoctorTest, FindsNothingWrongWithASoundConfig) {
   const ProcessResult text = qkv({"doctor", "tiny.toml"});
   expect_success(text);
   EXPECT_THAT(text.output, testing::HasSubstr("✓ causality"));
+}
+
+TEST_F(DoctorTest, ATextThatIsReadAheadIsSaidHereAndByTraining) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) absl::StrAppend(&text, i * i, " ");
+  write_bytes(folder_ / "text.txt", text);
+  const std::vector<std::string> settings = {"data.task=text", "data.path=text.txt",
+                                             "data.length=8", "attention.causal=false"};
+  EXPECT_THAT(complaints(settings, 1)["causality"],
+              testing::HasSubstr("reads its answer before it gives it"));
+  const ProcessResult trained = train_tiny("run", settings);
+  expect_success(trained);
+  EXPECT_THAT(unfolded(trained.output),
+              testing::HasSubstr("attention.causal is false: each position reads the tokens after "
+                                 "it, too, and so the answer that it should give; a low loss does "
+                                 "not mean that the model can write\n"));
 }
 
 TEST_F(DoctorTest, TheConfigOfARunIsTakenFromItsFolder) {

@@ -356,6 +356,11 @@ absl::StatusOr<LoadedConfig> Loader::finish() {
   shorten_warmup();
   find_files_beside_config();
   find_clashes_in_result();
+  if (!result_.config.model.attention.causal) {
+    result_.notes.push_back(
+        "attention.causal is false: each position reads the tokens after it, too, and so the "
+        "answer that it should give; a low loss does not mean that the model can write");
+  }
   if (mistakes_.empty()) return std::move(result_);
   const auto order = [](const Mistake& mistake) {
     return std::tuple(mistake.place.override_number, mistake.place.line, mistake.place.column);
