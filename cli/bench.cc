@@ -73,6 +73,7 @@ absl::Status run_bench(const std::string& config, const GivenOptions& given) {
     return show_or_write(given, generation_text(*workload, speed),
                          generation_json(*workload, speed));
   }
+  if (absl::Status s = check_fits(*workload); !s.ok()) return s;
   const absl::StatusOr<StepMeasurement> measured =
       measure_steps(workload->config, *workload->dataset, steps.value_or(kDefaultSteps), tell);
   progress.clear();

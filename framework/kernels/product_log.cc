@@ -1,5 +1,7 @@
 #include "framework/kernels/product_log.h"
 
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace qkv::kernels {
@@ -11,6 +13,21 @@ thread_local ProductLog* current = nullptr;
 
 double Product::flops() const {
   return 2.0 * static_cast<double>(c.size()) * static_cast<double>(a[transpose_a ? 1 : 2]);
+}
+
+uint64_t bytes_of_matrices(std::span<const Product> products) {
+  std::set<std::tuple<const void*, int64_t, bool>> seen;
+  uint64_t bytes = 0;
+  const auto add = [&](const void* where, const Shape& shape, DType dtype, bool is_result) {
+    if (!seen.emplace(where, shape.size(), is_result).second) return;
+    bytes += static_cast<uint64_t>(shape.size()) * dtype_bytes(dtype);
+  };
+  for (const Product& p : products) {
+    add(p.a_data, p.a, p.operand_dtype, false);
+    add(p.b_data, p.b, p.operand_dtype, false);
+    add(p.c_data, p.c, p.result_dtype, true);
+  }
+  return bytes;
 }
 
 ProductLog::ProductLog() : outer_(std::exchange(current, this)) {}

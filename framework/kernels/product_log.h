@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "framework/core/dtype.h"
@@ -17,6 +19,9 @@ struct Product {
 
   double flops() const;  // 2 N M K L: a multiplication and an addition for each term
 };
+
+// The bytes of all matrices of the products, each counted once.
+uint64_t bytes_of_matrices(std::span<const Product> products);
 
 // While one lives, it keeps what record_product says on its thread. For measuring; at most one at a
 // time, the innermost.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <string>
@@ -15,6 +16,9 @@ namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+
+// Of more questions than a batch may have.
+const std::string kAlphabet = "data.alphabet=62", kLength = "data.length=4";
 
 class LimitsTest : public CommandLineFixture {
  protected:
@@ -33,16 +37,23 @@ ProcessOptions limited([[maybe_unused]] int64_t memory_bytes) {
   return options;
 }
 
+#if !defined(__SANITIZE_ADDRESS__)
 TEST_F(LimitsTest, MemoryThatRunsOutEndsTheRunAndIsToldWithStepArrayOpAndPlace) {
-  // The evaluation is larger than any machine: 2^17 examples of 8 tokens, by 2^20 hidden numbers.
+  // There is enough at first, and then another process has taken it.
+  ProcessOptions options;
+  options.on_output = [](pid_t program, const std::string& output) {
+    if (output.find(" are free") == std::string::npos) return false;
+    const rlimit limit = {rlim_t{900} << 20, rlim_t{900} << 20};
+    return ::prlimit(program, RLIMIT_AS, &limit, nullptr) == 0;
+  };
   const ProcessResult result =
-      train({"train.batch_size=1", "train.eval_interval=1", "train.eval_batch_size=131072",
-             "data.validation_examples=100000", "model.d_ff=1048576", "model.d_model=2",
-             "model.num_heads=1", "data.length=4", "data.alphabet=62"},
-            limited(int64_t{8} << 30));
+      train({"train.batch_size=1", "train.steps=800", "train.eval_interval=800",
+             "train.eval_batch_size=512", "model.d_ff=65536", "model.d_model=2",
+             "model.num_heads=1", "train.threads=1", kAlphabet, kLength},
+            options);
   EXPECT_EQ(result.exit_status, 1) << result.output;
   EXPECT_THAT(result.errors,
-              HasSubstr("error: step 1: linear: there is not enough memory for f32["));
+              HasSubstr("error: step 800: linear: there is not enough memory for f32["));
   EXPECT_THAT(result.errors, HasSubstr(" in use (in blocks.0.feed_forward.up); "));
   EXPECT_THAT(result.errors, EndsWith("; a smaller batch_size or eval_batch_size, or more "
                                       "accumulation_steps, need less memory; "
@@ -50,13 +61,59 @@ TEST_F(LimitsTest, MemoryThatRunsOutEndsTheRunAndIsToldWithStepArrayOpAndPlace) 
   EXPECT_TRUE(std::filesystem::exists(folder_ / "run/checkpoints/last.safetensors"));
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
 TEST_F(LimitsTest, WhatNeedsMoreMemoryThanThereIsIsRefusedBeforeItsFirstStep) {
-  const ProcessResult result = train({"train.batch_size=524288"}, limited(int64_t{1} << 30));
+  const ProcessResult result =
+      train({"train.batch_size=524288", kAlphabet, kLength}, limited(int64_t{1} << 30));
   EXPECT_EQ(result.exit_status, 1) << result.output;
   EXPECT_THAT(result.errors, HasSubstr("error: this training needs about "));
   EXPECT_THAT(result.errors, HasSubstr("a smaller train.batch_size or more"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+}
+
+TEST_F(LimitsTest, AnEvaluationThatNeedsMoreThanThereIsIsRefusedBeforeTheFirstStep) {
+  for (const char* key : {"train.eval_batch_size", "train.accumulation_steps"}) {
+    // A batch in parts is evaluated whole.
+    const std::vector<std::string> settings =
+        key == std::string("train.eval_batch_size")
+            ? std::vector<std::string>{"train.eval_batch_size=524288", kAlphabet, kLength}
+            : std::vector<std::string>{"train.batch_size=524288", "train.accumulation_steps=65536",
+                                       kAlphabet, kLength};
+    const ProcessResult result = train(settings, limited(int64_t{1} << 30));
+    EXPECT_EQ(result.exit_status, 1) << result.output;
+    EXPECT_THAT(result.errors,
+                testing::MatchesRegex(
+                    "error: this training needs about [0-9.]+ GiB of memory, but only [0-9.]+ "
+                    "[GM]iB are free: [0-9.]+ GiB for an evaluation; a smaller "
+                    "train.eval_batch_size needs less, which is train.batch_size where it is "
+                    "0\n"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+  }
+}
+
+TEST_F(LimitsTest, ThreadsThatHaveNoCoreAreSaid) {
+  const ProcessResult many = train({"train.threads=4096", "train.steps=1"}, {});
+  EXPECT_EQ(many.exit_status, 0) << many.errors;
+  EXPECT_THAT(unfolded(many.output),
+              testing::ContainsRegex("train.threads is 4096, but qkv has [0-9]+ cores? here; more "
+                                     "threads than cores take longer, to the same bits\n"));
+  const ProcessResult one = train({"train.threads=1", "train.steps=1"}, {}, "one");
+  EXPECT_THAT(one.output, testing::Not(HasSubstr("more threads than")));
+}
+
+TEST_F(LimitsTest, WhatNeedsMoreMemoryThanThereIsIsNeitherMeasuredNorChecked) {
+  const std::string batch = "train.batch_size=524288", wide = "model.d_ff=1000000",
+                    wider = "model.d_model=256";
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"bench", "tiny.toml", "--set", batch, "--set", kAlphabet, "--set", kLength},
+           {"bench", "--shape", "toy", "--set", batch},
+           {"gradcheck", "--config", "tiny.toml", "--set", wide, "--set", wider}}) {
+    const ProcessResult result = qkv(command, limited(int64_t{1} << 30));
+    EXPECT_EQ(result.exit_status, 1) << result.output;
+    EXPECT_EQ(result.output, "");
+    EXPECT_THAT(result.errors, HasSubstr(command[0] == "bench" ? "error: this training needs about "
+                                                               : "error: --config: this check needs"
+                                                                 " more than "));
+  }
 }
 
 TEST_F(LimitsTest, WhereverMemoryEndsTheRunEndsInASentence) {

@@ -114,7 +114,9 @@ ProcessResult run_process(const std::vector<std::string>& command, const Process
   ::close(output[0]);
   ::close(errors[0]);
   int status = 0;
-  ::waitpid(child, &status, 0);
+  rusage used = {};
+  ::wait4(child, &status, 0, &used);
+  result.peak_bytes = int64_t{used.ru_maxrss} << 10;
   result.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
 }

@@ -10,9 +10,10 @@ namespace qkv {
 
 // How a program ended, and what it said.
 struct ProcessResult {
-  int exit_status = -1;  // 128 + N: ended by signal N
-  std::string output;    // standard output
-  std::string errors;    // standard error
+  int exit_status = -1;    // 128 + N: ended by signal N
+  std::string output;      // standard output
+  std::string errors;      // standard error
+  int64_t peak_bytes = 0;  // of memory, with what every program has
 };
 
 struct ProcessOptions {

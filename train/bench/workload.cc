@@ -3,14 +3,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/available_memory.h"
 #include "framework/core/utf8.h"
 #include "train/bench/bench_shapes.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
 #include "train/run/experiment.h"
+#include "train/run/step_forecast.h"
 
 namespace qkv {
-
 absl::StatusOr<Workload> workload_of_config(const std::string& config,
                                             const std::vector<std::string>& overrides) {
   absl::StatusOr<LoadedConfig> loaded = load_config(config, overrides);
@@ -42,6 +43,14 @@ absl::StatusOr<Workload> workload_of_shape(const std::string& name,
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--shape: there is no \"", name, "\"; there are ", quoted_list(names, "and")));
+}
+
+absl::Status check_fits(const Workload& workload) {
+  const uint64_t available = available_memory();
+  StepForecast forecast = foresee_step(workload.config, *workload.dataset, available);
+  forecast.batch += forecast.matrices;
+  forecast.evaluation = 0;
+  return check_memory(forecast, available);
 }
 
 }  // namespace qkv

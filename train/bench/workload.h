@@ -24,4 +24,8 @@ absl::StatusOr<Workload> workload_of_config(const std::string& config,
 absl::StatusOr<Workload> workload_of_shape(const std::string& name,
                                            const std::vector<std::string>& overrides);
 
+// Whether there is memory for measure_steps(): a step, and a copy of all that its matrix products
+// read and write, for the floor.
+absl::Status check_fits(const Workload& workload);
+
 }  // namespace qkv

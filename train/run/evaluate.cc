@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/storage.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/reduce.h"
 #include "train/run/batch_loss.h"
@@ -173,6 +174,8 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
     if (stopped) return absl::CancelledError("the evaluation was stopped");
     const int64_t i = first + rank;
     if (i < batches) {
+      // The last batch may have fewer rows: what was let go fits none of its arrays.
+      if (validates && examples - i * rows < rows) release_cached_memory();
       losses[static_cast<size_t>(i)] = counts.add(
           model, validates ? dataset.validation_batch(i * rows, std::min(rows, examples - i * rows))
                            : dataset.training_batch(i, batch_size));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -9,20 +10,23 @@
 
 namespace qkv {
 
-// The bytes that a training holds at the highest moment of a step, and what a step multiplies.
+// The bytes that a training holds at the highest moment of a step or an evaluation, and what a step
+// multiplies.
 struct StepForecast {
   uint64_t parameters = 0;  // with their gradients and what the optimizer keeps of them
   uint64_t batch = 0;       // what the forward pass of a batch leaves for the backward pass
-  double flops = 0;         // of the matrix products of a step
+  uint64_t evaluation = 0;  // an evaluation, with the parameters and what the optimizer keeps
+  uint64_t matrices = 0;    // of the matrix products of a step, all at once
+  double flops = 0;         // of these products
   bool is_whole = true;     // false: the parameters alone are too many, the batch was not looked at
 
-  uint64_t total() const { return parameters + batch; }
+  uint64_t total() const { return std::max(parameters + batch, evaluation); }
 };
 
-// Differentiates the loss of 8 examples and, where there are more, of 4, with a model of zeros, and
-// takes from that what each more example needs. It draws no weights and makes no optimizer: what is
-// left is the work of 12 examples at most, out of a batch. It looks at parameters alone where these
-// need more than `available`.
+// Differentiates and evaluates the loss of some examples of a batch, and of twice as many, with a
+// model of zeros, and takes from that what each more example needs. They are 4, or of short
+// sequences as many as have 1,024 positions. It draws no weights and makes no optimizer. It looks
+// at parameters alone where these need more than `available`.
 StepForecast foresee_step(const Config& config, const Dataset& dataset, uint64_t available);
 
 // ResourceExhausted where it needs more than is available; it names the keys that matter.

@@ -124,6 +124,8 @@ struct Prepared {
 absl::StatusOr<Prepared> prepare(const LoadedConfig& loaded, const TrainingRunOptions& options) {
   const Config& config = loaded.config;
   const int share = options.ranks ? options.ranks->threads() : 0;
+  kernels::set_num_threads(0);
+  const int64_t cores = kernels::num_threads();
   kernels::set_num_threads(config.train.threads > 0 ? static_cast<int>(config.train.threads)
                                                     : share);
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config, options.stop);
@@ -133,8 +135,13 @@ absl::StatusOr<Prepared> prepare(const LoadedConfig& loaded, const TrainingRunOp
   if (absl::Status s = check_memory(forecast, available); !s.ok()) return s;
   std::vector<std::string> notes = loaded.notes;
   for (const std::string& note : (*dataset)->notes()) notes.push_back(note);
-  notes.push_back(absl::StrCat("a step needs ", describe(forecast), "; ", describe_bytes(available),
-                               " are free"));
+  if (config.train.threads > cores) {
+    notes.push_back(absl::StrCat("train.threads is ", config.train.threads, ", but qkv has ", cores,
+                                 cores == 1 ? " core" : " cores",
+                                 " here; more threads than cores take longer, to the same bits"));
+  }
+  notes.push_back(absl::StrCat("training needs ", describe(forecast), "; ",
+                               describe_bytes(available), " are free"));
   return Prepared{*std::move(dataset), std::move(notes)};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/storage.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/nn/module.h"
@@ -126,9 +127,11 @@ absl::StatusOr<Evaluation> Trainer::evaluate(Split split, const std::stop_token&
   share();
   if (leads()) gather_averages();
   order(Order::kEvaluate, static_cast<int64_t>(split));
+  release_cached_memory();  // the arrays of a step have other sizes
   absl::StatusOr<Evaluation> evaluation =
       qkv::evaluate(evaluated_model(), dataset_, split, config_.train.validation_batch_size(), stop,
                     tell, ranks_);
+  release_cached_memory();
   end_order();
   return evaluation;
 }

@@ -57,7 +57,7 @@ struct Patient {
 Diagnosis examine_memory(const StepForecast& forecast, uint64_t available) {
   const absl::Status fits = check_memory(forecast, available);
   return {"memory", fits.ok(),
-          fits.ok() ? absl::StrCat("a step needs ", describe(forecast), "; ",
+          fits.ok() ? absl::StrCat("training needs ", describe(forecast), "; ",
                                    describe_bytes(available), " are free")
                     : std::string(fits.message())};
 }
