@@ -4,6 +4,7 @@
 #include "framework/core/error.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
@@ -37,7 +38,7 @@ Tensor mean_over_positions(const Tensor& x, const Tensor& padding) {
   if (!padding.defined()) return mean(x, 1);
   const Tensor kept = 1.0 - cast(padding, x.dtype());             // [B, T]
   const Tensor shares = kept / sum(kept, 1, /*keep_axis=*/true);  // [B, T]
-  return sum(x * reshape(shares, {x.dim(0), x.dim(1), 1}), 1);
+  return sum(without_padding(x, padding) * reshape(shares, {x.dim(0), x.dim(1), 1}), 1);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "framework/kernels/attention.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "framework/kernels/attention_scores.h"
 #include "framework/kernels/head_rows.h"
@@ -14,14 +15,48 @@ namespace {
 
 constexpr int64_t kFlops = 1'000'000;  // worth a piece
 
-// x[k, :] = exp(x[k, :] - shift[:])
-template <class T>
+// x[k, :] = exp(x[k, :] - shift[:]); with kZeros it is 0 for -inf, whatever the shift is.
+template <bool kZeros, class T>
 void exp_in_place(const T* shift, int64_t count, const Scratch<T>& x) {
   for (int64_t k = 0; k < count; ++k) {
     T* row = x[k];
 #pragma omp simd
-    for (int64_t i = 0; i < kVectorLength<T>; ++i) row[i] = math::exp(row[i] - shift[i]);
+    for (int64_t i = 0; i < kVectorLength<T>; ++i) {
+      const T e = math::exp(row[i] - shift[i]);
+      row[i] = kZeros && row[i] == kHidden<T> ? T(0) : e;
+    }
   }
+}
+
+// small_product; with kZeros a term is 0 where a factor is.
+template <bool kZeros, class T>
+void product(int64_t rows, int64_t columns, int64_t depth, Strided<T> a, const T* b, int64_t b_row,
+             bool add, T* c, int64_t c_row) {
+  if constexpr (!kZeros) return small_product<T>(rows, columns, depth, a, b, b_row, add, c, c_row);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; j += kVectorLength<T>) {
+      Vector<T>& sum = vector_at(c + i * c_row + j);
+      if (!add) sum = Vector<T>{};
+      for (int64_t k = 0; k < depth; ++k) {
+        const Vector<T> left = Vector<T>{} + a.data[i * a.row + k * a.column];
+        sum = plus_times<true>(sum, left, vector_at(b + k * b_row + j));
+      }
+    }
+  }
+}
+
+template <class T>
+bool are_finite(Rows<T> rows, int64_t count, int64_t columns) {
+  auto is_nan = Vector<T>{} != Vector<T>{};
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t d = 0; d < columns; d += kVectorLength<T>) {
+      const Vector<T> zeros = vector_at(rows[i] + d) - vector_at(rows[i] + d);
+      is_nan |= zeros != zeros;
+    }
+  }
+  bool result = true;
+  for (int64_t q = 0; q < kVectorLength<T>; ++q) result &= is_nan[q] == 0;
+  return result;
 }
 
 template <class T>
@@ -46,11 +81,14 @@ struct ForwardScratch {
   Scratch<T> largest, total;  // of each query, over the keys so far: max(S), sum(exp(S - max(S)))
 };
 
-// All rows are whole vectors; output begins as zeros.
-template <class T>
-void attend(const AttentionSizes& n, Rows<const T> query, Rows<const T> key, Rows<const T> value,
-            const ScoresOfHead<T>& head, const ForwardScratch<T>& s, Rows<T> output,
-            T* log_sum_exp) {
+// All rows are whole vectors; output begins as zeros. With kZeros, what is masked has no effect
+// even where it is inf or NaN, and all else is the same to the bit: that takes longer, and is only
+// done where a result is not finite without it. Two forms would not be inlined as one is: 5 %
+// slower.
+template <bool kZeros, class T>
+[[gnu::flatten]] void attend(const AttentionSizes& n, Rows<const T> query, Rows<const T> key,
+                             Rows<const T> value, const ScoresOfHead<T>& head,
+                             const ForwardScratch<T>& s, Rows<T> output, T* log_sum_exp) {
   constexpr int64_t kQueries = kVectorLength<T>;
   const int64_t columns = whole_vectors<T>(n.width);
   s.total.zero();
@@ -60,7 +98,7 @@ void attend(const AttentionSizes& n, Rows<const T> query, Rows<const T> key, Row
     gather_columns(query, i, rows, n.width, head.scale, s.query_t);
     small_product<T>(count, kQueries, n.width, {key[j], key.stride, 1}, s.query_t.data(),
                      s.query_t.stride(), false, s.weights.data(), s.weights.stride());
-    head.finish(n, tile, s.weights);
+    head.template finish<kZeros>(n, tile, s.weights);
 
     Vector<T>& largest = vector_at(s.largest.data() + i);
     Vector<T>& total = vector_at(s.total.data() + i);
@@ -76,18 +114,18 @@ void attend(const AttentionSizes& n, Rows<const T> query, Rows<const T> key, Row
     vector_at(factor) = before - vector_at(shift);
 #pragma omp simd
     for (int64_t q = 0; q < kQueries; ++q) factor[q] = math::exp(factor[q]);
-    exp_in_place(shift, count, s.weights);
+    exp_in_place<kZeros>(shift, count, s.weights);
     Vector<T> sum = {};
     for (int64_t k = 0; k < count; ++k) sum += vector_at(s.weights[k]);
     total = total * vector_at(factor) + sum;
 
     if (head.dropout.is_active()) {
       head.dropout.draw(tile, s.kept_rows, s.kept);
-      multiply_tile(tile, s.weights, s.kept);
+      multiply_tile<kZeros>(tile, s.weights, s.kept);
     }
     for (int64_t q = 0; !is_first && q < rows; ++q) scale_row(output[i + q], columns, factor[q]);
-    small_product<T>(rows, columns, count, s.weights.transposed(), value[j], value.stride, true,
-                     output[i], output.stride);
+    product<kZeros, T>(rows, columns, count, s.weights.transposed(), value[j], value.stride, true,
+                       output[i], output.stride);
   });
   for (int64_t i = 0; i < n.queries; ++i) {
     const T total = s.total.data()[i], largest = s.largest.data()[i];
@@ -123,11 +161,13 @@ struct GradientsOfHead {
   BiasOfHead<T> bias;
 };
 
-template <class T>
-void attend_backward(const AttentionSizes& n, Rows<const T> query, Rows<const T> key,
-                     Rows<const T> value, const ScoresOfHead<T>& head, Rows<const T> output,
-                     const T* log_sum_exp, Rows<const T> doutput, const BackwardScratch<T>& s,
-                     const GradientsOfHead<T>& gradients) {
+template <bool kZeros, class T>
+[[gnu::flatten]] void attend_backward(const AttentionSizes& n, Rows<const T> query,
+                                      Rows<const T> key, Rows<const T> value,
+                                      const ScoresOfHead<T>& head, Rows<const T> output,
+                                      const T* log_sum_exp, Rows<const T> doutput,
+                                      const BackwardScratch<T>& s,
+                                      const GradientsOfHead<T>& gradients) {
   constexpr int64_t kQueries = kVectorLength<T>;
   const int64_t columns = whole_vectors<T>(n.width);
   s.shifts.zero();
@@ -138,35 +178,35 @@ void attend_backward(const AttentionSizes& n, Rows<const T> query, Rows<const T>
     gather_columns(doutput, i, rows, n.width, T(1), s.doutput_t);
     small_product<T>(count, kQueries, n.width, {key[j], key.stride, 1}, s.query_t.data(),
                      s.query_t.stride(), false, s.weights.data(), s.weights.stride());
-    small_product<T>(count, kQueries, n.width, {value[j], value.stride, 1}, s.doutput_t.data(),
-                     s.doutput_t.stride(), false, s.dscores.data(), s.dscores.stride());
-    head.finish(n, tile, s.weights);
-    exp_in_place(s.shifts.data() + i, count, s.weights);
+    product<kZeros, T>(count, kQueries, n.width, {value[j], value.stride, 1}, s.doutput_t.data(),
+                       s.doutput_t.stride(), false, s.dscores.data(), s.dscores.stride());
+    head.template finish<kZeros>(n, tile, s.weights);
+    exp_in_place<kZeros>(s.shifts.data() + i, count, s.weights);
     if (head.dropout.is_active()) {
       head.dropout.draw(tile, s.kept_rows, s.kept);
-      multiply_tile(tile, s.dscores, s.kept);
+      multiply_tile<kZeros>(tile, s.dscores, s.kept);
     }
     Vector<T>& dots = vector_at(s.dots.data() + i);
     if (is_first) {
       gather_columns(output, i, rows, n.width, T(1), s.output_t);
       dots = Vector<T>{};
       for (int64_t d = 0; d < n.width; ++d) {
-        dots += vector_at(s.output_t[d]) * vector_at(s.doutput_t[d]);
+        dots = plus_times<kZeros>(dots, vector_at(s.output_t[d]), vector_at(s.doutput_t[d]));
       }
     }
     for (int64_t k = 0; k < count; ++k) {
       Vector<T>& ds = vector_at(s.dscores[k]);
-      ds = vector_at(s.weights[k]) * (ds - dots);
+      ds = plus_times<kZeros>(Vector<T>{}, vector_at(s.weights[k]), ds - dots);
     }
     gradients.bias.for_each(tile, s.dscores, [](const T& ds, T& sum) { sum += ds; });
     for (int64_t k = 0; k < count; ++k) vector_at(s.dscores[k]) *= head.scale;
-    if (head.dropout.is_active()) multiply_tile(tile, s.weights, s.kept);
-    small_product<T>(count, columns, rows, s.weights.rows(), doutput[i], doutput.stride, true,
-                     gradients.value[j], gradients.value.stride);
-    small_product<T>(count, columns, rows, s.dscores.rows(), query[i], query.stride, true,
-                     gradients.key[j], gradients.key.stride);
-    small_product<T>(rows, columns, count, s.dscores.transposed(), key[j], key.stride, true,
-                     gradients.query[i], gradients.query.stride);
+    if (head.dropout.is_active()) multiply_tile<kZeros>(tile, s.weights, s.kept);
+    product<kZeros, T>(count, columns, rows, s.weights.rows(), doutput[i], doutput.stride, true,
+                       gradients.value[j], gradients.value.stride);
+    product<kZeros, T>(count, columns, rows, s.dscores.rows(), query[i], query.stride, true,
+                       gradients.key[j], gradients.key.stride);
+    product<kZeros, T>(rows, columns, count, s.dscores.transposed(), key[j], key.stride, true,
+                       gradients.query[i], gradients.query.stride);
   });
 }
 
@@ -248,13 +288,20 @@ void attention(const Array& query, const Array& key, const Array& value,
       ForwardScratch<T> scratch;
     };
     const WritableHeads<X> outputs(output);
-    const auto head = [&](int64_t b, int64_t h, const Needs& s) {
-      attend<T>(n, s.query.load(query, b, h), s.key.load(key, b, h), s.value.load(value, b, h),
-                scores_of_head<T>(arguments, words, n, b, h), s.scratch,
-                s.output.zeros(outputs, b, h), lse + (b * n.heads + h) * n.queries);
-      s.output.store(outputs, b, h);
+    std::atomic<bool> is_finite = true;
+    const auto attend_all = [&]<bool kZeros>() {
+      const auto head = [&](int64_t b, int64_t h, const Needs& s) {
+        const Rows<T> o = s.output.zeros(outputs, b, h);
+        attend<kZeros, T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
+                          s.value.load(value, b, h), scores_of_head<T>(arguments, words, n, b, h),
+                          s.scratch, o, lse + (b * n.heads + h) * n.queries);
+        if (!are_finite(o, n.queries, n.width)) is_finite = false;
+        s.output.store(outputs, b, h);
+      };
+      for_each_head<Needs>(n, arguments.dropout > 0, /*dbias=*/nullptr, head);
     };
-    for_each_head<Needs>(n, arguments.dropout > 0, /*dbias=*/nullptr, head);
+    attend_all.template operator()<false>();
+    if (!is_finite) attend_all.template operator()<true>();
   });
 }
 
@@ -270,7 +317,6 @@ void attention_backward(const Array& query, const Array& key, const Array& value
     const DropoutWords words(arguments.stream, arguments.dropout);
     const T* lse = log_sum_exp.data<T>();
     T* dbias = gradients.bias ? gradients.bias->mutable_data<T>() : nullptr;
-    if (dbias) std::fill_n(dbias, gradients.bias->size(), T(0));
     struct Needs {
       Needs(const AttentionSizes& n, bool drops)
           : query(space, n.queries, n.width),
@@ -288,21 +334,34 @@ void attention_backward(const Array& query, const Array& key, const Array& value
       BackwardScratch<T> scratch;
     };
     const WritableHeads<X> dquery(gradients.query), dkey(gradients.key), dvalue(gradients.value);
-    const auto head = [&](int64_t b, int64_t h, const Needs& s) {
-      const GradientsOfHead<T> head_gradients = {
-          s.dquery.zeros(dquery, b, h), s.dkey.zeros(dkey, b, h), s.dvalue.zeros(dvalue, b, h),
-          dbias ? bias_of_head(dbias, gradients.bias->shape(), arguments.bias_is_relative, n, b, h)
+    std::atomic<bool> is_finite = true;
+    const auto attend_all = [&]<bool kZeros>() {
+      if (dbias) std::fill_n(dbias, gradients.bias->size(), T(0));
+      const auto head = [&](int64_t b, int64_t h, const Needs& s) {
+        const GradientsOfHead<T> head_gradients = {
+            s.dquery.zeros(dquery, b, h), s.dkey.zeros(dkey, b, h), s.dvalue.zeros(dvalue, b, h),
+            dbias
+                ? bias_of_head(dbias, gradients.bias->shape(), arguments.bias_is_relative, n, b, h)
                 : BiasOfHead<T>()};
-      attend_backward<T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
-                         s.value.load(value, b, h), scores_of_head<T>(arguments, words, n, b, h),
-                         s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
-                         s.doutput.load(doutput, b, h), s.scratch, head_gradients);
-      s.dquery.store(dquery, b, h);
-      s.dkey.store(dkey, b, h);
-      s.dvalue.store(dvalue, b, h);
+        attend_backward<kZeros, T>(n, s.query.load(query, b, h), s.key.load(key, b, h),
+                                   s.value.load(value, b, h),
+                                   scores_of_head<T>(arguments, words, n, b, h),
+                                   s.output.load(output, b, h), lse + (b * n.heads + h) * n.queries,
+                                   s.doutput.load(doutput, b, h), s.scratch, head_gradients);
+        // What makes a NaN of a value's gradient makes one of its key's, too.
+        if (!(are_finite(head_gradients.query, n.queries, n.width) &&
+              are_finite(head_gradients.key, n.keys, n.width))) {
+          is_finite = false;
+        }
+        s.dquery.store(dquery, b, h);
+        s.dkey.store(dkey, b, h);
+        s.dvalue.store(dvalue, b, h);
+      };
+      const Array* shared = arguments.bias_is_relative ? nullptr : gradients.bias;
+      for_each_head<Needs>(n, arguments.dropout > 0, shared, head);
     };
-    const Array* shared = arguments.bias_is_relative ? nullptr : gradients.bias;
-    for_each_head<Needs>(n, arguments.dropout > 0, shared, head);
+    attend_all.template operator()<false>();
+    if (!is_finite) attend_all.template operator()<true>();
   });
 }
 

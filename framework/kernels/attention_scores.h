@@ -186,10 +186,20 @@ class DropoutOfHead {
   int64_t first_ = 0, keys_ = 0;
 };
 
+// sum + a b; with kZeros a product is 0 if a or b is, even if the other one is not finite.
+template <bool kZeros, class V>
+V plus_times(const V& sum, const V& a, const V& b) {
+  const V more = sum + a * b;  // one rounding, whatever kZeros is
+  if constexpr (!kZeros) return more;
+  return (a == V{}) | (b == V{}) ? sum : more;
+}
+
 // x *= factors
-template <class T>
+template <bool kZeros, class T>
 void multiply_tile(const Tile& tile, const Scratch<T>& x, const Scratch<T>& factors) {
-  for (int64_t k = 0; k < tile.count; ++k) vector_at(x[k]) *= vector_at(factors[k]);
+  for (int64_t k = 0; k < tile.count; ++k) {
+    vector_at(x[k]) = plus_times<kZeros>(Vector<T>{}, vector_at(x[k]), vector_at(factors[k]));
+  }
 }
 
 // What makes one head's scores of its queries and keys.
@@ -200,8 +210,12 @@ struct ScoresOfHead {
   BiasOfHead<const T> bias;
   DropoutOfHead<T> dropout;
 
+  // With kZeros, a bias of -inf hides a key, even if its score is NaN.
+  template <bool kZeros>
   void finish(const AttentionSizes& n, const Tile& tile, const Scratch<T>& scores) const {
-    bias.for_each(tile, scores, [](T& score, const T& term) { score += term; });
+    bias.for_each(tile, scores, [](T& score, const T& term) {
+      score = kZeros && term == kHidden<T> ? term : score + term;
+    });
     hide_by_rule(n, tile, scores);
     hide_padding(padding, tile, scores);
   }

@@ -130,6 +130,26 @@ void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, 
   multiply(a, b, transpose_a, transpose_b, bias, c);
 }
 
+void leave_out_zeros(const Array& a, const Array& b, bool transpose_a, bool transpose_b, Array& c) {
+  if (all_finite(c)) return;
+  dispatch_floating("matmul", c.dtype(), [&]<class T>(T) {
+    const int64_t m = c.shape()[1], l = c.shape()[2], k = a.shape()[transpose_a ? 1 : 2];
+    const int64_t step_a = a.shape()[0] == 1 ? 0 : m * k, step_b = b.shape()[0] == 1 ? 0 : k * l;
+    T* out = c.mutable_data<T>();
+    for (int64_t at = 0; at < c.size(); ++at) {
+      if (out[at] - out[at] == T(0)) continue;
+      const int64_t n = at / (m * l), i = at / l % m, j = at % l;
+      const T* left = a.data<T>() + n * step_a + i * (transpose_a ? 1 : k);
+      const T* right = b.data<T>() + n * step_b + j * (transpose_b ? k : 1);
+      out[at] = 0;
+      for (int64_t t = 0; t < k; ++t) {
+        const T x = left[t * (transpose_a ? m : 1)], y = right[t * (transpose_b ? 1 : l)];
+        if (x != T(0) && y != T(0)) out[at] += x * y;
+      }
+    }
+  });
+}
+
 bool bf16_products_are_fast() {
   static const bool fast = dnnl_multiplies_bf16();
   return fast;

@@ -127,6 +127,7 @@ void scan_backward(const Array& weight, const Array& states, const Array& dstate
   const Array whole = padded_weight<T>(weight, n, padded);
   const T* w = whole.data<T>();
   const bool* padding = arguments.padding ? arguments.padding->data<bool>() : nullptr;
+  const auto is_zero = [](T d) { return d == T(0); };
   const T* dout = dstates.data<T>();
   T* din = dx.mutable_data<T>();
   T* dstart = dfirst.mutable_data<T>();
@@ -144,7 +145,8 @@ void scan_backward(const Array& weight, const Array& states, const Array& dstate
 #pragma omp simd
           for (int64_t j = 0; j < n.hidden; ++j) to[j] += d[j];
         }
-        if (padding && padding[row]) {
+        // What nobody asks for has no effect, even where its state is not finite.
+        if ((padding && padding[row]) || std::all_of(dstate, dstate + state, is_zero)) {
           std::fill_n(din + row * gates, gates, T(0));
         } else {
           cell(b, step, dstate, dstate + padded, din + row * gates);

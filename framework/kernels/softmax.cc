@@ -37,6 +37,15 @@ T sum_of_exp(const T* x, T shift, int64_t n) {
   return sum_of_computed<T>(n, [=](int64_t i) { return math::exp(x[i] - shift); });
 }
 
+// The formula where a number is inf or NaN: what has no weight, or no gradient, has no part in it.
+template <class T>
+void softmax_backward_of_seen(const T* y, const T* dy, int64_t n, T* dx) {
+  const auto product = [](T a, T b) { return a == T(0) || b == T(0) ? T(0) : a * b; };
+  T dot = 0;
+  for (int64_t i = 0; i < n; ++i) dot += product(y[i], dy[i]);
+  for (int64_t i = 0; i < n; ++i) dx[i] = product(y[i], dy[i] - dot);
+}
+
 template <class T>
 void softmax_row(const T* x, int64_t n, T* y) {
   const T shift = shift_of(x, n);
@@ -46,11 +55,15 @@ void softmax_row(const T* x, int64_t n, T* y) {
   const T inverse = sum == T(0) ? T(0) : T(1) / sum;
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] *= inverse;
+  for (int64_t i = 0; sum != sum && i < n; ++i) {  // a NaN is none of what is masked
+    if (x[i] == -kInfinityOf<T>) y[i] = T(0);
+  }
 }
 
 template <class T>
 void softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
   const T dot = sum_of_terms<T>(n, [=](auto at) { return at(y) * at(dy); });
+  if (!(dot - dot == T(0))) return softmax_backward_of_seen(y, dy, n, dx);
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - dot);
 }

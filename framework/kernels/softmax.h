@@ -4,9 +4,10 @@
 
 namespace qkv::kernels {
 
-// Over the last axis of [rows, C]. A row of nothing but -inf (all masked) gives zeros, not NaN.
+// Over the last axis of [rows, C]. A row of nothing but -inf (all masked) gives zeros, not NaN, and
+// -inf gives 0 in a row with NaN, too.
 void softmax(const Array& x, Array& y);
-// dx = y (dy - sum(y dy))
+// dx = y (dy - sum(y dy)); where y or dy is 0, the other one counts for nothing, even if it is NaN.
 void softmax_backward(const Array& y, const Array& dy, Array& dx);
 
 void log_softmax(const Array& x, Array& y);

@@ -42,8 +42,9 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionMask& mask
                                       ForwardContext& context) const {
   check_sequences(num_heads, x, /*source=*/nullptr);
   const int64_t first = context.first_position;
-  KeysAndValues all = keys_and_values(x);
-  Tensor queries = split_heads(has_query() ? query(x) : all.values, num_heads);  // [B, T, H, D]
+  const Tensor read = without_padding(x, mask.padding);
+  KeysAndValues all = keys_and_values(read);
+  Tensor queries = split_heads(has_query() ? query(read) : all.values, num_heads);  // [B, T, H, D]
   if (position.is_rotary()) {
     queries = position.turned(queries, first);
     const int64_t key_heads = num_key_value_heads > 0 ? num_key_value_heads : num_heads;
@@ -67,7 +68,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Tensor& source,
   check_sequences(num_heads, x, source.defined() || !context.cache ? &source : nullptr);
   const auto make = [&] {
     if (!source.defined()) fail("attention: there is no source, and the cache has none");
-    return keys_and_values(source);
+    return keys_and_values(without_padding(source, mask.padding));
   };
   const KeysAndValues all =
       context.cache ? context.cache->source_keys_and_values(Scope::current(), make) : make();

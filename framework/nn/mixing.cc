@@ -54,7 +54,7 @@ Tensor mix_by_scores(const Tensor& x, const AttentionMask& mask, const ForwardCo
   }
   const Tensor weights = softmax(seen);
   context.note("weights", weights);
-  return matmul(weights, all);
+  return masked_matmul(weights, all);
 }
 
 }  // namespace qkv

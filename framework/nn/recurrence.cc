@@ -5,6 +5,7 @@
 #include "framework/core/error.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/nn/mixing.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
@@ -70,13 +71,14 @@ Tensor Recurrence::operator()(const Tensor& x, const AttentionMask& mask,
     last = &context.cache->read_on(Scope::current(), context.first_position, x.dim(1));
   }
   const Tensor first = last && !last->empty() ? last->front() : Tensor();  // [B, S]
-  const Tensor states = forward(x, first, padding, context);               // [B, T, S]
+  const Tensor read = without_padding(x, padding);
+  const Tensor states = forward(read, first, padding, context);  // [B, T, S]
   if (last && x.dim(1) > 0) {
     *last = {reshape(slice(states, 1, x.dim(1) - 1, 1), {x.dim(0), states.dim(2)})};
   }
   Tensor h = slice(states, 2, 0, forward.hidden());  // [B, T, H]
   if (backward.defined()) {
-    const Tensor after = backward(x, Tensor(), padding, context);
+    const Tensor after = backward(read, Tensor(), padding, context);
     h = concat({h, slice(after, 2, 0, backward.hidden())}, 2);  // [B, T, 2 H]
   }
   return output_dropout(output(h), context);

@@ -29,6 +29,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
@@ -43,13 +44,6 @@ Tensor attention_composed(const Tensor& query, const Tensor& key, const Tensor& 
   return turned(scaled_dot_product_attention(turned(query), turned(key), turned(value), options));
 }
 
-Tensor is_lowest(const Tensor& x) {
-  Array mask(x.shape(), DType::boolean);
-  kernels::compare(kernels::Comparison::less_equal, x.array(),
-                   Array::full(x.shape(), x.dtype(), kLowest), mask);
-  return Tensor(mask);
-}
-
 // With every rounding that the kernels have in f32 and bf16:
 //   lse = m + log(sum(exp(S - m))), m = max(S) over the keys
 //   O = (M exp(S - m)) V / exp(lse - m)
@@ -58,15 +52,16 @@ Tensor attention_as_kernels_have_it(const Tensor& query, const Tensor& key, cons
   const Tensor scores =
       masked_scores(turned(widened(query)), turned(widened(key)), options);  // [B, H, Tq, Tk]
   const Tensor largest = max(scores.detached(), -1, /*keep_axis=*/true);
-  const Tensor hidden = is_lowest(largest);  // the whole row: zeros
+  const Tensor hidden = is_at_most(largest, kLowest);  // the whole row: zeros
   const Tensor m = masked_fill(largest, hidden, 0.0);
-  const Tensor e = exp(scores - m);
+  const Tensor e =
+      filled(exp(scores - m), scores, scores, [](auto score, auto) { return score <= kLowest; });
   const Tensor log_sum_exp =
       m + log(masked_fill(sum(e, -1, /*keep_axis=*/true), hidden, 1.0));  // [B, H, Tq, 1]
   const Tensor dropped =
       options.dropout > 0 ? dropout(e, options.dropout, options.stream) : e;  // M exp(S - m)
-  return turned(attention_output(matmul(dropped, turned(widened(value))), exp(log_sum_exp - m),
-                                 query.dtype()));
+  return turned(attention_output(masked_matmul(dropped, turned(widened(value))),
+                                 exp(log_sum_exp - m), query.dtype()));
 }
 
 std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, const Tensor& value,
@@ -75,13 +70,13 @@ std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, co
     return options.dropout > 0 ? dropout(x, options.dropout, options.stream) : x;
   };
   const Tensor q = turned(query), k = turned(key), v = turned(value), d = turned(doutput);
-  const Tensor p = attention_weights(q, k, options);                 // P
-  const Tensor dp = dropped(matmul(d, v, {.transpose_b = true}));    // M dO Vᵀ
-  const Tensor ds = p * (dp - sum(p * dp, -1, /*keep_axis=*/true));  // dS
-  const Tensor dproduct = scale(ds, options.scale);                  // of Q Kᵀ
-  std::vector<Tensor> gradients = {turned(matmul(dproduct, k)),
-                                   turned(matmul(dproduct, q, {.transpose_a = true})),
-                                   turned(matmul(dropped(p), d, {.transpose_a = true}))};
+  const Tensor p = attention_weights(q, k, options);                      // P
+  const Tensor dp = dropped(masked_matmul(d, v, {.transpose_b = true}));  // M dO Vᵀ
+  const Tensor ds = softmax_gradient(p, dp);                              // dS
+  const Tensor dproduct = scale(ds, options.scale);                       // of Q Kᵀ
+  std::vector<Tensor> gradients = {turned(masked_matmul(dproduct, k)),
+                                   turned(masked_matmul(dproduct, q, {.transpose_a = true})),
+                                   turned(masked_matmul(dropped(p), d, {.transpose_a = true}))};
   if (const Tensor& bias = options.mask.bias; bias.defined()) {
     gradients.push_back(sum_to(ds, bias.shape()));
   } else if (options.mask.relative_bias.defined()) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/kernels/elementwise.h"
 #include "framework/kernels/softmax.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
@@ -41,12 +42,17 @@ Targets read_targets(const Array& targets, int64_t ignored) {
   return result;
 }
 
+// Logits that may be anything in the rows that are ignored.
+Tensor counted_logits(const Tensor& logits, const Targets& rows) {
+  return kernels::all_finite(logits.array()) ? logits : masked_fill(logits, rows.ignored, 0.0);
+}
+
 Tensor losses_composed(const Tensor& logits, const Array& targets,
                        const CrossEntropyOptions& options) {
   if (logits.dim(1) == 0) return sum(logits, 1);  // no classes: every target is ignored
   const Targets rows = read_targets(targets, options.ignored);
   const Scalar s = options.label_smoothing;
-  const Tensor log_p = log_softmax(logits);
+  const Tensor log_p = log_softmax(counted_logits(logits, rows));
   Tensor loss = scale(gather(log_p, 1, rows.index), s - 1);
   if (s > 0) loss = loss - scale(mean(log_p, 1, /*keep_axis=*/true), s);
   return reshape(masked_fill(loss, rows.ignored, 0.0), {targets.size()});
@@ -91,7 +97,7 @@ class CrossEntropy final : public Op {
     const Scalar s = options_.label_smoothing;
     const Tensor hot = reshape(one_hot(rows.index, classes, logits.dtype()), {n, classes});
     const Tensor q = scale(hot, 1 - s) + s / static_cast<Scalar>(classes);
-    const Tensor dlogits = (softmax(logits) - q) * reshape(dloss, {n, 1});
+    const Tensor dlogits = (softmax(counted_logits(logits, rows)) - q) * reshape(dloss, {n, 1});
     return masked_fill(dlogits, rows.ignored, 0.0);
   }
 

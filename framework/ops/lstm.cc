@@ -18,6 +18,8 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/recurrence.h"
+#include "framework/ops/rules.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
@@ -52,7 +54,8 @@ ScanGradients lstm_backward_composed(const Scan& scan, const Tensor& states, con
                                      bool needs_first) {
   const Tensor before = states_before(scan, states);
   // For all positions at once, [B, T, H]: their states are known.
-  const auto [i, f, g, o] = gates_of(scan.x + recurrent(hidden_of(before), scan.weight));
+  const auto [i, f, g, o] =
+      gates_of(without_padding(scan.x, scan.padding) + recurrent(hidden_of(before), scan.weight));
   const Tensor squashed = tanh(cell_of(states));
   const Tensor c_of_h = o * (1.0 - squashed * squashed);
   const Tensor i_of_c = g * (i * (1.0 - i)), f_of_c = cell_of(before) * (f * (1.0 - f)),
@@ -60,15 +63,15 @@ ScanGradients lstm_backward_composed(const Scan& scan, const Tensor& states, con
   return scan_backward_composed(
       scan, dstates, needs_first,
       [&, &f = f](int64_t t, const Tensor& dstate, bool needs_state) -> StepGradients {
-        const auto at = [&](const Tensor& x) {
-          return reshape(slice(x, 1, t, 1), {x.dim(0), x.dim(2)});
+        const auto times = [&](const Tensor& d, const Tensor& x) {  // x at t
+          return d * factor_of(d, reshape(slice(x, 1, t, 1), {x.dim(0), x.dim(2)}));
         };
         const Tensor dh = hidden_of(dstate);
-        const Tensor dc = cell_of(dstate) + dh * at(c_of_h);
-        const Tensor da =
-            concat({dc * at(i_of_c), dc * at(f_of_c), dc * at(g_of_c), dh * at(o_of_h)}, -1);
+        const Tensor dc = cell_of(dstate) + times(dh, c_of_h);
+        const Tensor da = concat(
+            {times(dc, i_of_c), times(dc, f_of_c), times(dc, g_of_c), times(dh, o_of_h)}, -1);
         if (!needs_state) return {da, Tensor()};
-        return {da, concat({matmul(da, scan.weight), dc * at(f)}, -1)};
+        return {da, concat({matmul(da, scan.weight), times(dc, f)}, -1)};
       });
 }
 

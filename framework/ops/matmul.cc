@@ -2,6 +2,8 @@
 //   dA = dC Bᵀ,  dB = Aᵀ dC
 //   Ċ = Ȧ B + A Ḃ
 //
+// Where zeros win, a term of a sum is left out if one of its factors is 0.
+//
 // With transpose_a, A stands for Aᵀ in the formula, so that dA comes out transposed; B likewise.
 // bf16 operands give an f32 product, or a bf16 one, and get bf16 gradients. Sums are f32.
 
@@ -14,13 +16,14 @@
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/rules.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
 
 class Matmul final : public Op {
  public:
-  explicit Matmul(const MatmulOptions& options) : options_(options) {}
+  Matmul(const MatmulOptions& options, ZerosWin zeros) : options_(options), zeros_(zeros) {}
   std::string_view name() const override { return "matmul"; }
   std::vector<Attribute> attributes() const override {
     return {{"transpose_a", options_.transpose_a}, {"transpose_b", options_.transpose_b}};
@@ -33,7 +36,9 @@ class Matmul final : public Op {
     Array c(
         {batch, a.shape()[options_.transpose_a ? 2 : 1], b.shape()[options_.transpose_b ? 1 : 2]},
         options_.bf16_result && a.dtype() == DType::bf16 ? DType::bf16 : computed_dtype(a.dtype()));
-    kernels::matmul(a, b, options_.transpose_a, options_.transpose_b, nullptr, c);
+    const bool ta = options_.transpose_a, tb = options_.transpose_b;
+    kernels::matmul(a, b, ta, tb, nullptr, c);
+    if (zeros_ == ZerosWin::kEverywhere) kernels::leave_out_zeros(a, b, ta, tb, c);
     return c;
   }
 
@@ -44,14 +49,14 @@ class Matmul final : public Op {
     Tensor da, db;
     if (saved.needs(0)) {
       const Tensor& b = saved.input(1);
-      da = ta ? product(b, dc, {.transpose_a = tb, .transpose_b = true})  // (dC Bᵀ)ᵀ = B dCᵀ
-              : product(dc, b, {.transpose_b = !tb});
+      da = ta ? product_back(b, dc, {.transpose_a = tb, .transpose_b = true})  // (dC Bᵀ)ᵀ = B dCᵀ
+              : product_back(dc, b, {.transpose_b = !tb});
       da = cast(sum_to(da, saved.shape(0)), dtype);
     }
     if (saved.needs(1)) {
       const Tensor& a = saved.input(0);
-      db = tb ? product(dc, a, {.transpose_a = true, .transpose_b = ta})  // (Aᵀ dC)ᵀ = dCᵀ A
-              : product(a, dc, {.transpose_a = !ta});
+      db = tb ? product_back(dc, a, {.transpose_a = true, .transpose_b = ta})  // (Aᵀ dC)ᵀ = dCᵀ A
+              : product_back(a, dc, {.transpose_a = !ta});
       db = cast(sum_to(db, saved.shape(1)), dtype);
     }
     return {da, db};
@@ -62,12 +67,19 @@ class Matmul final : public Op {
   }
   Rounding rounding(const ExactCall& call) override { return product_rounding(*this, call); }
 
-  static Tensor product(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
-    return apply<Matmul>({a, b}, options);
+  static Tensor product(const Tensor& a, const Tensor& b, const MatmulOptions& options,
+                        ZerosWin zeros) {
+    return apply<Matmul>({a, b}, options, zeros);
   }
 
  private:
+  Tensor product_back(const Tensor& a, const Tensor& b, const MatmulOptions& options) const {
+    const bool is_masked = zeros_ != ZerosWin::kNowhere;
+    return product(a, b, options, is_masked ? ZerosWin::kEverywhere : zeros_);
+  }
+
   MatmulOptions options_;
+  ZerosWin zeros_;
 };
 
 [[noreturn]] void fail_inner_sizes(const Tensor& a, const Tensor& b, int64_t inner_a,
@@ -92,6 +104,11 @@ Tensor as_batch(const Tensor& x) {  // [..., M, K] -> [N, M, K]
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  return masked_matmul(a, b, options, ZerosWin::kNowhere);
+}
+
+Tensor masked_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options,
+                     ZerosWin zeros) {
   check_same_dtype("matmul", {{"a", a}, {"b", b}});
   if (!is_floating(a.dtype())) {
     fail(absl::StrCat("matmul: needs f32, f64 or bf16: ", describe({{"a", a}, {"b", b}})));
@@ -117,7 +134,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
   };
   const Shape shape =
       in_batch(a.dim(options.transpose_a ? -1 : -2), b.dim(options.transpose_b ? -2 : -1));
-  return reshape(Matmul::product(spread(a), spread(b), options), shape.dims());
+  return reshape(Matmul::product(spread(a), spread(b), options, zeros), shape.dims());
 }
 
 OpExamples matmul_examples() {

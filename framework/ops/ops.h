@@ -19,7 +19,7 @@ Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
-Tensor pow(const Tensor& a, const Tensor& b);      // a > 0 where the gradient of b is asked for
+Tensor pow(const Tensor& a, const Tensor& b);      // a >= 0 where the gradient of b is asked for
 Tensor maximum(const Tensor& a, const Tensor& b);  // where equal, each gets half of the gradient
 
 // A tensor and a number.
@@ -93,7 +93,8 @@ struct AttentionOptions {
   double dropout = 0.0;
   RandomStream stream{0};
 };
-// A query that sees no key gets zeros.
+// A query that sees no key gets zeros. What a mask hides, a bias of -inf too, has no effect,
+// forward or backward, even if it is inf or NaN; nor has a query whose gradient is 0.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/ops/check.h"
+#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {
@@ -16,8 +17,6 @@ Tensor at(const Tensor& x, int64_t t) {  // [B, T, N] -> [B, N]
 Tensor steps_as_rows(const Tensor& x) { return reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}); }
 
 }  // namespace
-
-Tensor Scan::x_at(int64_t t) const { return at(x, t); }
 
 Tensor Scan::padding_at(int64_t t) const {
   return padding.defined() ? slice(padding, 1, t, 1) : Tensor();
@@ -65,10 +64,11 @@ Scan ScanOp::scan_of(const Tensor& x, const Saved& saved) const {
 
 Tensor scan_composed(const Scan& scan, const ScanStep& step) {
   std::vector<Tensor> states(static_cast<size_t>(scan.length()));
+  const Tensor x = without_padding(scan.x, scan.padding);
   Tensor state = scan.first;
   for (int64_t i = 0; i < scan.length(); ++i) {
     const int64_t t = scan.reverse ? scan.length() - 1 - i : i;
-    const Tensor next = step(scan.x_at(t), state), padding = scan.padding_at(t);
+    const Tensor next = step(at(x, t), state), padding = scan.padding_at(t);
     state = padding.defined() ? where(padding, state, next) : next;
     states[static_cast<size_t>(t)] = state;
   }
@@ -99,7 +99,7 @@ Tensor states_before(const Scan& scan, const Tensor& states) {
 }
 
 Tensor recurrent_weight_gradient(const Tensor& dx, const Tensor& h) {
-  return matmul(steps_as_rows(dx), steps_as_rows(h), {.transpose_a = true});
+  return masked_matmul(steps_as_rows(dx), steps_as_rows(h), {.transpose_a = true});
 }
 
 }  // namespace qkv

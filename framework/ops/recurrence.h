@@ -23,7 +23,6 @@ struct Scan {
   // The states of a sequence without positions, [B, 0, parts H].
   bool is_empty() const { return length() == 0; }
   Tensor no_states() const { return zeros(x.shape().with(2, first.dim(1)), x.dtype()); }
-  Tensor x_at(int64_t t) const;        // [B, gates H]
   Tensor padding_at(int64_t t) const;  // [B, 1], or undefined
 };
 Scan checked_scan(const char* op, const Tensor& x, const Tensor& weight, const ScanOptions& options,

@@ -13,6 +13,7 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/recurrence.h"
+#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {
@@ -28,7 +29,8 @@ ScanGradients rnn_backward_composed(const Scan& scan, const Tensor& h, const Ten
   const Tensor slope = 1.0 - h * h;  // [B, T, H]
   return scan_backward_composed(
       scan, dh, needs_first, [&](int64_t t, const Tensor& dstate, bool needs_state) {
-        const Tensor da = reshape(slice(slope, 1, t, 1), dstate.shape().dims()) * dstate;
+        const Tensor slope_here = reshape(slice(slope, 1, t, 1), dstate.shape().dims());
+        const Tensor da = factor_of(dstate, slope_here) * dstate;
         return StepGradients{da, needs_state ? matmul(da, scan.weight) : Tensor()};
       });
 }

@@ -7,6 +7,8 @@
 
 #include "framework/graph/op.h"
 #include "framework/graph/rounding.h"
+#include "framework/kernels/elementwise.h"
+#include "framework/ops/ops.h"
 
 // Rules that several ops share: how a tangent goes on, and how a result is rounded.
 namespace qkv {
@@ -38,6 +40,27 @@ Tensor chain_rule(TensorSpan x, const Tensor& y, TensorSpan x_dot, const Derivat
   });
   return Tensor(y_dot);
 }
+
+// x with 0 where it is not finite and fill(a, b) holds for a's and b's element.
+template <class Fill>
+Tensor filled(const Tensor& x, const Tensor& a, const Tensor& b, Fill fill) {
+  if (kernels::all_finite(x.array())) return x;
+  Array mask(x.shape(), DType::boolean);
+  dispatch_floating("filled", x.dtype(), [&]<class T>(T) {
+    const T *numbers = x.array().data<T>(), *as = a.array().data<T>(), *bs = b.array().data<T>();
+    bool* fills = mask.mutable_data<bool>();
+    for (int64_t i = 0; i < x.size(); ++i) {
+      fills[i] = !(numbers[i] - numbers[i] == 0) && fill(as[i], bs[i]);
+    }
+  });
+  return masked_fill(x, Tensor(mask), 0.0);
+}
+// A factor x of d: 0 where d is 0 and x is not finite.
+inline Tensor factor_of(const Tensor& d, const Tensor& x) {
+  return filled(x, d, d, [](auto element, auto) { return element == 0; });
+}
+// y (dy - sum(y dy)), the gradient of softmax, in which a 0 of y or dy counts, even beside a NaN.
+Tensor softmax_gradient(const Tensor& y, const Tensor& dy);
 
 // What kernels/vector_math.h promises for float, in units of its u = 2^-24.
 inline constexpr double kExpRoundings = 3e-7 / 0x1p-24;   // exp, log, sigmoid

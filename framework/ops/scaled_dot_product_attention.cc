@@ -5,9 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/kernels/elementwise.h"
 
 namespace qkv {
 namespace {
+
+constexpr double kMaskedScore = -std::numeric_limits<double>::infinity();
 
 // Which number of a relative bias each pair takes: [H, Tq Tk].
 Tensor distance_numbers(int64_t heads, int64_t queries, int64_t keys) {
@@ -38,16 +41,22 @@ Tensor sum_of_distances(const Tensor& pairs) {
 Tensor masked_scores(const Tensor& query, const Tensor& key, const AttentionOptions& options,
                      const NoteStep& note) {
   const AttentionMask& mask = options.mask;
-  Tensor scores = scale(matmul(query, key, {.transpose_b = true}), options.scale);
-  if (mask.bias.defined()) scores = scores + mask.bias;
+  Tensor scores =
+      scale(masked_matmul(query, key, {.transpose_b = true}, ZerosWin::kInBackward), options.scale);
+  Tensor bias = mask.bias;
   if (mask.relative_bias.defined()) {
-    scores = scores + bias_of_pairs(mask.relative_bias, query.dim(2), key.dim(2));
+    bias = bias_of_pairs(mask.relative_bias, query.dim(2), key.dim(2));
   }
+  if (bias.defined()) scores = scores + bias;
   if (note) note("scores", scores);
   Tensor masked = scores;
   if (mask.causal || mask.window > 0 || mask.padding.defined()) {
     const Tensor hidden = hidden_keys(mask, query.dim(2), key.dim(2));
-    masked = masked_fill(scores, hidden, -std::numeric_limits<double>::infinity());
+    masked = masked_fill(scores, hidden, kMaskedScore);
+  }
+  // A bias of -inf hides a key, too, whose score may be NaN.
+  if (bias.defined() && !kernels::all_finite(bias.array())) {
+    masked = masked_fill(masked, is_at_most(bias, kMaskedScore), kMaskedScore);
   }
   if (note) note("masked_scores", masked);
   return masked;
@@ -67,9 +76,22 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     weights = dropout(weights, options.dropout, options.stream);
     if (note) note("dropped_weights", weights);
   }
-  Tensor heads = matmul(weights, value);
+  Tensor heads = masked_matmul(weights, value);
   if (note) note("heads", heads);
   return heads;
+}
+
+Tensor without_padding(const Tensor& x, const Tensor& padding) {
+  if (!padding.defined() || kernels::all_finite(x.array())) return x;
+  const Tensor last = slice(padding, 1, padding.dim(1) - x.dim(1), x.dim(1));
+  return masked_fill(x, reshape(last, {x.dim(0), x.dim(1), 1}), 0.0);
+}
+
+Tensor is_at_most(const Tensor& x, double limit) {
+  Array mask(x.shape(), DType::boolean);
+  kernels::compare(kernels::Comparison::less_equal, x.array(),
+                   Array::full(x.shape(), x.dtype(), limit), mask);
+  return Tensor(mask);
 }
 
 kernels::KeyRule key_rule(const AttentionMask& mask, int64_t queries, int64_t keys) {

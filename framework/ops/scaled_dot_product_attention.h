@@ -14,6 +14,12 @@ namespace qkv {
 // Is told what a step made, and its name.
 using NoteStep = std::function<void(std::string_view name, const Tensor& x)>;
 
+// A matmul in whose sums, or in those of backward alone, a term is left out of which a factor is 0,
+// even if the other one is inf or NaN: so what is masked has no effect. Not for bf16.
+enum class ZerosWin { kNowhere, kInBackward, kEverywhere };
+Tensor masked_matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options = {},
+                     ZerosWin zeros = ZerosWin::kEverywhere);
+
 // scale Q Kᵀ + bias, -inf where a key is hidden
 //   query [B, H, Tq, D], key [B, H, Tk, D] -> [B, H, Tq, Tk]
 // Notes "scores", before anything is hidden, and "masked_scores".
@@ -32,6 +38,12 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Attention
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options,
                                     const NoteStep& note = nullptr);
+
+// x [B, T, C] with zeros where the last T of the padding are true, if x is not finite.
+Tensor without_padding(const Tensor& x, const Tensor& padding);
+
+// Boolean: where x is at most the limit.
+Tensor is_at_most(const Tensor& x, double limit);
 
 // The keys that each query sees by `causal`, `window` and `first_query`. Throws Error where these
 // do not fit the lengths.

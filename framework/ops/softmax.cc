@@ -10,13 +10,14 @@
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
+#include "framework/ops/rules.h"
 #include "framework/ops/softmax_rounding.h"
 
 namespace qkv {
 namespace {
 
 Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
-  if (!may_fuse({y, dy})) return y * (dy - sum(y * dy, -1, /*keep_axis=*/true));
+  if (!may_fuse({y, dy})) return softmax_gradient(y, dy);
   Array dx(y.shape(), y.dtype());
   kernels::softmax_backward(y.array(), dy.array(), dx);
   return Tensor(dx);
@@ -38,7 +39,7 @@ class Softmax final : public Op {
   }
 
   Tensor tangent(TensorSpan, const Tensor& y, TensorSpan x_dot) override {
-    return y * (x_dot[0] - sum(y * x_dot[0], -1, /*keep_axis=*/true));
+    return softmax_gradient(y, x_dot[0]);
   }
 
   // The quotient is a product with 1 / s: two roundings.
@@ -52,6 +53,11 @@ class Softmax final : public Op {
 };
 
 }  // namespace
+
+Tensor softmax_gradient(const Tensor& y, const Tensor& dy) {
+  const Tensor a = factor_of(dy, y), b = factor_of(y, dy);
+  return a * factor_of(a, b - sum(a * b, -1, /*keep_axis=*/true));
+}
 
 Tensor softmax(const Tensor& x) {
   check_floating("softmax", {"x", x});

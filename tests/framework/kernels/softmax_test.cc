@@ -65,7 +65,7 @@ TEST(Softmax, ForwardsAndBackwardsAreTheirFormulas) {
 
 TEST(Softmax, MaskedElementsAreZeroAndAMaskedRowIsZeros) {
   const double x[] = {1, -kInf, 1, -kInf, -kInf, -kInf, kNaN, 1, -kInf, kNaN, -kInf, -kInf};
-  const double p[] = {0.5, 0, 0.5, 0, 0, 0, kNaN, kNaN, kNaN, kNaN, kNaN, kNaN};
+  const double p[] = {0.5, 0, 0.5, 0, 0, 0, kNaN, kNaN, 0, kNaN, 0, 0};
   const double log_half = std::log(0.5);
   const double log_p[] = {log_half, -kInf, log_half, -kInf, -kInf, -kInf,
                           kNaN,     kNaN,  kNaN,     kNaN,  kNaN,  kNaN};

@@ -104,6 +104,72 @@ TEST(MixerTest, AConvolutionHearsOfItsTapsAndTheOthersOfEverybody) {
   }
 }
 
+// The mixers, and attention with every position.
+std::vector<Mixer> mixers_with_positions(bool causal) {
+  std::vector<Mixer> all = mixers(causal);
+  const auto attention = std::get<Child<"attention", MultiHeadAttention>>(all[0].kind);
+  Initializer init(RandomStream(9), DType::f64);
+  for (const Position position : {Position::kRotary, Position::kAlibi, Position::kRelative}) {
+    MultiHeadAttention placed = attention;
+    placed.num_heads = 3;
+    placed.position = AttentionPosition(init, position, 3, kMixedLength, !causal);
+    all.push_back({placed});
+  }
+  return all;
+}
+
+// What x, y and a gradient have at the first tokens, after whatever the others hold.
+struct FirstTokens {
+  std::vector<double> y, dx, dx_of_others, dweights;
+};
+
+FirstTokens first_tokens(Mixer mixer, AttentionMask mask, double others, bool create_graph) {
+  constexpr int64_t kFirst = 4;
+  const Shape shape = {2, kMixedLength - kFirst, kMixedWidth};
+  const Tensor x = parameter(
+      concat({random({2, kFirst, kMixedWidth}, 7), full(shape, others, DType::f64)}, 1).array());
+  const Tensor y = slice(mixed(mixer, x, mask), 1, 0, kFirst);
+  const Gradients g =
+      backward(y, {.cotangent = random(y.shape(), 8), .create_graph = create_graph});
+  FirstTokens result = {y.to_vector(),
+                        slice(g[x], 1, 0, kFirst).to_vector(),
+                        slice(g[x], 1, kFirst, shape[1]).to_vector(),
+                        {}};
+  for (const NamedParameter& p : parameters(mixer)) {
+    if (!p.tensor.requires_grad()) continue;
+    const std::vector<double> gradient = g[p.tensor].to_vector();
+    result.dweights.insert(result.dweights.end(), gradient.begin(), gradient.end());
+  }
+  return result;
+}
+
+TEST(MixerTest, WhatIsMaskedMayHoldAnything) {
+  const Tensor padding =
+      constant({2, kMixedLength}, {0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1}, DType::boolean);
+  for (const bool causal : {true, false}) {
+    for (const bool padded : {true, false}) {
+      if (!causal && !padded) continue;
+      const AttentionMask mask = {.causal = causal, .padding = padded ? padding : Tensor()};
+      for (const Mixer& mixer : mixers_with_positions(causal)) {
+        for (const bool create_graph : {false, true}) {
+          const FirstTokens expected = first_tokens(mixer, mask, 0.5, create_graph);
+          for (const double value : {double{NAN}, HUGE_VAL, -HUGE_VAL, 1e300}) {
+            SCOPED_TRACE(absl::StrCat(std::string(mixer.name()), causal ? " causal" : "",
+                                      padded ? " padded " : " ", value, create_graph));
+            const FirstTokens found = first_tokens(mixer, mask, value, create_graph);
+            expect_near(found.y, expected.y, 1e-13, "y");
+            expect_near(found.dx, expected.dx, 1e-13, "dx");
+            if (!padded) continue;  // the loss leaves out tokens that the mask does not
+            expect_near(found.dweights, expected.dweights, 1e-12, "weights");
+            EXPECT_EQ(found.dx_of_others, std::vector<double>(found.dx_of_others.size(), 0.0));
+            if (testing::Test::HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(MixerTest, PaddingIsAsIfItWereNotThere) {
   const Tensor x = random({1, 4, kMixedWidth}, 7);
   const Tensor padded = concat({x, random({1, 3, kMixedWidth}, 8)}, 1);
