@@ -1,7 +1,10 @@
 //   y = a ^ b                          a, b, y, dy: one shape, after broadcasting
 //   da = b a ^ (b - 1) dy
-//   db = y log(a) dy                   needs a > 0, as IEEE has it: NaN at 0 and below
+//   db = y log(a) dy                   NaN below a = 0
 //   ẏ = b a ^ (b - 1) ȧ + y log(a) ḃ
+//
+// A number to the power 0 is 1, whatever it is, and 0 to a positive power is 0: there a and b move
+// nothing, though the formulas have 0 times inf. At 0 ^ 0, too, the derivatives are 0.
 //
 // With a number n for b, dx = n x ^ (n - 1) dy and ẏ = n x ^ (n - 1) ẋ, which are defined for
 // negative x too where n is whole.
@@ -25,6 +28,14 @@ Rounding pow_rounding(const ExactCall& call) {
   });
 }
 
+// a ^ (b - 1) and log(a) as factors of b and of y, which may be 0.
+Tensor factor_of_exponent(const Tensor& a, const Tensor& b) {
+  return filled(pow(a, b - 1.0), a, b, [](auto, auto exponent) { return exponent == 0; });
+}
+Tensor factor_of_power(const Tensor& a, const Tensor& b) {
+  return filled(log(a), a, b, [](auto base, auto exponent) { return base == 0 && exponent >= 0; });
+}
+
 class Pow final : public Op {
  public:
   std::string_view name() const override { return "pow"; }
@@ -38,15 +49,15 @@ class Pow final : public Op {
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     const Tensor &a = saved.input(0), &b = saved.input(1);
-    return {saved.needs(0) ? dy * b * pow(a, b - 1.0) : Tensor(),
-            saved.needs(1) ? dy * saved.output() * log(a) : Tensor()};
+    return {saved.needs(0) ? dy * b * factor_of_exponent(a, b) : Tensor(),
+            saved.needs(1) ? dy * saved.output() * factor_of_power(a, b) : Tensor()};
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
     const Tensor &a = x[0], &b = x[1], &a_dot = x_dot[0], &b_dot = x_dot[1];
     Tensor y_dot = zeros(y.shape(), y.dtype());
-    if (a_dot.defined()) y_dot = y_dot + b * pow(a, b - 1.0) * a_dot;
-    if (b_dot.defined()) y_dot = y_dot + y * log(a) * b_dot;
+    if (a_dot.defined()) y_dot = y_dot + b * factor_of_exponent(a, b) * a_dot;
+    if (b_dot.defined()) y_dot = y_dot + y * factor_of_power(a, b) * b_dot;
     return y_dot;
   }
   Rounding rounding(const ExactCall& call) override { return pow_rounding(call); }
@@ -68,12 +79,13 @@ class PowScalar final : public Op {
 
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     const Tensor& x = saved.input(0);
+    if (exponent_ == 0) return {zeros(x.shape(), x.dtype())};
     return {exponent_ * (pow(x, exponent_ - 1) * dy)};
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
     return chain_rule(x, y, x_dot, [n = exponent_](Scalar from, Scalar) {
-      return n * float128::pow(from, n - 1);
+      return n == 0 ? n : n * float128::pow(from, n - 1);
     });
   }
   Rounding rounding(const ExactCall& call) override { return pow_rounding(call); }
@@ -91,7 +103,6 @@ Tensor pow(const Tensor& a, const Tensor& b) {
 
 Tensor pow(const Tensor& x, Scalar exponent) {
   check_floating("pow", {"x", x});
-  if (exponent == 0) return ones(x.shape(), x.dtype());  // also where 0 times inf would be NaN
   if (exponent == 1) return x;
   return apply<PowScalar>({x}, exponent);
 }

@@ -32,6 +32,12 @@ class BackwardTest(unittest.TestCase):
         self.assertIsInstance(g[x], qkv.Tensor)
         np.testing.assert_allclose(qkv.backward(g[x].sum())[x], 6 * x.numpy(), rtol=1e-14)
 
+    def test_powers_at_zero_have_the_derivatives_of_the_definition(self):
+        zero, numbers = (qkv.tensor(np.array(x), requires_grad=True) for x in (0.0, [-2.0, 0.0, 3.0]))
+        self.assertEqual(qkv.backward(zero ** zero)[zero], 0)
+        self.assertEqual(qkv.backward(0.0 ** (zero + 2.0))[zero], 0)
+        np.testing.assert_array_equal(qkv.backward((numbers ** 0).sum())[numbers], np.zeros(3))
+
     def test_takes_a_cotangent(self):
         v = np.random.default_rng(2).normal(size=(3, 4))
         np.testing.assert_array_equal(qkv.backward(self.x * 2.0, cotangent=v)[self.x], 2 * v)

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "framework/autograd/backward.h"
@@ -140,6 +141,31 @@ TEST(PowTest, ANumberIsAPowerOfNegativesToo) {
   EXPECT_EQ(pow(x, 3.0).to_vector(), (Values{-8, 0}));
   EXPECT_EQ(backward(sum(pow(x, 2.0)))[x].to_vector(), (Values{-4, 0}));
   EXPECT_EQ(pow(x, 0.0).to_vector(), (Values{1, 1}));
+}
+
+// A gradient of 0 for what does not move the result, as in PyTorch: no NaN, and no missing one.
+TEST(PowTest, AtZeroItHasTheDerivativesOfTheDefinition) {
+  for (const bool create_graph : {false, true}) {
+    const Tensor a = leaf({5}, {0, 0, 0, 2, 0}), b = leaf({5}, {0, 3, 0.5, 0, 1});
+    const Gradients g = backward(sum(pow(a, b)), {.create_graph = create_graph});
+    EXPECT_EQ(g[a].to_vector(), (Values{0, 0, kInfinity, 0, 1}));
+    EXPECT_EQ(g[b].to_vector(), (Values{0, 0, 0, std::log(2.0), 0}));
+  }
+  // d/db (b a^(b - 1)) = a^(b - 1) (1 + b log(a)): at b = 0 it is 1 / a
+  const Tensor two = leaf({1}, {2}), zero = leaf({1}, {0});
+  const Tensor slope = backward(sum(pow(two, zero)), {.create_graph = true})[two];
+  EXPECT_EQ(backward(sum(slope))[zero].item(), 0.5);
+  const Tensor negative = leaf({1}, {-2}), exponent = leaf({1}, {2});
+  EXPECT_TRUE(std::isnan(backward(sum(pow(negative, exponent)))[exponent].item()));
+}
+
+TEST(PowTest, ThePowerZeroHasGradientsOfZero) {
+  for (const bool create_graph : {false, true}) {
+    const Tensor x = leaf({3}, {-2, 0, kNaN});
+    const Tensor y = pow(x, 0.0);
+    EXPECT_EQ(y.to_vector(), (Values{1, 1, 1}));
+    EXPECT_EQ(backward(sum(y), {.create_graph = create_graph})[x].to_vector(), (Values{0, 0, 0}));
+  }
 }
 
 TEST(PowTest, ANegativeBaseHasAGradientWhereNobodyAsksForTheExponents) {
