@@ -27,8 +27,9 @@ struct ModelOptions {
   int64_t num_heads = 4;
   int64_t d_ff = 256;
   Position position = Position::kLearned;
-  double init_std = 0.02;          // of the initial weights; GPT-2's, for a d_model of 768
-  double sinusoidal_scale = 0.02;  // the (initial) factor of the sinusoids
+  double init_std = 0.02;  // of the initial weights; GPT-2's, for a d_model of 768
+  ResidualInit residual_init = ResidualInit::kScaled;
+  double sinusoidal_scale = 0.0;  // the (initial) factor of the sinusoids; 0: init_std
   bool learn_sinusoidal_scale = true;
   NormPlace norm = NormPlace::kPre;
   NormKind norm_kind = NormKind::kLayer;
@@ -44,6 +45,8 @@ struct ModelOptions {
   int64_t patch_size = 4;  // height and width of a patch, in pixels
   bool bias = true;        // in linear layers and layer norms
   AttentionChoices attention = {};
+
+  double factor_of_sinusoids() const { return sinusoidal_scale > 0 ? sinusoidal_scale : init_std; }
 };
 
 }  // namespace qkv

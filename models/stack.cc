@@ -30,7 +30,8 @@ Block make_block(Initializer& init, const ModelOptions& o, int64_t max_length, b
                  bool attends_to_source) {
   const double into_residual_stream =
       static_cast<double>(o.num_layers) * (attends_to_source ? 3.0 : 2.0);
-  const double residual_deviation = o.init_std / std::sqrt(into_residual_stream);
+  const bool is_scaled = o.residual_init == ResidualInit::kScaled;
+  const double residual_deviation = o.init_std / (is_scaled ? std::sqrt(into_residual_stream) : 1);
   const int64_t c = o.d_model;
   Block block;
   block.norm_place = o.norm;
@@ -75,7 +76,7 @@ Stack::Stack(Initializer& init, const ModelOptions& o, Role role, int64_t max_le
       causal_(role != Role::kEncoder && o.attention.causal),
       window_(o.attention.window),
       position_(o.position),
-      sinusoidal_scale_(o.sinusoidal_scale),
+      sinusoidal_scale_(o.factor_of_sinusoids()),
       pre_norm_(o.norm == NormPlace::kPre),
       dropout_{o.dropout} {
   if (position_ == Position::kLearned) {

@@ -18,8 +18,8 @@ void check_tokens(const char* model, const char* what, const Tensor& tokens);  /
 Tensor last_of(const Tensor& logits);  // [B, T, V] -> [B, V], of the last token
 
 // The common part of encoders and decoders: the position encoding, and the blocks one after the
-// other. Initialized as GPT-2: normal with standard deviation 0.02, divided by the root of their
-// number for projections into the residual stream; biases 0 (Radford et al. 2019).
+// other. Initialized as GPT-2: normal with standard deviation init_std, divided by the root of
+// their number for projections into the residual stream; biases 0 (Radford et al. 2019).
 class Stack {
  public:
   // An encoder has no causal mask, a decoder may have one. A decoder of a source has

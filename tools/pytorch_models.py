@@ -244,7 +244,7 @@ class Stack(nn.Module):
         if self.kind == "learned":
             self.position_embedding = nn.Embedding(max_length, C)
         if self.kind == "sinusoidal":
-            self.scale = o.get("sinusoidal_scale", 1.0)
+            self.scale = o.get("sinusoidal_scale", 1.0) or o["init_std"]
             if o.get("learn_sinusoidal_scale", False):
                 self.position_gain = nn.Parameter(torch.zeros(1))
         blocks = [Block(o, a, max_length, causal, has_source) for _ in range(o["num_layers"])]

@@ -39,6 +39,13 @@ inline constexpr Named<NormPlace> kNames<NormPlace>[] = {
     {"post", NormPlace::kPost, {"norm_kind", "norm_epsilon"}},
     {"none", NormPlace::kNone}};
 
+// Standard deviation of a branch's last weight, which adds to the residual stream: smaller by the
+// root of the number of branches, as in GPT-2, or that of all weights.
+enum class ResidualInit { kScaled, kPlain };
+template <>
+inline constexpr Named<ResidualInit> kNames<ResidualInit>[] = {{"scaled", ResidualInit::kScaled},
+                                                               {"plain", ResidualInit::kPlain}};
+
 // The position encoding: it is added to the embeddings (sinusoidal, learned), rotates queries and
 // keys (rotary), or is added to the scores (alibi, relative).
 enum class Position { kNone, kSinusoidal, kLearned, kRotary, kAlibi, kRelative };

@@ -36,14 +36,16 @@ double deviation_of(const ChosenModel& chosen, const std::string& name) {
     return 1 / std::sqrt(3.0 * (one_direction || in_decoder ? 16 : 8));
   }
   const bool has_source = name.starts_with("decoder.");
-  const double back = o.init_std / std::sqrt(2.0 * (has_source ? 3 : 2));
+  const bool is_scaled = o.residual_init == ResidualInit::kScaled;
+  const double back = o.init_std / (is_scaled ? std::sqrt(2.0 * (has_source ? 3 : 2)) : 1);
   if (ends("convolution.weight")) return back * (o.depthwise ? 4 : 1);
   return ends(".output.weight") || ends(".down.weight") ? back : o.init_std;
 }
 
-void expect_start(double init_std) {
+void expect_start(double init_std, ResidualInit residual_init = ResidualInit::kScaled) {
   ModelOptions options = base();
   options.init_std = init_std;
+  options.residual_init = residual_init;
   for (const ChosenModel& chosen : every_choice(options)) {
     SCOPED_TRACE(chosen.name);
     const Model model(chosen.options, data_for(chosen, kLength, kVocabulary),
@@ -71,6 +73,10 @@ void expect_start(double init_std) {
 
 TEST(InitializationTest, EveryModelStartsAsGpt2Does) { expect_start(0.02); }
 TEST(InitializationTest, TheStandardDeviationIsThatOfTheOptions) { expect_start(0.1); }
+
+TEST(InitializationTest, APlainBranchEndsInAWeightLikeAnyOther) {
+  expect_start(0.1, ResidualInit::kPlain);
+}
 
 TEST(InitializationTest, WithoutBiasNoLayerHasOne) {
   ModelOptions options = base();

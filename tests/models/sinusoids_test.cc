@@ -13,10 +13,11 @@ namespace {
 
 constexpr int64_t kLength = 5, kWidth = 8;
 
-std::vector<double> positions(double scale, bool learned, double gain) {
+std::vector<double> positions(double scale, bool learned, double gain, double init_std = 0.02) {
   ChosenModel chosen;
   chosen.options = {.num_layers = 1, .d_model = kWidth, .num_heads = 2, .d_ff = 8};
   chosen.options.position = Position::kSinusoidal;
+  chosen.options.init_std = init_std;
   chosen.options.sinusoidal_scale = scale;
   chosen.options.learn_sinusoidal_scale = learned;
   const Model model(chosen.options, data_for(chosen, kLength, 7),
@@ -44,6 +45,14 @@ TEST(ModelSinusoidsTest, TheLearnedScaleGrowsByFactors) {
   expect_scaled(positions(0.02, /*learned=*/true, 0), 0.02);
   expect_scaled(positions(0.02, /*learned=*/true, 0.3), 0.02 * std::exp(3.0));
   expect_scaled(positions(0.02, /*learned=*/true, -0.1), 0.02 * std::exp(-1.0));
+}
+
+TEST(ModelSinusoidsTest, AScaleOfZeroIsThatOfTheEmbeddings) {
+  for (const double init_std : {0.02, 0.1}) {
+    expect_scaled(positions(0, /*learned=*/false, 0, init_std), init_std);
+    expect_scaled(positions(0, /*learned=*/true, 0.3, init_std), init_std * std::exp(3.0));
+    expect_scaled(positions(0.5, /*learned=*/false, 0, init_std), 0.5);
+  }
 }
 
 TEST(ModelSinusoidsTest, AScaleThatIsNotLearnedStays) {

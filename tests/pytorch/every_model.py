@@ -40,7 +40,7 @@ NUMBERS = {
     "model.bias": [True, False],
     "model.dropout": [0.0, 0.3],
     "model.norm_epsilon": [1e-5, 0.1],
-    "model.sinusoidal_scale": [0.02, 1.0],
+    "model.sinusoidal_scale": [0.0, 0.02, 1.0],
     "model.learn_sinusoidal_scale": [True, False],
     "model.scale_scores": [True, False],
     "model.tie_embeddings": [True, False],

@@ -144,7 +144,7 @@ def test_a_step_of_training_is_that_of_pytorchs_optimizers():
 def expected_deviation(name, shape, o):
     """docs/models.md, Parameters; None: it is a constant."""
     layers = (3 if name.startswith("decoder.") else 2) * o["num_layers"]
-    residual = o["init_std"] / math.sqrt(layers)
+    residual = o["init_std"] / (math.sqrt(layers) if o["residual_init"] == "scaled" else 1)
     if name.endswith(("bias", "norm.weight", "distance_bias", "scores", "position_gain")):
         return None
     if "recurrence" in name and "output" not in name:
@@ -165,6 +165,7 @@ def test_parameters_begin_as_the_page_says():
             for kind in DATA
             for mixer, position, rest in (
                 ("attention", "learned", {"attention.heads": "wide"}),
+                ("attention", "none", {"model.residual_init": "plain"}),
                 ("attention", "relative", {"attention.heads": "narrow"}),
                 ("convolution", "sinusoidal", {}),
                 ("convolution", "none", {"model.depthwise": True}),

@@ -152,9 +152,12 @@ void add_model_fields(FieldList& list, ModelOptions& model) {
   list.add_positive("init_std", &model.init_std,
                     "Standard deviation of the initial weights. GPT-2 uses 0.02; narrow models "
                     "learn faster with about 1 / sqrt(d_model).");
+  list.add("residual_init", &model.residual_init,
+           "Initial standard deviation of the last weight of each layer: divided by the root of "
+           "the number of layers that add to the residual stream (scaled), or init_std (plain).");
   list.add("position", &model.position, "The position encoding.");
   list.add("sinusoidal_scale", &model.sinusoidal_scale, 0, kInfinity,
-           "Initial factor of the sinusoidal positions.");
+           "Initial factor of the sinusoidal positions; 0: init_std.");
   list.add("learn_sinusoidal_scale", &model.learn_sinusoidal_scale,
            "Train the factor of the sinusoidal positions; false: it stays fixed.");
   list.add("norm", &model.norm,

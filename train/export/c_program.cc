@@ -140,7 +140,7 @@ class CProgram {
       slopes.push_back(float_literal(slope));
     }
     words["SLOPES"] = absl::StrJoin(slopes, ", ");
-    double scale = o_.sinusoidal_scale;
+    double scale = o_.factor_of_sinusoids();
     for (const NamedArray& named : checkpoint_.arrays) {
       if (named.name == kPositionGain) scale *= std::exp(10 * named.array.to_vector()[0]);
     }

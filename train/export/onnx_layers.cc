@@ -173,7 +173,7 @@ OnnxValue OnnxLayers::with_positions(const OnnxValue& x, OnnxSequence& s) {
   }
   if (o_.position != Position::kSinusoidal) return x;
   OnnxValue table = op("Mul", {sine(s, o_.d_model, /*pairs=*/false, M_PI / 2),
-                               graph_.number(o_.sinusoidal_scale)});  // [T, C]
+                               graph_.number(o_.factor_of_sinusoids())});  // [T, C]
   if (has("position_gain")) {
     const OnnxValue gain = op("Mul", {parameter("position_gain"), graph_.number(10)});
     table = op("Mul", {table, op("Exp", {gain})});

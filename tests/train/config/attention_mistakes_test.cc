@@ -81,12 +81,12 @@ TEST(AttentionMistakesTest, AModelTakesOnlyDataThatItCanRead) {
 // Runs that are older than the key have their sinusoids as they are.
 TEST(AttentionMistakesTest, ASavedConfigThatDoesNotSayHasSinusoidsInFull) {
   const std::string text = "[model]\nposition = \"sinusoidal\"\n";
-  EXPECT_EQ(parsed(text).model.sinusoidal_scale, 0.02);
+  EXPECT_EQ(parsed(text).model.sinusoidal_scale, 0.0);  // init_std
   EXPECT_TRUE(parsed(text).model.learn_sinusoidal_scale);
   EXPECT_EQ(parse_saved_config(text, "c.toml")->model.sinusoidal_scale, 1.0);
   EXPECT_FALSE(parse_saved_config(text, "c.toml")->model.learn_sinusoidal_scale);
   const std::string saved = to_toml(parsed(text));
-  EXPECT_EQ(parse_saved_config(saved, "c.toml")->model.sinusoidal_scale, 0.02);
+  EXPECT_EQ(parse_saved_config(saved, "c.toml")->model.sinusoidal_scale, 0.0);
 }
 
 }  // namespace

@@ -103,8 +103,11 @@ const std::vector<KeyEffect>& effects() {
       {"model.num_heads", {}, {"1", "2"}, kAll},
       {"model.d_ff", {}, {"16", "17"}, kAll},
       {"model.init_std", {}, {"0.02", "0.1"}, kAll},
+      {"model.init_std", {"model.position=sinusoidal"}, {"0.02", "0.1"}, kAll},
+      {"model.residual_init", {}, {}, kAll},
       {"model.position", {}, {}, kAll},
       {"model.sinusoidal_scale", {}, {"0.02", "0.1"}, kAll},
+      {"model.sinusoidal_scale", {}, {"0", "0.02"}, kNothing},  // 0: init_std
       {"model.learn_sinusoidal_scale", {}, {"false", "true"}, kAll},
       {"model.norm", {}, {}, kAll},
       {"model.norm_kind", {}, {}, kAll},
