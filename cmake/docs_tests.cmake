@@ -17,4 +17,5 @@ if(NOT QKV_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")
   endforeach()
   set_tests_properties(${run_commands} PROPERTIES TIMEOUT 300 ENVIRONMENT
     "QKV=$<TARGET_FILE:qkv>;QKV_NINJA=${CMAKE_MAKE_PROGRAM};OMP_WAIT_POLICY=passive")
+  set_tests_properties(Docs.CommandsPrintWhatThePagesShow PROPERTIES LABELS numbers)
 endif()

@@ -96,7 +96,7 @@ if(QKV_BUILD_TESTS)
   foreach(file IN LISTS python_tests)
     test_name(name Python ${file})
     add_test(NAME ${name} COMMAND ${Python_EXECUTABLE} -B ${file})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS numbers
       ENVIRONMENT "PYTHONPATH=${python_folder};QKV=$<TARGET_FILE:qkv>;QKV_SOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR};QKV_BINARY_DIR=${CMAKE_CURRENT_BINARY_DIR};OMP_WAIT_POLICY=passive${sanitized}")
   endforeach()
 endif()

@@ -1,7 +1,8 @@
 """The commands of a page of docs/, and what it promises of them.
 
 In a block of code a line that begins with "$ " is a command; those after it are promised: it prints them, in this
-order. "…" stands for anything: within a line for a part of it, folded or not, alone for any lines. A block of ```diff
+order. "…" stands for anything: within a line for a part of it, folded or not, alone for any lines. What the clock or the
+processor decides is compared as MEASURED and ROUNDED say; the page says that it does. A block of ```diff
 names a file, and changes one line of it. A block after a line that ends in `FILE`: is that file.
 """
 
@@ -16,6 +17,20 @@ ROOT = Path(__file__).resolve().parents[2]
 MEASURED = [r"[\d.]+(?= tokens/s)", r"\d+(?= s left)", r"(?<= in )[\d.]+(?= s\b)", r"\d+(?= threads)",
             r"[\d.]+(?= [GM]iB are free)"]
 
+# What the processor decides, whose sums have another order: numbers of a verb's lines, and how near another processor
+# comes. What training makes of rounding is known to a tenth; a rounding error to its size, so that a count of digits is
+# known to one. A drawing of such errors has dots elsewhere, as an answer of a model that is half trained has letters.
+NEAR = 0.1
+ROUNDED = {
+    "train": [(r"(?:loss|loss is|norm) (\d+\.\d+)", lambda a, b: abs(a - b) <= NEAR * a),
+              (r"answered (\d+)(?=  wrong)", None)],
+    "gradcheck": [(r"^(?:op|layer|model|step) .* (\d+)(?= PASS$)", lambda a, b: abs(a - b) <= 1),
+                  (r"^(?:op|layer|model|step) .* (\S+) +(\S+) +(\S+) +(\S+)(?=  PASS$)", lambda a, b: a <= 2 * b <= 4 * a),
+                  (r"^[ \de-]*\|([ /o*]+)$", None)],
+}
+ROUNDED["eval"] = ROUNDED["train"]
+NUMBER = "\0"  # stands for one of them in a line
+
 
 @dataclass
 class Command:
@@ -29,7 +44,24 @@ class Command:
         return any(re.match(r"FAIL|error: ", each) for each in self.promised)
 
     def promise(self) -> re.Pattern:
-        return re.compile("".join(pattern_of(line) for line in self.promised) or "", re.M)
+        return re.compile("".join(pattern_of(self.loosened(line)[0]) for line in self.promised) or "", re.M)
+
+    def is_kept(self, printed: str) -> bool:
+        found = self.promise().search(printed)
+        numbers = [each for line in self.promised for each in self.loosened(line)[1]]
+        return bool(found) and all(near(promised, float(number))
+                                   for (promised, near), number in zip(numbers, found.groups(), strict=True))
+
+    def loosened(self, line: str) -> tuple:
+        """The line without what the processor decides, and its numbers, each with what is near it."""
+        numbers = {}
+        for pattern, near in ROUNDED.get(self.line.split()[1] if " " in self.line else "", []):
+            for found in re.finditer(pattern, line):
+                for group in range(1, len(found.groups()) + 1):
+                    numbers[found.span(group)] = near and (float(found.group(group)), near)
+        for (start, end), number in sorted(numbers.items(), reverse=True):
+            line = line[:start] + (NUMBER if number else "…") + line[end:]
+        return line, [number for _, number in sorted(numbers.items()) if number]
 
 
 def pattern_of(line: str) -> str:
@@ -39,6 +71,7 @@ def pattern_of(line: str) -> str:
     for measured in MEASURED:
         line = re.sub(measured, "…", line)
     parts = [r"\s+".join(re.escape(word) for word in re.split(r"\s+", part)) for part in line.strip().split("…")]
+    parts = [part.replace(re.escape(NUMBER), r"([-+.\de]+)") for part in parts]
     return r"^[ \t]*" + r"(?:.|\n {2,})*?".join(parts).replace(r"\s+", r"(?:[ \t]+|\n {2,})") + r"[ \t]*\n"
 
 
