@@ -84,14 +84,14 @@ class BackwardWalk {
   Gradients run(const Tensor& output) {
     pending_[output.node().get()] = starting_cotangent(output, options_.cotangent);
     const RecordGradients record(options_.create_graph);
-    std::vector<NodePointer> nodes = nodes_behind(output.node());
-    if (options_.take_leaf) count_uses_of_leaves(nodes);
-    for (NodePointer& node : nodes) {
+    GraphWalk walk(output.node());
+    if (options_.take_leaf) count_uses_of_leaves(walk.nodes());
+    for (NodePointer& node : walk.nodes()) {
       const std::vector<const Node*> leaves =
           options_.take_leaf ? leaves_of(*node) : std::vector<const Node*>();
       visit(node);
       for (const Node* leaf : leaves) used(leaf);
-      node.reset();
+      walk.leave(node);
     }
     return std::move(result_);
   }

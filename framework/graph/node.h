@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,6 +9,8 @@
 #include "framework/graph/op.h"
 
 namespace qkv {
+
+class GraphWalk;
 
 // One recorded op, or a leaf. Nodes hold their inputs, so a loss holds its whole graph; none holds
 // what was made from it.
@@ -32,9 +35,11 @@ class Node {
 
  private:
   friend class Saved;
+  friend class GraphWalk;
 
   uint64_t id_;
   bool released_ = false;
+  std::atomic<const GraphWalk*> walk_ = nullptr;  // that is on it
   std::shared_ptr<Op> op_;
   std::vector<Tensor> inputs_;      // without storage where backward does not read them
   std::vector<uint64_t> versions_;  // of the inputs' storage when the op ran
@@ -43,8 +48,26 @@ class Node {
   std::string scope_;
 };
 
-// A node and every node that it depends on, users before what they use.
+// A node and every node that it depends on, users before what they use. Throws Error where a walk
+// of another thread is on one: leaves apart, a graph belongs to one thread.
 std::vector<std::shared_ptr<Node>> nodes_behind(const std::shared_ptr<Node>& node);
+
+// The same, for who may release them.
+class GraphWalk {
+ public:
+  explicit GraphWalk(const std::shared_ptr<Node>& node);
+  ~GraphWalk();
+  GraphWalk(const GraphWalk&) = delete;
+  GraphWalk& operator=(const GraphWalk&) = delete;
+
+  std::vector<std::shared_ptr<Node>>& nodes() { return nodes_; }
+  void leave(std::shared_ptr<Node>& node) const;  // and lets go of it
+  static void require_own(const Node& node);
+
+ private:
+  const GraphWalk* outer_;  // of this thread
+  std::vector<std::shared_ptr<Node>> nodes_;
+};
 
 // What an op's backward may read.
 class Saved {
