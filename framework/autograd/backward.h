@@ -19,6 +19,7 @@ class Gradients {
   const Tensor& operator[](const Tensor& x) const;
   bool contains(const Tensor& x) const;
   size_t size() const { return gradients_.size(); }
+  const auto& all() const { return gradients_; }  // by the node of each tensor
 
  private:
   friend class BackwardWalk;

@@ -13,13 +13,12 @@
 #include "framework/core/wide.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "python/binding/casters.h"
+#include "python/binding/binding.h"
 #include "python/binding/dlpack.h"
+#include "python/binding/lock.h"
 
 namespace qkv::python {
 namespace {
-
-namespace py = pybind11;
 
 constexpr const char* kBFloat16Field = "bfloat16";
 
@@ -45,14 +44,18 @@ bool can_be_shared(const Foreign& numbers, const Shape& shape) {
     if (shape[axis] > 1 && numbers.strides[static_cast<size_t>(axis)] != stride) return false;
     stride *= shape[axis];
   }
-  return shape.size() > 0;
+  const auto is_sound = [](std::byte b) { return b <= std::byte{1}; };
+  return shape.size() > 0 && (numbers.dtype != DType::boolean ||
+                              std::all_of(numbers.data, numbers.data + shape.size(), is_sound));
 }
 
-// Copies what the axes from `axis` on have, to where `to` is.
+// Copies what the axes from `axis` on have, to where `to` is. Other libraries take any byte but 0
+// for true; here it is 1.
 void copy_strided(const Foreign& numbers, const std::byte* from, size_t axis, std::byte*& to) {
   const size_t bytes = dtype_bytes(numbers.dtype);
   if (axis == numbers.shape.size()) {
     std::memcpy(to, from, bytes);
+    if (numbers.dtype == DType::boolean) *to = std::byte{*from != std::byte{0}};
     to += bytes;
     return;
   }
@@ -74,13 +77,10 @@ Array array_of(Foreign numbers, bool copy) {
   return result;
 }
 
-// A reference to the object, which any thread may let go. After the interpreter's end nobody can.
+// A reference to the object, which any thread may let go.
 std::shared_ptr<const void> held(py::object object) {
-  return {object.release().ptr(), [](PyObject* pointer) {
-            if (!Py_IsInitialized()) return;
-            const py::gil_scoped_acquire gil;
-            Py_DECREF(pointer);
-          }};
+  return {object.release().ptr(),
+          [](PyObject* pointer) { let_go([pointer] { Py_DECREF(pointer); }); }};
 }
 
 bool is_bfloat16(const py::dtype& type) {
@@ -172,11 +172,20 @@ dlpack::DataType dlpack_type(DType dtype) {
 }
 
 Array array_from_dlpack(py::handle object, bool copy) {
-  const auto capsule = object.attr("__dlpack__")().cast<py::capsule>();
-  if (std::string_view(capsule.name()) != kUnused) fail("tensor: this capsule of DLPack is used");
-  auto* managed = capsule.get_pointer<dlpack::ManagedTensor>();
+  const py::object capsule = object.attr("__dlpack__")();
+  if (PyCapsule_IsValid(capsule.ptr(), kUsed)) fail("tensor: this capsule of DLPack is used");
+  if (!PyCapsule_IsValid(capsule.ptr(), kUnused)) {
+    fail(absl::StrCat("tensor: __dlpack__ of ", Py_TYPE(object.ptr())->tp_name, " gave ",
+                      Py_TYPE(capsule.ptr())->tp_name, ", which is no \"", kUnused, "\""));
+  }
+  auto* managed = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kUnused));
   const dlpack::Tensor& tensor = managed->tensor;
   if (tensor.device.type != dlpack::kCpu) fail("tensor: the numbers are not in the CPU's memory");
+  if (tensor.ndim < 0 || tensor.ndim > Shape::kMaxRank || (tensor.ndim > 0 && !tensor.shape)) {
+    fail(absl::StrCat("tensor: the capsule of DLPack has ", tensor.ndim, " axes",
+                      tensor.shape ? "" : " and no shape", "; there may be up to ",
+                      Shape::kMaxRank));
+  }
   Foreign numbers = {.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset,
                      .dtype = dtype_of_dlpack(tensor.dtype),
                      .shape = {tensor.shape, tensor.shape + tensor.ndim},
@@ -188,11 +197,12 @@ Array array_from_dlpack(py::handle object, bool copy) {
     numbers.strides[axis] = tensor.strides ? tensor.strides[axis] * bytes : stride;
     stride *= numbers.shape[axis];
   }
+  if (!tensor.data && Shape(std::span<const int64_t>(numbers.shape), "tensor").size() > 0) {
+    fail("tensor: the capsule of DLPack has no numbers");
+  }
   PyCapsule_SetName(capsule.ptr(), kUsed);
   numbers.owner = {managed, [](dlpack::ManagedTensor* used) {
-                     if (!used->deleter || !Py_IsInitialized()) return;
-                     const py::gil_scoped_acquire gil;
-                     used->deleter(used);
+                     if (used->deleter) let_go([used] { used->deleter(used); });
                    }};
   return array_of(std::move(numbers), copy);
 }
@@ -218,7 +228,7 @@ DType dtype_named(std::string_view name) {
   for (const auto& [known, dtype] : kTypes) {
     if (name == known) return dtype;
   }
-  fail(absl::StrCat("there is no dtype \"", std::string(name),
+  fail(absl::StrCat("there is no dtype \"", text_of(start_of(py::str(std::string(name)))),
                     "\"; there are f32, f64, bf16, i64, bool"));
 }
 
@@ -229,7 +239,8 @@ DType dtype_of_object(py::handle object) {
   try {
     name = text_of(py::module_::import("numpy").attr("dtype")(object).attr("name"));
   } catch (const py::error_already_set&) {
-    fail(absl::StrCat("dtype: ", text_of(py::repr(object)), " is not the name of a type"));
+    fail(
+        absl::StrCat("dtype: ", text_of(start_of(py::repr(object))), " is not the name of a type"));
   }
   return dtype_named(name);
 }

@@ -10,6 +10,7 @@
 #include "python/binding/arrays.h"
 #include "python/binding/binding.h"
 #include "python/binding/callback.h"
+#include "python/binding/collected.h"
 
 namespace qkv::python {
 namespace {
@@ -31,6 +32,16 @@ py::object gradient_of(const PythonGradients& g, const Tensor& x) {
   return view_of(gradient.array());
 }
 
+// A block of this thread begins or ends. All say the same, so it does not matter which one ends.
+void begin_or_end_no_grad(bool begins) {
+  thread_local std::vector<std::unique_ptr<NoGrad>> blocks;
+  if (begins) {
+    blocks.push_back(std::make_unique<NoGrad>());
+  } else if (!blocks.empty()) {
+    blocks.pop_back();
+  }
+}
+
 }  // namespace
 
 std::vector<Tensor> tensors_of(py::handle tensors) {
@@ -49,7 +60,8 @@ Tensor tensor_of(py::handle x) {
 }
 
 void bind_autograd(py::module_& m) {
-  py::class_<PythonGradients>(m, "Gradients", documentation("Gradients"))
+  py::class_<PythonGradients>(m, "Gradients", documentation("Gradients"),
+                              collected<PythonGradients>())
       .def("__getitem__", &gradient_of, "x"_a,
            "The gradient of x: an array of NumPy; with create_graph, and of bf16, a Tensor.")
       .def("__contains__",
@@ -63,8 +75,8 @@ void bind_autograd(py::module_& m) {
   def(m, "backward", backward_of, "output"_a, "cotangent"_a = py::none(), "create_graph"_a = false,
       "keep_graph"_a = false, "keep"_a = std::vector<Tensor>());
 
-  // python/qkv/__init__.py makes a context of it.
-  py::class_<NoGrad>(m, "NoGrad", documentation("NoGrad")).def(py::init());
+  m.def("_no_grad", &begin_or_end_no_grad,
+        "begins"_a);  // python/qkv/__init__.py makes a context of it
 }
 
 }  // namespace qkv::python

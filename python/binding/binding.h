@@ -3,11 +3,11 @@
 #include <pybind11/pybind11.h>
 
 #include "python/binding/casters.h"
+#include "python/binding/lock.h"
 
 // The module _qkv: one file for each subject, each with one function that binds it.
 namespace qkv::python {
 
-namespace py = pybind11;
 using namespace py::literals;  // "x"_a
 
 void bind_tensor(py::module_& m);
@@ -22,24 +22,15 @@ void bind_training(py::module_& m);
 void bind_figures(py::module_& m);
 void bind_labs(py::module_& m);
 void bind_recorded(py::module_& m);
+void close_classes(const py::module_& m);  // after all of them
+
+// "What an error quo... (1000000 characters)"
+py::str start_of(const py::str& text, py::ssize_t length = 100);
 
 // What the headers say of a name of qkv, "softmax": python/documentation.py reads them. Its absence
 // is an error of this module, and std::logic_error when it is imported.
 const char* documentation(const char* name);
 
-// While one lives, the engine computes: other threads of Python run. No signal is handled on the
-// numbers of a product (docs/architecture.md, "Signals"): its handler has a stack of its own, which
-// Python's handlers take where there is one.
-class Computing {
- public:
-  Computing() : stack_(has_signal_stack()) {}
-
- private:
-  static bool has_signal_stack();  // true; gives the thread one
-
-  bool stack_;
-  py::gil_scoped_release release_;
-};
 using WhileComputing = py::call_guard<Computing>;
 
 // A member function as a function of an object: pybind11 takes None for the object of a pointer to

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/graph/op.h"
+#include "python/binding/lock.h"
 
 namespace qkv::python {
 
@@ -23,16 +24,17 @@ class Stop {
   std::shared_ptr<pybind11::error_already_set> error_;
 };
 
-// Calls f, which calls Python, with the interpreter's lock: from any thread of the engine.
+// Calls f, which calls Python, in the midst of what the engine computes.
 template <class F>
 auto call_python(F&& f) {
-  const pybind11::gil_scoped_acquire lock;
-  try {
-    return f();
-  } catch (pybind11::error_already_set& error) {
-    if (error.matches(PyExc_Exception)) throw;
-    throw Stop(std::move(error));
-  }
+  return with_python([&] {
+    try {
+      return f();
+    } catch (pybind11::error_already_set& error) {
+      if (error.matches(PyExc_Exception)) throw;
+      throw Stop(std::move(error));
+    }
+  });
 }
 
 // While one lives, Ctrl-C ends what the engine computes in this thread: before its next op.

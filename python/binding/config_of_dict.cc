@@ -38,7 +38,8 @@ void add_values(const py::dict& config, const std::string& place,
   const Deeper deeper;
   for (const auto& [name, value] : config) {
     if (!py::isinstance<py::str>(name)) {
-      fail(absl::StrCat("config: expected names as keys, found ", std::string(py::repr(name))));
+      fail(absl::StrCat("config: expected names as keys, found ",
+                        std::string(start_of(py::repr(name)))));
     }
     const std::string key = place + name.cast<std::string>();
     if (py::isinstance<py::dict>(value)) {

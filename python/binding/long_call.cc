@@ -53,9 +53,12 @@ void LongCall::warn(const std::string& text) {
   });
 }
 
-void LongCall::run_in_caller(const std::function<void()>& function) {
+void LongCall::run_in_caller(const std::function<void()>* wanted) {
   try {
-    function();
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (wanted != nullptr) (*wanted)();
+  } catch (abi::__forced_unwind&) {  // which nobody may keep
+    throw;
   } catch (...) {
     if (!failure_) failure_ = std::current_exception();
     stop_.request_stop();
@@ -68,12 +71,10 @@ void LongCall::wait_for_work() {
     changed_.wait_for(lock, kBetweenLooks, [&] { return has_ended_ || wanted_ != nullptr; });
     const std::function<void()>* const wanted = wanted_;
     lock.unlock();
-    {
-      const py::gil_scoped_acquire lock_of_python;
-      run_in_caller([&] {
-        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-        if (wanted != nullptr) (*wanted)();
-      });
+    if (python_ends()) {
+      stop_.request_stop();
+    } else {
+      with_python([&] { run_in_caller(wanted); });
     }
     lock.lock();
     if (wanted != nullptr) {
@@ -87,7 +88,7 @@ void run_long(const std::function<void(LongCall&)>& work) {
   LongCall call;
   std::exception_ptr failure;  // of the work
   {
-    const py::gil_scoped_release release;
+    const Computing computing;
     std::thread thread;
     {
       const SignalsBlocked blocked;

@@ -30,7 +30,7 @@ class LongCall {
   friend void run_long(const std::function<void(LongCall&)>& work);
 
   void wait_for_work();  // in the caller
-  void run_in_caller(const std::function<void()>& function);
+  void run_in_caller(const std::function<void()>* wanted);
 
   std::stop_source stop_;
   std::mutex mutex_;

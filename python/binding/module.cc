@@ -1,8 +1,6 @@
 #include <pybind11/pybind11.h>
 
-#include <csignal>
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include "framework/core/error.h"
@@ -11,30 +9,6 @@
 
 namespace qkv::python {
 namespace {
-
-// A stack for the signal handlers of this thread, where nobody gave it one before.
-class SignalStack {
- public:
-  SignalStack() {
-    stack_t current;
-    if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
-    memory_ = std::make_unique<char[]>(kBytes);
-    stack_t own = {.ss_sp = memory_.get(), .ss_flags = 0, .ss_size = kBytes};
-    if (sigaltstack(&own, nullptr) != 0) memory_.reset();
-  }
-  ~SignalStack() {
-    if (!memory_) return;
-    stack_t none = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
-    sigaltstack(&none, nullptr);
-  }
-  SignalStack(const SignalStack&) = delete;
-  SignalStack& operator=(const SignalStack&) = delete;
-
- private:
-  static constexpr size_t kBytes = 1 << 16;
-
-  std::unique_ptr<char[]> memory_;
-};
 
 // An exception of Python's at the bottom of `error` is its cause.
 void raise(const std::exception& error, py::handle type, const char* text) {
@@ -49,11 +23,6 @@ void raise(const std::exception& error, py::handle type, const char* text) {
 }
 
 }  // namespace
-
-bool Computing::has_signal_stack() {
-  static thread_local const SignalStack stack;
-  return true;
-}
 
 PYBIND11_MODULE(_qkv, m) {
   m.doc() = "The engine of qkv.";
@@ -86,6 +55,8 @@ PYBIND11_MODULE(_qkv, m) {
   bind_training(m);
   bind_figures(m);
   bind_labs(m);
+  close_classes(m);
+  stop_threads_at_the_end();
   m.attr("__name__") = name;
 }
 

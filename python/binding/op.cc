@@ -16,6 +16,7 @@
 #include "python/binding/autograd.h"
 #include "python/binding/binding.h"
 #include "python/binding/callback.h"
+#include "python/binding/collected.h"
 
 namespace qkv::python {
 namespace {
@@ -53,19 +54,17 @@ auto in_one_line(F&& f) {
 }
 
 // The call of an op that is written in Python. Its object is let go with the lock.
-class PythonOp : public Op {
+class PythonOp : public Op, public std::enable_shared_from_this<PythonOp> {
  public:
   PythonOp(py::object op, std::string name) : op_(std::move(op)), name_(std::move(name)) {}
   ~PythonOp() override {
     PyObject* op = op_.release().ptr();
-    if (!Py_IsInitialized()) return;
-    const PyGILState_STATE state = PyGILState_Ensure();  // which throws nothing
-    Py_DECREF(op);
-    PyGILState_Release(state);
+    let_go([op] { Py_DECREF(op); });
   }
   PythonOp(const PythonOp&) = delete;
   PythonOp& operator=(const PythonOp&) = delete;
 
+  PyObject* object() const { return weak_from_this().use_count() == 1 ? op_.ptr() : nullptr; }
   std::string_view name() const override { return name_; }
   Saves saves() const override { return Saves::kInputsAndOutput; }
 
@@ -119,6 +118,11 @@ Tensor apply_op(py::object op, py::handle arguments) {
 }
 
 }  // namespace
+
+PyObject* object_of(const Op& op) {
+  const auto* python_op = dynamic_cast<const PythonOp*>(&op);
+  return python_op ? python_op->object() : nullptr;
+}
 
 void bind_op(py::module_& m) {
   py::class_<SavedView, std::shared_ptr<SavedView>>(m, "Saved", documentation("Saved"))

@@ -14,6 +14,7 @@
 #include "framework/ops/ops.h"
 #include "python/binding/arrays.h"
 #include "python/binding/binding.h"
+#include "python/binding/collected.h"
 
 namespace qkv::python {
 namespace {
@@ -33,6 +34,13 @@ py::module_ numpy() { return py::module_::import("numpy"); }
 py::array numbers_of(const Tensor& x) {
   const NoGrad no_grad;
   return view_of(x.dtype() == DType::bf16 ? cast(x, DType::f32).array() : x.array());
+}
+
+// What NumPy shall compute with beside a tensor's numbers. The bytes of a mask become 0 and 1.
+py::object operand_of(const py::object& x) {
+  const bool is_mask = py::isinstance<py::array>(x) && py::array(x).dtype().kind() == 'b';
+  if (py::isinstance<Tensor>(x) || is_mask) return numbers_of(Tensor(array_from(x)));
+  return x;
 }
 
 // The only number, as an int of i64 and a bool of bool.
@@ -63,6 +71,8 @@ py::tuple made_of(const py::object& self) {
 
 // "tensor([[1., 2.]], f32[1, 2])"
 std::string text_of_tensor(const Tensor& x) {
+  if (texts_left == 0) return "tensor(" + x.describe() + ")";
+  if (texts_left > 0) --texts_left;
   const auto values =
       numpy().attr("array2string")(numbers_of(x), "separator"_a = ", ", "prefix"_a = "tensor(");
   return "tensor(" + values.cast<std::string>() + ", " + x.describe() +
@@ -115,10 +125,9 @@ void set_item(const Tensor& x, const py::object& key, const py::object& value) {
   }
   Array array = x.array();
   array.mutable_raw();
-  const py::object numbers =
-      array.dtype() == DType::bf16  // whose view has bits
-          ? view_of(array_from(value, DType::bf16))
-          : py::isinstance<Tensor>(value) ? numbers_of(value.cast<const Tensor&>()) : value;
+  const py::object numbers = array.dtype() == DType::bf16  // whose view has bits
+                                 ? view_of(array_from(value, DType::bf16))
+                                 : operand_of(value);
   view_of(array, true).attr("__setitem__")(key, numbers);
 }
 
@@ -171,9 +180,7 @@ void def_operators(py::class_<Tensor>& tensor) {
     tensor.def(
         name,
         [function = function](const Tensor& a, const py::object& b) {
-          const py::object other =
-              py::isinstance<Tensor>(b) ? numbers_of(b.cast<const Tensor&>()) : b;
-          return Tensor(array_from(numpy().attr(function)(numbers_of(a), other)));
+          return Tensor(array_from(numpy().attr(function)(numbers_of(a), operand_of(b))));
         },
         py::is_operator());
   }
@@ -186,7 +193,7 @@ void def_operators(py::class_<Tensor>& tensor) {
 }  // namespace
 
 void bind_tensor(py::module_& m) {
-  py::class_<Tensor> tensor(m, "Tensor", documentation("Tensor"));
+  py::class_<Tensor> tensor(m, "Tensor", documentation("Tensor"), collected<Tensor>());
   tensor
       .def(py::init(&tensor_from), "data"_a, "dtype"_a = py::none(), "requires_grad"_a = false,
            "copy"_a = false)

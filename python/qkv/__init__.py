@@ -25,17 +25,19 @@ _qkv.Tensor.__array_function__ = _array_function  # numpy.mean(x) is that of the
 
 
 class no_grad(contextlib.ContextDecorator):
-    """While the block runs, nothing is recorded: tensors come out as constants."""
-
-    def __init__(self):
-        self._blocks = []
+    """While the block runs, nothing is recorded in its thread: tensors come out as constants."""
 
     def __enter__(self):
-        self._blocks.append(_qkv.NoGrad())
+        _qkv._no_grad(True)
         return self
 
     def __exit__(self, *error):
-        self._blocks.pop()
+        _qkv._no_grad(False)
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+            raise TypeError(f'no_grad: {function.__name__} runs piece by piece; put `with qkv.no_grad():` around a call of it')
+        return super().__call__(function)
 
 
 class Op:

@@ -5,6 +5,7 @@ import ctypes
 import gc
 import sys
 import unittest
+import weakref
 
 import numpy as np
 
@@ -90,6 +91,51 @@ class LeakTest(unittest.TestCase):
             (Swish()(x) @ x).sum()  # a graph that nobody walks
 
         self.check(differentiate)
+
+    def test_ops_that_keep_their_own_results(self):
+        """In a circle that Python's collector has to see through a graph of C++: each way to hold a result."""
+        class Keeps(Swish):
+            def backward(self, saved, dy):
+                self.saved = saved, saved.output(), dy
+                return super().backward(saved, dy)
+
+        def keep():
+            x = parameter()
+            for f in (lambda op: op(x), lambda op: [op(x), {'y': op(x)}], lambda op: qkv.exp(op(x)).sum(),
+                      lambda op: op(op(op(x))), lambda op: (lambda p: p * p + p)(op(x)), lambda op: op(x).reshape(-1)[3:],
+                      lambda op: qkv.backward(op(x).sum(), create_graph=True),
+                      lambda op: qkv.backward(op(x).sum(), keep_graph=True), lambda op: lambda y=op(x): y):
+                op = Keeps()
+                op.kept = f(op)
+
+        alive = []
+
+        class Counted(Keeps):
+            def __init__(self):
+                alive.append(weakref.ref(self))
+
+        self.check(keep)
+        Keeps = Counted
+        keep()
+        gc.collect()
+        self.assertEqual([ref() for ref in alive if ref() is not None], [])
+
+    def test_what_somebody_still_holds_is_kept(self):
+        x = parameter()
+        op = Swish()
+        op.kept = y = qkv.exp(op(x))
+        alive = weakref.ref(op)
+        del op
+        gc.collect()
+        self.assertIsNotNone(alive())
+        again = y.sum()  # another holder of the same graph
+        del y
+        gc.collect()
+        self.assertIsNotNone(alive())
+        self.assertGreater(qkv.backward(again)[x].sum(), 0)
+        del again
+        gc.collect()
+        self.assertIsNone(alive())
 
     def test_errors(self):
         def err():

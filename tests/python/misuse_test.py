@@ -97,7 +97,7 @@ class Arguments:
 
 def callables():
     """Everything that can be called: functions, and methods and operators of tensors."""
-    left_out = {'apply', 'op_examples', 'recorded', 'NoGrad', 'lab', 'train', 'load', 'notebook'}
+    left_out = {'apply', 'op_examples', 'recorded', 'lab', 'train', 'load', 'notebook'}
     found = {}
     for name in dir(qkv):
         if not name.startswith('_') and name not in left_out and callable(getattr(qkv, name)) and name[0].islower():

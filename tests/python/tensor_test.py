@@ -1,8 +1,10 @@
 """Tensors and the arrays of NumPy and PyTorch: what is shared, what is copied, how long it lives, and what is refused."""
 
 import copy
+import ctypes
 import gc
 import pickle
+import re
 import unittest
 import weakref
 
@@ -107,6 +109,33 @@ class SharingTest(unittest.TestCase):
         np.testing.assert_array_equal(kept, [1, 1, 1])
 
 
+class Numbers(ctypes.Structure):
+    """A tensor of DLPack, with its manager."""
+    _fields_ = [('data', ctypes.c_void_p), ('device', ctypes.c_int32 * 2), ('ndim', ctypes.c_int32), ('code', ctypes.c_uint8),
+                ('bits', ctypes.c_uint8), ('lanes', ctypes.c_uint16), ('shape', ctypes.POINTER(ctypes.c_int64)),
+                ('strides', ctypes.c_void_p), ('byte_offset', ctypes.c_uint64), ('context', ctypes.c_void_p),
+                ('deleter', ctypes.c_void_p)]
+
+
+KEPT = []  # what capsules point to
+
+
+def capsule(content, name=b'dltensor'):
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    text = name if name is None else ctypes.create_string_buffer(name)
+    KEPT.append((content, text))
+    return new(ctypes.addressof(content), text and ctypes.addressof(text), None)
+
+
+class Given:
+    def __init__(self, given):
+        self.given = given
+
+    def __dlpack__(self):
+        return self.given
+
+
 class DLPackTest(unittest.TestCase):
     def test_numpy_takes_a_tensor_without_a_copy(self):
         x = qkv.exp(qkv.zeros((2, 3), 'f64'))
@@ -123,6 +152,26 @@ class DLPackTest(unittest.TestCase):
         np.testing.assert_array_equal(qkv.tensor(once).numpy(), np.zeros(3))
         with self.assertRaisesRegex(qkv.Error, 'this capsule of DLPack is used'):
             qkv.tensor(once)
+
+    def test_a_capsule_that_is_none_is_refused(self):
+        place = ctypes.create_string_buffer(64)
+        for name in (None, b'', b'other', b'dltensor_versioned'):
+            with self.assertRaisesRegex(qkv.Error, '__dlpack__ of Given gave PyCapsule, which is no "dltensor"'):
+                qkv.tensor(Given(capsule(place, name)))
+        for nothing in (None, 3, np.zeros(2)):
+            with self.assertRaisesRegex(qkv.Error, '__dlpack__ of Given gave (NoneType|int|numpy.ndarray), which is no'):
+                qkv.tensor(Given(nothing))
+
+    def test_a_capsule_without_numbers_or_a_shape_is_refused(self):
+        memory, sizes = (ctypes.c_double * 3)(1, 2, 3), (ctypes.c_int64 * 1)(3)
+        right = {'data': ctypes.addressof(memory), 'device': (1, 0), 'ndim': 1, 'code': 2, 'bits': 64, 'lanes': 1, 'shape': sizes}
+        self.assertEqual(qkv.tensor(Given(capsule(Numbers(**right)))).tolist(), [1.0, 2.0, 3.0])
+        for changed, text in (({'data': None}, 'the capsule of DLPack has no numbers'),
+                              ({'shape': None}, 'has 1 axes and no shape; there may be up to 8'),
+                              ({'ndim': -1}, 'has -1 axes; there may'), ({'ndim': 1 << 30}, 'has 1073741824 axes; there'),
+                              ({'device': (2, 0)}, "not in the CPU's memory"), ({'lanes': 2}, 'is none of the types here')):
+            with self.assertRaisesRegex(qkv.Error, text):
+                qkv.tensor(Given(capsule(Numbers(**{**right, **changed}))))
 
     def test_pytorch_shares_memory_both_ways(self):
         try:
@@ -145,6 +194,36 @@ class DLPackTest(unittest.TestCase):
 
 
 class TypesTest(unittest.TestCase):
+    def test_every_byte_but_0_of_a_foreign_mask_is_true(self):
+        """NumPy and PyTorch make masks of any bytes, and sum, compare and invert them as they are."""
+        bytes_ = np.array([[0, 1, 2], [255, 128, 0]], np.uint8)
+        mask, expected = bytes_.view(np.bool_), [[False, True, True], [True, True, False]]
+
+        class Own(qkv.Op):
+            def forward(self, x):
+                return mask
+
+        given = Given(capsule(Numbers(mask.ctypes.data, (1, 0), 2, 6, 8, 1, (ctypes.c_int64 * 2)(2, 3))))
+        fortran = np.asfortranarray(bytes_).view(np.bool_)
+        frozen = mask.copy()
+        frozen.flags.writeable = False
+        assigned = qkv.zeros((2, 3), 'bool')
+        assigned[:] = mask
+        for x in (qkv.tensor(mask), qkv.tensor(mask, copy=True), qkv.tensor(given), qkv.tensor(fortran), assigned,
+                  qkv.tensor(frozen), qkv.tensor(mask[:, ::-1][:, ::-1]), Own()(qkv.zeros(2)),
+                  pickle.loads(pickle.dumps(qkv.tensor(mask)))):
+            self.assertEqual(x.numpy().view(np.uint8).tolist(), np.array(expected, np.uint8).tolist())
+            self.assertEqual((x.tolist(), x.cast('f32').sum().item()), (expected, 4.0))
+            self.assertEqual((~x).tolist(), np.logical_not(expected).tolist())
+        true = qkv.tensor(np.ones((2, 3), bool))
+        for result, right in ((true ^ mask, np.logical_not(expected)), (true & mask, expected), (true == mask, expected),
+                              (true != mask, np.logical_not(expected)), (true | mask, true.numpy())):
+            self.assertEqual(result.numpy().view(np.uint8).tolist(), np.array(right, np.uint8).tolist())
+        numbers = qkv.zeros((2, 3))
+        numbers[:] = mask
+        self.assertEqual(numbers.tolist(), np.array(expected, float).tolist())
+        np.testing.assert_array_equal(qkv.where(mask, qkv.ones((2, 3)), qkv.zeros((2, 3))).numpy(), expected)
+
     def test_pythons_own_numbers_are_f32_i64_and_bool(self):
         for data, dtype in (([1.0, 2.0], 'f32'), (1.5, 'f32'), ([[1, 2]], 'i64'), ([True], 'bool'), (np.float64(1), 'f64'),
                             (np.float16(1), 'f32'), (np.ones(2, np.int32), 'i64'), (np.ones(2, np.uint8), 'i64')):
@@ -266,6 +345,25 @@ class ErrorsTest(unittest.TestCase):
         for wrong in ('text', None, 3, [1.0, 2.0], object()):
             with self.assertRaisesRegex(TypeError, r'softmax\(\): incompatible(.|\n)*\(x: qkv.Tensor\) -> qkv.Tensor'):
                 qkv.softmax(wrong)
+
+    def test_an_error_shows_the_beginning_of_long_arguments(self):
+        for many in ([qkv.zeros(2)] * 100_000, [[qkv.zeros(2)] * 100_000], {'x': [1.5] * 100_000}, 'x' * 1_000_000,
+                     list(range(1_000_000)), b'x' * 1_000_000):
+            for wrong in (lambda: qkv.softmax(many), lambda: qkv.softmax(x=many), lambda: qkv.zeros(2).reshape(many),
+                          lambda: qkv.Linear(many), lambda: qkv.zeros(2, dtype=many), lambda: qkv.RandomStream(many),
+                          lambda: qkv.zeros(2) + many, lambda: qkv.concat([qkv.zeros(2), many], 0),
+                          lambda: qkv.Model({(str(many), 2): 1}, vocabulary_size=3)):
+                with self.assertRaises((TypeError, qkv.Error)) as caught:
+                    wrong()
+                self.assertLess(len(str(caught.exception)), 2500)
+        with self.assertRaisesRegex(TypeError, r'Invoked with: \[tensor\(\[0\., 0\.\], f32\[2\]\), (.|\n)*tensor\(f32\[2\]\)'
+                                    r'.*\.\.\. \(\d+ characters\)$'):
+            qkv.softmax([qkv.zeros(2)] * 1000)
+        tensors = [qkv.zeros(2)] * 20
+        self.assertEqual(repr(tensors).count('[0., 0.]'), 20)  # which is no error
+        shown = []
+        qkv.gradcheck(lambda x: shown.append(repr([x] * 20)) or qkv.exp(x), [np.ones(2)])
+        self.assertEqual(shown[0].count('[1., 1.]'), 20)
 
     def test_none_is_not_a_tensor_whose_method_is_called(self):
         for method in (qkv.Tensor.item, qkv.Tensor.detach, qkv.Tensor.shape.fget):
