@@ -5,7 +5,7 @@ import inspect
 
 import numpy
 
-from qkv import _qkv
+from qkv import _qkv, pytorch
 from qkv._qkv import *  # noqa: F401,F403
 from qkv._qkv import __version__  # noqa: F401
 from qkv.module import Module  # noqa: F401
@@ -68,19 +68,23 @@ class Op:
 
 
 def gradcheck(f, inputs, order=1, seed=1, names=None, worst=3, move_by=0.0):
-    if isinstance(inputs, (_qkv.Tensor, numpy.ndarray)):
+    if not isinstance(inputs, (list, tuple)):
         inputs = [inputs]
+    names = names or _names_of(f, len(inputs))
+    if pytorch.is_pytorchs(f, inputs):
+        names = names if len(names) == len(inputs) else [f'input {i}' for i in range(len(inputs))]
+        f, inputs, names = pytorch.of_tensors(f, inputs, names, order)
     tensors = [x if isinstance(x, _qkv.Tensor) else _qkv.tensor(numpy.asarray(x)) for x in inputs]
-    return _qkv.gradcheck(f, tensors, order, seed, names or _names_of(f, len(tensors)), worst, move_by)
+    return _qkv.gradcheck(f, tensors, order, seed, names, worst, move_by)
 
 
 def _names_of(f, count):
     """The names of a function's arguments, where there are so many."""
     try:
-        arguments = inspect.signature(f).parameters.items()
+        arguments = pytorch.parameters_of(f)
     except ValueError:  # an op has none
         return []
-    names = [name for name, p in arguments if p.kind == p.POSITIONAL_OR_KEYWORD]
+    names = [p.name for p in arguments if p.kind == p.POSITIONAL_OR_KEYWORD]
     return names if len(names) == count else []
 
 
