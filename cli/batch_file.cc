@@ -12,6 +12,7 @@ namespace qkv {
 void add_export_options(OptionList& options, const std::string& help) {
   options.text("export", "FILE", help);
   options.integer("batches", "N", "Number of batches to export", 10);
+  options.rules().need({"batches"}, "export");
 }
 
 absl::Status check_export_options(const GivenOptions& given) {
@@ -19,9 +20,6 @@ absl::Status check_export_options(const GivenOptions& given) {
     return absl::InvalidArgumentError("--batches must be 1 or more");
   }
   const std::string path = given.text("export");
-  if (path.empty() && given.has("batches")) {
-    return absl::InvalidArgumentError("--batches needs --export");
-  }
   if (path.empty()) return absl::OkStatus();
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) {

@@ -30,6 +30,10 @@ void add_bench_options(OptionList& options) {
   options.integer("steps", "N", "Number of steps to measure; by default 60");
   options.json("what was measured");
   options.flag("generation", "Measures generation instead, with and without the key/value cache");
+  options.rules().exclude({"suite"}, {"set", "precision", "generation", "shape", "CONFIG"},
+                          "the suite measures everything");
+  options.rules().exclude({"shape"}, {"CONFIG"}, "both say what is measured");
+  options.rules().exclude({"steps"}, {"generation"}, "generation is not measured in steps");
 }
 
 absl::Status run_bench(const std::string& config, const GivenOptions& given) {
@@ -37,12 +41,10 @@ absl::Status run_bench(const std::string& config, const GivenOptions& given) {
   const std::optional<int64_t> steps = given.integer_if_given("steps");
   const bool suite = given.has("suite"), generation = given.has("generation");
   std::vector<std::string> overrides = given.set();
-  absl::Status options = reject(
-      {{steps.value_or(1) < 1, "--steps must be 1 or more"},
-       {int{!config.empty()} + int{!shape.empty()} + int{suite} != 1,
-        "bench takes one of CONFIG, --shape and --suite; see qkv bench --help"},
-       {suite && (!overrides.empty() || !precision.empty() || generation),
-        "--suite measures everything; it takes no --set, no --precision and no --generation"}});
+  absl::Status options =
+      reject({{steps.value_or(1) < 1, "--steps must be 1 or more"},
+              {config.empty() && shape.empty() && !suite,
+               "bench takes one of CONFIG, --shape and --suite; see qkv bench --help"}});
   if (!options.ok()) return options;
   options = check_json(given, suite ? kBeginningOfBenchSuite : kBeginningOfBench);
   if (!options.ok()) return options;

@@ -54,8 +54,9 @@ std::string specification(const OptionEntry& option) {
                         option.name, "}'", help, "'");
   }
   if (option.value.empty()) return absl::StrCat("'--", option.name, help, "'");
-  return absl::StrCat("'*--", option.name, "=", help, ":", in_specification(option.value), ":",
-                      action(option.value, option.choices), "'");
+  return absl::StrCat("'", option.repeats ? "*" : "", "--", option.name, "=", help, ":",
+                      in_specification(option.value), ":", action(option.value, option.choices),
+                      "'");
 }
 
 }  // namespace

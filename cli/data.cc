@@ -23,6 +23,10 @@ void add_data_options(OptionList& options) {
   options.integer("samples", "N", "Number of examples to show", 5);
   add_export_options(options,
                      "Writes batches to a safetensors file, or sample images to a FILE.png");
+  options.flag("verbose", "Also prints the whole vocabulary, and the names of all classes");
+  options.rules().exclude({"samples"}, {"export"}, "a picture has samples", {"export=*.png"});
+  options.rules().exclude({"batches"}, {"export=*.png"}, "a picture has samples");
+  options.rules().exclude({"verbose"}, {"export"}, "--export only writes a file");
 }
 
 // The colours that the terminal supports.
@@ -50,8 +54,7 @@ absl::Status export_images(const Dataset& dataset, Split split, int64_t samples,
 }
 
 absl::Status run_data(const std::string& config, const GivenOptions& given) {
-  Split split = Split::kValidation;
-  if (absl::Status status = given.split(split); !status.ok()) return status;
+  const Split split = given.split();
   const int64_t samples = given.integer("samples");
   if (samples < 0) return absl::InvalidArgumentError("--samples must be 0 or more");
   if (absl::Status status = check_export_options(given); !status.ok()) return status;
@@ -66,7 +69,7 @@ absl::Status run_data(const std::string& config, const GivenOptions& given) {
     return export_batches(**dataset, split, loaded->config.train.batch_size, given);
   }
   for (const std::string& note : (*dataset)->notes()) say_note(note);
-  show(describe_dataset(**dataset));
+  show(describe_dataset(**dataset, given.has("verbose")));
   print(absl::StrCat("\n", describe_examples(**dataset, split, samples, terminal_colours())));
   return absl::OkStatus();
 }

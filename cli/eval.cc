@@ -23,6 +23,10 @@ void add_eval_options(OptionList& options) {
   options.json("the results (of several runs a list)");
   add_export_options(options,
                      "Only writes a safetensors file: batches and their logits, computed in f64");
+  options.rules().exclude({"export"}, {"json", "attention"}, "--export only writes a file");
+  options.rules().exclude({"text"}, {"split=train"}, "nothing was trained on the text");
+  options.rules().exclude({"attention"}, {"split=train"},
+                          "the attention is that of validation examples");
 }
 
 absl::StatusOr<Evaluation> evaluated(const RunWithData& loaded, const std::string& name,
@@ -42,14 +46,13 @@ absl::Status eval_one(const std::string& name, Split split, const GivenOptions& 
   if (exports) return export_batches(*dataset, split, batch_size, given, &model);
   const absl::StatusOr<Evaluation> e = evaluated(*loaded, name, split);
   if (!e.ok()) return e.status();
-  const std::string part = given.text("split");
+  const std::string part = given.text("split"), token = given.text("attention");
+  const absl::StatusOr<std::vector<AttentionShare>> attention =
+      attention_to(token, run, model, *dataset, batch_size);
+  if (!attention.ok()) return attention.status();
   if (!prints_json(given)) show(evaluation_text(run, *dataset, part.c_str(), *e));
-  absl::Status s = write_json(given, evaluation_json(run, *dataset, part.c_str(), *e));
-  const std::string token = given.text("attention");
-  if (!s.ok() || token.empty() || prints_json(given)) return s;
-  const absl::StatusOr<std::string> table = attention_text(run, model, *dataset, token, batch_size);
-  if (table.ok()) show_table(*table);
-  return table.status();
+  if (!prints_json(given)) show_table(attention_table(*attention, printable(token)));
+  return write_json(given, evaluation_json(run, *dataset, part.c_str(), *e, *attention));
 }
 
 // What is wrong with one run hides no other.
@@ -77,8 +80,7 @@ absl::Status eval_many(const std::vector<std::string>& names, Split split,
 }
 
 absl::Status run_eval(const std::string&, const GivenOptions& given) {
-  Split split = Split::kValidation;
-  if (absl::Status status = given.split(split); !status.ok()) return status;
+  const Split split = given.split();
   for (const std::string& text : given.set()) {
     if (text.starts_with("data.")) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -88,13 +90,8 @@ absl::Status run_eval(const std::string&, const GivenOptions& given) {
   if (absl::Status status = check_export_options(given); !status.ok()) return status;
   const std::vector<std::string> names = given.arguments();
   const bool exports = !given.text("export").empty(), many = names.size() > 1;
-  absl::Status status =
-      reject({{exports && (given.has("json") || given.has("attention")),
-               "--export only writes a file; it takes neither --json nor --attention"},
-              {given.has("text") && split == Split::kTraining,
-               "--text judges a file that nothing was trained on; it takes no --split train"},
-              {many && exports, "--export takes one run"},
-              {many && given.has("attention"), "--attention takes one run"}});
+  absl::Status status = reject({{many && exports, "--export takes one run"},
+                                {many && given.has("attention"), "--attention takes one run"}});
   if (!status.ok()) return status;
   status = check_json(given, many ? kBeginningOfEvaluations : kBeginningOfEvaluation);
   if (!status.ok()) return status;

@@ -1,11 +1,10 @@
-#include <csignal>
 #include <cstdio>
+#include <optional>
 
-#include "absl/strings/str_cat.h"
+#include "cli/answerer.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
 #include "train/run/continue_texts.h"
 #include "train/run/interrupt.h"
 
@@ -16,8 +15,9 @@ void add_generate_options(OptionList& options) {
   options.texts("prompt", "TEXT", "The text to continue; may be repeated, and empty for a text");
   options.may_be_empty("prompt");
   options.text("prompt-file", "FILE",
-               "File with a text to continue, or with a question on each line; -: standard input, "
-               "which is also read where it is no terminal and there is no prompt");
+               "File with a text to continue, or with a question on each line; -: standard input. "
+               "Without a prompt a person at the terminal is asked for one after the other, and "
+               "questions out of a pipe are answered as they come");
   options.integer("max-new-tokens", "N",
                   "Number of tokens to write; by default 200 for a text, else one answer");
   options.integer("samples", "N", "Texts for each prompt; the k-th is a function of seed and k", 1);
@@ -31,25 +31,12 @@ void add_generate_options(OptionList& options) {
   options.integer("beam", "N", "Searches the most likely text with a beam of N; samples nothing");
   options.number("length-penalty", "A", "Beam: divides log P by ((5 + length) / 6)^A", "0.6");
   options.json("the texts");
-}
-
-// A pipe or a file gets every byte as it is. Returns false when nobody reads any more.
-bool print_text(const std::string& text) {
-  print(is_terminal(stdout) ? printable_lines(text) : text);
-  std::fflush(stdout);
-  return std::ferror(stdout) == 0;
-}
-
-absl::Status check_generate_options(const GivenOptions& given, const TextsToContinue& texts) {
-  for (const char* option : {"samples", "temperature", "top-k", "top-p", "seed"}) {
-    if (!texts.beam || !given.has(option)) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--beam searches the most likely text and samples nothing; leave out --", option));
-  }
-  if (absl::Status s = check_options(texts); !s.ok()) return s;
-  return reject({{!texts.beam && given.has("length-penalty"), "--length-penalty goes with --beam"},
-                 {!given.has("prompt") && !given.has("prompt-file") && is_terminal(stdin),
-                  "--prompt TEXT is needed: what should the model continue?"}});
+  options.rules().exclude({"beam"}, {"samples", "temperature", "top-k", "top-p", "seed"},
+                          "a beam searches the most likely text and samples nothing");
+  options.rules().need({"length-penalty"}, "beam");
+  options.rules().exclude({"temperature=0", "top-k=1"}, {"top-p", "seed"},
+                          "the most likely token is always taken");
+  options.rules().exclude({"temperature=0"}, {"top-k"}, "the most likely token is always taken");
 }
 
 absl::Status run_generate(const std::string& name, const GivenOptions& given) {
@@ -64,27 +51,37 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
   if (const auto width = given.integer_if_given("beam")) {
     texts.beam = {.width = *width, .length_penalty = given.number("length-penalty")};
   }
-  if (absl::Status s = check_generate_options(given, texts); !s.ok()) return s;
+  if (absl::Status s = check_options(texts); !s.ok()) return s;
   if (absl::Status s = check_json(given, kBeginningOfGenerated); !s.ok()) return s;
-  if (texts.prompts.empty() || given.has("prompt-file")) {
-    const std::string path = given.has("prompt-file") ? given.text("prompt-file") : "-";
-    absl::StatusOr<PromptFile> file = read_prompt_file(path);
-    if (!file.ok()) return file.status();
-    texts.file = *std::move(file);
-  }
-  const InterruptGuard interrupt;  // after the prompt, which one may wait for
-  std::signal(SIGPIPE, SIG_DFL);   // whose reader has gone ends without a word
-  const absl::StatusOr<LoadedRun> loaded = load_run(name);
-  if (!loaded.ok()) return loaded.status();
-  const auto print_if_asked = [&](const auto& text) {
-    return prints_json(given) || print_text(text);
-  };
-  const absl::StatusOr<Continuations> written =
-      continue_texts(*loaded, texts, print_if_asked, say_warning, interrupt.token());
-  if (!written.ok()) return written.status();
-  absl::Status s = write_json(given, continuations_json(*loaded, texts, *written));
+  const bool reads_lines = texts.prompts.empty() && !given.has("prompt-file");
+  absl::Status s = reject({{reads_lines && prints_json(given) && is_terminal(stdin),
+                            "--prompt TEXT is needed: --json - has no place for a talk"}});
   if (!s.ok()) return s;
-  return written->was_stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
+  std::optional<InterruptGuard> loading(std::in_place);  // before there are other threads
+  const absl::StatusOr<LoadedRun> run = load_run(name);
+  if (!run.ok()) return run.status();
+  const absl::StatusOr<Model> model = run->model();
+  if (!model.ok()) return model.status();
+  if (loading->token().stop_requested()) return absl::CancelledError("interrupted");
+  loading.reset();
+  Answerer answerer(*run, *model, prints_json(given));
+  if (reads_lines && is_terminal(stdin)) {
+    s = answerer.talk(texts);
+  } else if (reads_lines && !answerer.writes_running_text()) {
+    s = answerer.answer_lines(texts);
+  } else {
+    if (reads_lines || given.has("prompt-file")) {
+      absl::StatusOr<PromptFile> file =
+          read_prompt_file(reads_lines ? "-" : given.text("prompt-file"));
+      if (!file.ok()) return file.status();
+      texts.file = *std::move(file);
+    }
+    s = answerer.answer(texts);
+  }
+  if (!s.ok()) return s;
+  s = write_json(given, continuations_json(*run, texts, answerer.written()));
+  if (!s.ok()) return s;
+  return answerer.written().was_stopped ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
 }  // namespace

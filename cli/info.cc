@@ -8,14 +8,17 @@
 namespace qkv {
 namespace {
 
-void add_info_options(OptionList& /*options*/) {}
+void add_info_options(OptionList& options) {
+  options.flag("verbose", "Prints all tensors and all metadata");
+}
 
-absl::Status run_info(const std::string& file, const GivenOptions& /*given*/) {
+absl::Status run_info(const std::string& file, const GivenOptions& given) {
   absl::StatusOr<std::string> path = find_checkpoint(file);
   if (!path.ok()) return path.status();
   absl::StatusOr<TensorFile> tensors = read_safetensors(*path);
   if (!tensors.ok()) return tensors.status();
-  show_table(absl::StrCat(printable(*path), "\n", describe_tensors(*tensors)));
+  show_table(
+      absl::StrCat(printable(*path), "\n", describe_tensors(*tensors, given.has("verbose"))));
   return absl::OkStatus();
 }
 

@@ -6,7 +6,6 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "cli/verbs.h"
 #include "train/run/predict_images.h"
 
@@ -16,7 +15,7 @@ namespace {
 void add_predict_options(OptionList& options) {
   options.text("format", "FORMAT",
                "text: the answers; tsv: questions or files, and answers; json: JSON lines", "text");
-  options.choices("format", names_of<PredictionFormat>);
+  options.one_of("format", names_of<PredictionFormat>);
 }
 
 bool print_line(const std::string& line) {
@@ -56,17 +55,13 @@ std::vector<std::string> paths_of(const std::vector<std::string>& arguments) {
 }
 
 absl::Status run_predict(const std::string& name, const GivenOptions& given) {
-  const std::optional<PredictionFormat> format = value_of<PredictionFormat>(given.text("format"));
-  absl::Status options = reject(
-      {{!format, absl::StrCat("--format: there is no \"", given.text("format"), "\"; there are ",
-                              absl::StrJoin(names_of<PredictionFormat>(), ", "))}});
-  if (!options.ok()) return options;
+  const auto format = given.value<PredictionFormat>("format");
   const absl::StatusOr<LoadedRun> run = load_run(name);
   if (!run.ok()) return run.status();
   std::vector<std::string> files = given.arguments();
   files.erase(files.begin());
-  if (!run->checkpoint.data.is_image()) return predict_questions(*run, files, *format);
-  return predict_images(*run, paths_of(files), *format, print_line);
+  if (!run->checkpoint.data.is_image()) return predict_questions(*run, files, format);
+  return predict_images(*run, paths_of(files), format, print_line);
 }
 
 }  // namespace

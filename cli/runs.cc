@@ -1,5 +1,4 @@
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "train/runs/runs_table.h"
@@ -9,17 +8,11 @@ namespace {
 
 void add_runs_options(OptionList& options) {
   options.text("sort", "KEY", "Order: when, name, steps, loss, accuracy or time", "when");
-  options.choices("sort", names_of<RunOrder>);
+  options.one_of("sort", names_of<RunOrder>);
   options.json("the table");
 }
 
 absl::Status run_runs(const std::string& argument, const GivenOptions& given) {
-  const std::optional<RunOrder> order = value_of<RunOrder>(given.text("sort"));
-  if (!order) {
-    return absl::InvalidArgumentError(absl::StrCat("--sort: there is no \"", given.text("sort"),
-                                                   "\"; there are ",
-                                                   absl::StrJoin(names_of<RunOrder>(), ", ")));
-  }
   if (absl::Status s = check_json(given, kBeginningOfRuns); !s.ok()) return s;
   const std::string folder = argument.empty() ? "runs" : argument;
   const absl::StatusOr<std::vector<std::string>> paths = find_runs(folder);
@@ -29,7 +22,7 @@ absl::Status run_runs(const std::string& argument, const GivenOptions& given) {
     absl::StatusOr<RunSummary> run = summarize_run(path);
     if (run.ok()) runs.push_back(*std::move(run));  // else it was removed in between
   }
-  sort_runs(runs, *order);
+  sort_runs(runs, given.value<RunOrder>("sort"));
   const std::string text =
       runs.empty() ? absl::StrCat("there is no run in ", folder, "\n") : runs_table(runs);
   return show_or_write(given, text, runs_json(runs));

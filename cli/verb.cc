@@ -182,6 +182,7 @@ void OptionList::text(const std::string& name, const std::string& value_name,
 void OptionList::texts(const std::string& name, const std::string& value_name,
                        const std::string& help) {
   options_.add_options()(name, help, cxxopts::value<Strings>(), value_name);
+  rules_.may_repeat(name);
 }
 
 void OptionList::unlisted_text(const std::string& name) {
@@ -214,6 +215,11 @@ Strings OptionList::choices_of(const std::string& name) const {
   return found == choices_.end() ? Strings{} : found->second();
 }
 
+void OptionList::one_of(const std::string& name, const Choices& values) {
+  choices(name, values);
+  rules_.allow_only(name, values());
+}
+
 void OptionList::set(const std::string& help) { texts("set", "KEY=VALUE", help); }
 
 void OptionList::json(const std::string& what) {
@@ -222,10 +228,12 @@ void OptionList::json(const std::string& what) {
 
 void OptionList::split() {
   text("split", "PART", "Part of the data: val or train", "val");
-  choices("split", [] { return Strings{"val", "train"}; });
+  one_of("split", [] { return Strings{"val", "train"}; });
 }
 
-bool GivenOptions::has(const std::string& name) const { return parsed_.count(name) > 0; }
+bool GivenOptions::has(const std::string& name) const { return count(name) > 0; }
+
+size_t GivenOptions::count(const std::string& name) const { return parsed_.count(name); }
 
 std::string GivenOptions::text(const std::string& name) const {
   return has(name) || parsed_[name].has_default() ? parsed_[name].as<std::string>() : "";
@@ -254,11 +262,13 @@ double GivenOptions::number(const std::string& name) const {
 
 Strings GivenOptions::arguments() const { return texts("argument"); }
 
-std::string GivenOptions::any_option() const {
+Strings GivenOptions::options() const {
+  Strings names;
   for (const cxxopts::KeyValue& given : parsed_.arguments()) {
-    if (given.key() != "argument") return given.key();
+    const std::string& name = given.key();
+    if (name != "argument" && std::ranges::count(names, name) == 0) names.push_back(name);
   }
-  return "";
+  return names;
 }
 
 std::map<std::string, std::string> GivenOptions::texts_of(
@@ -270,14 +280,8 @@ std::map<std::string, std::string> GivenOptions::texts_of(
   return texts;
 }
 
-absl::Status GivenOptions::split(Split& split) const {
-  const std::string name = text("split");
-  if (name != "val" && name != "train") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--split: there is no \"", name, "\"; there are val and train"));
-  }
-  split = name == "val" ? Split::kValidation : Split::kTraining;
-  return absl::OkStatus();
+Split GivenOptions::split() const {
+  return text("split") == "val" ? Split::kValidation : Split::kTraining;
 }
 
 void list_options(const Verb& verb, VerbEntry& entry) {
@@ -296,6 +300,7 @@ void list_options(const Verb& verb, VerbEntry& entry) {
                                                                   : option.arg_help,
                                .help = option.desc,
                                .if_missing = option.is_boolean ? "" : option.default_value,
+                               .repeats = list.rules().repeats(name),
                                .choices = list.choices_of(name)});
     }
   }
@@ -325,6 +330,7 @@ absl::Status run_verb(const Verb& verb, int argc, char** argv) try {
     return absl::InvalidArgumentError(
         absl::StrCat("--", given.key(), " needs a value; see ", command, " --help"));
   }
+  if (absl::Status s = list.rules().check(GivenOptions(parsed)); !s.ok()) return s;
   const ArgumentCount wanted = count_arguments(verb.title.argument);
   if (arguments.size() < wanted.least || arguments.size() > wanted.most) {
     return absl::InvalidArgumentError(

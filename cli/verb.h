@@ -12,8 +12,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/option_rules.h"
 #include "cli/show.h"
 #include "data/split.h"
+#include "framework/core/names.h"
 
 namespace cxxopts {
 class Options;
@@ -45,6 +47,9 @@ class OptionList {
   using Choices = std::function<std::vector<std::string>()>;
   void choices(const std::string& name, Choices values) { choices_[name] = std::move(values); }
   std::vector<std::string> choices_of(const std::string& name) const;
+  void one_of(const std::string& name, const Choices& values);  // and no other value
+
+  OptionRules& rules() { return rules_; }  // texts() may repeat, and nothing else
 
   // Options of several verbs.
   void set(const std::string& help = "Overrides a value: --set model.d_model=128; may be repeated");
@@ -57,6 +62,7 @@ class OptionList {
   cxxopts::Options& options_;
   std::set<std::string> may_be_empty_;
   std::map<std::string, Choices> choices_;
+  OptionRules rules_;
 };
 
 // The options that the user gave.
@@ -70,14 +76,19 @@ class GivenOptions {
   int64_t integer(const std::string& name) const;
   std::optional<int64_t> integer_if_given(const std::string& name) const;
   uint64_t unsigned_integer(const std::string& name) const;
-  std::string any_option() const;              // the name of one; "" where none was given
+  size_t count(const std::string& name) const;
+  std::vector<std::string> options() const;    // the names of those that were given, each once
   std::vector<std::string> arguments() const;  // all of them
   // The texts of those of these options that were given, by name.
   std::map<std::string, std::string> texts_of(const std::set<std::string>& names) const;
   double number(const std::string& name) const;
 
   std::vector<std::string> set() const { return texts("set"); }
-  absl::Status split(Split& split) const;
+  Split split() const;
+  template <class E>  // of an option that is one_of() its names
+  E value(const std::string& name) const {
+    return *value_of<E>(text(name));
+  }
 
  private:
   const cxxopts::ParseResult& parsed_;

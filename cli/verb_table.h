@@ -16,6 +16,7 @@ struct OptionEntry {
   std::string value;                      // "FILE"; "": it is a flag
   std::string help;                       // "" of an option that --help leaves out
   std::string if_missing;                 // its default; ""
+  bool repeats;                           // whether it may be given more than once
   std::vector<std::string> choices = {};  // the values there are; none: any
 };
 struct VerbEntry {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/show_images.h"
+#include "framework/core/columns.h"
 #include "framework/core/utf8.h"
 
 namespace qkv {
@@ -61,58 +62,67 @@ std::string context_of(const DataShape& shape) {
                       " in the answer");
 }
 
-std::string describe_class_names(const Dataset& dataset) {
+// A line of it.
+std::string beginning(const std::string& text, bool all) {
+  constexpr int64_t kShown = 50;  // columns
+  const std::string shown = first_columns(text, kShown);
+  return all || shown.size() == text.size() ? text : shown + " …";
+}
+
+std::string describe_class_names(const Dataset& dataset, bool all) {
   std::string names;
   for (const std::string& name : dataset.class_names()) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", escape(name));
   }
-  return absl::StrCat("classes      ", dataset.class_names().size(), ": ", names, "\n");
+  return absl::StrCat("classes      ", dataset.class_names().size(), ": ", beginning(names, all),
+                      "\n");
 }
 
-// All tokens of a list, of others those that were learned first.
-std::string describe_vocabulary(const Vocabulary& vocabulary) {
-  constexpr int64_t kShown = 20, kBytes = 256;
+// Of bytes and byte pairs those that were learned.
+std::string describe_vocabulary(const Vocabulary& vocabulary, bool all) {
+  constexpr int64_t kBytes = 256;
   const std::string size = absl::StrCat("vocabulary   ", vocabulary.size());
   std::vector<int64_t> tokens(static_cast<size_t>(vocabulary.size()));
   std::iota(tokens.begin(), tokens.end(), 0);
   if (vocabulary.kind() == TokenKind::kCharacters) {
-    return absl::StrCat(size, " tokens: ", escape(vocabulary.decode(tokens)), "\n");
+    return absl::StrCat(size, " tokens: ", beginning(escape(vocabulary.decode(tokens)), all), "\n");
   }
   if (vocabulary.kind() == TokenKind::kBytes) return absl::StrCat(size, " bytes\n");
   const bool has_bytes = vocabulary.kind() == TokenKind::kBpe;
-  std::string text = absl::StrCat(size, has_bytes ? " bytes and byte pairs:" : " words:");
-  const int64_t first = has_bytes ? kBytes : 0;
-  const int64_t end = std::min(vocabulary.size(), first + kShown);
-  for (int64_t token = first; token < end; ++token) {
-    absl::StrAppend(&text, " \"", escape(vocabulary.texts()[static_cast<size_t>(token)]), "\"");
+  std::string texts;
+  for (int64_t token = has_bytes ? kBytes : 0; token < vocabulary.size(); ++token) {
+    absl::StrAppend(&texts, texts.empty() ? "\"" : " \"",
+                    escape(vocabulary.texts()[static_cast<size_t>(token)]), "\"");
   }
-  return absl::StrCat(text, end < vocabulary.size() ? " …\n" : "\n");
+  return absl::StrCat(
+      size, has_bytes ? " bytes and byte pairs: " : " words: ", beginning(texts, all), "\n");
 }
 
 // What is read: tokens.
-std::string describe_tokens(const Dataset& dataset) {
-  return absl::StrCat(
-      describe_vocabulary(dataset.vocabulary()),  //
-      "context      ", context_of(dataset.shape()), "\n",
-      dataset.class_names() == dataset.vocabulary().texts() ? "" : describe_class_names(dataset));
+std::string describe_tokens(const Dataset& dataset, bool all) {
+  return absl::StrCat(describe_vocabulary(dataset.vocabulary(), all),  //
+                      "context      ", context_of(dataset.shape()), "\n",
+                      dataset.class_names() == dataset.vocabulary().texts()
+                          ? ""
+                          : describe_class_names(dataset, all));
 }
 
 // What is read: images.
-std::string describe_classes(const Dataset& dataset) {
+std::string describe_classes(const Dataset& dataset, bool all) {
   const DataShape shape = dataset.shape();
-  return absl::StrCat(describe_class_names(dataset),  //
+  return absl::StrCat(describe_class_names(dataset, all),  //
                       "images       ", shape.height, " x ", shape.width, " pixels, ",
                       shape.channels == 1 ? "grey\n" : "in colour; below they are drawn in grey\n");
 }
 
 }  // namespace
 
-std::string describe_dataset(const Dataset& dataset) {
+std::string describe_dataset(const Dataset& dataset, bool all) {
   const auto size = [](int64_t examples) {
     return examples == 0 ? "drawn at random" : absl::StrCat(examples, " examples");
   };
   return absl::StrCat(
-      dataset.shape().is_image() ? describe_classes(dataset) : describe_tokens(dataset),
+      dataset.shape().is_image() ? describe_classes(dataset, all) : describe_tokens(dataset, all),
       "training     ", size(dataset.training_size()), "\n",  //
       "validation   ", size(dataset.validation_size()), "\n");
 }

@@ -9,8 +9,9 @@
 
 namespace qkv {
 
-// What a data set is, a fact a line: its vocabulary, its lengths, its sizes.
-std::string describe_dataset(const Dataset& dataset);
+// What a data set is, a fact a line: its vocabulary, its lengths, its sizes. Not `all`: the first
+// tokens and classes.
+std::string describe_dataset(const Dataset& dataset, bool all = true);
 
 // `count` examples of a split, one a line, as a model sees them in a batch, and where the loss is:
 //   3141592653=3562951413   loss on: 3562951413

@@ -11,6 +11,7 @@
 #include "lessons/explain/lesson_of_run.h"
 #include "lessons/explain/recording_size.h"
 #include "lessons/explain/walk.h"
+#include "lessons/texts/text.h"
 
 namespace qkv {
 namespace {
@@ -35,23 +36,19 @@ void add_explain_options(OptionList& options) {
   options.integer("position", "N", "Begins at the query of this position; by default 0");
   options.set("Changes the model: --set attention.causal=false; may be repeated");
   options.text("out", "FILE", "The page to write; by default NAME.html");
-  options.integer(
-      "max-size", "MB",
-      "Size of the page: of a larger model it has one block, or one layer (default: 2)");
+  options.integer("max-size", "MB",
+                  "Size of the page: of a larger model it has one block, or one layer", 2);
   options.flag("text", "Prints the steps of one head in the terminal; no page without --out");
   options.json("all numbers, and no page without --out,");
-}
-
-absl::Status check_options(const std::string& run, const GivenOptions& given) {
-  const bool prompt = given.has("prompt"), validation = given.has("validation");
-  const bool example = given.has("example");
-  const std::string own_text = " and --example exclude each other: --example has its own text";
-  return reject({{run.empty() && !example, "explain needs a RUN, or --example three-words"},
-                 {!run.empty() && example, "explain takes a RUN or --example, not both"},
-                 {given.has("target") && !prompt, "--target needs --prompt"},
-                 {prompt && validation, "--prompt and --validation both say what the model reads"},
-                 {prompt && example, "--prompt" + own_text},
-                 {validation && example, "--validation" + own_text}});
+  options.text("lang", "en|zh", "Language that the page begins with; by default the browser's");
+  options.one_of("lang", names_of<Language>);
+  OptionRules& rules = options.rules();
+  rules.exclude({"example"}, {"RUN"}, "both say what is explained");
+  rules.exclude({"prompt"}, {"validation"}, "both say what the model reads");
+  rules.exclude({"prompt", "validation"}, {"example"}, "--example has its own text");
+  rules.need({"target"}, "prompt");
+  rules.exclude({"text"}, {"json=-"}, "standard output has the JSON alone");
+  rules.exclude({"max-size", "lang"}, {"json", "text"}, "they make no page by themselves", {"out"});
 }
 
 absl::StatusOr<Lesson> chosen_lesson(const std::string& run, const GivenOptions& given) {
@@ -63,17 +60,16 @@ absl::StatusOr<Lesson> chosen_lesson(const std::string& run, const GivenOptions&
 }
 
 absl::Status run_explain(const std::string& name, const GivenOptions& given) {
-  absl::Status s = check_options(name, given);
+  const int64_t max_size = given.integer("max-size");
+  absl::Status s = reject(
+      {{name.empty() && !given.has("example"), "explain needs a RUN, or --example three-words"},
+       {max_size < 1 || max_size > kMostMegabytes,
+        absl::StrCat("--max-size must be between 1 and ", kMostMegabytes, ", not ", max_size)}});
   if (!s.ok()) return s;
   absl::StatusOr<Lesson> lesson = chosen_lesson(name, given);
   if (!lesson.ok()) return lesson.status();
   const absl::StatusOr<Config> config = config_with(*lesson, given.set());
   if (!config.ok()) return config.status();
-  const int64_t max_size = given.integer_if_given("max-size").value_or(2);
-  if (max_size < 1 || max_size > kMostMegabytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max-size must be between 1 and ", kMostMegabytes, ", not ", max_size));
-  }
   const bool page_is_asked_for = given.has("out") || !(given.has("json") || given.has("text"));
   std::string page_path = given.text("out");
   if (page_is_asked_for && page_path.empty()) page_path = lesson->config.name + ".html";
@@ -85,6 +81,7 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
   if (!s.ok()) return s;
   if (!given.set().empty()) lesson = with_settings(*lesson, given.set());
   if (!lesson.ok()) return lesson.status();
+  lesson->language = given.text("lang");
   ProgressLine progress(stderr);
   progress.show("computing forward and backward");
   Recording recording = record(lesson->model, lesson->batch, lesson->form());
@@ -93,20 +90,22 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
                                .position = given.integer_if_given("position")};
   if (s = begin_at(beginning, recording, *lesson); !s.ok()) return s;
   progress.clear();
+  const auto note = [&](const std::string& text) {
+    progress.clear();
+    say_note(text);
+  };
   for (const std::string& warning : warnings_of(*lesson, recording)) say_note(warning);
   if (given.has("text") && !prints_json(given)) show(lesson_walk(recording, *lesson));
   if (!name.empty() && given.set().empty() && as_text) {  // it was trained so
-    const auto note = [&](const std::string& text) {
-      progress.clear();
-      say_note(text);
-    };
-    lesson->history = history_of(name, *lesson, recording, note,
-                                 [&](const std::string& what) { progress.show(what); });
+    const auto most = given.has("json") ? std::nullopt : std::optional(max_size);
+    add_history(name, recording, most, *lesson, note,
+                [&](const std::string& what) { progress.show(what); });
   }
   if (given.has("json")) s = write_json(given, lesson_document(recording, *lesson, 0));
   if (!s.ok() || !page_is_asked_for) return s;
   progress.show("making the page");
-  const std::string page = fitted_page(std::move(recording), *lesson, max_size * kBytesOfMegabyte);
+  const std::string page =
+      fitted_page(std::move(recording), *lesson, max_size * kBytesOfMegabyte, note);
   if (s = write_file_atomically(page_path, page); !s.ok()) return s;
   progress.clear();
   if (!prints_json(given)) show(absl::StrCat("wrote ", printable(page_path), "\n"));

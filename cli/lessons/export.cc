@@ -13,24 +13,26 @@ namespace qkv {
 namespace {
 
 void add_export_options(OptionList& options) {
+  OptionRules::Names before;
   for (const ExportFormat& format : export_formats()) {
     options.text(format.option, format.value, format.help);
+    options.rules().exclude({format.option}, before, "export writes one format at a time");
+    before.push_back(format.option);
   }
 }
 
 absl::Status run_export(const std::string& name, const GivenOptions& given) {
   std::vector<std::string> options;
-  std::vector<ExportFormat> chosen;
+  const ExportFormat* chosen = nullptr;
   for (const ExportFormat& format : export_formats()) {
     options.push_back(absl::StrCat("--", format.option, " ", format.value));
-    if (given.has(format.option)) chosen.push_back(format);
+    if (given.has(format.option)) chosen = &format;
   }
-  const std::string all = absl::StrJoin(options, " or ");
   absl::Status status =
-      reject({{chosen.empty(), absl::StrCat("export needs ", all, ", what to write")},
-              {chosen.size() > 1, absl::StrCat("export writes one format at a time: ", all)}});
+      reject({{!chosen,
+               absl::StrCat("export needs ", absl::StrJoin(options, " or "), ", what to write")}});
   if (!status.ok()) return status;
-  const ExportFormat& format = chosen.front();
+  const ExportFormat& format = *chosen;
   const std::string named = given.text(format.option);
   const std::vector<ExportedFile> files = format.files(named);
   std::vector<OutputFile> outputs;

@@ -19,7 +19,7 @@ void add_gradcheck_options(OptionList& options) {
   options.integer("order", "N", "2: also checks second derivatives", 1);
   options.text("precision", "TYPE", "f32, bf16: compares results with f64, within rounding bounds",
                "f64");
-  options.choices("precision", names_of<Precision>);
+  options.one_of("precision", names_of<Precision>);
   options.flag("mutate", "Plants mistakes in the backward formulas; the check must catch each");
   options.flag("coverage", "Prints which properties are checked for each op");
   options.text("sweep", "FILE.csv", "Writes the error for each step size, and prints a plot");
@@ -29,47 +29,35 @@ void add_gradcheck_options(OptionList& options) {
   options.text("html", "FILE", "Writes the report as a page; with --mutate, also the mistakes");
   options.flag("verbose", "Also prints the reports of passed checks");
   options.set();
+  OptionRules& rules = options.rules();
+  rules.exclude({"mutate"}, {"coverage", "sweep"});
+  rules.exclude({"coverage"}, {"sweep"});
+  rules.exclude({"mutate", "coverage", "sweep"}, {"order", "seeds"},
+                "one point is checked at first order");
+  rules.exclude({"config"}, {"op"}, "both say what is checked");
+  rules.exclude({"config"}, {"mutate", "coverage"}, "ops are checked, which --op chooses");
+  rules.need({"set"}, "config");
+  rules.exclude({"precision=f32", "precision=bf16"},
+                {"order", "mutate", "coverage", "sweep", "html"}, "results are compared with f64");
+  rules.exclude({"coverage", "sweep"}, {"json", "html", "verbose"}, "there is no report");
+  rules.exclude({"json=-"}, {"html=-"}, "standard output takes one of them");
+  rules.exclude({"verbose"}, {"json=-", "html=-"}, "the document has all reports");
+  rules.exclude({"verbose"}, {"mutate"}, "a mistake that is caught has no report");
 }
 
 absl::Status check_options(const GradcheckRequest& request, const GivenOptions& given) {
   const SubjectChoice& subjects = request.subjects;
-  const bool mutate = given.has("mutate"), coverage = given.has("coverage");
-  const bool sweep = given.has("sweep"), has_config = !subjects.config.empty();
-  const bool checks_nothing = sweep || coverage;
-  const bool one_point = request.order == 1 && request.seeds == 1;
-  return reject(
-      {{request.order != 1 && request.order != 2, "--order must be 1 or 2"},
-       {request.seed < 0, "--seed must be 0 or more"},
-       {request.seeds < 1, "--seeds must be 1 or more"},
-       {mutate && !one_point,
-        "--mutate checks one point at first order; it takes no --order and no --seeds"},
-       {mutate + coverage + sweep > 1, "--mutate, --coverage and --sweep exclude each other"},
-       {has_config && !subjects.names.empty(), "--config and --op exclude each other"},
-       {has_config && (mutate || coverage),
-        "--mutate and --coverage check ops, not a config; choose ops with --op"},
-       {!has_config && !subjects.overrides.empty(),
-        "--set changes a config; it needs --config CONFIG"},
-       {subjects.precision != Precision::kF64 &&
-            (mutate || checks_nothing || request.makes_page || request.order != 1),
-        "--precision takes no --order, --mutate, --coverage, --sweep or --html"},
-       {sweep && !has_config && subjects.names.size() != 1,
-        "--sweep needs one --op NAME, or --config CONFIG"},
-       {checks_nothing && !one_point,
-        "--sweep and --coverage check one point at first order; they take no --order and no "
-        "--seeds"},
-       {given.text("sweep") == "-",
-        "--sweep needs the name of a file; standard output shows the plot"},
-       {checks_nothing && request.makes_json,
-        "--json cannot be combined with --sweep or --coverage"},
-       {checks_nothing && request.makes_page,
-        "--html cannot be combined with --sweep or --coverage"},
-       {given.text("html") == "-" && given.text("json") == "-",
-        "--json and --html cannot both go to standard output"}});
+  return reject({{request.order != 1 && request.order != 2, "--order must be 1 or 2"},
+                 {request.seed < 0, "--seed must be 0 or more"},
+                 {request.seeds < 1, "--seeds must be 1 or more"},
+                 {given.has("sweep") && subjects.config.empty() && subjects.names.size() != 1,
+                  "--sweep needs one --op NAME, or --config CONFIG"},
+                 {given.text("sweep") == "-",
+                  "--sweep needs the name of a file; standard output shows the plot"}});
 }
 
 absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& given) {
-  const std::optional<Precision> precision = value_of<Precision>(given.text("precision"));
-  if (!precision) return absl::InvalidArgumentError("--precision must be f64, f32 or bf16");
+  const auto precision = given.value<Precision>("precision");
   const std::string sweep = given.text("sweep"), html = given.text("html");
   const bool prints_page = html == "-";
   ProgressLine progress(stderr);
@@ -77,7 +65,7 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
       .subjects = {.names = given.texts("op"),
                    .config = given.text("config"),
                    .overrides = given.set(),
-                   .precision = *precision},
+                   .precision = precision},
       .order = given.integer("order"),
       .seed = given.integer("seed"),
       .seeds = given.integer("seeds"),
@@ -90,11 +78,11 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
                               {"json", json_file(given), kBeginningOfGradcheck},
                               {"html", file_named(html), kBeginningOfPage}};
   if (absl::Status status = check_outputs(files); !status.ok()) return status;
-  const auto check = given.has("coverage")           ? show_coverage
-                     : given.has("mutate")           ? plant_mistakes
-                     : !sweep.empty()                ? sweep_steps
-                     : *precision != Precision::kF64 ? check_precision
-                                                     : check_gradients;
+  const auto check = given.has("coverage")          ? show_coverage
+                     : given.has("mutate")          ? plant_mistakes
+                     : !sweep.empty()               ? sweep_steps
+                     : precision != Precision::kF64 ? check_precision
+                                                    : check_gradients;
   const absl::StatusOr<GradcheckOutcome> outcome = check(request);
   progress.clear();
   if (!outcome.ok()) return outcome.status();

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
@@ -19,7 +21,7 @@ void add_lab_options(OptionList& options) {
   options.text("out", "DIR", does("out"));
   options.text("notes", "FILE", does("notes"));
   options.text("lang", "en|zh", does("lang"), "en");
-  options.choices("lang", names_of<Language>);
+  options.one_of("lang", names_of<Language>);
   options.text("runs", "DIR", does("runs"), "runs/lab");
   options.choices("", [] {
     std::vector<std::string> names;
@@ -27,6 +29,9 @@ void add_lab_options(OptionList& options) {
     return names;
   });
   for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
+  options.rules().exclude({"all"}, {"NAME"}, "--all runs every lab");
+  options.rules().exclude({"all"}, {"html", "json"}, "for all labs use --out DIR");
+  options.rules().need({"out", "notes"}, "all");
 }
 
 absl::StatusOr<Report> report_of(const Lab& lab, const OptionTexts& options,
@@ -46,11 +51,11 @@ absl::StatusOr<std::string> more_help(const std::string& name, const GivenOption
 }
 
 absl::Status run_one(const std::string& name, const GivenOptions& given, Language language) {
-  absl::Status s = reject({{given.has("out"), "--out goes with --all; for one lab use --html FILE"},
-                           {given.has("notes"), "--notes goes with --all"}});
-  if (!s.ok()) return s;
   const absl::StatusOr<Lab> lab = find_lab(name);
   if (!lab.ok()) return lab.status();
+  const bool trains = std::ranges::count(lab->options, "steps", &LabOption::name) > 0;
+  absl::Status s = reject({{!trains && given.has("runs"), "--runs: this lab trains no model"}});
+  if (!s.ok()) return s;
   const OutputFile files[] = {{"html", given.text("html"), kBeginningOfPage},
                               {"json", json_file(given), kBeginningOfReport}};
   if (s = check_outputs(files); !s.ok()) return s;
@@ -79,10 +84,7 @@ absl::Status prepare_targets(const std::string& folder, const std::string& notes
 absl::Status run_all(const GivenOptions& given, Language language) {
   const OptionTexts options = given.texts_of(names_of_lab_options());
   const std::string folder = given.text("out"), notes = given.text("notes");
-  if (absl::Status s = check_for_all_labs(options); !s.ok()) return s;
-  absl::Status s =
-      reject({{given.has("html"), "--html goes with one lab; for all labs use --out DIR"},
-              {given.has("json"), "--json goes with one lab; for all labs use --out DIR"}});
+  absl::Status s = check_for_all_labs(options);
   if (!s.ok()) return s;
   if (s = prepare_targets(folder, notes); !s.ok()) return s;
   std::vector<Report> reports;
@@ -99,17 +101,15 @@ absl::Status run_all(const GivenOptions& given, Language language) {
 }
 
 absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
-  const bool all = given.has("all");
-  const absl::StatusOr<Language> language = find_language(given.text("lang"));
-  if (!language.ok()) return language.status();
-  if (all && name.empty()) return run_all(given, *language);
-  if (all) return absl::InvalidArgumentError("--all runs every lab; leave out the NAME");
-  if (!name.empty()) return run_one(name, given, *language);
-  if (const std::string option = given.any_option(); !option.empty() && option != "lang") {
+  const auto language = given.value<Language>("lang");
+  if (given.has("all")) return run_all(given, language);
+  if (!name.empty()) return run_one(name, given, language);
+  for (const std::string& option : given.options()) {
+    if (option == "lang") continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--", option, " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs"));
   }
-  show(list_of_labs(*language));
+  show(list_of_labs(language));
   return absl::OkStatus();
 }
 

@@ -10,18 +10,16 @@ namespace {
 void add_report_options(OptionList& options) {
   options.text("html", "FILE", "The page to write; -: to standard output");
   options.text("lang", "en|zh", "Language that the page begins with", "en");
-  options.choices("lang", names_of<Language>);
+  options.one_of("lang", names_of<Language>);
 }
 
 absl::Status run_report(const std::string& run, const GivenOptions& given) {
-  const absl::StatusOr<Language> language = find_language(given.text("lang"));
-  if (!language.ok()) return language.status();
   const std::string path = given.text("html");
   absl::Status status = reject({{path.empty(), "report needs --html FILE, the page to write"}});
   if (!status.ok()) return status;
   const OutputFile file = {"html", file_named(path), kBeginningOfPage};
   if (status = check_outputs({&file, 1}); !status.ok()) return status;
-  const absl::StatusOr<std::string> page = run_page(run, *language, say_note);
+  const absl::StatusOr<std::string> page = run_page(run, given.value<Language>("lang"), say_note);
   if (!page.ok()) return page.status();
   if (status = write_output(path, *page); !status.ok()) return status;
   if (path != "-") show(absl::StrCat("wrote ", printable(path), "\n"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "lessons/explain/document.h"
 #include "lessons/explain/page.h"
 
@@ -53,13 +54,14 @@ std::vector<LessonFrame> with_parameters(std::vector<LessonFrame> frames, int64_
 
 }  // namespace
 
-std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t most_bytes) {
+std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t most_bytes,
+                        const TellNote& tell) {
   Lesson lesson = whole_lesson;
   lesson.history.clear();
   std::string variants;
   const auto page_with = [&](const Recording& shown, int64_t bytes_of_document) {
     return lesson_page(lesson_document(shown, lesson, bytes_of_document), variants,
-                       lesson.config.name);
+                       lesson.config.name, lesson.language);
   };
   // What is left beside the parameters and inputs.
   const auto room_beside = [&](const Recording& shown) {
@@ -75,6 +77,11 @@ std::string fitted_page(Recording recording, const Lesson& whole_lesson, int64_t
     lesson.history = with_parameters(std::move(lesson.history), share);
   } else {
     for (LessonFrame& frame : lesson.history) frame.parameters.clear();
+  }
+  if (tell && lesson.history.size() < whole_lesson.steps_of_history) {
+    tell(absl::StrCat("the page has room for ", lesson.history.size(), " of ",
+                      whole_lesson.steps_of_history,
+                      " steps of training; with a larger --max-size it has more"));
   }
 
   std::string page = page_with(recording, 1);

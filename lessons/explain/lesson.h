@@ -29,6 +29,8 @@ struct Lesson {
   int64_t position = 0;          // of a query
   bool begins_at_place = false;  // at the softmax of that query, rather than at a glance
   std::vector<LessonFrame> history = {};
+  size_t steps_of_history = 0;  // that there are; the history may have fewer
+  std::string language = {};    // "zh": with which the page begins; "": the browser's
 
   DataForm form() const { return form_of(config.model.kind); }
 };

@@ -1,21 +1,25 @@
 #include "lessons/explain/lesson_of_run.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "absl/strings/str_cat.h"
 #include "data/question_batch.h"
 #include "data/tasks/tasks.h"
 #include "framework/graph/op.h"
+#include "train/config/suggest.h"
 #include "train/run/batch_loss.h"
 #include "train/run/experiment.h"
 #include "train/run/generate.h"
+#include "train/run/prompts.h"
 #include "train/run/run_folder.h"
 
 namespace qkv {
 namespace {
 
-constexpr int64_t kMaxHistoryNumbers = 75000;
+constexpr int64_t kHistoryOfMegabyte = 37500;  // numbers of weights
+constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
 constexpr int64_t kTried = 8;          // examples, of which one is shown
 constexpr int64_t kTokensOfText = 32;  // a text has no end of its own
 
@@ -36,23 +40,23 @@ class Reader {
       return absl::InvalidArgumentError(
           "--prompt: this model reads images; --validation chooses a validation image");
     }
-    absl::StatusOr<Tokens> prompt = run_.encode("prompt", *example.prompt);
-    if (!prompt.ok()) return prompt.status();
+    const absl::StatusOr<Prompt> read = read_prompt(run_, "--prompt", *example.prompt);
+    if (!read.ok()) return read.status();
+    const Tokens& prompt = read->tokens;
     // Before the model writes an answer to it, which takes long.
-    absl::Status status = check_length("--prompt", std::ssize(*prompt), run_.longest_prompt());
+    absl::Status status = check_length("--prompt", std::ssize(prompt), run_.longest_prompt());
     if (!status.ok()) return status;
-    absl::StatusOr<Tokens> target = target_of(*prompt, example);
+    absl::StatusOr<Tokens> target = target_of(*read, example);
     if (!target.ok()) return target.status();
-    status = check_target(std::ssize(*prompt), std::ssize(*target));
+    status = check_target(std::ssize(prompt), std::ssize(*target));
     if (!status.ok()) return status;
-    Tokens both = *prompt;
+    Tokens both = prompt;
     both.insert(both.end(), target->begin(), target->end());
     if (dataset_.has_answers()) {
       const QuestionLengths lengths = {
-          .prompt = std::ssize(*prompt), .answer = std::ssize(*target), .both = std::ssize(both)};
-      return question_batch(dataset_.form(),
-                            {{.prompt = *std::move(prompt), .answer = *std::move(target)}}, lengths,
-                            /*padding=*/0);
+          .prompt = std::ssize(prompt), .answer = std::ssize(*target), .both = std::ssize(both)};
+      return question_batch(dataset_.form(), {{.prompt = prompt, .answer = *std::move(target)}},
+                            lengths, /*padding=*/0);
     }
     if (both.size() >= 2) return batch_of_text(both);
     return absl::InvalidArgumentError(
@@ -93,17 +97,30 @@ class Reader {
 
  private:
   // What the user gave; else the task's answer, or the model's own; nothing for a text.
-  absl::StatusOr<Tokens> target_of(const Tokens& prompt, const RunExample& example) const {
-    if (example.target) return run_.encode("target", *example.target);
-    if (!dataset_.has_answers()) return Tokens();
-    if (std::optional<Tokens> answer = dataset_.answer_to(prompt)) return *std::move(answer);
+  absl::StatusOr<Tokens> target_of(const Prompt& prompt, const RunExample& example) const {
     const DataOptions& data = run_.checkpoint.config.data;
     const TaskKind& task = *find_task(data.task);
-    tell_(absl::StrCat("\"", dataset_.vocabulary().decode(prompt),
-                       "\" is not a question of the task ", task.name,
+    if (example.target) return target_as_in_files(task, *example.target);
+    if (!dataset_.has_answers()) return Tokens();
+    if (auto answer = dataset_.answer_to(prompt.tokens)) return *std::move(answer);
+    tell_(absl::StrCat("\"", prompt.text, "\" is ",
+                       task.records ? "in no file" : "not a question",  //
+                       " of the task ", task.name,
                        "; the model's own answer is the target; --target sets another one"));
-    return generate(model_, prompt, task.answer_length(data, std::ssize(prompt)),
-                    {.temperature = 0.0});
+    return most_likely_answer(run_, model_, prompt.tokens,
+                              task.answer_length(data, std::ssize(prompt.tokens)));
+  }
+
+  // A class is told by its name; an answer of a file ends as all of them do.
+  absl::StatusOr<Tokens> target_as_in_files(const TaskKind& task, const std::string& target) const {
+    const std::vector<std::string>& classes = run_.checkpoint.class_names;
+    if (classes.empty()) {
+      return run_.encode("target", task.records ? target + task.last_token : target);
+    }
+    const auto found = std::ranges::find(classes, target);
+    if (found != classes.end()) return Tokens{found - classes.begin()};
+    return absl::InvalidArgumentError(absl::StrCat("--target: there is no class \"", target,
+                                                   "\"; there are ", quoted_list(classes, "and")));
   }
 
   absl::Status check_target(int64_t prompt, int64_t target) const {
@@ -164,15 +181,17 @@ absl::StatusOr<Lesson> lesson_of_run(LoadedRun run, const RunExample& example,
                 .batch = *std::move(batch)};
 }
 
-std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
-                                    const Recording& recording, const TellNote& tell,
-                                    const TellProgress& progress) {
+void add_history(const std::string& run, const Recording& recording,
+                 std::optional<int64_t> megabytes, Lesson& lesson, const TellNote& tell,
+                 const TellProgress& progress) {
   const std::vector<std::string> paths = numbered_checkpoints(run);
+  const int64_t most = megabytes ? *megabytes * kHistoryOfMegabyte : kAny;
   // What training began with: the same seed gives the same numbers.
   const Model untrained = make_model(lesson.config, lesson.model.data());
-  std::vector<LessonFrame> frames = {
-      frame_of(record(untrained, lesson.batch, lesson.form()), /*step=*/0)};
-  for (const size_t i : spread_frames(paths.size(), recording, kMaxHistoryNumbers)) {
+  std::vector<LessonFrame>& frames = lesson.history;
+  frames = {frame_of(record(untrained, lesson.batch, lesson.form()), /*step=*/0)};
+  const std::vector<size_t> chosen = spread_frames(paths.size(), recording, most);
+  for (const size_t i : chosen) {
     progress(absl::StrCat("reading ", paths[i]));
     absl::StatusOr<LessonFrame> frame = frame_at(paths[i], lesson);
     if (frame.ok()) {
@@ -185,7 +204,7 @@ std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson
   const auto is_own = [&](const LessonFrame& frame) { return frame.step == lesson.step; };
   if (std::ranges::none_of(frames, is_own)) frames.push_back(frame_of(recording, lesson.step));
   std::ranges::sort(frames, {}, &LessonFrame::step);
-  return frames;
+  lesson.steps_of_history = frames.size() + paths.size() - chosen.size();
 }
 
 }  // namespace qkv

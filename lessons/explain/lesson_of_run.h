@@ -32,10 +32,11 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& e
 absl::StatusOr<Lesson> lesson_of_run(LoadedRun run, const RunExample& example,
                                      const TellNote& tell);
 
-// The lesson's example as numbered checkpoints of the run see it. A note names one that cannot be
-// read, which is left out; `progress` hears which is read.
-std::vector<LessonFrame> history_of(const std::string& run, const Lesson& lesson,
-                                    const Recording& recording, const TellNote& tell,
-                                    const TellProgress& progress);
+// Adds the lesson's example as numbered checkpoints of the run see it: all, or as many as a page of
+// so many megabytes may have. A note names one that cannot be read, which is left out; `progress`
+// hears which is read.
+void add_history(const std::string& run, const Recording& recording,
+                 std::optional<int64_t> megabytes, Lesson& lesson, const TellNote& tell,
+                 const TellProgress& progress);
 
 }  // namespace qkv

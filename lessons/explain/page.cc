@@ -30,12 +30,13 @@ std::string packed(const std::string& text) {
 }
 
 std::string lesson_page(const std::string& document, const std::string& variants,
-                        const std::string& title) {
+                        const std::string& title, const std::string& language) {
   // The one script that the page's policy lets run.
   const std::string digest =
       "sha256-" + absl::Base64Escape(absl::HexStringToBytes(kPageScriptDigest));
   return absl::StrReplaceAll(kPageHtml, {{"{{title}}", inside_element(title)},
                                          {"{{digest}}", digest},
+                                         {"{{language}}", language},
                                          {"{{style}}", kPageStyle},
                                          {"{{texts}}", texts_element("explain/")},
                                          {"{{script}}", kPageScript},

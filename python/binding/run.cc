@@ -66,7 +66,8 @@ std::vector<py::str> written_after(const Run& run, const TextsToContinue& texts)
   Continuations written;
   run_long([&](LongCall& call) {
     written = required_of(continue_texts(
-        run.loaded, texts, [](const std::string& /*text*/) { return true; },
+        run.loaded, required_of(run.loaded.model()), texts,
+        [](const std::string& /*text*/) { return true; },
         [&](const std::string& text) { call.warn(text); }, call.stop()));
   });
   std::vector<py::str> all;

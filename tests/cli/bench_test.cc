@@ -145,10 +145,11 @@ TEST(BenchTest, SaysWhatItCannotMeasure) {
             "error: --shape: there is no \"huge\"; there are \"toy\", \"small\", \"mini\", "
             "\"seq2seq\" and \"vit\"\n");
   EXPECT_EQ(error_of({"--suite", "--shape", "toy"}),
-            "error: bench takes one of CONFIG, --shape and --suite; see qkv bench --help\n");
+            "error: --suite and --shape exclude each other: the suite measures everything\n");
   EXPECT_EQ(error_of({"--suite", "--precision", "f64"}),
-            "error: --suite measures everything; it takes no --set, no --precision and no "
-            "--generation\n");
+            "error: --suite and --precision exclude each other: the suite measures everything\n");
+  EXPECT_EQ(error_of({"tiny.toml", "--shape", "toy"}),
+            "error: --shape and CONFIG exclude each other: both say what is measured\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--steps", "0"}), "error: --steps must be 1 or more\n");
   EXPECT_EQ(error_of({"--shape", "toy", "--set", "data.length=3"}),
             "error: --set data.length=3: --shape fixes the model.kind, and its data are random\n");

@@ -256,7 +256,7 @@ TEST_F(CommandLineTest, DataExportsBatchesThatInfoReads) {
 
 TEST_F(CommandLineTest, InfoListsWhatIsInACheckpoint) {
   expect_success(qkv({"train", "tiny.toml"}));
-  const ProcessResult info = qkv({"info", "runs/tiny/checkpoints/last.safetensors"});
+  const ProcessResult info = qkv({"info", "runs/tiny/checkpoints/last.safetensors", "--verbose"});
   expect_success(info);
   for (const char* part : {"blocks.0.attention.query.weight", "f32[16, 16]",
                            "optimizer.second_moment.final_norm.bias", "task = \"reverse\""}) {
@@ -372,7 +372,7 @@ TEST_F(CommandLineTest, SaysWhatItDoesNotKnow) {
   expect_error(qkv({"train", "none.toml"}), 2, "cannot read none.toml: No such file or directory");
   expect_error(qkv({"eval", "nowhere"}), 2, "nowhere: no such run or checkpoint");
   expect_error(qkv({"data", "tiny.toml", "--split", "test"}), 2,
-               "--split: there is no \"test\"; there are val and train");
+               "--split: there is no \"test\"; there are val, train");
   expect_error(qkv({"train", "tiny.toml", "--bogus"}), 2,
                "there is no option --bogus; ./qkv train --help lists them");
   expect_error(qkv({"train", "tiny.toml", "-y"}), 2,

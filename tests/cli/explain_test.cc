@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "framework/io/safetensors.h"
@@ -142,7 +144,7 @@ TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
       qkv({"explain", "--example", "x"}), 2,
       "there is no example \"x\"; there are three-words, blackboard, bare, thinking-machines");
   expect_error(qkv({"explain", "runs/a", "--example", "three-words"}), 2,
-               "explain takes a RUN or --example, not both");
+               "--example and RUN exclude each other: both say what is explained");
   train();
   const auto expect_refused = [&](std::vector<std::string> arguments, const std::string& message) {
     arguments.insert(arguments.begin(), {"explain", "runs/tiny"});
@@ -180,6 +182,96 @@ TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
   EXPECT_EQ(result.errors,
             "note: \"=01\" is not a question of the task reverse; the model's own answer is the "
             "target; --target sets another one\n");
+}
+
+// The question of a file is the prompt, as generate and predict ask it; the example in the data
+// says what the model reads and what should follow.
+TEST_F(ExplainTest, APromptIsWhatTheTaskMakesOfAQuestion) {
+  std::string pairs, classes, lines;
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&pairs, i, "+1\t", i + 1, "\n");
+    absl::StrAppend(&classes, i % 2 == 0 ? "even" : "odd", "\tthe ", i, "\n");
+    absl::StrAppend(&lines, "line ", i, "\n");
+  }
+  write_bytes(folder_ / "pairs.tsv", pairs);
+  write_bytes(folder_ / "classes.tsv", classes);
+  write_bytes(folder_ / "lines.txt", lines);
+  const auto train_on = [&](const std::string& task, const std::string& file) {
+    train({"--set", "data.task=" + task, "--set", "data.path=" + file, "--out", "runs/" + task,
+           "--set", task == "classes" ? "model.kind=classifier" : "seed=1", "--set",
+           "data.alphabet=10"});
+  };
+  train_on("pairs", "pairs.tsv");
+  train_on("classes", "classes.tsv");
+  train_on("lines", "lines.txt");
+  const auto texts_of = [&](const std::string& run, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "runs/" + run);
+    return document(arguments)["meta"]["texts"];
+  };
+  const auto without_padding = [](const json& texts) {  // of the longest example
+    std::string read;
+    for (const json& token : texts["tokens"]) {
+      read += token.get<std::string>();
+      if (token == "\n") break;
+    }
+    return read.substr(0, read.find("\\n"));
+  };
+  const std::string example = without_padding(texts_of("pairs", {"--validation", "0"}));
+  const std::string question = example.substr(0, example.find("+1") + 2);
+  const json asked = texts_of("pairs", {"--prompt", question});
+  EXPECT_EQ(without_padding(asked), example) << asked;
+  EXPECT_EQ(asked, texts_of("pairs", {"--prompt", question, "--target",
+                                      absl::StrCat(std::stoi(question) + 1)}));
+  const auto target_of = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--prompt", "the 7"});
+    return texts_of("classes", more)["targets"];
+  };
+  EXPECT_EQ(target_of({}), target_of({"--target", "odd"}));
+  EXPECT_NE(target_of({}), target_of({"--target", "even"}));
+  expect_error(qkv({"explain", "runs/classes", "--prompt", "the 7", "--target", "evn"}), 2,
+               "--target: there is no class \"evn\"; there are \"even\" and \"odd\"");
+  EXPECT_EQ(texts_of("lines", {"--prompt", "line"})["tokens"][1], "l");
+
+  const ProcessResult unknown = qkv({"explain", "runs/pairs", "--prompt", "+1+1", "--text"});
+  EXPECT_EQ(unknown.exit_status, 0) << unknown.errors;
+  EXPECT_THAT(
+      unknown.errors,
+      testing::StartsWith("note: \"+1+1\\t\" is in no file of the task pairs; the model's "));
+}
+
+TEST_F(ExplainTest, ALessonHasEveryNumberedCheckpoint) {
+  train({"--set", "train.steps=20", "--set", "train.checkpoint_interval=1", "--set",
+         "data.length=50", "--set", "data.alphabet=2", "--set", "train.batch_size=1"});
+  const json history = document({"runs/tiny"})["history"];
+  ASSERT_EQ(history.size(), 21U);
+  for (int step = 0; step <= 20; ++step) EXPECT_EQ(history[size_t(step)]["step"], step);
+  const auto shown = [&](const std::string& size) {
+    const std::string said = qkv({"explain", "runs/tiny", "--max-size", size}).errors;
+    int steps = 21;
+    EXPECT_TRUE(said.empty() ||
+                std::sscanf(said.c_str(), "note: the page has room for %d of 21 steps", &steps) ==
+                    1)
+        << said;
+    return steps;
+  };
+  const int few = shown("1");
+  EXPECT_LT(few, 21);
+  EXPECT_GT(shown("2"), few);
+  EXPECT_EQ(shown("40"), 21);
+}
+
+TEST_F(ExplainTest, APageBeginsInTheLanguageThatIsAskedFor) {
+  for (const auto& [options, language] : {std::pair(std::vector<std::string>(), ""),
+                                          {{"--lang", "zh"}, "zh"},
+                                          {{"--lang", "en"}, "en"}}) {
+    std::vector<std::string> command = {"explain", "--example", "bare"};
+    command.insert(command.end(), options.begin(), options.end());
+    expect_success(qkv(command));
+    EXPECT_THAT(in("bare.html"), testing::HasSubstr(absl::StrCat(
+                                     "<div id=\"lesson\" data-language=\"", language, "\">")));
+  }
+  expect_error(qkv({"explain", "--example", "bare", "--lang", "zh", "--text"}), 2,
+               "--lang beside --text needs --out: they make no page by themselves");
 }
 
 TEST_F(ExplainTest, ASettingKeepsTheShapesOfTheTrainedParameters) {

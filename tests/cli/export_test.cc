@@ -74,7 +74,7 @@ TEST_F(ExportTest, WhatCannotBeWrittenIsSaid) {
   expect_error(qkv({"eval", "runs/tiny", "--batches", "3"}), 2, "--batches needs --export");
   expect_error(qkv({"data", "tiny.toml", "--batches", "3"}), 2, "--batches needs --export");
   expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--json", "-"}), 2,
-               "--export only writes a file; it takes neither --json nor --attention");
+               "--export and --json exclude each other: --export only writes a file");
 }
 
 }  // namespace

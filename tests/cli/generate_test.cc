@@ -1,5 +1,6 @@
 // ./qkv generate: what it reads, what it gives to a terminal, to a pipe and as JSON.
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,6 +35,12 @@ class GenerateVerbTest : public CommandLineFixture {
   }
 
   void train_on_questions() { expect_success(qkv({"train", "tiny.toml"})); }
+
+  // What an error shows as one.
+  std::string question() {
+    const std::string said = qkv({"generate", "runs/tiny", "--prompt", ""}).errors;
+    return said.substr(said.rfind("=\"") - 3, 4);
+  }
 
   std::string written(std::vector<std::string> options, const ProcessOptions& process = {}) {
     options.insert(options.begin(), {"generate", "runs/tiny"});
@@ -96,7 +103,11 @@ TEST_F(GenerateVerbTest, QuestionsStandOneOnALineOfAFileOrOfStandardInput) {
   expect_refused({}, "standard input:2: unknown character 3: \"x\"; the vocabulary is: 0123=",
                  {.input = "012=\n01x=\n"});
   expect_refused({"--prompt-file", "none"}, "cannot read none: No such file or directory");
-  expect_refused({}, "--prompt TEXT is needed: what should the model continue?",
+  expect_refused({},
+                 "standard input is empty, but this model needs a question of the task reverse, "
+                 "such as \"" +
+                     question() + "\"");
+  expect_refused({"--json", "-"}, "--prompt TEXT is needed: --json - has no place for a talk",
                  {.in_terminal = true});
 }
 
@@ -238,10 +249,10 @@ TEST_F(GenerateVerbTest, ABeamOfOneAnswersAsTheMostLikelyTokensDo) {
     EXPECT_NE(text["beam"][i - 1]["text"], text["beam"][i]["text"]);
   }
   expect_refused({"--prompt", "012=", "--beam", "2", "--samples", "3"},
-                 "--beam searches the most likely text and samples nothing; leave out --samples");
+                 "--beam and --samples exclude each other: a beam searches the most likely text "
+                 "and samples nothing");
   expect_refused({"--prompt", "012=", "--beam", "0"}, "--beam must be in 1 … 1024");
-  expect_refused({"--prompt", "012=", "--length-penalty", "1"},
-                 "--length-penalty goes with --beam");
+  expect_refused({"--prompt", "012=", "--length-penalty", "1"}, "--length-penalty needs --beam");
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ TEST_F(GradcheckCommandTest, SaysWhyAPageWasNotWritten) {
 TEST_F(GradcheckCommandTest, ComparesF32AndBf16WithF64) {
   const ProcessResult f32 = gradcheck({"--precision", "f32", "--op", "softmax", "--seeds", "2"});
   EXPECT_EQ(f32.exit_status, 0) << f32.output << f32.errors;
-  EXPECT_THAT(f32.output, ContainsRegex("\nop     softmax +6 +[0-9]+ .* PASS\n"));
+  EXPECT_THAT(f32.output, ContainsRegex("\nop    softmax +[0-9]+ .* PASS\n"));
   EXPECT_THAT(f32.output, ContainsRegex("[0-9]+ numbers of 6 examples in f32 against f64, in "));
 
   const ProcessResult bf16 =
@@ -193,7 +193,7 @@ TEST_F(GradcheckCommandTest, ComparesF32AndBf16WithF64) {
   EXPECT_EQ(bf16.exit_status, 0) << bf16.output << bf16.errors;
   EXPECT_THAT(bf16.output, HasSubstr("PASS  the gradient of input 0 bf16[2, 3, 4]: 24 compared"));
   EXPECT_THAT(bf16.output, HasSubstr("\nnot available in bf16: exp\n"));
-  EXPECT_THAT(bf16.output, Not(HasSubstr("\nop     exp")));
+  EXPECT_THAT(bf16.output, Not(HasSubstr("\nop    exp")));
 }
 
 TEST_F(GradcheckCommandTest, ComparesTheModelOfAConfigAsItIsTrained) {
@@ -220,10 +220,10 @@ TEST_F(GradcheckCommandTest, ComparesTheModelOfAConfigAsItIsTrained) {
 }
 
 TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
-  expect_error({"--precision", "f16"}, "--precision must be f64, f32 or bf16");
+  expect_error({"--precision", "f16"},
+               "--precision: there is no \"f16\"; there are f32, f64, bf16");
   expect_error({"--precision", "f32", "--order", "2"},
-               "--precision takes no --order, --mutate, --coverage, "
-               "--sweep or --html");
+               "--precision f32 and --order exclude each other: results are compared with f64");
   expect_error({"--precision", "bf16", "--op", "exp"},
                "--precision bf16: these have no bf16 version: exp");
   expect_error({"--op", "sofmax"},
@@ -232,28 +232,28 @@ TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
   expect_error({"--order", "3"}, "--order must be 1 or 2");
   expect_error({"--seeds", "0"}, "--seeds must be 1 or more");
   expect_error({"--sweep", "out.csv"}, "--sweep needs one --op NAME, or --config CONFIG");
-  expect_error({"--config", "a.toml", "--op", "exp"}, "--config and --op exclude each other");
-  expect_error({"--set", "seed=2"}, "--set changes a config; it needs --config CONFIG");
+  expect_error({"--config", "a.toml", "--op", "exp"},
+               "--config and --op exclude each other: both say what is checked");
+  expect_error({"--set", "seed=2"}, "--set needs --config");
   expect_error({"--coverage", "--op", "Linear"},
                "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
   expect_error({"--mutate", "--op", "Decoder"},
                "--op: Decoder is a model; --coverage looks at ops, and --mutate at ops and layers");
-  expect_error({"--mutate", "--coverage"}, "--mutate, --coverage and --sweep exclude each other");
+  expect_error({"--mutate", "--coverage"}, "--mutate and --coverage exclude each other");
   expect_error({"--mutate", "--order", "2"},
-               "--mutate checks one point at first order; it takes no --order and no --seeds");
+               "--mutate and --order exclude each other: one point is checked at first order");
   expect_error({"--html", "a", "--coverage"},
-               "--html cannot be combined with --sweep or --coverage");
+               "--coverage and --html exclude each other: there is no report");
   expect_error({"--json", "a", "--coverage"},
-               "--json cannot be combined with --sweep or --coverage");
-  expect_error(
-      {"--coverage", "--order", "2"},
-      "--sweep and --coverage check one point at first order; they take no --order and no --seeds");
+               "--coverage and --json exclude each other: there is no report");
+  expect_error({"--coverage", "--order", "2"},
+               "--coverage and --order exclude each other: one point is checked at first order");
   expect_error({"--sweep", "-", "--op", "exp"},
                "--sweep needs the name of a file; standard output shows the plot");
   expect_error({"--html", "none/page.html"},
                "cannot write none/page.html: No such file or directory");
   expect_error({"--html", "-", "--json", "-"},
-               "--json and --html cannot both go to standard output");
+               "--json - and --html - exclude each other: standard output takes one of them");
   expect_error({"softmax"}, "gradcheck takes no argument: ./qkv gradcheck");
 }
 

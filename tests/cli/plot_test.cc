@@ -171,7 +171,7 @@ TEST_F(PlotTest, FilesNeedNothingElseAndReplaceNothingElse) {
                "--svg: tiny.toml exists and is a file of another kind, which would be lost; choose "
                "another name");
   expect_error(qkv({"plot", "runs", "--svg", "-", "--csv", "-"}), 2,
-               "only one of --svg, --html and --csv can go to standard output");
+               "--svg - and --csv - exclude each other: standard output takes one of them");
   expect_error(qkv({"plot", "runs", "--against", "tea"}), 2,
                "--against: there is no \"tea\"; there are step, time, tokens");
 }

@@ -121,10 +121,11 @@ TEST_F(PredictTest, WhatCannotBeAnsweredLeavesItsLineAndIsNamed) {
   EXPECT_NE(lines[0], "");
   EXPECT_EQ(lines[1] + lines[2] + lines[3], "");
   EXPECT_NE(lines[4], "");
-  EXPECT_EQ(result.errors,
-            "error: ask.txt:2: is blank\n"
-            "error: ask.txt:3: unknown character 3: \"x\"; the vocabulary is: \\t\\nabc\n"
-            "error: ask.txt:4: the question has 19 tokens; this model reads at most 9\n");
+  EXPECT_EQ(
+      result.errors,
+      "error: ask.txt:2: is blank\n"
+      "error: ask.txt:3: the question: unknown character 3: \"x\"; the vocabulary is: \\t\\nabc\n"
+      "error: ask.txt:4: the question has 19 tokens; this model reads at most 9\n");
   expect_error(qkv({"predict", "runs/pairs", "no.txt"}), 2,
                "cannot read no.txt: No such file or directory");
   expect_error(qkv({"predict", "runs/pairs", "data"}), 2, "data is a folder; predict reads a file");
@@ -186,7 +187,7 @@ TEST_F(PredictTest, AnotherTextIsJudgedWhole) {
   EXPECT_THAT(qkv({"eval", "runs/tiny", "--text", "other.txt"}).errors,
               HasSubstr("other.txt:1: unknown character 5: \"\\n\""));
   expect_error(qkv({"eval", "runs/tiny", "--text", "short.txt", "--split", "train"}), 2,
-               "--text judges a file that nothing was trained on; it takes no --split train");
+               "--text and --split train exclude each other: nothing was trained on the text");
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST_F(ReportTest, MistakesAreASentence) {
   expect_error(qkv({"report", "runs/b", "--html", "-"}), 2,
                "runs/b holds no run: it has no config.toml");
   expect_error(qkv({"report", "runs/a", "--html", "-", "--lang", "fr"}), 2,
-               "--lang takes en or zh, not \"fr\"");
+               "--lang: there is no \"fr\"; there are en, zh");
   write_bytes(folder_ / "runs/a/metrics.jsonl", "{\n");
   expect_error(qkv({"report", "runs/a", "--html", "-"}), 1,
                "runs/a is damaged: runs/a/metrics.jsonl:1: not a JSON object");

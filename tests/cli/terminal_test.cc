@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -172,9 +173,42 @@ TEST_F(TerminalVerbTest, InfoTellsTheModelFromTheOptimizer) {
   expect_success(qkv(Words{"train", "tiny.toml", "--out", "runs/sgd", "--set", "optimizer.kind=sgd",
                            "--set", "optimizer.momentum=0.9"} +
                      kTinySteps));
-  EXPECT_THAT(qkv({"info", "runs/sgd"}).output, HasSubstr("\noptimizer: velocities, sums of"));
+  EXPECT_THAT(qkv({"info", "runs/sgd", "--verbose"}).output,
+              HasSubstr("\noptimizer: velocities, sums of"));
   expect_success(qkv({"data", "tiny.toml", "--export", "batches"}));
   EXPECT_THAT(qkv({"info", "batches"}).output, HasSubstr("\ntensors:\n"));
+}
+
+TEST_F(TerminalVerbTest, InfoIsShortUnlessAllIsAskedFor) {
+  const std::string in_short = qkv({"info", "runs/tiny"}).output;
+  const std::string all = qkv({"info", "runs/tiny", "--verbose"}).output;
+  EXPECT_LT(std::ranges::count(in_short, '\n'), 45);
+  EXPECT_THAT(in_short, testing::ContainsRegex("\nconfig +[0-9]+ lines\n"));
+  EXPECT_THAT(in_short, testing::ContainsRegex("\nstep +4\n"));
+  for (const char* text : {"\n[config]\nname = \"tiny\"\n",
+                           "optimizer.first_moment.final_norm.bias", "\n  final_norm.bias "}) {
+    EXPECT_THAT(all, HasSubstr(text));
+  }
+  EXPECT_THAT(in_short, Not(HasSubstr("optimizer.first_moment")));
+}
+
+// What is cut or folded would be on another line.
+TEST_F(TerminalVerbTest, ARowOfATableIsALineOfEightyColumns) {
+  const auto rows_of = [&](const Words& command, const std::string& pattern) {
+    int rows = 0;
+    for (const std::string& line : Words(absl::StrSplit(qkv(command).output, '\n'))) {
+      rows += std::regex_match(line, std::regex(pattern));
+    }
+    return rows;
+  };
+  EXPECT_EQ(rows_of({"gradcheck", "--precision", "f32", "--op", "depthwise_convolution", "--op",
+                     "MultiHeadAttention"},
+                    "(op|layer) +[A-Za-z_]+ +[0-9]+ .* +(PASS|UNDECIDED)"),
+            2);
+  EXPECT_EQ(rows_of({"replay", "runs/tiny", "--step", "3"},
+                    " +[0-9]+  embedding: embedding_backward \\[5, 16\\]( +[-+.e0-9]+){3}"),
+            1);
+  EXPECT_EQ(rows_of({"lab", "importance"}, " +7( +[-+.e0-9]+){8}"), 3);  // X, Z, P
 }
 
 }  // namespace

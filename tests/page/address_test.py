@@ -2,6 +2,7 @@
 
 from urllib.parse import parse_qsl
 
+import browser
 import engine
 from page import Page, page_address
 from report import expect, expect_equal
@@ -62,3 +63,15 @@ def test_what_a_reader_does_keeps_the_rest_of_the_address():
         shown = {"zoom": "fit", **state, "style": None if state.get("style") else "large"}
         wanted = set(parse_qsl(page_address(shown)[1:]))
         expect_equal(set(parse_qsl(page.call("addressNow")[1:])), wanted, f"{state}: the address")
+
+
+def test_a_page_begins_in_the_language_that_it_was_made_for():
+    def make(here):
+        for language in ("en", "zh"):
+            engine.call_well("explain", "--example", "bare", "--lang", language, "--out", here / f"{language}.html")
+
+    made = engine.made_once("languages", [], make)
+    for language in ("en", "zh"):
+        browser.open_page(made / f"{language}.html", "")
+        seen = browser.script("return document.body.innerText")
+        expect(("演示" in seen) == (language == "zh"), f"{language}: the page says {seen[:200]}")

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/utf8.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "train/run/progress.h"
@@ -80,6 +79,7 @@ std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& 
 }
 
 std::string attention_table(const std::vector<AttentionShare>& shares, const std::string& token) {
+  if (shares.empty()) return "";
   std::string table =
       absl::StrFormat("  %-36s %4s  %9s  %9s\n", "attention from the answer's position", "head",
                       "to " + token, "to answer");
@@ -90,22 +90,24 @@ std::string attention_table(const std::vector<AttentionShare>& shares, const std
   return table;
 }
 
-absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& model,
-                                           const Dataset& dataset, const std::string& text,
-                                           int64_t batch_size) {
+absl::StatusOr<std::vector<AttentionShare>> attention_to(const std::string& text,
+                                                         const LoadedRun& run, const Model& model,
+                                                         const Dataset& dataset,
+                                                         int64_t batch_size) {
+  std::vector<AttentionShare> shares;
+  if (text.empty()) return shares;
   const absl::StatusOr<std::vector<int64_t>> token = run.encode("attention", text);
   if (!token.ok()) return token.status();
   if (token->size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--attention needs one token, not ", token->size()));
   }
-  const std::vector<AttentionShare> shares =
-      attention_shares(model, dataset, token->front(), batch_size);
+  shares = attention_shares(model, dataset, token->front(), batch_size);
   if (shares.empty()) {
     return absl::FailedPreconditionError(
         "--attention: this model has no attention from an answer to its question");
   }
-  return attention_table(shares, printable(text));
+  return shares;
 }
 
 }  // namespace qkv

@@ -25,12 +25,13 @@ struct AttentionShare {
 std::vector<AttentionShare> attention_shares(const Model& model, const Dataset& dataset,
                                              int64_t token, int64_t batch_size);
 
-// For a terminal, a line for each; `token` as it is to be shown.
+// For a terminal, a line for each, "" for none; `token` as it is to be shown.
 std::string attention_table(const std::vector<AttentionShare>& shares, const std::string& token);
 
-// The same for `qkv eval --attention TOKEN`: a table of the shares of the token with that text.
-absl::StatusOr<std::string> attention_text(const LoadedRun& run, const Model& model,
-                                           const Dataset& dataset, const std::string& text,
-                                           int64_t batch_size);
+// The shares of the token with that text, which `qkv eval --attention TOKEN` asks for; of "" none.
+absl::StatusOr<std::vector<AttentionShare>> attention_to(const std::string& text,
+                                                         const LoadedRun& run, const Model& model,
+                                                         const Dataset& dataset,
+                                                         int64_t batch_size);
 
 }  // namespace qkv

@@ -14,6 +14,8 @@
 namespace qkv {
 namespace {
 
+constexpr size_t kShownTensors = 20;  // of a group, in short
+
 struct Kind {
   const char* prefix;  // of the names of tensors
   const char* name;
@@ -46,14 +48,29 @@ std::vector<std::string> row_of(const std::string& name,
   return {name, absl::StrCat(tensors.size()), absl::StrCat(numbers), describe_bytes(bytes)};
 }
 
-std::string lines_of_tensors(const TensorGroup& group) {
+std::string lines_of_tensors(const TensorGroup& group, bool all) {
   std::vector<std::vector<std::string>> rows;
   for (const NamedArray* tensor : group.tensors) {
     const int64_t bad = count_not_finite(tensor->array);
+    if (bad == 0 && !all) continue;
     rows.push_back({escape(tensor->name), tensor->array.describe(),
                     bad > 0 ? absl::StrCat("not finite: ", bad) : ""});
   }
   return aligned(rows, {.left = 3, .indent = "  "});
+}
+
+// A line of each entry.
+std::string lines_of_metadata(const TensorFile& file) {
+  constexpr int64_t kShown = 50;  // columns
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [key, value] : file.metadata) {
+    const auto lines = std::ranges::count(value, '\n');
+    const std::string line = escape(value), shown = first_columns(line, kShown);
+    rows.push_back({escape(key), lines > 0                    ? absl::StrCat(lines, " lines")
+                                 : shown.size() < line.size() ? shown + " …"
+                                                              : line});
+  }
+  return aligned(rows, {.left = 2}) + "\n--verbose prints all tensors and all metadata\n";
 }
 
 }  // namespace
@@ -74,18 +91,21 @@ std::vector<TensorGroup> groups_of_tensors(const TensorFile& file) {
   return groups;
 }
 
-std::string describe_tensors(const TensorFile& file) {
-  std::vector<const NamedArray*> all;
-  for (const NamedArray& tensor : file.tensors) all.push_back(&tensor);
+std::string describe_tensors(const TensorFile& file, bool all) {
+  std::vector<const NamedArray*> tensors;
+  for (const NamedArray& tensor : file.tensors) tensors.push_back(&tensor);
   std::vector<std::vector<std::string>> table = {{"", "tensors", "numbers", "size"}};
   const std::vector<TensorGroup> groups = groups_of_tensors(file);
   std::string lists;
   for (const TensorGroup& group : groups) {
     table.push_back(row_of(group.name, group.tensors));
-    absl::StrAppend(&lists, "\n", group.name, group.meaning, ":\n", lines_of_tensors(group));
+    const bool is_short = group.tensors.size() <= kShownTensors && !group.name.starts_with("optim");
+    const std::string lines = lines_of_tensors(group, all || is_short);
+    if (!lines.empty()) absl::StrAppend(&lists, "\n", group.name, group.meaning, ":\n", lines);
   }
-  if (groups.size() != 1) table.push_back(row_of("all", all));
+  if (groups.size() != 1) table.push_back(row_of("all", tensors));
   std::string text = aligned(table, {.left = 1}) + lists;
+  if (!all) return absl::StrCat(text, "\n", lines_of_metadata(file));
   for (const auto& [key, value] : file.metadata) {
     absl::StrAppend(&text, "\n[", escape(key), "]\n");
     for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(value, "\n"), '\n')) {

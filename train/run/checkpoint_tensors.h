@@ -16,7 +16,8 @@ struct TensorGroup {
 };
 std::vector<TensorGroup> groups_of_tensors(const TensorFile& file);
 
-// A table of the groups with their sizes; the tensors of each; the metadata.
-std::string describe_tensors(const TensorFile& file);
+// A table of the groups with their sizes; the tensors of each, the metadata. Not `all`: of a large
+// group or an optimizer only tensors with numbers that are not finite; a line of each entry.
+std::string describe_tensors(const TensorFile& file, bool all);
 
 }  // namespace qkv

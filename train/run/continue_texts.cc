@@ -41,6 +41,8 @@ class Writer {
  private:
   bool goes_on() const { return is_read_ && !stop_.stop_requested(); }
 
+  std::string shown(const Prompt& prompt) const { return texts_.prints_prompts ? prompt.text : ""; }
+
   void print(const std::string& text) { is_read_ = print_(text) && is_read_; }
 
   void print_between() {
@@ -64,7 +66,7 @@ class Writer {
 
   // Prints the tokens as they come.
   absl::Status write(const Model& model, const Prompt& prompt, int64_t sample) {
-    print(prompt.text);
+    print(shown(prompt));
     WrittenText text = text_after(prompt);
     const auto take = [&](int64_t token) {
       const bool ended = !text.add(token);
@@ -103,7 +105,7 @@ class Writer {
       if (!status.ok()) return status;
       for (size_t i = 0; i < part.size(); ++i) {
         print_between();
-        print(absl::StrCat(part[i].text, texts[i].text(), "\n"));
+        print(absl::StrCat(shown(part[i]), texts[i].text(), "\n"));
         keep(part[i], 1, texts[i], longest(part[i]) - left[i]);
       }
       prompts = prompts.subspan(part.size());
@@ -125,7 +127,7 @@ class Writer {
     if (absl::IsCancelled(found.status())) return absl::OkStatus();
     if (!found.ok()) return found.status();
     const WrittenText best = text_of(found->front().tokens);
-    print(absl::StrCat(prompt.text, best.text(), "\n"));
+    print(absl::StrCat(shown(prompt), best.text(), "\n"));
     keep(prompt, 1, best, std::ssize(found->front().tokens));
     for (Hypothesis& h : *found) {
       written_.back().beam.emplace_back(text_of(h.tokens).text(), std::move(h));
@@ -173,9 +175,9 @@ absl::Status check_options(const TextsToContinue& texts) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const TextsToContinue& texts,
-                                             const Print& print, const TellNote& warn,
-                                             const std::stop_token& stop) {
+absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const Model& model,
+                                             const TextsToContinue& texts, const Print& print,
+                                             const TellNote& warn, const std::stop_token& stop) {
   if (run.checkpoint.data.is_image()) {
     return absl::FailedPreconditionError(
         absl::StrCat(run.path, ": the model classifies images; it writes no text"));
@@ -187,12 +189,10 @@ absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const TextsTo
   if (absl::Status status = check_answer_length(run, texts); !status.ok()) return status;
   const absl::StatusOr<std::vector<Prompt>> prompts = read_prompts(run, texts.prompts, texts.file);
   if (!prompts.ok()) return prompts.status();
-  const absl::StatusOr<Model> model = run.model();
-  if (!model.ok()) return model.status();
   const std::string warning = warning_about(run, *prompts);
   if (!warning.empty()) warn(warning);
   Writer writer(run, texts, print, stop);
-  const absl::Status status = writer.write_all(*model, *prompts);
+  const absl::Status status = writer.write_all(model, *prompts);
   if (!status.ok()) {
     return absl::Status(status.code(), absl::StrCat(run.path, ": ", status.message()));
   }

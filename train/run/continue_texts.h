@@ -25,6 +25,7 @@ struct TextsToContinue {
   int64_t samples = 1;             // texts for each prompt; the k-th is a function of seed and k
   std::vector<std::string> stops;  // a text ends before these
   std::optional<BeamOptions> beam = {};  // instead of sampling
+  bool prints_prompts = true;            // before what follows them
 };
 
 // What was written after a prompt.
@@ -49,7 +50,8 @@ absl::Status check_options(const TextsToContinue& texts);
 // other, or where there are several prompts for one sample, these together. `print` gets what is
 // written, and returns whether to go on. `warn` is told of prompts that are no question of the
 // run's task. After a stop, the text that is being written is the last.
-absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const TextsToContinue& texts,
+absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const Model& model,
+                                             const TextsToContinue& texts,
                                              const std::function<bool(const std::string&)>& print,
                                              const TellNote& warn, const std::stop_token& stop);
 

@@ -16,7 +16,7 @@
 namespace qkv {
 
 std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const char* part,
-                            const Evaluation& e) {
+                            const Evaluation& e, const std::vector<AttentionShare>& attention) {
   nlohmann::ordered_json object = {{"checkpoint", run.path}, {"step", run.checkpoint.state.step},
                                    {"split", part},          {"loss", e.loss},
                                    {"tokens", e.tokens},     {"sequences", e.sequences}};
@@ -39,6 +39,12 @@ std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const 
       const auto begin = e.confusion.begin() + row * e.classes();
       object["confusion"].push_back(std::vector<int64_t>(begin, begin + e.classes()));
     }
+  }
+  for (const AttentionShare& share : attention) {
+    object["attention"].push_back({{"layer", share.layer},
+                                   {"head", share.head},
+                                   {"to_token", share.to_token},
+                                   {"to_answer", share.to_answer}});
   }
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "train/run/attention_share.h"
 #include "train/run/evaluate.h"
 #include "train/run/loaded_run.h"
 
@@ -12,7 +13,7 @@ namespace qkv {
 // What `qkv eval` says of a run, as a JSON object on a line and as text for a terminal. Accuracies
 // are there if the data have answers.  part: "val" or "train"
 std::string evaluation_json(const LoadedRun& run, const Dataset& dataset, const char* part,
-                            const Evaluation& e);
+                            const Evaluation& e, const std::vector<AttentionShare>& attention = {});
 std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const char* part,
                             const Evaluation& e);
 

@@ -12,6 +12,7 @@
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "train/run/generate.h"
+#include "train/run/prompts.h"
 
 namespace qkv {
 namespace {
@@ -26,17 +27,16 @@ class Predictor {
       : run_(run), model_(model), task_(task), form_(form_of(run.checkpoint.config.model.kind)) {}
 
   absl::StatusOr<Prediction> answer(const Record& record) const {
-    const Vocabulary& vocabulary = run_.checkpoint.vocabulary;
-    const absl::StatusOr<Tokens> prompt =
-        vocabulary.encode(absl::StrCat(record.question, task_.records->after_question));
+    const absl::StatusOr<Prompt> prompt = read_prompt(run_, "the question", record.question);
     if (!prompt.ok()) return prompt.status();
-    absl::Status status = check_length("the question", std::ssize(*prompt), run_.longest_prompt());
+    const Tokens& tokens = prompt->tokens;
+    absl::Status status = check_length("the question", std::ssize(tokens), run_.longest_prompt());
     if (!status.ok()) return status;
     Prediction prediction = {
         .question = record.question, .expected = record.answer, .line = record.line};
-    if (form_ != DataForm::kClass) return write(*prompt, std::move(prediction));
+    if (form_ != DataForm::kClass) return write(tokens, std::move(prediction));
     prediction.asked = "text";
-    status = classify(run_, model_, Array::of({1, std::ssize(*prompt)}, *prompt), prediction);
+    status = classify(run_, model_, Array::of({1, std::ssize(tokens)}, tokens), prediction);
     if (!status.ok()) return status;
     return prediction;
   }
@@ -45,15 +45,10 @@ class Predictor {
   // Without the token that ends an answer; where the model reads no further, the answer ends there.
   absl::StatusOr<Prediction> write(const Tokens& prompt, Prediction prediction) const {
     const Vocabulary& vocabulary = run_.checkpoint.vocabulary;
-    const int64_t longest = std::min<int64_t>(run_.longest_sequence(), kLongestAnswer);
-    const int64_t room = form_ == DataForm::kSequence ? longest + 1 - std::ssize(prompt) : longest;
-    const auto goes_on = [&](int64_t token) {
-      return vocabulary.texts()[static_cast<size_t>(token)] != task_.last_token;
-    };
-    absl::StatusOr<Tokens> answer =
-        generate(model_, prompt, std::max<int64_t>(room, 1), {.temperature = 0}, goes_on);
+    absl::StatusOr<Tokens> answer = most_likely_answer(run_, model_, prompt, kLongestAnswer);
     if (!answer.ok()) return answer.status();
-    if (!answer->empty() && !goes_on(answer->back())) answer->pop_back();
+    const auto last = static_cast<size_t>(answer->back());
+    if (vocabulary.texts()[last] == task_.last_token) answer->pop_back();
     prediction.answer = vocabulary.decode(*answer);
     return prediction;
   }

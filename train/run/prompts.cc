@@ -1,5 +1,6 @@
 #include "train/run/prompts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -10,6 +11,7 @@
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
+#include "train/run/generate.h"
 
 namespace qkv {
 namespace {
@@ -25,7 +27,7 @@ struct NamedText {
 std::vector<NamedText> texts_of(const PromptFile& file, bool is_running_text) {
   absl::string_view text = file.text;
   if (absl::EndsWith(text, "\n")) text.remove_suffix(1);
-  if (is_running_text || text.empty()) return {{file.name, std::string(text)}};
+  if (is_running_text || text.empty() || file.is_line) return {{file.name, std::string(text)}};
   std::vector<NamedText> lines;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     lines.push_back({absl::StrCat(file.name, ":", lines.size() + 1), std::string(line)});
@@ -41,20 +43,23 @@ std::string question_of(const TaskKind& task, const DataOptions& data,
                       vocabulary.decode(question), "\"");
 }
 
-absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const NamedText& given) {
+}  // namespace
+
+absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const std::string& name,
+                                   const std::string& given) {
   const DataOptions& data = run.checkpoint.config.data;
   const Vocabulary& vocabulary = run.checkpoint.vocabulary;
   const TaskKind& task = *find_task(data.task);
-  std::string text = given.text;
+  std::string text = given;
   if (task.records && !text.empty() && !absl::StrContains(text, task.records->after_question)) {
     text += task.records->after_question;
   }
   if (vocabulary.kind() != TokenKind::kCharacters && !is_utf8(text)) {
-    return absl::InvalidArgumentError(absl::StrCat(given.name, ": is not UTF-8"));
+    return absl::InvalidArgumentError(absl::StrCat(name, ": is not UTF-8"));
   }
   absl::StatusOr<std::vector<int64_t>> tokens = vocabulary.encode(text);
   if (!tokens.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(given.name, ": ", tokens.status().message()));
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", tokens.status().message()));
   }
   Prompt prompt = {vocabulary.decode(*tokens), *std::move(tokens)};
   const bool begins_line = task.is_running_text
@@ -70,16 +75,29 @@ absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const NamedText& given)
                              : absl::StrCat("this model needs ",
                                             task.questions ? question_of(task, data, vocabulary)
                                                            : "a question of the task " + task.name);
-    return absl::InvalidArgumentError(absl::StrCat(given.name, " is empty, but ", why));
+    return absl::InvalidArgumentError(absl::StrCat(name, " is empty, but ", why));
   }
   // A sequence is read through a moving window; a question is read whole.
   if (form_of(run.checkpoint.config.model.kind) == DataForm::kSequence) return prompt;
-  absl::Status fits = check_length(given.name, std::ssize(prompt.tokens), run.longest_prompt());
+  absl::Status fits = check_length(name, std::ssize(prompt.tokens), run.longest_prompt());
   if (!fits.ok()) return fits;
   return prompt;
 }
 
-}  // namespace
+absl::StatusOr<std::vector<int64_t>> most_likely_answer(const LoadedRun& run, const Model& model,
+                                                        const std::vector<int64_t>& prompt,
+                                                        int64_t longest) {
+  const Checkpoint& checkpoint = run.checkpoint;
+  longest = std::min(longest, run.longest_sequence());
+  if (form_of(checkpoint.config.model.kind) == DataForm::kSequence) {
+    longest = std::min(longest, run.longest_sequence() + 1 - std::ssize(prompt));
+  }
+  const std::string& last = find_task(checkpoint.config.data.task)->last_token;
+  return generate(model, prompt, std::max<int64_t>(longest, 1), {.temperature = 0},
+                  [&](int64_t token) {
+                    return checkpoint.vocabulary.texts()[static_cast<size_t>(token)] != last;
+                  });
+}
 
 absl::StatusOr<PromptFile> read_prompt_file(const std::string& path) {
   PromptFile file = {path == "-" ? "standard input" : path, ""};
@@ -103,7 +121,7 @@ absl::StatusOr<std::vector<Prompt>> read_prompts(const LoadedRun& run,
   }
   std::vector<Prompt> prompts;
   for (const NamedText& text : texts) {
-    absl::StatusOr<Prompt> prompt = read_prompt(run, text);
+    absl::StatusOr<Prompt> prompt = read_prompt(run, text.name, text.text);
     if (!prompt.ok()) return prompt.status();
     prompts.push_back(*std::move(prompt));
   }

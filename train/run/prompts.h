@@ -13,8 +13,9 @@ namespace qkv {
 // A file with prompts: one that is its whole text, if the model writes running text, else one on
 // each line.
 struct PromptFile {
-  std::string name;  // for messages: "questions.txt", "standard input"
-  std::string text;  // without a byte order mark, every line end "\n"
+  std::string name;      // for messages: "questions.txt", "standard input"
+  std::string text;      // without a byte order mark, every line end "\n"
+  bool is_line = false;  // the text is one, whose place the name tells
 };
 
 // Reads a file or pipe of at most 16 MiB; standard input where `path` is "-".
@@ -24,6 +25,17 @@ struct Prompt {
   std::string text;             // what the user gave; may be empty
   std::vector<int64_t> tokens;  // what the model reads: never empty
 };
+
+// A prompt as every verb reads it: with what follows a question, and what begins an example, in the
+// files of the run's task. An error names it so.
+absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const std::string& name,
+                                   const std::string& text);
+
+// The most likely tokens after a prompt, as far as the model reads and at most so many; they end
+// with the task's last token.
+absl::StatusOr<std::vector<int64_t>> most_likely_answer(const LoadedRun& run, const Model& model,
+                                                        const std::vector<int64_t>& prompt,
+                                                        int64_t longest);
 
 // The prompts that the user gave with --prompt, and those of the file. An empty one stands for the
 // beginning of a line, if the model knows lines. An error names the first that the model cannot

@@ -14,7 +14,7 @@ async function start() {
   const root = document.getElementById("lesson");
   const given = JSON.parse(await unpacked(document.getElementById("document").textContent));
   const address = readAddress(location.hash);
-  useLanguage(address.lang ?? (navigator.language?.startsWith("zh") ? "zh" : "en"));
+  useLanguage(address.lang ?? (root.dataset.language || (navigator.language?.startsWith("zh") ? "zh" : "en")));
   const tape = new Tape(given).run();
   const found = tape.difference();
   if (!(found.difference <= mostDifference)) {
