@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-constexpr char kPrecisionFormat[] = "%-6s %-21s %8s %9s %6s %9s %9s %10s %10s  %s\n";
+constexpr char kPrecisionFormat[] = "%-6s%-21s %7s %5s %7s %7s %6s %6s %s\n";  // 80 columns
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0.0;
@@ -17,7 +17,10 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::string short_number(double value) { return absl::StrFormat("%.2g", value); }
+std::string short_number(double value) {
+  const std::string text = absl::StrFormat("%.2g", value);  // "1.3e+02"
+  return value >= 100 && value < 1e6 ? absl::StrCat(std::stod(text)) : text;
+}
 
 }  // namespace
 
@@ -38,17 +41,17 @@ void PrecisionRow::add(const PrecisionReport& report) {
 
 std::string PrecisionRow::to_text() const {
   const double largest = ratios.empty() ? 0.0 : *std::ranges::max_element(ratios);
-  return absl::StrFormat(kPrecisionFormat, kind, name, absl::StrCat(examples),
-                         absl::StrCat(compared), absl::StrCat(kinks), short_number(median(ratios)),
-                         short_number(largest), short_number(error_ulps), short_number(bound_ulps),
+  return absl::StrFormat(kPrecisionFormat, kind, name, absl::StrCat(compared), absl::StrCat(kinks),
+                         short_number(median(ratios)), short_number(largest),
+                         short_number(error_ulps), short_number(bound_ulps),
                          std::string(verdict_name(verdict)));
 }
 
 std::string precision_table_head() {
-  return absl::StrFormat(kPrecisionFormat, "", "", "", "", "", "error /", "bound", "largest", "its",
+  return absl::StrFormat(kPrecisionFormat, "", "", "", "", "error /", "bound", "error", "bound",
                          "") +
-         absl::StrFormat(kPrecisionFormat, "", "", "examples", "compared", "kinks", "median",
-                         "largest", "error ulp", "bound ulp", "verdict");
+         absl::StrFormat(kPrecisionFormat, "", "", "numbers", "kinks", "median", "largest", "ulps",
+                         "ulps", "verdict");
 }
 
 }  // namespace qkv

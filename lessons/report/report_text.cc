@@ -16,6 +16,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMostCells = 10;  // of a matrix that is written in numbers
+constexpr int kMostDigits = 3;      // of these, where the terminal has room
 constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
 constexpr const char* kBelowZero[] = {" ", "·", "-", "=", "≡"};
 
@@ -58,7 +59,8 @@ std::string text_of(const HeatMap& map, Language language) {
   const auto at = [&map](int64_t row, int64_t column) {
     return map.numbers[static_cast<size_t>(row * map.columns + column)];
   };
-  if (map.columns <= kMostCells && map.rows <= 2 * kMostCells) {
+  const bool in_numbers = map.columns <= kMostCells && map.rows <= 2 * kMostCells;
+  for (int digits = kMostDigits; in_numbers && digits > 0; --digits) {
     Table table = {.title = map.title, .header = {""}, .rows = {}};
     for (int64_t column = 0; column < map.columns; ++column) {
       table.header.push_back(map.column_name(column));
@@ -67,10 +69,11 @@ std::string text_of(const HeatMap& map, Language language) {
       table.rows.push_back({map.row_name(row)});
       for (int64_t column = 0; column < map.columns; ++column) {
         const double x = at(row, column);
-        table.rows.back().push_back(std::isnan(x) ? "·" : absl::StrFormat("%.3g", x));
+        table.rows.back().push_back(std::isnan(x) ? "·" : absl::StrFormat("%.*g", digits, x));
       }
     }
-    return text_of(table, language);
+    const std::string text = text_of(table, language);
+    if (digits == 1 || folded(text, text_columns()) == text) return text;
   }
   double largest = 0;
   for (const double x : map.numbers) {

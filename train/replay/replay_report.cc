@@ -140,9 +140,9 @@ std::string table_text(const StepRecording& recording) {
     const std::string name = entry.within.empty() || entry.within == entry.op
                                  ? entry.op
                                  : absl::StrCat(entry.within, ": ", entry.op);
-    absl::StrAppendFormat(&text, "%5d  %-25s %-17s%9.3g%9.3g%9.3g", i + 1, name,
-                          entry.output.shape().to_string(), range.least, range.greatest,
-                          range.norm);
+    const std::string what = absl::StrFormat("%-25s %s", name, entry.output.shape().to_string());
+    absl::StrAppendFormat(&text, "%5d  %-43s%9.3g%9.3g%9.3g", i + 1, what, range.least,
+                          range.greatest, range.norm);
     if (range.not_finite > 0) {
       absl::StrAppendFormat(&text, "\n%7s%d %s", "", range.not_finite,
                             entry.masks() ? "hidden (-inf)" : "not finite");
