@@ -1,14 +1,14 @@
 """The lessons of docs/course.md, as a teacher gives them.
 
   course_test.py N        every command of lesson N, with what the text promises of it
-  course_test.py texts    the two languages have the same lessons
+  course_test.py texts    the two languages have the same lessons, and the same walk of docs/teaching.md
 """
 
 import re
 import sys
 
 from classroom import complaints_about
-from commands import Change
+from commands import ROOT, Change
 from course import CHINESE_LABS, lessons_of
 
 LESSONS = 8
@@ -57,9 +57,22 @@ def compare_texts() -> None:
         expect(one.addresses() == addresses, f"{where}: addresses {one.addresses()} and {addresses}")
 
 
+def compare_walks() -> None:
+    """docs/teaching.md and its Chinese: the same addresses, and the same numbers about each."""
+    english, chinese = [(ROOT / "docs" / name).read_text(encoding="utf-8").replace("&lang=zh", "")
+                        for name in ("teaching.md", "teaching.zh.md")]
+    for what in (r"\[(#[^\]]+)\]\(lesson\.html\1\)", r"−?-?\d+\.\d+"):
+        in_english, in_chinese = (re.findall(what, text) for text in (english, chinese))
+        expect(in_english == in_chinese, f"the walk in English and in Chinese:\n  {in_english}\n  {in_chinese}")
+
+
 def main(argument: str) -> int:
     try:
-        compare_texts() if argument == "texts" else run_lesson(int(argument))
+        if argument == "texts":
+            compare_texts()
+            compare_walks()
+        else:
+            run_lesson(int(argument))
     except RuntimeError as error:
         complaints.append(str(error))
     for complaint in complaints:
