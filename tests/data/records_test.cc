@@ -265,6 +265,10 @@ TEST_F(RecordsTest, WithAClassThatCannotBeLearnedAreNamed) {
   EXPECT_EQ(error(both),
             "held.tsv:2: the class \"c\" has 1 example for validation, first here, but none "
             "for training");
+  DataOptions twice = options("classes", text + "c\ttext\n");
+  twice.validation_path = write("held.tsv", "a\tnew text\nc\tother text\n");
+  EXPECT_EQ(error(twice),
+            "data.tsv:41: the class \"c\" is seen once, here: it needs more examples");
 }
 
 TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
