@@ -13,17 +13,19 @@ namespace qkv {
 
 using Numbers = std::vector<Scalar>;
 
-// The number type that f runs in. Differences take steps of 2^-k of an element's size: the first
-// step is the best for a smooth f. Its truncation error is 2^-4k, its rounding error roundoff 2^k.
-// A larger step suits an f that is far larger than its derivative; a smaller one an f that bends
-// within the first.
+// The number type that f runs in. Differences take steps of 2^-k of an element's size: three that
+// suit a smooth f, and where they do not settle it every `stride`-th from 1/8 to the smallest.
 struct Arithmetic {
   DType dtype;
   Scalar roundoff;           // u
   std::array<int, 3> steps;  // k
+  int stride, smallest;      // of k
+  Scalar coarsest;           // what f may round its values to
 };
-inline constexpr Arithmetic kQuadruple = {DType::f128, 0x1p-113, {40, 20, 60}};
-inline constexpr Arithmetic kDouble = {DType::f64, 0x1p-53, {11, 6, 20}};
+// An f that runs in f128 rounds to nothing coarser. One that reads doubles may hand them to any
+// type: bf16 has the fewest digits.
+inline constexpr Arithmetic kQuadruple = {DType::f128, 0x1p-113, {15, 27, 39}, 4, 87, 0x1p-113};
+inline constexpr Arithmetic kDouble = {DType::f64, 0x1p-53, {9, 15, 21}, 2, 27, 0x1p-8};
 
 // A constant of a formula that is written as a double is off by 2^-53 of itself. What agrees to a
 // few of these has the right formula.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,9 +20,14 @@ struct OpCheck {
 };
 
 // Where is the mistake? Runs f once, and checks each op that its output depends on alone, in the
-// order in which they ran. The ops that do not pass; none: every derivative is right, and a
-// gradient that is wrong all the same was added up wrongly.
+// order in which they ran. The ops that do not pass, `most` at most; none: every derivative is
+// right, and a gradient that is wrong all the same was added up wrongly. An op that does not
+// compute in f64 is left out.
 std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Tensor> inputs,
-                                    const GradcheckOptions& options = {});
+                                    const GradcheckOptions& options = {},
+                                    size_t most = std::numeric_limits<size_t>::max());
+
+// The first of them in words, and its report; "" where f is one op.
+std::string first_wrong_op(const TensorFunction& f, std::span<const Tensor> inputs, int order);
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "framework/core/position.h"
 #include "framework/gradcheck/missing_term.h"
 
@@ -54,11 +55,46 @@ bool is_whole(double x) {
   return x <= kMaxInteger && std::abs(x - std::round(x)) <= kClose * x;
 }
 
-std::string axes_of_size(const InputReport& report, int64_t size) {
+// Whether two of the elements that are `moved` have another index along an axis of that size.
+bool mixes_axis(const Shape& shape, int64_t size, const std::vector<int64_t>& moved) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const auto index = [&](int64_t i) { return index_of(shape, i)[axis]; };
+    const auto differs = [&](int64_t i) { return index(i) != index(moved[0]); };
+    if (shape[axis] == size && std::ranges::any_of(moved, differs)) return true;
+  }
+  return false;
+}
+
+// Whether the op sums over so many numbers: of the input for one output, or of the output for the
+// derivative by one element.
+bool is_at_home(const InputReport& report, const NumericGradient& gradient, int64_t size) {
+  const std::vector<std::vector<char>>& moves = gradient.moves;
+  if (moves.empty()) return true;  // not known
+  const auto is_sum = [size](const Shape& shape, const std::vector<int64_t>& moved) {
+    return moved.size() > 1 && (std::ssize(moved) == size || mixes_axis(shape, size, moved));
+  };
+  for (const std::vector<char>& row : moves) {
+    std::vector<int64_t> elements;
+    for (size_t e = 0; e < row.size(); ++e) {
+      if (row[e] != 0) elements.push_back(gradient.elements[e]);
+    }
+    if (is_sum(report.shape, elements)) return true;
+  }
+  for (size_t e = 0; e < moves[0].size(); ++e) {
+    std::vector<int64_t> outputs;
+    for (size_t k = 0; k < moves.size(); ++k) {
+      if (moves[k][e] != 0) outputs.push_back(static_cast<int64_t>(k));
+    }
+    if (is_sum(report.output_shape, outputs)) return true;
+  }
+  return false;
+}
+
+std::string axes_of_size(const InputReport& report, const NumericGradient& gradient, int64_t size) {
   const auto has = [size](const Shape& shape) {
     return std::ranges::find(shape.dims(), size) != shape.dims().end();
   };
-  if (size < 2) return "";
+  if (size < 2 || !is_at_home(report, gradient, size)) return "";
   if (has(report.shape)) return absl::StrCat(" (", size, " is a size of the input)");
   if (has(report.output_shape)) return absl::StrCat(" (", size, " is a size of the output)");
   if (size == report.shape.size()) return absl::StrCat(" (the input has ", size, " elements)");
@@ -70,7 +106,7 @@ std::string axes_of_size(const InputReport& report, int64_t size) {
   return "";
 }
 
-std::string explain_factor(const InputReport& report, double c) {
+std::string explain_factor(const InputReport& report, const NumericGradient& gradient, double c) {
   const bool is_nearly_one = std::abs(std::abs(c) - 1.0) < 1e-4 && c > 0.0;
   const std::string name = is_nearly_one ? "" : recognizable(c);
   const std::string number = !name.empty()   ? name
@@ -84,19 +120,16 @@ std::string explain_factor(const InputReport& report, double c) {
   std::string text =
       absl::StrCat(head, c < 0.0 ? ": the sign is wrong, and a factor" : ": a factor");
   const double n = size > 1.0 ? size : inverse;
-  const std::string axes = is_whole(n) ? axes_of_size(report, std::llround(n)) : "";
+  const std::string axes = is_whole(n) ? axes_of_size(report, gradient, std::llround(n)) : "";
   const bool may_be_one_of_two = std::abs(c - 0.5) < kClose;
   if (!axes.empty()) {
     return absl::StrCat(
         text, axes, ": a sum taken for a mean, or ",
         may_be_one_of_two ? "an input that is used twice counted once?" : "the reverse?");
   }
-  if (is_whole(square)) {
-    absl::StrAppend(&text, axes_of_size(report, std::llround(square)));
-    if (!is_whole(n) || std::abs(n - 2.0) > kClose) {
-      return absl::StrCat(text, ": a scale left out or applied twice?");
-    }
-  }
+  const std::string squares =
+      is_whole(square) ? axes_of_size(report, gradient, std::llround(square)) : "";
+  if (!squares.empty()) return absl::StrCat(text, squares, ": a scale left out or applied twice?");
   if (may_be_one_of_two) {
     absl::StrAppend(&text, ": is an input that is used twice counted once?");
   }
@@ -222,6 +255,52 @@ std::string explain_outputs(const InputReport& report, const NumericGradient& gr
   return index.empty() ? "" : absl::StrCat("only outputs at ", index, " have wrong derivatives");
 }
 
+// p with numeric = c analytic w^p at every element, and a c that is recognizable, as text: "w²";
+// "" if there is none.
+std::string missing_power(const NumericGradient& gradient, const Values& w) {
+  const Values &analytic = gradient.analytic, &numeric = gradient.numeric;
+  constexpr size_t kFewest = 3;
+  std::vector<std::pair<double, double>> points;  // w and numeric / analytic
+  for (size_t i = 0; i < w.size(); ++i) {
+    if (std::abs(numeric[i]) <= gradient.error[i] && analytic[i] == 0.0) continue;
+    points.emplace_back(w[i], numeric[i] / analytic[i]);
+  }
+  if (points.size() < kFewest) return "";
+  const auto by_size = [](const auto& point) { return std::abs(point.first); };
+  const auto [low, high] = std::ranges::minmax(points, {}, by_size);
+  const double p = std::round(2.0 * std::log(std::abs(high.second / low.second)) /
+                              std::log(std::abs(high.first / low.first))) /
+                   2.0;
+  if (!(p != 0.0 && std::abs(p) <= 3.0)) return "";
+  const double c = high.second / std::pow(high.first, p);
+  const auto fits = [&](const auto& point) {
+    return std::abs(point.second - c * std::pow(point.first, p)) <= kClose * std::abs(point.second);
+  };
+  if (recognizable(c).empty() || !std::ranges::all_of(points, fits)) return "";
+  return absl::StrCat(std::abs(c - 1.0) < kClose ? "" : recognizable(c) + " ", "w",
+                      p == 1.0 ? "" : absl::StrFormat("^%g", p));
+}
+
+// With a w that the op has: of its inputs, or of its result.
+std::string explain_power(const DiagnosisCase& c) {
+  std::vector<std::pair<std::string, Values>> known = {{"x", c.x}, {"y", c.y}};
+  known.insert(known.end(), c.others.begin(), c.others.end());
+  for (const auto& [name, numbers] : known) {
+    if (numbers.size() != c.gradient.analytic.size()) continue;
+    for (const double sign : {0.0, -1.0, 1.0}) {
+      Values w = numbers;
+      for (double& each : w) each = sign == 0.0 ? each : 1.0 + sign * each;
+      const std::string power = missing_power(c.gradient, w);
+      if (power.empty()) continue;
+      const std::string factor =
+          sign == 0.0 ? name : absl::StrCat("(1 ", sign < 0.0 ? "-" : "+", " ", name, ")");
+      return absl::StrCat("numeric = analytic times ", absl::StrReplaceAll(power, {{"w", factor}}),
+                          " everywhere: a power is wrong or left out");
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string recognizable(double number) {
@@ -233,9 +312,7 @@ std::string recognizable(double number) {
   const std::string over = above ? "" : "1/";
   if (is_whole(n)) {
     const int64_t whole = std::llround(n);
-    if (whole == 1) return sign + "1";
-    const std::string root = absl::StrCat(sign, over, "sqrt(", whole * whole, ")");
-    return absl::StrCat(sign, over, whole, whole <= 32 ? " = " + root : "");
+    return absl::StrCat(sign, whole == 1 ? "" : over, whole);
   }
   if (is_whole(n * n)) return absl::StrCat(sign, over, "sqrt(", std::llround(n * n), ")");
   return "";
@@ -260,6 +337,9 @@ std::string diagnose(const DiagnosisCase& c) {
     }
     return explain_outputs(report, c.gradient);
   }
+  if (largest_value(analytic) == 0.0 && report.order == 2 && report.ignored) {
+    return "not differentiable again: backward computes this gradient without ops that have one";
+  }
   if (largest_value(analytic) == 0.0) {
     return "all zero: the gradient is left out, or the input detached";
   }
@@ -276,7 +356,7 @@ std::string diagnose(const DiagnosisCase& c) {
   const bool is_one_over_cotangent =
       factor && c.dy.size() == 1 && std::abs(*factor * c.dy[0] - 1.0) < kClose;
   if (is_one_over_cotangent && !c.is_linear) return "backward leaves its cotangent out";
-  if (factor) return explain_factor(report, *factor);
+  if (factor) return explain_factor(report, c.gradient, *factor);
   if (!whole) return "";
   text = explain_transposed(report.shape, analytic, numeric, limit);
   if (text.empty()) text = explain_unsummed(report.shape, analytic, numeric, limit);
@@ -285,6 +365,7 @@ std::string diagnose(const DiagnosisCase& c) {
   if (text.empty()) {
     text = explain_missing_term(report.shape, difference, c.x, c.y, c.dy, limit);
   }
+  if (text.empty()) text = explain_power(c);
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/gradcheck/formula_check.h"
@@ -14,6 +15,8 @@ struct DiagnosisCase {
   const InputReport& report;
   const NumericGradient& gradient;
   std::vector<double> x, y, dy;
+  // Of the other inputs that are as large, with their names.
+  std::vector<std::pair<std::string, std::vector<double>>> others = {};
   std::vector<std::vector<double>> contributions;  // of each use of the input (see Recorded)
   bool is_linear = true;  // the gradient for dy is the sum of those of the outputs, times dy
 };
@@ -22,8 +25,7 @@ struct DiagnosisCase {
 // explain the difference between analytic and numeric to a hundredth, at every element.
 std::string diagnose(const DiagnosisCase& c);
 
-// "2", "1/3", "sqrt(5)", "-1/sqrt(8)", with what a perfect square may stand for: "2 = sqrt(4)";
-// "" for a number that is none of these to one in a million.
+// "2", "1/3", "sqrt(5)", "-1/sqrt(8)"; "" for a number that is none of these to one in a million.
 std::string recognizable(double number);
 
 }  // namespace qkv

@@ -18,14 +18,23 @@ Scalar effect(const Numbers& gradient, const Numbers& u, size_t j) {
   return gradient.empty() ? 0 : float128::abs(gradient[j] * u[j]);
 }
 
-template <class F>
-void for_each_effect(std::span<const Numbers> gradients, Direction& u, F visit) {
+void for_each_effect(std::span<const Numbers> gradients, auto& u, auto visit) {
   for (size_t i = 0; i < u.size(); ++i) {
     for (size_t j = 0; j < u[i].size(); ++j) visit(effect(gradients[i], u[i], j), u[i][j]);
   }
 }
 
+bool counts(Scalar effect, Scalar zero) { return effect > zero && float128::is_finite(effect); }
+
 }  // namespace
+
+Scalar least_effect(const Direction& u, std::span<const Numbers> gradients, Scalar zero) {
+  Scalar least = kInfinityOf<Scalar>;
+  for_each_effect(gradients, u, [&](Scalar effect, Scalar) {
+    if (counts(effect, zero)) least = std::min(least, effect);
+  });
+  return float128::is_finite(least) ? least : 0;
+}
 
 Scalar random_factor(RandomStream& stream) {
   const double size = 1.0 + stream.uniform();
@@ -44,13 +53,9 @@ Direction moved_by_size(const Probe& f, const RandomStream& stream) {
 Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Scalar zero,
                           const RandomStream& stream) {
   Direction u = moved_by_size(f, stream);
-  const auto counts = [&](Scalar effect) { return effect > zero && float128::is_finite(effect); };
-  Scalar smallest = kInfinityOf<Scalar>;
-  for_each_effect(gradients, u, [&](Scalar effect, Scalar&) {
-    if (counts(effect)) smallest = std::min(smallest, effect);
-  });
+  const Scalar smallest = least_effect(u, gradients, zero);
   for_each_effect(gradients, u, [&](Scalar effect, Scalar& u_j) {
-    if (!counts(effect)) return;
+    if (!counts(effect, zero)) return;
     const auto ratio = std::max(0x1p-1000, static_cast<double>(smallest / effect));
     u_j *= std::exp2(std::floor(std::log2(ratio)));
   });

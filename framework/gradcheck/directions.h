@@ -15,6 +15,9 @@ Scalar random_factor(RandomStream& stream);
 // Each element moves by about its own size.
 Direction moved_by_size(const Probe& f, const RandomStream& stream);
 
+// The smallest |gradient_j u_j| above `zero`; 0: there is none.
+Scalar least_effect(const Direction& u, std::span<const Numbers> gradients, Scalar zero);
+
 // Each gradient_j u_j that is not zero, which is what is above `zero`, is as large as the smallest
 // of moved_by_size.
 Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Scalar zero,

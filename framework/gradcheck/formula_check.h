@@ -33,6 +33,8 @@ struct NumericGradient {
   // For each output, where the Jacobian is small: whether some entry is right and not zero, whether
   // some is wrong, and whether some is zero that should not be.
   std::vector<char> right = {}, wrong = {}, missing = {};
+  // For each output, where the Jacobian is small, whether it moves with each of `elements`.
+  std::vector<std::vector<char>> moves = {};
   bool only_missing = true;         // no entry is wrong in another way
   bool cotangent_is_right = false;  // `analytic` is right in all elements; single outputs are not
 };

@@ -10,6 +10,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/core/position.h"
+#include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/exact_checks.h"
 #include "framework/gradcheck/f64_digits.h"
@@ -37,9 +38,10 @@ void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& option
     if (!is_floating(inputs[i].dtype())) continue;
     any = true;
     if (inputs[i].dtype() == DType::f64) continue;
-    fail(
-        absl::StrCat("gradcheck: needs f64: input ", i, " is ", inputs[i].describe(),
-                     ", which holds too few digits to tell a wrong derivative from a rounded one"));
+    fail(absl::StrCat(
+        "gradcheck: needs f64: input ", i, " is ", inputs[i].describe(),
+        ", which holds too few digits to tell a wrong derivative from a rounded one; give "
+        "it in f64, and cast it to f32 within the function"));
   }
   if (!any) fail("gradcheck: no input has a gradient: none is f64");
 }
@@ -116,8 +118,8 @@ class Check {
   }
 
   std::vector<Tensor> compare(int order, const TensorFunction& f, std::span<const Tensor> inputs) {
-    Probe probe(f, inputs, arithmetic_);
     const RandomStream stream = stream_.derive(static_cast<uint64_t>(order));
+    Probe probe(f, inputs, arithmetic_, stream);
     std::vector<InputReport> reports = reports_of(order, probe.inputs());
     for (InputReport& report : reports) {
       report.output_shape = probe.value_shape();
@@ -190,8 +192,19 @@ class Check {
                                  .x = doubles_of(probe.numbers(i)),
                                  .y = doubles_of(probe.value()),
                                  .dy = doubles_of(formula.cotangent),
+                                 .others = others_than(probe, i),
                                  .contributions = recorded.contributions(i, cotangent),
                                  .is_linear = is_linear(recorded, formula, i)});
+  }
+
+  std::vector<std::pair<std::string, std::vector<double>>> others_than(const Probe& probe,
+                                                                       size_t input) const {
+    std::vector<std::pair<std::string, std::vector<double>>> others;
+    for (size_t i = 0; i < probe.size(); ++i) {
+      if (i == input || probe.numbers(i).size() != probe.numbers(input).size()) continue;
+      others.emplace_back(name_of(i, inputs_.size(), options_), doubles_of(probe.numbers(i)));
+    }
+    return others;
   }
 
   // Whether Jᵀv is the sum of Jᵀ of the parts of v.
@@ -261,6 +274,11 @@ GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> input
     report->computed_in = "f64";
     report->notes.push_back(absl::StrCat("checked in f64, where rounding may hide a derivative: ",
                                          narrowed_by, " reads numbers as doubles"));
+  }
+  if (!report->passed() && options.names_wrong_op && !options.only_verdict &&
+      report->backward_error.empty()) {
+    options.tell("which op is wrong");
+    report->wrong_op = first_wrong_op(f, at, options.order);
   }
   check_same(y, value_of(f, at));  // none has changed meanwhile, either
   if (options.move_by != 0.0) {

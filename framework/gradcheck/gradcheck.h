@@ -22,6 +22,7 @@ struct GradcheckOptions {
   // Stops where it is clear that a derivative is wrong: perhaps before it is known which, without a
   // diagnosis, and without a word on the others.
   bool only_verdict = false;
+  bool names_wrong_op = true;       // where f does not pass and is made of several ops
   TellProgress tell = tell_nobody;  // hears which check is made
   // Moves every floating element at random, by this much at most, before anything is checked: for
   // functions that have a kink just where their inputs are.

@@ -66,6 +66,7 @@ std::string GradcheckReport::to_json() const {
   const Json object = {{"verdict", verdict_name(verdict())},
                        {"computed_in", computed_in},
                        {"backward_error", backward_error},
+                       {"wrong_op", wrong_op},
                        {"formulas", formula_list},
                        {"inputs", input_list},
                        {"hessian_symmetry", json_of(hessian_symmetry)},

@@ -115,7 +115,8 @@ std::string InputReport::to_text() const {
 std::string FormulaReport::to_text() const {
   const std::string of_what = absl::StrCat(inputs, " x ", outputs, " derivatives");
   if (verdict != Verdict::kPass) {
-    return absl::StrFormat("does not agree over %s: off by %.0e (told to %.0e)", of_what,
+    return absl::StrFormat("%s over %s: off by %.0e (told to %.0e)",
+                           verdict == Verdict::kFail ? "does not agree" : "is undecided", of_what,
                            disagreement, told_to);
   }
   return absl::StrFormat("agrees to %.0e over %s (told to %.0e)", disagreement, of_what, told_to);
@@ -141,7 +142,7 @@ std::string GradcheckReport::to_text() const {
   const auto not_passed = inputs.size() - std::ranges::count_if(inputs, &InputReport::passed);
   absl::StrAppend(&text, std::string(verdict_name(verdict())));
   if (not_passed > 0) absl::StrAppend(&text, ": ", not_passed, " of ", inputs.size());
-  absl::StrAppend(&text, ": ", counted(derivatives, "derivative", "derivatives"), "\n");
+  absl::StrAppend(&text, ": ", counted(derivatives, "derivative", "derivatives"), "\n", wrong_op);
   return text;
 }
 

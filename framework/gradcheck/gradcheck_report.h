@@ -89,6 +89,9 @@ struct GradcheckReport {
   // of another number or shape than that of the inputs. Then no input has derivatives, and all
   // fail.
   std::string backward_error = "";
+  // Where f is made of several ops and does not pass: the first of them that does not pass when it
+  // is checked alone, and its own report (check_each_op.h).
+  std::string wrong_op = "";
   std::vector<std::string> notes = {};
   int64_t derivatives = 0;  // of all inputs
   int64_t evaluations = 0;  // of f (at order 2 also of its gradient) for the differences

@@ -1,6 +1,7 @@
 #include "framework/gradcheck/probe.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -10,9 +11,23 @@
 namespace qkv {
 namespace {
 
+// The most that a rounding moves a value, in what Roundings change it by: that is what few samples
+// show, and kOfChance counts on less.
+constexpr Scalar kSure = 8;
+
 Scalar power_of_two_at(Scalar x) {
   const auto size = static_cast<double>(float128::abs(x));
   return std::isfinite(size) && size > 0.0 ? std::exp2(std::floor(std::log2(size))) : 1.0;
+}
+
+// The largest that divides x; a large one for 0, and 0 for what is not finite.
+Scalar power_of_two_in(Scalar x) {
+  if (x == 0) return kInfinityOf<Scalar>;
+  int exponent = 0;
+  const double fraction = std::frexp(static_cast<double>(x), &exponent);
+  if (!std::isfinite(fraction)) return 0;
+  const auto digits = static_cast<int64_t>(std::ldexp(std::abs(fraction), 53));
+  return std::ldexp(static_cast<double>(digits & -digits), exponent - 53);
 }
 
 Numbers scales_of(const Numbers& x) {
@@ -31,8 +46,9 @@ Tensor random_like(const Tensor& x, RandomStream stream) {
   return tensor_of(values, x.shape(), x.dtype());
 }
 
-Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic)
-    : f_(f), arithmetic_(arithmetic) {
+Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic,
+             const RandomStream& stream)
+    : f_(f), arithmetic_(arithmetic), stream_(stream) {
   if (arithmetic.dtype == DType::f128) wide_.emplace();
   for (const Tensor& x : inputs) {
     const bool moves = is_floating(x.dtype());
@@ -51,6 +67,9 @@ Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arit
   }
   value_shape_ = y.shape();
   value_ = numbers_of(y);
+  roughness_.resize(value_.size()), least_noise_.resize(value_.size()),
+      is_coarse_.resize(value_.size());
+  if (arithmetic.dtype == DType::f64) measure_resolution();
   noise_ = measured_noise(Roundings::Rules::kWithout);
 }
 
@@ -60,9 +79,69 @@ Numbers Probe::measured_noise(Roundings::Rules rules) const {
                           [this] { return std::vector<Numbers>{evaluate(inputs_)}; }, {&value_, 1});
   Numbers noise = changes[0];
   for (size_t k = 0; k < noise.size(); ++k) {
-    noise[k] = std::max(noise[k], arithmetic_.roundoff * float128::abs(value_[k]));
+    if (is_coarse_[k] != 0) noise[k] /= kSure;  // numbers of f32 move by all of their last digit
+    noise[k] =
+        std::max({noise[k], arithmetic_.roundoff * float128::abs(value_[k]), least_noise_[k]});
   }
   return noise;
+}
+
+// The resolution of a value: it is a multiple of it, if that is a power of two; and where it stands
+// still for some small steps, it is no larger than the least that others move it. And f(x + d) +
+// f(x - d) - 2 f(x) falls as d² where f is smooth.
+void Probe::measure_resolution() {
+  constexpr std::array kSizes = {3, 7, 11, 15, 19, 22, 22, 22, 22, 22, 22, 26, 26, 52};
+  constexpr int kSmall = 19, kTiny = 22, kNeighbour = 52;
+  constexpr Scalar kFull = 0x1p-45;  // what is rounded to less has the digits of f64
+  const size_t outputs = value_.size();
+  Numbers divisor(outputs), least_move(outputs, kInfinityOf<Scalar>), bend(outputs);
+  std::ranges::transform(value_, divisor.begin(), power_of_two_in);
+  std::vector<char> stands_still(outputs);
+  RandomStream factors = stream_.derive("resolution");
+  for (const int size : kSizes) {
+    const Scalar t = std::ldexp(1.0, -size);
+    const Scalar length = size == kNeighbour ? 1.0 : 0.5 + 0.5 * factors.uniform();
+    Direction u(inputs_.size());
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      for (const Scalar scale : scales_[i]) {
+        u[i].push_back(factors.uniform() < 0.5 ? -length * scale : length * scale);
+      }
+    }
+    const Numbers above = at(u, t), below = at(u, -t);
+    for (size_t k = 0; k < outputs; ++k) {
+      for (const Scalar y : {above[k], below[k]}) {
+        const Scalar move = float128::abs(y - value_[k]);
+        if (size == kNeighbour) {
+          least_noise_[k] = std::max(least_noise_[k], move);
+          continue;
+        }
+        divisor[k] = std::min(divisor[k], power_of_two_in(y));
+        if (move > 0) least_move[k] = std::min(least_move[k], move);
+        if (move == 0 && size >= kSmall) stands_still[k] = 1;
+      }
+      const Scalar second = float128::abs(above[k] + below[k] - 2 * value_[k]) / 2;
+      if (size == kTiny) roughness_[k] = std::max(roughness_[k], second);
+      if (size < kTiny) {
+        bend[k] = std::max(bend[k], second * std::exp2(2.0 * (size - kTiny)) / (length * length));
+      }
+    }
+  }
+  for (size_t k = 0; k < outputs; ++k) {
+    const Scalar size = float128::abs(value_[k]), coarsest = arithmetic_.coarsest * size;
+    Scalar resolution = float128::is_finite(least_move[k]) ? std::min(divisor[k], coarsest) : 0;
+    if (stands_still[k] != 0 && least_move[k] <= coarsest) {
+      resolution = std::max(resolution, least_move[k]);
+    }
+    is_coarse_[k] = resolution > kFull * size;
+    if (is_coarse_[k] != 0) resolution = std::max(resolution, roughness_[k]);
+    least_noise_[k] = std::max(least_noise_[k], resolution / kSure);
+    roughness_[k] -= 4 * bend[k];
+  }
+}
+
+Scalar Probe::step(int k) const {
+  RandomStream stream = stream_.derive("step").derive(static_cast<uint64_t>(k));
+  return std::ldexp(1.0 + stream.uniform(), -k);
 }
 
 Numbers Probe::evaluate(std::span<const Tensor> points) const {

@@ -21,7 +21,8 @@ using Direction = std::vector<Numbers>;
 // f around its inputs, in f64 or in f128. While one in f128 lives, its thread makes a wide run.
 class Probe {
  public:
-  Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic);
+  Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic,
+        const RandomStream& stream);
 
   const TensorFunction& function() const { return f_; }
   const Arithmetic& arithmetic() const { return arithmetic_; }
@@ -35,25 +36,34 @@ class Probe {
   // 2^-k of it is exact.
   const Numbers& scales(size_t input) const { return scales_[input]; }
 
-  // What rounding does to each output (roundings.h).
+  // What rounding does to each output: that of its ops (roundings.h), and in f64, where an op may
+  // hide what it computes with, that of the values themselves.
   const Numbers& noise() const { return noise_; }
+  // Whether f is further from a smooth function than that explains; never in f128.
+  bool is_rough(size_t output) const { return roughness_[output] > kOfChance * noise_[output]; }
   // Measures it once more, with the rules of the ops: more of it, and slowly.
   void measure_noise_by_rules() { noise_ = measured_noise(Roundings::Rules::kWith); }
 
+  // A step of 2^-k … 2^(1 - k), at random, so that no period of f divides two of them.
+  Scalar step(int k) const;
   Numbers at(const Direction& u, Scalar t) const;  // f(x + t u), with nothing recorded
   int64_t evaluations() const { return evaluations_; }
 
  private:
   Numbers evaluate(std::span<const Tensor> points) const;
   Numbers measured_noise(Roundings::Rules rules) const;
+  void measure_resolution();
 
   std::optional<WideRun> wide_;
   const TensorFunction& f_;
   Arithmetic arithmetic_;
+  RandomStream stream_;
   std::vector<Tensor> inputs_;
   std::vector<Numbers> numbers_, scales_;
   Shape value_shape_;
-  Numbers value_, noise_;
+  Numbers value_, noise_, roughness_;
+  Numbers least_noise_;          // what the values show of it
+  std::vector<char> is_coarse_;  // they show that they are rounded to more than f64 does
   mutable int64_t evaluations_ = 0;
 };
 

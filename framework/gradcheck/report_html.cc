@@ -188,7 +188,8 @@ std::string html_of(Verdict verdict) {
 }
 
 std::string html_of(const GradcheckReport& report) {
-  return absl::StrCat(notes_of(report), methods_of(report), wrong_elements_of(report));
+  return absl::StrCat(notes_of(report), methods_of(report), wrong_elements_of(report),
+                      report.wrong_op.empty() ? "" : element("pre", report.wrong_op));
 }
 
 std::string GradcheckReport::to_html(const std::string& title) const {

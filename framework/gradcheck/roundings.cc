@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "framework/core/wide.h"
@@ -67,7 +68,9 @@ void Roundings::move(const Array& x, Array& moved) {
     using T = decltype(zero);
     const T* from = x.data<T>();
     T* to = moved.mutable_data<T>();
-    const auto unit = static_cast<double>(unit_);
+    // f32 rounds to its own unit, whatever is computed beside it.
+    const double unit =
+        std::is_same_v<T, float> && unit_ > 0 ? 0x1p-23 : static_cast<double>(unit_);
     const RandomStream stream = stream_.derive(moved_++);
     kernels::parallel_for(x.size(), kernels::kGrainOf<Float128>, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

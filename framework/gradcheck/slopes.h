@@ -12,21 +12,35 @@ namespace qkv {
 // How fast one output of f moves along a direction.
 struct Slope {
   Scalar value = 0;
-  Scalar error = 0;  // of the value, as two steps and the number type tell
+  Scalar error = 0;  // of the value, as the steps and the number type tell
   Scalar left = 0, right = 0;
-  bool has_kink = false;  // left and right stay apart, however small the step
+  Scalar sides_error = 0;  // of left and right
+  bool has_kink = false;   // left and right are two limits
+  // Whether there are limits: the quotients of each side come nearer to one number as the step
+  // shrinks. They do not where f jumps or is infinitely steep, and where every step is too large.
+  bool settles = true;
+  bool is_rounding = true;  // what the smallest steps differ by is no more than rounding
+  Scalar nearby = 0;  // the steeper side of the largest step, as far as it stands above rounding
 };
 
-// Of each output, at t = 0 of f(x + t u). With the difference quotients c(h) of both sides, where
-// c(h) = y' + O(h²):
-//   y' = (4 c(h/2) - c(h)) / 3 + O(h⁴)          (Richardson 1911)
-// for the first step of the arithmetic. Where that one leaves an output unsettled and its slopes
-// are not enough for the caller: for the others, too. Thoroughly: then with steps that grow or
-// shrink for as long as that tells more.
-enum class Effort { kUsual, kThorough };
+// Of each output, at t = 0 of f(x + t u), from the difference quotients of both sides at three
+// steps. Two steps h > k give, without the term in h^p (Richardson 1911),
+//   y' = (h^p c(k) - k^p c(h)) / (h^p - k^p)
+// with p = 2 for the mean of both sides and p = 1 for half their difference. A third step gives
+// another such number, and the error is how far the two are apart, with what rounding does at the
+// smallest step.
+//
+// Where three steps leave an output unsettled and its slopes are not enough for the caller, every
+// step of the arithmetic is taken. From the smallest to the largest, three neighbours each tell a
+// limit, and the closest is taken of those that no smaller step contradicts.
 using EnoughSlopes = absl::FunctionRef<bool(std::span<const Slope>)>;
 std::vector<Slope> slopes_along(
-    const Probe& f, const Direction& u, Effort effort = Effort::kUsual,
+    const Probe& f, const Direction& u,
     EnoughSlopes are_enough = [](std::span<const Slope>) { return false; });
+
+// How steep each output is when x goes so far along u, by steps of 1, 2, 4 …, that it moves at all:
+// a derivative that rounding hides beside a large number shows as a small slope. Infinite where the
+// output stands still to the bit, and where it is not finite.
+Numbers slopes_from_afar(const Probe& f, const Direction& u);
 
 }  // namespace qkv

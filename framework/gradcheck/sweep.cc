@@ -19,7 +19,7 @@ constexpr int kStepsPerDecade = 4, kDecades = 15;
 class SweepLine {
  public:
   SweepLine(const TensorFunction& f, std::span<const Tensor> inputs, const RandomStream& random)
-      : f_(f, inputs, kDouble) {
+      : f_(f, inputs, kDouble, random) {
     const Recorded recorded(f, f_.inputs());
     cotangent_ = numbers_of(random_like(recorded.output(), random.derive("cotangent")));
     const std::vector<Numbers> gradients = recorded.gradients(cotangent_);

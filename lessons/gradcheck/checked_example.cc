@@ -7,9 +7,7 @@
 namespace qkv {
 
 std::string html_of(const CheckedExample& example, const std::string& heading) {
-  std::string html = absl::StrCat(element("h3", heading), html_of(example.report));
-  if (!example.wrong_op.empty()) html += element("pre", example.wrong_op);
-  return html;
+  return absl::StrCat(element("h3", heading), html_of(example.report));
 }
 
 }  // namespace qkv

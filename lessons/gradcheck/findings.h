@@ -17,7 +17,6 @@ struct CheckedExample {
   std::string name;   // "rows of 5"
   uint64_t seed = 1;  // of the point
   GradcheckReport report = {};
-  std::string wrong_op = "";  // of a layer or a model that did not pass: which op of it is wrong
 };
 
 // The error against the step of one example.

@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
-#include "framework/gradcheck/check_each_op.h"
 #include "framework/gradcheck/sweep.h"
 #include "framework/kernels/parallel.h"
 #include "framework/mutation/coverage.h"
@@ -81,8 +80,7 @@ class Reports {
   explicit Reports(const GradcheckRequest& request) : request_(request) {}
 
   template <class Report>
-  void add(const GradcheckSubject& subject, uint64_t seed, const Report& report,
-           const std::string& wrong_op = "") {
+  void add(const GradcheckSubject& subject, uint64_t seed, const Report& report) {
     if (request_.makes_json) {
       json_.push_back({{"kind", subject.kind},
                        {"name", subject.name},
@@ -92,7 +90,7 @@ class Reports {
     }
     if (report.passed() && !request_.verbose) return;
     absl::StrAppend(&text_, "\n", subject.name, ", ", subject.example, ", seed ", seed, "\n",
-                    report.to_text(), wrong_op);
+                    report.to_text());
   }
 
   const std::string& text() const { return text_; }
@@ -103,15 +101,6 @@ class Reports {
   std::string text_;
   Json json_ = Json::array();
 };
-
-// Which op of a layer or a model is wrong; "" where the function passed, or is itself an op.
-std::string wrong_op_of(const GradcheckSubject& subject, const GradcheckReport& report) {
-  if (report.passed() || subject.kind == "op") return "";
-  const std::vector<OpCheck> wrong = find_wrong_ops(subject.f, subject.inputs);
-  if (wrong.empty()) return "each of its ops passes when checked alone\n";
-  return absl::StrCat("the first op that does not pass when checked alone is ", wrong[0].to_text(),
-                      "\n", wrong[0].report.to_text());
-}
 
 class GradientCheck {
  public:
@@ -172,17 +161,12 @@ class GradientCheck {
   }
 
  private:
-  struct Checked {
-    GradcheckReport report = {};
-    std::string wrong_op = "";
-  };
-
   // Many subjects at a time, each by one thread.
   absl::Status check_point(uint64_t seed) {
     const absl::StatusOr<std::vector<GradcheckSubject>> subjects =
         subjects_of(request_.subjects, seed);
     if (!subjects.ok()) return subjects.status();
-    std::vector<Checked> checked(subjects->size());
+    std::vector<GradcheckReport> checked(subjects->size());
     std::mutex one_at_a_time;
     size_t begun = 0;
     kernels::parallel_for(std::ssize(checked), 1, [&](int64_t begin, int64_t end) {
@@ -204,27 +188,22 @@ class GradientCheck {
     return absl::OkStatus();
   }
 
-  Checked check(const GradcheckSubject& subject, uint64_t seed, const TellProgress& tell) const {
-    Checked checked = {.report = gradcheck(subject.f, subject.inputs,
-                                           {.order = static_cast<int>(request_.order),
-                                            .seed = seed,
-                                            .names = subject.input_names,
-                                            .tell = tell})};
-    if (!checked.report.passed()) tell("which op is wrong");
-    checked.wrong_op = wrong_op_of(subject, checked.report);
-    return checked;
+  GradcheckReport check(const GradcheckSubject& subject, uint64_t seed,
+                        const TellProgress& tell) const {
+    return gradcheck(subject.f, subject.inputs,
+                     {.order = static_cast<int>(request_.order),
+                      .seed = seed,
+                      .names = subject.input_names,
+                      .tell = tell});
   }
 
-  void take(const GradcheckSubject& subject, uint64_t seed, const Checked& checked) {
+  void take(const GradcheckSubject& subject, uint64_t seed, const GradcheckReport& report) {
     CheckedFunction& function = findings_.function(subject.kind, subject.name);
-    function.row.add(checked.report);
-    reports_.add(subject, seed, checked.report, checked.wrong_op);
+    function.row.add(report);
+    reports_.add(subject, seed, report);
     const bool is_first_point = seed == static_cast<uint64_t>(request_.seed);
-    if (!request_.makes_page || (!is_first_point && checked.report.passed())) return;
-    function.examples.push_back({.name = subject.example,
-                                 .seed = seed,
-                                 .report = checked.report,
-                                 .wrong_op = checked.wrong_op});
+    if (!request_.makes_page || (!is_first_point && report.passed())) return;
+    function.examples.push_back({.name = subject.example, .seed = seed, .report = report});
   }
 
   static StepCurve step_curve_of(const GradcheckSubject& subject, uint64_t seed) {

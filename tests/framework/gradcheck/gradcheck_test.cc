@@ -252,11 +252,12 @@ TEST(GradcheckTest, Misuse) {
   const auto f = [](std::span<const Tensor> x) { return exp(x[0]); };
   const Tensor narrow = zeros({2}), wide = zeros({2}, DType::f64),
                mask = zeros({2}, DType::boolean);
-  EXPECT_EQ(error_of([&] {
-              gradcheck(f, {&narrow, 1});
-            }),
-            "gradcheck: needs f64: input 0 is f32[2], which holds too few digits to tell a wrong "
-            "derivative from a rounded one");
+  EXPECT_EQ(
+      error_of([&] {
+        gradcheck(f, {&narrow, 1});
+      }),
+      "gradcheck: needs f64: input 0 is f32[2], which holds too few digits to tell a wrong "
+      "derivative from a rounded one; give it in f64, and cast it to f32 within the function");
   EXPECT_EQ(error_of([&] {
               gradcheck([](auto x) { return cast(x[0], DType::f32); }, {&wide, 1});
             }),

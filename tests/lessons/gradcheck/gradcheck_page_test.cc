@@ -99,7 +99,7 @@ TEST(GradcheckPageTest, TextsAreNoMarkup) {
   add_square(findings, hostile, 4.0);
   CheckedExample& example = findings.functions[0].examples[0];
   example.name = hostile;
-  example.wrong_op = hostile;
+  example.report.wrong_op = hostile;
   example.report.inputs[0].name = hostile;
   example.report.inputs[0].note = hostile;
   example.report.inputs[0].worst[0].note = hostile;

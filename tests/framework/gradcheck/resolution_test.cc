@@ -1,0 +1,151 @@
+// Functions whose values are coarser than the numbers that hold them: what is right does not fail,
+// and what is wrong does not pass where it cannot be seen.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+#include <vector>
+
+#include "tests/framework/gradcheck/scalar_function.h"
+#include "tests/framework/testing.h"
+
+namespace qkv {
+namespace {
+
+Tensor through_f32(const Tensor& x) { return cast(x, DType::f32); }
+
+using Function = std::function<Tensor(const Tensor&)>;
+
+struct Coarse {
+  const char* name;
+  Function f;
+};
+
+const Coarse kInF32[] = {
+    {"2 x", [](const Tensor& x) { return x * 2.0; }},
+    {"x + 1", [](const Tensor& x) { return x + 1.0; }},
+    {"tanh", [](const Tensor& x) { return tanh(x); }},
+    {"x x", [](const Tensor& x) { return x * x; }},
+    {"exp", [](const Tensor& x) { return exp(x); }},
+    {"softmax", [](const Tensor& x) { return softmax(x); }},
+    {"log_softmax", [](const Tensor& x) { return log_softmax(x); }},
+    {"gelu", [](const Tensor& x) { return gelu(x); }},
+    {"sum of squares", [](const Tensor& x) { return sum(x * x); }},
+    {"layer_norm", [](const Tensor& x) { return layer_norm(x, ones({x.size()}), Tensor(), 1e-5); }},
+};
+
+std::vector<double> random_point(int64_t size, uint64_t seed) {
+  RandomStream random(seed);
+  std::vector<double> at;
+  for (int64_t i = 0; i < size; ++i) at.push_back(0.2 + 1.6 * random.uniform());
+  return at;
+}
+
+TEST(ResolutionTest, CastsToF32DoNotFail) {
+  int passed = 0, all = 0;
+  for (const Coarse& coarse : kInF32) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const Tensor x = leaf({3}, random_point(3, seed));
+      for (const int order : {1, 2}) {
+        const GradcheckReport report = gradcheck(
+            [&](std::span<const Tensor> in) {
+              return cast(coarse.f(through_f32(in[0])), DType::f64);
+            },
+            {&x, 1}, {.order = order, .seed = seed});
+        EXPECT_EQ(report.computed_in, "f64");
+        EXPECT_NE(report.verdict(), Verdict::kFail) << coarse.name << ", seed " << seed << "\n"
+                                                    << report.to_text();
+        if (order == 1) ++all, passed += report.passed() ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(passed, all * 3 / 4);
+}
+
+TEST(ResolutionTest, MistakesOfAHundredthInF32Fail) {
+  int failed = 0, all = 0;
+  for (const Coarse& coarse : kInF32) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      const Tensor x = leaf({3}, random_point(3, seed));
+      const GradcheckReport report = gradcheck(
+          [&](std::span<const Tensor> in) {
+            const Tensor wrong = apply_scalars(
+                in[0], [](Float128 number) { return number; },
+                [](Float128) { return Float128(1.01); }, true);
+            return cast(coarse.f(through_f32(wrong)), DType::f64);
+          },
+          {&x, 1}, {.seed = seed});
+      EXPECT_NE(report.verdict(), Verdict::kPass) << coarse.name << "\n" << report.to_text();
+      ++all, failed += report.verdict() == Verdict::kFail ? 1 : 0;
+    }
+  }
+  EXPECT_GT(failed, all / 2);
+}
+
+// Ops of one's own that compute in another type, which nobody sees.
+struct Own {
+  const char* name;
+  Scalars f, derivative;
+};
+
+Float128 sigmoid_of(Float128 x) { return 1 / (1 + float128::exp(-x)); }
+
+const Own kOwn[] = {
+    {"2 x", [](Float128 x) { return 2 * x; }, [](Float128) { return 2; }},
+    {"x²", [](Float128 x) { return x * x; }, [](Float128 x) { return 2 * x; }},
+    {"exp", [](Float128 x) { return float128::exp(x); },
+     [](Float128 x) { return float128::exp(x); }},
+    {"sin", [](Float128 x) { return float128::sin(x); },
+     [](Float128 x) { return float128::sin(x + std::numbers::pi / 2); }},
+    {"sigmoid", sigmoid_of, [](Float128 x) { return sigmoid_of(x) * (1 - sigmoid_of(x)); }},
+    {"x + 1000", [](Float128 x) { return x + 1000; }, [](Float128) { return 1; }},
+    {"x + 1e9", [](Float128 x) { return x + 1e9; }, [](Float128) { return 1; }},
+};
+
+Float128 in_float(Float128 x) { return static_cast<float>(x); }
+
+GradcheckReport check_own(const Own& own, double mistake, uint64_t seed, double after = 1.0) {
+  const Tensor x = leaf({3}, random_point(3, seed));
+  const Scalars f = [&](Float128 at) { return after * in_float(own.f(in_float(at))); };
+  const Scalars derivative = [&](Float128 at) {
+    return after * mistake * in_float(own.derivative(in_float(at)));
+  };
+  return gradcheck(
+      [&](std::span<const Tensor> in) { return apply_scalars(in[0], f, derivative, true); },
+      {&x, 1}, {.seed = seed});
+}
+
+TEST(ResolutionTest, OpsOfOnesOwnInF32DoNotFail) {
+  int passed = 0, all = 0;
+  for (const Own& own : kOwn) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      for (const double after : {1.0, 0.3}) {  // then the values are no numbers of f32
+        const GradcheckReport report = check_own(own, 1.0, seed, after);
+        EXPECT_NE(report.verdict(), Verdict::kFail) << own.name << ", seed " << seed << "\n"
+                                                    << report.to_text();
+        if (after == 1.0 && own.f(0) < 100) ++all, passed += report.passed() ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(passed, all * 3 / 4);
+}
+
+TEST(ResolutionTest, MistakesOfOpsOfOnesOwnInF32DoNotPass) {
+  int failed = 0, all = 0;
+  for (const Own& own : kOwn) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+      for (const double mistake : {1.01, -1.0, 0.0}) {
+        const GradcheckReport report = check_own(own, mistake, seed);
+        EXPECT_NE(report.verdict(), Verdict::kPass) << own.name << ", seed " << seed << "\n"
+                                                    << report.to_text();
+        ++all, failed += report.verdict() == Verdict::kFail ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(failed, all / 2);
+}
+
+}  // namespace
+}  // namespace qkv
