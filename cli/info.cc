@@ -1,3 +1,6 @@
+#include <set>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
 #include "framework/core/utf8.h"
@@ -15,8 +18,16 @@ void add_info_options(OptionList& options) {
 absl::Status run_info(const std::string& file, const GivenOptions& given) {
   absl::StatusOr<std::string> path = find_checkpoint(file);
   if (!path.ok()) return path.status();
-  absl::StatusOr<TensorFile> tensors = read_safetensors(*path);
+  std::set<std::string> types;  // that are none of DType
+  absl::StatusOr<TensorFile> tensors = read_safetensors(*path, [&](const TensorEntry& entry) {
+    if (!entry.type.empty()) types.insert(entry.type);
+    return entry.type.empty() || entry.type == "F16";
+  });
   if (!tensors.ok()) return tensors.status();
+  for (const std::string& type : types) {
+    say_note(absl::StrCat("tensors of the type ", type,
+                          type == "F16" ? " are shown as f32" : " are left out"));
+  }
   show_table(
       absl::StrCat(printable(*path), "\n", describe_tensors(*tensors, given.has("verbose"))));
   return absl::OkStatus();

@@ -24,6 +24,9 @@ namespace {
 
 constexpr char kTemporary[] = ".tmp-";  // NAME.tmp-PROCESS-COUNT
 
+// Opens a pipe without waiting for its writer.
+constexpr int kWithoutWaiting = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
 absl::Status system_error(const char* verb, const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot ", verb, " ", path));
 }
@@ -191,23 +194,29 @@ absl::Status end_staging(std::span<const StagedFile> files, absl::Status status)
 }  // namespace
 
 absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path) {
-  // Without waiting for a pipe's writer.
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  FileDescriptor file(::open(path.c_str(), kWithoutWaiting));
   if (!file.is_open()) return system_error("read", path, errno);
   if (absl::Status status = check_regular("read", path, file); !status.ok()) return status;
   return file;
 }
 
-absl::StatusOr<std::string> read_regular_file(const std::string& path) {
+absl::StatusOr<std::string> read_regular_file(const std::string& path, uint64_t max_bytes) {
   const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
   if (!file.ok()) return file.status();
-  return read_to_end(path, *file, UINT64_MAX);
+  return read_to_end(path, *file, max_bytes);
 }
 
 absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return system_error("read", path, errno);
-  return read_to_end(path, file, max_bytes);
+  const FileDescriptor file(::open(path.c_str(), kWithoutWaiting));
+  struct stat status;
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0 ||
+      ::fcntl(file.get(), F_SETFL, O_RDONLY) != 0) {
+    return system_error("read", path, errno);
+  }
+  absl::StatusOr<std::string> bytes = read_to_end(path, file, max_bytes);
+  if (!bytes.ok() || !bytes->empty() || !S_ISFIFO(status.st_mode)) return bytes;
+  return absl::DataLossError(
+      absl::StrCat("cannot read ", path, ": it is a pipe that nobody writes to"));
 }
 
 absl::StatusOr<std::string> read_standard_input(uint64_t max_bytes) {

@@ -19,11 +19,13 @@ namespace qkv {
 // writer.
 absl::StatusOr<FileDescriptor> open_regular_file(const std::string& path);
 
-// The whole file, which must be a regular one.
-absl::StatusOr<std::string> read_regular_file(const std::string& path);
+// The whole file, which must be a regular one. Fails, without reading on, when it has more than
+// `max_bytes`.
+absl::StatusOr<std::string> read_regular_file(const std::string& path,
+                                              uint64_t max_bytes = UINT64_MAX);
 
-// The whole file, or what comes out of a pipe or a character device until its end. Fails, without
-// reading on, when that is more than `max_bytes`.
+// The same, or what comes out of a pipe or a character device until its end, for what a shell may
+// make: `qkv train <(…)`. A pipe that nobody writes to is an error.
 absl::StatusOr<std::string> read_file(const std::string& path, uint64_t max_bytes);
 absl::StatusOr<std::string> read_standard_input(uint64_t max_bytes);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -91,6 +92,13 @@ absl::StatusOr<TensorFileHeader> read_header(const std::string& path, int file) 
   uint64_t header_bytes = 0;
   absl::Status read = read_exactly(path, file, 0, &header_bytes, kLengthBytes);
   if (!read.ok()) return read;
+  const std::string_view beginning(reinterpret_cast<const char*>(&header_bytes), kLengthBytes);
+  if (beginning.starts_with("PK\3\4") || beginning.starts_with("\x80\2")) {
+    return not_safetensors(
+        path,
+        "it is a pickle of PyTorch, which is a program; in Python, from safetensors.torch "
+        "import save_file, and save_file(torch.load(FILE, weights_only=True), NEW_FILE)");
+  }
   if (header_bytes > kLongestHeader) {
     return not_safetensors(path,
                            absl::StrCat("it does not begin with the length of a header of at most ",
@@ -125,14 +133,24 @@ bool all_booleans(const Array& array) {
   return std::all_of(bytes, bytes + array.bytes(), [](unsigned char byte) { return byte <= 1; });
 }
 
+// IEEE 754's binary16: a sign, 5 bits of exponent, 10 of the fraction.
+float widened(uint16_t half) {
+  const uint32_t sign = half >> 15, exponent = half >> 10 & 0x1F, fraction = half & 0x3FF;
+  if (exponent == 0) return std::ldexp(static_cast<float>(fraction), -24) * (sign ? -1.0F : 1.0F);
+  const uint32_t wide = exponent == 0x1F ? 0xFF : exponent + 127 - 15;
+  return std::bit_cast<float>(sign << 31 | wide << 23 | fraction << 13);
+}
+
 // In pieces that are still in the cache when their checksum is taken.
 absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
                          const TensorEntry& entry, Array& array) {
   constexpr size_t kPiece = 1 << 17;
   Checksum sum;
-  auto* const bytes = static_cast<char*>(array.mutable_raw());
-  for (size_t done = 0; done < array.bytes(); done += kPiece) {
-    const size_t count = std::min(kPiece, array.bytes() - done);
+  const size_t all =
+      entry.end - entry.begin;  // half of the array's, at its end, where they are F16
+  auto* const bytes = static_cast<char*>(array.mutable_raw()) + (array.bytes() - all);
+  for (size_t done = 0; done < all; done += kPiece) {
+    const size_t count = std::min(kPiece, all - done);
     if (absl::Status read = read_exactly(path, file, offset + done, bytes + done, count);
         !read.ok()) {
       return read;
@@ -146,14 +164,26 @@ absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
   if (entry.dtype == DType::boolean && !all_booleans(array)) {
     return damaged(path, tensor + "is BOOL but has bytes that are neither 0 nor 1");
   }
+  // From the end of the array's bytes to its beginning: a number is read before its place is taken.
+  for (int64_t i = 0; entry.type == kHalf && i < array.size(); ++i) {
+    uint16_t half;
+    std::memcpy(&half, bytes + static_cast<size_t>(i) * sizeof half, sizeof half);
+    array.mutable_data<float>()[i] = widened(half);
+  }
   return absl::OkStatus();
 }
 
-absl::StatusOr<TensorFile> read_tensors(const std::string& path, int file,
-                                        TensorFileHeader header) {
+absl::StatusOr<TensorFile> read_tensors(const std::string& path, int file, TensorFileHeader header,
+                                        WantsTensor wants) {
   TensorFile result;
   result.metadata = std::move(header.metadata);
   for (const TensorEntry& entry : header.tensors) {
+    if (!wants(entry)) continue;
+    if (!entry.type.empty() && entry.type != kHalf) {
+      return damaged(path, absl::StrCat("tensor ", in_quotes(entry.name), " has the dtype ",
+                                        in_quotes(entry.type),
+                                        "; this program knows F64, F32, F16, BF16, I64 and BOOL"));
+    }
     Array array(entry.shape, entry.dtype);
     const absl::Status read =
         read_tensor(path, file, header.data_start + entry.begin, entry, array);
@@ -192,8 +222,12 @@ absl::StatusOr<EncodedTensors> encode(const TensorFile& file) {
           ", a type of gradient checks that files do not have; cast it to f64"));
     }
     const std::string_view bytes(static_cast<const char*>(array.raw()), array.bytes());
-    header.tensors.push_back({tensor->name, array.dtype(), array.shape(), offset,
-                              offset + bytes.size(), checksum(bytes)});
+    header.tensors.push_back({.name = tensor->name,
+                              .dtype = array.dtype(),
+                              .shape = array.shape(),
+                              .begin = offset,
+                              .end = offset + bytes.size(),
+                              .checksum = checksum(bytes)});
     encoded.arrays.push_back(bytes);
     offset += bytes.size();
   }
@@ -216,13 +250,13 @@ absl::StatusOr<TensorFileHeader> read_safetensors_header(const std::string& path
   return read_header(path, file->get());
 }
 
-absl::StatusOr<TensorFile> read_safetensors(const std::string& path) {
+absl::StatusOr<TensorFile> read_safetensors(const std::string& path, WantsTensor wants) {
   const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
   if (!file.ok()) return file.status();
   absl::StatusOr<TensorFileHeader> header = read_header(path, file->get());
   if (!header.ok()) return header.status();
   try {
-    return read_tensors(path, file->get(), *std::move(header));
+    return read_tensors(path, file->get(), *std::move(header), wants);
   } catch (const std::bad_alloc&) {
     return cannot_read(path, ENOMEM);
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "framework/core/array.h"
@@ -17,9 +18,10 @@ namespace qkv {
 //   {"__metadata__":{"step":"100"},
 //    "head.weight":{"dtype":"F32","shape":[12,64],"data_offsets":[0,3072]}}
 //
-// F64, F32, BF16, I64 and BOOL are known. Whatever is wrong with a file, one byte or all of them,
-// is a Status: "FILE: what is wrong". So that every changed bit is, files are written with
-// checksums (framework/io/safetensors_checksums.h); what other programs wrote without is read, too.
+// F64, F32, BF16, I64 and BOOL are known, and F16 is read as f32. Whatever is wrong with a file,
+// one byte or all of them, is a Status: "FILE: what is wrong". So that every changed bit is, files
+// are written with checksums (framework/io/safetensors_checksums.h); what other programs wrote
+// without is read, too.
 
 struct NamedArray {
   std::string name;
@@ -35,6 +37,8 @@ struct TensorFile {
 struct TensorEntry {
   std::string name;
   DType dtype;
+  std::string type =
+      {};  // in the file, where it is none of DType: "F16", read as f32; others are not
   Shape shape;
   uint64_t begin = 0, end = 0;  // its bytes, counted from the end of the header
   std::string checksum;         // of its bytes; "": the file has none
@@ -50,7 +54,12 @@ struct TensorFileHeader {
 // Reads and checks what stands before the arrays, and that the file is as long as it must be. What
 // read_safetensors_header() accepts, only a disk error or a damaged array can still spoil.
 absl::StatusOr<TensorFileHeader> read_safetensors_header(const std::string& path);
-absl::StatusOr<TensorFile> read_safetensors(const std::string& path);
+// Of tensors that are not wanted nothing is read, and they may be of any type.
+using WantsTensor = absl::FunctionRef<bool(const TensorEntry&)>;
+absl::StatusOr<TensorFile> read_safetensors(
+    const std::string& path, WantsTensor wants = [](const TensorEntry&) { return true; });
+// The name of its type in the file.
+std::string type_in_file(const TensorEntry& entry);
 
 // Writes atomically (framework/io/files.h). The same content gives the same bytes. Wider types come
 // first, so that every array is aligned; arrays of one width stay in their order. Fails when two

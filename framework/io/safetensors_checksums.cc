@@ -23,7 +23,7 @@ std::string header_checksum(const TensorFileHeader& header) {
   nlohmann::json object;  // sorts its names
   object[kMetadata] = header.metadata;
   for (const TensorEntry& entry : header.tensors) {
-    object[entry.name] = {{"dtype", name_of_type(entry.dtype)},
+    object[entry.name] = {{"dtype", type_in_file(entry)},
                           {"shape", std::vector<int64_t>(entry.shape.begin(), entry.shape.end())}};
   }
   return checksum(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

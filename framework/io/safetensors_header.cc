@@ -98,11 +98,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
     }
     if (place_ != Place::dtype) return unexpected("a string");
     const std::optional<DType> dtype = type_from_name(value);
-    if (!dtype) {
-      return stop(absl::StrCat(owner(), " has the dtype ", in_quotes(value),
-                               "; this program knows F64, F32, BF16, I64 and BOOL"));
-    }
-    entry_.dtype = *dtype;
+    entry_.dtype = dtype.value_or(DType::f32);
+    entry_.type = dtype ? "" : value;
     place_ = Place::tensor;
     return true;
   }
@@ -211,15 +208,18 @@ class HeaderReader : public nlohmann::json_sax<json> {
       if (keys_.count(field) == 0) return stop(absl::StrCat(owner(), " has no ", field));
     }
     entry_.name = name_;
-    uint64_t bytes = 0;
-    if (__builtin_mul_overflow(static_cast<uint64_t>(entry_.shape.size()),
-                               dtype_bytes(entry_.dtype), &bytes)) {
+    uint64_t bytes = entry_.end - entry_.begin;
+    const size_t width = entry_.type == kHalf  ? 2
+                         : entry_.type.empty() ? dtype_bytes(entry_.dtype)
+                                               : 0;
+    if (width > 0 &&
+        __builtin_mul_overflow(static_cast<uint64_t>(entry_.shape.size()), width, &bytes)) {
       return stop(absl::StrCat(owner(), " has a shape whose product overflows"));
     }
     if (entry_.end - entry_.begin != bytes) {
-      return stop(absl::StrCat(owner(), " is ", name_of_type(entry_.dtype),
-                               entry_.shape.to_string(), ", which takes ", bytes,
-                               " bytes, but its data_offsets span ", entry_.end - entry_.begin));
+      return stop(absl::StrCat(owner(), " is ", type_in_file(entry_), entry_.shape.to_string(),
+                               ", which takes ", bytes, " bytes, but its data_offsets span ",
+                               entry_.end - entry_.begin));
     }
     header_.tensors.push_back(std::move(entry_));
     return true;
@@ -243,6 +243,10 @@ const char* name_of_type(DType dtype) {
     if (dtype == type) return type_name;
   }
   return "";
+}
+
+std::string type_in_file(const TensorEntry& entry) {
+  return entry.type.empty() ? name_of_type(entry.dtype) : entry.type;
 }
 
 std::string in_quotes(const std::string& name) {
@@ -276,7 +280,7 @@ absl::StatusOr<std::string> safetensors_header_json(const TensorFileHeader& head
     text.pop_back();  // the closing brace; appending here keeps many tensors linear in time
     for (const TensorEntry& entry : header.tensors) {
       nlohmann::ordered_json value;
-      value["dtype"] = name_of_type(entry.dtype);
+      value["dtype"] = type_in_file(entry);
       value["shape"] = std::vector<int64_t>(entry.shape.begin(), entry.shape.end());
       value["data_offsets"] = {entry.begin, entry.end};
       absl::StrAppend(&text, text.size() > 1 ? "," : "", json(entry.name).dump(), ":",

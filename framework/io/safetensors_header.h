@@ -10,6 +10,7 @@ namespace qkv {
 
 // The name of what is no tensor in a header.
 inline constexpr char kMetadata[] = "__metadata__";
+inline constexpr char kHalf[] = "F16";
 
 // The JSON of a safetensors header into its entries, sorted by their bytes. Knows nothing of the
 // file: data_start and file_bytes stay 0, and the entries are not compared with each other. Errors

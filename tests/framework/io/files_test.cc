@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <thread>
@@ -48,19 +49,36 @@ TEST(ReadFileTest, GivesEveryByte) {
   EXPECT_EQ(*read_file(folder / "empty", 0), "");
 }
 
+// As a shell makes it: <(…).
 TEST(ReadFileTest, ReadsAPipe) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const FileDescriptor reads(ends[0]);
+  std::thread writer([end = ends[1]] {
+    const FileDescriptor writes(end);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(::write(writes.get(), "through a pipe", 14), 14);
+  });
+  EXPECT_EQ(*read_file("/dev/fd/" + std::to_string(reads.get()), 100), "through a pipe");
+  writer.join();
+}
+
+TEST(ReadFileTest, DoesNotWaitForAPipesWriter) {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  std::thread writer([&pipe] { write_bytes(pipe, "through a pipe"); });
-  EXPECT_EQ(*read_file(pipe, 100), "through a pipe");
-  writer.join();
+  EXPECT_EQ(message(read_file(pipe, 100).status()),
+            "cannot read " + pipe + ": it is a pipe that nobody writes to");
+  EXPECT_EQ(message(read_regular_file(pipe).status()),
+            "cannot read " + pipe + ": it is not a regular file");
 }
 
 TEST(ReadFileTest, StopsAtTheLimit) {
   const TemporaryFolder folder;
   write_bytes(folder / "f", "12345");
   EXPECT_EQ(message(read_file(folder / "f", 4).status()),
+            "cannot read " + (folder / "f") + ": it has more than 4 bytes");
+  EXPECT_EQ(message(read_regular_file(folder / "f", 4).status()),
             "cannot read " + (folder / "f") + ": it has more than 4 bytes");
   EXPECT_EQ(message(read_file("/dev/zero", 1000).status()),
             "cannot read /dev/zero: it has more than 1000 bytes");

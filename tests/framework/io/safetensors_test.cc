@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -82,6 +83,51 @@ TensorFile reference_file() {
           {{"b", Array::of(Shape{1, 2}, DType::f32, std::vector<double>{1.5, -2})},
            {"m", Array::of(Shape{3}, DType::boolean, std::vector<double>{1, 0, 1})},
            {"a", Array::of(Shape{2}, std::vector<int64_t>{7, -1})}}};
+}
+
+// NumPy: np.array([…], "<u2").view("f2").astype("f4").
+TEST_F(SafetensorsTest, F16IsReadAsF32) {
+  constexpr std::pair<uint16_t, float> kHalves[] = {
+      {0x3C00, 1.0F},     {0xC000, -2.0F},        {0x3555, 0x1.554p-2F}, {0x7BFF, 65504.0F},
+      {0x0400, 0x1p-14F}, {0x03FF, 0x1.ff8p-15F}, {0x0001, 0x1p-24F},    {0x8001, -0x1p-24F},
+      {0x8000, -0.0F},    {0xFC00, -INFINITY},    {0x7C00, INFINITY},    {0x2E66, 0x1.998p-4F}};
+  std::string data;
+  for (const auto& [bits, value] : kHalves) {
+    data.append(reinterpret_cast<const char*>(&bits), sizeof bits);
+  }
+  write_bytes(path_, file_of(R"({"a":{"dtype":"F16","shape":[12],"data_offsets":[0,24]}})", data));
+  const absl::StatusOr<TensorFile> file = read_safetensors(path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const Array& array = file->tensors[0].array;
+  ASSERT_EQ(array.dtype(), DType::f32);
+  ASSERT_EQ(array.size(), std::ssize(kHalves));
+  for (int64_t i = 0; i < array.size(); ++i) {
+    EXPECT_EQ(array.data<float>()[i], kHalves[i].second) << i;
+    EXPECT_EQ(std::signbit(array.data<float>()[i]), std::signbit(kHalves[i].second)) << i;
+  }
+}
+
+TEST_F(SafetensorsTest, WhatIsNotWantedIsOfAnyTypeAndNotRead) {
+  write_bytes(path_, file_of(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]},)"
+                             R"("b":{"dtype":"I4","shape":[3],"data_offsets":[2,4]},)"
+                             R"("c":{"dtype":"BOOL","shape":[1],"data_offsets":[4,5]}})",
+                             "\7\7\7\7\1"));
+  const auto file =
+      read_safetensors(path_, [](const TensorEntry& entry) { return entry.name == "c"; });
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_EQ(file->tensors.size(), 1u);
+  EXPECT_EQ(file->tensors[0].name, "c");
+  EXPECT_FALSE(read_safetensors(path_).ok());
+}
+
+TEST_F(SafetensorsTest, APickleIsNamedWithTheWayOut) {
+  for (const std::string& beginning :
+       {std::string("PK\3\4\0\0\b\b", 8), std::string("\x80\2\x8a\nl\xfc\x9c", 7)}) {
+    EXPECT_EQ(mistake(beginning + std::string(100, 'x')),
+              "not a safetensors file: it is a pickle of PyTorch, which is a program; in Python, "
+              "from safetensors.torch import save_file, and save_file(torch.load(FILE, "
+              "weights_only=True), NEW_FILE)");
+  }
 }
 
 TEST_F(SafetensorsTest, ReadsWhatTheReferenceLibraryWrote) {
@@ -294,8 +340,11 @@ TEST_F(SafetensorsTest, WhatComesTwiceIsTold) {
 }
 
 TEST_F(SafetensorsTest, ATensorOfTheWrongSizeIsTold) {
-  EXPECT_EQ(tensor_mistake(R"({"dtype":"F16","shape":[],"data_offsets":[0,2]})", 2),
-            "tensor \"a\" has the dtype \"F16\"; this program knows F64, F32, BF16, I64 and BOOL");
+  EXPECT_EQ(tensor_mistake(R"({"dtype":"F8_E5M2","shape":[],"data_offsets":[0,1]})", 1),
+            "tensor \"a\" has the dtype \"F8_E5M2\"; this program knows F64, F32, F16, BF16, I64 "
+            "and BOOL");
+  EXPECT_EQ(tensor_mistake(R"({"dtype":"F16","shape":[3],"data_offsets":[0,12]})", 12),
+            "tensor \"a\" is F16[3], which takes 6 bytes, but its data_offsets span 12");
   EXPECT_EQ(tensor_mistake(R"({"dtype":"F32","shape":[2,3],"data_offsets":[0,20]})", 20),
             "tensor \"a\" is F32[2, 3], which takes 24 bytes, but its data_offsets span 20");
   EXPECT_EQ(tensor_mistake(R"({"dtype":"F32","shape":[],"data_offsets":[4,0]})", 4),
