@@ -20,9 +20,9 @@ inline constexpr Named<Fit> kNames<Fit>[] = {
 enum class TokenKind { kCharacters, kBytes, kWords, kBpe, kTokenizer };
 template <>
 inline constexpr Named<TokenKind> kNames<TokenKind>[] = {
-    {"characters", TokenKind::kCharacters},
+    {"characters", TokenKind::kCharacters, {"min_count"}},
     {"bytes", TokenKind::kBytes},
-    {"words", TokenKind::kWords, {"vocabulary_size"}},
+    {"words", TokenKind::kWords, {"vocabulary_size", "min_count"}},
     {"bpe", TokenKind::kBpe, {"vocabulary_size"}},
     {"tokenizer", TokenKind::kTokenizer, {"tokenizer"}}};
 
@@ -35,6 +35,7 @@ struct DataOptions {
   TokenKind tokens = TokenKind::kCharacters;
   std::string tokenizer = {};      // the tokenizer.json that says it
   int64_t vocabulary_size = 1024;  // of byte pairs and bytes, or of words at most
+  int64_t min_count = 0;           // of characters and words; rarer ones are unknown (files.h)
   std::string question_key = {};   // where the question stands; "": the task's own word
   std::string answer_key = {};
   int64_t context = 0;           // tokens that a model reads; 0: as many as the longest example has

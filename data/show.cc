@@ -98,9 +98,17 @@ std::string describe_vocabulary(const Vocabulary& vocabulary, bool all) {
       size, has_bytes ? " bytes and byte pairs: " : " words: ", beginning(texts, all), "\n");
 }
 
+std::string describe_unknown(const Vocabulary& vocabulary) {
+  const std::optional<int64_t> unknown = vocabulary.unknown();
+  if (!unknown) return "";
+  return absl::StrCat("unknown      \"", escape(vocabulary.texts()[static_cast<size_t>(*unknown)]),
+                      "\": what training has too rarely, or not at all\n");
+}
+
 // What is read: tokens.
 std::string describe_tokens(const Dataset& dataset, bool all) {
-  return absl::StrCat(describe_vocabulary(dataset.vocabulary(), all),  //
+  return absl::StrCat(describe_vocabulary(dataset.vocabulary(), all),
+                      describe_unknown(dataset.vocabulary()),  //
                       "context      ", context_of(dataset.shape()), "\n",
                       dataset.class_names() == dataset.vocabulary().texts()
                           ? ""

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
@@ -28,6 +29,7 @@ struct Vocabulary::Parts {
   bool spaced = false;  // tokens are written with spaces between them
   std::optional<int64_t> unknown = std::nullopt;
   std::optional<BytePairs> pairs = std::nullopt;
+  std::vector<int64_t> added = {};
   std::array<int64_t, 128> ascii = {};  // the same ids, of texts of one byte, and -1
 
   int64_t find(std::string_view text) const {  // -1: there is none
@@ -42,13 +44,17 @@ Vocabulary::Vocabulary() : parts_(std::make_shared<const Parts>()) {}
 
 absl::StatusOr<Vocabulary> Vocabulary::of(Parts parts) {
   parts.ascii.fill(-1);
+  std::ranges::sort(parts.added, std::greater<>(), [&](int64_t token) {
+    return std::pair(parts.texts[static_cast<size_t>(token)].size(), -token);
+  });
   for (size_t i = 0; i < parts.texts.size(); ++i) {
     const std::string& text = parts.texts[i];
     if (text.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("vocabulary: token ", i, " has no text"));
     }
     const auto [place, is_new] = parts.ids.emplace(text, static_cast<int64_t>(i));
-    if (!is_new) {
+    // An added token may have the text of another one, which is put together.
+    if (!is_new && std::ranges::count(parts.added, static_cast<int64_t>(i)) == 0) {
       return absl::InvalidArgumentError(absl::StrCat("vocabulary: tokens ", place->second, " and ",
                                                      i, " have the same text, ", in_quotes(text)));
     }
@@ -60,8 +66,9 @@ absl::StatusOr<Vocabulary> Vocabulary::of(Parts parts) {
   return vocabulary;
 }
 
-absl::StatusOr<Vocabulary> Vocabulary::create(std::vector<std::string> texts) {
-  Parts parts{.texts = std::move(texts)};
+absl::StatusOr<Vocabulary> Vocabulary::create(std::vector<std::string> texts,
+                                              std::optional<int64_t> unknown) {
+  Parts parts{.texts = std::move(texts), .unknown = unknown};
   for (size_t i = 0; i < parts.texts.size(); ++i) {
     const std::string& text = parts.texts[i];
     if (!is_utf8(text)) {
@@ -92,7 +99,8 @@ Vocabulary Vocabulary::of_bytes() {
 }
 
 absl::StatusOr<Vocabulary> Vocabulary::of_byte_pairs(std::vector<std::string> texts,
-                                                     std::vector<TokenMerge> merges) {
+                                                     std::vector<TokenMerge> merges,
+                                                     std::vector<int64_t> added) {
   const int64_t size = std::ssize(texts);
   const auto text_of = [&](int64_t token) -> const std::string& {
     return texts[static_cast<size_t>(token)];
@@ -107,7 +115,9 @@ absl::StatusOr<Vocabulary> Vocabulary::of_byte_pairs(std::vector<std::string> te
     }
   }
   absl::StatusOr<Vocabulary> vocabulary =
-      of({.kind = merges.empty() ? TokenKind::kBytes : TokenKind::kBpe, .texts = std::move(texts)});
+      of({.kind = merges.empty() ? TokenKind::kBytes : TokenKind::kBpe,
+          .texts = std::move(texts),
+          .added = std::move(added)});
   if (!vocabulary.ok()) return vocabulary;
   std::array<int64_t, 256> token_of_byte{};
   for (int byte = 0; byte < 256; ++byte) {
@@ -124,11 +134,15 @@ absl::StatusOr<Vocabulary> Vocabulary::of_byte_pairs(std::vector<std::string> te
   return vocabulary;
 }
 
-absl::StatusOr<Vocabulary> Vocabulary::of_words(std::vector<std::string> texts, int64_t unknown) {
+absl::StatusOr<Vocabulary> Vocabulary::of_words(std::vector<std::string> texts, int64_t unknown,
+                                                std::vector<int64_t> added) {
   if (unknown < 0 || unknown >= std::ssize(texts)) {
     return absl::InvalidArgumentError("vocabulary: no token stands for unknown words");
   }
-  return of({.kind = TokenKind::kWords, .texts = std::move(texts), .unknown = unknown});
+  return of({.kind = TokenKind::kWords,
+             .texts = std::move(texts),
+             .unknown = unknown,
+             .added = std::move(added)});
 }
 
 TokenKind Vocabulary::kind() const { return parts_->kind; }
@@ -150,9 +164,13 @@ const std::vector<TokenMerge>& Vocabulary::merges() const {
   return parts_->pairs ? parts_->pairs->merges() : none;
 }
 
+const std::vector<int64_t>& Vocabulary::added() const { return parts_->added; }
+
+bool Vocabulary::is_spaced() const { return parts_->spaced; }
+
 bool Vocabulary::operator==(const Vocabulary& other) const {
   return kind() == other.kind() && texts() == other.texts() && unknown() == other.unknown() &&
-         merges() == other.merges();
+         merges() == other.merges() && added() == other.added();
 }
 
 absl::StatusOr<std::vector<int64_t>> Vocabulary::encode(std::string_view text) const {
@@ -163,8 +181,20 @@ absl::StatusOr<std::vector<int64_t>> Vocabulary::encode(std::string_view text) c
 
 absl::Status Vocabulary::encode(std::string_view text, std::vector<int64_t>& tokens) const {
   if (kind() == TokenKind::kCharacters) return encode_listed(text, tokens);
-  encode_pieces(text, tokens);
+  encode_pieces(split(text, &tokens), tokens);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> Vocabulary::encode_apart(std::string_view text,
+                                                              std::string_view mark) const {
+  std::vector<int64_t> tokens;
+  while (!text.empty()) {
+    const size_t place = mark.empty() ? std::string_view::npos : text.find(mark);
+    const std::string_view part = place == 0 ? mark : text.substr(0, place);
+    if (absl::Status status = encode(part, tokens); !status.ok()) return status;
+    text.remove_prefix(part.size());
+  }
+  return tokens;
 }
 
 absl::Status Vocabulary::encode_listed(std::string_view text, std::vector<int64_t>& tokens) const {
@@ -187,11 +217,29 @@ absl::Status Vocabulary::encode_listed(std::string_view text, std::vector<int64_
       }
     }
     const std::string_view part = text.substr(0, length);
-    const int64_t token = parts_->find(part);
+    int64_t token = parts_->find(part);
+    if (token < 0) token = unknown().value_or(-1);
     if (token < 0) return unknown_part(part, absl::StrCat(spaced ? "token " : "character ", place));
     tokens.push_back(token);
     text.remove_prefix(length);
   }
+}
+
+// Appends the tokens up to the last added one, and returns the rest.
+std::string_view Vocabulary::split(std::string_view text, std::vector<int64_t>* tokens) const {
+  for (size_t place = 0; !added().empty() && place < text.size(); ++place) {
+    const auto found = std::ranges::find_if(added(), [&](int64_t token) {
+      return text.substr(place).starts_with(texts()[static_cast<size_t>(token)]);
+    });
+    if (found == added().end()) continue;
+    if (tokens != nullptr) {
+      encode_pieces(text.substr(0, place), *tokens);
+      tokens->push_back(*found);
+    }
+    text.remove_prefix(place + texts()[static_cast<size_t>(*found)].size());
+    place = static_cast<size_t>(-1);
+  }
+  return text;
 }
 
 void Vocabulary::encode_pieces(std::string_view text, std::vector<int64_t>& tokens) const {
@@ -219,14 +267,23 @@ void Vocabulary::encode_pieces(std::string_view text, std::vector<int64_t>& toke
 }
 
 size_t Vocabulary::safe_length(std::string_view text) const {
-  switch (kind()) {
-    case TokenKind::kBytes:
-      return text.size();
-    case TokenKind::kBpe:
-    case TokenKind::kWords:
-      return length_of_sure_pieces(text);
-    default:
-      break;
+  if (kind() != TokenKind::kCharacters) {
+    // Not into a token that what follows may make an added one, or of which it may be a part.
+    size_t sure = text.size();
+    const size_t longest =
+        added().empty() ? 0 : texts()[static_cast<size_t>(added().front())].size();
+    for (size_t place = sure; place-- > 0 && place + longest > sure;) {
+      const std::string_view rest = text.substr(place);
+      for (const int64_t token : added()) {
+        const std::string_view known = texts()[static_cast<size_t>(token)];
+        if (place + known.size() > sure && known.starts_with(rest.substr(0, known.size()))) {
+          sure = place;
+        }
+      }
+    }
+    const std::string_view rest = split(text.substr(0, sure), nullptr);
+    const bool any_cut = kind() == TokenKind::kBytes;
+    return sure - rest.size() + (any_cut ? rest.size() : length_of_sure_pieces(rest));
   }
   if (!parts_->spaced) return text.size() - unfinished_length(text);
   size_t length = text.size();

@@ -12,9 +12,18 @@
 
 namespace qkv {
 
+// How often training must have a character or word that is a token: data.min_count, or without it
+// twice. Then the characters of a text that a model writes are all tokens: none may be left out,
+// and there is no unknown one.
+inline int64_t least_count(const DataOptions& options, bool are_questions) {
+  if (options.min_count > 0) return options.min_count;
+  return are_questions || options.tokens == TokenKind::kWords ? 2 : 0;
+}
+
 // Makes the vocabulary of texts that come in parts, cut anywhere:
 //
-//   VocabularyBuilder builder(options.tokens, options.vocabulary_size, options.tokenizer);
+//   VocabularyBuilder builder(options.tokens, options.vocabulary_size, options.tokenizer,
+//                             least_count(options, are_questions));
 //   while (…) builder.add(part);
 //   builder.end_text();
 //   while (…) builder.add_validation(part);
@@ -24,15 +33,20 @@ namespace qkv {
 class VocabularyBuilder {
  public:
   // `size`: how many byte pairs and bytes, or how many words at most; `tokenizer`: the file that
-  // has the vocabulary, whatever the texts are.
-  VocabularyBuilder(TokenKind kind, int64_t size, std::string tokenizer = "")
-      : kind_(kind), size_(size), tokenizer_(std::move(tokenizer)) {}
+  // has the vocabulary, whatever the texts are. Characters and words that training has less than
+  // `min_count` times are the unknown token, which characters have where it is above 0.
+  VocabularyBuilder(TokenKind kind, int64_t size, std::string tokenizer = "", int64_t min_count = 0)
+      : kind_(kind), size_(size), min_count_(min_count), tokenizer_(std::move(tokenizer)) {}
 
   // A part of a text for training, which goes on until end_text().
   void add(std::string_view part);
-  // A part of a text for validation: its characters are in the vocabulary, too; its words and byte
-  // pairs are not learned.
+  // A part of a text for validation: its characters are in the vocabulary, too, if none is unknown;
+  // its words and byte pairs are not learned.
   void add_validation(std::string_view part);
+  // A text that a model must write: its characters and words are in the vocabulary however rare.
+  void add_answer(std::string_view text);
+  // A text that is a token where texts are characters or words.
+  void add_token(const std::string& text) { tokens_.push_back(text); }
   // What comes next is another text.
   void end_text();
 
@@ -40,7 +54,7 @@ class VocabularyBuilder {
   absl::StatusOr<Vocabulary> build();
 
  private:
-  void add_characters(std::string_view part);
+  void add_characters(std::string_view part, int64_t times);
   void count_pieces(std::string_view text);
   bool counts_pieces() const { return kind_ == TokenKind::kWords || kind_ == TokenKind::kBpe; }
   absl::StatusOr<Vocabulary> characters() const;
@@ -50,10 +64,13 @@ class VocabularyBuilder {
 
   TokenKind kind_;
   int64_t size_;
+  int64_t min_count_;
   std::string tokenizer_;
-  std::string rest_;  // of the last part, to which the next one may belong
+  std::vector<std::string> tokens_;
+  int64_t times_ = 1;  // that a piece counts
+  std::string rest_;   // of the last part, to which the next one may belong
   bool is_utf8_ = true;
-  std::array<bool, 128> ascii_{};                     // which characters there are
+  std::array<int64_t, 128> ascii_{};                  // how often there is each character
   absl::flat_hash_map<std::string, int64_t> counts_;  // of the others, or of the pieces
 };
 

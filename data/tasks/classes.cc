@@ -102,14 +102,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options
   check_classes(*records, mistakes);
   if (!mistakes.empty()) return mistakes.status();
 
-  std::string text;
   PlacesOfClasses classes;
   add_classes(records->training, classes);
   find_alike(options.path, classes, mistakes);
   if (!mistakes.empty()) return mistakes.status();
-  for (const auto* side : {&records->training, &records->validation}) {
-    for (const Record& record : *side) text += record.question;
-  }
   const auto many = std::ssize(classes);
   if (many < 2 || many > kMaxTextClasses) {
     return absl::InvalidArgumentError(absl::StrCat(options.path, ": has ", many,
@@ -118,7 +114,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_classes(const DataOptions& options
   }
   std::vector<std::string> names;
   for (const auto& [name, place] : classes) names.push_back(name);
-  const absl::StatusOr<Vocabulary> vocabulary = Vocabulary::of_characters(text);
+  const absl::StatusOr<Vocabulary> vocabulary =
+      vocabulary_of_records(*records, options, /*writes_answers=*/false, {});
   if (!vocabulary.ok()) return vocabulary.status();
   return dataset_of_records(*records, options, *vocabulary, encode_classes(*vocabulary, names),
                             {.form = form, .class_names = names, .seed = seed}, mistakes);
@@ -137,8 +134,9 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_classes(const DataOptions& option
 
 }  // namespace
 
-// A file of texts and their classes. The vocabulary is every character of the texts; the classes
-// are those of the training examples, in the order of their bytes.
+// A file of texts and their classes. Of the characters or words of the texts those that training
+// has once are unknown; the classes are those of the training examples, in the order of their
+// bytes.
 TaskKind classes_task() {
   return {.name = "classes",
           .keys = keys_of_records(),

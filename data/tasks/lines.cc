@@ -124,7 +124,9 @@ void find_lines_of_both(const std::vector<LineOfFile>& training,
 absl::StatusOr<Vocabulary> learn_vocabulary(const DataOptions& options,
                                             const std::vector<LineOfFile>& training,
                                             std::initializer_list<std::string_view> texts) {
-  VocabularyBuilder builder(options.tokens, options.vocabulary_size, options.tokenizer);
+  VocabularyBuilder builder(options.tokens, options.vocabulary_size, options.tokenizer,
+                            least_count(options, /*are_questions=*/false));
+  builder.add_token(kLineEnd);
   for (const LineOfFile& line : training) {
     builder.add(line.text);
     builder.end_text();
@@ -135,12 +137,7 @@ absl::StatusOr<Vocabulary> learn_vocabulary(const DataOptions& options,
 
 // No token is a line end and more.
 absl::StatusOr<Tokens> encode_line(const Vocabulary& vocabulary, std::string_view line) {
-  Tokens tokens;
-  for (const std::string_view part :
-       {std::string_view(kLineEnd), line, std::string_view(kLineEnd)}) {
-    if (absl::Status status = vocabulary.encode(part, tokens); !status.ok()) return status;
-  }
-  return tokens;
+  return vocabulary.encode_apart(absl::StrCat(kLineEnd, std::string(line), kLineEnd), kLineEnd);
 }
 
 std::vector<std::string> notes_of(std::initializer_list<const TextOfLines*> texts) {

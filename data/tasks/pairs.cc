@@ -32,9 +32,10 @@ void check_pairs_text(const std::string& path, const std::vector<Record>& record
 
 EncodeRecord encode_pairs(const Vocabulary& vocabulary) {
   return [&vocabulary](const Record& record) -> absl::StatusOr<Example> {
-    auto prompt = vocabulary.encode(absl::StrCat(record.question, kAfterQuestion));
+    const std::string question = record.question + kAfterQuestion;
+    auto prompt = vocabulary.encode_apart(question, kAfterQuestion);
     if (!prompt.ok()) return prompt.status();
-    auto answer = vocabulary.encode(absl::StrCat(*record.answer, kAfterAnswer));
+    auto answer = vocabulary.encode_apart(*record.answer + kAfterAnswer, kAfterAnswer);
     if (!answer.ok()) return answer.status();
     return Example{*std::move(prompt), *std::move(answer)};
   };
@@ -50,11 +51,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_pairs(const DataOptions& options, 
   check_pairs_text(records->validation_path, records->validation, mistakes);
   if (!mistakes.empty()) return mistakes.status();
 
-  std::string text = absl::StrCat(kAfterQuestion, kAfterAnswer);
-  for (const auto* side : {&records->training, &records->validation}) {
-    for (const Record& record : *side) absl::StrAppend(&text, record.question, *record.answer);
-  }
-  const absl::StatusOr<Vocabulary> vocabulary = Vocabulary::of_characters(text);
+  const absl::StatusOr<Vocabulary> vocabulary = vocabulary_of_records(
+      *records, options, /*writes_answers=*/true, {kAfterQuestion, kAfterAnswer});
   if (!vocabulary.ok()) return vocabulary.status();
   return dataset_of_records(*records, options, *vocabulary, encode_pairs(*vocabulary),
                             {.form = form, .has_endings = true, .seed = seed}, mistakes);
@@ -73,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_pairs(const DataOptions& options,
 }  // namespace
 
 // A file of questions and answers: the prompt is the question and a tab, the answer ends with a
-// line end. The vocabulary is every character of the files.
+// line end. Of the characters or words of questions those that training has once are unknown.
 TaskKind pairs_task() {
   return {.name = "pairs",
           .keys = keys_of_records(),

@@ -9,6 +9,7 @@
 #include "data/file.h"
 #include "data/split.h"
 #include "data/tasks/files.h"
+#include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
 
 namespace qkv {
@@ -115,6 +116,16 @@ absl::Status check_both_sides(const SharedRecords& records, const DataOptions& o
   return absl::OkStatus();
 }
 
+// Whether different questions have the same tokens.
+bool are_alike(const std::vector<Record>& records, const Vocabulary& vocabulary) {
+  std::map<std::vector<int64_t>, std::string_view> questions;
+  return std::ranges::any_of(records, [&](const Record& record) {
+    const auto tokens = vocabulary.encode(record.question);
+    const std::string_view question = record.question;
+    return tokens.ok() && questions.emplace(*tokens, question).first->second != question;
+  });
+}
+
 QuestionLengths limits_of_context(const DataOptions& options, DataForm form) {
   const int64_t context = options.context > 0 ? options.context : kMaxLength;
   return limits_of({.max_length = context, .source_length = context}, form);
@@ -145,6 +156,38 @@ absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const Re
   shared.fingerprint = fingerprint_of_records(shared.training, shared.validation);
   shared.validation = in_order_of_hashes(std::move(shared.validation), options.validation_examples);
   return shared;
+}
+
+absl::StatusOr<Vocabulary> vocabulary_of_records(const SharedRecords& records,
+                                                 const DataOptions& options, bool writes_answers,
+                                                 const std::vector<std::string>& marks) {
+  const auto learn = [&](int64_t least_count) {
+    VocabularyBuilder builder(options.tokens, options.vocabulary_size, options.tokenizer,
+                              least_count);
+    for (const Record& record : records.training) {
+      builder.add(record.question);
+      builder.end_text();
+      if (writes_answers) builder.add_answer(*record.answer);
+    }
+    for (const Record& record : records.validation) {
+      const bool is_known = writes_answers && options.tokens == TokenKind::kCharacters;
+      if (is_known) builder.add_answer(*record.answer);
+    }
+    for (const std::string& mark : marks) builder.add_token(mark);
+    return builder.build();
+  };
+  absl::StatusOr<Vocabulary> vocabulary = learn(least_count(options, /*are_questions=*/true));
+  if (!vocabulary.ok()) return vocabulary;
+  if (options.min_count == 0 && are_alike(records.training, *vocabulary)) vocabulary = learn(1);
+  for (const std::string& mark : marks) {
+    const auto tokens = vocabulary->encode(mark);
+    if (tokens.ok() && tokens->size() == 1 && tokens->front() != vocabulary->unknown()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.tokenizer, ": has no token for the ",
+                     mark == "\t" ? "tab after a question" : "line end after an answer",
+                     "; use another data.tokenizer, or data.tokens = \"bpe\""));
+  }
+  return vocabulary;
 }
 
 absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
@@ -186,6 +229,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& r
 
 void check_records(const char* task, const DataOptions& options, OptionChecker& check) {
   check_path(task, options, check);
+  check_tokens(options, check);
   check.range("context", options.context, 0, kMaxLength);
   check.range("train_fraction", options.train_fraction, 0.001, 0.999);
   check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
@@ -195,8 +239,8 @@ void check_records(const char* task, const DataOptions& options, OptionChecker& 
 }
 
 std::vector<std::string> keys_of_records() {
-  return {"path",    "validation_path", "question_key",       "answer_key",
-          "context", "train_fraction",  "validation_examples"};
+  return {"path",       "validation_path", "tokens",         "question_key",
+          "answer_key", "context",         "train_fraction", "validation_examples"};
 }
 
 }  // namespace qkv

@@ -34,6 +34,12 @@ absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const Re
 absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
                                                const RecordLayout& layout, FileMistakes& mistakes);
 
+// The vocabulary of data.tokens, in which `marks` are tokens, too. What answers hold is in it,
+// however rare, where a model `writes_answers`.
+absl::StatusOr<Vocabulary> vocabulary_of_records(const SharedRecords& records,
+                                                 const DataOptions& options, bool writes_answers,
+                                                 const std::vector<std::string>& marks);
+
 // An example of a record, or what is wrong with it.
 using EncodeRecord = std::function<absl::StatusOr<Example>(const Record&)>;
 

@@ -92,7 +92,7 @@ absl::Status check_part(const DataOptions& options, const std::string& paths, co
   return absl::InvalidArgumentError(absl::StrCat(
       paths_to_show(paths), ": is too short: ", part, " of its ", whole, " tokens are for ", name,
       ", but a window of data.length = ", options.length, " needs ", needed, "; use a longer text",
-      part > 1 ? absl::StrCat(" or a length of at most ", part - 1) : ""));
+      part > 1 ? absl::StrCat(", or --set data.length=", part - 1, " or less") : ""));
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, uint64_t seed,

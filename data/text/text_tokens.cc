@@ -95,7 +95,10 @@ absl::StatusOr<Sources> find_sources(const DataOptions& options, bool all_is_one
 }
 
 // Whether the vocabulary is learned from the training part alone.
-bool is_learned(TokenKind kind) { return kind == TokenKind::kWords || kind == TokenKind::kBpe; }
+bool is_learned(const DataOptions& options) {
+  return options.tokens == TokenKind::kWords || options.tokens == TokenKind::kBpe ||
+         options.min_count > 0;
+}
 
 // All that decides on the tokens: where two keys are equal, so are they.
 std::string key_of(const Sources& sources, const DataOptions& options, const Vocabulary* known) {
@@ -105,13 +108,13 @@ std::string key_of(const Sources& sources, const DataOptions& options, const Voc
     for (const SourceFile& file : part->files) files.push_back(file.state);
     parts.push_back(files);
   }
-  return nlohmann::json(
-             {{"version", 1},
-              {"files", parts},
-              {"train_fraction", sources.has_validation ? 1 : options.train_fraction},
-              {"tokens", name_of(options.tokens)},
-              {"vocabulary_size", is_learned(options.tokens) ? options.vocabulary_size : 0},
-              {"known", known ? fingerprint_of(text_of_vocabulary(*known)) : ""}})
+  return nlohmann::json({{"version", 1},
+                         {"files", parts},
+                         {"train_fraction", sources.has_validation ? 1 : options.train_fraction},
+                         {"tokens", name_of(options.tokens)},
+                         {"vocabulary_size", is_learned(options) ? options.vocabulary_size : 0},
+                         {"least_count", least_count(options, /*are_questions=*/false)},
+                         {"known", known ? fingerprint_of(text_of_vocabulary(*known)) : ""}})
       .dump();
 }
 
@@ -154,10 +157,11 @@ class TextReading {
         judges_(judges),
         limits_(limits),
         sources_(std::move(sources)),
-        learns_in_survey_(!is_learned(options.tokens) || sources_.has_validation),
+        learns_in_survey_(!is_learned(options) || sources_.has_validation),
         passes_(paths_to_show(options.path), wait, limits.piece_bytes,
                 (known || learns_in_survey_ ? 2 : 3) * sources_.bytes()),
-        builder_(options.tokens, options.vocabulary_size, options.tokenizer) {}
+        builder_(options.tokens, options.vocabulary_size, options.tokenizer,
+                 least_count(options, /*are_questions=*/false)) {}
 
   absl::StatusOr<TextTokens> run() {
     const bool is_large = sources_.bytes() > limits_.in_memory;

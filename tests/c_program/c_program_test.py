@@ -83,6 +83,19 @@ def compare(run, settings):
     return worst
 
 
+def ask_what_is_new():
+    """What training has not, or once, is the unknown token, in C as well."""
+    lines = [f"word {a}{b}\t{a}" for a in "abcdefgh" for b in "ijklmnop"] + ["Öl\tö"]
+    pathlib.Path("pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
+    pairs = {"data.task": "pairs", "data.path": "pairs.tsv", "model.kind": "decoder"}
+    run = train("new", {**TRAIN, **pairs, "train.precision": "f32", "model.d_model": 12, "data.context": 30})
+    qkv("export", run, "--c", "model.c")
+    subprocess.run([*COMPILER, "model.c", "-o", "model", "-lm"], check=True)
+    for prompt in ("word 🙂i", "Wörd ab", "Öl", "word ai"):
+        written = qkv("generate", run, "--prompt", prompt, "--temperature", "0")
+        assert ask(prompt) == written, (prompt, written, ask(prompt))
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -97,6 +110,7 @@ def main():
             assert difference <= TOLERANCE, f"logits differ by {difference:.1e}: {settings_text(settings)}"
             worst = max(worst, difference)
         print(f"{len(models)} models: logits differ by at most {worst:.1e} of the largest")
+        ask_what_is_new()
         refused = train("refused", {**TRAIN, "model.kind": "encoder_decoder", "data.task": "reverse"})
         result = subprocess.run([QKV, "export", refused, "--c", "refused.c"], capture_output=True, text=True)
         assert result.returncode == 2 and "model.kind" in result.stderr, result.stderr

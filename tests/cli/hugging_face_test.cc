@@ -1,7 +1,9 @@
 // ./qkv export --hf, and what reads such a folder: train --from and eval.
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -97,7 +99,9 @@ TEST_F(HuggingFaceTest, AFolderIsJudgedOnATextAndWritesOne) {
                "--text FILE");
   std::filesystem::remove(folder_ / "there/tokenizer.json");
   expect_error(qkv({"eval", "there", "--text", "text.txt"}), 2,
-               "there: holds no tokenizer.json, which says what its 11 tokens are");
+               "there: holds no tokenizer.json, which says what its 11 tokens are; in Python, from "
+               "transformers import AutoTokenizer, and "
+               "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
   const ProcessResult other = train("other", keep_, "there");
   expect_success(other);
   EXPECT_THAT(unfolded(other.output),
@@ -125,10 +129,11 @@ TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
                "--set data.task=text: \"data.tokenizer\" is missing: data.tokens = "
                "\"tokenizer\" reads the tokens from a file; give one with --set "
                "data.tokenizer=FILE");
-  write_bytes(folder_ / "there/tokenizer.json", R"({"pre_tokenizer":{},"model":{"type":"BPE"}})");
-  expect_error(train("none", settings), 2,
-               "there/tokenizer.json: tokenizer: its model is neither BPE nor WordLevel with a "
-               "vocab");
+  write_bytes(folder_ / "there/tokenizer.json", R"({"model":{"type":"BPE"}})");
+  expect_error(
+      train("none", settings), 2,
+      "there/tokenizer.json: tokenizer: \"pre_tokenizer.type\" is null, where qkv has only "
+      "\"ByteLevel\"; make a tokenizer with that");
 }
 
 TEST_F(HuggingFaceTest, AModelThatIsNotThereIsRefusedWithAllKeysInTheWay) {
@@ -188,24 +193,278 @@ TEST_F(HuggingFaceTest, WeightsThatAreNotThoseOfTheConfigAreNamed) {
     file.tensors.push_back({"h.0.attn.masked_bias", Array::full({}, DType::f32, -1e4)});
   });
   expect_success(qkv({"eval", "there", "--text", "text.txt"}));
-  change_weights([](TensorFile& file) {
-    file.tensors.push_back({"adapter.weight", Array::full({2}, DType::f32, 0.0)});
-  });
   change_config("n_positions", 9);
   expect_error(qkv({"eval", "there", "--text", "text.txt"}), 1,
                "there/model.safetensors: transformer.wpe.weight is f32[8, 16], but config.json "
-               "says [9, 16]; adapter.weight is not known");
+               "says [9, 16]");
   change_config("n_positions", 8);
   change_weights([](TensorFile& file) {
-    std::erase_if(file.tensors, [](const NamedArray& named) {
-      return named.name == "adapter.weight" || named.name == "transformer.ln_f.bias";
-    });
+    std::erase_if(file.tensors,
+                  [](const NamedArray& named) { return named.name == "transformer.ln_f.bias"; });
   });
   expect_error(qkv({"eval", "there", "--text", "text.txt"}), 1,
                "there/model.safetensors: its config describes a larger model than the file holds");
   const ProcessResult part = train("part", keep_, "there");
   expect_success(part);
   EXPECT_THAT(part.output, HasSubstr("\nnot there, so they begin anew: final_norm.bias\n"));
+}
+
+// ---- folders as others publish them -------------------------------------------------------------
+
+class PublishedFolderTest : public HuggingFaceTest {
+ protected:
+  static constexpr char kWeights[] = "there/model.safetensors";
+
+  ProcessResult judged() { return qkv({"eval", "there", "--text", "text.txt", "--json", "-"}); }
+  double loss() { return json::parse(judged().output)["loss"].get<double>(); }
+
+  // The bits of a multiple of 2^-10 below 2.
+  static uint16_t half_of(double number) {
+    if (number == 0) return 0;
+    int exponent = 0;
+    const double fraction = std::frexp(std::abs(number), &exponent);
+    return static_cast<uint16_t>((number < 0 ? 0x8000 : 0) | (exponent + 14) << 10 |
+                                 static_cast<int>((2 * fraction - 1) * 1024));
+  }
+
+  // Multiples of 2^-10, in F32 or F16.
+  void round_weights(bool in_halves) {
+    std::string data;
+    json header = json::object();
+    const auto add = [&](const NamedArray& named, const char* type, const std::string& bytes) {
+      const std::vector<int64_t> shape(named.array.shape().begin(), named.array.shape().end());
+      header[named.name] = {{"dtype", type},
+                            {"shape", shape},
+                            {"data_offsets", {data.size(), data.size() + bytes.size()}}};
+      data += bytes;
+    };
+    const TensorFile file = read_safetensors(folder_ / kWeights).value();
+    for (const NamedArray& named : file.tensors) {
+      std::string bytes;
+      for (const double number : named.array.to_vector()) {
+        const double rounded = std::round(number * 1024) / 1024;
+        const auto wide = static_cast<float>(rounded);
+        const uint16_t half = half_of(rounded);
+        bytes += in_halves ? std::string(reinterpret_cast<const char*>(&half), sizeof half)
+                           : std::string(reinterpret_cast<const char*>(&wide), sizeof wide);
+      }
+      add(named, in_halves ? "F16" : "F32", bytes);
+    }
+    const std::string text = header.dump();
+    const uint64_t length = text.size();
+    write_bytes(folder_ / kWeights,
+                std::string(reinterpret_cast<const char*>(&length), sizeof length) + text + data);
+  }
+};
+
+TEST_F(PublishedFolderTest, HalvesAreWidened) {
+  export_tiny();
+  round_weights(false);
+  const double wide = loss();
+  round_weights(true);
+  const ProcessResult halves = judged();
+  expect_success(halves);
+  EXPECT_EQ(json::parse(halves.output)["loss"].get<double>(), wide);
+  const ProcessResult told = qkv({"info", kWeights});
+  EXPECT_EQ(told.exit_status, 0);
+  EXPECT_EQ(told.errors, "note: tensors of the type F16 are shown as f32\n");
+  EXPECT_THAT(told.output, HasSubstr("transformer.wte.weight"));
+}
+
+TEST_F(PublishedFolderTest, RowsWithoutTokensAreLeftOut) {
+  export_tiny({"model.tie_embeddings=false"});
+  const double before = loss();
+  const std::string written = qkv({"generate", "there", "--prompt", "the c", "--seed", "3"}).output;
+  change_config("vocab_size", 16);
+  change_weights([](TensorFile& file) {
+    for (auto& [name, array] : file.tensors) {
+      if (name != "transformer.wte.weight" && name != "lm_head.weight") continue;
+      std::vector<double> rows = array.to_vector();
+      rows.resize(size_t{16} * 16, 9.0);
+      array = Array::of({16, 16}, DType::f32, rows);
+    }
+  });
+  const std::string note =
+      "note: there/model.safetensors: the last 5 of 16 rows of the token embedding are left out: "
+      "tokenizer.json has 11 tokens\n";
+  const ProcessResult now = judged();
+  EXPECT_EQ(now.exit_status, 0);
+  EXPECT_EQ(now.errors, note);
+  EXPECT_EQ(json::parse(now.output)["loss"].get<double>(), before);
+  const ProcessResult again = qkv({"generate", "there", "--prompt", "the c", "--seed", "3"});
+  EXPECT_EQ(again.errors, note);
+  EXPECT_EQ(again.output, written);
+  std::vector<std::string> settings = keep_;
+  settings.emplace_back("model.tie_embeddings=false");
+  const ProcessResult next = train("next", settings, "there");
+  expect_success(next);
+  EXPECT_THAT(unfolded(next.output),
+              HasSubstr("the last 5 of 16 rows of the token embedding are left out"));
+  EXPECT_THAT(next.output, Not(HasSubstr("not taken")));
+  change_config("vocab_size", 10);
+  expect_error(judged(), 2,
+               "there/tokenizer.json: has 11 tokens, but \"vocab_size\" of config.json is 10");
+}
+
+TEST_F(PublishedFolderTest, SeveralFilesAreFoundByTheirIndex) {
+  export_tiny();
+  const double before = loss();
+  const TensorFile whole = read_safetensors(folder_ / kWeights).value();
+  TensorFile files[2];
+  json map = json::object();
+  for (size_t i = 0; i < whole.tensors.size(); ++i) {
+    files[i % 2].tensors.push_back(whole.tensors[i]);
+    map[whole.tensors[i].name] = i % 2 ? "model-2.safetensors" : "model-1.safetensors";
+  }
+  for (const size_t i : {0, 1}) {
+    const std::string name = "there/model-" + std::to_string(i + 1) + ".safetensors";
+    ASSERT_TRUE(write_safetensors(folder_ / name, files[i]).ok());
+  }
+  std::filesystem::remove(folder_ / kWeights);
+  const std::string index = "there/model.safetensors.index.json";
+  write_bytes(folder_ / index,
+              json({{"metadata", {{"total_size", 1}}}, {"weight_map", map}}).dump());
+  const ProcessResult now = judged();
+  expect_success(now);
+  EXPECT_EQ(json::parse(now.output)["loss"].get<double>(), before);
+  const ProcessResult next = train("next", keep_, "there");
+  expect_success(next);
+  EXPECT_THAT(next.output, HasSubstr("begins with 20 of its 20 parameters from " + index));
+  std::filesystem::remove(folder_ / "there/model-2.safetensors");
+  expect_error(judged(), 2, "cannot read there/model-2.safetensors: No such file or directory");
+  map[whole.tensors[0].name] = "../model.safetensors";
+  write_bytes(folder_ / index, json({{"weight_map", map}}).dump());
+  expect_error(judged(), 1,
+               index + ": the file of \"" + whole.tensors[0].name +
+                   "\" is \"../model.safetensors\", which is no name of a file beside it");
+  write_bytes(folder_ / index, "{}");
+  expect_error(judged(), 1, index + ": is no JSON object with a weight_map");
+}
+
+TEST_F(PublishedFolderTest, AFolderWithAPickleSaysHowToConvertIt) {
+  export_tiny();
+  std::filesystem::remove(folder_ / kWeights);
+  expect_error(judged(), 2, "cannot read there/model.safetensors: No such file or directory");
+  write_bytes(folder_ / "there/pytorch_model.bin", std::string("PK\3\4\0\0\b\b", 8) + "and so on");
+  const std::string why =
+      "there/pytorch_model.bin: not a safetensors file: it is a pickle of PyTorch, which is a "
+      "program; in Python, from safetensors.torch import save_file, and "
+      "save_file(torch.load(FILE, weights_only=True), NEW_FILE)";
+  expect_error(judged(), 1, why);
+  expect_error(train("next", keep_, "there"), 1, why);
+  expect_error(qkv({"info", "there/pytorch_model.bin"}), 1, why);
+}
+
+TEST_F(PublishedFolderTest, TensorsThatNobodyNeedsAreNotLookedAt) {
+  export_tiny();
+  const double before = loss();
+  change_weights([](TensorFile& file) {
+    file.tensors.push_back({"h.0.attn.bias", Array::full({2}, DType::f32, NAN)});
+    file.tensors.push_back({"adapter.weight", Array::full({2}, DType::boolean, 1)});
+  });
+  // A type that qkv does not know, in a header without checksums.
+  round_weights(false);
+  std::string bytes = in(kWeights);
+  bytes.replace(bytes.find("\"F32\"", bytes.find("\"adapter.weight\"")), 5, "\"I32\"");
+  write_bytes(folder_ / kWeights, bytes);
+  const ProcessResult now = judged();
+  expect_success(now);
+  EXPECT_NEAR(json::parse(now.output)["loss"].get<double>(), before, 1e-3);
+  const ProcessResult told = qkv({"info", kWeights});
+  EXPECT_EQ(told.errors, "note: tensors of the type I32 are left out\n");
+}
+
+// As OpenAI's GPT-2: without a type of the model, with a token that ends a text.
+TEST_F(PublishedFolderTest, TheTokenizerOfGpt2IsRead) {
+  export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
+  const double before = loss();
+  json tokenizer = json::parse(in("there/tokenizer.json"));
+  json& model = tokenizer["model"];
+  model = {{"dropout", nullptr},       {"unk_token", nullptr},
+           {"fuse_unk", false},        {"continuing_subword_prefix", ""},
+           {"end_of_word_suffix", ""}, {"vocab", model["vocab"]},
+           {"merges", model["merges"]}};
+  tokenizer["post_processor"] = {
+      {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", false}};
+  for (const char* step : {"pre_tokenizer", "decoder"}) tokenizer[step].erase("use_regex");
+  write_bytes(folder_ / "there/tokenizer.json", tokenizer.dump());
+  EXPECT_EQ(loss(), before);
+  // One more token, which is found in a text and written as it is.
+  tokenizer["added_tokens"] = {{{"id", 260},
+                                {"special", true},
+                                {"content", "<|end|>"},
+                                {"single_word", false},
+                                {"lstrip", false},
+                                {"rstrip", false},
+                                {"normalized", true}}};
+  write_bytes(folder_ / "there/tokenizer.json", tokenizer.dump());
+  change_config("vocab_size", 261);
+  change_weights([](TensorFile& file) {
+    for (auto& [name, array] : file.tensors) {
+      if (name != "transformer.wte.weight") continue;
+      std::vector<double> rows = array.to_vector();
+      rows.resize(rows.size() + 16, 0.5);
+      array = Array::of({261, 16}, DType::f32, rows);
+    }
+  });
+  write_bytes(folder_ / "ended.txt", in("text.txt") + "<|end|>" + in("text.txt"));
+  const auto tokens = [&](const std::string& text) {
+    return json::parse(qkv({"eval", "there", "--text", text, "--json", "-"}).output)["tokens"]
+        .get<int64_t>();
+  };
+  EXPECT_EQ(tokens("ended.txt"), 2 * tokens("text.txt") + 2);
+  const ProcessResult written =
+      qkv({"generate", "there", "--prompt", "the<|end|>", "--max-new-tokens", "0"});
+  EXPECT_THAT(written.output, HasSubstr("the<|end|>"));
+}
+
+TEST_F(PublishedFolderTest, AFieldThatIsNotDoneIsRefusedByItsName) {
+  export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
+  json tokenizer = json::parse(in("there/tokenizer.json"));
+  tokenizer["normalizer"] = {{"type", "Lowercase"}};
+  write_bytes(folder_ / "there/tokenizer.json", tokenizer.dump());
+  expect_error(
+      judged(), 2,
+      "there/tokenizer.json: tokenizer: \"normalizer.type\" is \"Lowercase\", where qkv has "
+      "only null; make a tokenizer with that");
+}
+
+TEST_F(PublishedFolderTest, ATextShorterThanTheContextNamesTheWayOut) {
+  export_tiny();
+  write_bytes(folder_ / "short.txt", "the cat");
+  expect_error(qkv({"eval", "there", "--text", "short.txt"}), 2,
+               "short.txt: is too short: 7 of its 7 tokens are for validation, but a window of "
+               "data.length = 8 needs 9; use a longer text, or --set data.length=6 or less");
+  expect_success(qkv({"eval", "there", "--text", "short.txt", "--set", "data.length=6"}));
+}
+
+TEST_F(PublishedFolderTest, NoFileIsWaitedFor) {
+  export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
+  const auto replace_by_pipe = [&](const std::string& name) {
+    std::filesystem::rename(folder_ / name, folder_ / "kept");
+    ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
+  };
+  const auto put_back = [&](const std::string& name) {
+    std::filesystem::rename(folder_ / "kept", folder_ / name);
+  };
+  for (const std::string name : {"there/config.json", "there/tokenizer.json", kWeights}) {
+    replace_by_pipe(name);
+    expect_error(judged(), 1, "cannot read " + name + ": it is not a regular file");
+    put_back(name);
+  }
+  const std::string name = "there/tokenizer.json";
+  replace_by_pipe(name);
+  expect_error(train("next", {"data.tokens=tokenizer", "data.tokenizer=" + name}), 1,
+               "cannot read " + name + ": it is not a regular file");
+  std::filesystem::create_directory(folder_ / "folder");
+  expect_error(train("next", {"data.tokens=tokenizer", "data.tokenizer=folder"}), 2,
+               "cannot read folder: Is a directory");
+  expect_error(train("next", {"data.tokens=tokenizer", "data.tokenizer=/dev/zero"}), 1,
+               "cannot read /dev/zero: it is not a regular file");
+  put_back(name);
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.toml").c_str(), 0600), 0);
+  expect_error(qkv({"config", "pipe.toml"}), 1,
+               "cannot read pipe.toml: it is a pipe that nobody writes to");
 }
 
 TEST_F(HuggingFaceTest, AFolderOfAnotherProgramIsNotWrittenTo) {

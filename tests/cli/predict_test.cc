@@ -119,13 +119,12 @@ TEST_F(PredictTest, WhatCannotBeAnsweredLeavesItsLineAndIsNamed) {
   const std::vector<std::string> lines = absl::StrSplit(result.output, '\n');
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_NE(lines[0], "");
-  EXPECT_EQ(lines[1] + lines[2] + lines[3], "");
+  EXPECT_EQ(lines[1] + lines[3], "");
+  EXPECT_NE(lines[2], "");  // with a letter that is unknown
   EXPECT_NE(lines[4], "");
-  EXPECT_EQ(
-      result.errors,
-      "error: ask.txt:2: is blank\n"
-      "error: ask.txt:3: the question: unknown character 3: \"x\"; the vocabulary is: \\t\\nabc\n"
-      "error: ask.txt:4: the question has 19 tokens; this model reads at most 9\n");
+  EXPECT_EQ(result.errors,
+            "error: ask.txt:2: is blank\n"
+            "error: ask.txt:4: the question has 19 tokens; this model reads at most 9\n");
   expect_error(qkv({"predict", "runs/pairs", "no.txt"}), 2,
                "cannot read no.txt: No such file or directory");
   expect_error(qkv({"predict", "runs/pairs", "data"}), 2, "data is a folder; predict reads a file");
@@ -169,8 +168,7 @@ TEST_F(PredictTest, ClassesAreToldFromTextsAndTheirConfusionIsShown) {
                "RUN FILE asks it for their classes");
   write_bytes(folder_ / "other.tsv", "good\tabc\nbegins with a\txyz\n");
   EXPECT_THAT(qkv({"eval", "runs/classes", "--text", "other.tsv"}).errors,
-              testing::AllOf(HasSubstr("other.tsv:1: unknown class \"good\""),
-                             HasSubstr("other.tsv:2: unknown character 1: \"x\"")));
+              HasSubstr("other.tsv:1: unknown class \"good\""));
 }
 
 TEST_F(PredictTest, AnotherTextIsJudgedWhole) {

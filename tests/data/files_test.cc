@@ -216,12 +216,12 @@ TEST(TextTest, ATextShorterThanAWindowIsAnErrorWithTheNumbers) {
   EXPECT_EQ(error_of(options),
             file.path() +
                 ": is too short: 5 of its 50 tokens are for validation, but a window of "
-                "data.length = 8 needs 9; use a longer text or a length of at most 4");
+                "data.length = 8 needs 9; use a longer text, or --set data.length=4 or less");
   options.train_fraction = 0.1;
   EXPECT_EQ(error_of(options),
             file.path() +
                 ": is too short: 5 of its 50 tokens are for training, but a window of "
-                "data.length = 8 needs 9; use a longer text or a length of at most 4");
+                "data.length = 8 needs 9; use a longer text, or --set data.length=4 or less");
   options.length = 4;
   EXPECT_EQ(error_of(options), "no error");
   options.train_fraction = 0.01;

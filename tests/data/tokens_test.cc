@@ -123,6 +123,41 @@ TEST(TokensTest, LearningIsThatOfTheDefinition) {
   }
 }
 
+TEST(TokensTest, CharactersThatAreTooRareAreOneToken) {
+  VocabularyBuilder builder(TokenKind::kCharacters, 0, "", 2);
+  builder.add("abéab\uFFFD\uFFFD");
+  builder.end_text();
+  builder.add("éc");
+  builder.end_text();
+  builder.add_answer("z語");
+  builder.add_validation("qq");
+  builder.add_token("\t");
+  const Vocabulary vocabulary = builder.build().value();
+  EXPECT_THAT(vocabulary.texts(), ElementsAre("\t", "a", "b", "z", "é", "語", "\uFFFD"));
+  EXPECT_EQ(vocabulary.unknown(), 6);
+  EXPECT_THAT(texts_of(vocabulary, "acé😀\uFFFD"),
+              ElementsAre("a", "\uFFFD", "é", "\uFFFD", "\uFFFD"));
+  EXPECT_EQ(vocabulary_of_tokenizer(tokenizer_json(vocabulary)).value(), vocabulary);
+  EXPECT_FALSE(vocabulary.encode("\xC3").ok());
+}
+
+TEST(TokensTest, WordsThatAreTooRareAreNotKnown) {
+  VocabularyBuilder builder(TokenKind::kWords, 9, "", 2);
+  builder.add("a cat a cat a dog");
+  builder.end_text();
+  builder.add_answer(" a fox");
+  builder.add_token("\t");
+  EXPECT_THAT(builder.build().value().texts(),
+              ElementsAre(" <unk>", "\n", "\t", " a", " cat", " fox"));
+}
+
+TEST(TokensTest, NoTokenCrossesAMark) {
+  const Vocabulary vocabulary = learned(TokenKind::kBpe, 258, "\t\t \t\t \t\t");
+  EXPECT_EQ(texts_of(vocabulary, "a\t\t").size(), 2u);
+  EXPECT_EQ(vocabulary.encode_apart("a\t\tb", "\t").value().size(), 4u);
+  EXPECT_EQ(vocabulary.encode_apart("a\t\tb", "").value(), vocabulary.encode("a\t\tb").value());
+}
+
 TEST(TokensTest, WordsThatAreNotKnownAreOneToken) {
   const Vocabulary vocabulary = learned(TokenKind::kWords, 4, "the cat the dog the");
   EXPECT_THAT(vocabulary.texts(), ElementsAre(" <unk>", "\n", " the", " cat"));
@@ -168,6 +203,50 @@ TEST(TokensTest, ATextCanBeCutAtItsSafeLength) {
     }
     EXPECT_GT(cut, 1000);
   }
+}
+
+// Texts that begin alike, overlap, hold white space and are put together, too.
+Vocabulary with_added_tokens() {
+  const Vocabulary learned = ::qkv::learned(TokenKind::kBpe, 258, "the the ab");
+  std::vector<std::string> texts = learned.texts();
+  std::vector<int64_t> added;
+  for (const char* text : {"<|end", "<|end|>", "d|>the", " \n", "b<", "語", "th"}) {
+    added.push_back(std::ssize(texts));
+    texts.emplace_back(text);
+  }
+  return Vocabulary::of_byte_pairs(texts, learned.merges(), added).value();
+}
+
+TEST(TokensTest, AddedTokensAreFoundFirstTheLeftmostAndThenTheLongest) {
+  const Vocabulary vocabulary = with_added_tokens();
+  EXPECT_THAT(texts_of(vocabulary, "he<|end|>the <|endd|>the"),
+              ElementsAre("he", "<|end|>", "th", "e", " ", "<|end", "d|>the"));
+  // What stands before one is the end of a text, where two spaces are one piece.
+  EXPECT_THAT(texts_of(vocabulary, "ab<|end|> \n <|end"),
+              ElementsAre("a", "b<", "|", "e", "n", "d", "|", ">", " \n", " ", "<|end"));
+}
+
+TEST(TokensTest, ATextWithAddedTokensCanBeCutAtItsSafeLength) {
+  RandomStream random(7);
+  const std::string_view parts[] = {"<|end|>", "<|", "end", "d|>", "the", " ", " \n",
+                                    "b",       "<",  "語",  "'",   "r",   "e"};
+  const Vocabulary vocabulary = with_added_tokens();
+  int64_t cut = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string whole;
+    for (auto left = random.below(20); left > 0; --left) {
+      whole += parts[random.below(std::size(parts))];
+    }
+    const std::string_view read = std::string_view(whole).substr(0, random.below(whole.size() + 1));
+    const size_t length = vocabulary.safe_length(read);
+    ASSERT_LE(length, read.size());
+    std::vector<int64_t> tokens;
+    ASSERT_TRUE(vocabulary.encode(whole.substr(0, length), tokens).ok());
+    ASSERT_TRUE(vocabulary.encode(whole.substr(length), tokens).ok());
+    EXPECT_EQ(tokens, vocabulary.encode(whole).value()) << read << "|" << whole;
+    cut += length > 0;
+  }
+  EXPECT_GT(cut, 2000);
 }
 
 TEST(TokensTest, PartsOfATextMakeTheVocabularyOfTheWhole) {
@@ -216,6 +295,8 @@ TEST(TokenizerJsonTest, ComesBackFromItsFile) {
     EXPECT_EQ(*read, vocabulary);
     EXPECT_EQ(read->kind(), kind);
   }
+  const Vocabulary added = with_added_tokens();
+  EXPECT_EQ(vocabulary_of_tokenizer(tokenizer_json(added)).value(), added);
   EXPECT_EQ(tokenizer_json(learned(TokenKind::kCharacters, 0, text)), "");
   EXPECT_THAT(tokenizer_json(learned(TokenKind::kBpe, 258, "x the the")),
               HasSubstr(R"("merges":["h e","t he"])"));
@@ -232,14 +313,18 @@ TEST(TokenizerJsonTest, WhatIsNotReadIsNamed) {
     EXPECT_NE(place, std::string::npos) << from;
     return changed.replace(place, from.size(), to);
   };
-  EXPECT_EQ(error("{"), "tokenizer: it is no JSON object with a pre_tokenizer and a model");
+  EXPECT_EQ(error("{"), "tokenizer: it is no JSON object with a model");
   EXPECT_EQ(
-      error(with("ByteLevel", "Whitespace")),
-      "tokenizer: its pre_tokenizer is not GPT-2's, ByteLevel without a space before the text");
-  EXPECT_EQ(error(with("\"BPE\"", "\"Unigram\"")),
-            "tokenizer: its model is neither BPE nor WordLevel with a vocab");
+      error(with("\"ByteLevel\",\"add_prefix_space\":false",
+                 "\"ByteLevel\",\"add_prefix_space\":true")),
+      "tokenizer: \"pre_tokenizer.add_prefix_space\" is true, where qkv has only false; make a "
+      "tokenizer with that");
+  EXPECT_EQ(
+      error(with("\"BPE\"", "\"Unigram\"")),
+      "tokenizer: \"model.type\" is \"Unigram\", where qkv has only \"BPE\" or \"WordLevel\"; "
+      "make a tokenizer with that");
   EXPECT_EQ(error(with("\"ab\":256", "\"ab\":257")),
-            "tokenizer: the tokens of model.vocab are not 0 … 256");
+            "tokenizer: the tokens of model.vocab are not 0 … 256, each once: see \"ab\"");
   EXPECT_EQ(error(with("\"ab\":256", "\"a b\":256")),
             "tokenizer: \"a b\" of model.vocab is not written as bytes");
   EXPECT_EQ(error(with("\"a b\"", "\"ab\"")), "tokenizer: merge 0 of model.merges is no pair");

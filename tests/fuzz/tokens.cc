@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "data/listed_tokenizer.h"
 #include "data/tokenizer_json.h"
 #include "data/vocabulary_builder.h"
 #include "tests/fuzz/properties.h"

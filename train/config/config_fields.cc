@@ -94,6 +94,9 @@ void add_data_fields(FieldList& list, DataOptions& data) {
       .is_path = true;
   list.add("vocabulary_size", &data.vocabulary_size, 2, kMillion,
            "Number of tokens that bpe learns (bytes among them), or maximum number of words.");
+  list.add("min_count", &data.min_count, 0, kMillion,
+           "How often training must have a character or word that is a token; others are the "
+           "unknown token. 0: twice, except that text and lines know every character.");
   list.add("question_key", &data.question_key,
            "Column or key of the question; empty: question (task classes: text).");
   list.add("answer_key", &data.answer_key,

@@ -116,6 +116,7 @@ class CProgram {
     add_fact("pool=mean", is_classifier_ && !has_class_token);
     add_fact("class_names", !checkpoint_.class_names.empty());
     add_fact("spaced", is_spaced());
+    add_fact("unknown", checkpoint_.vocabulary.unknown().has_value());
     add_fact("after_question", task_.records && !task_.records->after_question.empty());
     const auto& texts = checkpoint_.vocabulary.texts();
     const bool has_lines = std::ranges::count(texts, "\n") > 0;
@@ -147,10 +148,7 @@ class CProgram {
     words["SINUSOIDAL_SCALE"] = absl::StrFormat("%.17g", scale);
   }
 
-  bool is_spaced() const {
-    return checkpoint_.vocabulary.decode(std::vector<int64_t>{0, 0}) !=
-           checkpoint_.vocabulary.texts()[0] + checkpoint_.vocabulary.texts()[0];
-  }
+  bool is_spaced() const { return checkpoint_.vocabulary.is_spaced(); }
 
   std::string sizes() const {
     std::string text;
@@ -162,6 +160,9 @@ class CProgram {
     };
     define("BEGINNING", string_literal(beginning_), "of the weights, which no others have");
     number("V", checkpoint_.vocabulary.size(), "tokens in the vocabulary");
+    if (const auto unknown = checkpoint_.vocabulary.unknown()) {
+      number("UNKNOWN", *unknown, "the token of what the vocabulary does not have");
+    }
     number("OUTPUTS", is_classifier_ ? data_.classes : data_.vocabulary_size, "logits");
     number("LONGEST", longest_, "tokens that are read at most");
     number("T", length_, "positions");

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "data/listed_tokenizer.h"
 #include "data/tasks/tasks.h"
 #include "data/tokenizer_json.h"
 #include "framework/io/safetensors.h"
@@ -47,8 +46,8 @@ std::vector<ExportedFile> hugging_face_files(const std::string& folder) {
 
 absl::StatusOr<std::vector<std::string>> make_hugging_face(const LoadedRun& run,
                                                            const std::string& /*folder*/) {
-  const auto& [config, vocabulary, class_names, trained_in, fingerprint, data, state, arrays] =
-      run.checkpoint;
+  const auto& [config, vocabulary, class_names, trained_in, fingerprint, data, state, arrays,
+               notes] = run.checkpoint;
   const absl::StatusOr<HuggingFaceKind> kind = find_hugging_face_kind(config, data);
   if (!kind.ok()) {
     return absl::FailedPreconditionError(absl::StrCat(run.path, ": ", kind.status().message()));

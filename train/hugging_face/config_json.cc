@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "data/tokenizer_json.h"
 #include "framework/core/mistakes.h"
-#include "framework/core/utf8.h"
 
 namespace qkv {
 namespace {
@@ -93,15 +93,6 @@ const Names& names_of_kind(HuggingFaceKind kind) {
       break;
   }
   return bert;
-}
-
-// What may be nested as deep as the file is long is not written out.
-std::string shown(const json& value) {
-  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  constexpr size_t kLongest = 40;
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
-  return printable(text);
 }
 
 // Reads keys one by one, and keeps what is wrong with them.

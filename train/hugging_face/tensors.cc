@@ -1,5 +1,6 @@
 #include "train/hugging_face/tensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -10,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "framework/core/utf8.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -90,16 +90,6 @@ std::span<const Row> rows_of(HuggingFaceKind kind) {
       return kMegatronBertRows;
   }
   return {};
-}
-
-// Buffers that published files hold, a head that is the token embedding, and the pooler, which the
-// head of an image classifier does not read.
-bool is_passed_over(std::string_view name) {
-  for (const char* end : {".attn.bias", ".attn.masked_bias", "lm_head.weight",
-                          "pooler.dense.weight", "pooler.dense.bias"}) {
-    if (name.ends_with(end)) return true;
-  }
-  return false;
 }
 
 // Rows of C numbers one below the other, and what follows from the form.
@@ -207,18 +197,19 @@ std::vector<NamedArray> to_hugging_face(const std::vector<HuggingFaceTensor>& te
   return arrays;
 }
 
+std::set<std::string> names_of(const HuggingFaceTensor& tensor) {
+  return {tensor.name, tensor.name.substr(tensor.name.find('.') + 1)};
+}
+
 absl::StatusOr<std::vector<NamedArray>> from_hugging_face(
     const std::vector<HuggingFaceTensor>& tensors, const std::vector<NamedArray>& arrays) {
-  std::map<std::string, const Array*> there = by_name(arrays);
   std::vector<NamedArray> parameters;
   std::vector<std::string> mistakes;
   for (const HuggingFaceTensor& tensor : tensors) {
-    auto found = there.find(tensor.name);
-    if (found == there.end()) found = there.find(tensor.name.substr(tensor.name.find('.') + 1));
-    if (found == there.end()) continue;
-    const std::string name = found->first;
-    const Array array = *found->second;
-    there.erase(found);
+    const auto named = std::ranges::find_if(
+        arrays, [names = names_of(tensor)](const auto& a) { return names.contains(a.name); });
+    if (named == arrays.end()) continue;
+    const auto& [name, array] = *named;
     if (array.shape() != tensor.shape || !is_floating(array.dtype())) {
       mistakes.push_back(absl::StrCat(name, " is ", array.describe(), ", but config.json says ",
                                       tensor.shape.to_string()));
@@ -232,9 +223,6 @@ absl::StatusOr<std::vector<NamedArray>> from_hugging_face(
       place += part.bytes();
       parameters.push_back({parameter, std::move(part)});
     }
-  }
-  for (const auto& [name, array] : there) {
-    if (!is_passed_over(name)) mistakes.push_back(absl::StrCat(printable(name), " is not known"));
   }
   if (mistakes.empty()) return parameters;
   constexpr size_t kShown = 5;

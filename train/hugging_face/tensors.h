@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,11 @@ std::vector<HuggingFaceTensor> hugging_face_tensors(HuggingFaceKind kind,
 std::vector<NamedArray> to_hugging_face(const std::vector<HuggingFaceTensor>& tensors,
                                         const std::vector<NamedArray>& parameters);
 
-// The other way, with or without the prefix of the names ("transformer."); what the file does not
-// have is left out. What is no parameter of any such model, but stands in published files, is
-// passed over. An error where a shape is another one, and where a tensor is unknown.
+// Its names in files: with and without the prefix ("transformer.").
+std::set<std::string> names_of(const HuggingFaceTensor& tensor);
+
+// The other way, of tensors of the model; what the file does not have is left out. An error where a
+// shape is another one.
 absl::StatusOr<std::vector<NamedArray>> from_hugging_face(
     const std::vector<HuggingFaceTensor>& tensors, const std::vector<NamedArray>& arrays);
 

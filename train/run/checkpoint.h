@@ -47,6 +47,7 @@ struct Checkpoint {
   DataShape data;
   RunState state;
   std::vector<NamedArray> arrays;
+  std::vector<std::string> notes;  // what is worth knowing of files that others made
 
   // Of the form kClass: what answers are.
   const std::vector<std::string>& answers() const {

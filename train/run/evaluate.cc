@@ -38,8 +38,9 @@ class Counts {
   explicit Counts(const Dataset& dataset)
       : classes_(classes_of(dataset)), has_endings_(dataset.has_endings()) {
     confusion_.resize(static_cast<size_t>(classes_ * classes_));
-    if (dataset.has_answers()) return;
-    unknown_token_ = dataset.vocabulary().unknown();
+    if (classes_ == 0) unknown_token_ = dataset.vocabulary().unknown();
+    has_answers_ = dataset.has_answers();
+    if (has_answers_) return;
     for (const std::string& text : dataset.vocabulary().texts()) {
       bytes_of_tokens_.push_back(std::ssize(text));
     }
@@ -112,7 +113,8 @@ class Counts {
       bool all_right = true;
       for (int64_t t = 0; t < length; ++t, ++predicted, ++target, ++own) {
         if (*target == kIgnoredTarget) continue;
-        const bool is_right = *predicted == *target;
+        const bool is_known = !has_answers_ || *target != unknown_token_;  // else never right
+        const bool is_right = *predicted == *target && is_known;
         all_right = all_right && is_right;
         if (*own == kIgnoredTarget) {
           right_ends_ += is_right;
@@ -148,6 +150,7 @@ class Counts {
   bool has_endings_;
   std::vector<int64_t> bytes_of_tokens_;  // none where there are answers
   std::optional<int64_t> unknown_token_;
+  bool has_answers_ = false;
   int64_t right_tokens_ = 0, tokens_ = 0, right_sequences_ = 0, sequences_ = 0;
   int64_t right_ends_ = 0, bytes_ = 0, unknown_ = 0, in_top5_ = 0;
   std::vector<int64_t> confusion_;

@@ -76,7 +76,7 @@ std::string evaluation_text(const LoadedRun& run, const Dataset& dataset, const 
       absl::StrAppendFormat(&text, "%.3f bits per byte\n", e.bits_per_byte);
     } else {
       absl::StrAppendFormat(
-          &text, "%d of the words (%.1f %%) are not in the vocabulary\n", e.unknown_tokens,
+          &text, "%d of the tokens (%.1f %%) are not in the vocabulary\n", e.unknown_tokens,
           100.0 * static_cast<double>(e.unknown_tokens) / static_cast<double>(e.tokens));
     }
   }

@@ -153,6 +153,7 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
   weights.notes.push_back(absl::StrCat(
       "begins with ", weights.arrays.size(), " of its ", wanted.size(), " parameters from ",
       printable(path), from_hugging_face ? "" : absl::StrCat(", step ", checkpoint.state.step)));
+  weights.notes.insert(weights.notes.end(), checkpoint.notes.begin(), checkpoint.notes.end());
   if (!left.empty()) weights.notes.push_back(list("not taken from there", left));
   if (!added.empty()) weights.notes.push_back(list("not there, so they begin anew", added));
   const std::vector<std::string> changes = changes_of_model(config, checkpoint.config);

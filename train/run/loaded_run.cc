@@ -35,9 +35,10 @@ absl::StatusOr<LoadedRun> load_hugging_face_run(const std::string& folder) {
                      folder));
   }
   if (checkpoint->vocabulary.size() == 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder, ": holds no tokenizer.json, which says what its ",
-                     checkpoint->data.vocabulary_size, " tokens are"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, ": holds no tokenizer.json, which says what its ", checkpoint->data.vocabulary_size,
+        " tokens are; in Python, from transformers import AutoTokenizer, and "
+        "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"));
   }
   return LoadedRun{weights_of_hugging_face(folder), *std::move(checkpoint)};
 }

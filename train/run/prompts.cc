@@ -57,7 +57,8 @@ absl::StatusOr<Prompt> read_prompt(const LoadedRun& run, const std::string& name
   if (vocabulary.kind() != TokenKind::kCharacters && !is_utf8(text)) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": is not UTF-8"));
   }
-  absl::StatusOr<std::vector<int64_t>> tokens = vocabulary.encode(text);
+  absl::StatusOr<std::vector<int64_t>> tokens =
+      vocabulary.encode_apart(text, task.records ? task.records->after_question : "");
   if (!tokens.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", tokens.status().message()));
   }

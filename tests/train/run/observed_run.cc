@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "data/listed_tokenizer.h"
+#include "data/tokenizer_json.h"
 #include "tests/data/idx_bytes.h"
 #include "tests/data/image_bytes.h"
 #include "tests/temporary_folder.h"

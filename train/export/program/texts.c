@@ -37,7 +37,22 @@ static int encode(const char *text, int *tokens) {
 //? !spaced
     while (token < V && strncmp(vocabulary[token], text, strlen(vocabulary[token])) != 0) ++token;
 //.
+//? unknown
+    if (token == V) {
+      tokens[n++] = UNKNOWN;
+//? spaced
+      text += length;
+//.
+//? !spaced
+      do ++text;
+      while ((*text & 0xC0) == 0x80);  // the bytes of one character
+//.
+      continue;
+    }
+//.
+//? !unknown
     if (token == V) fail("the vocabulary has no token for: ", text);
+//.
     text += strlen(vocabulary[token]);
     tokens[n++] = token;
   }
