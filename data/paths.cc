@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "framework/core/mistakes.h"
 
 namespace qkv {
 
@@ -12,8 +13,6 @@ std::vector<std::string> split_paths(const std::string& paths) {
 
 std::string join_paths(const std::vector<std::string>& paths) { return absl::StrJoin(paths, "\n"); }
 
-std::string paths_to_show(const std::string& paths) {
-  return absl::StrJoin(split_paths(paths), ", ");
-}
+std::string paths_to_show(const std::string& paths) { return listed(split_paths(paths)); }
 
 }  // namespace qkv

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "data/paths.h"
+#include "framework/core/mistakes.h"
 
 namespace qkv {
 namespace {
@@ -67,7 +67,7 @@ int64_t SourceFiles::bytes() const {
 }
 
 std::string SourceFiles::note() const {
-  return absl::StrCat("left out of the text: ", absl::StrJoin(left_out, ", "));
+  return absl::StrCat("left out of the text: ", listed(left_out));
 }
 
 absl::StatusOr<SourceFiles> find_source_files(const std::string& paths) {

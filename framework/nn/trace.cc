@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
+#include "framework/core/mistakes.h"
 
 namespace qkv {
 
@@ -14,7 +15,7 @@ void Trace::add(const std::string& path, const Tensor& tensor) {
 const Tensor& Trace::operator[](const std::string& path) const {
   const auto found = tensors_.find(path);
   if (found != tensors_.end()) return found->second;
-  fail(absl::StrCat("trace: there is no \"", path, "\"; there are ", absl::StrJoin(paths_, ", ")));
+  fail(absl::StrCat("trace: there is no \"", path, "\"; there are ", listed(paths_)));
 }
 
 std::vector<Tensor> Trace::tensors() const {

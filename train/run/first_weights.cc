@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
@@ -39,7 +40,7 @@ std::set<std::string> parameters_of_tokens(const Config& config, DataShape data)
 }
 
 std::string list(const std::string& title, const std::vector<std::string>& items) {
-  return absl::StrCat(title, ": ", absl::StrJoin(items, ", "));
+  return absl::StrCat(title, ": ", listed(items));
 }
 
 // A run or a checkpoint, or a folder of Hugging Face's, and the file that the weights are in.
@@ -91,9 +92,9 @@ absl::Status shapes_clash(const std::string& path, const std::string& name, cons
     fits.push_back(absl::StrCat("images of ", source.data.height, " x ", source.data.width,
                                 " pixels and ", source.data.channels, " channels"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": ", name, " is ", there.describe(), " there, but ", here.describe(),
-                   " in this model; what would fit: ", absl::StrJoin(fits, ", ")));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", name, " is ", there.describe(),
+                                                 " there, but ", here.describe(),
+                                                 " in this model; what would fit: ", listed(fits)));
 }
 
 }  // namespace
