@@ -11,6 +11,7 @@
 #include "data/tokens/pieces.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/error.h"
+#include "framework/core/sure.h"
 #include "framework/core/utf8.h"
 
 namespace qkv {
@@ -95,7 +96,7 @@ absl::StatusOr<Vocabulary> Vocabulary::of_characters(std::string_view text) {
 Vocabulary Vocabulary::of_bytes() {
   std::vector<std::string> texts;
   for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
-  return *of_byte_pairs(std::move(texts), {});
+  return sure(of_byte_pairs(std::move(texts), {}));
 }
 
 absl::StatusOr<Vocabulary> Vocabulary::of_byte_pairs(std::vector<std::string> texts,

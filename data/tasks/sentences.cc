@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
+#include "framework/core/sure.h"
 
 namespace qkv {
 namespace {
@@ -17,10 +18,10 @@ Task make_task(const SentenceTask& sentence) {
                          .answer = sentence.answer_length,
                          .both = sentence.longest_question + 1 + sentence.answer_length};
 
-  task.draw = [vocabulary = Vocabulary::create(task.token_texts).value(), draw = sentence.draw](
+  task.draw = [vocabulary = sure(Vocabulary::create(task.token_texts)), draw = sentence.draw](
                   Split, Choices& choices) {
     const auto [question, answer] = draw(choices);
-    Example example = {vocabulary.encode(question).value(), vocabulary.encode(answer).value()};
+    Example example = {sure(vocabulary.encode(question)), sure(vocabulary.encode(answer))};
     const int64_t equals = vocabulary.size() - 2;
     example.prompt.push_back(equals);
     return example;
@@ -42,7 +43,7 @@ TaskKind sentence_task(const SentenceTask& sentence) {
 }
 
 std::vector<std::string> characters_of(std::string_view text) {
-  return Vocabulary::of_characters(text).value().texts();
+  return sure(Vocabulary::of_characters(text)).texts();
 }
 
 std::vector<std::string> words_of(const std::string& text) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/sure.h"
 #include "lessons/explain/document_numbers.h"
 #include "lessons/explain/page.h"
 #include "train/config/config.h"
@@ -229,7 +230,7 @@ Recording part_at(const Recording& whole, const std::string& layer, const std::s
 // that have this shape in the model of the lesson.
 Json variant_of(const Lesson& lesson, const std::string& setting, const std::string& part,
                 const std::map<std::string, Shape>& known) {
-  const Lesson changed = with_settings(lesson, {setting}).value();
+  const Lesson changed = sure(with_settings(lesson, {setting}));
   Recording recording = record(changed.model, changed.batch, changed.form());
   if (!part.empty()) recording = part_at(recording, lesson.layer, part, /*other_weights=*/false);
   Json values = Json::array();

@@ -10,6 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"
+#include "framework/core/mistakes.h"
+#include "framework/core/sure.h"
 #include "train/config/config.h"
 #include "train/run/experiment.h"
 
@@ -136,7 +138,7 @@ std::vector<std::string> warnings_of(const Lesson& lesson, const Recording& reco
   std::vector<std::string> warnings;
   if (!lesson.untrained.empty()) {
     warnings.push_back(absl::StrCat("these parameters are untrained, so their numbers are random: ",
-                                    absl::StrJoin(lesson.untrained, ", ")));
+                                    listed(lesson.untrained)));
   }
   if (!std::isfinite(recording.whole_loss)) {
     warnings.push_back(
@@ -173,7 +175,7 @@ absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
   if (!config.ok()) return config.status();
   Model model = make_model(*config, lesson.model.data());
   Lesson changed = lesson;
-  changed.untrained = untrained_parameters(lesson, model).value();
+  changed.untrained = sure(untrained_parameters(lesson, model));
   copy_parameters(lesson.model, changed.untrained, model);
   changed.config = *std::move(config);
   changed.model = std::move(model);

@@ -1,6 +1,7 @@
 // its: what the vector of a word takes in of the noun that it stands for, read in both directions.
 #include "lessons/labs/its.h"
 
+#include "framework/core/sure.h"
 #include "framework/kernels/product_log.h"
 #include "framework/nn/feed_forward.h"
 #include "lessons/labs/kit.h"
@@ -165,7 +166,7 @@ void measure_one(const LabContext& lab, uint64_t seed, Measured& m) {
   std::vector<std::string> settings = {"data.task=reference", "attention.causal=false"};
   if (lab.is_control()) settings.emplace_back("attention.window=1");
   const Config config = lab_config(lab, seed, settings);
-  const std::shared_ptr<const Dataset> data = make_dataset(config).value();
+  const std::shared_ptr<const Dataset> data = sure(make_dataset(config));
   const auto ask = [&](const Batch& batch) { return ask_at_its(*data, batch); };
   const Asked asked = ask(data->validation_batch(0, kExamples));
   const Model model = make_model(config, data->shape());

@@ -1,4 +1,5 @@
 // A model that is trained without a mask reads the answer that it is asked for.
+#include "framework/core/sure.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
 #include "train/run/generate.h"
@@ -70,8 +71,7 @@ void write_answers(const LabContext& lab, const Trained& trained, const Question
                    Form& form) {
   lab.say(absl::StrCat("leak: ", form.name.en, " writes"));
   const std::vector<Tokens> written =
-      generate_all(trained.model, questions.prompts, questions.length(), {.temperature = 0})
-          .value();
+      sure(generate_all(trained.model, questions.prompts, questions.length(), {.temperature = 0}));
   const Vocabulary& vocabulary = trained.data->vocabulary();
   if (form.example.empty()) {
     form.example =

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "framework/core/error.h"
+#include "framework/core/sure.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
 #include "train/run/experiment.h"
@@ -43,9 +44,9 @@ std::vector<Trained> train(const LabContext& lab, const Arm& arm) {
 std::optional<double> right_when_longer(const Trained& trained) {
   Config longer = trained.config;
   longer.data.length = kTwice;
-  const auto data = make_dataset(longer);
   try {
-    return evaluate(trained.model, **data, Split::kValidation, 32)->token_accuracy;
+    return sure(evaluate(trained.model, *sure(make_dataset(longer)), Split::kValidation, 32))
+        .token_accuracy;
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -107,7 +108,7 @@ Guesses guess(const LabContext& lab) {
     const Config config = lab_config(lab, seed,
                                      {"data.task=echo", absl::StrCat("data.length=", kLength),
                                       absl::StrCat("data.distance=", kPeriod)});
-    const auto data = make_dataset(config).value();
+    const auto data = sure(make_dataset(config));
     for (int64_t i = 0; i < data->validation_size(); ++i) {
       const std::vector<int64_t> period = data->validation_example(i).prompt;
       commonest.push_back(share_of_commonest(period));

@@ -1,6 +1,7 @@
 // Vectors of words by the words that stand with them, as word2vec has them but for its training.
 #include "lessons/labs/word_counts.h"
 
+#include "framework/core/sure.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
 #include "train/run/experiment.h"
@@ -20,7 +21,7 @@ Corpus make_corpus(uint64_t seed, bool shuffled) {
   config.seed = seed;
   config.data.task = "reference";
   config.data.validation_examples = kSentences;
-  const std::shared_ptr<const Dataset> data = make_dataset(config).value();
+  const std::shared_ptr<const Dataset> data = sure(make_dataset(config));
   Corpus corpus = {.sentences = {}, .possessive_of = {}, .vocabulary = data->vocabulary()};
   const std::vector<std::string>& texts = corpus.vocabulary.texts();
   const int64_t but = std::ranges::find(texts, "but") - texts.begin();

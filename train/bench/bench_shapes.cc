@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/core/sure.h"
 #include "models/model.h"
 
 namespace qkv {
@@ -19,7 +20,7 @@ constexpr int64_t kNumbers = 1 << 16;  // that batches are cut from, at least
 Vocabulary numbered(int64_t size) {
   std::vector<std::string> texts;
   for (int64_t i = 0; i < size; ++i) texts.push_back(absl::StrFormat("%d", i));
-  return *Vocabulary::create(std::move(texts));
+  return sure(Vocabulary::create(std::move(texts)));
 }
 
 class RandomData : public Dataset {
