@@ -61,7 +61,7 @@ absl::Status run_predict(const std::string& name, const GivenOptions& given) {
   std::vector<std::string> files = given.arguments();
   files.erase(files.begin());
   if (!run->checkpoint.data.is_image()) return predict_questions(*run, files, format);
-  return predict_images(*run, paths_of(files), format, print_line);
+  return predict_images(*run, paths_of(files), format, print_line, say_note);
 }
 
 }  // namespace

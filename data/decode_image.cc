@@ -9,35 +9,112 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "data/file.h"
 
 namespace qkv {
 namespace {
 
 constexpr std::string_view kPngBegin = "\x89PNG\r\n\x1a\n", kJpegBegin = "\xFF\xD8\xFF";
 
+// The number of `size` bytes at a place, or 0 where the text ends before.
+uint64_t number_at(std::string_view text, size_t place, size_t size, bool is_big_endian) {
+  if (place > text.size() || size > text.size() - place) return 0;
+  uint64_t number = 0;
+  for (size_t i = 0; i < size; ++i) {
+    const size_t at = place + (is_big_endian ? i : size - 1 - i);
+    number = number << 8 | static_cast<unsigned char>(text[at]);
+  }
+  return number;
+}
+
+// The EXIF data of a file, which are a TIFF file; "": it has none.
+std::string_view exif_of(std::string_view file) {
+  constexpr std::string_view kExif("Exif\0\0", 6);
+  if (file.starts_with(kPngBegin)) {  // chunks: length, name, data, checksum
+    for (size_t at = kPngBegin.size(); at + 12 <= file.size();) {
+      const uint64_t length = number_at(file, at, 4, true);
+      if (file.substr(at + 4, 4) == "eXIf") return file.substr(at + 8, length);
+      at += 12 + length;
+    }
+    return "";
+  }
+  for (size_t at = 2; at + 4 <= file.size() && file[at] == '\xFF';) {  // FF, marker, length, data
+    const auto marker = static_cast<unsigned char>(file[at + 1]);
+    if (marker == 0xDA) break;  // pixels
+    const size_t length = number_at(file, at + 2, 2, true);
+    const std::string_view data = file.substr(at + 4, std::max<size_t>(length, 2) - 2);
+    if (marker == 0xE1 && data.starts_with(kExif)) return data.substr(kExif.size());
+    at += marker == 0xFF ? 1 : 2 + length;
+  }
+  return "";
+}
+
+// 1 … 8; 1 where nothing is said.
+int exif_orientation(std::string_view file) {
+  constexpr uint64_t kOrientation = 0x0112, kShort = 3, kLong = 4;
+  const std::string_view exif = exif_of(file);
+  const bool big = exif.starts_with("MM");
+  const size_t list = number_at(exif, 4, 4, big);
+  const uint64_t entries = number_at(exif, list, 2, big);
+  for (uint64_t i = 0; i < entries; ++i) {
+    const size_t at = list + 2 + 12 * i;  // tag, type, count, value
+    if (at + 12 > exif.size()) break;
+    if (number_at(exif, at, 2, big) != kOrientation) continue;
+    const uint64_t type = number_at(exif, at + 2, 2, big);
+    if (type != kShort && type != kLong) break;
+    const uint64_t value = number_at(exif, at + 8, type == kShort ? 2 : 4, big);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
+// The image as it was seen by who held the camera.
+ColourImage turned(ColourImage image, int orientation) {
+  if (orientation == 1) return image;
+  const bool swaps = orientation >= 5;  // rows and columns
+  const bool from_below =
+      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  const bool from_right =
+      orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+  ColourImage seen{swaps ? image.width : image.height, swaps ? image.height : image.width, {}};
+  seen.bytes.reserve(image.bytes.size());
+  for (int64_t y = 0; y < seen.height; ++y) {
+    for (int64_t x = 0; x < seen.width; ++x) {
+      const int64_t row = swaps ? x : y, column = swaps ? y : x;
+      const int64_t old_row = from_below ? image.height - 1 - row : row;
+      const int64_t old_column = from_right ? image.width - 1 - column : column;
+      seen.bytes.append(image.bytes, static_cast<size_t>(3 * (old_row * image.width + old_column)),
+                        3);
+    }
+  }
+  return seen;
+}
+
 absl::Status wrong_image(const std::string& message) { return absl::InvalidArgumentError(message); }
 
-absl::Status check_pixels(int64_t width, int64_t height, int64_t most) {
-  if (width > 0 && height > 0 && width <= most / height) return absl::OkStatus();
+absl::Status check_pixels(int64_t width, int64_t height, int64_t most, const BeginPixels& begin) {
+  if (width > 0 && height > 0 && width <= most / height) {
+    return begin ? begin(width * height) : absl::OkStatus();
+  }
   return wrong_image(absl::StrCat("is too large: its header says ", width, " x ", height,
                                   " pixels, but at most ", most, " are read"));
 }
 
-// Laid on white, a pixel after the other.
-std::string without_alpha(const std::string& rgba) {
-  std::string rgb;
-  rgb.reserve(rgba.size() / 4 * 3);
+// Laid on white, a pixel after the other, in place.
+void lay_on_white(std::string& rgba) {
+  size_t written = 0;
   for (size_t pixel = 0; pixel + 3 < rgba.size(); pixel += 4) {
     const unsigned alpha = static_cast<unsigned char>(rgba[pixel + 3]);
     for (size_t i = 0; i < 3; ++i) {
       const unsigned colour = static_cast<unsigned char>(rgba[pixel + i]);
-      rgb += static_cast<char>((colour * alpha + 255 * (255 - alpha) + 127) / 255);
+      rgba[written++] = static_cast<char>((colour * alpha + 255 * (255 - alpha) + 127) / 255);
     }
   }
-  return rgb;
+  rgba.resize(written);
 }
 
-absl::StatusOr<ColourImage> decode_png(std::string_view file, int64_t most_pixels) {
+absl::StatusOr<ColourImage> decode_png(std::string_view file, int64_t most_pixels,
+                                       const BeginPixels& begin) {
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
   const std::unique_ptr<png_image, decltype(&png_image_free)> freed(&image, &png_image_free);
@@ -45,17 +122,19 @@ absl::StatusOr<ColourImage> decode_png(std::string_view file, int64_t most_pixel
     return wrong_image(absl::StrCat("is a damaged PNG: ", image.message));
   };
   if (png_image_begin_read_from_memory(&image, file.data(), file.size()) == 0) return damaged();
-  absl::Status status = check_pixels(image.width, image.height, most_pixels);
+  absl::Status status = check_pixels(image.width, image.height, most_pixels, begin);
   if (!status.ok()) return status;
   const bool has_alpha = (image.format & PNG_FORMAT_FLAG_ALPHA) != 0;
   image.format = has_alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
   image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // 16 bits are sRGB, too, unless the file says else
   std::string bytes(PNG_IMAGE_SIZE(image), '\0');
   if (png_image_finish_read(&image, nullptr, bytes.data(), 0, nullptr) == 0) return damaged();
-  return ColourImage{image.height, image.width, has_alpha ? without_alpha(bytes) : bytes};
+  if (has_alpha) lay_on_white(bytes);
+  return ColourImage{image.height, image.width, std::move(bytes)};
 }
 
-absl::StatusOr<ColourImage> decode_jpeg(std::string_view file, int64_t most_pixels) {
+absl::StatusOr<ColourImage> decode_jpeg(std::string_view file, int64_t most_pixels,
+                                        const BeginPixels& begin) {
   const std::unique_ptr<std::remove_pointer_t<tjhandle>, decltype(&tjDestroy)> reader(
       tjInitDecompress(), &tjDestroy);
   if (!reader) return absl::InternalError("libjpeg-turbo cannot begin to read a JPEG");
@@ -69,7 +148,7 @@ absl::StatusOr<ColourImage> decode_jpeg(std::string_view file, int64_t most_pixe
     return damaged();
   }
   if (width == 0 || height == 0) return wrong_image("is a damaged JPEG: it has no header");
-  absl::Status status = check_pixels(width, height, most_pixels);
+  absl::Status status = check_pixels(width, height, most_pixels, begin);
   if (!status.ok()) return status;
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
     return wrong_image("is a JPEG in CMYK, the inks of a printer; save it in RGB");
@@ -87,15 +166,30 @@ absl::StatusOr<ColourImage> decode_jpeg(std::string_view file, int64_t most_pixe
 
 }  // namespace
 
-absl::StatusOr<ColourImage> decode_image(std::string_view file, int64_t most_pixels) {
+bool is_image(std::string_view begin) {
+  return begin.starts_with(kPngBegin) || begin.starts_with(kJpegBegin);
+}
+
+absl::StatusOr<ColourImage> decode_image(std::string_view file, int64_t most_pixels,
+                                         const BeginPixels& begin) {
   if (file.empty()) return wrong_image("is empty");
-  if (file.starts_with(kPngBegin)) return decode_png(file, most_pixels);
-  if (file.starts_with(kJpegBegin)) return decode_jpeg(file, most_pixels);
-  std::string begin;
-  for (const char byte : file.substr(0, 4)) {
-    absl::StrAppendFormat(&begin, " %02X", static_cast<unsigned char>(byte));
+  if (is_image(file)) {
+    absl::StatusOr<ColourImage> image = file.starts_with(kPngBegin)
+                                            ? decode_png(file, most_pixels, begin)
+                                            : decode_jpeg(file, most_pixels, begin);
+    if (!image.ok()) return image;
+    return turned(*std::move(image), exif_orientation(file));
   }
-  return wrong_image(absl::StrCat("is neither a PNG nor a JPEG file: it begins with", begin));
+  if (const std::string kind = kind_of_file(file); !kind.empty()) {
+    return wrong_image(absl::StrCat(
+        "is ", kind,
+        "; images are PNG or JPEG files, which ImageMagick makes: convert FILE FILE.png"));
+  }
+  std::string first;
+  for (const char byte : file.substr(0, 4)) {
+    absl::StrAppendFormat(&first, " %02X", static_cast<unsigned char>(byte));
+  }
+  return wrong_image(absl::StrCat("is neither a PNG nor a JPEG file: it begins with", first));
 }
 
 }  // namespace qkv

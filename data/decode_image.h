@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,9 +19,16 @@ struct ColourImage {
 inline constexpr int64_t kMostPixels = 1 << 26;
 
 // The image of a PNG or JPEG file, told apart by their first bytes. Colours are those of sRGB, with
-// 8 bits; what is transparent lies on white; the orientation that a camera has noted (EXIF) is not
-// applied. An error says what is wrong with the file: "is a damaged PNG: …". Memory is asked for
-// only after the header's size is known to be at most `most_pixels`.
-absl::StatusOr<ColourImage> decode_image(std::string_view file, int64_t most_pixels = kMostPixels);
+// 8 bits; what is transparent lies on white; an image is turned as the camera has noted (EXIF's
+// orientation, as exif_transpose() of Pillow does). An error says what is wrong with the file: "is
+// a damaged PNG: …". Memory is asked for only after the header's size is known to be at most
+// `most_pixels`; while it is made, a pixel takes kBytesOfPixel at most. Before, `begin` hears of
+// all of them.
+inline constexpr uint64_t kBytesOfPixel = 8;
+using BeginPixels = std::function<absl::Status(int64_t pixels)>;
+absl::StatusOr<ColourImage> decode_image(std::string_view file, int64_t most_pixels = kMostPixels,
+                                         const BeginPixels& begin = nullptr);
+
+bool is_image(std::string_view begin);  // of a file: PNG or JPEG
 
 }  // namespace qkv

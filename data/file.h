@@ -9,24 +9,30 @@
 
 namespace qkv {
 
-// The text of a file, piece by piece: valid UTF-8, without a byte order mark, every line end "\n".
-// Anything else is an error that names the file, and for bad UTF-8 the byte and the line.
+// Whether a text is read for its characters: without a byte order mark, and every line end, "\r",
+// "\n" or both, is "\n"; or as it is.
+enum class Bytes { kAsText, kAll };
+
+// The text of a file, piece by piece: valid UTF-8. Anything else is an error that names the file,
+// and for bad UTF-8 the byte and the line.
 class TextPieces {
  public:
   static constexpr size_t kPieceBytes = 1 << 20;
-  static absl::StatusOr<TextPieces> open(const std::string& path, size_t piece_bytes = kPieceBytes);
+  static absl::StatusOr<TextPieces> open(const std::string& path, size_t piece_bytes = kPieceBytes,
+                                         Bytes bytes = Bytes::kAsText);
 
   // The next whole characters, until the next call; "" at the end.
   absl::StatusOr<std::string_view> next();
   uint64_t bytes_read() const { return offset_; }  // of the file
 
  private:
-  TextPieces(std::string path, FileDescriptor file, size_t piece_bytes);
+  TextPieces(std::string path, FileDescriptor file, size_t piece_bytes, Bytes bytes);
   absl::Status check_utf8() const;
 
   std::string path_;
   FileDescriptor file_;
   size_t piece_bytes_;
+  Bytes bytes_;
   std::string piece_;
   std::string held_;     // the beginning of a character, or of "\r\n", at the end of what was read
   uint64_t offset_ = 0;  // of what comes next, in the file
@@ -38,6 +44,20 @@ class TextPieces {
 absl::StatusOr<std::string> read_text(const std::string& path);
 
 int64_t characters_in(std::string_view text);  // of valid UTF-8
+
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// What a file is whose first bytes say it: "a WebP image"; "": they do not.
+std::string kind_of_file(std::string_view begin);
+
+// What a file is, by its beginning, where that is no text in UTF-8: "is UTF-16, not UTF-8; …". "":
+// it may be one.
+std::string other_than_text(std::string_view begin);
+// What is wrong with a byte that no UTF-8 has at that place.
+std::string no_utf8(char byte, uint64_t offset);
+
+// In Unicode's normal form NFC, in which texts that look alike are alike.
+std::string nfc(std::string_view utf8);
 
 // 16 digits that tell a text from others, the same on every machine.
 std::string fingerprint_of(std::string_view text);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,16 @@ struct ImageFile {
   int64_t label = 0;
 };
 
+// Whether neither the name of a file nor its first bytes are those of an image.
+bool is_no_image(const FolderEntry& file);
+std::string note_on_no_images(const std::vector<std::string>& paths);
+
 // The bytes of an image in the layout. An error says what is wrong with the file, without its name.
-absl::StatusOr<std::string> read_image(const std::string& path, const ImageLayout& layout);
+// Threads that read images at once decode at most kDecodingMemory together, or one image alone; a
+// stop ends the wait for one by an error, Cancelled.
+inline constexpr uint64_t kDecodingMemory = uint64_t{1} << 30;
+absl::StatusOr<std::string> read_image(const std::string& path, const ImageLayout& layout,
+                                       const std::stop_token& stop = {});
 
 // All of them in their order, read by several threads; adds what is wrong with others. An error
 // where they would not fit into the memory.

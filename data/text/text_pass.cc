@@ -4,13 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "data/file.h"
 #include "framework/core/mistakes.h"
 
 namespace qkv {
 
 absl::Status TextPasses::read_file(const std::string& path, Take take) {
-  absl::StatusOr<TextPieces> pieces = TextPieces::open(path, piece_bytes_);
+  absl::StatusOr<TextPieces> pieces = TextPieces::open(path, piece_bytes_, kept_);
   if (!pieces.ok()) return pieces.status();
   const int64_t before = done_;
   while (true) {

@@ -6,6 +6,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "data/file.h"
 #include "data/text/source_files.h"
 #include "data/wait.h"
 
@@ -15,8 +16,13 @@ namespace qkv {
 class TextPasses {
  public:
   // `what` is read, with so many bytes in all passes together.
-  TextPasses(std::string what, const Wait& wait, size_t piece_bytes, int64_t bytes)
-      : what_(std::move(what)), wait_(wait), piece_bytes_(piece_bytes), bytes_(bytes) {}
+  TextPasses(std::string what, const Wait& wait, size_t piece_bytes, int64_t bytes,
+             Bytes kept = Bytes::kAsText)
+      : what_(std::move(what)),
+        wait_(wait),
+        piece_bytes_(piece_bytes),
+        kept_(kept),
+        bytes_(bytes) {}
 
   // Gives `take` each piece of whole characters; every piece is of one file, whose beginning is
   // told before. All files that cannot be read, or are not UTF-8, are named, at most 20.
@@ -35,6 +41,7 @@ class TextPasses {
   std::string what_;
   const Wait& wait_;
   size_t piece_bytes_;
+  Bytes kept_;
   int64_t bytes_, done_ = 0;
 };
 

@@ -90,7 +90,7 @@ TEST_F(ImageFolderRunTest, ARunIsTrainedResumedJudgedAndShown) {
   const json judged = json::parse(qkv({"eval", "runs/colours", "--json", "-"}).output);
   EXPECT_EQ(judged["classes"], (json{"blue", "red"}));
   EXPECT_EQ(judged["sequence_accuracy"], 1.0);
-  EXPECT_THAT(in("runs/colours/samples.txt"), HasSubstr("  expected blue  answered blue  right"));
+  EXPECT_THAT(in("runs/colours/samples.txt"), HasSubstr("  expected red  answered red  right"));
   EXPECT_THAT(qkv({"data", "pictures/colours.toml", "--samples", "3"}).output,
               HasSubstr("images       8 x 8 pixels, in colour; below they are drawn in grey\n"));
 
@@ -100,9 +100,7 @@ TEST_F(ImageFolderRunTest, ARunIsTrainedResumedJudgedAndShown) {
   EXPECT_EQ(other["sequences"], 60);
   EXPECT_EQ(other["sequence_accuracy"], 1.0);
   expect_error(qkv({"eval", "runs/colours", "--text", "pictures"}), 2,
-               "pictures/all: is the folder of no class; the classes are blue, red\n"
-               "error: pictures/colours.toml: is no folder; images stand in the folder of their "
-               "class");
+               "pictures/all: is the folder of no class; the classes are blue, red");
   const std::string checkpoint = "runs/colours/checkpoints/best.safetensors";
   expect_error(qkv({"eval", "runs/colours", "--set", "data.channels=1"}), 2,
                checkpoint + ": the model reads images of 3 channels, but these have 1");
@@ -147,12 +145,12 @@ TEST_F(ImageFolderRunTest, PredictTellsClassesOfFilesAndFolders) {
                   {"error", "is neither a PNG nor a JPEG file: it begins with 6E 6F 74 65"}}));
 }
 
-TEST_F(ImageFolderRunTest, ALinkThatLeadsBackIsNoFolder) {
+TEST_F(ImageFolderRunTest, ALinkThatLeadsBackIsNotFollowedAgain) {
   expect_success(qkv({"train", "pictures/colours.toml", "--set", "train.steps=2"}));
   fs::create_directory_symlink("..", folder_ / "more/red/back");
   const ProcessResult result = qkv({"predict", "runs/colours", "more"});
   EXPECT_EQ(lines_of(result.output).size(), 60u);
-  EXPECT_EQ(result.errors, "error: more/red/back: cannot be read: Is a directory\n");
+  EXPECT_EQ(result.errors, "");
 }
 
 TEST_F(ImageFolderRunTest, RunsOfOtherImagesReadFilesAsWell) {

@@ -86,14 +86,15 @@ class TextFilesTest : public testing::Test {
 // What a text becomes is told by the vocabulary of its parts, however it is read.
 TEST_F(TextFilesTest, PiecesOfAnySizeMakeTheTokensOfTheWholeText) {
   write("text.txt", "\xEF\xBB\xBF" + text_of_many_lengths(6000));
-  const std::string text = *read_text(options_.path);
-  const auto cut = static_cast<int64_t>(static_cast<double>(characters_in(text)) * 0.9);
-  size_t bytes = 0;
-  for (int64_t left = cut; left >= 0; ++bytes) left -= (text[bytes] & 0xC0) != 0x80;
-  const std::string_view training = std::string_view(text).substr(0, --bytes);
   for (const TokenKind kind :
        {TokenKind::kCharacters, TokenKind::kBytes, TokenKind::kWords, TokenKind::kBpe}) {
     SCOPED_TRACE(name_of(kind));
+    const std::string text = kind == TokenKind::kBytes ? contents_of(options_.path)  // all of them
+                                                       : *read_text(options_.path);
+    const auto cut = static_cast<int64_t>(static_cast<double>(characters_in(text)) * 0.9);
+    size_t bytes = 0;
+    for (int64_t left = cut; left >= 0; ++bytes) left -= (text[bytes] & 0xC0) != 0x80;
+    const std::string_view training = std::string_view(text).substr(0, --bytes);
     options_.tokens = kind;
     options_.vocabulary_size = kind == TokenKind::kBpe ? 300 : 20;
     VocabularyBuilder builder(kind, options_.vocabulary_size);
@@ -292,6 +293,7 @@ TEST_F(TextFilesTest, ALineEndsWithItsFile) {
   write("lines/b.txt", numbers + "\n\nthe end of b");
   options_.task = "lines";
   options_.path = folder_ / "lines";
+  options_.train_fraction = 1;
   options_.validation_path = folder_ / "held.txt";
   write("held.txt", "held\n");
   const auto dataset = make_dataset(options_, 1);
@@ -329,6 +331,7 @@ TEST_F(TextFilesTest, AFileIsOnOneSideOfTheTwo) {
                                   folder_ / "parts/b.txt; without data.validation_path a text has "
                                             "each file once"));
   write("held.txt", std::string(50, 'c'));
+  options_.train_fraction = 1;
   options_.validation_path = folder_ / "held.txt";  // then it only counts twice
   EXPECT_EQ(read().text.training_tokens, 150);
 }
@@ -336,6 +339,7 @@ TEST_F(TextFilesTest, AFileIsOnOneSideOfTheTwo) {
 TEST_F(TextFilesTest, ValidationHasAFileOfItsOwn) {
   write("text.txt", std::string(50, 'a') + "b");
   write("validation.txt", "cdefghijklm");
+  options_.train_fraction = 1;
   options_.validation_path = folder_ / "validation.txt";
   const auto dataset = make_dataset(options_, 1);
   ASSERT_TRUE(dataset.ok()) << dataset.status();

@@ -60,7 +60,7 @@ std::string text_of(const ScratchFile& file, std::string_view input) {
   }
   if (input.starts_with("\xEF\xBB\xBF")) input.remove_prefix(3);
   require(is_utf8(*text) && !text->empty() &&
-              *text == absl::StrReplaceAll(std::string(input), {{"\r\n", "\n"}}),
+              *text == absl::StrReplaceAll(std::string(input), {{"\r\n", "\n"}, {"\r", "\n"}}),
           "a text is that of the file", *text);
   return *std::move(text);
 }

@@ -2,33 +2,38 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "data/file.h"
 #include "data/file_mistakes.h"
 #include "data/image_files.h"
 
 namespace qkv {
 namespace {
 
-// Adds the files that a path stands for; `above` are the folders that it is in. What cannot be
-// read, or is a link back to one of these, is told when its image is asked for.
-void add_files(const std::string& path, std::vector<std::filesystem::path>& above,
-               std::vector<std::string>& files) {
+// Adds the files that a path stands for. A folder is looked into once, whatever links lead to it.
+// What cannot be read is told when its image is asked for; what is no image is left out of a
+// folder.
+void add_files(const std::string& path, std::set<std::filesystem::path>& seen,
+               std::vector<std::string>& files, std::vector<std::string>& no_images) {
   std::error_code ignored;
-  const std::filesystem::path whole = std::filesystem::canonical(path, ignored);
   const bool is_folder = std::filesystem::is_directory(path, ignored);
+  if (is_folder && !seen.insert(std::filesystem::canonical(path, ignored)).second) return;
   const absl::StatusOr<std::vector<FolderEntry>> entries =
-      is_folder && std::ranges::count(above, whole) == 0
-          ? entries_of(path)
-          : absl::InvalidArgumentError("is no folder to look into");
+      is_folder ? entries_of(path) : absl::InvalidArgumentError("is no folder to look into");
   if (!entries.ok()) {
     files.push_back(path);
     return;
   }
-  above.push_back(whole);
-  for (const FolderEntry& entry : *entries) add_files(entry.path, above, files);
-  above.pop_back();
+  for (const FolderEntry& entry : *entries) {
+    if (!entry.is_folder && is_no_image(entry)) {
+      no_images.push_back(entry.path);
+    } else {
+      add_files(entry.path, seen, files, no_images);
+    }
+  }
 }
 
 // The class that the folder of an image is named after.
@@ -37,8 +42,9 @@ std::optional<std::string> expected_class(const std::string& path,
   std::error_code ignored;
   const std::filesystem::path whole = std::filesystem::absolute(path, ignored).lexically_normal();
   const std::string name = class_of_folder(whole.parent_path().filename().string());
-  if (std::ranges::count(classes, name) == 0) return std::nullopt;
-  return name;
+  const auto found = std::ranges::find(classes, name, nfc);  // an older run has others
+  if (found == classes.end()) return std::nullopt;
+  return *found;
 }
 
 Array pixels_of(const std::string& bytes, const DataShape& shape) {
@@ -53,15 +59,19 @@ Array pixels_of(const std::string& bytes, const DataShape& shape) {
 
 absl::Status predict_images(const LoadedRun& run, const std::vector<std::string>& paths,
                             PredictionFormat format,
-                            const std::function<bool(const std::string&)>& print) {
+                            const std::function<bool(const std::string&)>& print,
+                            const TellNote& tell) {
   const absl::StatusOr<Model> model = run.model();
   if (!model.ok()) return model.status();
   const DataShape& shape = run.checkpoint.data;
   const ImageLayout layout = {shape.channels, shape.height, shape.width,
                               run.checkpoint.config.data.fit};
-  std::vector<std::string> files;
-  std::vector<std::filesystem::path> above;
-  for (const std::string& path : paths) add_files(path, above, files);
+  std::vector<std::string> files, no_images;
+  for (const std::string& path : paths) {
+    std::set<std::filesystem::path> seen;
+    add_files(path, seen, files, no_images);
+  }
+  if (!no_images.empty()) tell(note_on_no_images(no_images));
   FileMistakes mistakes;
   for (const std::string& file : files) {
     Prediction prediction = {.question = file,

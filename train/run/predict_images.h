@@ -16,6 +16,7 @@ namespace qkv {
 // it is known, and returns whether to go on.
 absl::Status predict_images(const LoadedRun& run, const std::vector<std::string>& paths,
                             PredictionFormat format,
-                            const std::function<bool(const std::string&)>& print);
+                            const std::function<bool(const std::string&)>& print,
+                            const TellNote& tell);
 
 }  // namespace qkv

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "data/file.h"
 #include "data/find_question.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
@@ -105,7 +106,6 @@ absl::StatusOr<PromptFile> read_prompt_file(const std::string& path) {
   absl::StatusOr<std::string> text =
       path == "-" ? read_standard_input(kLongestFile) : read_file(path, kLongestFile);
   if (!text.ok()) return text.status();
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text->starts_with(kByteOrderMark)) text->erase(0, kByteOrderMark.size());
   file.text = absl::StrReplaceAll(*text, {{"\r\n", "\n"}});
   return file;
