@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
@@ -15,12 +16,19 @@ void add_export_options(OptionList& options, const std::string& help) {
   options.rules().need({"batches"}, "export");
 }
 
-absl::Status check_export_options(const GivenOptions& given) {
+absl::Status check_export_options(const GivenOptions& given, bool may_be_picture) {
   if (given.integer("batches") < 1) {
     return absl::InvalidArgumentError("--batches must be 1 or more");
   }
   const std::string path = given.text("export");
   if (path.empty()) return absl::OkStatus();
+  const std::string ending =
+      absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
+  if (!ending.empty() && ending != ".safetensors" && (ending != ".png" || !may_be_picture)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--export: ", path, " has to end in .safetensors",
+        may_be_picture ? ", or for images in .png" : "", ": no other kind of file is written"));
+  }
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) {
     return absl::AlreadyExistsError(

@@ -57,7 +57,8 @@ absl::Status run_data(const std::string& config, const GivenOptions& given) {
   const Split split = given.split();
   const int64_t samples = given.integer("samples");
   if (samples < 0) return absl::InvalidArgumentError("--samples must be 0 or more");
-  if (absl::Status status = check_export_options(given); !status.ok()) return status;
+  if (absl::Status status = check_export_options(given, /*may_be_picture=*/true); !status.ok())
+    return status;
   absl::StatusOr<LoadedConfig> loaded = load_config(config, given.set());
   if (!loaded.ok()) return loaded.status();
   absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(loaded->config);

@@ -28,6 +28,7 @@ class ListedDataset final : public Dataset {
     bool has_endings = false;
     std::string fingerprint = {};
     uint64_t seed = 1;
+    std::vector<std::string> notes = {};
   };
   ListedDataset(Vocabulary vocabulary, ExampleLists examples, Options options);
 
@@ -35,6 +36,7 @@ class ListedDataset final : public Dataset {
   bool has_endings() const override { return options_.has_endings; }
   DataShape shape() const override;
   std::string fingerprint() const override { return options_.fingerprint; }
+  std::vector<std::string> notes() const override { return options_.notes; }
   int64_t training_size() const override { return std::ssize(examples_.training); }
   int64_t validation_size() const override { return std::ssize(examples_.validation); }
   Batch training_batch(int64_t index, int64_t batch_size) const override;

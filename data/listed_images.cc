@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "framework/core/mistakes.h"
 
 namespace qkv {
 namespace {
@@ -27,18 +28,21 @@ void mirror(int64_t width, std::span<float> pixels) {
 class ListedImages final : public ImageDataset {
  public:
   ListedImages(Vocabulary classes, LabelledImages training, LabelledImages validation,
-               const DataOptions& options, std::string fingerprint, uint64_t seed)
+               const DataOptions& options, std::string fingerprint, uint64_t seed,
+               std::vector<std::string> notes)
       : ImageDataset(std::move(classes), validation.each, seed),
         training_(std::move(training)),
         validation_(std::move(validation)),
         validation_size_(std::min(validation_.size(), options.validation_examples)),
         shift_(options.shift),
         mirrors_(options.mirror),
-        fingerprint_(std::move(fingerprint)) {}
+        fingerprint_(std::move(fingerprint)),
+        notes_(std::move(notes)) {}
 
   int64_t training_size() const override { return training_.size(); }
   int64_t validation_size() const override { return validation_size_; }
   std::string fingerprint() const override { return fingerprint_; }
+  std::vector<std::string> notes() const override { return notes_; }
 
  protected:
   int64_t training_image(uint64_t number, RandomStream& change,
@@ -74,16 +78,35 @@ class ListedImages final : public ImageDataset {
   int64_t shift_;
   bool mirrors_;
   std::string fingerprint_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace
 
 std::unique_ptr<Dataset> make_listed_images(Vocabulary classes, LabelledImages training,
                                             LabelledImages validation, const DataOptions& options,
-                                            std::string fingerprint, uint64_t seed) {
+                                            std::string fingerprint, uint64_t seed,
+                                            std::vector<std::string> notes) {
   return std::make_unique<ListedImages>(std::move(classes), std::move(training),
                                         std::move(validation), options, std::move(fingerprint),
-                                        seed);
+                                        seed, std::move(notes));
+}
+
+void note_unjudged_classes(const std::vector<std::string>& names, std::span<const int64_t> judged,
+                           std::vector<std::string>& notes) {
+  std::vector<std::string> without;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (std::ranges::count(judged, static_cast<int64_t>(i)) == 0) without.push_back(names[i]);
+  }
+  if (without.empty()) return;
+  notes.push_back(absl::StrCat("no validation example has the class ", listed(without),
+                               "; more examples, or a smaller data.train_fraction, judge it"));
+}
+
+void note_other_forms(const std::vector<std::string>& names, std::vector<std::string>& notes) {
+  if (names.empty()) return;
+  notes.push_back(
+      absl::StrCat("written in another normal form of Unicode, and read as NFC: ", listed(names)));
 }
 
 std::vector<std::string> names_of_classes(const DataOptions& options) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,15 @@ struct LabelledImages {
 // time mirrored.
 std::unique_ptr<Dataset> make_listed_images(Vocabulary classes, LabelledImages training,
                                             LabelledImages validation, const DataOptions& options,
-                                            std::string fingerprint, uint64_t seed);
+                                            std::string fingerprint, uint64_t seed,
+                                            std::vector<std::string> notes = {});
 
 inline constexpr int64_t kLargestSide = 512;  // of an image: a batch holds many
+
+// Notes on classes: on those that validation does not ask for, and on names that were not in NFC.
+void note_unjudged_classes(const std::vector<std::string>& names, std::span<const int64_t> judged,
+                           std::vector<std::string>& notes);
+void note_other_forms(const std::vector<std::string>& names, std::vector<std::string>& notes);
 
 // Those of data.class_names.
 std::vector<std::string> names_of_classes(const DataOptions& options);

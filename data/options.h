@@ -53,7 +53,7 @@ struct DataOptions {
   int64_t channels = 1;                // of their pixels: 1, grey, or 3
   int64_t shift = 0;                   // pixels by which an image of training is moved, at most
   bool mirror = false;                 // half of the images of training are mirrored
-  double train_fraction = 0.9;         // the share of all examples that training may see
+  double train_fraction = 0.9;         // the share of the examples of `path` for training
   int64_t validation_examples = 1000;  // at most; text and modular_addition use all there are
 };
 

@@ -8,26 +8,20 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "data/file.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
+#include "framework/io/json_mistake.h"
 
 namespace qkv {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // What is wrong with a line that is not UTF-8; "": nothing.
 std::string utf8_mistake(std::string_view line) {
   for (size_t place = 0; place < line.size();) {
     const size_t length = code_point_length(line.substr(place));
-    if (length == 0) {
-      return absl::StrFormat(
-          "is not UTF-8: byte 0x%02X at offset %d of the line; iconv can convert the file, for "
-          "example from Latin-1: iconv -f latin1 -t utf-8",
-          static_cast<unsigned char>(line[place]), place);
-    }
+    if (length == 0) return no_utf8(line[place], place);
     place += length;
   }
   return "";
@@ -38,8 +32,7 @@ absl::Status bad_record(std::string_view what) {
 }
 
 std::string quoted(const std::vector<std::string>& names) {
-  return names.empty() ? "none"
-                       : absl::StrCat("\"", printable(absl::StrJoin(names, "\", \"")), "\"");
+  return names.empty() ? "none" : absl::StrCat("\"", listed(names, "\", \""), "\"");
 }
 
 RecordReader::Format format_of(std::string_view path) {
@@ -51,6 +44,35 @@ RecordReader::Format format_of(std::string_view path) {
                                          : RecordReader::Format::kTabs;
 }
 
+// Reads JSON as the parser does, but an integer of more than 64 bits as its digits.
+class JsonReader : public nlohmann::detail::json_sax_dom_parser<nlohmann::json> {
+ public:
+  using Base = nlohmann::detail::json_sax_dom_parser<nlohmann::json>;
+  explicit JsonReader(nlohmann::json& made) : Base(made, /*allow_exceptions=*/false) {}
+
+  std::vector<std::string> keys;  // of the object: one keeps the last value of a key
+  std::string mistake;
+
+  bool number_float(double number, const std::string& digits) {
+    if (digits.find_first_of(".eE") != digits.npos) return Base::number_float(number, digits);
+    std::string text = digits;
+    return string(text);
+  }
+  bool start_object(size_t size) { return ++depth_ > 0 && Base::start_object(size); }
+  bool end_object() { return --depth_ >= 0 && Base::end_object(); }
+  bool key(std::string& name) {
+    if (depth_ == 1) keys.push_back(name);
+    return Base::key(name);
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception& error) {
+    mistake = json_reason(error.what());
+    return false;
+  }
+
+ private:
+  int depth_ = 0;
+};
+
 bool is_blank(std::string_view text) {
   return std::ranges::all_of(text, [](unsigned char c) { return absl::ascii_isspace(c); });
 }
@@ -60,11 +82,21 @@ bool is_blank(std::string_view text) {
 RecordReader::RecordReader(std::string_view path, RecordLayout layout, NextLine next)
     : format_(format_of(path)), layout_(std::move(layout)), next_(std::move(next)) {}
 
+absl::Status RecordReader::end_with(std::string_view what) {
+  next_ = [] { return std::nullopt; };
+  rest_.clear();
+  return bad_record(what);
+}
+
+// "\r\n" and "\r" end a line, too.
 std::optional<std::string> RecordReader::next_line() {
-  std::optional<std::string> line = next_();
+  std::optional<std::string> line = rest_.empty() ? next_() : std::exchange(rest_, "");
   if (!line) return line;
   if (++line_ == 1 && line->starts_with(kByteOrderMark)) line->erase(0, kByteOrderMark.size());
-  if (line->ends_with('\r')) line->pop_back();
+  if (const size_t end = line->find('\r'); end != std::string::npos) {
+    rest_ = line->substr(end + 1);
+    line->resize(end);
+  }
   if (not_utf8_.empty()) not_utf8_ = utf8_mistake(*line);
   return line;
 }
@@ -73,15 +105,16 @@ std::optional<absl::StatusOr<Record>> RecordReader::next() {
   if (format_ == Format::kCsv && !has_header_) {
     has_header_ = true;
     begin_ = 1;
-    if (absl::Status header = read_header(); !header.ok()) {
-      next_ = [] { return std::nullopt; };
-      return header;
-    }
+    if (absl::Status header = read_header(); !header.ok())
+      return end_with(std::string(header.message()));
   }
   not_utf8_.clear();
   std::optional<std::string> line = next_line();
   if (!line) return std::nullopt;
   begin_ = line_;
+  if (const std::string other = line_ == 1 ? other_than_text(*line) : ""; !other.empty()) {
+    return end_with(other);
+  }
   if (is_blank(*line) && not_utf8_.empty()) return bad_record("is blank");
   absl::StatusOr<Record> record = parse(*std::move(line));
   if (!not_utf8_.empty()) return bad_record(not_utf8_);
@@ -94,14 +127,16 @@ std::optional<absl::StatusOr<Record>> RecordReader::next() {
 absl::Status RecordReader::read_header() {
   std::optional<std::string> line = next_line();
   if (!line) return absl::OkStatus();
+  if (const std::string other = other_than_text(*line); !other.empty()) return bad_record(other);
   const absl::StatusOr<std::vector<std::string>> names =
       parse_csv_record(*std::move(line), [this] { return next_line(); });
   if (!not_utf8_.empty()) return bad_record(not_utf8_);
   if (!names.ok()) return names.status();
   columns_ = names->size();
   const auto find = [&](const std::string& name) -> std::optional<size_t> {
-    const auto found = std::ranges::find(*names, name);
-    if (found == names->end() || std::ranges::count(*names, name) > 1) return std::nullopt;
+    const auto found = std::ranges::find(*names, nfc(name), nfc);
+    if (found == names->end() || std::ranges::count(*names, nfc(name), nfc) > 1)
+      return std::nullopt;
     return static_cast<size_t>(found - names->begin());
   };
   const std::optional<size_t> question = find(layout_.question);
@@ -110,9 +145,35 @@ absl::Status RecordReader::read_header() {
     question_column_ = *question;
     return absl::OkStatus();
   }
-  return bad_record(absl::StrCat("the header has to name the column \"",
-                                 question ? layout_.answer : layout_.question,
-                                 "\" once; its columns are ", quoted(*names)));
+  const size_t other =
+      names->size() == 1 ? names->front().find_first_of(";\t|") : std::string::npos;
+  return bad_record(absl::StrCat(
+      "the header has to name the column \"", question ? layout_.answer : layout_.question,
+      "\" once; its columns are ", quoted(*names),
+      other == std::string::npos ? other_keys(*names)
+                                 : absl::StrCat("; a comma separates columns, not \"",
+                                                escape(names->front().substr(other, 1)),
+                                                "\": save the file with commas")));
+}
+
+// How to read other columns or keys, where a file does not have that of the question or the answer.
+std::string RecordReader::other_keys(const std::vector<std::string>& names) const {
+  static const std::set<std::string> kAnswers = {"answer", "category", "class",  "label", "output",
+                                                 "reply",  "response", "target", "y"};
+  std::string advice;
+  const auto advise = [&](const char* option, const std::string& key, const std::string& other) {
+    if (std::ranges::count(names, nfc(key), nfc) > 0) return;
+    const auto found = std::ranges::find_if(names, [&](const std::string& name) {
+      const bool is_answer = kAnswers.contains(absl::AsciiStrToLower(name));
+      return name != other && is_answer == (&key == &layout_.answer);
+    });
+    absl::StrAppend(&advice, "; another one is read with --set ", option, "=",
+                    found == names.end() ? "NAME" : printable(*found));
+  };
+  if (!layout_.answer_needed) return "";  // a run has its keys
+  advise("data.question_key", layout_.question, layout_.answer);
+  advise("data.answer_key", layout_.answer, layout_.question);
+  return advice;
 }
 
 absl::StatusOr<Record> RecordReader::parse(std::string line) {
@@ -130,10 +191,10 @@ absl::StatusOr<Record> RecordReader::parse_tabs(std::string_view line) const {
   const auto tabs = std::ranges::count(line, '\t');
   if (tabs == 0 && !layout_.answer_needed) return Record{.question = std::string(line)};
   if (tabs != 1) {
-    const auto& [question, answer, answer_first, needed] = layout_;
+    const auto& [first, second] = layout_.answer_first ? std::tie(layout_.answer, layout_.question)
+                                                       : std::tie(layout_.question, layout_.answer);
     return bad_record(absl::StrCat("has ", tabs == 0 ? "no tab" : absl::StrCat(tabs, " tabs"),
-                                   ": a line is ", answer_first ? answer : question, "<TAB>",
-                                   answer_first ? question : answer,
+                                   ": a line is ", first, "<TAB>", second,
                                    line.starts_with('{') || line.starts_with('[')
                                        ? "; a file of JSON lines has a name that ends in .jsonl"
                                        : ""));
@@ -159,30 +220,30 @@ absl::StatusOr<Record> RecordReader::parse_csv(std::string line) {
 }
 
 absl::StatusOr<Record> RecordReader::parse_json(std::string_view line) const {
-  std::multiset<std::string> keys;  // an object keeps the last value of a key
-  const auto see = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    if (depth == 1 && event == nlohmann::json::parse_event_t::key) keys.insert(parsed);
-    return true;
+  nlohmann::json object;
+  JsonReader reader(object);
+  if (!nlohmann::json::sax_parse(line, &reader)) {
+    return bad_record(absl::StrCat("is not JSON: ", reader.mistake));
+  }
+  if (!object.is_object()) return bad_record("is JSON, but not an object");
+  const auto count = [&](const std::string& key) {
+    return std::ranges::count(reader.keys, nfc(key), nfc);
   };
-  const auto object = nlohmann::json::parse(line, see, /*allow_exceptions=*/false);
-  if (!object.is_object()) return bad_record("is not a JSON object");
   const auto text = [&](const std::string& key) -> absl::StatusOr<std::string> {
-    const auto found = object.find(key);
-    if (found == object.end()) {
-      return bad_record(absl::StrCat("has no key \"", key, "\"; its keys are ",
-                                     quoted({keys.begin(), keys.end()})));
+    if (count(key) == 0) {
+      return bad_record(absl::StrCat("has no key \"", key, "\"; its keys are ", quoted(reader.keys),
+                                     other_keys(reader.keys)));
     }
-    if (keys.count(key) > 1) return bad_record(absl::StrCat("has the key \"", key, "\" twice"));
-    if (found->is_number_integer()) return found->dump();
-    if (!found->is_string()) {
-      return bad_record(absl::StrCat("\"", key, "\" is neither a string nor an integer"));
-    }
-    return found->get<std::string>();
+    if (count(key) > 1) return bad_record(absl::StrCat("has the key \"", key, "\" twice"));
+    const auto& value = object[*std::ranges::find(reader.keys, nfc(key), nfc)];
+    if (value.is_number_integer()) return value.dump();
+    if (value.is_string()) return value.get<std::string>();
+    return bad_record(absl::StrCat("\"", key, "\" is neither a string nor an integer"));
   };
   absl::StatusOr<std::string> question = text(layout_.question);
   if (!question.ok()) return question.status();
   Record record{.question = *std::move(question)};
-  if (!layout_.answer_needed && !object.contains(layout_.answer)) return record;
+  if (!layout_.answer_needed && count(layout_.answer) == 0) return record;
   absl::StatusOr<std::string> answer = text(layout_.answer);
   if (!answer.ok()) return answer.status();
   record.answer = *std::move(answer);

@@ -26,6 +26,7 @@ struct RecordLayout {
   std::string question, answer;  // in headers and objects: "question", "answer"
   bool answer_first = false;     // in a file with tabs
   bool answer_needed = true;     // else a line with no tab is a question
+  bool answer_is_class = false;
 };
 
 // Reads records one after the other, as their lines come.
@@ -33,7 +34,8 @@ class RecordReader {
  public:
   RecordReader(std::string_view path, RecordLayout layout, NextLine next);
 
-  // The next record, or what is wrong with it; none at the end. After a wrong header there is none.
+  // The next record, or what is wrong with it; none at the end. After a wrong header, and in a file
+  // that is no text, there is none.
   std::optional<absl::StatusOr<Record>> next();
 
   int64_t line() const { return begin_; }  // where what next() returned begins
@@ -41,18 +43,21 @@ class RecordReader {
   enum class Format { kTabs, kCsv, kJsonLines };
 
  private:
+  absl::Status end_with(std::string_view what);
   std::optional<std::string> next_line();
   absl::Status read_header();
   absl::StatusOr<Record> parse(std::string line);
   absl::StatusOr<Record> parse_tabs(std::string_view line) const;
   absl::StatusOr<Record> parse_csv(std::string line);
   absl::StatusOr<Record> parse_json(std::string_view line) const;
+  std::string other_keys(const std::vector<std::string>& names) const;
   absl::Status check(const Record& record) const;
 
   Format format_;
   RecordLayout layout_;
   NextLine next_;
   int64_t begin_ = 0, line_ = 0;
+  std::string rest_;      // of a line of the file that "\r" ends some of
   std::string not_utf8_;  // what is wrong with a line of the record
   bool has_header_ = false;
   size_t columns_ = 0, question_column_ = 0;

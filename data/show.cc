@@ -127,7 +127,8 @@ std::string describe_classes(const Dataset& dataset, bool all) {
 
 std::string describe_dataset(const Dataset& dataset, bool all) {
   const auto size = [](int64_t examples) {
-    return examples == 0 ? "drawn at random" : absl::StrCat(examples, " examples");
+    if (examples == 0) return std::string("drawn at random");
+    return absl::StrCat(examples, examples == 1 ? " example" : " examples");
   };
   return absl::StrCat(
       dataset.shape().is_image() ? describe_classes(dataset, all) : describe_tokens(dataset, all),

@@ -15,6 +15,7 @@
 #include "data/tokens/byte_pairs.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
+#include "framework/io/json_mistake.h"
 
 namespace qkv {
 namespace {
@@ -309,6 +310,7 @@ std::string tokenizer_json(const Vocabulary& vocabulary) {
 
 absl::StatusOr<Vocabulary> vocabulary_of_tokenizer(std::string_view json) {
   Json file = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (file.is_discarded()) return problem(absl::StrCat("is not JSON: ", json_mistake(json)));
   if (!at(file, "/model").is_object()) return problem("it is no JSON object with a model");
   Json& model = file["model"];
   if (!model.contains("type")) {  // as older files

@@ -4,9 +4,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "data/file.h"
 #include "data/tasks/shared_records.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/mistakes.h"
 
 namespace qkv {
 namespace {
@@ -16,7 +17,8 @@ constexpr int64_t kMaxTextClasses = 1000;
 RecordLayout classes_layout(const DataOptions& options) {
   return {.question = options.question_key.empty() ? "text" : options.question_key,
           .answer = options.answer_key.empty() ? "class" : options.answer_key,
-          .answer_first = true};
+          .answer_first = true,
+          .answer_is_class = true};
 }
 
 // Where classes stand in a file.
@@ -82,10 +84,10 @@ EncodeRecord encode_classes(const Vocabulary& vocabulary, const std::vector<std:
   return [&vocabulary, &names](const Record& record) -> absl::StatusOr<Example> {
     auto prompt = vocabulary.encode(record.question);
     if (!prompt.ok()) return prompt.status();
-    const auto name = std::ranges::find(names, *record.answer);
+    const auto name = std::ranges::find(names, *record.answer, nfc);  // an older run has others
     if (name == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "unknown class \"", *record.answer, "\"; the classes are ", absl::StrJoin(names, ", ")));
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown class \"", *record.answer, "\"; the classes are ", listed(names)));
     }
     return Example{*std::move(prompt), {name - names.begin()}};
   };

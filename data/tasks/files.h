@@ -16,6 +16,12 @@ inline void check_path(const char* task, const DataOptions& options, OptionCheck
                                  "\" reads a file; give one with --set data.path=FILE"));
 }
 
+inline void check_shares(const DataOptions& options, OptionChecker& check) {
+  const double most = options.validation_path.empty() ? 0.999 : 1;
+  check.range("train_fraction", options.train_fraction, 0.001, most);
+  check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
+}
+
 // How many tokens may be learned.
 inline void check_tokens(const DataOptions& options, OptionChecker& check) {
   constexpr int64_t kLeastWords = 2, kLeastPairs = 257, kMost = 1 << 20;

@@ -8,8 +8,11 @@
 #include "data/file.h"
 #include "data/image_files.h"
 #include "data/split.h"
+#include "data/tasks/files.h"
 #include "data/tasks/tasks.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/random.h"
+#include "framework/core/sure.h"
 
 namespace qkv {
 namespace {
@@ -20,6 +23,13 @@ constexpr size_t kMostFolders = 1000;
 struct ListedFiles {
   std::vector<std::string> folders;  // of the classes
   std::vector<ImageFile> files;
+  std::vector<std::string> no_images;    // files beside them
+  std::vector<std::string> other_forms;  // names of folders that were not in NFC
+
+  void add_notes(std::vector<std::string>& notes) const {
+    if (!no_images.empty()) notes.push_back(note_on_no_images(no_images));
+    note_other_forms(other_forms, notes);
+  }
 };
 
 void list_class(const FolderEntry& folder, int64_t label, ListedFiles& listed,
@@ -29,13 +39,20 @@ void list_class(const FolderEntry& folder, int64_t label, ListedFiles& listed,
     mistakes.add(folder.path, 0, "cannot be read");
     return;
   }
-  if (entries->empty()) mistakes.add(folder.path, 0, "the folder of a class has no image");
+  const size_t before = listed.files.size();
+  bool has_folder = false;
   for (const FolderEntry& entry : *entries) {
     if (entry.is_folder) {
       mistakes.add(entry.path, 0, "is a folder; images stand in the folder of their class");
+      has_folder = true;
+    } else if (is_no_image(entry)) {
+      listed.no_images.push_back(entry.path);
     } else {
       listed.files.push_back({entry.path, label});
     }
+  }
+  if (listed.files.size() == before && !has_folder) {
+    mistakes.add(folder.path, 0, "the folder of a class has no image");
   }
 }
 
@@ -55,20 +72,22 @@ absl::StatusOr<ListedFiles> list_images(const std::string& path, bool leaves_out
   std::map<std::string, const FolderEntry*> found;
   for (const FolderEntry& entry : *entries) {
     const std::string name = class_of_folder(entry.name);
-    if (!entry.is_folder) {
+    if (!entry.is_folder && is_no_image(entry)) {
+      listed.no_images.push_back(entry.path);
+    } else if (!entry.is_folder) {
       mistakes.add(entry.path, 0, "is no folder; images stand in the folder of their class");
-    } else if (std::ranges::count(names, name) > 0) {
+    } else if (std::ranges::count(names, name, nfc) > 0) {
+      if (nfc(entry.name) != entry.name) listed.other_forms.push_back(entry.path);
       if (!found.emplace(name, &entry).second) {
         mistakes.add(entry.path, 0, absl::StrCat("is another folder of the class ", name));
       }
     } else if (!leaves_out) {
-      mistakes.add(
-          entry.path, 0,
-          absl::StrCat("is the folder of no class; the classes are ", absl::StrJoin(names, ", ")));
+      mistakes.add(entry.path, 0,
+                   absl::StrCat("is the folder of no class; the classes are ", qkv::listed(names)));
     }
   }
   for (size_t i = 0; i < names.size(); ++i) {
-    const auto folder = found.find(names[i]);
+    const auto folder = found.find(nfc(names[i]));
     if (folder == found.end()) continue;
     listed.folders[i] = folder->second->path;
     list_class(*folder->second, static_cast<int64_t>(i), listed, mistakes);
@@ -81,25 +100,27 @@ std::string_view bytes_of(const LabelledImages& images, size_t i) {
   return std::string_view(images.bytes).substr(i * size, size);
 }
 
-// Takes the images of validation out of `all`. The same pixels are the same image, whatever their
+// Takes what is not for training out of `all`. The same pixels are the same image, whatever their
 // files: they are on one side.
-LabelledImages take_validation(LabelledImages& all, double train_fraction) {
-  LabelledImages validation{all.each, {}, {}};
+LabelledImages take_held(LabelledImages& all, double train_fraction) {
+  LabelledImages held{all.each, {}, {}};
+  std::vector<std::string_view> images;
+  for (size_t i = 0; i < all.labels.size(); ++i) images.push_back(bytes_of(all, i));
+  const std::vector<Split> sides = sides_of(images, all.labels, train_fraction);
   const auto size = static_cast<size_t>(all.each.numbers());
   size_t kept = 0;
   for (size_t i = 0; i < all.labels.size(); ++i) {
-    const std::string_view image = bytes_of(all, i);
-    if (side_of(image, train_fraction) == Split::kValidation) {
-      validation.bytes += image;
-      validation.labels.push_back(all.labels[i]);
+    if (sides[i] == Split::kValidation) {
+      held.bytes += images[i];
+      held.labels.push_back(all.labels[i]);
     } else {
-      std::ranges::copy(image, all.bytes.begin() + static_cast<int64_t>(kept * size));
+      std::ranges::copy(images[i], all.bytes.begin() + static_cast<int64_t>(kept * size));
       all.labels[kept++] = all.labels[i];
     }
   }
   all.bytes.resize(kept * size);
   all.labels.resize(kept);
-  return validation;
+  return held;
 }
 
 // Each of them once, at most so many, in an order that means nothing.
@@ -205,7 +226,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& op
 
   LabelledImages training = *std::move(all), validation = *std::move(judged);
   if (one_folder) {
-    validation = take_validation(training, options.train_fraction);
+    validation = take_held(training, options.train_fraction);
   } else {
     find_images_of_both(training, listed->files, validation, others.files, mistakes);
   }
@@ -219,9 +240,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_image_folder(const DataOptions& op
         options.train_fraction));
   }
   validation = each_once(validation, options.validation_examples);
+  std::vector<std::string> notes;
+  listed->add_notes(notes);
+  others.add_notes(notes);
+  note_unjudged_classes(names, validation.labels, notes);
   std::string fingerprint = fingerprint_of_images(training, validation);
-  return make_listed_images(*Vocabulary::create(names), std::move(training), std::move(validation),
-                            options, std::move(fingerprint), seed);
+  if (!one_folder) take_held(training, options.train_fraction);
+  return make_listed_images(sure(Vocabulary::create(names)), std::move(training),
+                            std::move(validation), options, std::move(fingerprint), seed,
+                            std::move(notes));
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> judge_image_folder(const DataOptions& options,
@@ -239,11 +266,13 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_image_folder(const DataOptions& o
   if (images->size() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(options.path, ": has no image of a class"));
   }
+  std::vector<std::string> notes;
+  listed->add_notes(notes);
   DataOptions all = options;
   all.validation_examples = images->size();
   LabelledImages nothing{images->each, {}, {}};
   return make_listed_images(known.vocabulary, std::move(nothing), *std::move(images), all,
-                            /*fingerprint=*/"", /*seed=*/1);
+                            /*fingerprint=*/"", /*seed=*/1, std::move(notes));
 }
 
 void check_image_folder(const DataOptions& options, OptionChecker& check) {
@@ -258,8 +287,7 @@ void check_image_folder(const DataOptions& options, OptionChecker& check) {
               absl::StrCat("must be 1 (grey) or 3 (red, green and blue), not ", options.channels));
   }
   check.range("shift", options.shift, 0, std::max<int64_t>(options.image_size, 1) - 1);
-  check.range("train_fraction", options.train_fraction, 0.001, 0.999);
-  check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
+  check_shares(options, check);
   if (const auto names = names_of_classes(options); !names.empty()) {
     const std::string mistake = mistake_of_class_names(names, kMostFolders);
     if (!mistake.empty()) check.add("class_names", mistake);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 
@@ -120,6 +119,20 @@ void find_lines_of_both(const std::vector<LineOfFile>& training,
   }
 }
 
+// Takes the lines that are not for training.
+std::vector<LineOfFile> take_held(std::vector<LineOfFile>& lines, double train_fraction) {
+  std::vector<std::string_view> texts;
+  for (const LineOfFile& line : lines) texts.push_back(line.text);
+  const std::vector<int64_t> classes(texts.size());
+  const std::vector<Split> sides = sides_of(texts, classes, train_fraction);
+  std::vector<LineOfFile> kept, held;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    (sides[i] == Split::kTraining ? kept : held).push_back(lines[i]);
+  }
+  lines = std::move(kept);
+  return held;
+}
+
 // Of all `texts` the characters are known.
 absl::StatusOr<Vocabulary> learn_vocabulary(const DataOptions& options,
                                             const std::vector<LineOfFile>& training,
@@ -162,35 +175,39 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
   find_long_lines(trained, mistakes);
   find_long_lines(judged, mistakes);
   const size_t examples = trained.size();
-  if (has_file) {
-    find_lines_of_both(trained, judged, mistakes);
-  } else {
-    const auto trains = [&](const LineOfFile& line) {
-      return side_of(line.text, options.train_fraction) == Split::kTraining;
-    };
-    std::ranges::copy_if(trained, std::back_inserter(judged), std::not_fn(trains));
-    std::erase_if(trained, std::not_fn(trains));
-  }
+  if (has_file) find_lines_of_both(trained, judged, mistakes);
+  std::vector<LineOfFile> held = take_held(trained, options.train_fraction);
+  if (!has_file) judged = std::move(held);
   if (!mistakes.empty()) return mistakes.status();
   for (const auto& [side, empty] :
        {std::pair("training", trained.empty()), std::pair("validation", judged.empty())}) {
     if (empty) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(paths_to_show(options.path), ": has too few lines: none of its ", examples,
-                       " lines is for ", side, "; use more lines or a train_fraction other than ",
-                       options.train_fraction));
+      return absl::InvalidArgumentError(absl::StrCat(paths_to_show(options.path),
+                                                     ": has too few lines: none of its ", examples,
+                                                     " lines is for ", side, "; use more lines"));
     }
   }
 
   const auto vocabulary = learn_vocabulary(options, trained, {text, other, kLineEnd});
   if (!vocabulary.ok()) return vocabulary.status();
+  const absl::StatusOr<Tokens> line_end = vocabulary->encode(kLineEnd);
+  if (!line_end.ok() || line_end->size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.tokenizer,
+                     ": has no token for the end of a line, which the task \"lines\" writes; "
+                     "use another data.tokenizer, or data.tokens = \"bpe\""));
+  }
   const auto tokens_of = [&](const LineOfFile& line) {
-    return *encode_line(*vocabulary, line.text);
+    absl::StatusOr<Tokens> tokens = encode_line(*vocabulary, line.text);
+    if (tokens.ok()) return *std::move(tokens);
+    mistakes.add(line.path, line.number, std::string(tokens.status().message()));
+    return Tokens();
   };
   std::vector<Tokens> training, validation;
   std::ranges::transform(trained, std::back_inserter(training), tokens_of);
   std::map<uint64_t, Tokens> by_hash;  // each line once, in an order that means nothing
   for (const LineOfFile& line : judged) by_hash.emplace(stable_hash(line.text), tokens_of(line));
+  if (!mistakes.empty()) return mistakes.status();
   for (auto& [hash, line] : by_hash) {
     if (std::ssize(validation) == options.validation_examples) break;
     validation.push_back(std::move(line));
@@ -234,8 +251,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> judge_lines(const DataOptions& options,
 void check_lines(const DataOptions& options, OptionChecker& check) {
   check_path("lines", options, check);
   check_tokens(options, check);
-  check.range("train_fraction", options.train_fraction, 0.001, 0.999);
-  check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
+  check_shares(options, check);
 }
 
 }  // namespace

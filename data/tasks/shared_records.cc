@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
+#include "data/listed_images.h"
 #include "data/split.h"
 #include "data/tasks/files.h"
 #include "data/vocabulary_builder.h"
@@ -98,6 +99,33 @@ absl::StatusOr<ExampleLists> encode_records(const SharedRecords& records,
   return lists;
 }
 
+// Names of classes that look alike are one.
+void take_as_nfc(std::vector<Record>& records, const RecordLayout& layout,
+                 std::vector<std::string>& notes) {
+  if (!layout.answer_is_class) return;
+  std::set<std::string> others;
+  for (Record& record : records) {
+    std::string name = nfc(*record.answer);
+    if (name != *record.answer) others.insert(name);
+    record.answer = std::move(name);
+  }
+  note_other_forms({others.begin(), others.end()}, notes);
+}
+
+std::vector<Split> sides_of_records(const std::vector<Record>& records, const RecordLayout& layout,
+                                    double train_fraction) {
+  std::vector<std::string_view> questions;
+  std::vector<int64_t> classes;
+  std::map<std::string_view, int64_t> numbers;
+  for (const Record& record : records) {
+    questions.push_back(record.question);
+    const int64_t next = std::ssize(numbers);
+    classes.push_back(layout.answer_is_class ? numbers.emplace(*record.answer, next).first->second
+                                             : 0);
+  }
+  return sides_of(questions, classes, train_fraction);
+}
+
 // An error where a side has no example.
 absl::Status check_both_sides(const SharedRecords& records, const DataOptions& options) {
   std::set<std::string_view> questions;  // which the sides are chosen by
@@ -140,17 +168,21 @@ absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const Re
                        .validation_path = has_file ? options.validation_path : options.path};
   absl::StatusOr<std::vector<Record>> records = read_records(options.path, layout, mistakes);
   if (!records.ok()) return records.status();
+  take_as_nfc(*records, layout, shared.notes);
   if (has_file) {
     absl::StatusOr<std::vector<Record>> others =
         read_records(options.validation_path, layout, mistakes);
     if (!others.ok()) return others.status();
+    take_as_nfc(*others, layout, shared.notes);
+    shared.sides = sides_of_records(*records, layout, options.train_fraction);
     shared.training = *std::move(records);
     shared.validation = *std::move(others);
     find_records_of_both(shared, layout, mistakes);
   } else {
-    for (Record& record : *records) {
-      const bool trains = side_of(record.question, options.train_fraction) == Split::kTraining;
-      (trains ? shared.training : shared.validation).push_back(std::move(record));
+    const std::vector<Split> sides = sides_of_records(*records, layout, options.train_fraction);
+    for (size_t i = 0; i < sides.size(); ++i) {
+      const bool trains = sides[i] == Split::kTraining;
+      (trains ? shared.training : shared.validation).push_back(std::move((*records)[i]));
     }
   }
   shared.fingerprint = fingerprint_of_records(shared.training, shared.validation);
@@ -194,11 +226,10 @@ absl::StatusOr<SharedRecords> records_to_judge(const DataOptions& options,
                                                const RecordLayout& layout, FileMistakes& mistakes) {
   absl::StatusOr<std::vector<Record>> records = read_records(options.path, layout, mistakes);
   if (!records.ok()) return records.status();
-  return SharedRecords{.training = {},
-                       .validation = *std::move(records),
-                       .training_path = options.path,
-                       .validation_path = options.path,
-                       .fingerprint = {}};
+  SharedRecords shared{.training_path = options.path, .validation_path = options.path};
+  take_as_nfc(*records, layout, shared.notes);
+  shared.validation = *std::move(records);
+  return shared;
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> dataset_of_records(
@@ -208,6 +239,16 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_of_records(
       encode_records(records, encode, limits_of_context(options, listed.form), mistakes);
   if (!examples.ok()) return examples.status();
   if (absl::Status status = check_both_sides(records, options); !status.ok()) return status;
+  const auto is_left_out = [&, place = size_t{0}](const Example&) mutable {
+    return records.sides[place++] == Split::kValidation;
+  };
+  if (!records.sides.empty()) std::erase_if(examples->training, is_left_out);
+  listed.notes = records.notes;
+  if (listed.form == DataForm::kClass) {
+    std::vector<int64_t> judged;
+    for (const Example& example : examples->validation) judged.push_back(example.answer.front());
+    note_unjudged_classes(listed.class_names, judged, listed.notes);
+  }
   listed.context = options.context;
   listed.fingerprint = records.fingerprint;
   return std::make_unique<ListedDataset>(vocabulary, *std::move(examples), std::move(listed));
@@ -221,18 +262,18 @@ absl::StatusOr<std::unique_ptr<Dataset>> dataset_to_judge(const SharedRecords& r
   absl::StatusOr<ExampleLists> examples =
       encode_records(records, encode, limits_of(known.most, known.form), mistakes);
   if (!examples.ok()) return examples.status();
-  return std::make_unique<ListedDataset>(
-      known.vocabulary, *std::move(examples),
-      ListedDataset::Options{
-          .form = known.form, .class_names = known.class_names, .has_endings = has_endings});
+  return std::make_unique<ListedDataset>(known.vocabulary, *std::move(examples),
+                                         ListedDataset::Options{.form = known.form,
+                                                                .class_names = known.class_names,
+                                                                .has_endings = has_endings,
+                                                                .notes = records.notes});
 }
 
 void check_records(const char* task, const DataOptions& options, OptionChecker& check) {
   check_path(task, options, check);
   check_tokens(options, check);
+  check_shares(options, check);
   check.range("context", options.context, 0, kMaxLength);
-  check.range("train_fraction", options.train_fraction, 0.001, 0.999);
-  check.range("validation_examples", options.validation_examples, 1, kMaxValidationExamples);
   if (!options.question_key.empty() && options.question_key == options.answer_key) {
     check.add("answer_key", "is the same as data.question_key");
   }

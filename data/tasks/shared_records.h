@@ -11,6 +11,7 @@
 #include "data/option_checker.h"
 #include "data/options.h"
 #include "data/records.h"
+#include "data/split.h"
 #include "data/task.h"
 
 // What the tasks over files of questions and answers have in common.
@@ -19,14 +20,17 @@ namespace qkv {
 // The records of a run's files.
 struct SharedRecords {
   std::vector<Record> training = {}, validation = {};
-  std::string training_path, validation_path;  // the same, where a hash shares out one file
+  std::string training_path, validation_path;  // the same, where one file is shared out
+  // Where it is not: which records of training a run takes. All say what is known.
+  std::vector<Split> sides = {};
   std::string fingerprint = {};
+  std::vector<std::string> notes = {};
 };
 
 // Reads data.path and, where it is given, data.validation_path; adds what is wrong to `mistakes`.
-// Without a file for validation a hash of the question decides. A question that stands in both
-// files is a mistake. Validation has each record once, at most data.validation_examples of them, in
-// an order that means nothing.
+// Without a file for validation data.path is shared out by its questions (data/split.h). A question
+// that stands in both files is a mistake. Validation has each record once, at most
+// data.validation_examples of them, in an order that means nothing.
 absl::StatusOr<SharedRecords> share_records(const DataOptions& options, const RecordLayout& layout,
                                             FileMistakes& mistakes);
 

@@ -86,11 +86,12 @@ class TextDataset final : public Dataset {
 };
 
 absl::Status check_part(const DataOptions& options, const std::string& paths, const char* name,
-                        int64_t part, int64_t whole) {
+                        int64_t part, int64_t whole) {  // whole: of one file, or 0
   const int64_t needed = options.length + 1;
   if (part >= needed) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      paths_to_show(paths), ": is too short: ", part, " of its ", whole, " tokens are for ", name,
+      paths_to_show(paths), ": is too short: ", part,
+      whole > 0 ? absl::StrCat(" of its ", whole) : "", " tokens are for ", name,
       ", but a window of data.length = ", options.length, " needs ", needed, "; use a longer text",
       part > 1 ? absl::StrCat(", or --set data.length=", part - 1, " or less") : ""));
 }
@@ -103,9 +104,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_text(const DataOptions& options, u
   const bool has_file = !options.validation_path.empty();
   const std::string& validation_path = has_file ? options.validation_path : options.path;
   for (const auto& status :
-       {check_part(options, options.path, "training", training, has_file ? training : all),
-        check_part(options, validation_path, "validation", all - training,
-                   has_file ? all - training : all)}) {
+       {check_part(options, options.path, "training", training, has_file ? 0 : all),
+        check_part(options, validation_path, "validation", all - training, has_file ? 0 : all)}) {
     if (!status.ok()) return status;
   }
   return std::make_unique<TextDataset>(*std::move(read), options.length, seed);
@@ -130,14 +130,15 @@ void check_text(const DataOptions& options, OptionChecker& check) {
   check_path("text", options, check);
   check_tokens(options, check);
   check.range("length", options.length, 1, kMaxLength);
-  check.range("train_fraction", options.train_fraction, 0.001, 0.999);
+  check_shares(options, check);
 }
 
 }  // namespace
 
 // The tokens of the files data.path, one after the other. The first train_fraction of their
-// characters is for training, in windows at random places; validation is the whole rest, cut into
-// windows that follow one another, of which the last may be shorter. An error when a file cannot be
+// characters is for training, in windows at random places; validation is the whole rest, or
+// data.validation_path, cut into windows that follow one another, of which the last may be shorter.
+// An error when a file cannot be
 // read or a part is shorter than one window and its targets.
 TaskKind text_task() {
   return {.name = "text",

@@ -108,13 +108,14 @@ std::string key_of(const Sources& sources, const DataOptions& options, const Voc
     for (const SourceFile& file : part->files) files.push_back(file.state);
     parts.push_back(files);
   }
-  return nlohmann::json({{"version", 1},
-                         {"files", parts},
-                         {"train_fraction", sources.has_validation ? 1 : options.train_fraction},
-                         {"tokens", name_of(options.tokens)},
-                         {"vocabulary_size", is_learned(options) ? options.vocabulary_size : 0},
-                         {"least_count", least_count(options, /*are_questions=*/false)},
-                         {"known", known ? fingerprint_of(text_of_vocabulary(*known)) : ""}})
+  return nlohmann::json(
+             {{"version", 2},  // 1 read other line ends
+              {"files", parts},
+              {"train_fraction", options.train_fraction},
+              {"tokens", name_of(options.tokens)},
+              {"vocabulary_size", is_learned(options) ? options.vocabulary_size : 0},
+              {"least_count", least_count(options, /*are_questions=*/false)},
+              {"known", known ? fingerprint_of(text_of_vocabulary(*known)) : ""}})
       .dump();
 }
 
@@ -157,9 +158,11 @@ class TextReading {
         judges_(judges),
         limits_(limits),
         sources_(std::move(sources)),
-        learns_in_survey_(!is_learned(options) || sources_.has_validation),
+        learns_in_survey_(!is_learned(options) || options.train_fraction == 1),
         passes_(paths_to_show(options.path), wait, limits.piece_bytes,
-                (known || learns_in_survey_ ? 2 : 3) * sources_.bytes()),
+                (known || learns_in_survey_ ? 2 : 3) * sources_.bytes(),
+                (known ? known->kind() : options.tokens) == TokenKind::kBytes ? Bytes::kAll
+                                                                              : Bytes::kAsText),
         builder_(options.tokens, options.vocabulary_size, options.tokenizer,
                  least_count(options, /*are_questions=*/false)) {}
 
@@ -251,19 +254,20 @@ class TextReading {
     return absl::InvalidArgumentError(absl::StrCat(paths_to_show(paths), ": is empty"));
   }
 
-  // The first characters are for training: all of them where validation has files of its own.
+  // The first characters are for training.
   int64_t training_characters() const {
     if (judges_) return 0;
-    if (sources_.has_validation) return training_size_;
     return static_cast<int64_t>(static_cast<double>(training_size_) * options_.train_fraction);
   }
 
-  // Gives the part for training to `train`, calls `end`, and gives all else to `validate`.
+  // Gives the part for training to `train`, calls `end`, and gives all else to `validate`; what
+  // training leaves of its files where validation has files of its own to nobody.
   using Take = TextPasses::Take;
   absl::Status read_parts(Take train, absl::FunctionRef<absl::Status()> end, Take validate) {
     int64_t left = training_characters();
+    bool passes_left = sources_.has_validation;
     const auto take = [&](std::string_view piece) -> absl::Status {
-      if (left == 0) return validate(piece);
+      if (left == 0) return passes_left ? absl::OkStatus() : validate(piece);
       const int64_t characters = characters_in(piece);
       const std::string_view training = characters <= left ? piece : first_characters(piece, left);
       left -= std::min(characters, left);
@@ -271,12 +275,11 @@ class TextReading {
       if (left > 0) return absl::OkStatus();
       if (absl::Status status = end(); !status.ok()) return status;
       piece.remove_prefix(training.size());
-      return piece.empty() ? absl::OkStatus() : validate(piece);
+      return piece.empty() || passes_left ? absl::OkStatus() : validate(piece);
     };
-    for (const SourceFiles* files : {&sources_.training, &sources_.validation}) {
-      if (absl::Status status = passes_.read(*files, take); !status.ok()) return status;
-    }
-    return absl::OkStatus();
+    absl::Status status = passes_.read(sources_.training, take);
+    passes_left = false;
+    return status.ok() ? passes_.read(sources_.validation, take) : status;
   }
 
   // Writes all tokens. Returns how many of them are for training.

@@ -342,9 +342,10 @@ TEST_F(CommandLineTest, ARunWithoutItsLastCheckpointGoesOnFromItsBest) {
 }
 
 TEST_F(CommandLineTest, ExportLeavesAFileThatIsThereAlone) {
-  expect_error(qkv({"data", "tiny.toml", "--export", "tiny.toml"}), 2,
-               "--export: tiny.toml exists; remove it or choose another name");
-  EXPECT_EQ(in("tiny.toml"), kConfig);
+  write_bytes(folder_ / "there.safetensors", "mine");
+  expect_error(qkv({"data", "tiny.toml", "--export", "there.safetensors"}), 2,
+               "--export: there.safetensors exists; remove it or choose another name");
+  EXPECT_EQ(in("there.safetensors"), "mine");
 }
 
 TEST_F(CommandLineTest, AListCanBeSet) {

@@ -65,8 +65,9 @@ TEST_F(ExportTest, NoMoreBatchesAreWrittenThanAreAskedFor) {
 
 TEST_F(ExportTest, WhatCannotBeWrittenIsSaid) {
   train();
-  expect_error(qkv({"eval", "runs/tiny", "--export", "tiny.toml"}), 2,
-               "--export: tiny.toml exists; remove it or choose another name");
+  write_bytes(folder_ / "there.safetensors", "");
+  expect_error(qkv({"eval", "runs/tiny", "--export", "there.safetensors"}), 2,
+               "--export: there.safetensors exists; remove it or choose another name");
   expect_error(qkv({"eval", "runs/tiny", "--export", "none/e"}), 2,
                "cannot write none/e: No such file or directory");
   expect_error(qkv({"eval", "runs/tiny", "--export", "e", "--batches", "0"}), 2,

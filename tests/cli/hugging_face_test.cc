@@ -184,7 +184,9 @@ TEST_F(HuggingFaceTest, EveryMistakeOfAConfigIsNamed) {
   expect_error(train("run2", {}, "there"), 2,
                "there/config.json: \"model_type\" is \"llama\"; qkv reads \"gpt2\" and \"vit\"");
   write_bytes(folder_ / "there/config.json", "{");
-  expect_error(train("run2", {}, "there"), 2, "there/config.json: is not a JSON object");
+  expect_error(train("run2", {}, "there"), 2,
+               "there/config.json: is not JSON: at line 1, column 2: unexpected end of input; "
+               "expected string literal");
 }
 
 TEST_F(HuggingFaceTest, WeightsThatAreNotThoseOfTheConfigAreNamed) {

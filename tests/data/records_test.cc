@@ -95,18 +95,23 @@ TEST_F(RecordsTest, AreWrongAtTheLineWhereTheyBegin) {
                           "a|b@7", "!the file ends inside of the quoted field 1@8"));
   EXPECT_THAT(read("a.csv", "question,answers\na,b\n"),
               ElementsAre("!the header has to name the column \"answer\" once; its columns are "
-                          "\"question\", \"answers\"@1"));
+                          "\"question\", \"answers\"; another one is read with --set "
+                          "data.answer_key=NAME@1"));
   EXPECT_THAT(read("a.csv", "answer,question,answer\na,b,c\n"),
               ElementsAre(HasSubstr("name the column \"answer\" once")));
 }
 
 TEST_F(RecordsTest, AreObjectsWithTwoKeysInJsonLines) {
-  EXPECT_THAT(read("a.jsonl",
-                   "{\"answer\": \"b\\n\", \"more\": 1, \"question\": \"\\u4e00\"}\n[]\n{\n"
-                   "{\"question\": \"a\"}\n{\"question\": \"a\", \"answer\": 5.5}\n"),
-              ElementsAre("一|b\n@1", "!is not a JSON object@2", "!is not a JSON object@3",
-                          "!has no key \"answer\"; its keys are \"question\"@4",
-                          "!\"answer\" is neither a string nor an integer@5"));
+  EXPECT_THAT(
+      read("a.jsonl",
+           "{\"answer\": \"b\\n\", \"more\": 1, \"question\": \"\\u4e00\"}\n[]\n{\n"
+           "{\"question\": \"a\"}\n{\"question\": \"a\", \"answer\": 5.5}\n"),
+      ElementsAre("一|b\n@1", "!is JSON, but not an object@2",
+                  "!is not JSON: at line 1, column 2: unexpected end of input; expected string "
+                  "literal@3",
+                  "!has no key \"answer\"; its keys are \"question\"; another one is read "
+                  "with --set data.answer_key=NAME@4",
+                  "!\"answer\" is neither a string nor an integer@5"));
   EXPECT_THAT(read("a.jsonl",
                    "{\"question\": \"a\", \"answer\": -5}\n"
                    "{\"question\": \"a\", \"answer\": \"b\", \"question\": \"c\"}\n"
@@ -120,8 +125,8 @@ TEST_F(RecordsTest, WithMistakesAreAllNamedAtOnce) {
             "data.tsv:2: has no tab: a line is question<TAB>answer\n"
             "data.tsv:3: the answer is empty\n"
             "data.tsv:4: is blank\n"
-            "data.tsv:5: is not UTF-8: byte 0xFF at offset 0 of the line; iconv can convert the "
-            "file, for example from Latin-1: iconv -f latin1 -t utf-8\n"
+            "data.tsv:5: is not UTF-8: byte 0xFF at offset 0; iconv can convert it, for example "
+            "from Latin-1: iconv -f latin1 -t utf-8\n"
             "data.tsv:6: has 2 tabs: a line is question<TAB>answer\n"
             "data.tsv:7: the question is empty");
   std::string many;
@@ -194,6 +199,7 @@ TEST_F(RecordsTest, AreOnOneSideOfTheTwo) {
 
 TEST_F(RecordsTest, ForValidationAreNotThoseOfTraining) {
   DataOptions both = options("pairs", pairs_of(0, 20));
+  both.train_fraction = 1;
   both.validation_path = write("held.tsv", pairs_of(20, 30));
   const auto dataset = dataset_of(both);
   EXPECT_EQ(questions(*dataset, true).size(), 20u);
@@ -274,6 +280,7 @@ TEST_F(RecordsTest, WithAClassThatCannotBeLearnedAreNamed) {
 TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
   DataOptions text = options("text", "abcabcabcabc", "text.txt");
   text.length = 3;
+  text.train_fraction = 1;
   text.validation_path = write("held.txt", "xyzxyzx");
   const auto windows = dataset_of(text);
   EXPECT_EQ(windows->vocabulary().decode(std::vector<int64_t>{0, 1, 2, 3, 4, 5}), "abcxyz");
@@ -282,6 +289,7 @@ TEST_F(RecordsTest, AFileForValidationIsJudgedWholeByTextAndLines) {
     EXPECT_EQ(row.inputs.find_first_of("xyz"), std::string::npos);
   }
   DataOptions lines = options("lines", "one\ntwo\n", "lines.txt");
+  lines.train_fraction = 1;
   lines.validation_path = write("held.txt", "three\nthree\n");
   const auto whole = dataset_of(lines);
   EXPECT_EQ(whole->training_size(), 2);

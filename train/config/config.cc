@@ -22,16 +22,13 @@ namespace {
 // Where something was said: a place in the file, or the override of that number.
 struct Place {
   size_t override_number = 0;  // counts from 1; 0: in the file
-  std::string override_text;
+  std::string override_text = {};
   uint32_t line = 0;
   uint32_t column = 0;
 };
 
 Place in_file(const toml::source_position& position) {
-  Place place;
-  place.line = position.line;
-  place.column = position.column;
-  return place;
+  return {.line = position.line, .column = position.column};
 }
 
 class Loader {
@@ -67,6 +64,7 @@ class Loader {
   bool was_read_before_overrides(const Field& field) const;
   void find_files_beside_config();
   void shorten_warmup();
+  void train_on_all_of_path();
   void find_clashes_in_result();
   bool is_meant(const std::string& key) const;
   void doubt(const std::string& table, const std::string& name);
@@ -204,9 +202,7 @@ void Loader::read_overrides(const std::vector<std::string>& overrides) {
 
 void Loader::read_override(size_t number, const std::string& text) {
   const size_t equals = text.find('=');
-  Place place;
-  place.override_number = number;
-  place.override_text = text;
+  const Place place{.override_number = number, .override_text = text};
   if (equals == std::string::npos) {
     add_mistake(place, "expected key=value");
     return;
@@ -290,8 +286,11 @@ void Loader::drop_unread_keys() {
     if (author_ == Author::kQkv && place.override_number == 0) continue;
     const auto decides = [&](const Field& other) { return other.key() == field.decided_by; };
     const std::string chosen = std::ranges::find_if(fields, decides)->text();
-    add_mistake(place, absl::StrCat("\"", field.key(), "\" is read by ",
-                                    list_in_words(field.readers, "and"), ", not by ", chosen));
+    const std::string readers = list_in_words(field.readers, "and");
+    const bool has_task = field.decided_by != "data.task" || said_.contains(field.decided_by);
+    add_mistake(place, absl::StrCat("\"", field.key(), "\" is read by ", readers,
+                                    has_task ? absl::StrCat(", not by ", chosen)
+                                             : "; set \"data.task\" to one of these"));
   }
 }
 
@@ -351,8 +350,17 @@ void Loader::shorten_warmup() {
                                        steps_in_file_));
 }
 
+// Validation has a path of its own: training may use all of the other.
+void Loader::train_on_all_of_path() {
+  constexpr const char* kFraction = "data.train_fraction";
+  if (result_.config.data.validation_path.empty() || said_.contains(kFraction)) return;
+  result_.config.data.train_fraction = 1;
+  result_.origins[kFraction] = "all, as data.validation_path is set";
+}
+
 absl::StatusOr<LoadedConfig> Loader::finish() {
   drop_unread_keys();
+  train_on_all_of_path();
   shorten_warmup();
   find_files_beside_config();
   find_clashes_in_result();
@@ -365,8 +373,7 @@ absl::StatusOr<LoadedConfig> Loader::finish() {
   const auto order = [](const Mistake& mistake) {
     return std::tuple(mistake.place.override_number, mistake.place.line, mistake.place.column);
   };
-  std::stable_sort(mistakes_.begin(), mistakes_.end(),
-                   [&order](const auto& a, const auto& b) { return order(a) < order(b); });
+  std::ranges::stable_sort(mistakes_, {}, order);
   std::vector<std::string> lines;
   for (const Mistake& mistake : mistakes_) {
     lines.push_back(absl::StrCat(to_string(mistake.place), ": ", mistake.message));

@@ -128,10 +128,11 @@ void add_data_fields(FieldList& list, DataOptions& data) {
   list.add("mirror", &data.mirror,
            "Mirror a training image with probability 1/2, each time it is drawn.");
   Field& fraction = list.add("train_fraction", &data.train_fraction,
-                             "Fraction of all examples that training may use.");
+                             "Fraction of the examples of `path` that training uses; 1 if "
+                             "`validation_path` is set and nothing else is said.");
   fraction.low = 0;
   fraction.high = 1;
-  fraction.low_excluded = fraction.high_excluded = true;
+  fraction.low_excluded = true;
   list.add("validation_examples", &data.validation_examples, 1, kInfinity,
            "Maximum number of unseen examples per evaluation.");
 }

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/mistakes.h"
+#include "framework/core/utf8.h"
+#include "framework/io/json_mistake.h"
 
 namespace qkv {
 namespace {
@@ -243,7 +245,9 @@ absl::StatusOr<HuggingFaceConfig> parse_hugging_face_config(std::string_view tex
                                                             const std::string& source) {
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": is not a JSON object"));
+    const std::string mistake = json_mistake(text);
+    return absl::InvalidArgumentError(absl::StrCat(
+        source, mistake.empty() ? ": is not a JSON object" : ": is not JSON: ", mistake));
   }
   Reader reader(object, source);
   HuggingFaceConfig config;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "data/paths.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
 #include "train/run/metrics.h"
@@ -49,6 +50,14 @@ absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoin
     return absl::InvalidArgumentError(absl::StrCat("train.steps is ", config.train.steps,
                                                    ", but the run in ", run, " has already made ",
                                                    checkpoint.state.step, " steps"));
+  }
+  const std::string now = paths_to_show(config.data.path),
+                    then = paths_to_show(checkpoint.config.data.path);
+  if (now != then &&
+      (checkpoint.vocabulary != dataset.vocabulary() || !other_data(checkpoint, dataset).empty())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "data.path is ", now, ", whose content is not that of ", then, ", from which the run in ",
+        run, " has learned; leave data.path as it was, or start a new run with another --out"));
   }
   if (checkpoint.vocabulary != dataset.vocabulary()) {
     return absl::FailedPreconditionError(

@@ -14,6 +14,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/available_memory.h"
 #include "framework/core/columns.h"
+#include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/terminal.h"
 #include "framework/kernels/parallel.h"
@@ -109,13 +110,9 @@ Diagnosis examine_gradients(const Patient& patient) {
     return {"gradients", true,
             absl::StrCat("each of the ", all.size(), " parameters gets a gradient")};
   }
-  const size_t shown = std::min<size_t>(without.size(), 3);
-  std::string names =
-      absl::StrJoin(without.begin(), without.begin() + static_cast<long>(shown), ", ");
-  if (without.size() > shown) absl::StrAppend(&names, " and ", without.size() - shown, " more");
   return {"gradients", false,
-          absl::StrCat(without.size(), " of ", all.size(), " parameters get none: ", names,
-                       "; what is before them cannot learn")};
+          absl::StrCat(without.size(), " of ", all.size(), " parameters get none: ",
+                       listed(without, ", ", 3), "; what is before them cannot learn")};
 }
 
 bool same_bits(const Array& a, const Array& b) {
@@ -221,6 +218,7 @@ absl::StatusOr<std::vector<Diagnosis>> examine(const Config& config, const TellP
   const uint64_t available = available_memory();
   const StepForecast forecast = foresee_step(config, **dataset, available);
   std::vector<Diagnosis> diagnoses = {examine_memory(forecast, available)};
+  for (const std::string& note : (*dataset)->notes()) diagnoses.push_back({"data", true, note});
   if (!diagnoses[0].is_good) return diagnoses;  // all else would need that memory
   const Patient patient(config, **dataset);
   tell("the time of a step");

@@ -78,7 +78,7 @@ TEST(ConfigMistakesTest, AValueOutOfRangeIsToldTheRange) {
   EXPECT_EQ(mistakes("[model]\ndropout = 1"),
             "c.toml:2:11: \"model.dropout\" must be at least 0 and below 1, not 1.0");
   EXPECT_EQ(mistakes("[data]\ntrain_fraction = 0.0"),
-            "c.toml:2:18: \"data.train_fraction\" must be above 0 and below 1, not 0.0");
+            "c.toml:2:18: \"data.train_fraction\" must be above 0 and at most 1, not 0.0");
   EXPECT_EQ(mistakes("[model]\ninit_std = 0"),
             "c.toml:2:12: \"model.init_std\" must be above 0, not 0.0");
   EXPECT_EQ(mistakes("[optimizer]\nbetas = [0.9, 1.0]"),

@@ -34,10 +34,10 @@ std::string readers_of(const std::string& key) {
 
 TEST(ReadersTest, AValueThatNothingReadsIsAMistakeAtItsKey) {
   EXPECT_EQ(mistakes("[data]\n  digits = 5"),
-            "c.toml:2:3: \"data.digits\" is read by addition, not by reverse");
+            "c.toml:2:3: \"data.digits\" is read by addition; set \"data.task\" to one of these");
   EXPECT_EQ(mistakes("[data]\npath = \"a.txt\""),
             "c.toml:2:1: \"data.path\" is read by text, lines, pairs, classes, idx and "
-            "image_folder, not by reverse");
+            "image_folder; set \"data.task\" to one of these");
   EXPECT_EQ(mistakes("[data]\ntask = \"addition\"\nmin_length = 3"),
             "c.toml:3:1: \"data.min_length\" is read by " + readers_of("min_length") +
                 ", not by addition");
@@ -100,7 +100,8 @@ TEST(ReadersTest, AnOverrideMayChooseAnotherReaderThanTheFileIsFor) {
   EXPECT_EQ(mistakes(file, {"data.task=copy", "data.digits=5"}),
             "--set data.digits=5: \"data.digits\" is read by addition, not by copy");
   EXPECT_EQ(mistakes("", {"data.digits=5"}),
-            "--set data.digits=5: \"data.digits\" is read by addition, not by reverse");
+            "--set data.digits=5: \"data.digits\" is read by addition; set \"data.task\" to one of "
+            "these");
 }
 
 // The config.toml of an older run lists every key.
@@ -158,7 +159,8 @@ TEST(ReadersTest, WhatIsWrongElseIsWrongInASavedConfig) {
     return std::string(parse_saved_config(text, "c.toml", overrides).status().message());
   };
   EXPECT_EQ(mistakes_of_saved("", {"data.modulus=5"}),
-            "--set data.modulus=5: \"data.modulus\" is read by modular_addition, not by reverse");
+            "--set data.modulus=5: \"data.modulus\" is read by modular_addition; set \"data.task\" "
+            "to one of these");
   EXPECT_EQ(mistakes_of_saved("zebra = 1", {}), "c.toml:1:1: unknown key \"zebra\"");
 }
 

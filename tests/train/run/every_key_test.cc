@@ -149,6 +149,39 @@ class EveryKeyTest : public testing::TestWithParam<std::string> {
     return run->second;
   }
 
+  // Whether two effects are of different tasks.
+  static bool are_apart(const Overrides& a, const Overrides& b) {
+    const auto is_task = [](const std::string& o) { return o.starts_with("data.task="); };
+    const auto of_a = std::ranges::find_if(a, is_task), of_b = std::ranges::find_if(b, is_task);
+    return of_a != a.end() && of_b != b.end() && *of_a != *of_b;
+  }
+
+  // The effect of a key where another of its table has a value that does something, too. What does
+  // not go together is no config.
+  void expect_effect_beside(const KeyEffect& effect, const Field& field, const std::string& reader,
+                            const KeyEffect& other, const Field& other_field) {
+    const std::string assignment =
+        absl::StrCat(other_field.key(), "=", values_of(other, other_field, folder_.path()).back());
+    std::vector<const ObservedRun*> runs;
+    for (const std::string& value : values_of(effect, field, folder_.path())) {
+      Overrides all = overrides(effect, field, reader, value);
+      const auto sets_other = [&](const std::string& o) {
+        return o.starts_with(absl::StrCat(other_field.key(), "=")) && o != assignment;
+      };
+      if (are_apart(all, other.around) || std::ranges::any_of(effect.around, sets_other)) return;
+      for (const char* more : {assignment.c_str(), "train.steps=2", "train.eval_interval=2"}) {
+        all.push_back(more);
+      }
+      if (!parse_config(kSmallRun, "c.toml", all).ok()) return;
+      runs.push_back(&run_with(all));
+    }
+    SCOPED_TRACE(absl::StrCat("beside ", assignment));
+    const auto differs = [&](const ObservedRun* run) {
+      return Comparison(*runs.front(), *run).differs() != kNothing;
+    };
+    EXPECT_TRUE(std::ranges::any_of(runs, differs));
+  }
+
   void expect_effect(const KeyEffect& effect, const Field& field, const std::string& reader) {
     std::vector<const ObservedRun*> runs;
     const std::vector<std::string> values = values_of(effect, field, folder_.path());
@@ -189,6 +222,28 @@ TEST_P(EveryKeyTest, DoesInARunWhatItSaysAndNothingElse) {
     }
     EXPECT_TRUE(has_effect) << field.key() << " is not in effects()";
     EXPECT_TRUE(unseen.empty()) << field.key() << " of " << *unseen.begin();
+  }
+}
+
+// Not the keys that decide how often something is done: of two steps they see nothing.
+TEST_P(EveryKeyTest, IsHeardBesideEveryOtherOfItsTable) {
+  if (GetParam().empty() || GetParam() == "train") return;
+  Config config;
+  const std::vector<Field> fields = config_fields(config);
+  const auto field_of = [&](const KeyEffect& effect) {
+    return std::ranges::find_if(fields, [&](const Field& f) { return f.key() == effect.key; });
+  };
+  for (const KeyEffect& effect : effects()) {
+    const auto field = field_of(effect);
+    if (field->table != GetParam() || (effect.differs & ~kSamples) == kNothing) continue;
+    for (const std::string& reader : readers_of(effect, *field)) {
+      SCOPED_TRACE(absl::StrCat(field->key(), " ", absl::StrJoin(effect.around, " "), " ", reader));
+      for (const KeyEffect& other : effects()) {
+        const auto beside = field_of(other);
+        if (beside->table != field->table || beside == field || other.differs == kNothing) continue;
+        expect_effect_beside(effect, *field, reader, other, *beside);
+      }
+    }
   }
 }
 

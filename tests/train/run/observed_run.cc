@@ -155,8 +155,8 @@ void write_data(const std::string& folder, uint64_t seed) {
     const std::string back(question.rbegin(), question.rend());
     const std::string first = question.substr(0, 1), last = back.substr(0, 1);
     absl::StrAppend(pair < 300 ? &pairs : &held_out, pair < 300 ? "" : "dddd", question, ",", first,
-                    ",", pair < 300 ? "" : "dddd", question, ",", first, ",", back, ",", last,
-                    "\n");
+                    ",", pair < 300 ? "" : "dddd", question, ",", first, ",", back,
+                    pair < 300 ? "," : "dddd,", last, "\n");
   }
   write_bytes(folder + "/pairs.csv", pairs);
   write_bytes(folder + "/held_out.csv", held_out);
