@@ -30,6 +30,7 @@ std::vector<Row> decoders() {
   rms.activation = Activation::kSilu;
   rms.dropout = 0.2;
   rms.init_std = 0.1;
+  rms.residual_init = ResidualInit::kPlain;
   bare.position = Position::kNone;
   bare.activation = Activation::kGeluTanh;
   bare.bias = false;

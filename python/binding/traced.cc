@@ -102,10 +102,9 @@ std::string page_of(const TracedExample& traced, int64_t megabytes) {
   std::string page;
   run_long([&](LongCall& call) {
     Lesson lesson = traced.lesson;
-    lesson.history = history_of(
-        traced.run, lesson, traced.recording, [&](const std::string& note) { call.warn(note); },
-        tell_nobody);
-    page = fitted_page(traced.recording, lesson, megabytes * kBytesOfMegabyte);
+    const auto note = [&](const std::string& text) { call.warn(text); };
+    add_history(traced.run, traced.recording, megabytes, lesson, note, tell_nobody);
+    page = fitted_page(traced.recording, lesson, megabytes * kBytesOfMegabyte, note);
   });
   return page;
 }

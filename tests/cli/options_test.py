@@ -36,7 +36,7 @@ CASES = [
     ("predict runs/pairs more.csv", ["format=json"]),
     ("doctor tiny.toml", ["set=train.steps=0", *FILES]),
     ("replay runs/tiny", ["step=3", *FILES]),
-    ("runs", ["sort=steps", *FILES]),
+    ("runs", ["sort=name", *FILES]),
     ("compare runs/tiny runs/long", FILES),
     ("info runs/tiny", ["verbose"]),
     ("config tiny.toml", ["set=model.d_ff=8", "summary"]),
@@ -74,7 +74,7 @@ OF_A_LAB = "lab thinking"
 ONLY_FASTER = {("sweep", "jobs")}
 # What acts on larger models and on other points: a page of a small one has room, its walk has all positions.
 UNSEEN = {("explain", "max-size"), ("explain", "position", "text"), ("gradcheck", "seed", "mutate"),
-          ("gradcheck", "seed", "coverage")}
+          ("gradcheck", "seed", "coverage"), ("gradcheck", "seed", "seeds")}
 # Which take minutes: they are tried where something stands beside them that they refuse.
 LONG = {"suite", "all"}
 

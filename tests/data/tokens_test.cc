@@ -313,7 +313,10 @@ TEST(TokenizerJsonTest, WhatIsNotReadIsNamed) {
     EXPECT_NE(place, std::string::npos) << from;
     return changed.replace(place, from.size(), to);
   };
-  EXPECT_EQ(error("{"), "tokenizer: it is no JSON object with a model");
+  EXPECT_EQ(error("{"),
+            "tokenizer: is not JSON: at line 1, column 2: unexpected end of input; expected string "
+            "literal");
+  EXPECT_EQ(error("[]"), "tokenizer: it is no JSON object with a model");
   EXPECT_EQ(
       error(with("\"ByteLevel\",\"add_prefix_space\":false",
                  "\"ByteLevel\",\"add_prefix_space\":true")),

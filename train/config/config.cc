@@ -64,7 +64,6 @@ class Loader {
   bool was_read_before_overrides(const Field& field) const;
   void find_files_beside_config();
   void shorten_warmup();
-  void train_on_all_of_path();
   void find_clashes_in_result();
   bool is_meant(const std::string& key) const;
   void doubt(const std::string& table, const std::string& name);
@@ -284,12 +283,12 @@ void Loader::drop_unread_keys() {
     }
     const Place& place = said_[field.key()].key;
     if (author_ == Author::kQkv && place.override_number == 0) continue;
-    const auto decides = [&](const Field& other) { return other.key() == field.decided_by; };
-    const std::string chosen = std::ranges::find_if(fields, decides)->text();
-    const std::string readers = list_in_words(field.readers, "and");
-    const bool has_task = field.decided_by != "data.task" || said_.contains(field.decided_by);
-    add_mistake(place, absl::StrCat("\"", field.key(), "\" is read by ", readers,
-                                    has_task ? absl::StrCat(", not by ", chosen)
+    const Field *unread = &field, *decider = field_named(fields, field.decided_by);
+    for (; !decider->is_read; decider = field_named(fields, unread->decided_by)) unread = decider;
+    const bool has_task = decider->key() != "data.task" || said_.contains(decider->key());
+    add_mistake(place, absl::StrCat("\"", field.key(), "\" is read by ",
+                                    list_in_words(unread->readers, "and"),
+                                    has_task ? absl::StrCat(", not by ", decider->text())
                                              : "; set \"data.task\" to one of these"));
   }
 }
@@ -350,17 +349,13 @@ void Loader::shorten_warmup() {
                                        steps_in_file_));
 }
 
-// Validation has a path of its own: training may use all of the other.
-void Loader::train_on_all_of_path() {
-  constexpr const char* kFraction = "data.train_fraction";
-  if (result_.config.data.validation_path.empty() || said_.contains(kFraction)) return;
-  result_.config.data.train_fraction = 1;
-  result_.origins[kFraction] = "all, as data.validation_path is set";
-}
-
 absl::StatusOr<LoadedConfig> Loader::finish() {
   drop_unread_keys();
-  train_on_all_of_path();
+  constexpr const char* kFraction = "data.train_fraction";
+  if (!result_.config.data.validation_path.empty() && !said_.contains(kFraction)) {
+    result_.config.data.train_fraction = 1;
+    result_.origins[kFraction] = "all, as data.validation_path is set";
+  }
   shorten_warmup();
   find_files_beside_config();
   find_clashes_in_result();

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -287,24 +288,20 @@ void add_readers(const Choice& choice, std::vector<Field>& fields) {
 
 // No parameter, and no number that one was made from, hangs on these: a run can go on with other
 // values, and what it has done stays what it was. docs/training.md has the table.
-constexpr std::string_view kMayChangeOnResume[] = {"data.path",
-                                                   "data.validation_path",
-                                                   "optimizer.learning_rate",
-                                                   "optimizer.min_learning_rate",
-                                                   "train.steps",
-                                                   "train.eval_interval",
-                                                   "train.eval_batch_size",
-                                                   "train.checkpoint_interval",
-                                                   "train.log_interval",
-                                                   "train.detail_interval",
-                                                   "train.max_minutes",
-                                                   "train.patience",
-                                                   "train.tensorboard",
-                                                   "train.threads"};
+constexpr std::string_view kMayChangeOnResume =
+    " data.path data.validation_path optimizer.learning_rate optimizer.min_learning_rate "
+    "train.steps"
+    " train.eval_interval train.eval_batch_size train.checkpoint_interval train.log_interval"
+    " train.detail_interval train.max_minutes train.patience train.tensorboard train.threads ";
 
 std::string number_text(double number) { return absl::StrFormat("%.15g", number); }
 
 }  // namespace
+
+const Field* field_named(const std::vector<Field>& fields, std::string_view key) {
+  const auto found = std::ranges::find(fields, key, &Field::key);
+  return found == fields.end() ? nullptr : &*found;
+}
 
 std::vector<Field> config_fields(Config& config) {
   FieldList list("");
@@ -318,7 +315,10 @@ std::vector<Field> config_fields(Config& config) {
   std::vector<Field> fields = list.take();
   for (const Choice& choice : choices(config)) add_readers(choice, fields);
   for (Field& field : fields) {
-    field.may_change_on_resume = std::ranges::count(kMayChangeOnResume, field.key()) != 0;
+    const Field* const decider = field_named(fields, field.decided_by);
+    if (decider && !decider->is_read) field.is_read = false;
+    field.may_change_on_resume =
+        absl::StrContains(kMayChangeOnResume, absl::StrCat(" ", field.key(), " "));
   }
   return fields;
 }

@@ -80,6 +80,7 @@ std::string meaning_of(const Field& field);
 // The one list of all fields, in the order they are written in. Parsing, error messages, --help,
 // `qkv config` and what is saved with a run all come from it.
 std::vector<Field> config_fields(Config& config);
+const Field* field_named(const std::vector<Field>& fields, std::string_view key);  // or null
 
 // The tables, in the same order: "", "data", "model", "attention", "optimizer", "train".
 std::vector<std::string> config_tables();

@@ -234,7 +234,7 @@ c.toml:4:17: "optimizer.learning_rate" must be at least 0, not -1.0
 c.toml:5:16: "optimizer.warmup_steps" is 2000, above "train.steps", which is 1000
 c.toml:7:17: "train.eval_interval": expected an integer, found a string
 c.toml:9:1: unknown key "data.lenght"; did you mean "length"?
-c.toml:10:1: "data.digits" is read by addition, not by reverse)");
+c.toml:10:1: "data.digits" is read by addition; set "data.task" to one of these)");
   EXPECT_EQ(
       mistakes("[train]\n"
                "steps = many\n"
