@@ -4,7 +4,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -318,7 +317,7 @@ std::vector<Field> config_fields(Config& config) {
     const Field* const decider = field_named(fields, field.decided_by);
     if (decider && !decider->is_read) field.is_read = false;
     field.may_change_on_resume =
-        absl::StrContains(kMayChangeOnResume, absl::StrCat(" ", field.key(), " "));
+        kMayChangeOnResume.find(absl::StrCat(" ", field.key(), " ")) != std::string_view::npos;
   }
   return fields;
 }

@@ -134,32 +134,58 @@ void write_images(RandomStream& random, const std::string& folder, int count) {
   }
 }
 
+// Words of two letters, each of which there is often, as " ab", or at least twice, as "ab". Where
+// `rare` is a character, the one of them that is second has it.
+std::string few_words(RandomStream& random, int count, char rare = '\0') {
+  std::string text;
+  for (int word = 0; word < count; ++word) {
+    if (word > 0) text += ' ';
+    text += word == 1 && rare != '\0' ? rare : "abcd"[random.below(4)];
+    text += "abcd"[random.below(4)];
+  }
+  return text;
+}
+
+// Of a list of texts, some have a character that no other has, and some one that they share.
+char rare_character(int text) {
+  if (text < 10) return static_cast<char>('A' + text);
+  return text < 20 ? 'e' : '\0';
+}
+
+// A token for each character of the files, in an order that hangs on the seed.
+void write_tokenizer(const std::string& folder, uint64_t seed) {
+  std::set<std::string> known;
+  for (const char* file : {"/text.txt", "/held_out.csv"}) {
+    for (const char c : contents_of(folder + file)) known.emplace(1, c);
+  }
+  std::vector<std::string> characters(known.begin(), known.end());
+  std::rotate(characters.begin(), characters.begin() + static_cast<ptrdiff_t>(seed),
+              characters.end());
+  write_bytes(folder + "/tokenizer.json", listed_tokenizer_json(*Vocabulary::create(characters)));
+}
+
 }  // namespace
 
 void write_data(const std::string& folder, uint64_t seed) {
   RandomStream random(seed);
   std::string text, pixels, labels;
-  for (int line = 0; line < 60; ++line) {
-    for (int i = 0; i < 9; ++i) text += "abcd"[random.below(4)];
-    text += '\n';
+  for (int line = 0; line < 150; ++line) {
+    absl::StrAppend(&text, few_words(random, 4, rare_character(line)), "\n");
   }
   write_bytes(folder + "/text.txt", text);
-  std::vector<std::string> characters = {"a", "b", "c", "d", "\n"};
-  std::rotate(characters.begin(), characters.begin() + static_cast<ptrdiff_t>(seed % 5),
-              characters.end());
-  write_bytes(folder + "/tokenizer.json", listed_tokenizer_json(*Vocabulary::create(characters)));
   std::string pairs = "question,answer,text,class,back,last\n", held_out = pairs;
   for (int pair = 0; pair < 330; ++pair) {
-    std::string question;
-    for (int i = 0; i < 6; ++i) question += "abcd"[random.below(4)];
+    const bool trains = pair < 300;
+    const std::string question =
+        absl::StrCat(few_words(random, 3, rare_character(pair)), trains ? "" : " dddd");
     const std::string back(question.rbegin(), question.rend());
-    const std::string first = question.substr(0, 1), last = back.substr(0, 1);
-    absl::StrAppend(pair < 300 ? &pairs : &held_out, pair < 300 ? "" : "dddd", question, ",", first,
-                    ",", pair < 300 ? "" : "dddd", question, ",", first, ",", back,
-                    pair < 300 ? "," : "dddd,", last, "\n");
+    const std::string first = question.substr(0, 1), last = question.substr(7, 1);
+    absl::StrAppend(trains ? &pairs : &held_out, question, ",", first, ",", question, ",", first,
+                    ",", back, ",", last, "\n");
   }
   write_bytes(folder + "/pairs.csv", pairs);
   write_bytes(folder + "/held_out.csv", held_out);
+  write_tokenizer(folder, seed);
   constexpr uint32_t kImages = 20, kSide = 6, kClasses = 3;
   for (uint32_t image = 0; image < kImages; ++image) {
     labels += static_cast<char>(image % kClasses);
@@ -177,13 +203,15 @@ void write_data(const std::string& folder, uint64_t seed) {
 
 namespace {
 
-bool train_in(const std::string& folder, const LoadedConfig& loaded, bool resume) {
-  const absl::StatusOr<RunOutcome> outcome = [&] {
-    const QuietlyIn quietly(folder);
-    return run_training(loaded, {.out = "", .resume = resume});
-  }();
-  EXPECT_TRUE(outcome.ok()) << outcome.status();
-  return outcome.ok();
+absl::Status train_in(const std::string& folder, const LoadedConfig& loaded, bool resume) {
+  const QuietlyIn quietly(folder);
+  return run_training(loaded, {.out = "", .resume = resume}).status();
+}
+
+bool trains_in(const std::string& folder, const LoadedConfig& loaded, bool resume) {
+  const absl::Status status = train_in(folder, loaded, resume);
+  EXPECT_TRUE(status.ok()) << status;
+  return status.ok();
 }
 
 ObservedRun what_is_in(const std::string& folder) {
@@ -209,7 +237,7 @@ ObservedRun observe_run(const std::string& toml, const Overrides& overrides, int
   const TemporaryFolder folder(/*in_memory=*/true);
   const absl::StatusOr<LoadedConfig> loaded = parse_config(toml, "c.toml", overrides);
   EXPECT_TRUE(loaded.ok()) << loaded.status();
-  if (!loaded.ok() || !train_in(folder.path(), *loaded, /*resume=*/false)) return {};
+  if (!loaded.ok() || !trains_in(folder.path(), *loaded, /*resume=*/false)) return {};
   if (again_after > 0) {
     const fs::path checkpoints = folder / ("runs/" + loaded->config.name + "/checkpoints");
     fs::copy_file(checkpoints / name_of_checkpoint(again_after), checkpoints / "last.safetensors",
@@ -218,9 +246,17 @@ ObservedRun observe_run(const std::string& toml, const Overrides& overrides, int
     all.insert(all.end(), again_with.begin(), again_with.end());
     const absl::StatusOr<LoadedConfig> changed = parse_config(toml, "c.toml", all);
     EXPECT_TRUE(changed.ok()) << changed.status();
-    if (!changed.ok() || !train_in(folder.path(), *changed, /*resume=*/true)) return {};
+    if (!changed.ok() || !trains_in(folder.path(), *changed, /*resume=*/true)) return {};
   }
   return what_is_in(folder.path());
+}
+
+absl::StatusOr<ObservedRun> observe_run_if_accepted(const LoadedConfig& loaded) {
+  const TemporaryFolder folder(/*in_memory=*/true);
+  const absl::Status status = train_in(folder.path(), loaded, /*resume=*/false);
+  if (status.ok()) return what_is_in(folder.path());
+  EXPECT_TRUE(absl::IsInvalidArgument(status) && !fs::exists(folder / "runs")) << status;
+  return status;
 }
 
 const Weights& ObservedRun::weights() const { return weights_in_file("last.safetensors"); }
