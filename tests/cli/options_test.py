@@ -32,7 +32,7 @@ CASES = [
     ("eval runs/pairs runs/long", ["split=train", "attention=1", *FILES, "export=x.safetensors"]),
     ("generate runs/tiny", ["prompt=012=", "prompt-file=questions.txt", "max-new-tokens=2", "seed=7", *FILES]),
     ("generate runs/text --prompt a --max-new-tokens 30", [*SAMPLING, *FILES]),
-    ("generate runs/text --prompt a --max-new-tokens 9 --beam 3 --json -", ["stop=t", "length-penalty=9"]),
+    ("generate runs/text --prompt a --max-new-tokens 9 --beam 3 --json -", ["stop=a", "length-penalty=9"]),
     ("predict runs/pairs more.csv", ["format=json"]),
     ("doctor tiny.toml", ["set=train.steps=0", *FILES]),
     ("replay runs/tiny", ["step=3", *FILES]),
