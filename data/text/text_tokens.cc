@@ -108,14 +108,13 @@ std::string key_of(const Sources& sources, const DataOptions& options, const Voc
     for (const SourceFile& file : part->files) files.push_back(file.state);
     parts.push_back(files);
   }
-  return nlohmann::json(
-             {{"version", 2},  // 1 read other line ends
-              {"files", parts},
-              {"train_fraction", options.train_fraction},
-              {"tokens", name_of(options.tokens)},
-              {"vocabulary_size", is_learned(options) ? options.vocabulary_size : 0},
-              {"least_count", least_count(options, /*are_questions=*/false)},
-              {"known", known ? fingerprint_of(text_of_vocabulary(*known)) : ""}})
+  return nlohmann::json({{"version", 2},  // 1 read other line ends
+                         {"files", parts},
+                         {"train_fraction", options.train_fraction},
+                         {"tokens", name_of(options.tokens)},
+                         {"vocabulary_size", is_learned(options) ? options.vocabulary_size : 0},
+                         {"least_count", least_count(options, /*are_questions=*/false)},
+                         {"known", known ? fingerprint_of(text_of_vocabulary(*known)) : ""}})
       .dump();
 }
 

@@ -354,7 +354,8 @@ TEST_F(TextFilesTest, ValidationHasAFileOfItsOwn) {
   }
   write("validation.txt", "cdef");
   EXPECT_THAT(std::string(make_dataset(options_, 1).status().message()),
-              HasSubstr("validation.txt: is too short: 4 tokens are for validation, but a window of data.length = 8"));
+              HasSubstr("validation.txt: is too short: 4 tokens are for validation, but a window "
+                        "of data.length = 8"));
 }
 
 }  // namespace

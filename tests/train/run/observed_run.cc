@@ -203,15 +203,13 @@ void write_data(const std::string& folder, uint64_t seed) {
 
 namespace {
 
-absl::Status train_in(const std::string& folder, const LoadedConfig& loaded, bool resume) {
-  const QuietlyIn quietly(folder);
-  return run_training(loaded, {.out = "", .resume = resume}).status();
-}
-
-bool trains_in(const std::string& folder, const LoadedConfig& loaded, bool resume) {
-  const absl::Status status = train_in(folder, loaded, resume);
-  EXPECT_TRUE(status.ok()) << status;
-  return status.ok();
+bool train_in(const std::string& folder, const LoadedConfig& loaded, bool resume) {
+  const absl::StatusOr<RunOutcome> outcome = [&] {
+    const QuietlyIn quietly(folder);
+    return run_training(loaded, {.out = "", .resume = resume});
+  }();
+  EXPECT_TRUE(outcome.ok()) << outcome.status();
+  return outcome.ok();
 }
 
 ObservedRun what_is_in(const std::string& folder) {
@@ -237,7 +235,7 @@ ObservedRun observe_run(const std::string& toml, const Overrides& overrides, int
   const TemporaryFolder folder(/*in_memory=*/true);
   const absl::StatusOr<LoadedConfig> loaded = parse_config(toml, "c.toml", overrides);
   EXPECT_TRUE(loaded.ok()) << loaded.status();
-  if (!loaded.ok() || !trains_in(folder.path(), *loaded, /*resume=*/false)) return {};
+  if (!loaded.ok() || !train_in(folder.path(), *loaded, /*resume=*/false)) return {};
   if (again_after > 0) {
     const fs::path checkpoints = folder / ("runs/" + loaded->config.name + "/checkpoints");
     fs::copy_file(checkpoints / name_of_checkpoint(again_after), checkpoints / "last.safetensors",
@@ -246,17 +244,9 @@ ObservedRun observe_run(const std::string& toml, const Overrides& overrides, int
     all.insert(all.end(), again_with.begin(), again_with.end());
     const absl::StatusOr<LoadedConfig> changed = parse_config(toml, "c.toml", all);
     EXPECT_TRUE(changed.ok()) << changed.status();
-    if (!changed.ok() || !trains_in(folder.path(), *changed, /*resume=*/true)) return {};
+    if (!changed.ok() || !train_in(folder.path(), *changed, /*resume=*/true)) return {};
   }
   return what_is_in(folder.path());
-}
-
-absl::StatusOr<ObservedRun> observe_run_if_accepted(const LoadedConfig& loaded) {
-  const TemporaryFolder folder(/*in_memory=*/true);
-  const absl::Status status = train_in(folder.path(), loaded, /*resume=*/false);
-  if (status.ok()) return what_is_in(folder.path());
-  EXPECT_TRUE(absl::IsInvalidArgument(status) && !fs::exists(folder / "runs")) << status;
-  return status;
 }
 
 const Weights& ObservedRun::weights() const { return weights_in_file("last.safetensors"); }

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "tests/train/config/parsed.h"
 #include "train/config/options.h"
 #include "train/run/metrics.h"
@@ -38,10 +37,6 @@ struct ObservedRun {
 // it.
 ObservedRun observe_run(const std::string& toml, const Overrides& overrides = {},
                         int64_t again_after = 0, const Overrides& again_with = {});
-
-// The same of a run that may be refused for what it is told, before it has written anything: then
-// why it was. Any other error is a failure of the test.
-absl::StatusOr<ObservedRun> observe_run_if_accepted(const LoadedConfig& loaded);
 
 // A small model that learns to reverse four symbols, in ten steps and f64, so that what differs a
 // little is seen to differ. --set may choose another task.
