@@ -88,7 +88,8 @@ class InputsTest(unittest.TestCase):
                          (lambda *x: x[0] * x[1] * x[2], ['left', 'factor', 'right'])):
             report = qkv.gradcheck(f, [numbers(3), 2.5, numbers(3, seed=1)], names=names)
             self.assertTrue(report.passed, report)
-            self.assertEqual([line.split()[3] for line in report.to_text().splitlines() if 'order 1  ' in line], ['left', 'right'])
+            lines = [line for line in report.to_text().splitlines() if 'order 1  ' in line]
+            self.assertEqual([line.split()[3] for line in lines], ['left', 'right'])
         text = qkv.gradcheck(lambda *x: x[0] * x[2], [numbers(3), 1, numbers(3)]).to_text()
         self.assertIn('input 0 f64[3]', text)
         self.assertIn('input 2 f64[3]', text)

@@ -4,7 +4,6 @@ import copy
 import ctypes
 import gc
 import pickle
-import re
 import unittest
 import weakref
 
@@ -164,7 +163,8 @@ class DLPackTest(unittest.TestCase):
 
     def test_a_capsule_without_numbers_or_a_shape_is_refused(self):
         memory, sizes = (ctypes.c_double * 3)(1, 2, 3), (ctypes.c_int64 * 1)(3)
-        right = {'data': ctypes.addressof(memory), 'device': (1, 0), 'ndim': 1, 'code': 2, 'bits': 64, 'lanes': 1, 'shape': sizes}
+        right = {'data': ctypes.addressof(memory), 'device': (1, 0), 'ndim': 1, 'code': 2, 'bits': 64, 'lanes': 1,
+                 'shape': sizes}
         self.assertEqual(qkv.tensor(Given(capsule(Numbers(**right)))).tolist(), [1.0, 2.0, 3.0])
         for changed, text in (({'data': None}, 'the capsule of DLPack has no numbers'),
                               ({'shape': None}, 'has 1 axes and no shape; there may be up to 8'),

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-import time
 import unittest
 
 import numpy as np

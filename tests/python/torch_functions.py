@@ -234,8 +234,6 @@ def rotated(x, sign=1):
     return torch.stack([a * c - b * s, b * c + a * s], -1).flatten(1)
 
 
-
-
 TARGETS, INDEX = torch.tensor([1, 0, 3]), torch.tensor([2, 0, 2, 1])
 X, W, B = numbers(3, 4), numbers(4, seed=1), numbers(4, seed=2)
 QKV = [numbers(6, 4, seed=i) for i in range(3)]
