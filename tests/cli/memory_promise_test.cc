@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cli/command_line_fixture.h"
 
 #if !defined(__SANITIZE_ADDRESS__)  // which takes memory of its own
@@ -92,8 +93,8 @@ TEST_F(MemoryPromiseTest, IsKeptForEveryKindOfData) {
     const std::string word(static_cast<size_t>(1 + i * i % 29), static_cast<char>('a' + i % 26));
     lines += word + "\n";
     text += word + " ";
-    questions += word + "\t" + word + word + "\n";
-    classes += std::to_string(i % 7) + "\t" + word + std::to_string(i) + "\n";
+    absl::StrAppend(&questions, word, "\t", word, word, "\n");
+    absl::StrAppend(&classes, i % 7, "\t", word, i, "\n");
   }
   const auto file = [&](const std::string& task_name, const std::string& bytes,
                         const std::string& model, const Settings& settings = {}) {

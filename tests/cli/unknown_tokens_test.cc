@@ -42,8 +42,9 @@ class UnknownTokensTest : public CommandLineFixture {
     const std::string file = task == "text" ? "lines" : task;
     std::vector<std::string> words = {verb, "tiny.toml"};
     for (const std::string& setting :
-         {"data.task=" + task, "data.path=" + file + end,
-          "data.validation_path=" + file + "-held" + end, std::string("data.alphabet=10"),
+         {"data.task=" + task, absl::StrCat("data.path=", file, end),
+          absl::StrCat("data.validation_path=", file, "-held", end),
+          std::string("data.alphabet=10"),
           std::string("data.length=") + (task == "text" ? "4" : "16"),
           std::string("data.context=") + (end == ".tsv" ? "40" : "0"),
           std::string("model.kind=") + (task == "classes" ? "classifier" : "decoder"),

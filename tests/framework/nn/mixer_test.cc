@@ -123,7 +123,8 @@ struct FirstTokens {
   std::vector<double> y, dx, dx_of_others, dweights;
 };
 
-FirstTokens first_tokens(Mixer mixer, AttentionMask mask, double others, bool create_graph) {
+FirstTokens first_tokens(const Mixer& mixer, const AttentionMask& mask, double others,
+                         bool create_graph) {
   constexpr int64_t kFirst = 4;
   const Shape shape = {2, kMixedLength - kFirst, kMixedWidth};
   const Tensor x = parameter(
