@@ -85,7 +85,7 @@ absl::Status Answerer::answer_lines(TextsToContinue texts) {
   for (; std::getline(std::cin, line); ++number) {
     if (line.ends_with('\r')) line.pop_back();
     texts.file = {absl::StrCat("standard input:", number), line, /*is_line=*/true};
-    const absl::Status status = answer(texts);
+    absl::Status status = answer(texts);
     if (!status.ok() || written_.was_stopped) return status;
   }
   if (number > 1) return absl::OkStatus();

@@ -53,10 +53,11 @@ absl::StatusOr<std::shared_ptr<void>> take_memory(uint64_t bytes, const std::sto
 absl::StatusOr<std::string> decode(const std::string& file, const ImageLayout& layout,
                                    const std::stop_token& stop) {
   std::shared_ptr<void> held;
-  const auto take = [&](int64_t pixels) {
+  const auto take = [&](int64_t pixels) -> absl::Status {
     auto taken = take_memory(kBytesOfPixel * static_cast<uint64_t>(pixels), stop);
-    if (taken.ok()) held = *std::move(taken);
-    return taken.status();
+    if (!taken.ok()) return taken.status();
+    held = *std::move(taken);
+    return absl::OkStatus();
   };
   const absl::StatusOr<ColourImage> image = decode_image(file, kMostPixels, take);
   if (!image.ok()) return image.status();

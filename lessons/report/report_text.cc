@@ -72,7 +72,7 @@ std::string text_of(const HeatMap& map, Language language) {
         table.rows.back().push_back(std::isnan(x) ? "·" : absl::StrFormat("%.*g", digits, x));
       }
     }
-    const std::string text = text_of(table, language);
+    std::string text = text_of(table, language);
     if (digits == 1 || folded(text, text_columns()) == text) return text;
   }
   double largest = 0;

@@ -179,7 +179,10 @@ class EveryKeyTest : public testing::TestWithParam<std::string> {
     }
     const ObservedRun* first = nullptr;
     bool is_compared = false;
-    for (const std::string& value : values_of(effect, field, folder_.path())) {
+    // From the last one on: that is the run in which the other of the two is judged, too.
+    std::vector<std::string> values = values_of(effect, field, folder_.path());
+    std::ranges::reverse(values);
+    for (const std::string& value : values) {
       Overrides all = overrides(effect, field, reader, value);
       if (are_apart(all, other.around) || is_left_out(other_field, all)) continue;
       all = overrides(effect, field, reader, value, other.around);

@@ -94,7 +94,7 @@ const std::vector<KeyEffect>& effects() {
       {"data.class_names", {"data.task=image_folder"}, {"", "a b c"}, kNothing},
       {"data.class_names", {"data.task=image_folder"}, {"a b c", "c b a", "a b"}, kAll},
       {"data.alphabet", {}, {"8", "9"}, kAll},
-      {"data.length", {}, {"6", "7"}, kAll},
+      {"data.length", {}, {"6", "12"}, kAll},
       {"data.min_length", {}, {"0", "2"}, kAll},
       // without a table of positions, whose length would be that of validation
       {"data.validation_length",
