@@ -39,10 +39,11 @@ Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes, Scala
                         "%.6g on the right",
                         static_cast<double>(slope.left), static_cast<double>(slope.right)));
   }
-  const Scalar of_sides = std::max(tolerance, kOfEstimate * slope.sides_error);
+  const Scalar sides_error = kOfEstimate * slope.sides_error;
   if (slope.has_kink) {
     const auto [low, high] = std::minmax(slope.left, slope.right);
-    const bool is_between = low - of_sides <= analytic && analytic <= high + of_sides;
+    const Scalar allowed = std::max(tolerance, sides_error);
+    const bool is_between = low - allowed <= analytic && analytic <= high + allowed;
     return no_pass(
         is_between ? Verdict::kUndecided : Verdict::kFail,
         absl::StrFormat("a kink at the point: slope %.6g on the left, %.6g on the right%s",
@@ -63,7 +64,7 @@ Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes, Scala
   const bool is_zero =
       float128::abs(analytic) <= std::min(sizes.rounding(), sizes.noise + kLeastOfF64);
   const Scalar judged = !is_zero ? largest : sizes.least > 0 ? sizes.least : slope.nearby;
-  if (of_sides > missed * judged + 4 * kLeastOfF64) {
+  if (std::max(tolerance, sides_error / kOfSides) > missed * judged + 4 * kLeastOfF64) {
     result.is_hidden = slope.is_rounding;
     return no_pass(Verdict::kUndecided, result.is_hidden ? kHides : "the slopes do not settle");
   }

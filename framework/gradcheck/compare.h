@@ -12,6 +12,8 @@ inline constexpr Scalar kLeastOfF64 = std::numeric_limits<double>::min();
 // An error that may be missed is no larger than this share of what is judged: a derivative that is
 // wrong by a thousandth does not pass.
 inline constexpr Scalar kMissed = 0x1p-10;
+// The slopes of the two sides, of which rounding leaves less, are told to this many times as much.
+inline constexpr Scalar kOfSides = 8;
 
 // How large a derivative is beside others, and what the arithmetic may leave of one that is zero.
 struct Sizes {

@@ -28,7 +28,7 @@ struct Sides {
   // Whether an error that matters would show. A NaN does not tell it.
   bool are_told() const {
     if (!settles || !float128::is_finite(size()) || !float128::is_finite(error)) return false;
-    return std::max(missed(), 4 * sides_error) <= kMissed * judged + 4 * kLeastOfF64;
+    return std::max(missed(), 4 * sides_error / kOfSides) <= kMissed * judged + 4 * kLeastOfF64;
   }
   bool agree() const { return are_told() && difference() <= missed(); }
   bool are_enough() const { return agree() && error <= kOfConstants * size(); }
@@ -194,7 +194,8 @@ class FormulaChecker {
     report.outputs = std::ssize(f_.value());
     report.told_to = kInfinityOf<double>;
     for (const Sides& sides : sides_) {  // the one that tells most
-      if (sides.analytic.size <= sides.rounding && sides.agree()) continue;  // all are zero
+      // All are zero.
+      if (sides.analytic.size <= sides.rounding && sides.difference() <= sides.missed()) continue;
       const auto told_to = static_cast<double>(sides.error / sides.size());
       if (!(told_to < report.told_to) && sides.agree()) continue;
       report.told_to = told_to;

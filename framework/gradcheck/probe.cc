@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/gradcheck/directions.h"
 #include "framework/graph/op.h"
 
 namespace qkv {
@@ -90,23 +91,22 @@ Numbers Probe::measured_noise(Roundings::Rules rules) const {
 // still for some small steps, it is no larger than the least that others move it. And f(x + d) +
 // f(x - d) - 2 f(x) falls as d² where f is smooth.
 void Probe::measure_resolution() {
-  constexpr std::array kSizes = {3, 7, 11, 15, 19, 22, 22, 22, 22, 22, 22, 26, 26, 52};
-  constexpr int kSmall = 19, kTiny = 22, kNeighbour = 52;
+  constexpr std::array kSizes = {3, 19, 22, 22, 52, 7, 19, 22, 22, 52, 11, 19, 22, 22, 26, 26, 52};
+  constexpr int kSmall = 19, kTiny = 22, kNeighbour = 52;  // the last along a direction
   constexpr Scalar kFull = 0x1p-45;  // what is rounded to less has the digits of f64
   const size_t outputs = value_.size();
   Numbers divisor(outputs), least_move(outputs, kInfinityOf<Scalar>), bend(outputs);
   std::ranges::transform(value_, divisor.begin(), power_of_two_in);
   std::vector<char> stands_still(outputs);
   RandomStream factors = stream_.derive("resolution");
+  uint64_t directions = 0;
+  Direction u;
   for (const int size : kSizes) {
-    const Scalar t = std::ldexp(1.0, -size);
-    const Scalar length = size == kNeighbour ? 1.0 : 0.5 + 0.5 * factors.uniform();
-    Direction u(inputs_.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      for (const Scalar scale : scales_[i]) {
-        u[i].push_back(factors.uniform() < 0.5 ? -length * scale : length * scale);
-      }
+    if (u.empty()) {
+      u = moved_by_size(*this, stream_.derive("resolution").derive(++directions));
+      bend.assign(outputs, 0);
     }
+    const Scalar t = std::ldexp(1.0 - 0.5 * factors.uniform(), -size);
     const Numbers above = at(u, t), below = at(u, -t);
     for (size_t k = 0; k < outputs; ++k) {
       for (const Scalar y : {above[k], below[k]}) {
@@ -120,11 +120,10 @@ void Probe::measure_resolution() {
         if (move == 0 && size >= kSmall) stands_still[k] = 1;
       }
       const Scalar second = float128::abs(above[k] + below[k] - 2 * value_[k]) / 2;
-      if (size == kTiny) roughness_[k] = std::max(roughness_[k], second);
-      if (size < kTiny) {
-        bend[k] = std::max(bend[k], second * std::exp2(2.0 * (size - kTiny)) / (length * length));
-      }
+      if (size < kTiny) bend[k] = std::max(bend[k], second / (t * t));
+      if (size == kTiny) roughness_[k] = std::max(roughness_[k], second - 4 * bend[k] * t * t);
     }
+    if (size == kNeighbour) u.clear();
   }
   for (size_t k = 0; k < outputs; ++k) {
     const Scalar size = float128::abs(value_[k]), coarsest = arithmetic_.coarsest * size;
@@ -135,7 +134,6 @@ void Probe::measure_resolution() {
     is_coarse_[k] = resolution > kFull * size;
     if (is_coarse_[k] != 0) resolution = std::max(resolution, roughness_[k]);
     least_noise_[k] = std::max(least_noise_[k], resolution / kSure);
-    roughness_[k] -= 4 * bend[k];
   }
 }
 

@@ -1,5 +1,6 @@
 #include "framework/gradcheck/recorded.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -54,6 +55,21 @@ class AlongDirections final : public Op {
   std::vector<Tensor> u_;
 };
 
+// Whether a backward gives numbers that have no gradient by its cotangent, and are not zero.
+class Detachments final : public Observer {
+ public:
+  void after_backward(const Op&, const Tensor& dy, std::span<const Tensor> dx) override {
+    const auto is_detached = [](const Tensor& x) {
+      return x.defined() && !x.requires_grad() && largest_of(numbers_of(x)) > 0;
+    };
+    any_ |= dy.requires_grad() && std::ranges::any_of(dx, is_detached);
+  }
+  bool any() const { return any_; }
+
+ private:
+  bool any_ = false;
+};
+
 }  // namespace
 
 Recorded::Recorded(const TensorFunction& f, std::span<const Tensor> inputs) {
@@ -91,7 +107,11 @@ std::vector<std::vector<double>> Recorded::contributions(size_t i, const Tensor&
 }
 
 DoubleBackward::DoubleBackward(const Recorded& f, const Tensor& cotangent)
-    : v_(parameter(cotangent.array())), gradients_(f.gradients(v_, true)) {}
+    : v_(parameter(cotangent.array())) {
+  Detachments detachments;
+  gradients_ = f.gradients(v_, true);
+  is_whole_ = !detachments.any();
+}
 
 Tensor DoubleBackward::product(std::span<const Tensor> u) const {
   const RecordGradients record(true);
@@ -101,7 +121,7 @@ Tensor DoubleBackward::product(std::span<const Tensor> u) const {
     gradients.push_back(gradients_[i]);
     directions.push_back(u[i]);
   }
-  if (gradients.empty()) return Tensor();
+  if (gradients.empty() || !is_whole_) return Tensor();
   const Tensor along_u = apply<AlongDirections>(gradients, directions);
   if (!along_u.requires_grad()) return Tensor();
   const Gradients products = backward(along_u, {.keep_graph = true});

@@ -29,7 +29,7 @@ class Recorded {
 };
 
 // J u for a direction u of the inputs: Jᵀv is linear in v, and the gradient of <Jᵀv, u> by v is
-// J u. Undefined where the backward of f cannot be differentiated by its cotangent.
+// J u. Undefined where a backward within f cannot be differentiated by its cotangent.
 // (Townsend, "A new trick for calculating Jacobian vector products", 2017.)
 class DoubleBackward {
  public:
@@ -41,6 +41,7 @@ class DoubleBackward {
  private:
   Tensor v_;
   std::vector<Tensor> gradients_;
+  bool is_whole_ = true;
 };
 
 // (inputs, cotangent) -> every gradient of f, one after the other.

@@ -13,7 +13,8 @@ constexpr Scalar kOfNoise = 8;
 constexpr Scalar kOfError = 4;
 static_assert(kOfNoise * kOfError == kOfChance);
 
-constexpr Scalar kSmaller = 0.75;  // what comes nearer to a limit is apart by so much less
+constexpr Scalar kSteep = 0x1p1000;  // from afar, where f is not finite
+constexpr Scalar kSmaller = 0.75;    // what comes nearer to a limit is apart by so much less
 
 // The quotients of every output for a step h.
 struct Quotients {
@@ -183,28 +184,30 @@ std::vector<Slope> slopes_along(const Probe& f, const Direction& u, EnoughSlopes
 }
 
 Numbers slopes_from_afar(const Probe& f, const Direction& u) {
-  constexpr int kFar = 30;
+  constexpr int kFar = 60;
   const size_t outputs = f.value().size();
   const auto slopes_at = [&](int k) {
     Numbers slopes(outputs, kInfinityOf<Scalar>);
     for (const double h : {std::ldexp(1.0, k), -std::ldexp(1.0, k)}) {
-      Numbers y = f.value();
+      Numbers y(outputs, kInfinityOf<Scalar>);
       try {
         y = f.at(u, h);
       } catch (const std::exception&) {  // f need not take such numbers
       }
       for (size_t i = 0; i < outputs; ++i) {
-        const Scalar slope = float128::abs((y[i] - f.value()[i]) / h);
+        const Scalar move = float128::abs(y[i] - f.value()[i]);
+        const Scalar slope = float128::is_finite(move) ? move / std::abs(h) : kSteep;
         if (slope > 0) slopes[i] = std::min(slopes[i], slope);
       }
     }
     return slopes;
   };
   const auto moves = [](Scalar slope) { return float128::is_finite(slope); };
-  Numbers first = slopes_at(kFar);
-  if (std::ranges::none_of(first, moves)) return first;
-  first.assign(outputs, kInfinityOf<Scalar>);
-  for (int k = 0; k < kFar && !std::ranges::all_of(first, moves); ++k) {
+  const Numbers farthest = slopes_at(kFar);
+  Numbers first(outputs, kInfinityOf<Scalar>);
+  for (int k = 0;
+       k < kFar && std::ranges::count_if(first, moves) < std::ranges::count_if(farthest, moves);
+       ++k) {
     const Numbers slopes = slopes_at(k);
     for (size_t i = 0; i < outputs; ++i) {
       if (!moves(first[i])) first[i] = slopes[i];

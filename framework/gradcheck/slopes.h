@@ -40,7 +40,7 @@ std::vector<Slope> slopes_along(
 
 // How steep each output is when x goes so far along u, by steps of 1, 2, 4 …, that it moves at all:
 // a derivative that rounding hides beside a large number shows as a small slope. Infinite where the
-// output stands still to the bit, and where it is not finite.
+// output stands still to the bit; very large where it is not finite before it moves.
 Numbers slopes_from_afar(const Probe& f, const Direction& u);
 
 }  // namespace qkv

@@ -116,7 +116,7 @@ TEST(CompositionTest, WhatIsRightPasses) {
     undecided += report.verdict() == Verdict::kUndecided ? 1 : 0;
   }
   EXPECT_GT(looked_at, seeds / 2);
-  EXPECT_LE(undecided, looked_at / 200);
+  EXPECT_LE(undecided, looked_at / 80);
 }
 
 TEST(CompositionTest, WhatIsWrongFails) {
