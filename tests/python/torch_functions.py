@@ -314,7 +314,7 @@ FUNCTIONS = [
     ('abs at 0', NO_DERIVATIVE, torch.abs, [at(0.0, 1.0)]),
     ('a jump at 0', NO_DERIVATIVE, lambda x: (x > 0) + 0 * x, [at(0.0, 1.0)]),
     ('a tie of max', NO_DERIVATIVE, lambda x: x.max(), [at(1.0, 1.0, 0.5)]),
-    ('sqrt(|x|) at 0', NO_DERIVATIVE, own(lambda x: x.abs().sqrt(), lambda dy, y, x: 0 * dy), [at(0.0)]),
+    ('sqrt(abs x) at 0', NO_DERIVATIVE, own(lambda x: x.abs().sqrt(), lambda dy, y, x: 0 * dy), [at(0.0)]),
 ]
 
 
