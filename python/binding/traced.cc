@@ -52,7 +52,8 @@ absl::Status check_example(const RunExample& example) {
     return absl::InvalidArgumentError("--target needs --prompt");
   }
   if (example.prompt && example.validation) {
-    return absl::InvalidArgumentError("--prompt and --validation both say what the model reads");
+    return absl::InvalidArgumentError(
+        "--prompt and --validation exclude each other: both say what the model reads");
   }
   return absl::OkStatus();
 }

@@ -22,7 +22,7 @@ MEASURED = [r"[\d.]+(?= tokens/s)", r"\d+(?= s left)", r"(?<= in )[\d.]+(?= s\b)
 # known to one. A drawing of such errors has dots elsewhere, as an answer of a model that is half trained has letters.
 NEAR = 0.1
 ROUNDED = {
-    "train": [(r"(?:loss|loss is|norm) (\d+\.\d+)", lambda a, b: abs(a - b) <= NEAR * a),
+    "train": [(r"(?:loss|loss is|norm) (\d+\.\d+)(?![\d…])", lambda a, b: abs(a - b) <= NEAR * a),
               (r"answered (\d+)(?=  wrong)", None)],
     "gradcheck": [(r"^(?:op|layer|model|step) .* (\d+)(?= PASS$)", lambda a, b: abs(a - b) <= 1),
                   (r"^(?:op|layer|model|step) .* (\S+) +(\S+) +(\S+) +(\S+)(?=  PASS$)", lambda a, b: a <= 2 * b <= 4 * a),

@@ -314,8 +314,9 @@ std::vector<Field> config_fields(Config& config) {
   std::vector<Field> fields = list.take();
   for (const Choice& choice : choices(config)) add_readers(choice, fields);
   for (Field& field : fields) {
-    const Field* const decider = field_named(fields, field.decided_by);
-    if (decider && !decider->is_read) field.is_read = false;
+    if (!field.decided_by.empty()) {
+      field.is_read = field.is_read && field_named(fields, field.decided_by)->is_read;
+    }
     field.may_change_on_resume =
         kMayChangeOnResume.find(absl::StrCat(" ", field.key(), " ")) != std::string_view::npos;
   }

@@ -94,7 +94,7 @@ const std::vector<KeyEffect>& effects() {
       {"data.class_names", {"data.task=image_folder"}, {"", "a b c"}, kNothing},
       {"data.class_names", {"data.task=image_folder"}, {"a b c", "c b a", "a b"}, kAll},
       {"data.alphabet", {}, {"8", "9"}, kAll},
-      {"data.length", {}, {"6", "12"}, kAll},
+      {"data.length", {}, {"6", "8"}, kAll},
       {"data.min_length", {}, {"0", "2"}, kAll},
       // without a table of positions, whose length would be that of validation
       {"data.validation_length",
@@ -112,7 +112,7 @@ const std::vector<KeyEffect>& effects() {
       {"data.shift", {}, {"0", "1", "2"}, kAll},
       {"data.mirror", {}, {"false", "true"}, kAll},
       {"data.train_fraction", {}, {"0.9", "0.1"}, kAll},
-      {"data.validation_examples", {}, {"4", "8", "12"}, kValidation},
+      {"data.validation_examples", {}, {"1", "8", "12"}, kValidation, kSamples},
 
       {"model.kind", {"data.task=parity"}, {}, kAll},
       {"model.num_layers", {}, {"1", "2"}, kAll},
