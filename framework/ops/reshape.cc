@@ -33,7 +33,10 @@ class Reshape final : public Superposition {
 // The sizes with their -1 replaced by what is left.
 Shape complete(const Tensor& x, std::span<const int64_t> sizes) {
   const auto all = [&] {
-    return absl::StrCat(describe({{"x", x}}), " to [", absl::StrJoin(sizes, ", "), "]");
+    const bool are_too_many = std::ssize(sizes) > Shape::kMaxRank + 1;
+    const auto shown = are_too_many ? sizes.first(Shape::kMaxRank) : sizes;
+    return absl::StrCat(describe({{"x", x}}), " to [", absl::StrJoin(shown, ", "),
+                        are_too_many ? ", …]" : "]");
   };
   std::vector<int64_t> dims(sizes.begin(), sizes.end());
   int64_t* unknown = nullptr;
