@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uintmax_t kMostImageBytes = 1 << 28;
-constexpr int64_t kImagesAtOnce = 256;  // between two words of how far it is
+constexpr int64_t kImagesAtOnce = 16;  // between two words of how far it is
 
 constexpr std::string_view kEndings[] = {"png",  "jpg",  "jpeg", "jpe",  "jfif", "gif", "bmp",
                                          "webp", "heic", "heif", "avif", "tif",  "tiff"};

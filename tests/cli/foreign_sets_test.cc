@@ -171,10 +171,11 @@ TEST_F(ForeignSetsTest, WhatIsNoImageIsLeftOutWithANote) {
 TEST_F(ForeignSetsTest, AStopIsHeardWhileALargeImageIsDecoded) {
   constexpr uint32_t kWidth = 8192, kHeight = 8190;
   const std::string rows((1 + kWidth) * kHeight, '\0');  // grey, no filter
-  for (const char* place : {"0/a", "0/b", "1/a", "1/b"}) {
-    const std::string path = absl::StrCat("all/", place, ".png");
-    fs::create_directories(fs::path(folder_ / path).parent_path());
-    write_bytes(folder_ / path, raw_png(kWidth, kHeight, 8, 0, rows));
+  write_bytes(folder_ / "large.png", raw_png(kWidth, kHeight, 8, 0, rows));
+  for (int i = 0; i < 40; ++i) {  // more than are read between two looks at the progress
+    const fs::path path = folder_ / absl::StrCat("all/", i % 2, "/", i, ".png");
+    fs::create_directories(path.parent_path());
+    fs::create_hard_link(folder_ / "large.png", path);
   }
   write_bytes(folder_ / "c.toml",
               "[data]\ntask = \"image_folder\"\npath = \"all\"\n[model]\nkind = \"classifier\"\n");
