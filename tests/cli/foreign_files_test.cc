@@ -173,10 +173,10 @@ TEST_F(ForeignFilesTest, NoErrorQuotesWithoutABound) {
 
 TEST_F(ForeignFilesTest, ATokenizerWithoutALineEndIsRefusedForLines) {
   write_bytes(folder_ / "f.txt", "ab\nba\naa\nbb\n");
-  write_bytes(
-      folder_ / "t.json",
-      R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[\\s\\S]"}, "behavior": "Isolated"},)"
-      R"("model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "a"}})");
+  write_bytes(folder_ / "t.json",
+              R"({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "[\\s\\S]"},)"
+              R"("behavior": "Isolated", "invert": false}, "decoder": {"type": "Fuse"},)"
+              R"("model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1}, "unk_token": "a"}})");
   EXPECT_THAT(
       unfolded(refusal(data("lines", "f.txt", {"data.tokens=tokenizer", "data.tokenizer=t.json"}))),
       HasSubstr("t.json: has no token for the end of a line"));

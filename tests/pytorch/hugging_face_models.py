@@ -176,4 +176,5 @@ def write_folder(folder, config, tensors, characters=None):
     if characters:
         split = {"type": "Split", "pattern": {"Regex": "[\\s\\S]"}, "behavior": "Isolated", "invert": False}
         model = {"type": "WordLevel", "vocab": {c: n for n, c in enumerate(characters)}, "unk_token": ""}
-        (folder / "tokenizer.json").write_text(json.dumps({"version": "1.0", "pre_tokenizer": split, "model": model}))
+        tokenizer = {"version": "1.0", "pre_tokenizer": split, "decoder": {"type": "Fuse"}, "model": model}
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
