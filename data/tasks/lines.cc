@@ -191,7 +191,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> make_lines(const DataOptions& options, 
   const auto vocabulary = learn_vocabulary(options, trained, {text, other, kLineEnd});
   if (!vocabulary.ok()) return vocabulary.status();
   const absl::StatusOr<Tokens> line_end = vocabulary->encode(kLineEnd);
-  if (!line_end.ok() || line_end->size() != 1) {
+  if (!line_end.ok() || line_end->size() != 1 || line_end->front() == vocabulary->unknown()) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.tokenizer,
                      ": has no token for the end of a line, which the task \"lines\" writes; "
