@@ -86,6 +86,7 @@ build_side() {
 ensure_packages() {
   local stamp="$root/build/.packages" missing
   grep -qsxF "$*" "$stamp" && return
+  mkdir -p "$root/build"
   if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
     mapfile -t missing < <(missing_packages "$@")
     if ((${#missing[@]})); then install_packages "${missing[@]}"; fi
