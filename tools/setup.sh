@@ -256,7 +256,8 @@ show_progress() {
       part=${BASH_REMATCH[2]}
       text+=", $part"
     fi
-    if ((left && SECONDS - began >= 10)); then text+="; about $(((SECONDS - began) * left / finished + 1)) s left"; fi
+    # The files that take longest, the kernels, come first: a quarter of them all tells nothing yet.
+    if ((left && 3 * finished >= left && SECONDS - began >= 10)); then text+="; about $(((SECONDS - began) * left / finished + 1)) s left"; fi
     if [[ -t 2 ]]; then
       printf '\r\033[K%s ' "$text" >&2
       next=1
