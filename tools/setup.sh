@@ -256,7 +256,7 @@ show_progress() {
       part=${BASH_REMATCH[2]}
       text+=", $part"
     fi
-    # The files that take longest, the kernels, come first: a quarter of them all tells nothing yet.
+    # The kernels come first and take longest: before a quarter of the files is done, the time so far misleads.
     if ((left && 3 * finished >= left && SECONDS - began >= 10)); then text+="; about $(((SECONDS - began) * left / finished + 1)) s left"; fi
     if [[ -t 2 ]]; then
       printf '\r\033[K%s ' "$text" >&2
