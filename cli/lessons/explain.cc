@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/report/text.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/terminal.h"
@@ -11,7 +12,6 @@
 #include "lessons/explain/lesson_of_run.h"
 #include "lessons/explain/recording_size.h"
 #include "lessons/explain/walk.h"
-#include "lessons/texts/text.h"
 
 namespace qkv {
 namespace {

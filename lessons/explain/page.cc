@@ -5,9 +5,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "apps/report/texts.h"
 #include "framework/core/error.h"
 #include "lessons/explain/page_files.h"
-#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {

@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/report/page_files.h"
 #include "framework/core/html.h"
 #include "framework/core/utf8.h"
 #include "framework/gradcheck/report_html.h"
 #include "lessons/gradcheck/checked_example.h"
 #include "lessons/gradcheck/mutation_section.h"
 #include "lessons/gradcheck/step_charts.h"
-#include "lessons/report/page_files.h"
 
 namespace qkv {
 namespace {

@@ -1,8 +1,8 @@
 #include "lessons/gradcheck/step_charts.h"
 
 #include "absl/strings/str_cat.h"
-#include "lessons/report/figure_html.h"
-#include "lessons/report/page_frame.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/page_frame.h"
 
 namespace qkv {
 std::string v_curve_of(const StepCurve& curve) {

@@ -4,11 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/report/signs.h"
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "lessons/labs/labs.h"
 #include "lessons/labs/texts.h"
-#include "lessons/report/signs.h"
 #include "train/config/suggest.h"
 
 namespace qkv {

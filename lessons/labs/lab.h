@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "apps/report/report.h"
 #include "framework/core/random.h"
 #include "framework/core/terminal.h"
 #include "lessons/labs/lab_option.h"
-#include "lessons/report/report.h"
 
 namespace qkv {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "lessons/texts/texts.h"
+#include "apps/report/texts.h"
 
 namespace qkv {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "apps/report/text.h"
 #include "framework/core/names.h"
-#include "lessons/texts/text.h"
 
 namespace qkv {
 

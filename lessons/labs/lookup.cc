@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "apps/report/statistics.h"
 #include "framework/core/error.h"
 #include "lessons/labs/texts.h"
-#include "lessons/report/statistics.h"
 
 namespace qkv {
 namespace {

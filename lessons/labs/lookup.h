@@ -3,10 +3,10 @@
 #include <cmath>
 #include <vector>
 
+#include "apps/report/text.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
 #include "lessons/labs/numbers.h"
-#include "lessons/texts/text.h"
 
 namespace qkv {
 

@@ -6,11 +6,11 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "apps/report/statistics.h"
 #include "framework/autograd/backward.h"
 #include "framework/graph/node.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 #include "framework/optim/optimizer.h"
-#include "lessons/report/statistics.h"
 
 namespace qkv {
 

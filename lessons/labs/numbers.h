@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/report/figure.h"
 #include "framework/core/random.h"
 #include "framework/graph/tensor.h"
 #include "framework/nn/attention.h"
 #include "framework/nn/module.h"
 #include "framework/nn/trace.h"
 #include "framework/ops/ops.h"
-#include "lessons/report/figure.h"
 
 // What many labs do with tensors in f64.
 namespace qkv {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "apps/report/figure.h"
+#include "apps/report/statistics.h"
 #include "lessons/labs/lab.h"
-#include "lessons/report/figure.h"
-#include "lessons/report/statistics.h"
 
 // What labs measure again and again, with each seed and in each of several settings, and how that
 // becomes curves and tables.

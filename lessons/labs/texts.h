@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/report/report.h"
+#include "apps/report/texts.h"
 #include "lessons/labs/lab.h"
-#include "lessons/report/report.h"
-#include "lessons/texts/texts.h"
 
 // What lessons/labs/texts has: NAME.toml all texts of the lab NAME, claims.toml the sentences of
 // the lecture notes, sources.toml the literature, words.toml what several labs say.

@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "apps/report/figure.h"
+#include "apps/report/text_chart.h"
 #include "framework/core/names.h"
-#include "lessons/report/figure.h"
-#include "lessons/report/text_chart.h"
 
 namespace qkv {
 

@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/page_frame.h"
+#include "apps/report/statistics.h"
+#include "apps/report/texts.h"
 #include "framework/core/columns.h"
 #include "framework/core/utf8.h"
-#include "lessons/report/figure_html.h"
-#include "lessons/report/page_frame.h"
-#include "lessons/report/statistics.h"
 #include "lessons/runs/plot.h"
-#include "lessons/texts/texts.h"
 
 // The views of a plot: a chart, text, a table of commas, a page.
 

@@ -3,14 +3,14 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/page_frame.h"
+#include "apps/report/statistics.h"
+#include "apps/report/svg_parts.h"
+#include "apps/report/texts.h"
 #include "framework/core/utf8.h"
 #include "lessons/explain/history.h"
-#include "lessons/report/figure_html.h"
-#include "lessons/report/page_frame.h"
-#include "lessons/report/statistics.h"
-#include "lessons/report/svg_parts.h"
 #include "lessons/runs/run_sections.h"
-#include "lessons/texts/texts.h"
 #include "train/run/trainer.h"
 
 namespace qkv {

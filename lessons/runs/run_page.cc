@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/page_frame.h"
+#include "apps/report/svg.h"
+#include "apps/report/texts.h"
 #include "framework/core/utf8.h"
-#include "lessons/report/figure_html.h"
-#include "lessons/report/page_frame.h"
-#include "lessons/report/svg.h"
 #include "lessons/runs/plot.h"
 #include "lessons/runs/run_sections.h"
-#include "lessons/texts/texts.h"
 #include "train/config/config.h"
 #include "train/runs/runs_table.h"
 

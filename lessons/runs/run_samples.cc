@@ -4,12 +4,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "apps/report/page_frame.h"
+#include "apps/report/svg.h"
+#include "apps/report/texts.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
-#include "lessons/report/page_frame.h"
-#include "lessons/report/svg.h"
 #include "lessons/runs/run_sections.h"
-#include "lessons/texts/texts.h"
 
 namespace qkv {
 namespace {

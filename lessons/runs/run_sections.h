@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "lessons/report/figure.h"
+#include "apps/report/figure.h"
 #include "train/run/run_with_data.h"
 #include "train/runs/run_summary.h"
 

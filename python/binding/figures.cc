@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "lessons/report/figure_html.h"
-#include "lessons/report/page_files.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/page_files.h"
 #include "python/binding/arrays.h"
 #include "python/binding/binding.h"
 #include "python/binding/frame.h"

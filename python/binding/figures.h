@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "lessons/report/figure.h"
+#include "apps/report/figure.h"
 
 namespace qkv::python {
 

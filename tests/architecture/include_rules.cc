@@ -32,10 +32,10 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/hugging_face"},  //
     {"train/run"},           //
     {"train/runs", "train/replay", "train/export"},
-    {"train/sweep"},            //
-    {"train/bench"},            //
-    {"lessons/texts"},          //
-    {"lessons/report", "cli"},  // who trains compiles no lessons
+    {"train/sweep"},         //
+    {"train/bench"},         //
+    {"apps/report"},         //
+    {"apps/report", "cli"},  // who trains compiles no lessons
     {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
     {"lessons/runs"},
     {"cli/lessons", "python/binding"},

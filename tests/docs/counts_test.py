@@ -18,7 +18,7 @@ def judged_sentences() -> int:
 
 
 def sliders() -> int:
-    [body] = re.findall(r"allSliders = \{(.*?)\}", text_of("lessons/report/page/sliders.js"), re.S)
+    [body] = re.findall(r"allSliders = \{(.*?)\}", text_of("apps/report/page/sliders.js"), re.S)
     return len(re.findall(r"^  \w+:", body, re.M))
 
 

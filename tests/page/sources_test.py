@@ -11,7 +11,7 @@ import engine
 from report import expect
 
 PAGE = engine.ROOT / "lessons/explain/page"
-REPORT_PAGE = engine.ROOT / "lessons/report/page"
+REPORT_PAGE = engine.ROOT / "apps/report/page"
 MOST_NUMBERS = 5  # in an array: a row of sizes, a colour; more would be a table
 
 # Files whose arrays of numbers are none of a lesson's, and why.

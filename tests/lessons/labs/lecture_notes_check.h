@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lessons/report/report.h"
+#include "apps/report/report.h"
 
 namespace qkv {
 

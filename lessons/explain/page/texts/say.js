@@ -1,5 +1,5 @@
 // The texts of the page in the language that is chosen.
-import { bothOf } from "../../../texts/texts.js";
+import { bothOf } from "../../../../apps/report/texts.js";
 
 const languages = ["en", "zh"];
 let language = "en";
