@@ -1,17 +1,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/lesson/document.h"
+#include "apps/lesson/examples.h"
+#include "apps/lesson/fitted_page.h"
+#include "apps/lesson/lesson_of_run.h"
+#include "apps/lesson/recording_size.h"
+#include "apps/lesson/walk.h"
 #include "apps/report/text.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
-#include "lessons/explain/document.h"
-#include "lessons/explain/examples.h"
-#include "lessons/explain/fitted_page.h"
-#include "lessons/explain/lesson_of_run.h"
-#include "lessons/explain/recording_size.h"
-#include "lessons/explain/walk.h"
 
 namespace qkv {
 namespace {

@@ -3,13 +3,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "apps/lesson/lesson_of_run.h"
 #include "apps/report/figure_html.h"
 #include "apps/report/page_frame.h"
 #include "apps/report/statistics.h"
 #include "apps/report/texts.h"
 #include "framework/core/utf8.h"
 #include "framework/graph/op.h"
-#include "lessons/explain/lesson_of_run.h"
 #include "lessons/runs/run_sections.h"
 #include "train/run/batch_loss.h"
 

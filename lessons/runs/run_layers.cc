@@ -3,13 +3,13 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "apps/lesson/history.h"
 #include "apps/report/figure_html.h"
 #include "apps/report/page_frame.h"
 #include "apps/report/statistics.h"
 #include "apps/report/svg_parts.h"
 #include "apps/report/texts.h"
 #include "framework/core/utf8.h"
-#include "lessons/explain/history.h"
 #include "lessons/runs/run_sections.h"
 #include "train/run/trainer.h"
 

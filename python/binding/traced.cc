@@ -8,12 +8,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "apps/lesson/document.h"
+#include "apps/lesson/fitted_page.h"
+#include "apps/lesson/lesson_of_run.h"
+#include "apps/lesson/recording_size.h"
+#include "apps/lesson/walk.h"
 #include "framework/io/files.h"
-#include "lessons/explain/document.h"
-#include "lessons/explain/fitted_page.h"
-#include "lessons/explain/lesson_of_run.h"
-#include "lessons/explain/recording_size.h"
-#include "lessons/explain/walk.h"
 #include "python/binding/binding.h"
 #include "python/binding/frame.h"
 #include "python/binding/long_call.h"

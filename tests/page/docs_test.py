@@ -13,8 +13,8 @@ import engine
 from report import expect, expect_equal, is_near
 from sources_test import PAGE, served
 
-FENCE = re.compile(r"`lessons/explain/page/([\w/.]+)`[^`]*?:\n\n```js\n(.*?)```", re.S)
-TEXTS = re.compile(r"`lessons/explain/texts/[\w.]+`[^`]*`id`:\n\n```toml\n(.*?)```", re.S)
+FENCE = re.compile(r"`apps/lesson/page/([\w/.]+)`[^`]*?:\n\n```js\n(.*?)```", re.S)
+TEXTS = re.compile(r"`apps/lesson/texts/[\w.]+`[^`]*`id`:\n\n```toml\n(.*?)```", re.S)
 ELEMENT = re.compile(r'(<script type="application/json" id="texts">)(.*?)(</script>)', re.S)
 
 

@@ -10,7 +10,7 @@ import browser
 import engine
 from report import expect
 
-PAGE = engine.ROOT / "lessons/explain/page"
+PAGE = engine.ROOT / "apps/lesson/page"
 REPORT_PAGE = engine.ROOT / "apps/report/page"
 MOST_NUMBERS = 5  # in an array: a row of sizes, a colour; more would be a table
 
@@ -94,16 +94,16 @@ def served(folder):
 
 
 def test_the_modules_pass_their_own_tests_in_the_browser():
-    """tests/lessons/page/*.test.mjs, which node --test runs as well."""
+    """tests/apps/lesson/page/*.test.mjs, which node --test runs as well."""
     with served(engine.ROOT) as address:
-        for file in sorted(engine.ROOT.glob("tests/lessons/page/*.test.mjs")):
+        for file in sorted(engine.ROOT.glob("tests/apps/lesson/page/*.test.mjs")):
             browser.driver().get(f"{address}/units")
             run_tests = """
                 const [file, done] = arguments;
                 Promise.all([import(file), import("/tests/page/node/test.js")])
                     .then(([, { finished }]) => finished())
                     .then(done, (error) => done({ count: 0, failures: [String(error.stack ?? error)] }));"""
-            found = browser.driver().execute_async_script(run_tests, f"/tests/lessons/page/{file.name}")
+            found = browser.driver().execute_async_script(run_tests, f"/tests/apps/lesson/page/{file.name}")
             expect(found["count"] > 0, f"{file.name}: no test ran")
             for failure in found["failures"]:
                 expect(False, f"{file.name}: {failure}")
