@@ -1,13 +1,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "apps/labs/catalogue.h"
+#include "apps/labs/texts.h"
 #include "apps/report/report_files.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/terminal.h"
 #include "framework/io/files.h"
-#include "lessons/labs/catalogue.h"
-#include "lessons/labs/texts.h"
 
 namespace qkv {
 namespace {

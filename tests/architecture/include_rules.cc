@@ -36,7 +36,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/bench"},         //
     {"apps/report"},         //
     {"apps/report", "cli"},  // who trains compiles no lessons
-    {"lessons/labs", "apps/lesson", "lessons/gradcheck"},
+    {"apps/labs", "apps/lesson", "lessons/gradcheck"},
     {"lessons/runs"},
     {"cli/lessons", "python/binding"},
 };

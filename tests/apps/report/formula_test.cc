@@ -4,7 +4,7 @@
 
 #include <regex>
 
-#include "lessons/labs/texts.h"
+#include "apps/labs/texts.h"
 #include "tests/html_check.h"
 
 namespace qkv {

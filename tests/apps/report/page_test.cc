@@ -4,11 +4,11 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "apps/labs/texts.h"
 #include "apps/report/page_files.h"
 #include "apps/report/page_frame.h"
 #include "apps/report/report.h"
 #include "apps/report/section_extras.h"
-#include "lessons/labs/texts.h"
 #include "tests/html_check.h"
 
 namespace qkv {
