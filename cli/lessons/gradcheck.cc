@@ -2,12 +2,12 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "apps/check/run_gradcheck.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
-#include "lessons/gradcheck/run_gradcheck.h"
 
 namespace qkv {
 namespace {

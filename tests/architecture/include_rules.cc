@@ -21,12 +21,12 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"framework/ops"},                                         //
     {"framework/autograd"},                                    //
     {"framework/nn", "framework/gradcheck"},                   //
-    {"framework/optim", "framework/mutation",
-     "framework/precision"},  // optim takes the parameters that a module lists
-    {"data/tokens"},          //
-    {"models", "data"},       // the trainer is where they meet
-    {"data/text"},            //
-    {"data/tasks"},           //
+    {"framework/optim", "apps/check/mutation",
+     "apps/check/precision"},  // optim takes the parameters that a module lists
+    {"data/tokens"},           //
+    {"models", "data"},        // the trainer is where they meet
+    {"data/text"},             //
+    {"data/tasks"},            //
     {"train/config", "train/distributed"},
     {"train/mpi"},           // built where there is MPI
     {"train/hugging_face"},  //
@@ -36,7 +36,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/bench"},         //
     {"apps/report"},         //
     {"apps/report", "cli"},  // who trains compiles no lessons
-    {"apps/labs", "apps/lesson", "lessons/gradcheck"},
+    {"apps/labs", "apps/lesson", "apps/check"},
     {"lessons/runs"},
     {"cli/lessons", "python/binding"},
 };

@@ -1,6 +1,6 @@
 // Every op that a model uses is an op whose examples are checked.
 
-#include "framework/mutation/coverage.h"
+#include "apps/check/mutation/coverage.h"
 
 #include <gtest/gtest.h>
 
