@@ -1,4 +1,4 @@
-#include "train/runs/doctor.h"
+#include "apps/runs/doctor.h"
 
 #include <algorithm>
 

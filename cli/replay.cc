@@ -1,4 +1,4 @@
-#include "train/replay/replay.h"
+#include "apps/runs/replay/replay.h"
 
 #include "cli/output_files.h"
 #include "cli/verbs.h"

@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
+#include "apps/runs/runs_table.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
-#include "train/runs/runs_table.h"
 
 namespace qkv {
 namespace {

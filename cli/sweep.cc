@@ -1,4 +1,4 @@
-#include "train/sweep/sweep.h"
+#include "apps/runs/sweep/sweep.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "apps/runs/sweep/sweep_rank.h"
+#include "apps/runs/sweep/sweep_table.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
-#include "train/sweep/sweep_rank.h"
-#include "train/sweep/sweep_table.h"
 
 namespace qkv {
 namespace {

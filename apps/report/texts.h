@@ -40,7 +40,7 @@ std::map<std::string, Text> keyed_texts(const std::string& beginning);
 // 中文]}.
 std::string texts_element(const std::string& beginning);
 
-// A text by its key, of apps/report and lessons/runs, or by its English, of the tables [words]
+// A text by its key, of apps/report and apps/runs, or by its English, of the tables [words]
 // of all files.
 Text translated(const std::string& key, const std::vector<Text>& arguments);
 

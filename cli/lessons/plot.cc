@@ -1,4 +1,4 @@
-#include "lessons/runs/plot.h"
+#include "apps/runs/plot.h"
 
 #include <algorithm>
 

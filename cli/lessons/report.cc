@@ -1,8 +1,8 @@
 #include "absl/strings/str_cat.h"
+#include "apps/runs/run_page.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/utf8.h"
-#include "lessons/runs/run_page.h"
 
 namespace qkv {
 namespace {

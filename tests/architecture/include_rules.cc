@@ -31,13 +31,13 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/mpi"},           // built where there is MPI
     {"train/hugging_face"},  //
     {"train/run"},           //
-    {"train/runs", "train/replay", "train/export"},
-    {"train/sweep"},         //
+    {"apps/runs", "apps/runs/replay", "train/export"},
+    {"apps/runs/sweep"},     //
     {"train/bench"},         //
     {"apps/report"},         //
     {"apps/report", "cli"},  // who trains compiles no lessons
     {"apps/labs", "apps/lesson", "apps/check"},
-    {"lessons/runs"},
+    {"apps/runs"},
     {"cli/lessons", "python/binding"},
 };
 

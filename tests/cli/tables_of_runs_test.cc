@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_split.h"
+#include "apps/runs/sweep/sweep_table.h"
 #include "tests/cli/command_line_fixture.h"
-#include "train/sweep/sweep_table.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/run/train_once.h"
+#include "apps/runs/train_once.h"
 
 #include <gtest/gtest.h>
 
