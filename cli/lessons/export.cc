@@ -3,11 +3,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "apps/exchange/export_formats.h"
 #include "cli/lessons/verbs.h"
 #include "cli/output_files.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
-#include "train/export/export_formats.h"
 
 namespace qkv {
 namespace {

@@ -31,7 +31,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/mpi"},           // built where there is MPI
     {"train/hugging_face"},  //
     {"train/run"},           //
-    {"apps/runs", "apps/runs/replay", "train/export"},
+    {"apps/runs", "apps/runs/replay", "apps/exchange"},
     {"apps/runs/sweep"},     //
     {"train/bench"},         //
     {"apps/report"},         //

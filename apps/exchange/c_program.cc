@@ -1,4 +1,4 @@
-#include "train/export/c_program.h"
+#include "apps/exchange/c_program.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "apps/exchange/c_template.h"
+#include "apps/exchange/c_weights.h"
 #include "data/tasks/tasks.h"
 #include "framework/core/utf8.h"
 #include "framework/nn/attention_position.h"
-#include "train/export/c_template.h"
-#include "train/export/c_weights.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/export/c_template.h"
+#include "apps/exchange/c_template.h"
 
 #include <algorithm>
 #include <vector>

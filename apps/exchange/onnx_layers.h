@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "apps/exchange/onnx_graph.h"
 #include "framework/io/safetensors.h"
 #include "models/options.h"
-#include "train/export/onnx_graph.h"
 
 namespace qkv {
 

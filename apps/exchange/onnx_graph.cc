@@ -1,4 +1,4 @@
-#include "train/export/onnx_graph.h"
+#include "apps/exchange/onnx_graph.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

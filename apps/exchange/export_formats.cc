@@ -1,8 +1,8 @@
-#include "train/export/export_formats.h"
+#include "apps/exchange/export_formats.h"
 
-#include "train/export/c_program.h"
-#include "train/export/hugging_face.h"
-#include "train/export/onnx_model.h"
+#include "apps/exchange/c_program.h"
+#include "apps/exchange/hugging_face.h"
+#include "apps/exchange/onnx_model.h"
 
 namespace qkv {
 

@@ -2,9 +2,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "apps/exchange/onnx_layers.h"
 #include "framework/core/error.h"
 #include "framework/nn/attention_position.h"
-#include "train/export/onnx_layers.h"
 
 namespace qkv {
 

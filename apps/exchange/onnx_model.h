@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "train/export/export_formats.h"
+#include "apps/exchange/export_formats.h"
 
 // ONNX: a graph with the weights in it, of opset 17, which computes in f32 whatever the run
 // computed in. Axes of batches and lengths have names instead of sizes. Names of parameters are

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "train/export/export_formats.h"
+#include "apps/exchange/export_formats.h"
 
 namespace qkv {
 

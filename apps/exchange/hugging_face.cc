@@ -1,4 +1,4 @@
-#include "train/export/hugging_face.h"
+#include "apps/exchange/hugging_face.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,13 +1,13 @@
-#include "train/export/onnx_model.h"
+#include "apps/exchange/onnx_model.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "apps/exchange/onnx_layers.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
-#include "train/export/onnx_layers.h"
 
 namespace qkv {
 namespace {

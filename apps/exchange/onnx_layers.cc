@@ -1,4 +1,4 @@
-#include "train/export/onnx_layers.h"
+#include "apps/exchange/onnx_layers.h"
 
 #include <cmath>
 

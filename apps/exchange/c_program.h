@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "train/export/export_formats.h"
+#include "apps/exchange/export_formats.h"
 
 // A program in one file of C that answers a prompt, and beside it FILE.bin with the weights: 8
 // bytes, "qkv-c-1\n", and the parameters in f32, little-endian, in the order of the program's

@@ -1,4 +1,4 @@
-#include "train/export/c_weights.h"
+#include "apps/exchange/c_weights.h"
 
 #include <algorithm>
 
