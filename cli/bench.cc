@@ -1,13 +1,13 @@
-#include "train/bench/bench.h"
+#include "apps/bench/bench.h"
 
 #include "absl/strings/str_cat.h"
+#include "apps/bench/bench_report.h"
+#include "apps/bench/bench_shapes.h"
+#include "apps/bench/bench_suite.h"
+#include "apps/bench/workload.h"
 #include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "framework/core/terminal.h"
-#include "train/bench/bench_report.h"
-#include "train/bench/bench_shapes.h"
-#include "train/bench/bench_suite.h"
-#include "train/bench/workload.h"
 
 namespace qkv {
 namespace {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "apps/bench/growth.h"
 #include "apps/labs/labs.h"
 #include "apps/labs/numbers.h"
 #include "apps/labs/samples.h"
@@ -15,4 +16,3 @@
 #include "apps/report/statistics.h"
 #include "framework/autograd/backward.h"
 #include "framework/ops/ops.h"
-#include "train/bench/growth.h"

@@ -33,7 +33,7 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"train/run"},           //
     {"apps/runs", "apps/runs/replay", "apps/exchange"},
     {"apps/runs/sweep"},     //
-    {"train/bench"},         //
+    {"apps/bench"},          //
     {"apps/report"},         //
     {"apps/report", "cli"},  // who trains compiles no lessons
     {"apps/labs", "apps/lesson", "apps/check"},

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "apps/bench/bench_shapes.h"
 #include "framework/core/storage.h"
-#include "train/bench/bench_shapes.h"
 #include "train/run/experiment.h"
 #include "train/run/model_summary.h"
 #include "train/run/trainer.h"

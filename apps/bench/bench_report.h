@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "train/bench/bench.h"
-#include "train/bench/workload.h"
+#include "apps/bench/bench.h"
+#include "apps/bench/workload.h"
 
 namespace qkv {
 

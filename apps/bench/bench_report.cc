@@ -1,4 +1,4 @@
-#include "train/bench/bench_report.h"
+#include "apps/bench/bench_report.h"
 
 #include <nlohmann/json.hpp>
 

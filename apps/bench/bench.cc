@@ -1,4 +1,4 @@
-#include "train/bench/bench.h"
+#include "apps/bench/bench.h"
 
 #include <algorithm>
 #include <chrono>

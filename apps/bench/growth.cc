@@ -1,4 +1,4 @@
-#include "train/bench/growth.h"
+#include "apps/bench/growth.h"
 
 #include <cmath>
 #include <cstddef>

@@ -1,10 +1,10 @@
-#include "train/bench/bench.h"
+#include "apps/bench/bench.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "train/bench/bench_shapes.h"
+#include "apps/bench/bench_shapes.h"
 
 namespace qkv {
 namespace {

@@ -1,11 +1,11 @@
-#include "train/bench/workload.h"
+#include "apps/bench/workload.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/bench/bench_shapes.h"
 #include "framework/core/available_memory.h"
 #include "framework/core/utf8.h"
-#include "train/bench/bench_shapes.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
 #include "train/run/experiment.h"

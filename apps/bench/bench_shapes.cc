@@ -1,4 +1,4 @@
-#include "train/bench/bench_shapes.h"
+#include "apps/bench/bench_shapes.h"
 
 #include <algorithm>
 #include <utility>

@@ -20,7 +20,7 @@ struct Workload {
 absl::StatusOr<Workload> workload_of_config(const std::string& config,
                                             const std::vector<std::string>& overrides);
 
-// A shape of train/bench/bench_shapes.h. `overrides` may change neither its kind nor its data.
+// A shape of apps/bench/bench_shapes.h. `overrides` may change neither its kind nor its data.
 absl::StatusOr<Workload> workload_of_shape(const std::string& name,
                                            const std::vector<std::string>& overrides);
 

@@ -1,4 +1,4 @@
-#include "train/bench/bench_suite.h"
+#include "apps/bench/bench_suite.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,10 +8,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/bench/bench.h"
+#include "apps/bench/bench_shapes.h"
+#include "apps/bench/growth.h"
 #include "framework/core/storage.h"
-#include "train/bench/bench.h"
-#include "train/bench/bench_shapes.h"
-#include "train/bench/growth.h"
 #include "train/config/config.h"
 
 namespace qkv {
