@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "apps/bench/bench.h"
 #include "apps/bench/bench_shapes.h"
-#include "apps/bench/growth.h"
+#include "apps/report/statistics.h"
 #include "framework/core/storage.h"
 #include "train/config/config.h"
 

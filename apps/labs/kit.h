@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "apps/bench/growth.h"
 #include "apps/labs/labs.h"
 #include "apps/labs/numbers.h"
 #include "apps/labs/samples.h"

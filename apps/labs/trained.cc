@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "apps/runs/train_once.h"
+#include "apps/labs/train_once.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
 #include "train/run/batch_loss.h"

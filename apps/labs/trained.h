@@ -31,7 +31,7 @@ struct Trained {
 Config lab_config(const LabContext& lab, uint64_t seed, const std::vector<std::string>& settings);
 
 // Trains it, or takes what the same config came to before from the folder of runs
-// (apps/runs/train_once.h).
+// (apps/labs/train_once.h).
 Trained train_or_reuse(const LabContext& lab, const Config& config);
 
 // One for each seed of the lab, and what the validation of each came to.

@@ -38,7 +38,7 @@ std::string lesson_page(const std::string& document, const std::string& variants
                                          {"{{digest}}", digest},
                                          {"{{language}}", language},
                                          {"{{style}}", kPageStyle},
-                                         {"{{texts}}", texts_element("explain/")},
+                                         {"{{texts}}", texts_element("lesson/")},
                                          {"{{script}}", kPageScript},
                                          {"{{variants}}", packed(variants)},
                                          {"{{document}}", packed(document)}});

@@ -43,6 +43,19 @@ double errors_of_95_percent(size_t samples) {
   return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
 }
 
+double growth_exponent(std::span<const double> x, std::span<const double> y) {
+  double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double u = std::log(x[i]), v = std::log(y[i]);
+    sum_x += u;
+    sum_y += v;
+    sum_xx += u * u;
+    sum_xy += u * v;
+  }
+  const double n = static_cast<double>(x.size());
+  return (n * sum_xy - sum_x * sum_y) / (n * sum_xx - sum_x * sum_x);
+}
+
 std::string format_number(double x) {
   const double size = std::abs(x);
   if (x == 0) return "0";

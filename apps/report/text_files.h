@@ -5,7 +5,7 @@
 
 namespace qkv {
 
-// The files lessons/FOLDER/texts/NAME.toml by "FOLDER/NAME", which cmake/texts.cmake makes C++ of.
+// The files apps/FOLDER/texts/NAME.toml by "FOLDER/NAME", which cmake/texts.cmake makes C++ of.
 const std::map<std::string, std::string>& text_files();
 
 }  // namespace qkv

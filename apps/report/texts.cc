@@ -27,7 +27,7 @@ const std::map<std::string, toml::table>& files() {
 
 void add(std::map<std::string, Text>& texts, const std::string& key, Text text) {
   if (texts.emplace(key, std::move(text)).second) return;
-  fail(absl::StrCat("lessons/*/texts: \"", key, "\" is there twice"));
+  fail(absl::StrCat("apps/*/texts: \"", key, "\" is there twice"));
 }
 
 // The texts in a table, and in the tables in it.
@@ -79,7 +79,7 @@ std::vector<std::string> names_of_text_files() {
 }
 
 std::string string_of(const TextNode& node, const std::string& owner) {
-  if (!node.is_string()) fail(absl::StrCat("lessons/*/texts: a text of ", owner, " is missing"));
+  if (!node.is_string()) fail(absl::StrCat("apps/*/texts: a text of ", owner, " is missing"));
   return **node.as_string();
 }
 
@@ -106,7 +106,7 @@ std::string texts_element(const std::string& beginning) {
 Text translated(const std::string& key, const std::vector<Text>& arguments) {
   const auto found = dictionary().find(key);
   if (found == dictionary().end()) {
-    fail(absl::StrCat("lessons/*/texts: there is no \"", key, "\""));
+    fail(absl::StrCat("apps/*/texts: there is no \"", key, "\""));
   }
   std::vector<std::pair<std::string, std::string>> english, chinese;
   for (size_t i = 0; i < arguments.size(); ++i) {

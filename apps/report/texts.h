@@ -9,7 +9,7 @@
 #include "apps/report/text.h"
 #include "train/config/toml_parser.h"
 
-// What lessons say, in English and Chinese, stands in lessons/FOLDER/texts/NAME.toml and is
+// What lessons say, in English and Chinese, stands in apps/FOLDER/texts/NAME.toml and is
 // compiled in. A text has a key, its place in its file:
 //
 //   [budget]
@@ -26,7 +26,7 @@ namespace qkv {
 
 using TextNode = toml::node_view<const toml::node>;
 
-// The file lessons/FOLDER/texts/NAME.toml, by "FOLDER/NAME"; and the names of all.
+// The file apps/FOLDER/texts/NAME.toml, by "FOLDER/NAME"; and the names of all.
 const toml::table& text_file(const std::string& name);
 std::vector<std::string> names_of_text_files();
 
@@ -34,7 +34,7 @@ std::vector<std::string> names_of_text_files();
 std::string string_of(const TextNode& node, const std::string& owner);
 Text text_of(const TextNode& node, const std::string& owner);
 
-// All texts with keys in the files whose names begin so: "explain/".
+// All texts with keys in the files whose names begin so: "lesson/".
 std::map<std::string, Text> keyed_texts(const std::string& beginning);
 // The same for a page, which apps/report/texts.js reads: an element with {"KEY": [English,
 // 中文]}.

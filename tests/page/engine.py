@@ -39,7 +39,7 @@ def call_well(*arguments) -> str:
 
 def made_once(name: str, recipe: list, make) -> Path:
     """A folder that make(folder) filled: not again for the same recipe and program."""
-    states = [file.stat() for file in (program(), program().with_name("qkv-lessons"))]
+    states = [file.stat() for file in (program(), program().with_name("qkv-lesson"))]
     wanted = json.dumps([recipe, [[state.st_mtime_ns, state.st_size] for state in states]])
     here = folder() / name
     here.mkdir(parents=True, exist_ok=True)

@@ -19,9 +19,9 @@ TABLES = {}
 
 
 def sources() -> dict:
-    """Of the lesson page, of the pages of the labs, and of both, by their paths from lessons/."""
+    """Of the lesson page, of the pages of the labs, and of both, by their paths from apps/."""
     found = {}
-    for page, fewest in ((PAGE, 20), (REPORT_PAGE, 5), (PAGE.parents[1] / "texts", 0)):
+    for page, fewest in ((PAGE, 20), (REPORT_PAGE, 5), (REPORT_PAGE.parent, 0)):
         files = sorted(page.rglob("*.js"))
         assert len(files) > fewest
         found.update({str(file.relative_to(PAGE.parents[1])): file.read_text(encoding="utf-8") for file in files})

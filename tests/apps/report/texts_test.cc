@@ -80,12 +80,12 @@ std::multiset<std::string> matches(const std::string& text, const std::regex& pa
   return found;
 }
 
-// The sources of a folder in lessons/ without their comments; literals side by side are one.
+// The sources of a folder in apps/ without their comments; literals side by side are one.
 std::string sources(const std::string& folder, const std::set<std::string>& extensions) {
   static const std::regex kComment("(^|[ \n])//[^\n]*"), kSeam("\"\\s*\n\\s*\"");
   std::string all;
   for (const auto& file :
-       fs::recursive_directory_iterator(fs::path(QKV_SOURCE_DIR) / "lessons" / folder)) {
+       fs::recursive_directory_iterator(fs::path(QKV_SOURCE_DIR) / "apps" / folder)) {
     if (!extensions.contains(file.path().extension())) continue;
     all += read_file(file.path(), 1 << 20).value();
   }
@@ -176,7 +176,7 @@ struct Page {
 };
 const std::vector<Page>& pages() {
   static const std::vector<Page> kPages = {
-      {sources("explain/page", {".js"}), "explain/", {"symbol", "word", "form_of"}},
+      {sources("lesson/page", {".js"}), "lesson/", {"symbol", "word", "form_of"}},
       {sources("report/page", {".js"}), "report/sliders", {}}};
   return kPages;
 }
@@ -234,7 +234,7 @@ TEST(TextsTest, EveryFormThatAPageOffersHasAName) {
   std::set<std::string> names, offered;
   for (const Named<Position>& each : kNames<Position>) offered.insert(each.name);
   for (const Named<Projections>& each : kNames<Projections>) offered.insert(each.name);
-  for (const auto& [key, text] : keyed_texts("explain/")) {
+  for (const auto& [key, text] : keyed_texts("lesson/")) {
     if (absl::StartsWith(key, "form_of.")) names.insert(key.substr(key.find('.') + 1));
   }
   EXPECT_EQ(names, offered);
@@ -313,7 +313,7 @@ TEST(TextsTest, ValuesComeWhereTheirPlacesAre) {
 }
 
 TEST(TextsTest, APageHasItsTextsAsAnElementThatNoTextEnds) {
-  const std::string element = texts_element("explain/");
+  const std::string element = texts_element("lesson/");
   EXPECT_TRUE(absl::StartsWith(element, "<script type=\"application/json\" id=\"texts\">{"));
   EXPECT_TRUE(absl::StrContains(element, "\"loss.name\":[\"Loss\",\"损失\"]"));
   EXPECT_EQ(element.find('<', 1), element.size() - std::string("</script>").size());
