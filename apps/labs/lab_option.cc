@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 #include "framework/core/names.h"
 
 namespace qkv {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "apps/labs/numbers.h"
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 #include "framework/core/random.h"
 #include "framework/ops/ops.h"
 

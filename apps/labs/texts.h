@@ -5,7 +5,7 @@
 
 #include "apps/labs/lab.h"
 #include "apps/report/report.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 // What apps/labs/texts has: NAME.toml all texts of the lab NAME, claims.toml the sentences of
 // the lecture notes, sources.toml the literature, words.toml what several labs say.

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 
 namespace qkv {
 

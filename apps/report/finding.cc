@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/report/report.h"
 #include "apps/report/statistics.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

@@ -7,7 +7,7 @@
 #include "apps/report/notes.h"
 #include "apps/report/report.h"
 #include "apps/report/signs.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

@@ -1,7 +1,7 @@
 #include "apps/report/notes.h"
 
 #include "absl/strings/str_cat.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

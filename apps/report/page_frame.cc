@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/report/page_files.h"
 #include "apps/report/svg.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 #include "framework/core/html.h"
 
 namespace qkv {

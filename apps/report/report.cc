@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "apps/report/notes.h"
 #include "apps/report/statistics.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 #include "framework/core/columns.h"
 #include "framework/core/error.h"
 #include "framework/core/terminal.h"

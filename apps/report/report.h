@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/report/figure.h"
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 #include "framework/core/names.h"
 
 namespace qkv {

@@ -4,7 +4,7 @@
 #include "apps/report/report.h"
 #include "apps/report/section_html.h"
 #include "apps/report/signs.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

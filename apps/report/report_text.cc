@@ -8,7 +8,7 @@
 #include "apps/report/signs.h"
 #include "apps/report/statistics.h"
 #include "apps/report/text_chart.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 

@@ -13,7 +13,7 @@
 #include "apps/report/section_extras.h"
 #include "apps/report/signs.h"
 #include "apps/report/svg.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

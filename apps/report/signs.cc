@@ -1,6 +1,6 @@
 #include "apps/report/signs.h"
 
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 #include "framework/core/error.h"
 
 namespace qkv {

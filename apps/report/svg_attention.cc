@@ -6,7 +6,7 @@
 #include "apps/report/statistics.h"
 #include "apps/report/svg.h"
 #include "apps/report/svg_parts.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 namespace qkv {
 namespace {

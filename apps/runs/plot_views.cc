@@ -7,7 +7,7 @@
 #include "apps/report/figure_html.h"
 #include "apps/report/page_frame.h"
 #include "apps/report/statistics.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 #include "apps/runs/plot.h"
 #include "framework/core/columns.h"
 #include "framework/core/utf8.h"

@@ -8,7 +8,7 @@
 #include "apps/report/page_frame.h"
 #include "apps/report/statistics.h"
 #include "apps/report/svg_parts.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 #include "apps/runs/run_sections.h"
 #include "framework/core/utf8.h"
 #include "train/run/trainer.h"

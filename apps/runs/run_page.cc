@@ -6,7 +6,7 @@
 #include "apps/report/figure_html.h"
 #include "apps/report/page_frame.h"
 #include "apps/report/svg.h"
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 #include "apps/runs/plot.h"
 #include "apps/runs/run_sections.h"
 #include "apps/runs/runs_table.h"

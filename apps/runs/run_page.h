@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 #include "train/run/loaded_run.h"
 
 namespace qkv {

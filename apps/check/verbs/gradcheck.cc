@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/check/run_gradcheck.h"
-#include "cli/verb.h"
 #include "cli/output_files.h"
+#include "cli/verb.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
@@ -99,6 +99,10 @@ absl::Status run_gradcheck(const std::string& /*argument*/, const GivenOptions& 
 
 }  // namespace
 
-Verb gradcheck_verb() { return {{"gradcheck", "", "checks gradients of ops, layers, models, training steps"}, add_gradcheck_options, run_gradcheck}; }
+Verb gradcheck_verb() {
+  return {{"gradcheck", "", "checks gradients of ops, layers, models, training steps"},
+          add_gradcheck_options,
+          run_gradcheck};
+}
 
 }  // namespace qkv

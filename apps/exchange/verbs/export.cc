@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/exchange/export_formats.h"
-#include "cli/verb.h"
 #include "cli/output_files.h"
+#include "cli/verb.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 
@@ -63,6 +63,8 @@ absl::Status run_export(const std::string& name, const GivenOptions& given) {
 
 }  // namespace
 
-Verb export_verb() { return {{"export", "RUN", "writes a model for other programs"}, add_export_options, run_export}; }
+Verb export_verb() {
+  return {{"export", "RUN", "writes a model for other programs"}, add_export_options, run_export};
+}
 
 }  // namespace qkv

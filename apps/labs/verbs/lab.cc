@@ -4,8 +4,8 @@
 #include "apps/labs/catalogue.h"
 #include "apps/labs/texts.h"
 #include "apps/report/report_files.h"
-#include "cli/verb.h"
 #include "cli/output_files.h"
+#include "cli/verb.h"
 #include "framework/core/terminal.h"
 #include "framework/io/files.h"
 
@@ -115,6 +115,11 @@ absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
 
 }  // namespace
 
-Verb lab_verb() { return {{"lab", "[NAME]", "measures claims of the lecture notes; no NAME: lists them"}, add_lab_options, run_lab_verb, more_help}; }
+Verb lab_verb() {
+  return {{"lab", "[NAME]", "measures claims of the lecture notes; no NAME: lists them"},
+          add_lab_options,
+          run_lab_verb,
+          more_help};
+}
 
 }  // namespace qkv

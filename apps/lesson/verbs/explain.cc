@@ -6,9 +6,9 @@
 #include "apps/lesson/lesson_of_run.h"
 #include "apps/lesson/recording_size.h"
 #include "apps/lesson/walk.h"
-#include "apps/report/text.h"
-#include "cli/verb.h"
+#include "apps/report/texts/text.h"
 #include "cli/output_files.h"
+#include "cli/verb.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
@@ -114,6 +114,10 @@ absl::Status run_explain(const std::string& name, const GivenOptions& given) {
 
 }  // namespace
 
-Verb explain_verb() { return {{"explain", "[RUN]", "shows every number of attention, forward and backward"}, add_explain_options, run_explain}; }
+Verb explain_verb() {
+  return {{"explain", "[RUN]", "shows every number of attention, forward and backward"},
+          add_explain_options,
+          run_explain};
+}
 
 }  // namespace qkv

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "framework/graph/op.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "apps/python/binding/collected.h"
+#include "framework/graph/op.h"
 
 namespace qkv::python {
 namespace {

@@ -27,8 +27,8 @@ void close_classes(const py::module_& m);  // after all of them
 // "What an error quo... (1000000 characters)"
 py::str start_of(const py::str& text, py::ssize_t length = 100);
 
-// What the headers say of a name of qkv, "softmax": apps/python/documentation.py reads them. Its absence
-// is an error of this module, and std::logic_error when it is imported.
+// What the headers say of a name of qkv, "softmax": apps/python/documentation.py reads them. Its
+// absence is an error of this module, and std::logic_error when it is imported.
 const char* documentation(const char* name);
 
 using WhileComputing = py::call_guard<Computing>;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "framework/graph/op.h"
 #include "apps/python/binding/lock.h"
+#include "framework/graph/op.h"
 
 namespace qkv::python {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "framework/graph/tensor.h"
 #include "apps/python/binding/binding.h"
+#include "framework/graph/tensor.h"
 
 // What pybind11 leaves open in every function and every class.
 namespace qkv::python {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "framework/graph/node.h"
 #include "apps/python/binding/autograd.h"
 #include "apps/python/binding/lock.h"
+#include "framework/graph/node.h"
 
 namespace qkv::python {
 namespace {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/report/figure_html.h"
-#include "apps/report/page_files.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/frame.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/page_files.h"
 
 namespace qkv::python {
 namespace {

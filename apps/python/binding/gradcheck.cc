@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/core/error.h"
-#include "framework/gradcheck/report_html.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
+#include "framework/core/error.h"
+#include "framework/gradcheck/report_html.h"
 
 namespace qkv::python {
 namespace {

@@ -11,14 +11,14 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "apps/labs/catalogue.h"
-#include "apps/report/report.h"
-#include "framework/core/terminal.h"
-#include "framework/io/files.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/figures.h"
 #include "apps/python/binding/frame.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
+#include "apps/report/report.h"
+#include "framework/core/terminal.h"
+#include "framework/io/files.h"
 
 namespace qkv::python {
 namespace {

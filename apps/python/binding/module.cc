@@ -3,9 +3,9 @@
 #include <exception>
 #include <utility>
 
-#include "framework/core/error.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
+#include "framework/core/error.h"
 
 namespace qkv::python {
 namespace {

@@ -5,6 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/python/binding/arrays.h"
+#include "apps/python/binding/binding.h"
+#include "apps/python/binding/callback.h"
+#include "apps/python/binding/config_of_dict.h"
 #include "framework/core/error.h"
 #include "framework/nn/attention.h"
 #include "framework/nn/embedding.h"
@@ -13,10 +17,6 @@
 #include "framework/nn/norm.h"
 #include "framework/ops/ops.h"
 #include "models/attention.h"
-#include "apps/python/binding/arrays.h"
-#include "apps/python/binding/binding.h"
-#include "apps/python/binding/callback.h"
-#include "apps/python/binding/config_of_dict.h"
 #include "train/run/experiment.h"
 
 // Layers and models of C++ as Python's objects: called on tensors, and asked for parameters by

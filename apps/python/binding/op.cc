@@ -9,14 +9,14 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/core/wide.h"
-#include "framework/graph/node.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/autograd.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "apps/python/binding/collected.h"
+#include "framework/core/error.h"
+#include "framework/core/wide.h"
+#include "framework/graph/node.h"
 
 namespace qkv::python {
 namespace {

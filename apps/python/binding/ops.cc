@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/python/binding/binding.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/ops/bf16.h"
-#include "apps/python/binding/binding.h"
 
 // Every op of ops.h under its name. Options are keyword arguments with the names of their fields;
 // None is an undefined tensor. OpsTest of tests/python/ops_test.py compares with the header.

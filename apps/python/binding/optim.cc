@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "apps/python/binding/arrays.h"
+#include "apps/python/binding/autograd.h"
+#include "apps/python/binding/binding.h"
+#include "apps/python/binding/config_of_dict.h"
 #include "framework/core/error.h"
 #include "framework/core/names.h"
 #include "framework/graph/node.h"
 #include "framework/optim/optimizer.h"
 #include "framework/optim/schedule.h"
-#include "apps/python/binding/arrays.h"
-#include "apps/python/binding/autograd.h"
-#include "apps/python/binding/binding.h"
-#include "apps/python/binding/config_of_dict.h"
 
 namespace qkv::python {
 namespace {

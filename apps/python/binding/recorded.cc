@@ -5,12 +5,12 @@
 #include <variant>
 #include <vector>
 
-#include "framework/graph/node.h"
-#include "framework/graph/recorder.h"
-#include "framework/ops/examples.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
+#include "framework/graph/node.h"
+#include "framework/graph/recorder.h"
+#include "framework/ops/examples.h"
 
 // What ran, and the examples that prove the ops.
 namespace qkv::python {

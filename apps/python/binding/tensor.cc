@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "apps/python/binding/arrays.h"
+#include "apps/python/binding/binding.h"
+#include "apps/python/binding/collected.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "apps/python/binding/arrays.h"
-#include "apps/python/binding/binding.h"
-#include "apps/python/binding/collected.h"
 
 namespace qkv::python {
 namespace {

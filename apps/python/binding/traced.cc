@@ -13,12 +13,12 @@
 #include "apps/lesson/lesson_of_run.h"
 #include "apps/lesson/recording_size.h"
 #include "apps/lesson/walk.h"
-#include "framework/io/files.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/frame.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
 #include "apps/python/binding/run.h"
+#include "framework/io/files.h"
 #include "train/config/suggest.h"
 
 namespace qkv::python {

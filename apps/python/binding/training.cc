@@ -9,12 +9,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/terminal.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/config_of_dict.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
 #include "apps/python/binding/run.h"
+#include "framework/core/terminal.h"
 #include "train/run/train.h"
 
 namespace qkv::python {

@@ -3,7 +3,7 @@
 namespace qkv {
 namespace {
 
-void add_no_options(OptionList& /*options*/) {}
+void add_notebook_options(OptionList& /*options*/) {}
 
 absl::Status answer_notebook() {
   return absl::FailedPreconditionError(
@@ -22,7 +22,7 @@ absl::StatusOr<std::string> more_on_notebook(const std::string& /*argument*/,
 
 Verb notebook_verb() {
   return {{"notebook", "", "opens the lessons in Python as Jupyter notebooks"},
-          add_no_options,
+          add_notebook_options,
           /*run=*/nullptr,
           more_on_notebook,
           answer_notebook};

@@ -3,7 +3,7 @@
 namespace qkv {
 namespace {
 
-void add_no_options(OptionList& /*options*/) {}
+void add_python_options(OptionList& /*options*/) {}
 
 // The script ./qkv starts Python itself, before this program.
 absl::Status answer_python() {
@@ -23,7 +23,7 @@ absl::StatusOr<std::string> more_on_python(const std::string& /*argument*/,
 
 Verb python_verb() {
   return {{"python", "[FILE]", "runs Python that can import qkv; no FILE: its prompt"},
-          add_no_options,
+          add_python_options,
           /*run=*/nullptr,
           more_on_python,
           answer_python};

@@ -1,5 +1,5 @@
 // What sliders are made of.
-import { bothOf } from "../texts.js";
+import { bothOf } from "../texts/texts.js";
 
 export function element(tag, properties = {}, ...children) {
   return filled(document.createElement(tag), properties, children);

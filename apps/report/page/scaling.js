@@ -1,7 +1,7 @@
 // Scores of d random numbers, as they are and divided by √d.
 import { barChart, withName } from "./parts.js";
 import { entropy, randomNormals, softmax, variance } from "./numbers.js";
-import { bothOf } from "../texts.js";
+import { bothOf } from "../texts/texts.js";
 
 const sizes = Array.from({ length: 11 }, (_, power) => 2 ** power);
 const queries = 16;

@@ -1,7 +1,7 @@
 // A row of scores that are pulled apart: its weights, their entropy, and what comes back through softmax.
 import { barChart, withName } from "./parts.js";
 import { entropy, softmax, softmaxGradient } from "./numbers.js";
-import { bothOf } from "../texts.js";
+import { bothOf } from "../texts/texts.js";
 
 const scores = [1, 0.5, -0.5, -1];
 const pushed = [0, 1, 0, 0]; // dP: the loss wants another weight for the second key

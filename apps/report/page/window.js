@@ -1,6 +1,6 @@
 // Attention to r tokens on each side: which pairs there are.
 import { cellMap } from "./parts.js";
-import { bothOf } from "../texts.js";
+import { bothOf } from "../texts/texts.js";
 
 const tokens = 24;
 const layers = 3;

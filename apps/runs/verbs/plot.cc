@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/report/svg.h"
-#include "cli/verb.h"
 #include "cli/output_files.h"
+#include "cli/verb.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
@@ -57,6 +57,8 @@ absl::Status run_plot(const std::string&, const GivenOptions& given) {
 
 }  // namespace
 
-Verb plot_verb() { return {{"plot", "RUN…", "draws the curves of runs in the terminal"}, add_plot_options, run_plot}; }
+Verb plot_verb() {
+  return {{"plot", "RUN…", "draws the curves of runs in the terminal"}, add_plot_options, run_plot};
+}
 
 }  // namespace qkv

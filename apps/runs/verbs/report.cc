@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/runs/run_page.h"
-#include "cli/verb.h"
 #include "cli/output_files.h"
+#include "cli/verb.h"
 #include "framework/core/utf8.h"
 
 namespace qkv {
@@ -28,6 +28,9 @@ absl::Status run_report(const std::string& run, const GivenOptions& given) {
 
 }  // namespace
 
-Verb report_verb() { return {{"report", "RUN", "writes a page that shows all of a run"}, add_report_options, run_report}; }
+Verb report_verb() {
+  return {
+      {"report", "RUN", "writes a page that shows all of a run"}, add_report_options, run_report};
+}
 
 }  // namespace qkv

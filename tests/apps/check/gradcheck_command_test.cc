@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "framework/ops/examples.h"
-#include "tests/process.h"
 #include "tests/html_check.h"
+#include "tests/process.h"
 #include "tests/temporary_folder.h"
 
 namespace qkv {

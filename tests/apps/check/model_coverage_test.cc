@@ -1,7 +1,5 @@
 // Every op that a model uses is an op whose examples are checked.
 
-#include "apps/check/mutation/coverage.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/check/mutation/coverage.h"
 #include "framework/autograd/backward.h"
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"

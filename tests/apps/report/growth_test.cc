@@ -1,9 +1,9 @@
-#include "apps/report/statistics.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
+
+#include "apps/report/statistics.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Words and symbols that say what they mean when they are pointed at or chosen.
 import { element } from "./dom.js";
-import { hasText, namesOfTable } from "../../../report/texts.js";
+import { hasText, namesOfTable } from "../../../report/texts/texts.js";
 import { languageNow, say } from "../texts/say.js";
 
 // Texts with what is known in them marked, each word once. `texts`: strings, or elements as they are.

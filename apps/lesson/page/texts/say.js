@@ -1,5 +1,5 @@
 // The texts of the page in the language that is chosen.
-import { bothOf } from "../../../report/texts.js";
+import { bothOf } from "../../../report/texts/texts.js";
 
 const languages = ["en", "zh"];
 let language = "en";

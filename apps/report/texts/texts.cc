@@ -1,10 +1,10 @@
-#include "apps/report/texts.h"
+#include "apps/report/texts/texts.h"
 
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
-#include "apps/report/text_files.h"
+#include "apps/report/texts/text_files.h"
 #include "framework/core/error.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "apps/report/text.h"
+#include "apps/report/texts/text.h"
 #include "train/config/toml_parser.h"
 
 // What lessons say, in English and Chinese, stands in apps/FOLDER/texts/NAME.toml and is
@@ -36,7 +36,7 @@ Text text_of(const TextNode& node, const std::string& owner);
 
 // All texts with keys in the files whose names begin so: "lesson/".
 std::map<std::string, Text> keyed_texts(const std::string& beginning);
-// The same for a page, which apps/report/texts.js reads: an element with {"KEY": [English,
+// The same for a page, which apps/report/texts/texts.js reads: an element with {"KEY": [English,
 // 中文]}.
 std::string texts_element(const std::string& beginning);
 
