@@ -9,3 +9,7 @@ add_custom_command(OUTPUT ${page_source} VERBATIM
           -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/lesson_page.cmake
   DEPENDS ${page_files} apps/report/texts/texts.js cmake/lesson_page.cmake cmake/bundle.cmake cmake/literal.cmake)
 target_sources(qkv_lesson PRIVATE ${page_source})
+
+if(QKV_BUILD_TESTS AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS)
+  include(apps/lesson/page_tests.cmake)
+endif()

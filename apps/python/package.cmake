@@ -74,8 +74,8 @@ endif()
 
 if(QKV_BUILD_TESTS)
   include(cmake/test_names.cmake)
-  # tests/python/tensor_test.py is Python.Tensor, and so on.
-  file(GLOB python_tests CONFIGURE_DEPENDS tests/python/*_test.py)
+  # tests/apps/python/tensor_test.py is Python.Tensor, and so on.
+  file(GLOB python_tests CONFIGURE_DEPENDS tests/apps/python/*_test.py)
   if(QKV_SANITIZE)
     # Those of the memory that both sides share. Python is no program of ours, so that the sanitizers' library has to be
     # loaded before it, and the library of exceptions with it, which it looks for at once.
@@ -86,7 +86,7 @@ if(QKV_BUILD_TESTS)
                     OUTPUT_VARIABLE libstdcxx OUTPUT_STRIP_TRAILING_WHITESPACE)
     string(CONCAT sanitized ";LD_PRELOAD=${asan}:${libstdcxx};PYTHONMALLOC=malloc"
            ";ASAN_OPTIONS=allocator_may_return_null=1:malloc_context_size=4"
-           ";LSAN_OPTIONS=print_suppressions=0:suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tests/python/leaks.supp")
+           ";LSAN_OPTIONS=print_suppressions=0:suppressions=${CMAKE_CURRENT_SOURCE_DIR}/tests/apps/python/leaks.supp")
   endif()
   execute_process(COMMAND ${Python_EXECUTABLE} -c "import numpy" RESULT_VARIABLE no_numpy ERROR_QUIET)
   if(no_numpy)

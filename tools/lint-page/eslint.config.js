@@ -38,7 +38,7 @@ export default [
   js.configs.recommended,
   { rules: strict, linterOptions: { reportUnusedDisableDirectives: "error" } },
   {
-    files: ["apps/lesson/page/**/*.js", "apps/report/page/**/*.js", "apps/report/*.js"],
+    files: ["apps/lesson/page/**/*.js", "apps/report/**/*.js"],
     languageOptions: { globals: globals.browser },
   },
   {

@@ -11,7 +11,7 @@
 #include "framework/ops/bf16.h"
 
 // Every op of ops.h under its name. Options are keyword arguments with the names of their fields;
-// None is an undefined tensor. OpsTest of tests/python/ops_test.py compares with the header.
+// None is an undefined tensor. OpsTest of tests/apps/python/ops_test.py compares with the header.
 namespace qkv::python {
 namespace {
 

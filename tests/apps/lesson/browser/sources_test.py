@@ -58,10 +58,10 @@ def test_texts_never_become_markup():
             expect(forbidden not in text, f"{name}: {forbidden}")
 
 
-# What the tests want of node is small: tests/page/node/ has it.
+# What the tests want of node is small: tests/apps/lesson/browser/node/ has it.
 UNIT_PAGE = """<!doctype html><script type="importmap">{"imports": {
-  "node:assert/strict": "/tests/page/node/assert.js", "node:fs": "/tests/page/node/fs.js",
-  "node:test": "/tests/page/node/test.js"}}</script><script>globalThis.process = { env: {} };</script>"""
+  "node:assert/strict": "/tests/apps/lesson/browser/node/assert.js", "node:fs": "/tests/apps/lesson/browser/node/fs.js",
+  "node:test": "/tests/apps/lesson/browser/node/test.js"}}</script><script>globalThis.process = { env: {} };</script>"""
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
@@ -100,7 +100,7 @@ def test_the_modules_pass_their_own_tests_in_the_browser():
             browser.driver().get(f"{address}/units")
             run_tests = """
                 const [file, done] = arguments;
-                Promise.all([import(file), import("/tests/page/node/test.js")])
+                Promise.all([import(file), import("/tests/apps/lesson/browser/node/test.js")])
                     .then(([, { finished }]) => finished())
                     .then(done, (error) => done({ count: 0, failures: [String(error.stack ?? error)] }));"""
             found = browser.driver().execute_async_script(run_tests, f"/tests/apps/lesson/page/{file.name}")

@@ -9,7 +9,7 @@ import browser
 import engine
 from report import Skipped, expect, expect_equal
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[4]
 FOLDER = engine.folder() / "notebook"
 PACKAGE = engine.program().parent / "python"
 

@@ -24,13 +24,13 @@ def documentation() -> str:
 
 def page_with_the_examples(folder: Path) -> None:
     """The modules of the page in `folder`, with every block of JavaScript where the text says that it belongs."""
-    shutil.copytree(PAGE, folder / "explain/page")
-    shutil.copytree(PAGE.parents[1] / "texts", folder / "texts")
+    shutil.copytree(PAGE, folder / "lesson/page")
+    shutil.copytree(engine.ROOT / "apps/report/texts", folder / "report/texts")
     text = documentation()
     blocks = FENCE.findall(text)
     expect_equal(len(blocks), text.count("```js"), "blocks of JavaScript that say where they belong")
     for path, code in blocks:
-        file = folder / "explain/page" / path
+        file = folder / "lesson/page" / path
         if not file.exists():
             file.write_text(code, encoding="utf-8")
             continue
@@ -42,7 +42,7 @@ def page_with_the_examples(folder: Path) -> None:
 
 
 def unbundled(page: Path) -> str:
-    """A lesson whose script is the modules of explain/page/, with the texts of the examples."""
+    """A lesson whose script is the modules of apps/lesson/page/, with the texts of the examples."""
     text = page.read_text(encoding="utf-8")
     (example,) = TEXTS.findall(documentation())
     begin, texts, end = ELEMENT.search(text).groups()
@@ -51,7 +51,7 @@ def unbundled(page: Path) -> str:
         known.update({f"{table}.{key}": [pair["en"], pair["zh"]] for key, pair in parts.items()})
     text = ELEMENT.sub(lambda _: begin + json.dumps(known) + end, text)
     text = re.sub(r"<meta http-equiv[^>]*>", "", text)
-    return re.sub(r'<script type="module">.*</script>', '<script type="module" src="explain/page/main.js"></script>', text,
+    return re.sub(r'<script type="module">.*</script>', '<script type="module" src="lesson/page/main.js"></script>', text,
                   flags=re.S)
 
 

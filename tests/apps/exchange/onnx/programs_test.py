@@ -1,4 +1,4 @@
-"""The programs of docs/export.md answer as qkv does. Run by tests/onnx/run, with the module of onnxruntime."""
+"""The programs of docs/export.md answer as qkv does. Run by tests/apps/exchange/onnx/run, with the module of onnxruntime."""
 import contextlib
 import io
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 QKV = os.path.abspath(os.environ["QKV"])
 SMALL = ["model.d_model=32", "model.d_ff=32", "train.steps=60", "train.batch_size=32", "train.eval_interval=60"]
 GPL = ROOT / "LICENSE"

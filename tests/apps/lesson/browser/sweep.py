@@ -52,7 +52,7 @@ def sweep(lesson) -> list:
 
 def sources() -> list:
     """When the tests last changed: what they found before does not count."""
-    return [file.stat().st_mtime_ns for file in sorted(engine.ROOT.glob("tests/page/*"))
+    return [file.stat().st_mtime_ns for file in sorted(engine.ROOT.glob("tests/apps/lesson/browser/*"))
             if file.name in ("sweep.py", "page.py", "in_page.js", "browser.py", "engine.py")]
 
 

@@ -14,7 +14,7 @@ import zlib
 from functools import cached_property
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 FORMATS = {"f64": "d", "f32": "f", "i64": "q", "i32": "i", "u8": "B"}
 
 

@@ -3,7 +3,7 @@
 What each is, is known from how it was made. pytorch_test.py holds qkv.gradcheck to it. As a script, this file prints the
 table of docs/python.md: both checks beside each other.
 
-    ./qkv python tests/python/torch_functions.py
+    ./qkv python tests/apps/python/torch_functions.py
 """
 
 import math

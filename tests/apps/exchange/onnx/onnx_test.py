@@ -1,6 +1,6 @@
 """Every model, exported as ONNX: onnx.checker finds it sound, and onnxruntime computes qkv's logits.
 
-Run by tests/onnx/run, with the module of onnxruntime. Runs are of a few steps in f32.
+Run by tests/apps/exchange/onnx/run, with the module of onnxruntime. Runs are of a few steps in f32.
 """
 import json
 import os
