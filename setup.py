@@ -24,7 +24,7 @@ class BuildWithCMake(build_ext):
             subprocess.run(['cmake', '--build', folder, '--target', 'python_package'], check=True)
         to = Path(self.get_ext_fullpath(extension.name)).parent
         to.mkdir(parents=True, exist_ok=True)
-        for file in (folder / 'apps/python/qkv').iterdir():
+        for file in (folder / 'python/qkv').iterdir():
             if file.suffix in ('.so', '.pyi'):
                 shutil.copy(file, to)
 

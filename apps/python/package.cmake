@@ -1,5 +1,5 @@
-# The Python package: the module _qkv of apps/python/binding, beside the files of apps/python/qkv. Together they are the folder
-# apps/python/qkv of the build, and PYTHONPATH names the folder above it.
+# The Python package: the module _qkv of binding/, beside the files of qkv/. Together they are the folder
+# python/qkv of the build, and PYTHONPATH names the folder above it.
 
 # Debian's pybind11 and NumPy are for Debian's Python, and another one may come first in the path.
 if(NOT DEFINED Python_EXECUTABLE AND EXISTS /usr/bin/python3)

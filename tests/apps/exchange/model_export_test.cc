@@ -1,4 +1,5 @@
-// ./qkv export RUN: a model for other programs. tests/apps/exchange/onnx and tests/apps/exchange/c_program run what is written.
+// ./qkv export RUN: a model for other programs. tests/apps/exchange/onnx and
+// tests/apps/exchange/c_program run what is written.
 
 #include <gmock/gmock.h>
 

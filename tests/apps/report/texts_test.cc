@@ -145,7 +145,7 @@ TEST(TextsTest, EveryTextIsThereInBothLanguagesWithTheSamePlacesOfValues) {
 
 TEST(TextsTest, WhatCppSaysHasATextAndNoTextIsLeftOver) {
   std::string code;
-  for (const char* const folder : {"report", "runs", "labs", "explain"})
+  for (const char* const folder : {"report", "runs", "labs", "lesson"})
     code += sources(folder, {".cc", ".h"});
   const std::set<std::string> said = first_arguments(code, "say");
   ASSERT_GT(said.size(), 500);
@@ -295,7 +295,7 @@ TEST(TextsTest, NoTextOfAPageIsLeftOver) {
 TEST(TextsTest, CodeHasNoChineseOfItsOwn) {
   // 更 is a token of a task; notes have titles; a switch names each language in itself.
   const std::regex allowed("更|kLectureNotes[^;]*;|>中文<");
-  for (const char* const folder : {"texts", "report", "runs", "labs", "explain", "gradcheck"}) {
+  for (const char* const folder : {"report", "runs", "labs", "lesson", "check"}) {
     const std::string code = std::regex_replace(sources(folder, {".cc", ".h", ".js"}), allowed, "");
     for (const std::string& line : std::vector<std::string>(absl::StrSplit(code, '\n'))) {
       EXPECT_FALSE(is_chinese(line)) << folder << ": " << line;
