@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"

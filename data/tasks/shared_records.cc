@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
 #include "data/listed_images.h"
-#include "data/split.h"
 #include "data/tasks/files.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/random.h"

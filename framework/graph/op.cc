@@ -1,7 +1,6 @@
 #include "framework/graph/op.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "framework/core/out_of_memory.h"
 #include "framework/core/wide.h"

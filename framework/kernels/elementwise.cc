@@ -1,9 +1,9 @@
 #include "framework/kernels/elementwise.h"
 
-#include <bit>
 #include <cmath>
 #include <type_traits>
 
+#include "framework/core/error.h"
 #include "framework/kernels/convert.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"

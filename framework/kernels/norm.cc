@@ -1,7 +1,5 @@
 #include "framework/kernels/norm.h"
 
-#include <algorithm>
-
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/reduce.h"
 #include "framework/kernels/vector.h"

@@ -1,6 +1,5 @@
 #include "framework/kernels/rotary.h"
 
-#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "framework/kernels/softmax.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "framework/kernels/convert.h"
 #include "framework/kernels/parallel.h"

@@ -1,7 +1,6 @@
 #include "framework/mutation/mistakes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <utility>
 

@@ -15,7 +15,6 @@
 
 #include "framework/kernels/attention.h"
 
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>

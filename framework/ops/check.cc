@@ -1,7 +1,5 @@
 #include "framework/ops/check.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/error.h"

@@ -1,9 +1,6 @@
 //   y = erf(x)                         x, y, dy, dx: one shape
 //   dx = 2 / sqrt(pi) exp(-x²) dy,  ẏ = 2 / sqrt(pi) exp(-x²) ẋ
 
-#include <cmath>
-#include <numbers>
-
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/rules.h"

@@ -6,7 +6,6 @@
 //
 // Ba, Kiros and Hinton, "Layer normalization", 2016.
 
-#include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/norm.h"
 #include "framework/ops/check.h"

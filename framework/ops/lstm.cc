@@ -13,9 +13,7 @@
 // Hochreiter and Schmidhuber, "Long short-term memory", 1997; the forget gate f: Gers, Schmidhuber
 // and Cummins, "Learning to forget", 2000.
 
-#include "framework/core/error.h"
 #include "framework/graph/node.h"
-#include "framework/ops/check.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/recurrence.h"
 #include "framework/ops/rules.h"

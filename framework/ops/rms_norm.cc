@@ -5,7 +5,6 @@
 //
 // Zhang and Sennrich, "Root mean square layer normalization", 2019.
 
-#include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/norm.h"
 #include "framework/ops/check.h"

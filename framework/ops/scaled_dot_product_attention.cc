@@ -1,6 +1,5 @@
 #include "framework/ops/scaled_dot_product_attention.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"

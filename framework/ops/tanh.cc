@@ -1,8 +1,6 @@
 //   y = tanh(x)                        x, y, dy, dx: one shape
 //   dx = (1 - y²) dy,  ẏ = ẋ / cosh(x)²
 
-#include <cmath>
-
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "framework/ops/rules.h"

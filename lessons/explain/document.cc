@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
 #include "framework/core/sure.h"
 #include "lessons/explain/document_numbers.h"
 #include "lessons/explain/page.h"

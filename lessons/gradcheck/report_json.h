@@ -1,7 +1,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "framework/gradcheck/gradcheck_report.h"
 #include "framework/mutation/mutation.h"

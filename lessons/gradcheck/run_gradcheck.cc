@@ -16,7 +16,6 @@
 #include "framework/mutation/coverage.h"
 #include "framework/mutation/mutation.h"
 #include "framework/precision/precision_check.h"
-#include "framework/precision/rounding_bound.h"
 #include "lessons/gradcheck/findings.h"
 #include "lessons/gradcheck/gradcheck_page.h"
 #include "lessons/gradcheck/precision_table.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "framework/core/random.h"
 #include "framework/core/terminal.h"
 #include "lessons/labs/lab_option.h"
 #include "lessons/report/report.h"

@@ -1,7 +1,6 @@
 #include "lessons/labs/lookup.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "framework/core/error.h"

@@ -2,7 +2,6 @@
 #include "lessons/labs/graph.h"
 #include "lessons/labs/kit.h"
 #include "lessons/labs/trained.h"
-#include "train/run/experiment.h"
 
 namespace qkv {
 namespace {

@@ -1,5 +1,6 @@
 #include "lessons/labs/samples.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>

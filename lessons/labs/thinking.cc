@@ -1,7 +1,6 @@
 // "Thinking Machines": attention in its four steps, word by word and as matrices.
 #include "absl/strings/str_join.h"
 #include "framework/graph/node.h"
-#include "framework/ops/scaled_dot_product_attention.h"
 #include "lessons/labs/kit.h"
 
 namespace qkv {

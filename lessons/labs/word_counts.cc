@@ -3,7 +3,6 @@
 
 #include "framework/core/sure.h"
 #include "lessons/labs/kit.h"
-#include "lessons/labs/trained.h"
 #include "train/run/experiment.h"
 
 namespace qkv {

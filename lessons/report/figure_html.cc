@@ -1,7 +1,5 @@
 #include "lessons/report/figure_html.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "lessons/report/page_frame.h"
 #include "lessons/report/svg.h"

@@ -10,7 +10,6 @@
 #include "lessons/report/page_frame.h"
 #include "lessons/report/report.h"
 #include "lessons/report/section_html.h"
-#include "lessons/report/svg.h"
 #include "lessons/texts/texts.h"
 
 namespace qkv {

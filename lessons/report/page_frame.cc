@@ -3,7 +3,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "lessons/report/page_files.h"
-#include "lessons/report/svg.h"
 #include "lessons/texts/texts.h"
 
 namespace qkv {

@@ -12,7 +12,6 @@
 #include "lessons/report/page_frame.h"
 #include "lessons/report/section_extras.h"
 #include "lessons/report/signs.h"
-#include "lessons/report/svg.h"
 #include "lessons/texts/texts.h"
 
 namespace qkv {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lessons/report/statistics.h"
 #include "lessons/report/svg.h"

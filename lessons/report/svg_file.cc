@@ -1,4 +1,3 @@
-#include <array>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lessons/report/axis.h"
 #include "lessons/report/statistics.h"

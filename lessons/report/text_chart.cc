@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/columns.h"
 #include "lessons/report/axis.h"
 #include "lessons/report/statistics.h"
 

@@ -1,13 +1,10 @@
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "framework/core/utf8.h"
 #include "framework/graph/op.h"
 #include "lessons/explain/lesson_of_run.h"
-#include "lessons/report/figure_html.h"
-#include "lessons/report/page_frame.h"
 #include "lessons/report/statistics.h"
 #include "lessons/runs/run_sections.h"
 #include "lessons/texts/texts.h"

@@ -1,12 +1,9 @@
 #include "lessons/runs/run_page.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "framework/core/utf8.h"
 #include "lessons/report/figure_html.h"
 #include "lessons/report/page_frame.h"
-#include "lessons/report/svg.h"
 #include "lessons/runs/plot.h"
 #include "lessons/runs/run_sections.h"
 #include "lessons/texts/texts.h"

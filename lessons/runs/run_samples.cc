@@ -7,7 +7,6 @@
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "lessons/report/page_frame.h"
-#include "lessons/report/svg.h"
 #include "lessons/runs/run_sections.h"
 #include "lessons/texts/texts.h"
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "framework/core/error.h"
 #include "framework/gradcheck/report_html.h"
 #include "python/binding/binding.h"
 #include "python/binding/callback.h"

@@ -3,8 +3,6 @@
 #include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"

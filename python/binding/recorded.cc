@@ -1,5 +1,3 @@
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>

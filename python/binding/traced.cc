@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
-#include "lessons/explain/document.h"
 #include "lessons/explain/fitted_page.h"
 #include "lessons/explain/lesson_of_run.h"
 #include "lessons/explain/recording_size.h"

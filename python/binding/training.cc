@@ -7,7 +7,6 @@
 #include <string>
 #include <variant>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/terminal.h"
 #include "python/binding/binding.h"

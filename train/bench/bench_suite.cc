@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/storage.h"
 #include "train/bench/bench.h"
 #include "train/bench/bench_shapes.h"
 #include "train/bench/growth.h"
-#include "train/config/config.h"
 
 namespace qkv {
 namespace {

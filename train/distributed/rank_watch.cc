@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"

@@ -1,8 +1,5 @@
 #include "train/distributed/shared_optimizer.h"
 
-#include <cstring>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"

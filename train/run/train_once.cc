@@ -1,6 +1,5 @@
 #include "train/run/train_once.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 

@@ -8,7 +8,6 @@
 #include "data/tokenizer_json.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/io/files.h"
-#include "framework/kernels/parallel.h"
 #include "train/run/first_weights.h"
 #include "train/run/resume.h"
 

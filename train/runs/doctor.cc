@@ -10,13 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/available_memory.h"
 #include "framework/core/columns.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
-#include "framework/core/terminal.h"
 #include "framework/kernels/parallel.h"
 #include "framework/optim/optimizer.h"
 #include "train/run/batch_loss.h"
