@@ -62,19 +62,15 @@ Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   return y;
 }
 
-NoGrad::NoGrad() : outer_(std::exchange(recording, false)) {}
-NoGrad::~NoGrad() { recording = outer_; }
-
-RecordGradients::RecordGradients(bool record) : outer_(std::exchange(recording, record)) {}
-RecordGradients::~RecordGradients() { recording = outer_; }
+NoGrad::NoGrad() : ThreadSetting(recording, false) {}
+RecordGradients::RecordGradients(bool record) : ThreadSetting(recording, record) {}
 
 bool records(TensorSpan inputs) { return recording && any_requires_grad(inputs); }
 bool records(std::initializer_list<Tensor> inputs) {
   return records(TensorSpan(inputs.begin(), inputs.size()));
 }
 
-ComposedOnly::ComposedOnly() : outer_(std::exchange(only_composed, true)) {}
-ComposedOnly::~ComposedOnly() { only_composed = outer_; }
+ComposedOnly::ComposedOnly() : ThreadSetting(only_composed, true) {}
 bool composed_only() { return only_composed; }
 
 Observer::Observer() : outer_(std::exchange(innermost_observer, this)) {}
