@@ -1,7 +1,6 @@
 #include "lessons/gradcheck/run_gradcheck.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "framework/core/clock.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/sweep.h"
 #include "framework/kernels/parallel.h"
@@ -25,12 +25,6 @@ namespace qkv {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::string json_document(const Json& content) {
   Json document = {{"format", "qkv gradcheck"}};
   document.update(content);

@@ -1,7 +1,6 @@
 #include "train/runs/doctor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/available_memory.h"
+#include "framework/core/clock.h"
 #include "framework/core/columns.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
@@ -25,12 +25,6 @@
 
 namespace qkv {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 constexpr int64_t kFewExamples = 4;
 
