@@ -1,6 +1,5 @@
-#include "lessons/labs/first_shares.h"
-
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 
 namespace qkv {
 namespace {

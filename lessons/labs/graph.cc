@@ -1,8 +1,7 @@
 // Attention over the nodes of a graph: what training makes of neighbours that matter.
-#include "lessons/labs/graph.h"
-
 #include "framework/ops/scaled_dot_product_attention.h"
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 
 namespace qkv {
 namespace {

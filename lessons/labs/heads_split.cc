@@ -1,8 +1,7 @@
 // Two ways to make heads, and one that is something else.
-#include "lessons/labs/heads_split.h"
-
 #include "framework/nn/attention.h"
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 
 namespace qkv {
 namespace {

@@ -1,7 +1,7 @@
 // Heads that are cut from one product, and heads that have a second matrix: as they learn.
 #include "framework/nn/attention.h"
-#include "lessons/labs/heads_split.h"
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 
 namespace qkv {
 namespace {

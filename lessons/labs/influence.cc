@@ -1,7 +1,6 @@
 // Who sees whom: |dy_i / dx_j| of attention, convolution and recurrence, by backward.
-#include "lessons/labs/first_shares.h"
 #include "lessons/labs/kit.h"
-#include "lessons/labs/receptive_field.h"
+#include "lessons/labs/sections.h"
 #include "models/mixer.h"
 #include "models/stack.h"
 

@@ -1,10 +1,9 @@
 // its: what the vector of a word takes in of the noun that it stands for, read in both directions.
-#include "lessons/labs/its.h"
-
 #include "framework/core/sure.h"
 #include "framework/kernels/product_log.h"
 #include "framework/nn/feed_forward.h"
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 #include "lessons/labs/trained.h"
 #include "train/run/batch_loss.h"
 #include "train/run/experiment.h"

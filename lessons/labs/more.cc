@@ -1,8 +1,8 @@
 // 更 ("more"): the word on which a sentence turns, before and after training.
 #include <set>
 
-#include "lessons/labs/its.h"
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 #include "lessons/labs/trained.h"
 
 namespace qkv {

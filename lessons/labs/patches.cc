@@ -1,6 +1,6 @@
 // Attention over an image: what a Vision Transformer looks at, and what it leaves out.
-#include "lessons/labs/graph.h"
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 #include "lessons/labs/trained.h"
 
 namespace qkv {

@@ -1,6 +1,5 @@
-#include "lessons/labs/receptive_field.h"
-
 #include "lessons/labs/kit.h"
+#include "lessons/labs/sections.h"
 
 namespace qkv {
 namespace {
