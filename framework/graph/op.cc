@@ -25,10 +25,6 @@ Array forward(Op& op, const Inputs& x) {
   }
 }
 
-bool any_requires_grad(TensorSpan inputs) {
-  return std::ranges::any_of(inputs, [](const Tensor& x) { return x.requires_grad(); });
-}
-
 // In a wide run, what was made before it.
 void widen(std::vector<Tensor>& inputs) {
   for (Tensor& x : inputs) {
@@ -65,7 +61,9 @@ Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
 NoGrad::NoGrad() : ThreadSetting(recording, false) {}
 RecordGradients::RecordGradients(bool record) : ThreadSetting(recording, record) {}
 
-bool records(TensorSpan inputs) { return recording && any_requires_grad(inputs); }
+bool records(TensorSpan inputs) {
+  return recording && std::ranges::any_of(inputs, &Tensor::requires_grad);
+}
 bool records(std::initializer_list<Tensor> inputs) {
   return records(TensorSpan(inputs.begin(), inputs.size()));
 }

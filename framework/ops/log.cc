@@ -9,15 +9,10 @@
 #include "framework/ops/unary.h"
 
 namespace qkv {
-namespace {
-
-Tensor log_gradient(const Tensor& x, const Tensor& dy) { return dy / x; }
-
-}  // namespace
 
 Tensor log(const Tensor& x) {
   return unary_op("log", kernels::Unary::log, x,
-                  {.from_input = log_gradient,
+                  {.from_input = [](const Tensor& input, const Tensor& dy) { return dy / input; },
                    .derivative = [](Scalar input, Scalar) { return 1 / input; },
                    .roundings = kExpRoundings});
 }

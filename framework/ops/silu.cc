@@ -8,8 +8,6 @@
 namespace qkv {
 namespace {
 
-Tensor silu_composed(const Tensor& x) { return x * sigmoid(x); }
-
 Tensor derivative_composed(const Tensor& x) {
   const Tensor s = sigmoid(x);
   return s * (1.0 + x * (1.0 - s));
@@ -19,7 +17,8 @@ Tensor derivative_composed(const Tensor& x) {
 
 Tensor silu(const Tensor& x) {
   return fused_unary_op("silu", kernels::Unary::silu, x,
-                        {.value = silu_composed, .derivative = derivative_composed});
+                        {.value = [](const Tensor& input) { return input * sigmoid(input); },
+                         .derivative = derivative_composed});
 }
 
 OpExamples silu_examples() {

@@ -107,10 +107,6 @@ Diagnosis examine_gradients(const Patient& patient) {
                        listed(without, ", ", 3), "; what is before them cannot learn")};
 }
 
-bool same_bits(const Array& a, const Array& b) {
-  return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
-}
-
 // The answers of a decoder do not change, to the bit, where the last token does.
 std::optional<Diagnosis> examine_causality(const Patient& patient) {
   const DataForm form = patient.dataset.form();
@@ -130,7 +126,8 @@ std::optional<Diagnosis> examine_causality(const Patient& patient) {
   const auto earlier = [&](const Batch& batch) {
     return slice(patient.run(batch).logits, 1, 0, length - 1).array();
   };
-  const bool is_causal = same_bits(earlier(patient.batch), earlier(changed));
+  const Array first = earlier(patient.batch), second = earlier(changed);
+  const bool is_causal = std::memcmp(first.raw(), second.raw(), first.bytes()) == 0;
   return Diagnosis{"causality", is_causal,
                    is_causal ? "a later token changes no earlier logit, to the bit"
                              : "a later token changes earlier logits: the model reads its answer "
