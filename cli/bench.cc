@@ -1,9 +1,6 @@
 #include "train/bench/bench.h"
 
-#include "absl/strings/str_cat.h"
-#include "cli/output_files.h"
 #include "cli/verbs.h"
-#include "framework/core/terminal.h"
 #include "train/bench/bench_report.h"
 #include "train/bench/bench_shapes.h"
 #include "train/bench/bench_suite.h"

@@ -1,9 +1,6 @@
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "cli/output_files.h"
 #include "cli/verbs.h"
-#include "framework/core/mistakes.h"
 #include "train/runs/compare_runs.h"
 
 namespace qkv {

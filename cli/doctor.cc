@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/output_files.h"
 #include "cli/verbs.h"
-#include "framework/core/terminal.h"
 #include "train/config/config.h"
 
 namespace qkv {

@@ -1,8 +1,6 @@
 #include "train/replay/replay.h"
 
-#include "cli/output_files.h"
 #include "cli/verbs.h"
-#include "framework/core/terminal.h"
 
 namespace qkv {
 namespace {

@@ -1,5 +1,3 @@
-#include "absl/strings/str_cat.h"
-#include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "train/runs/runs_table.h"
 

@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "cli/output_files.h"
 #include "cli/verbs.h"
 #include "train/sweep/sweep_rank.h"
 #include "train/sweep/sweep_table.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
 #include "cli/man_page.h"
 #include "cli/verbs.h"

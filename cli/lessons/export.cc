@@ -1,11 +1,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/lessons/verbs.h"
-#include "cli/output_files.h"
-#include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "train/export/export_formats.h"
 

@@ -1,10 +1,6 @@
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
-#include "cli/output_files.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "lessons/gradcheck/run_gradcheck.h"
 

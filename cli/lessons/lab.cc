@@ -1,9 +1,6 @@
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
-#include "cli/output_files.h"
-#include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "lessons/labs/catalogue.h"
 #include "lessons/labs/texts.h"

@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
-#include "cli/output_files.h"
-#include "framework/core/mistakes.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
 #include "lessons/report/svg.h"
 
 namespace qkv {

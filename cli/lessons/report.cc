@@ -1,7 +1,4 @@
-#include "absl/strings/str_cat.h"
 #include "cli/lessons/verbs.h"
-#include "cli/output_files.h"
-#include "framework/core/utf8.h"
 #include "lessons/runs/run_page.h"
 
 namespace qkv {

@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "cli/kit.h"
 #include "cli/lesson_titles.h"
-#include "cli/verb.h"
 
 namespace qkv {
 

@@ -3,9 +3,7 @@
 //
 // As IEEE has it: log(0) is -inf with an infinite derivative, and a negative x gives NaN.
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

@@ -2,9 +2,7 @@
 
 #include <limits>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

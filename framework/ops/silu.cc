@@ -1,8 +1,7 @@
 //   y = x s,  s = sigmoid(x)           x, y, dy, dx: one shape
 //   dx = s (1 + x (1 - s)) dy
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

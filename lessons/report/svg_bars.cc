@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_format.h"
-#include "lessons/report/statistics.h"
-#include "lessons/report/svg.h"
 #include "lessons/report/svg_parts.h"
 
 namespace qkv {

@@ -1,10 +1,7 @@
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "lessons/report/page_files.h"
-#include "lessons/report/svg.h"
 #include "lessons/report/svg_parts.h"
 
 namespace qkv {

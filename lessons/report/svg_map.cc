@@ -1,12 +1,6 @@
-#include <algorithm>
-#include <cmath>
 #include <numbers>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "lessons/report/statistics.h"
-#include "lessons/report/svg.h"
 #include "lessons/report/svg_parts.h"
 
 namespace qkv {

@@ -1,11 +1,6 @@
 #include "lessons/report/svg_parts.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
-#include "lessons/report/svg.h"
 
 namespace qkv {
 namespace {

@@ -1,8 +1,16 @@
 #pragma once
 
+// What the file of a drawing is made of.
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "lessons/report/statistics.h"
+#include "lessons/report/svg.h"
 
 namespace qkv {
 

@@ -1,11 +1,6 @@
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "lessons/report/axis.h"
-#include "lessons/report/statistics.h"
-#include "lessons/report/svg.h"
 #include "lessons/report/svg_parts.h"
 
 namespace qkv {

@@ -4,18 +4,13 @@
 #include <cstring>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "python/binding/binding.h"
 #include "python/binding/dlpack.h"
-#include "python/binding/lock.h"
 
 namespace qkv::python {
 namespace {

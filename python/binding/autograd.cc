@@ -1,10 +1,7 @@
 #include "python/binding/autograd.h"
 
 #include <memory>
-#include <optional>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "framework/graph/op.h"
 #include "python/binding/arrays.h"
 #include "python/binding/binding.h"

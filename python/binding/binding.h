@@ -2,6 +2,12 @@
 
 #include <pybind11/pybind11.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
 #include "python/binding/casters.h"
 #include "python/binding/lock.h"
 

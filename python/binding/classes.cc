@@ -1,7 +1,3 @@
-#include <pybind11/pybind11.h>
-
-#include <string>
-
 #include "framework/graph/tensor.h"
 #include "python/binding/binding.h"
 

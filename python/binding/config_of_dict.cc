@@ -3,8 +3,6 @@
 #include <regex>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "python/binding/binding.h"
 #include "python/binding/long_call.h"
 #include "python/binding/results.h"

@@ -1,12 +1,9 @@
 #include "python/binding/figures.h"
 
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <variant>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "lessons/report/figure_html.h"
 #include "lessons/report/page_files.h"
 #include "python/binding/arrays.h"

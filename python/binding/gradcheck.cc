@@ -1,8 +1,6 @@
 #include "framework/gradcheck/gradcheck.h"
 
 #include <span>
-#include <string>
-#include <vector>
 
 #include "framework/gradcheck/report_html.h"
 #include "python/binding/binding.h"

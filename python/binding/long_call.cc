@@ -1,7 +1,5 @@
 #include "python/binding/long_call.h"
 
-#include <pybind11/pybind11.h>
-
 #include <chrono>
 #include <exception>
 #include <thread>

@@ -1,9 +1,6 @@
-#include <pybind11/pybind11.h>
-
 #include <exception>
 #include <utility>
 
-#include "framework/core/error.h"
 #include "python/binding/binding.h"
 #include "python/binding/callback.h"
 

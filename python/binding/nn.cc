@@ -1,11 +1,7 @@
 #include "python/binding/nn.h"
 
 #include <atomic>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "framework/core/error.h"
 #include "framework/nn/attention.h"
 #include "framework/nn/embedding.h"
 #include "framework/nn/feed_forward.h"

@@ -1,15 +1,10 @@
 #include "framework/graph/op.h"
 
 #include <memory>
-#include <optional>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
 #include "framework/graph/node.h"
 #include "python/binding/arrays.h"

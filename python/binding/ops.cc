@@ -1,11 +1,7 @@
 #include "framework/ops/ops.h"
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/ops/bf16.h"
 #include "python/binding/binding.h"

@@ -1,11 +1,7 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "framework/core/error.h"
 #include "framework/core/names.h"
 #include "framework/graph/node.h"
 #include "framework/optim/optimizer.h"

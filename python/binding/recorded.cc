@@ -1,7 +1,4 @@
-#include <optional>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "framework/graph/node.h"
 #include "framework/graph/recorder.h"

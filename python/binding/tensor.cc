@@ -1,14 +1,8 @@
 #include "framework/graph/tensor.h"
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"

@@ -1,13 +1,9 @@
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <string>
 
-#include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
 #include "lessons/explain/fitted_page.h"
 #include "lessons/explain/lesson_of_run.h"

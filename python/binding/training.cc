@@ -1,13 +1,10 @@
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
 #include <map>
-#include <string>
 #include <variant>
 
-#include "absl/strings/str_cat.h"
 #include "framework/core/terminal.h"
 #include "python/binding/binding.h"
 #include "python/binding/config_of_dict.h"

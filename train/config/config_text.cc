@@ -1,4 +1,3 @@
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/columns.h"
