@@ -1,6 +1,7 @@
 #include "train/bench/bench.h"
 
 #include "cli/verbs.h"
+#include "framework/core/each_of.h"
 #include "train/bench/bench_report.h"
 #include "train/bench/bench_shapes.h"
 #include "train/bench/bench_suite.h"
@@ -15,11 +16,7 @@ void add_bench_options(OptionList& options) {
   options.set();
   options.text("shape", "NAME",
                "Measures a built-in model instead of a CONFIG: toy, small, mini, seq2seq or vit");
-  options.choices("shape", [] {
-    std::vector<std::string> names;
-    for (const BenchShape& shape : bench_shapes()) names.push_back(shape.name);
-    return names;
-  });
+  options.choices("shape", [] { return each_of(bench_shapes(), &BenchShape::name); });
   options.flag("suite",
                "Measures every shape in f32 and bf16, long contexts, windows and generation");
   options.text("precision", "TYPE", "Same as --set train.precision=TYPE");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "framework/core/columns.h"
+#include "framework/core/each_of.h"
 #include "framework/core/terminal.h"
 #include "lessons/labs/labs.h"
 #include "lessons/labs/texts.h"
@@ -35,16 +36,10 @@ std::string options_in_chinese() {
 }  // namespace
 
 std::vector<Lab> all_labs() {
-  std::vector<Lab> labs;
-  for (const auto& make : kLabs) labs.push_back(make());
-  return labs;
+  return each_of(kLabs, [](const auto& make) { return make(); });
 }
 
-std::vector<std::string> names_of_labs() {
-  std::vector<std::string> names;
-  for (const Lab& lab : all_labs()) names.push_back(lab.name);
-  return names;
-}
+std::vector<std::string> names_of_labs() { return each_of(all_labs(), &Lab::name); }
 
 absl::StatusOr<Lab> find_lab(const std::string& name) {
   for (Lab& lab : all_labs()) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/core/each_of.h"
 #include "lessons/labs/lab.h"
 #include "lessons/report/figure.h"
 #include "lessons/report/statistics.h"
@@ -88,13 +89,6 @@ std::vector<Text> row_by(Text first, const std::vector<T>& all, const Cell& cell
   std::vector<Text> row = {std::move(first)};
   for (const T& each : all) row.push_back(cell_of(each));
   return row;
-}
-
-template <class T, class F>
-std::vector<std::invoke_result_t<F, const T&>> each_of(const std::vector<T>& all, const F& f) {
-  std::vector<std::invoke_result_t<F, const T&>> made;
-  for (const T& each : all) made.push_back(std::invoke(f, each));
-  return made;
 }
 
 }  // namespace qkv
