@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/version.h"
 #include "framework/core/columns.h"
-#include "framework/core/error.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"

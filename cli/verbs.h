@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "cli/verb.h"
+#include "cli/kit.h"
 
 namespace qkv {
 

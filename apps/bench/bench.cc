@@ -1,15 +1,14 @@
 #include "apps/bench/bench.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <tuple>
-#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/core/array.h"
+#include "framework/core/clock.h"
 #include "framework/core/random.h"
 #include "framework/core/storage.h"
 #include "framework/kernels/elementwise.h"
@@ -85,10 +84,9 @@ Quartiles quartiles(std::vector<double> values) {
 }
 
 double milliseconds_of(absl::FunctionRef<void()> f) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   f();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
+  return 1e3 * seconds_since(start);
 }
 
 // Makes `count` steps, and adds their times.

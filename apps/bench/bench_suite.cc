@@ -2,17 +2,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "apps/bench/bench.h"
 #include "apps/bench/bench_shapes.h"
 #include "apps/report/statistics.h"
 #include "framework/core/storage.h"
-#include "train/config/config.h"
 
 namespace qkv {
 namespace {

@@ -5,9 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "apps/check/checked_example.h"
 #include "apps/check/mutation_section.h"
-#include "apps/check/step_charts.h"
+#include "apps/report/figure_html.h"
 #include "apps/report/page_files.h"
 #include "framework/core/html.h"
 #include "framework/core/utf8.h"
@@ -53,13 +52,43 @@ svg.lines .series:nth-of-type(3) :is(polyline, path) { stroke-dasharray: 2 3; }
 }
 )";
 
-std::string plural(const std::string& kind) { return absl::StrCat(kind, "s"); }
-
 // Where the details of a function stand. No name: it may hold anything.
 std::string id_of(size_t index) { return absl::StrCat("function-", index); }
 
 std::string heading_of(const CheckedExample& example) {
   return absl::StrCat(printable(example.name), ", seed ", example.seed);
+}
+
+// What each method says of each input, the elements that are most wrong, and all notes.
+std::string html_of(const CheckedExample& example, const std::string& heading) {
+  return absl::StrCat(element("h3", heading), html_of(example.report));
+}
+
+// The V curve of a function, or why there is none.
+std::string v_curve_of(const StepCurve& curve) {
+  if (curve.points.empty()) return element("p", "No V curve: " + curve.why_none, "soft");
+  Series one_sided{.name = "one-sided", .has_marks = false};
+  Series central{.name = "central", .has_marks = false};
+  Series extrapolated{.name = "extrapolated", .has_marks = false};
+  bool has_error = false;
+  for (const SweepPoint& p : curve.points) {
+    for (Series* series : {&one_sided, &central, &extrapolated}) series->x.push_back(p.step);
+    one_sided.y.push_back(p.forward_error);
+    central.y.push_back(p.central_error);
+    extrapolated.y.push_back(p.extrapolated_error);
+    has_error |= p.forward_error > 0 || p.central_error > 0 || p.extrapolated_error > 0;
+  }
+  if (!has_error)
+    return element("p", "No V curve: the differences are exact at every step", "soft");
+  return figure_html(
+      LineChart{.title = absl::StrCat("Error of the numeric derivative against its step: ",
+                                      curve.example),
+                .x_label = "step h",
+                .y_label = "relative error",
+                .log_x = true,
+                .log_y = true,
+                .series = {one_sided, central, extrapolated}},
+      Language::kEnglish);
 }
 
 std::string verdict_of(const GradcheckFindings& findings) {
@@ -167,7 +196,7 @@ std::string functions_of(const GradcheckFindings& findings) {
     const std::string& kind = functions[i].row.kind;
     if (i == 0 || functions[i - 1].row.kind != kind) {
       absl::StrAppend(&html, i == 0 ? "" : "</section>\n", "<section>\n",
-                      element("h2", absl::StrCat("The ", plural(kind), ", one by one")));
+                      element("h2", absl::StrCat("The ", kind, "s, one by one")));
     }
     html += details_of(functions[i], id_of(i));
   }

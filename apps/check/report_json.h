@@ -1,7 +1,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "apps/check/mutation/mutation.h"
 #include "apps/check/precision/precision_check.h"

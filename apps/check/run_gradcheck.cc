@@ -1,7 +1,6 @@
 #include "apps/check/run_gradcheck.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,9 +14,9 @@
 #include "apps/check/mutation/coverage.h"
 #include "apps/check/mutation/mutation.h"
 #include "apps/check/precision/precision_check.h"
-#include "apps/check/precision/rounding_bound.h"
 #include "apps/check/precision_table.h"
 #include "apps/check/report_json.h"
+#include "framework/core/clock.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/sweep.h"
 #include "framework/kernels/parallel.h"
@@ -26,12 +25,6 @@ namespace qkv {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 std::string json_document(const Json& content) {
   Json document = {{"format", "qkv gradcheck"}};
   document.update(content);

@@ -13,7 +13,6 @@
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"
 #include "framework/nn/examples.h"
-#include "framework/ops/examples.h"
 #include "framework/optim/examples.h"
 #include "models/examples.h"
 #include "train/config/config.h"

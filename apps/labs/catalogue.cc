@@ -8,6 +8,7 @@
 #include "apps/labs/texts.h"
 #include "apps/report/signs.h"
 #include "framework/core/columns.h"
+#include "framework/core/each_of.h"
 #include "framework/core/terminal.h"
 #include "train/config/suggest.h"
 
@@ -35,16 +36,10 @@ std::string options_in_chinese() {
 }  // namespace
 
 std::vector<Lab> all_labs() {
-  std::vector<Lab> labs;
-  for (const auto& make : kLabs) labs.push_back(make());
-  return labs;
+  return each_of(kLabs, [](const auto& make) { return make(); });
 }
 
-std::vector<std::string> names_of_labs() {
-  std::vector<std::string> names;
-  for (const Lab& lab : all_labs()) names.push_back(lab.name);
-  return names;
-}
+std::vector<std::string> names_of_labs() { return each_of(all_labs(), &Lab::name); }
 
 absl::StatusOr<Lab> find_lab(const std::string& name) {
   for (Lab& lab : all_labs()) {

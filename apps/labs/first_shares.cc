@@ -1,6 +1,5 @@
-#include "apps/labs/first_shares.h"
-
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 
 namespace qkv {
 namespace {

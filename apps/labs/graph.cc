@@ -1,7 +1,6 @@
 // Attention over the nodes of a graph: what training makes of neighbours that matter.
-#include "apps/labs/graph.h"
-
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {

@@ -1,7 +1,6 @@
 // Two ways to make heads, and one that is something else.
-#include "apps/labs/heads_split.h"
-
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 #include "framework/nn/attention.h"
 
 namespace qkv {

@@ -1,6 +1,6 @@
 // Heads that are cut from one product, and heads that have a second matrix: as they learn.
-#include "apps/labs/heads_split.h"
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 #include "framework/nn/attention.h"
 
 namespace qkv {

@@ -1,7 +1,6 @@
 // Who sees whom: |dy_i / dx_j| of attention, convolution and recurrence, by backward.
-#include "apps/labs/first_shares.h"
 #include "apps/labs/kit.h"
-#include "apps/labs/receptive_field.h"
+#include "apps/labs/sections.h"
 #include "models/mixer.h"
 #include "models/stack.h"
 

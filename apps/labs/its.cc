@@ -1,7 +1,6 @@
 // its: what the vector of a word takes in of the noun that it stands for, read in both directions.
-#include "apps/labs/its.h"
-
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 #include "apps/labs/trained.h"
 #include "framework/core/sure.h"
 #include "framework/kernels/product_log.h"

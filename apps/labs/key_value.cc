@@ -8,8 +8,6 @@ struct Sizes {
   int64_t items = 0, d = 0, batch = 32;
 };
 
-Sizes sizes_of(const LabContext& lab) { return {.items = lab.integer("n"), .d = lab.integer("d")}; }
-
 // Items [B, n, 2 d], each a label and what it says; every label is asked for.
 struct Items {
   Tensor labels, contents;  // [B, n, d]
@@ -68,7 +66,7 @@ struct Layer {
 // The mean square by which what is found differs from what was asked for, in each step.
 Samples train(const LabContext& lab, uint64_t seed, Keys kind) {
   const RandomStream random(seed);
-  const Sizes sizes = sizes_of(lab);
+  const Sizes sizes = {.items = lab.integer("n"), .d = lab.integer("d")};
   Layer layer(random.derive("layer"), sizes);
   std::vector<NamedParameter> parameters;
   for (Tensor* weight : layer.weights()) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "framework/core/each_of.h"
 #include "framework/core/error.h"
 
 namespace qkv {
@@ -55,9 +56,7 @@ const std::vector<double>& LabContext::numbers(const std::string& option) const 
 }
 
 std::vector<int64_t> LabContext::integers(const std::string& option) const {
-  std::vector<int64_t> integers;
-  for (const double number : numbers(option)) integers.push_back(std::llround(number));
-  return integers;
+  return each_of(numbers(option), [](double number) { return int64_t{std::llround(number)}; });
 }
 
 int64_t LabContext::integer(const std::string& option) const { return integers(option).front(); }

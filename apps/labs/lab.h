@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "apps/labs/lab_option.h"
 #include "apps/report/report.h"
-#include "framework/core/random.h"
 #include "framework/core/terminal.h"
 
 namespace qkv {

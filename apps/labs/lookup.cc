@@ -1,7 +1,6 @@
 #include "apps/labs/lookup.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "apps/labs/texts.h"

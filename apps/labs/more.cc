@@ -1,8 +1,8 @@
 // 更 ("more"): the word on which a sentence turns, before and after training.
 #include <set>
 
-#include "apps/labs/its.h"
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 #include "apps/labs/trained.h"
 
 namespace qkv {

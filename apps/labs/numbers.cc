@@ -1,13 +1,13 @@
 #include "apps/labs/numbers.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <unordered_map>
 
 #include "apps/report/statistics.h"
 #include "framework/autograd/backward.h"
+#include "framework/core/clock.h"
 #include "framework/graph/node.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 #include "framework/optim/optimizer.h"
@@ -221,11 +221,9 @@ std::vector<double> train_with_adam(const std::vector<NamedParameter>& parameter
 std::vector<double> milliseconds_of(int calls, const std::function<void()>& call) {
   std::vector<double> times;
   for (int i = 0; i < calls; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     call();
-    const std::chrono::duration<double, std::milli> passed =
-        std::chrono::steady_clock::now() - begin;
-    times.push_back(passed.count());
+    times.push_back(1e3 * seconds_since(begin));
   }
   std::ranges::sort(times);
   return times;

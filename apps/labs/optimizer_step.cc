@@ -17,9 +17,7 @@ struct Setting {
   Tensor tokens, targets;  // i64 [B, T]
 
   std::vector<Tensor> numbers() const {
-    std::vector<Tensor> all;
-    for (const NamedParameter& each : parameters(model)) all.push_back(each.tensor);
-    return all;
+    return each_of(parameters(model), &NamedParameter::tensor);
   }
 
   Tensor loss(std::span<const Tensor> numbers) const {
@@ -40,11 +38,9 @@ Setting make_setting(const LabContext& lab, uint64_t seed) {
 }
 
 std::vector<Tensor> copies_of(std::span<const Tensor> numbers) {
-  std::vector<Tensor> copies;
-  for (const Tensor& each : numbers) {
-    copies.push_back(as_parameter(constant_f64(each.shape(), each.to_vector())));
-  }
-  return copies;
+  return each_of(numbers, [](const Tensor& each) {
+    return as_parameter(constant_f64(each.shape(), each.to_vector()));
+  });
 }
 
 double product_of(std::span<const Tensor> a, std::span<const Tensor> b) {

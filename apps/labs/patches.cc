@@ -1,8 +1,7 @@
 // Attention over an image: what a Vision Transformer looks at, and what it leaves out.
-#include "apps/labs/graph.h"
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 #include "apps/labs/trained.h"
-#include "train/run/experiment.h"
 
 namespace qkv {
 namespace {
@@ -17,17 +16,14 @@ struct Look {
   double loss = 0;
 };
 
-size_t patch_of(int64_t image, int64_t y, int64_t x) {
-  return static_cast<size_t>(image * kPatches + y / kPatch * kAcross + x / kPatch);
-}
-
 // Calls `what` with the number of each pixel of so many images, and of the patch that it is in.
 template <class What>
 void for_each_pixel(int64_t images, const What& what) {
   for (int64_t b = 0; b < images; ++b) {
     for (int64_t y = 0; y < kSize; ++y) {
       for (int64_t x = 0; x < kSize; ++x) {
-        what(static_cast<size_t>((b * kSize + y) * kSize + x), patch_of(b, y, x));
+        what(static_cast<size_t>((b * kSize + y) * kSize + x),
+             static_cast<size_t>(b * kPatches + y / kPatch * kAcross + x / kPatch));
       }
     }
   }

@@ -1,6 +1,5 @@
-#include "apps/labs/receptive_field.h"
-
 #include "apps/labs/kit.h"
+#include "apps/labs/sections.h"
 
 namespace qkv {
 namespace {

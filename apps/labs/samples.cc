@@ -1,5 +1,6 @@
 #include "apps/labs/samples.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

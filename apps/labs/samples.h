@@ -1,8 +1,6 @@
 #pragma once
 
-#include <algorithm>
 #include <functional>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "apps/labs/lab.h"
 #include "apps/report/figure.h"
 #include "apps/report/statistics.h"
+#include "framework/core/each_of.h"
 
 // What labs measure again and again, with each seed and in each of several settings, and how that
 // becomes curves and tables.
@@ -90,13 +89,6 @@ std::vector<Text> row_by(Text first, const std::vector<T>& all, const Cell& cell
   std::vector<Text> row = {std::move(first)};
   for (const T& each : all) row.push_back(cell_of(each));
   return row;
-}
-
-template <class T, class F>
-std::vector<std::invoke_result_t<F, const T&>> each_of(const std::vector<T>& all, const F& f) {
-  std::vector<std::invoke_result_t<F, const T&>> made;
-  for (const T& each : all) made.push_back(std::invoke(f, each));
-  return made;
 }
 
 }  // namespace qkv

@@ -2,7 +2,6 @@
 #include "absl/strings/str_join.h"
 #include "apps/labs/kit.h"
 #include "framework/graph/node.h"
-#include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {
 namespace {

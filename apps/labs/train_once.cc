@@ -1,6 +1,5 @@
 #include "apps/labs/train_once.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 

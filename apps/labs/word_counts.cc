@@ -2,7 +2,6 @@
 #include "apps/labs/word_counts.h"
 
 #include "apps/labs/kit.h"
-#include "apps/labs/trained.h"
 #include "framework/core/sure.h"
 #include "train/run/experiment.h"
 

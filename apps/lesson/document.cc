@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
 #include "apps/lesson/document_numbers.h"
 #include "apps/lesson/page.h"
 #include "framework/core/sure.h"

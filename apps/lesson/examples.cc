@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "framework/core/each_of.h"
 #include "train/run/experiment.h"
 
 namespace qkv {
@@ -133,11 +134,7 @@ Lesson lesson_of(const BuiltIn& example) {
 
 }  // namespace
 
-std::vector<std::string> lesson_names() {
-  std::vector<std::string> names;
-  for (const BuiltIn& example : examples()) names.push_back(example.name);
-  return names;
-}
+std::vector<std::string> lesson_names() { return each_of(examples(), &BuiltIn::name); }
 
 absl::StatusOr<Lesson> find_lesson(const std::string& name) {
   for (const BuiltIn& example : examples()) {

@@ -1,8 +1,6 @@
 #include "apps/lesson/tape.h"
 
 #include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
 
 namespace qkv {
 namespace {

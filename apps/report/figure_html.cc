@@ -1,7 +1,5 @@
 #include "apps/report/figure_html.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "apps/report/page_frame.h"
 #include "apps/report/svg.h"

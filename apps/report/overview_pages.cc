@@ -10,7 +10,6 @@
 #include "apps/report/page_frame.h"
 #include "apps/report/report.h"
 #include "apps/report/section_html.h"
-#include "apps/report/svg.h"
 #include "apps/report/texts/texts.h"
 
 namespace qkv {

@@ -3,7 +3,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "apps/report/page_files.h"
-#include "apps/report/svg.h"
 #include "apps/report/texts/texts.h"
 
 namespace qkv {

@@ -12,7 +12,6 @@
 #include "apps/report/page_frame.h"
 #include "apps/report/section_extras.h"
 #include "apps/report/signs.h"
-#include "apps/report/svg.h"
 #include "apps/report/texts/texts.h"
 
 namespace qkv {

@@ -1,10 +1,3 @@
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "apps/report/statistics.h"
-#include "apps/report/svg.h"
 #include "apps/report/svg_parts.h"
 #include "apps/report/texts/texts.h"
 

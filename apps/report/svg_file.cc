@@ -1,11 +1,7 @@
-#include <array>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "apps/report/page_files.h"
-#include "apps/report/svg.h"
 #include "apps/report/svg_parts.h"
 
 namespace qkv {

@@ -1,12 +1,6 @@
-#include <algorithm>
-#include <cmath>
 #include <functional>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "apps/report/axis.h"
-#include "apps/report/statistics.h"
-#include "apps/report/svg.h"
 #include "apps/report/svg_parts.h"
 
 namespace qkv {

@@ -1,10 +1,5 @@
 #include "apps/report/svg_parts.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "absl/strings/str_format.h"
-#include "apps/report/svg.h"
 #include "framework/core/columns.h"
 
 namespace qkv {

@@ -1,8 +1,16 @@
 #pragma once
 
+// What the file of a drawing is made of.
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "apps/report/statistics.h"
+#include "apps/report/svg.h"
 
 namespace qkv {
 

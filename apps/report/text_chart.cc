@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "apps/report/axis.h"
 #include "apps/report/statistics.h"
-#include "framework/core/columns.h"
 
 namespace qkv {
 namespace {

@@ -1,7 +1,6 @@
 #include "apps/runs/doctor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -10,13 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/available_memory.h"
+#include "framework/core/clock.h"
 #include "framework/core/columns.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
-#include "framework/core/terminal.h"
 #include "framework/kernels/parallel.h"
 #include "framework/optim/optimizer.h"
 #include "train/run/batch_loss.h"
@@ -27,12 +25,6 @@
 
 namespace qkv {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 constexpr int64_t kFewExamples = 4;
 
@@ -115,10 +107,6 @@ Diagnosis examine_gradients(const Patient& patient) {
                        listed(without, ", ", 3), "; what is before them cannot learn")};
 }
 
-bool same_bits(const Array& a, const Array& b) {
-  return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
-}
-
 // The answers of a decoder do not change, to the bit, where the last token does.
 std::optional<Diagnosis> examine_causality(const Patient& patient) {
   const DataForm form = patient.dataset.form();
@@ -138,7 +126,8 @@ std::optional<Diagnosis> examine_causality(const Patient& patient) {
   const auto earlier = [&](const Batch& batch) {
     return slice(patient.run(batch).logits, 1, 0, length - 1).array();
   };
-  const bool is_causal = same_bits(earlier(patient.batch), earlier(changed));
+  const Array first = earlier(patient.batch), second = earlier(changed);
+  const bool is_causal = std::memcmp(first.raw(), second.raw(), first.bytes()) == 0;
   return Diagnosis{"causality", is_causal,
                    is_causal ? "a later token changes no earlier logit, to the bit"
                              : "a later token changes earlier logits: the model reads its answer "

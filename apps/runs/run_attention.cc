@@ -1,11 +1,8 @@
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "apps/lesson/lesson_of_run.h"
-#include "apps/report/figure_html.h"
-#include "apps/report/page_frame.h"
 #include "apps/report/statistics.h"
 #include "apps/report/texts/texts.h"
 #include "apps/runs/run_sections.h"

@@ -1,11 +1,8 @@
 #include "apps/runs/run_page.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "apps/report/figure_html.h"
 #include "apps/report/page_frame.h"
-#include "apps/report/svg.h"
 #include "apps/report/texts/texts.h"
 #include "apps/runs/plot.h"
 #include "apps/runs/run_sections.h"

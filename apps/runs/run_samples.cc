@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "apps/report/page_frame.h"
-#include "apps/report/svg.h"
 #include "apps/report/texts/texts.h"
 #include "apps/runs/run_sections.h"
 #include "framework/core/utf8.h"

@@ -2,10 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "cli/version.h"
 #include "framework/core/utf8.h"
-#include "train/config/config.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {

@@ -1,13 +1,11 @@
 #include "apps/bench/bench.h"
 
-#include "absl/strings/str_cat.h"
 #include "apps/bench/bench_report.h"
 #include "apps/bench/bench_shapes.h"
 #include "apps/bench/bench_suite.h"
 #include "apps/bench/workload.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/terminal.h"
+#include "cli/kit.h"
+#include "framework/core/each_of.h"
 
 namespace qkv {
 namespace {
@@ -18,11 +16,7 @@ void add_bench_options(OptionList& options) {
   options.set();
   options.text("shape", "NAME",
                "Measures a built-in model instead of a CONFIG: toy, small, mini, seq2seq or vit");
-  options.choices("shape", [] {
-    std::vector<std::string> names;
-    for (const BenchShape& shape : bench_shapes()) names.push_back(shape.name);
-    return names;
-  });
+  options.choices("shape", [] { return each_of(bench_shapes(), &BenchShape::name); });
   options.flag("suite",
                "Measures every shape in f32 and bf16, long contexts, windows and generation");
   options.text("precision", "TYPE", "Same as --set train.precision=TYPE");

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/columns.h"
+#include "framework/core/each_of.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/example_checks.h"
 #include "framework/gradcheck/gradcheck.h"
@@ -65,9 +66,7 @@ bool CoverageRow::complete() const {
 }
 
 std::vector<CoverageRow> coverage(std::span<const OpExamples> functions, uint64_t seed) {
-  std::vector<CoverageRow> rows;
-  for (const OpExamples& function : functions) rows.push_back(row_of(function, seed));
-  return rows;
+  return each_of(functions, [&](const OpExamples& function) { return row_of(function, seed); });
 }
 
 std::string coverage_text(std::span<const CoverageRow> rows) {

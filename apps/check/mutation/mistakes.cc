@@ -1,7 +1,6 @@
 #include "apps/check/mutation/mistakes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <utility>
 

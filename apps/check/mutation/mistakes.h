@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/graph/node.h"
 #include "framework/graph/op.h"
 
 namespace qkv {

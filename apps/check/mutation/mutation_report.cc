@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,12 +1,7 @@
 #include <algorithm>
-#include <optional>
 
-#include "absl/strings/str_cat.h"
 #include "apps/check/run_gradcheck.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "cli/kit.h"
 #include "framework/io/files.h"
 
 namespace qkv {

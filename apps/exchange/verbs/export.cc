@@ -1,12 +1,9 @@
 #include <filesystem>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/exchange/export_formats.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/utf8.h"
+#include "cli/kit.h"
 #include "framework/io/files.h"
 
 namespace qkv {

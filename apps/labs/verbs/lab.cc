@@ -1,12 +1,9 @@
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "apps/labs/catalogue.h"
 #include "apps/labs/texts.h"
 #include "apps/report/report_files.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/terminal.h"
+#include "cli/kit.h"
 #include "framework/io/files.h"
 
 namespace qkv {
@@ -23,11 +20,7 @@ void add_lab_options(OptionList& options) {
   options.text("lang", "en|zh", does("lang"), "en");
   options.one_of("lang", names_of<Language>);
   options.text("runs", "DIR", does("runs"), "runs/lab");
-  options.choices("", [] {
-    std::vector<std::string> names;
-    for (const Lab& lab : all_labs()) names.push_back(lab.name);
-    return names;
-  });
+  options.choices("", names_of_labs);
   for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
   options.rules().exclude({"all"}, {"NAME"}, "--all runs every lab");
   options.rules().exclude({"all"}, {"html", "json"}, "for all labs use --out DIR");

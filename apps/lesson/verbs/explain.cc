@@ -1,4 +1,3 @@
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "apps/lesson/document.h"
 #include "apps/lesson/examples.h"
@@ -7,10 +6,7 @@
 #include "apps/lesson/recording_size.h"
 #include "apps/lesson/walk.h"
 #include "apps/report/texts/text.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "cli/kit.h"
 #include "framework/io/files.h"
 
 namespace qkv {

@@ -4,15 +4,10 @@
 #include <cstring>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/dlpack.h"
-#include "apps/python/binding/lock.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"

@@ -1,11 +1,7 @@
 #include "apps/python/binding/autograd.h"
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"

@@ -2,8 +2,14 @@
 
 #include <pybind11/pybind11.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "apps/python/binding/casters.h"
 #include "apps/python/binding/lock.h"
+#include "framework/core/error.h"
 
 // The module _qkv: one file for each subject, each with one function that binds it.
 namespace qkv::python {
@@ -27,8 +33,8 @@ void close_classes(const py::module_& m);  // after all of them
 // "What an error quo... (1000000 characters)"
 py::str start_of(const py::str& text, py::ssize_t length = 100);
 
-// What the headers say of a name of qkv, "softmax": apps/python/documentation.py reads them. Its
-// absence is an error of this module, and std::logic_error when it is imported.
+// What the headers say of a name of qkv, "softmax": python/documentation.py reads them. Its absence
+// is an error of this module, and std::logic_error when it is imported.
 const char* documentation(const char* name);
 
 using WhileComputing = py::call_guard<Computing>;

@@ -1,7 +1,3 @@
-#include <pybind11/pybind11.h>
-
-#include <string>
-
 #include "apps/python/binding/binding.h"
 #include "framework/graph/tensor.h"
 

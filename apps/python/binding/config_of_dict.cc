@@ -3,11 +3,9 @@
 #include <regex>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/long_call.h"
 #include "apps/python/binding/results.h"
-#include "framework/core/error.h"
 #include "train/config/toml_text.h"
 
 namespace qkv::python {

@@ -1,12 +1,9 @@
 #include "apps/python/binding/figures.h"
 
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include <variant>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/frame.h"

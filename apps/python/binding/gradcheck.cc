@@ -1,12 +1,9 @@
 #include "framework/gradcheck/gradcheck.h"
 
 #include <span>
-#include <string>
-#include <vector>
 
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
-#include "framework/core/error.h"
 #include "framework/gradcheck/report_html.h"
 
 namespace qkv::python {

@@ -93,8 +93,7 @@ Computing::~Computing() {
 }
 
 WithPython::WithPython()
-    : computed_(std::exchange(computes_here, false)),
-      texts_left_(std::exchange(texts_left, kAllTexts)) {
+    : computed_(std::exchange(computes_here, false)), texts_left_(texts_left, kAllTexts) {
   const bool waits = computed_ || !PyGILState_Check();
   if (waits && !computed_) ++threads_computing;
   if (waits) stop_at_the_end();
@@ -109,7 +108,6 @@ WithPython::~WithPython() {
   PyGILState_Release(state_);
   if (computed_) stop_at_the_end();
   computes_here = computed_;
-  texts_left = texts_left_;
 }
 
 }  // namespace qkv::python

@@ -4,7 +4,8 @@
 #include <pybind11/pybind11.h>
 
 #include <atomic>
-#include <utility>
+
+#include "framework/core/thread_setting.h"
 
 // The interpreter's lock. At its end Python ends each thread that asks for the lock, in the midst
 // of C++, where no destructor may be interrupted. So a thread that would ask for it then stops for
@@ -37,12 +38,10 @@ class WithPython {
  public:
   WithPython();
   ~WithPython();
-  WithPython(const WithPython&) = delete;
-  WithPython& operator=(const WithPython&) = delete;
 
  private:
   bool computed_;
-  int texts_left_;
+  ThreadSetting<int> texts_left_;
   PyGILState_STATE state_;
 };
 

@@ -1,35 +1,16 @@
 #include "apps/python/binding/long_call.h"
 
-#include <pthread.h>
-#include <pybind11/pybind11.h>
-
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <thread>
 
 #include "apps/python/binding/binding.h"
+#include "framework/core/signals_blocked.h"
 
 namespace qkv::python {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks(50);  // for Ctrl-C
-
-// While it lives, threads that begin handle no signal.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 ssize_t write_to_python(void* cookie, const char* text, size_t size) {
   const std::string copy(text, size);

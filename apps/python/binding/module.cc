@@ -1,11 +1,8 @@
-#include <pybind11/pybind11.h>
-
 #include <exception>
 #include <utility>
 
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
-#include "framework/core/error.h"
 
 namespace qkv::python {
 namespace {

@@ -1,15 +1,11 @@
 #include "apps/python/binding/nn.h"
 
 #include <atomic>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "apps/python/binding/config_of_dict.h"
-#include "framework/core/error.h"
 #include "framework/nn/attention.h"
 #include "framework/nn/embedding.h"
 #include "framework/nn/feed_forward.h"

@@ -1,20 +1,15 @@
 #include "framework/graph/op.h"
 
 #include <memory>
-#include <optional>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/autograd.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "apps/python/binding/collected.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
 #include "framework/graph/node.h"
 

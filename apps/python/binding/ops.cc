@@ -1,12 +1,8 @@
 #include "framework/ops/ops.h"
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "apps/python/binding/binding.h"
-#include "framework/core/error.h"
 #include "framework/core/random.h"
 #include "framework/ops/bf16.h"
 

@@ -1,15 +1,11 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/autograd.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/config_of_dict.h"
-#include "framework/core/error.h"
 #include "framework/core/names.h"
 #include "framework/graph/node.h"
 #include "framework/optim/optimizer.h"

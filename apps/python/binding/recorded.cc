@@ -1,9 +1,4 @@
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"

@@ -1,11 +1,9 @@
 #include "apps/python/binding/run.h"
 
 #include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <variant>

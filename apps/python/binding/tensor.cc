@@ -1,17 +1,11 @@
 #include "framework/graph/tensor.h"
 
-#include <pybind11/pybind11.h>
-
 #include <algorithm>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "apps/python/binding/arrays.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/collected.h"
-#include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"

@@ -1,14 +1,9 @@
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <string>
 
-#include "absl/strings/str_cat.h"
-#include "apps/lesson/document.h"
 #include "apps/lesson/fitted_page.h"
 #include "apps/lesson/lesson_of_run.h"
 #include "apps/lesson/recording_size.h"

@@ -1,14 +1,10 @@
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
 #include <map>
-#include <string>
 #include <variant>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/config_of_dict.h"
 #include "apps/python/binding/long_call.h"

@@ -3,9 +3,7 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -15,6 +13,7 @@
 #include "apps/runs/sweep/sweep_job.h"
 #include "apps/runs/sweep/sweep_signals.h"
 #include "framework/core/available_memory.h"
+#include "framework/core/clock.h"
 #include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
@@ -23,12 +22,6 @@
 
 namespace qkv {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A process that is bound to some cores has those; else all on the machine share its cores.
 int share_of_cores(int64_t processes) {

@@ -16,6 +16,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "framework/core/clock.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "train/run/experiment.h"
@@ -73,7 +74,7 @@ class Reporter final : public RunListener {
 
   void before_step() override { link_.take_threads(); }
   void report(const StepReport& step) override {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = Clock::now();
     if (now < next_) return;
     next_ = now + std::chrono::milliseconds(100);
     link_.tell(absl::StrCat(step.metrics.step, "\n"), /*must_arrive=*/false);
@@ -81,7 +82,7 @@ class Reporter final : public RunListener {
 
  private:
   Link& link_;
-  std::chrono::steady_clock::time_point next_;
+  Clock::time_point next_;
 };
 
 // Unavailable: another process trains into it, perhaps one of a sweep that was killed.

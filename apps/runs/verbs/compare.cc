@@ -1,10 +1,7 @@
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "apps/runs/compare_runs.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/mistakes.h"
+#include "cli/kit.h"
 
 namespace qkv {
 namespace {

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/terminal.h"
+#include "cli/kit.h"
 #include "train/config/config.h"
 
 namespace qkv {

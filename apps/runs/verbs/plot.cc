@@ -2,13 +2,8 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "apps/report/svg.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/mistakes.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
+#include "cli/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,8 +1,6 @@
 #include "apps/runs/replay/replay.h"
 
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/terminal.h"
+#include "cli/kit.h"
 
 namespace qkv {
 namespace {

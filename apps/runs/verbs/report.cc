@@ -1,8 +1,5 @@
-#include "absl/strings/str_cat.h"
 #include "apps/runs/run_page.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
-#include "framework/core/utf8.h"
+#include "cli/kit.h"
 
 namespace qkv {
 namespace {

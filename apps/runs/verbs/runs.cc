@@ -1,7 +1,5 @@
-#include "absl/strings/str_cat.h"
 #include "apps/runs/runs_table.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
+#include "cli/kit.h"
 
 namespace qkv {
 namespace {

@@ -5,11 +5,9 @@
 #include <cstdio>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "apps/runs/sweep/sweep_rank.h"
 #include "apps/runs/sweep/sweep_table.h"
-#include "cli/output_files.h"
-#include "cli/verb.h"
+#include "cli/kit.h"
 
 namespace qkv {
 namespace {
