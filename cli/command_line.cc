@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/version.h"
 #include "framework/core/columns.h"
-#include "framework/core/error.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
@@ -46,7 +45,7 @@ std::string usage(const Program& program) {
       "qkv trains small transformers and shows how they learn.\n\nUsage: qkv VERB [arguments]\n\n";
   std::vector<VerbTitle> titles;
   for (const auto make_verb : program.verbs) titles.push_back(make_verb().title);
-  titles.insert(titles.end(), program.verbs_elsewhere.begin(), program.verbs_elsewhere.end());
+  for (const VerbElsewhere& verb : program.verbs_elsewhere) titles.push_back(verb.title);
   for (const VerbTitle& title : titles) {
     absl::StrAppend(&text, "  ", padded(title.name, 11), padded(title.argument, 10), title.summary,
                     "\n");
@@ -101,8 +100,8 @@ int dispatch(int argc, char** argv, const Program& program) {
     }
     names.push_back(verb.title.name);
   }
-  for (const VerbTitle& title : program.verbs_elsewhere) {
-    if (title.name == name) return start_instead(program.program_elsewhere, argv);
+  for (const auto& [title, program_of_verb] : program.verbs_elsewhere) {
+    if (title.name == name) return start_instead(program_of_verb, argv);
     names.push_back(title.name);
   }
   const std::string near = nearest(name, names);

@@ -6,12 +6,16 @@
 
 namespace qkv {
 
+// A verb of another program in the same folder, which is started for it.
+struct VerbElsewhere {
+  VerbTitle title;
+  const char* program;  // "qkv-runs"
+};
+
 // What a program's command line offers.
 struct Program {
   std::span<Verb (*const)()> verbs;
-  // Verbs of another program in the same folder, which is started for them.
-  std::span<const VerbTitle> verbs_elsewhere = {};
-  const char* program_elsewhere = "";
+  std::span<const VerbElsewhere> verbs_elsewhere = {};
 };
 
 // The program: `qkv VERB [arguments]`. Returns the exit status: 0 for success, 1 for what went

@@ -2,7 +2,6 @@
 
 #include "cli/verbs.h"
 #include "framework/core/available_memory.h"
-#include "framework/core/terminal.h"
 #include "train/run/experiment.h"
 #include "train/run/model_summary.h"
 

@@ -2,13 +2,10 @@
 #include <memory>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "cli/batch_file.h"
 #include "cli/verbs.h"
 #include "data/show.h"
 #include "data/show_images.h"
-#include "framework/core/terminal.h"
-#include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/run/experiment.h"
 

@@ -2,9 +2,7 @@
 #include <optional>
 
 #include "cli/answerer.h"
-#include "cli/output_files.h"
 #include "cli/verbs.h"
-#include "framework/core/terminal.h"
 #include "train/run/continue_texts.h"
 #include "train/run/interrupt.h"
 

@@ -1,9 +1,7 @@
 #include <set>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
-#include "framework/core/utf8.h"
 #include "framework/io/safetensors.h"
 #include "train/run/checkpoint_tensors.h"
 #include "train/run/run_folder.h"

@@ -1,6 +1,6 @@
 #include "cli/command_line.h"
-#include "cli/lesson_titles.h"
 #include "cli/verbs.h"
+#include "cli/verbs_of_apps.h"
 #ifdef QKV_WITH_MPI
 #include "train/mpi/mpi_ranks.h"
 #endif
@@ -10,7 +10,5 @@ int main(int argc, char** argv) {
   qkv::set_start_ranks(qkv::start_mpi_ranks);
 #endif
   return qkv::run_command_line(argc, argv,
-                               {.verbs = qkv::kVerbs,
-                                .verbs_elsewhere = qkv::kLessonTitles,
-                                .program_elsewhere = "qkv-lessons"});
+                               {.verbs = qkv::kVerbs, .verbs_elsewhere = qkv::verbs_of_apps()});
 }

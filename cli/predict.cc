@@ -5,7 +5,6 @@
 #include <fstream>
 #include <iostream>
 
-#include "absl/strings/str_cat.h"
 #include "cli/verbs.h"
 #include "train/run/predict_images.h"
 

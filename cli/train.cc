@@ -4,8 +4,6 @@
 #include <exception>
 #include <memory>
 
-#include "absl/strings/str_cat.h"
-#include "cli/show.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 #include "train/config/config.h"

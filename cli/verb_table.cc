@@ -1,10 +1,8 @@
 #include "cli/verb_table.h"
 
-#include <algorithm>
 #include <variant>
 
 #include "absl/strings/match.h"
-#include "train/config/config.h"
 #include "train/config/config_fields.h"
 
 namespace qkv {

@@ -5,6 +5,8 @@ add_test(NAME Docs.EveryLinkLeadsSomewhere COMMAND ${Python3_EXECUTABLE} -B ${do
 add_test(NAME Docs.HelpIsWhatTheVerbsPrint COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/help_page.py)
 set_tests_properties(Docs.HelpIsWhatTheVerbsPrint PROPERTIES ENVIRONMENT "QKV=$<TARGET_FILE:qkv>")
 add_test(NAME Docs.CountsAreThoseOfTheTree COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/counts_test.py)
+add_test(NAME Architecture.SizesOnlyFall
+         COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/tests/architecture/sizes_test.py)
 add_test(NAME Course.IsTheSameInBothLanguages COMMAND ${Python3_EXECUTABLE} -B ${docs_tests}/course_test.py texts)
 # The mistakes of the lessons are compiled and linked with Ninja's own commands.
 if(NOT QKV_SANITIZE AND CMAKE_GENERATOR STREQUAL "Ninja")

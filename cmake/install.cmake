@@ -8,24 +8,27 @@ install(TARGETS qkv_kernels EXPORT qkv_targets
 install(TARGETS qkv_framework qkv_models EXPORT qkv_targets)
 # After ./qkv train, what only other verbs need is not built: what there is is installed.
 install(TARGETS qkv_gradcheck EXPORT qkv_gradcheck_targets OPTIONAL)
-set_target_properties(qkv qkv-lessons PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/qkv")
-install(TARGETS qkv qkv-lessons COMPONENT program OPTIONAL)
+get_property(programs GLOBAL PROPERTY QKV_APPS)
+list(TRANSFORM programs PREPEND qkv-)
+list(PREPEND programs qkv)
+set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/qkv")
+install(TARGETS ${programs} COMPONENT program OPTIONAL)
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/qkv COMPONENT program)
 install(DIRECTORY framework models DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv
         FILES_MATCHING PATTERN "*.h")
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 
 # What shells complete and the manual page: the program itself makes them, where it can run.
-if(NOT CMAKE_CROSSCOMPILING AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS)
+if(TARGET qkv-shell AND NOT CMAKE_CROSSCOMPILING AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS)
   set(shell_folder ${CMAKE_CURRENT_BINARY_DIR}/shell)
   set(shell_files ${shell_folder}/qkv ${shell_folder}/_qkv ${shell_folder}/qkv.fish ${shell_folder}/qkv.1)
   add_custom_command(OUTPUT ${shell_files} VERBATIM
     COMMAND ${CMAKE_COMMAND} -E make_directory ${shell_folder}
-    COMMAND $<TARGET_FILE:qkv-lessons> completion bash > ${shell_folder}/qkv
-    COMMAND $<TARGET_FILE:qkv-lessons> completion zsh > ${shell_folder}/_qkv
-    COMMAND $<TARGET_FILE:qkv-lessons> completion fish > ${shell_folder}/qkv.fish
-    COMMAND $<TARGET_FILE:qkv-lessons> man > ${shell_folder}/qkv.1
-    DEPENDS qkv-lessons)
+    COMMAND $<TARGET_FILE:qkv-shell> completion bash > ${shell_folder}/qkv
+    COMMAND $<TARGET_FILE:qkv-shell> completion zsh > ${shell_folder}/_qkv
+    COMMAND $<TARGET_FILE:qkv-shell> completion fish > ${shell_folder}/qkv.fish
+    COMMAND $<TARGET_FILE:qkv-shell> man > ${shell_folder}/qkv.1
+    DEPENDS qkv-shell)
   add_custom_target(shell_files ALL DEPENDS ${shell_files})
   install(FILES ${shell_folder}/qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program OPTIONAL)
   install(FILES ${shell_folder}/_qkv DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program OPTIONAL)

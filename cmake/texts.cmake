@@ -4,7 +4,7 @@ cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/literal.cmake)
 
 file(GLOB files RELATIVE ${folder} ${folder}/*/texts/*.toml)
-file(WRITE ${output} "#include \"lessons/texts/text_files.h\"\n\nnamespace qkv {\nnamespace {\n\n"
+file(WRITE ${output} "#include \"apps/report/texts/text_files.h\"\n\nnamespace qkv {\nnamespace {\n\n"
      "std::map<std::string, std::string> all_files() {\n")
 set(list "")
 foreach(file IN LISTS files)

@@ -1,14 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "data/options.h"
 #include "data/vocabulary.h"
 #include "framework/core/array.h"
 #include "framework/nn/data_shape.h"

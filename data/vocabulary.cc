@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "data/tokens/pieces.h"
 #include "data/vocabulary_builder.h"
+#include "framework/core/each_of.h"
 #include "framework/core/error.h"
 #include "framework/core/sure.h"
 #include "framework/core/utf8.h"
@@ -151,11 +152,8 @@ TokenKind Vocabulary::kind() const { return parts_->kind; }
 const std::vector<std::string>& Vocabulary::texts() const { return parts_->texts; }
 
 std::vector<std::string> Vocabulary::names() const {
-  std::vector<std::string> names;
-  for (const std::string& text : texts()) {
-    names.push_back(is_utf8(text) ? text : printable(text));
-  }
-  return names;
+  return each_of(texts(),
+                 [](const std::string& text) { return is_utf8(text) ? text : printable(text); });
 }
 
 std::optional<int64_t> Vocabulary::unknown() const { return parts_->unknown; }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"

@@ -53,7 +53,7 @@ if ((EUID == 0)); then
   as_user=(setpriv --reuid=65534 --clear-groups)
   chmod a+rx "$clone"
   says_why "Permission denied); it belongs to $(id -un): clone qkv into a folder of yours"
-  mkdir -p "$clone/build/release" "$clone"/{cmake,framework,models,data,train,lessons,cli,python}
+  mkdir -p "$clone/build/release" "$clone"/{cmake,framework,models,data,train,cli,apps}
   printf '%s\n' '#!/bin/sh' 'echo "runs $*"' >"$clone/build/release/qkv"
   chmod +x "$clone/build/release/qkv"
   [[ $("${as_user[@]}" "$clone/qkv" train x) == "runs train x" ]] || fail "what is built does not run for another user"

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 
-SHAPES = {  # as in train/bench/bench_shapes.cc
+SHAPES = {  # as in apps/bench/bench_shapes.cc
     "toy": dict(layers=2, d_model=64, heads=4, d_ff=256, length=32, batch=64),
     "small": dict(layers=4, d_model=128, heads=4, d_ff=512, length=64, batch=12),
     "mini": dict(layers=6, d_model=384, heads=6, d_ff=1536, length=256, batch=8),

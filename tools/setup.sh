@@ -53,12 +53,20 @@ write_to_build() {
   return 1
 }
 
+# app_of VERB: the app that has it; nothing for a verb of the book.
+app_of() {
+  local file
+  for file in "$root"/apps/*/verbs/"$1".cc; do
+    if [[ -f $file ]]; then basename "${file%/verbs/*}"; fi
+  done
+}
+
 # is_up_to_date PROGRAM…: whether they are there, and nothing that they are built from is newer.
 is_up_to_date() {
   local program newer
   for program in "$@"; do
     [[ -x $program ]] || return
-    newer=$(find "$root"/{CMakeLists.txt,cmake,framework,models,data,train,lessons,cli,python} -type f \
+    newer=$(find "$root"/{CMakeLists.txt,cmake,framework,models,data,train,cli,apps} -type f \
       -newer "$program" -print -quit) && [[ -z $newer ]] || return
   done
 }

@@ -3,11 +3,7 @@
 // the neighbour of a known place, but not both, so it needs two layers (Olsson et al. 2022,
 // "In-context learning and induction heads").
 
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
-#include "data/tasks/symbols.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

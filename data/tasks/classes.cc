@@ -1,12 +1,10 @@
-#include <algorithm>
 #include <map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "data/file.h"
+#include "data/tasks/kit.h"
 #include "data/tasks/shared_records.h"
-#include "data/tasks/tasks.h"
 #include "framework/core/mistakes.h"
 
 namespace qkv {

@@ -1,5 +1,4 @@
-#include "data/tasks/symbols.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,10 +1,9 @@
 #include <array>
 #include <chrono>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "data/tasks/kit.h"
 #include "data/tasks/sentences.h"
-#include "data/tasks/tasks.h"
 
 namespace qkv {
 namespace {

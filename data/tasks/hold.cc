@@ -1,7 +1,4 @@
-#include <algorithm>
-
-#include "data/tasks/symbols.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,13 +1,11 @@
 #include "data/idx.h"
 
-#include <algorithm>
 #include <filesystem>
 
-#include "absl/strings/str_cat.h"
 #include "data/file.h"
 #include "data/listed_images.h"
 #include "data/tasks/files.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,15 +1,12 @@
-#include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "data/file.h"
 #include "data/image_files.h"
 #include "data/split.h"
 #include "data/tasks/files.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/random.h"
 #include "framework/core/sure.h"

@@ -1,8 +1,4 @@
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
-#include "data/tasks/symbols.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

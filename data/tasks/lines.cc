@@ -1,15 +1,13 @@
-#include <algorithm>
 #include <iterator>
 #include <map>
 
-#include "absl/strings/str_cat.h"
 #include "data/batch_builder.h"
 #include "data/file.h"
 #include "data/file_mistakes.h"
 #include "data/paths.h"
 #include "data/split.h"
 #include "data/tasks/files.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 #include "data/text/text_lines.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
@@ -20,8 +18,6 @@ namespace {
 constexpr int64_t kLongestLine = 1024;  // characters
 
 constexpr char kLineEnd[] = "\n";
-
-using Tokens = std::vector<int64_t>;
 
 class LinesDataset final : public Dataset {
  public:

@@ -1,5 +1,4 @@
-#include "absl/strings/str_cat.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,8 +1,5 @@
-#include <algorithm>
-#include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "data/tasks/files.h"
 #include "data/tasks/shared_records.h"
 #include "data/tasks/tasks.h"

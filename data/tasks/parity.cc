@@ -1,7 +1,6 @@
 #include <numeric>
 
-#include "data/tasks/symbols.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

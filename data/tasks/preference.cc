@@ -1,9 +1,7 @@
 #include <array>
 
-#include "absl/strings/str_cat.h"
+#include "data/tasks/kit.h"
 #include "data/tasks/sentences.h"
-#include "data/tasks/symbols.h"
-#include "data/tasks/tasks.h"
 
 namespace qkv {
 namespace {

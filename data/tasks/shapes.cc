@@ -1,12 +1,10 @@
-#include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "absl/strings/str_cat.h"
 #include "data/choices.h"
 #include "data/image_dataset.h"
 #include "data/split.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 
 namespace qkv {
 namespace {

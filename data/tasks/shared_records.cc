@@ -1,15 +1,13 @@
 #include "data/tasks/shared_records.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "data/file.h"
 #include "data/listed_images.h"
-#include "data/split.h"
 #include "data/tasks/files.h"
+#include "data/tasks/kit.h"
 #include "data/vocabulary_builder.h"
 #include "framework/core/random.h"
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "data/paths.h"
+#include "framework/core/each_of.h"
 
 namespace qkv {
 
@@ -19,11 +20,7 @@ void check_one_path(const char* key, const DataOptions& options, const std::stri
 }  // namespace
 
 const std::vector<TaskKind>& task_kinds() {
-  static const auto& kinds = *new auto([] {
-    std::vector<TaskKind> all;
-    for (const auto task : kTasks) all.push_back(task());
-    return all;
-  }());
+  static const auto& kinds = *new auto(each_of(kTasks, [](const auto task) { return task(); }));
   return kinds;
 }
 
@@ -32,11 +29,7 @@ const TaskKind* find_task(const std::string& name) {
   return found == task_kinds().end() ? nullptr : &*found;
 }
 
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const TaskKind& kind : task_kinds()) names.push_back(kind.name);
-  return names;
-}
+std::vector<std::string> task_names() { return each_of(task_kinds(), &TaskKind::name); }
 
 std::vector<OptionMistake> find_mistakes(const DataOptions& options) {
   OptionChecker checker;

@@ -1,10 +1,7 @@
-#include <algorithm>
-
-#include "absl/strings/str_cat.h"
 #include "data/batch_builder.h"
 #include "data/paths.h"
 #include "data/tasks/files.h"
-#include "data/tasks/tasks.h"
+#include "data/tasks/kit.h"
 #include "data/text/text_tokens.h"
 #include "framework/core/random.h"
 

@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "framework/io/file_descriptor.h"
 #include "framework/io/large_file.h"
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"

@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"

@@ -57,8 +57,7 @@ Storage Array::allocated() const {
 
 Array Array::full(const Shape& shape, DType dtype, double value) {
   Array result(shape, dtype);
-  dispatch_any(result.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_any(result.dtype(), [&]<class T>(T) {
     std::fill_n(result.mutable_data<T>(), result.size(), from_double<T>(value));
   });
   return result;
@@ -67,8 +66,7 @@ Array Array::full(const Shape& shape, DType dtype, double value) {
 Array Array::of(const Shape& shape, DType dtype, std::span<const double> values) {
   check_count(shape, values.size());
   Array result(shape, dtype);
-  dispatch_any(result.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_any(result.dtype(), [&]<class T>(T) {
     std::transform(values.begin(), values.end(), result.mutable_data<T>(), from_double<T>);
   });
   return result;
@@ -118,8 +116,7 @@ std::vector<double> Array::to_vector() const {
   check_defined();
   if (dtype_ == DType::f128) WideRun::note_narrowing("to_vector");
   std::vector<double> values(static_cast<size_t>(size()));
-  dispatch_any(dtype_, [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_any(dtype_, [&]<class T>(T) {
     std::transform(data<T>(), data<T>() + size(), values.begin(), to_double<T>);
   });
   return values;

@@ -1,6 +1,7 @@
 #include "framework/core/dtype.h"
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/error.h"
 
 namespace qkv {
 

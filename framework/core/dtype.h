@@ -6,7 +6,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include "framework/core/error.h"
 #include "framework/core/float128.h"
 
 namespace qkv {

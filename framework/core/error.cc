@@ -1,7 +1,5 @@
 #include "framework/core/error.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 
 namespace qkv {
@@ -28,9 +26,7 @@ Scope::Scope(std::string_view name) : outer_length_(path().size()) {
 
 Scope::~Scope() { path().resize(outer_length_); }
 
-ScopeAt::ScopeAt(std::string_view scope) : outer_(scope) { std::swap(outer_, path()); }
-
-ScopeAt::~ScopeAt() { std::swap(outer_, path()); }
+ScopeAt::ScopeAt(std::string_view scope) : ThreadSetting(path(), std::string(scope)) {}
 
 const std::string& Scope::current() { return path(); }
 

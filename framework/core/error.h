@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "framework/core/thread_setting.h"
+
 namespace qkv {
 
 // Misuse of the library: what a caller in C++ got wrong. What files, configs and users can get
@@ -35,15 +37,9 @@ class Scope {
 
 // Stands in for the whole chain while this object lives: the backward walk is where the forward
 // was.
-class ScopeAt {
+class ScopeAt : ThreadSetting<std::string> {
  public:
   explicit ScopeAt(std::string_view path);
-  ~ScopeAt();
-  ScopeAt(const ScopeAt&) = delete;
-  ScopeAt& operator=(const ScopeAt&) = delete;
-
- private:
-  std::string outer_;
 };
 
 }  // namespace qkv

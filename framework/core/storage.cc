@@ -9,7 +9,6 @@
 #include <mutex>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "framework/core/available_memory.h"
 

@@ -1,7 +1,5 @@
 #include "framework/core/wide.h"
 
-#include <utility>
-
 namespace qkv {
 namespace {
 
@@ -16,8 +14,7 @@ WideRun::WideRun() {
 }
 WideRun::~WideRun() { --wide_runs; }
 
-NarrowRun::NarrowRun() : outer_(std::exchange(wide_runs, 0)) {}
-NarrowRun::~NarrowRun() { wide_runs = outer_; }
+NarrowRun::NarrowRun() : ThreadSetting(wide_runs, 0) {}
 
 bool WideRun::is_on() { return wide_runs > 0; }
 
@@ -28,7 +25,6 @@ void WideRun::note_narrowing(std::string_view reader) {
   narrowing_reader = running_op.empty() ? reader : running_op;
 }
 
-WideRun::Running::Running(std::string_view op) : outer_(std::exchange(running_op, op)) {}
-WideRun::Running::~Running() { running_op = outer_; }
+WideRun::Running::Running(std::string_view op) : ThreadSetting(running_op, op) {}
 
 }  // namespace qkv

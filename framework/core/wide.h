@@ -3,6 +3,7 @@
 #include <string>
 
 #include "framework/core/dtype.h"
+#include "framework/core/thread_setting.h"
 
 // Functions that are written in f64, computed in f128: what they compute has no rounding that
 // differences would see.
@@ -26,28 +27,16 @@ class WideRun {
   static void note_narrowing(std::string_view reader);
 
   // Names the op that is running. Costs nothing outside of a wide run.
-  class Running {
+  class Running : ThreadSetting<std::string_view> {
    public:
     explicit Running(std::string_view op);
-    ~Running();
-    Running(const Running&) = delete;
-    Running& operator=(const Running&) = delete;
-
-   private:
-    std::string_view outer_;
   };
 };
 
 // An island of f64 in a wide run.
-class NarrowRun {
+class NarrowRun : ThreadSetting<int> {
  public:
   NarrowRun();
-  ~NarrowRun();
-  NarrowRun(const NarrowRun&) = delete;
-  NarrowRun& operator=(const NarrowRun&) = delete;
-
- private:
-  int outer_;
 };
 
 // f128 for f64, in a wide run.

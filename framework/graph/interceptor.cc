@@ -11,8 +11,7 @@ thread_local Interceptor* interceptor = nullptr;
 
 }  // namespace
 
-Interceptor::Interceptor() : outer_(std::exchange(interceptor, this)) {}
-Interceptor::~Interceptor() { interceptor = outer_; }
+Interceptor::Interceptor() : ThreadSetting(interceptor, this) {}
 Interceptor* Interceptor::current() { return interceptor; }
 
 Tensor Interceptor::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "framework/core/thread_setting.h"
 #include "framework/graph/op.h"
 
 namespace qkv {
@@ -12,12 +13,10 @@ namespace qkv {
 // mutation testing plants mistakes in backward formulas with it. What a subclass leaves as it is
 // changes nothing. One for each thread, the innermost; where there is none, it costs the test of a
 // pointer.
-class Interceptor {
+class Interceptor : ThreadSetting<Interceptor*> {
  public:
   Interceptor();
-  virtual ~Interceptor();
-  Interceptor(const Interceptor&) = delete;
-  Interceptor& operator=(const Interceptor&) = delete;
+  virtual ~Interceptor() = default;
 
   // Replaces qkv::run.
   virtual Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs);
@@ -32,9 +31,6 @@ class Interceptor {
   virtual bool overwrites_gradients() { return false; }
 
   static Interceptor* current();
-
- private:
-  Interceptor* outer_;
 };
 
 }  // namespace qkv

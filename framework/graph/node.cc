@@ -1,7 +1,6 @@
 #include "framework/graph/node.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <mutex>
 #include <unordered_set>

@@ -1,7 +1,6 @@
 #include "framework/graph/op.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "framework/core/out_of_memory.h"
 #include "framework/core/wide.h"
@@ -24,10 +23,6 @@ Array forward(Op& op, const Inputs& x) {
   } catch (const std::bad_alloc& error) {
     throw OutOfMemory::of(error).in_op(op.name());
   }
-}
-
-bool any_requires_grad(TensorSpan inputs) {
-  return std::ranges::any_of(inputs, [](const Tensor& x) { return x.requires_grad(); });
 }
 
 // In a wide run, what was made before it.
@@ -63,19 +58,17 @@ Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   return y;
 }
 
-NoGrad::NoGrad() : outer_(std::exchange(recording, false)) {}
-NoGrad::~NoGrad() { recording = outer_; }
+NoGrad::NoGrad() : ThreadSetting(recording, false) {}
+RecordGradients::RecordGradients(bool record) : ThreadSetting(recording, record) {}
 
-RecordGradients::RecordGradients(bool record) : outer_(std::exchange(recording, record)) {}
-RecordGradients::~RecordGradients() { recording = outer_; }
-
-bool records(TensorSpan inputs) { return recording && any_requires_grad(inputs); }
+bool records(TensorSpan inputs) {
+  return recording && std::ranges::any_of(inputs, &Tensor::requires_grad);
+}
 bool records(std::initializer_list<Tensor> inputs) {
   return records(TensorSpan(inputs.begin(), inputs.size()));
 }
 
-ComposedOnly::ComposedOnly() : outer_(std::exchange(only_composed, true)) {}
-ComposedOnly::~ComposedOnly() { only_composed = outer_; }
+ComposedOnly::ComposedOnly() : ThreadSetting(only_composed, true) {}
 bool composed_only() { return only_composed; }
 
 Observer::Observer() : outer_(std::exchange(innermost_observer, this)) {}

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "framework/core/thread_setting.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {
@@ -88,27 +89,15 @@ Tensor apply(std::vector<Tensor> inputs, Attributes&&... attributes) {
 }
 
 // While one lives, nothing is recorded: tensors come out as constants.
-class NoGrad {
+class NoGrad : ThreadSetting<bool> {
  public:
   NoGrad();
-  ~NoGrad();
-  NoGrad(const NoGrad&) = delete;
-  NoGrad& operator=(const NoGrad&) = delete;
-
- private:
-  bool outer_;
 };
 
 // While one lives, ops are recorded, or not; backward sets it to `create_graph`.
-class RecordGradients {
+class RecordGradients : ThreadSetting<bool> {
  public:
   explicit RecordGradients(bool record);
-  ~RecordGradients();
-  RecordGradients(const RecordGradients&) = delete;
-  RecordGradients& operator=(const RecordGradients&) = delete;
-
- private:
-  bool outer_;
 };
 
 // Whether an op on these inputs would be recorded.
@@ -117,15 +106,9 @@ bool records(std::initializer_list<Tensor> inputs);
 
 // While one lives, fused ops and fused backwards give way to the composed formulas that they must
 // equal.
-class ComposedOnly {
+class ComposedOnly : ThreadSetting<bool> {
  public:
   ComposedOnly();
-  ~ComposedOnly();
-  ComposedOnly(const ComposedOnly&) = delete;
-  ComposedOnly& operator=(const ComposedOnly&) = delete;
-
- private:
-  bool outer_;
 };
 bool composed_only();
 

@@ -269,8 +269,7 @@ void record(const Array& query, const AttentionSizes& n, bool backward) {
 
 void attention(const Array& query, const Array& key, const Array& value,
                const AttentionArguments& arguments, Array& output, Array& log_sum_exp) {
-  dispatch_stored("attention", query.dtype(), [&](auto zero) {
-    using X = decltype(zero);
+  dispatch_stored("attention", query.dtype(), [&]<class X>(X) {
     using T = Computed<X>;
     const AttentionSizes n(query, key, arguments.rule);
     record(query, n, /*backward=*/false);
@@ -309,8 +308,7 @@ void attention_backward(const Array& query, const Array& key, const Array& value
                         const AttentionArguments& arguments, const Array& output,
                         const Array& log_sum_exp, const Array& doutput,
                         const AttentionGradients& gradients) {
-  dispatch_stored("attention_backward", query.dtype(), [&](auto zero) {
-    using X = decltype(zero);
+  dispatch_stored("attention_backward", query.dtype(), [&]<class X>(X) {
     using T = Computed<X>;
     const AttentionSizes n(query, key, arguments.rule);
     record(query, n, /*backward=*/true);

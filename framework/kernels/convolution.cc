@@ -82,8 +82,7 @@ void unfold(const Array& x, int64_t before, Array& windows) {
 
 void fold(const Array& windows, int64_t before, Array& x) {
   if (x.size() == 0) return;
-  dispatch_stored("fold", x.dtype(), [&](auto zero) {
-    using X = decltype(zero);
+  dispatch_stored("fold", x.dtype(), [&]<class X>(X) {
     using T = Computed<X>;
     const int64_t length = x.shape()[1], width = x.shape()[2];
     const int64_t kernel = windows.shape()[2] / width;
@@ -115,8 +114,7 @@ void fold(const Array& windows, int64_t before, Array& x) {
 void depthwise_convolution(const Array& x, const Array& weight, const Array* bias, int64_t before,
                            Array& y) {
   if (y.size() == 0) return;
-  dispatch_floating("depthwise_convolution", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("depthwise_convolution", x.dtype(), [&]<class T>(T) {
     const Array w = turned<T>(weight);
     convolve(x.data<T>(), w.data<T>(), bias ? bias->data<T>() : nullptr, x.shape(),
              weight.shape()[2], before, y.mutable_data<T>());
@@ -126,8 +124,7 @@ void depthwise_convolution(const Array& x, const Array& weight, const Array* bia
 void depthwise_convolution_backward(const Array& x, const Array& weight, int64_t before,
                                     const Array& dy, Array& dx, Array& dweight) {
   if (weight.size() == 0) return;
-  dispatch_floating("depthwise_convolution_backward", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("depthwise_convolution_backward", x.dtype(), [&]<class T>(T) {
     const int64_t length = x.shape()[1], width = x.shape()[2], kernel = weight.shape()[2];
     const Array forward = turned<T>(weight);
     Array backward({kernel, width}, x.dtype());

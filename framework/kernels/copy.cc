@@ -133,8 +133,7 @@ void dispatch_width(DType dtype, F f) {
 
 // y = the elements of x from `offset` on, in the order of the walk.
 void read_strided(const Array& x, int64_t offset, const Walk& walk, Array& y) {
-  dispatch_width(x.dtype(), [&](auto zero) {
-    using Word = decltype(zero);
+  dispatch_width(x.dtype(), [&]<class Word>(Word) {
     const Word* in = static_cast<const Word*>(x.raw()) + offset;
     Word* out = static_cast<Word*>(y.mutable_raw());
     if (const auto& [matrices, rows, columns] = as_swap(walk); rows > 0) {

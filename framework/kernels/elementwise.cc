@@ -1,9 +1,9 @@
 #include "framework/kernels/elementwise.h"
 
-#include <bit>
 #include <cmath>
 #include <type_traits>
 
+#include "framework/core/error.h"
 #include "framework/kernels/convert.h"
 #include "framework/kernels/mask.h"
 #include "framework/kernels/parallel.h"
@@ -192,22 +192,19 @@ void binary(Binary f, const Array& a, const Array& b, Array& y) {
 }
 
 void scale(const Array& x, Scalar factor, Array& y) {
-  dispatch_floating("scale", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("scale", x.dtype(), [&]<class T>(T) {
     map<T, T>(x, y, [c = static_cast<T>(factor)](T v) { return v * c; });
   });
 }
 
 void add_scalar(const Array& x, Scalar term, Array& y) {
-  dispatch_floating("add_scalar", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("add_scalar", x.dtype(), [&]<class T>(T) {
     map<T, T>(x, y, [c = static_cast<T>(term)](T v) { return v + c; });
   });
 }
 
 void pow_scalar(const Array& x, Scalar exponent, Array& y) {
-  dispatch_floating("pow_scalar", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("pow_scalar", x.dtype(), [&]<class T>(T) {
     if (exponent == 2) return map<T, T>(x, y, [](T v) { return v * v; });
     if (exponent == 3) return map<T, T>(x, y, [](T v) { return v * v * v; });
     if (exponent == -1) return map<T, T>(x, y, [](T v) { return T(1) / v; });
@@ -222,8 +219,7 @@ void compare(Comparison f, const Array& a, const Array& b, Array& mask) {
 }
 
 void where(const Array& mask, const Array& a, const Array& b, Array& y) {
-  dispatch_any(a.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_any(a.dtype(), [&]<class T>(T) {
     const uint8_t* choose = mask_bytes(mask);
     const T* left = a.data<T>();
     const T* right = b.data<T>();
@@ -239,8 +235,7 @@ void where(const Array& mask, const Array& a, const Array& b, Array& y) {
 }
 
 void masked_fill(const Array& x, const Array& mask, double value, Array& y) {
-  dispatch_floating("masked_fill", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("masked_fill", x.dtype(), [&]<class T>(T) {
     const uint8_t* hidden = mask_bytes(mask);
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
@@ -266,8 +261,7 @@ void cast(const Array& x, Array& y) {
 bool all_finite(const Array& x) {
   if (!is_floating(x.dtype())) return true;
   double bad = 0;
-  dispatch_any(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_any(x.dtype(), [&]<class T>(T) {
     const T* in = x.data<T>();
     bad = parallel_sum<double>(x.size(), kGrain, [=](int64_t begin, int64_t end) {
       int64_t count = 0;
@@ -287,8 +281,7 @@ bool all_finite(const Array& x) {
 }
 
 Scalar sum_of_squares(const Array& x) {
-  return dispatch_floating("sum_of_squares", x.dtype(), [&](auto zero) -> Scalar {
-    using T = decltype(zero);
+  return dispatch_floating("sum_of_squares", x.dtype(), [&]<class T>(T) -> Scalar {
     const T* in = x.data<T>();
     return parallel_sum<ScalarOf<T>>(x.size(), kGrain, [=](int64_t begin, int64_t end) {
       return piece_sum_of_squares(in + begin, end - begin);
@@ -306,8 +299,7 @@ std::vector<int64_t> sum_pieces(int64_t size) {
 
 std::vector<double> sums_of_squares(const Array& x, std::span<const int64_t> piece_ends) {
   std::vector<double> sums(piece_ends.size());
-  dispatch_floating("sums_of_squares", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("sums_of_squares", x.dtype(), [&]<class T>(T) {
     const T* in = x.data<T>();
     parallel_for(std::ssize(piece_ends), 1, [&](int64_t first, int64_t last) {
       for (auto piece = static_cast<size_t>(first); piece < static_cast<size_t>(last); ++piece) {

@@ -23,8 +23,7 @@ int64_t out_of_range(const Array& index, int64_t bound) {
 void gather_rows(const Array& table, const Array& index, Array& y) {
   const int64_t width = row_width(table);
   const int64_t* row = index.data<int64_t>();
-  dispatch_any(table.dtype(), [&](auto zero_value) {
-    using T = decltype(zero_value);
+  dispatch_any(table.dtype(), [&]<class T>(T) {
     const T* in = table.data<T>();
     T* out = y.mutable_data<T>();
     parallel_for(index.size(), piece_rows(width), [=](int64_t begin, int64_t end) {
@@ -39,8 +38,7 @@ void scatter_add_rows(const Array& dy, const Array& index, Array& dtable) {
   const int64_t width = row_width(dtable);
   const int64_t count = index.size();
   const int64_t* row = index.data<int64_t>();
-  dispatch_floating("scatter_add_rows", dy.dtype(), [&](auto zero_value) {
-    using T = decltype(zero_value);
+  dispatch_floating("scatter_add_rows", dy.dtype(), [&]<class T>(T) {
     const T* in = dy.data<T>();
     T* out = dtable.mutable_data<T>();
     // Shared by columns, so that each sum is taken by one thread in the order of i.
@@ -60,8 +58,7 @@ void gather(const Array& x, const Array& index, int64_t outer, int64_t n, int64_
             Array& y) {
   if (index.size() == 0) return;
   const int64_t* at = index.data<int64_t>();
-  dispatch_any(x.dtype(), [&](auto zero_value) {
-    using T = decltype(zero_value);
+  dispatch_any(x.dtype(), [&]<class T>(T) {
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
     parallel_for(outer * m, piece_rows(inner), [=](int64_t begin, int64_t end) {
@@ -80,8 +77,7 @@ void scatter_add(const Array& dy, const Array& index, int64_t outer, int64_t n, 
   zero(dx);
   if (index.size() == 0) return;
   const int64_t* at = index.data<int64_t>();
-  dispatch_floating("scatter_add", dy.dtype(), [&](auto zero_value) {
-    using T = decltype(zero_value);
+  dispatch_floating("scatter_add", dy.dtype(), [&]<class T>(T) {
     const T* in = dy.data<T>();
     T* out = dx.mutable_data<T>();
     parallel_for(outer, piece_rows(m * inner), [=](int64_t begin, int64_t end) {

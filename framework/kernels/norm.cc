@@ -1,7 +1,5 @@
 #include "framework/kernels/norm.h"
 
-#include <algorithm>
-
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/reduce.h"
 #include "framework/kernels/vector.h"
@@ -37,8 +35,7 @@ template <bool kCentred>
 void normalize(const char* op, const Array& x, const Array& weight, const Array* bias,
                double epsilon, Array& y, Array* mean, Array& rstd) {
   if (x.size() == 0) return;
-  dispatch_floating(op, x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating(op, x.dtype(), [&]<class T>(T) {
     const int64_t n = x.shape()[-1];
     const T* in = x.data<T>();
     const T* w = weight.data<T>();
@@ -68,8 +65,7 @@ template <bool kCentred>
 void normalize_backward(const char* op, const Array& x, const Array& weight, const Array* mean,
                         const Array& rstd, const Array& dy, Array& dx, Array& dweight,
                         Array* dbias) {
-  dispatch_floating(op, x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating(op, x.dtype(), [&]<class T>(T) {
     const int64_t n = x.shape()[-1];
     if (n == 0) return;
     const int64_t rows = x.size() / n;

@@ -6,8 +6,7 @@
 
 namespace qkv::kernels {
 void sgd(const SgdStep& step, const Array& gradient, Array& weight, Array& velocity) {
-  dispatch_floating("sgd", weight.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("sgd", weight.dtype(), [&]<class T>(T) {
     const T* g = gradient.data<T>();
     T* w = weight.mutable_data<T>();
     T* v = velocity.mutable_data<T>();
@@ -27,8 +26,7 @@ void sgd(const SgdStep& step, const Array& gradient, Array& weight, Array& veloc
 
 void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& first_moment,
           Array& second_moment) {
-  dispatch_floating("adam", weight.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("adam", weight.dtype(), [&]<class T>(T) {
     using S = ScalarOf<T>;
     const T* gradients = gradient.data<T>();
     T* w = weight.mutable_data<T>();
@@ -57,8 +55,7 @@ void adam(const AdamStep& step, const Array& gradient, Array& weight, Array& fir
 }
 
 void average(Scalar share, const Array& weight, Array& average) {
-  dispatch_floating("average", weight.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("average", weight.dtype(), [&]<class T>(T) {
     const T* w = weight.data<T>();
     T* a = average.mutable_data<T>();
     const T part = static_cast<T>(share);

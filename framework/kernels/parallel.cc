@@ -3,11 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -18,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/core/signals_blocked.h"
 
 namespace qkv::kernels {
 namespace {
@@ -47,24 +46,6 @@ bool watch(Ready ready) {
   return false;
 }
 
-// Keeps signals from the threads that are started while it lives: those inherit the mask. oneDNN's
-// product of f32 matrices moves the stack pointer into a matrix of its own while it computes (2.6,
-// gemm:jit), and a handler would write its frame over the numbers there.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 // Threads that share the pieces of one job at a time. Each thread has a share of the pieces, the
 // same for every job of that size, so that it finds in its cache what it wrote in the job before;
 // when it is through it takes pieces from the others. A job is over when its pieces are done, not
@@ -75,6 +56,9 @@ class Pool {
   // With fewer threads where the system gives no more: the numbers are the same.
   explicit Pool(int threads) : shares_(static_cast<size_t>(threads)) {
     workers_.reserve(shares_.size() - 1);
+    // Those who begin here inherit it. oneDNN's product of f32 matrices moves the stack pointer
+    // into a matrix of its own while it computes (2.6, gemm:jit), and a handler would write its
+    // frame over the numbers there.
     const SignalsBlocked blocked;
     try {
       for (size_t self = 1; self < shares_.size(); ++self) {

@@ -2,7 +2,6 @@
 
 #include <set>
 #include <tuple>
-#include <utility>
 
 namespace qkv::kernels {
 namespace {
@@ -30,8 +29,7 @@ uint64_t bytes_of_matrices(std::span<const Product> products) {
   return bytes;
 }
 
-ProductLog::ProductLog() : outer_(std::exchange(current, this)) {}
-ProductLog::~ProductLog() { current = outer_; }
+ProductLog::ProductLog() : ThreadSetting(current, this) {}
 
 void record_product(const Product& product) {
   if (!current) return;

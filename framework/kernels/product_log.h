@@ -6,6 +6,7 @@
 
 #include "framework/core/dtype.h"
 #include "framework/core/shape.h"
+#include "framework/core/thread_setting.h"
 
 namespace qkv::kernels {
 
@@ -25,12 +26,9 @@ uint64_t bytes_of_matrices(std::span<const Product> products);
 
 // While one lives, it keeps what record_product says on its thread. For measuring; at most one at a
 // time, the innermost.
-class ProductLog {
+class ProductLog : ThreadSetting<ProductLog*> {
  public:
   ProductLog();
-  ~ProductLog();
-  ProductLog(const ProductLog&) = delete;
-  ProductLog& operator=(const ProductLog&) = delete;
 
   const std::vector<Product>& products() const { return products_; }
   double flops() const { return flops_; }  // of all of them
@@ -40,7 +38,6 @@ class ProductLog {
 
   std::vector<Product> products_;
   double flops_ = 0;
-  ProductLog* outer_;
 };
 
 // matmul calls it for every product it makes. A kernel that multiplies without calling matmul

@@ -15,8 +15,7 @@ constexpr int64_t kRandomGrain = 4096;  // numbers worth a piece
 }  // namespace
 
 void fill_normal(const RandomStream& stream, double mean, double standard_deviation, Array& y) {
-  dispatch_floating("fill_normal", y.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("fill_normal", y.dtype(), [&]<class T>(T) {
     T* out = y.mutable_data<T>();
     parallel_for(y.size(), kRandomGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -28,8 +27,7 @@ void fill_normal(const RandomStream& stream, double mean, double standard_deviat
 }
 
 void fill_uniform(const RandomStream& stream, double low, double high, Array& y) {
-  dispatch_floating("fill_uniform", y.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("fill_uniform", y.dtype(), [&]<class T>(T) {
     T* out = y.mutable_data<T>();
     parallel_for(y.size(), kRandomGrain, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -44,8 +42,7 @@ void dropout(const RandomStream& stream, double p, const Array& x, Array& y, Arr
   constexpr int64_t kGroup = DropoutWords::kGroup;
   const DropoutWords words(stream, p);
   const uint32_t threshold = words.threshold();
-  dispatch_floating("dropout", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("dropout", x.dtype(), [&]<class T>(T) {
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
     uint8_t* keep = mutable_mask_bytes(mask);
@@ -73,8 +70,7 @@ void dropout(const RandomStream& stream, double p, const Array& x, Array& y, Arr
 }
 
 void dropout_backward(const Array& mask, double p, const Array& dy, Array& dx) {
-  dispatch_floating("dropout_backward", dy.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("dropout_backward", dy.dtype(), [&]<class T>(T) {
     const uint8_t* keep = mask_bytes(mask);
     const T* d = dy.data<T>();
     T* out = dx.mutable_data<T>();

@@ -170,8 +170,7 @@ void scan_backward(const Array& weight, const Array& states, const Array& dstate
 
 void rnn(const Array& x, const Array& weight, const Array& first, const ScanArguments& arguments,
          Array& states) {
-  dispatch_floating("rnn", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("rnn", x.dtype(), [&]<class T>(T) {
     const int64_t hidden = weight.shape()[1];
     const T* in = x.data<T>();
     scan<T>(weight, first, arguments, states,
@@ -185,8 +184,7 @@ void rnn(const Array& x, const Array& weight, const Array& first, const ScanArgu
 
 void rnn_backward(const Array& weight, const Array& states, const Array& dstates,
                   const ScanArguments& arguments, Array& dx, Array& dfirst) {
-  dispatch_floating("rnn_backward", states.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("rnn_backward", states.dtype(), [&]<class T>(T) {
     const int64_t hidden = weight.shape()[1], length = states.shape()[1];
     const T* out = states.data<T>();
     const bool reverse = arguments.reverse;
@@ -202,8 +200,7 @@ void rnn_backward(const Array& weight, const Array& states, const Array& dstates
 
 void lstm(const Array& x, const Array& weight, const Array& first, const ScanArguments& arguments,
           Array& states, Array& gates) {
-  dispatch_floating("lstm", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("lstm", x.dtype(), [&]<class T>(T) {
     const int64_t hidden = weight.shape()[1], padded = whole_vectors<T>(hidden);
     const T* in = x.data<T>();
     T* kept = gates.mutable_data<T>();
@@ -238,8 +235,7 @@ void lstm(const Array& x, const Array& weight, const Array& first, const ScanArg
 
 void lstm_backward(const Array& weight, const Array& first, const Array& states, const Array& gates,
                    const Array& dstates, const ScanArguments& arguments, Array& dx, Array& dfirst) {
-  dispatch_floating("lstm_backward", states.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("lstm_backward", states.dtype(), [&]<class T>(T) {
     const int64_t hidden = weight.shape()[1], length = states.shape()[1];
     const T* start = first.data<T>();
     const T* out = states.data<T>();

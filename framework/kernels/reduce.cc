@@ -128,16 +128,14 @@ void max_of(const T* x, int64_t outer, int64_t n, int64_t inner, T* y, int64_t* 
 
 void sum(const Array& x, int64_t outer, int64_t n, int64_t inner, Array& y) {
   if (outer * inner == 0) return;
-  dispatch_stored("sum", x.dtype(), [&](auto zero) {
-    using X = decltype(zero);
+  dispatch_stored("sum", x.dtype(), [&]<class X>(X) {
     sum_along(x.data<X>(), outer, n, inner, y.mutable_data<Computed<X>>());
   });
 }
 
 void max(const Array& x, int64_t outer, int64_t n, int64_t inner, Array& y, Array& index) {
   if (outer * inner == 0) return;
-  dispatch_floating("max", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("max", x.dtype(), [&]<class T>(T) {
     max_of(x.data<T>(), outer, n, inner, y.mutable_data<T>(), index.mutable_data<int64_t>());
   });
 }

@@ -1,6 +1,5 @@
 #include "framework/kernels/rotary.h"
 
-#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <vector>
@@ -34,8 +33,7 @@ std::vector<T> turns(int64_t first, int64_t length, int64_t width, bool back) {
 void rotate_pairs(const Array& x, int64_t first, bool back, Array& y) {
   if (x.size() == 0) return;
   const int64_t length = x.shape()[1], heads = x.shape()[2], width = x.shape()[3];
-  dispatch_stored("rotary", x.dtype(), [&](auto zero_value) {
-    using T = decltype(zero_value);
+  dispatch_stored("rotary", x.dtype(), [&]<class T>(T) {
     using C = Computed<T>;
     const std::vector<C> table = turns<C>(first, length, width, back);
     const T* in = x.data<T>();

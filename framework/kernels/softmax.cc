@@ -1,7 +1,6 @@
 #include "framework/kernels/softmax.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "framework/kernels/convert.h"
 #include "framework/kernels/parallel.h"
@@ -87,8 +86,7 @@ void log_softmax_backward_row(const T* y, const T* dy, int64_t n, T* dx) {
 // Every row of x by f(row, its length, row of y).
 template <class Row>
 void map_rows(const char* name, const Array& x, Array& y, Row f) {
-  dispatch_floating(name, x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating(name, x.dtype(), [&]<class T>(T) {
     const T* in = x.data<T>();
     T* out = y.mutable_data<T>();
     const int64_t n = x.shape()[-1];
@@ -99,8 +97,7 @@ void map_rows(const char* name, const Array& x, Array& y, Row f) {
 // Every row of y and dy by f(row, row, their length, row of dx).
 template <class Row>
 void map_rows_back(const char* name, const Array& y, const Array& dy, Array& dx, Row f) {
-  dispatch_floating(name, y.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating(name, y.dtype(), [&]<class T>(T) {
     const T* in = y.data<T>();
     const T* d = dy.data<T>();
     T* out = dx.mutable_data<T>();
@@ -130,8 +127,7 @@ void log_softmax_backward(const Array& y, const Array& dy, Array& dx) {
 
 void cross_entropy(const Array& logits, const Array& targets, int64_t ignored, double smoothing,
                    Array& loss, Array& log_sum_exp) {
-  dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("cross_entropy", logits.dtype(), [&]<class T>(T) {
     const T* in = logits.data<T>();
     const int64_t* target = targets.data<int64_t>();
     T* out = loss.mutable_data<T>();
@@ -161,8 +157,7 @@ void cross_entropy(const Array& logits, const Array& targets, int64_t ignored, d
 
 void cross_entropy_backward(const Array& logits, const Array& targets, const Array& log_sum_exp,
                             int64_t ignored, double smoothing, const Array& dloss, Array& dlogits) {
-  dispatch_floating("cross_entropy_backward", logits.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("cross_entropy_backward", logits.dtype(), [&]<class T>(T) {
     const T* in = logits.data<T>();
     const int64_t* target = targets.data<int64_t>();
     const T* lse = log_sum_exp.data<T>();

@@ -5,9 +5,8 @@
 
 #include "framework/nn/attention.h"
 #include "framework/nn/convolution.h"
-#include "framework/nn/learned_mixing.h"
+#include "framework/nn/mixing.h"
 #include "framework/nn/recurrence.h"
-#include "framework/nn/uniform_mixing.h"
 
 namespace qkv {
 

@@ -57,4 +57,33 @@ Tensor mix_by_scores(const Tensor& x, const AttentionMask& mask, const ForwardCo
   return masked_matmul(weights, all);
 }
 
+LearnedMixing::LearnedMixing(Initializer& init, int64_t max_length)
+    : scores(init.zeros({max_length, max_length})) {}
+
+Tensor LearnedMixing::operator()(const Tensor& x, const AttentionMask& mask,
+                                 ForwardContext& context) const {
+  check_mixing("learned", x, mask, /*can_window=*/true);
+  const Tensor y =
+      mix_by_scores(x, mask, context, [this](int64_t first, int64_t queries, int64_t keys) {
+        if (keys > scores.dim(0)) {
+          fail(absl::StrCat("learned: has scores for ", scores.dim(0), " positions, not for ",
+                            keys));
+        }
+        return slice(slice(scores, 0, first, queries), 1, 0, keys);
+      });
+  return output_dropout(y, context);
+}
+
+void LearnedMixing::visit(Visitor& v) { v.parameter("scores", scores); }
+
+Tensor UniformMixing::operator()(const Tensor& x, const AttentionMask& mask,
+                                 ForwardContext& context) const {
+  check_mixing("uniform", x, mask, /*can_window=*/true);
+  const Tensor y =
+      mix_by_scores(x, mask, context, [&](int64_t /*first*/, int64_t queries, int64_t keys) {
+        return zeros({queries, keys}, x.dtype());
+      });
+  return output_dropout(y, context);
+}
+
 }  // namespace qkv

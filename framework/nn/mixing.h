@@ -3,10 +3,12 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
+#include "framework/nn/dropout.h"
 #include "framework/nn/module.h"
 #include "framework/ops/ops.h"
 
-// What layers that mix the tokens of a sequence have in common.
+// What layers that mix the tokens of a sequence have in common, and those that mix by scores which
+// do not depend on what is read.
 namespace qkv {
 
 // Throws Error where x is not [B, T, C], and where the mask has what only attention can heed: a
@@ -24,5 +26,28 @@ Tensor padding_of_last(const AttentionMask& mask, int64_t length);
 using ScoresOf = absl::FunctionRef<Tensor(int64_t first, int64_t queries, int64_t keys)>;
 Tensor mix_by_scores(const Tensor& x, const AttentionMask& mask, const ForwardContext& context,
                      ScoresOf scores);
+
+// Attention whose weights do not depend on what is read: one trained row of scores for each place.
+//   y_i = sum_j w_ij x_j,  w_i = softmax(scores_i) over what is seen
+struct LearnedMixing {
+  Tensor scores;  // [T_max, T_max], start at 0: UniformMixing
+  Dropout output_dropout;
+
+  LearnedMixing() = default;
+  LearnedMixing(Initializer& init, int64_t max_length);
+
+  // x [B, T, C] -> [B, T, C], T at most T_max, as mix_by_scores has it.
+  Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
+  void visit(Visitor& v);
+};
+
+// The mean of what is seen, with nothing to learn.
+struct UniformMixing {
+  Dropout output_dropout;
+
+  // x [B, T, C] -> [B, T, C], as mix_by_scores has it.
+  Tensor operator()(const Tensor& x, const AttentionMask& mask, ForwardContext& context) const;
+  void visit(Visitor& /*v*/) {}
+};
 
 }  // namespace qkv

@@ -1,7 +1,6 @@
 #include "framework/nn/module.h"
 
 #include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/random.h"
 

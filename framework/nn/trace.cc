@@ -1,7 +1,6 @@
 #include "framework/nn/trace.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "framework/core/error.h"
 #include "framework/core/mistakes.h"
 

@@ -15,21 +15,13 @@
 
 #include "framework/kernels/attention.h"
 
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
 #include "framework/ops/attention_output.h"
 #include "framework/ops/bf16.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {

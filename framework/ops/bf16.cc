@@ -3,8 +3,7 @@
 #include <memory>
 
 #include "framework/graph/op.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

@@ -5,16 +5,10 @@
 //                  dx = dy repeated along those axes
 //                  the sums of bf16 numbers are f32; gradients of bf16 numbers are bf16 again
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/copy.h"
 #include "framework/kernels/reduce.h"
 #include "framework/ops/bf16.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,15 +1,8 @@
 //   y = x in another number type
 //   dx = dy in x's number type         between floating types; masks and indices have no gradient
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

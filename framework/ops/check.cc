@@ -1,13 +1,9 @@
 #include "framework/ops/check.h"
 
-#include <vector>
-
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
 #include "framework/kernels/index.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

@@ -2,16 +2,10 @@
 //            dpiece = the part of dy where the piece stands
 //   stack:   concat along a new axis, of size 1 in each piece
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/copy.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

@@ -20,14 +20,8 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
-#include "framework/graph/node.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

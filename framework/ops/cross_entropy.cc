@@ -8,14 +8,8 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
 #include "framework/kernels/softmax.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

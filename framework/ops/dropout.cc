@@ -4,12 +4,8 @@
 // The backward is the same function of dy, and so is the backward of that.
 // Srivastava et al., "Dropout", 2014, with the scaling in training.
 
-#include "framework/graph/node.h"
 #include "framework/kernels/random.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

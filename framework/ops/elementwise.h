@@ -27,8 +27,7 @@ class Elementwise final : public Op {
 
   Array forward(const Inputs& x) override {
     Array y(x[0].shape(), x[0].dtype());
-    dispatch_floating(name_, y.dtype(), [&](auto zero) {
-      using T = decltype(zero);
+    dispatch_floating(name_, y.dtype(), [&]<class T>(T) {
       const T* in = x[0].data<T>();
       std::transform(in, in + y.size(), y.mutable_data<T>(),
                      [&](T number) { return static_cast<T>(f_(number)); });

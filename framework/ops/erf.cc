@@ -1,26 +1,17 @@
 //   y = erf(x)                         x, y, dy, dx: one shape
 //   dx = 2 / sqrt(pi) exp(-x²) dy,  ẏ = 2 / sqrt(pi) exp(-x²) ẋ
 
-#include <cmath>
-#include <numbers>
-
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {
-namespace {
-
-Tensor erf_gradient(const Tensor& x, const Tensor& dy) {
-  return 2 * kInverseSqrtPi<Scalar> * (exp(-(x * x)) * dy);
-}
-
-}  // namespace
 
 Tensor erf(const Tensor& x) {
   return unary_op("erf", kernels::Unary::erf, x,
-                  {.from_input = erf_gradient,
+                  {.from_input =
+                       [](const Tensor& input, const Tensor& dy) {
+                         return 2 * kInverseSqrtPi<Scalar> * (exp(-(input * input)) * dy);
+                       },
                    .derivative =
                        [](Scalar input, Scalar) {
                          return 2 * kInverseSqrtPi<Scalar> * float128::exp(-input * input);

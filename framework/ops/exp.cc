@@ -1,9 +1,7 @@
 //   y = exp(x)                         x, y, dy, dx: one shape
 //   dx = y dy,  ẏ = y ẋ
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

@@ -6,14 +6,8 @@
 //                               x, index: [..., m, ...], y: [..., n, ...]
 //                 dx = gather(dy)
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/index.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

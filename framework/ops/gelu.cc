@@ -7,8 +7,7 @@
 //   y = x (1 + t) / 2,  t = tanh(u),  u = sqrt(2 / pi) (x + 0.044715 x³)
 //   dx = ((1 + t) / 2 + x (1 - t²) u' / 2) dy,  u' = sqrt(2 / pi) (1 + 3 * 0.044715 x²)
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

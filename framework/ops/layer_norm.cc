@@ -6,12 +6,8 @@
 //
 // Ba, Kiros and Hinton, "Layer normalization", 2016.
 
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/norm.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

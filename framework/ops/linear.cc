@@ -5,15 +5,10 @@
 // counts as the identity: its gradient is 1.
 // Micikevicius et al., "Mixed precision training", 2018.
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
 #include "framework/core/wide.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/matmul.h"
 #include "framework/ops/bf16.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

@@ -3,21 +3,14 @@
 //
 // As IEEE has it: log(0) is -inf with an infinite derivative, and a negative x gives NaN.
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {
-namespace {
-
-Tensor log_gradient(const Tensor& x, const Tensor& dy) { return dy / x; }
-
-}  // namespace
 
 Tensor log(const Tensor& x) {
   return unary_op("log", kernels::Unary::log, x,
-                  {.from_input = log_gradient,
+                  {.from_input = [](const Tensor& input, const Tensor& dy) { return dy / input; },
                    .derivative = [](Scalar input, Scalar) { return 1 / input; },
                    .roundings = kExpRoundings});
 }

@@ -4,11 +4,8 @@
 
 #include <cmath>
 
-#include "framework/graph/node.h"
 #include "framework/kernels/softmax.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/softmax_rounding.h"
 
 namespace qkv {

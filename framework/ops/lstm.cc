@@ -13,12 +13,8 @@
 // Hochreiter and Schmidhuber, "Long short-term memory", 1997; the forget gate f: Gers, Schmidhuber
 // and Cummins, "Learning to forget", 2000.
 
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/recurrence.h"
-#include "framework/ops/rules.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {

@@ -9,13 +9,7 @@
 
 #include "framework/kernels/matmul.h"
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {

@@ -3,14 +3,8 @@
 //
 // A NaN is the largest.
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/reduce.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {
@@ -37,8 +31,7 @@ class Max final : public Op {
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
     const AroundAxis size = around_axis(x[0].shape(), axis_);
     Array y_dot(y.shape(), y.dtype());
-    dispatch_floating("max", y.dtype(), [&](auto zero) {
-      using T = decltype(zero);
+    dispatch_floating("max", y.dtype(), [&]<class T>(T) {
       const T *from = x[0].array().data<T>(), *to = y.array().data<T>(),
               *moves = x_dot[0].array().data<T>();
       T* result = y_dot.mutable_data<T>();

@@ -1,8 +1,7 @@
 //   y = -x                             x, y, dy, dx: one shape
 //   dx = -dy,  ẏ = -ẋ
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

@@ -2,13 +2,8 @@
 //
 // A constant: no gradient flows to indices.
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/index.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

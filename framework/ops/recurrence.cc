@@ -2,9 +2,7 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/ops/check.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/scaled_dot_product_attention.h"
 
 namespace qkv {

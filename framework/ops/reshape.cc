@@ -1,14 +1,8 @@
 //   y = the numbers of x, in order, in another shape; x and y share storage
 //   dx = dy in x's shape
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

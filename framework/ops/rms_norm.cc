@@ -5,12 +5,8 @@
 //
 // Zhang and Sennrich, "Root mean square layer normalization", 2019.
 
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
 #include "framework/kernels/norm.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

@@ -8,12 +8,8 @@
 //
 // Elman, "Finding structure in time", 1990.
 
-#include "framework/core/error.h"
-#include "framework/graph/node.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/recurrence.h"
-#include "framework/ops/rules.h"
 
 namespace qkv {
 namespace {

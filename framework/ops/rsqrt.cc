@@ -3,8 +3,7 @@
 //
 // As IEEE has it: rsqrt(0) is inf, and a negative x gives NaN.
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

@@ -1,8 +1,8 @@
 #include "framework/ops/rules.h"
 
-#include "absl/strings/str_cat.h"
+#include <algorithm>
+
 #include "absl/strings/str_format.h"
-#include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -29,8 +28,7 @@ Tensor quotient_tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot);
 template <class Derivative>
 Tensor chain_rule(TensorSpan x, const Tensor& y, TensorSpan x_dot, const Derivative& derivative) {
   Array y_dot(y.shape(), y.dtype());
-  dispatch_floating("chain_rule", y.dtype(), [&](auto zero) {
-    using T = decltype(zero);
+  dispatch_floating("chain_rule", y.dtype(), [&]<class T>(T) {
     const T *from = x[0].array().data<T>(), *to = y.array().data<T>(),
             *moves = x_dot[0].array().data<T>();
     T* result = y_dot.mutable_data<T>();

@@ -1,11 +1,8 @@
 #include "framework/ops/scaled_dot_product_attention.h"
 
-#include <algorithm>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/kernels/elementwise.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

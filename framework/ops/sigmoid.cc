@@ -1,11 +1,7 @@
 //   y = 1 / (1 + exp(-x))              x, y, dy, dx: one shape
 //   dx = y (1 - y) dy,  ẏ = ẋ / (2 cosh(x / 2))²
 
-#include <cmath>
-
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

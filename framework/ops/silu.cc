@@ -1,14 +1,11 @@
 //   y = x s,  s = sigmoid(x)           x, y, dy, dx: one shape
 //   dx = s (1 + x (1 - s)) dy
 
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {
 namespace {
-
-Tensor silu_composed(const Tensor& x) { return x * sigmoid(x); }
 
 Tensor derivative_composed(const Tensor& x) {
   const Tensor s = sigmoid(x);
@@ -19,7 +16,8 @@ Tensor derivative_composed(const Tensor& x) {
 
 Tensor silu(const Tensor& x) {
   return fused_unary_op("silu", kernels::Unary::silu, x,
-                        {.value = silu_composed, .derivative = derivative_composed});
+                        {.value = [](const Tensor& input) { return input * sigmoid(input); },
+                         .derivative = derivative_composed});
 }
 
 OpExamples silu_examples() {

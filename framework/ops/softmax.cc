@@ -6,11 +6,7 @@
 
 #include <cmath>
 
-#include "framework/graph/node.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/softmax_rounding.h"
 
 namespace qkv {

@@ -1,12 +1,8 @@
 //   y = sum of x over one axis         x, dx: [..., n, ...], y, dy: [..., ...]
 //   dx = dy, repeated along that axis
 
-#include "framework/graph/node.h"
 #include "framework/kernels/reduce.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

@@ -1,11 +1,7 @@
 //   y = tanh(x)                        x, y, dy, dx: one shape
 //   dx = (1 - y²) dy,  ẏ = ẋ / cosh(x)²
 
-#include <cmath>
-
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 #include "framework/ops/unary.h"
 
 namespace qkv {

@@ -1,10 +1,7 @@
 #include "framework/ops/unary.h"
 
-#include "framework/graph/node.h"
 #include "framework/ops/bf16.h"
-#include "framework/ops/check.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

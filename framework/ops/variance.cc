@@ -1,10 +1,6 @@
 //   y = sum((x - mean(x))²) / (n - correction)      over the n elements along one axis
 
-#include "absl/strings/str_cat.h"
-#include "framework/core/error.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 

@@ -3,12 +3,7 @@
 //
 // What is not chosen may be inf or NaN: its gradient is 0, chosen and not multiplied.
 
-#include "framework/graph/node.h"
-#include "framework/kernels/elementwise.h"
-#include "framework/ops/check.h"
-#include "framework/ops/examples.h"
-#include "framework/ops/ops.h"
-#include "framework/ops/rules.h"
+#include "framework/ops/kit.h"
 
 namespace qkv {
 namespace {

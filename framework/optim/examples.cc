@@ -1,6 +1,5 @@
 #include "framework/optim/examples.h"
 
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,5 @@
 #include "framework/optim/training_step.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>

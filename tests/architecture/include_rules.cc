@@ -7,13 +7,14 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace qkv {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The floors of the house, from the ground up. A folder may include itself and what is on a floor
+// The floors of the book, from the ground up. A folder may include itself and what is on a floor
 // below it.
 const std::vector<std::vector<std::string>> kFloors = {
     {"framework/core"},                                        //
@@ -21,24 +22,25 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"framework/ops"},                                         //
     {"framework/autograd"},                                    //
     {"framework/nn", "framework/gradcheck"},                   //
-    {"framework/optim", "framework/mutation",
-     "framework/precision"},  // optim takes the parameters that a module lists
-    {"data/tokens"},          //
-    {"models", "data"},       // the trainer is where they meet
-    {"data/text"},            //
-    {"data/tasks"},           //
+    {"framework/optim"},  // takes the parameters that a module lists
+    {"data/tokens"},      //
+    {"models", "data"},   // the trainer is where they meet
+    {"data/text"},        //
+    {"data/tasks"},       //
     {"train/config", "train/distributed"},
     {"train/mpi"},           // built where there is MPI
     {"train/hugging_face"},  //
     {"train/run"},           //
-    {"train/runs", "train/replay", "train/export"},
-    {"train/sweep"},            //
-    {"train/bench"},            //
-    {"lessons/texts"},          //
-    {"lessons/report", "cli"},  // who trains compiles no lessons
-    {"lessons/labs", "lessons/explain", "lessons/gradcheck"},
-    {"lessons/runs"},
-    {"cli/lessons", "python/binding"},
+    {"cli"},
+};
+
+// The shelf: an app may include the book, itself, apps/report, and other apps by these arrows.
+const std::set<std::pair<std::string, std::string>> kArrowsOfApps = {
+    {"apps/labs", "apps/check"},     //
+    {"apps/labs", "apps/lesson"},    //
+    {"apps/python", "apps/labs"},    // labs and lessons in a notebook
+    {"apps/python", "apps/lesson"},  //
+    {"apps/runs", "apps/lesson"},    // the attention of a run, on its page
 };
 
 struct Include {
@@ -53,9 +55,15 @@ struct SourceFile {
 
 using Sources = std::map<std::string, SourceFile>;  // by path from the root
 
-std::string folder_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+// The folder of a file of the book; the app of a file in one.
+std::string folder_of(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.starts_with("apps/") ? folder.substr(0, folder.find('/', 5)) : folder;
+}
 
 std::string top_of(const std::string& folder) { return folder.substr(0, folder.find('/')); }
+
+bool is_app(const std::string& folder) { return folder.starts_with("apps/"); }
 
 std::optional<size_t> floor_of(const std::string& folder) {
   for (size_t floor = 0; floor < kFloors.size(); ++floor) {
@@ -114,7 +122,7 @@ SourceFile read_source(const fs::path& path, const std::string& name) {
 
 Sources read_sources(const fs::path& root) {
   Sources sources;
-  for (const char* top : {"framework", "models", "data", "train", "lessons", "cli", "python"}) {
+  for (const char* top : {"framework", "models", "data", "train", "cli", "apps"}) {
     if (!fs::exists(root / top)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
       const fs::path extension = entry.path().extension();
@@ -134,6 +142,12 @@ std::optional<std::string> broken_rule(const Sources& sources, const std::string
   if (!sources.contains(to)) return std::nullopt;  // a library's
   const std::string below = folder_of(to);
   if (above == below) return std::nullopt;
+  if (is_app(below)) {
+    if (is_app(above) && (below == "apps/report" || kArrowsOfApps.contains({above, below})))
+      return std::nullopt;
+    return above + " includes " + below + (is_app(above) ? ", another app" : ", an app");
+  }
+  if (is_app(above)) return std::nullopt;
   const bool strangers = (top_of(above) == "models" && top_of(below) == "data") ||
                          (top_of(above) == "data" && top_of(below) == "models");
   if (strangers || *floor_of(below) == *floor_of(above))
@@ -174,7 +188,7 @@ std::vector<std::string> broken_include_rules(const fs::path& root) {
   const Sources sources = read_sources(root);
   std::vector<std::string> broken;
   for (const auto& [name, source] : sources) {
-    if (!floor_of(folder_of(name))) {
+    if (!is_app(name) && !floor_of(folder_of(name))) {
       broken.push_back(name + ": the folder has no floor in the house");
     }
   }

@@ -72,6 +72,20 @@ TEST_F(IncludeRulesTest, NeighboursDoNotKnowEachOther) {
           "framework/graph/node.h:1: framework/graph and framework/kernels are neighbours"));
 }
 
+TEST_F(IncludeRulesTest, TheBookKnowsNoAppAndAnAppFewOthers) {
+  plant("cli/train.cc", "#include \"apps/runs/plot.h\"\n");
+  plant("apps/runs/plot.h", "#include \"apps/report/svg.h\"\n#include \"train/run/trainer.h\"\n");
+  plant("apps/runs/replay/replay.cc",
+        "#include \"apps/runs/plot.h\"\n#include \"apps/labs/lab.h\"\n");
+  plant("apps/labs/lab.h", "#include \"apps/check/mutation/mutation.h\"\n");
+  plant("apps/check/mutation/mutation.h", "");
+  plant("apps/report/svg.h", "");
+  plant("train/run/trainer.h", "");
+  EXPECT_THAT(broken(),
+              ElementsAre("apps/runs/replay/replay.cc:2: apps/runs includes apps/labs, another app",
+                          "cli/train.cc:1: cli includes apps/runs, an app"));
+}
+
 TEST_F(IncludeRulesTest, OneDnnAndOpenMpOutsideTheKernelsAreFound) {
   plant("framework/core/shape.cc", "#include <dnnl.hpp>\n");
   plant("framework/ops/add.cc", "int compute();\n#pragma omp parallel for\n");

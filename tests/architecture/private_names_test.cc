@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 std::multimap<std::string, std::string> constants(const std::string& extension) {
   static const std::regex kConstant(R"(^(?:inline )?constexpr [^=({]*\b(k[A-Z]\w*)\b.*)");
   std::multimap<std::string, std::string> found;
-  for (const char* top : {"framework", "models", "data", "train", "lessons", "cli"}) {
+  for (const char* top : {"framework", "models", "data", "train", "cli", "apps"}) {
+    if (!fs::exists(fs::path(QKV_SOURCE_DIR) / top)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(QKV_SOURCE_DIR) / top)) {
       if (entry.path().extension() != extension) continue;
       std::ifstream file(entry.path());
@@ -35,7 +36,7 @@ std::multimap<std::string, std::string> constants(const std::string& extension) 
 
 TEST(PrivateNamesTest, NoConstantOfAFileHasTheNameOfOneInAHeader) {
   const auto public_names = constants(".h");
-  ASSERT_GT(public_names.count("kBeginningOfPage"), 0u);
+  ASSERT_GT(public_names.size(), 0u);
   for (const auto& [name, file] : constants(".cc")) {
     const auto found = public_names.find(name);
     EXPECT_TRUE(found == public_names.end())

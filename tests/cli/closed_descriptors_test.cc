@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {

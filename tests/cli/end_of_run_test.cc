@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "framework/io/safetensors.h"
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {

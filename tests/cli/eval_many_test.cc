@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {

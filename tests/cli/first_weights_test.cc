@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "framework/io/safetensors.h"
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 #include "tests/data/image_bytes.h"
 
 namespace qkv {

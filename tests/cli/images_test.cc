@@ -1,6 +1,6 @@
 // ./qkv data of images.
 
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 #if !defined(__SANITIZE_ADDRESS__)  // which takes memory of its own
 namespace qkv {

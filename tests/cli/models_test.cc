@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {

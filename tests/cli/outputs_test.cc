@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/cli/command_line_fixture.h"
+#include "tests/command_line_fixture.h"
 
 namespace qkv {
 namespace {

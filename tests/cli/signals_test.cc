@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "tests/cli/command_line_fixture.h"
-#include "tests/cli/process.h"
+#include "tests/command_line_fixture.h"
+#include "tests/process.h"
 #include "tests/temporary_folder.h"
 
 namespace qkv {

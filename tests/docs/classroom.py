@@ -9,17 +9,22 @@ from pathlib import Path
 
 from commands import ROOT, Change, Command, File
 
-LESSONS = "qkv-lessons"  # the program of all verbs in cli/lessons
 
 
 def program() -> Path:
     return Path(os.environ.get("QKV", ROOT / "build/release/qkv"))
 
 
+def programs_of_apps() -> list:
+    """The names of those that are there."""
+    names = {f"qkv-{verbs.parent.name}" for verbs in (ROOT / "apps").glob("*/verbs")}
+    return sorted(name for name in names if program().with_name(name).exists())
+
+
 class Classroom:
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="qkv-course-"))
-        for name in ("qkv", LESSONS):
+        for name in ("qkv", *programs_of_apps()):
             shutil.copy2(program().with_name(name), self.folder / name)
         for name in ("configs", "LICENSE"):
             (self.folder / name).symlink_to(ROOT / name)
@@ -39,7 +44,8 @@ class Classroom:
     def run(self, command: Command) -> tuple:
         """(exit status, what it printed)."""
         if command.words()[:2] == ["git", "checkout"]:  # the mistake is taken back
-            shutil.copy2(program().with_name(LESSONS), self.folder / LESSONS)
+            for name in programs_of_apps():
+                shutil.copy2(program().with_name(name), self.folder / name)
             return 0, ""
         done = subprocess.run(["bash", "-c", command.line], cwd=self.folder, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, encoding="utf-8",
@@ -64,22 +70,22 @@ class Classroom:
     def plant(self, change: Change, wrong: Path) -> None:
         """Compiles the one file with the mistake in it, and links it before the libraries that have the right one."""
         build = program().parent
-        commands = commands_of(build)
-        [compile_it, *_] = [line for line in commands if compiles(line, ROOT / change.file)]
+        to_link = {name: commands_of(build, name) for name in programs_of_apps()}
+        [compile_it, *_] = [line for commands in to_link.values() for line in commands if compiles(line, ROOT / change.file)]
         compile_it = re.sub(r" -MD -MT \S+ -MF \S+", "", compile_it)  # the build keeps its list of headers
         compile_it = re.sub(r" -o \S+ -c \S+$", f" -o {wrong}.o -c {wrong}", compile_it)
-        before = f" {wrong}.o -Wl,--allow-multiple-definition -o {self.folder / LESSONS} "
-        link = commands[-1].replace(f" -o {LESSONS} ", before)
-        for line in (compile_it, link):
+        before = f" {wrong}.o -Wl,--allow-multiple-definition -o {self.folder}/"
+        links = [commands[-1].replace(f" -o {name} ", f"{before}{name} ") for name, commands in to_link.items()]
+        for line in (compile_it, *links):
             done = subprocess.run(line, shell=True, cwd=build, capture_output=True, text=True)
             if done.returncode != 0:
                 raise RuntimeError(f"{change.file} with its mistake: {line}\n{done.stderr}")
 
 
-def commands_of(build: Path) -> list:
-    """That make the program of the lessons; the last one links it."""
+def commands_of(build: Path, name: str) -> list:
+    """That make the program; the last one links it."""
     ninja = os.environ.get("QKV_NINJA", "ninja")
-    listed = subprocess.run([ninja, "-C", build, "-t", "commands", LESSONS], capture_output=True, text=True, check=True)
+    listed = subprocess.run([ninja, "-C", build, "-t", "commands", name], capture_output=True, text=True, check=True)
     return [line for line in listed.stdout.splitlines() if not line.startswith("ninja:")]
 
 

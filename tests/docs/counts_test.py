@@ -14,11 +14,11 @@ def text_of(path: str) -> str:
 
 
 def judged_sentences() -> int:
-    return len(re.findall(r"^\w[\w-]*\.en = ", text_of("lessons/labs/texts/claims.toml"), re.M))
+    return len(re.findall(r"^\w[\w-]*\.en = ", text_of("apps/labs/texts/claims.toml"), re.M))
 
 
 def sliders() -> int:
-    [body] = re.findall(r"allSliders = \{(.*?)\}", text_of("lessons/report/page/sliders.js"), re.S)
+    [body] = re.findall(r"allSliders = \{(.*?)\}", text_of("apps/report/page/sliders.js"), re.S)
     return len(re.findall(r"^  \w+:", body, re.M))
 
 

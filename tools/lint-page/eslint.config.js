@@ -38,7 +38,7 @@ export default [
   js.configs.recommended,
   { rules: strict, linterOptions: { reportUnusedDisableDirectives: "error" } },
   {
-    files: ["lessons/explain/page/**/*.js", "lessons/report/page/**/*.js", "lessons/texts/*.js"],
+    files: ["apps/lesson/page/**/*.js", "apps/report/**/*.js"],
     languageOptions: { globals: globals.browser },
   },
   {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "data/tasks/tasks.h"

@@ -1,6 +1,7 @@
 #include "train/config/readers.h"
 
 #include "data/tasks/tasks.h"
+#include "framework/core/each_of.h"
 #include "framework/core/names.h"
 #include "models/mixer.h"
 #include "models/model.h"
@@ -9,15 +10,11 @@ namespace qkv {
 namespace {
 
 std::vector<Reader> tasks() {
-  std::vector<Reader> readers;
-  for (const TaskKind& task : task_kinds()) readers.push_back({task.name, task.keys});
-  return readers;
+  return each_of(task_kinds(), [](const TaskKind& task) { return Reader{task.name, task.keys}; });
 }
 
 std::vector<Reader> models() {
-  std::vector<Reader> readers;
-  for (const ModelKind& kind : model_kinds()) readers.push_back({kind.name, kind.keys});
-  return readers;
+  return each_of(model_kinds(), [](const ModelKind& kind) { return Reader{kind.name, kind.keys}; });
 }
 
 template <class E>

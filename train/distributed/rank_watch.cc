@@ -8,18 +8,16 @@
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "framework/core/clock.h"
 #include "framework/core/terminal.h"
 
 namespace qkv {
 namespace {
-
-using WatchClock = std::chrono::steady_clock;
 
 constexpr int kLongestPatience = 86400;  // in seconds
 
@@ -83,12 +81,11 @@ void RankWatch::watch() {
     }
     const double interval = std::min(1.0, patience_ / 10);
     double since_told = interval;
-    for (auto last = WatchClock::now(); wrong.empty();) {
+    for (auto last = Clock::now(); wrong.empty();) {
       const bool leaves = pause();
       // A process that was stopped, and goes on, has not waited all this time.
-      const double seconds =
-          std::min(1.0, std::chrono::duration<double>(WatchClock::now() - last).count());
-      last = WatchClock::now();
+      const double seconds = std::min(1.0, seconds_since(last));
+      last = Clock::now();
       listen();
       since_told += seconds;
       if (leaves || since_told >= interval) {

@@ -1,9 +1,7 @@
 #include "train/distributed/shared_optimizer.h"
 
-#include <cstring>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
+#include "framework/core/each_of.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "train/distributed/array_bytes.h"
@@ -40,15 +38,11 @@ void split(const Array& all, std::span<Array> arrays) {
 }
 
 std::vector<Array> arrays_of(std::span<const Tensor> tensors) {
-  std::vector<Array> arrays;
-  for (const Tensor& tensor : tensors) arrays.push_back(tensor.array());
-  return arrays;
+  return each_of(tensors, &Tensor::array);
 }
 
 std::vector<Array> arrays_of(std::span<const NamedParameter> parameters) {
-  std::vector<Array> arrays;
-  for (const NamedParameter& p : parameters) arrays.push_back(p.tensor.array());
-  return arrays;
+  return each_of(parameters, [](const NamedParameter& p) { return p.tensor.array(); });
 }
 
 }  // namespace

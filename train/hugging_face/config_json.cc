@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/mistakes.h"
-#include "framework/core/utf8.h"
 #include "framework/io/json_mistake.h"
 
 namespace qkv {

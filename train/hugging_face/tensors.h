@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "framework/core/array.h"
 #include "framework/io/safetensors.h"
 #include "framework/nn/data_shape.h"
 #include "models/options.h"

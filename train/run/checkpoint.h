@@ -9,7 +9,6 @@
 #include "data/dataset.h"
 #include "data/vocabulary.h"
 #include "framework/io/safetensors.h"
-#include "framework/nn/module.h"
 #include "framework/optim/optimizer.h"
 #include "models/model.h"
 #include "train/config/options.h"

@@ -1,12 +1,9 @@
 #include "train/run/class_report.h"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
-#include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"

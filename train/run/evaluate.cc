@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"

@@ -1,6 +1,5 @@
 #include "train/run/interrupt.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <system_error>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "data/file.h"

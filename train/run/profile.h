@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "framework/core/clock.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/product_log.h"
 
@@ -54,7 +54,6 @@ class Profiler final : public Observer {
   const std::vector<TraceEvent>& trace() const { return trace_; }  // in the order they ended
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Frame {
     std::string_view part, name;
     std::string_view within;  // the op whose derivative this is a part of, or ""

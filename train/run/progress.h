@@ -1,10 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
+#include "framework/core/clock.h"
 #include "framework/core/terminal.h"
 #include "train/run/metrics.h"
 #include "train/run/run_listener.h"
@@ -24,8 +24,6 @@ class Progress final : public RunListener {
   void say(const std::string& text);  // lines that stay
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::string step_text(const Metrics& metrics) const;
   std::string status_line(const Metrics& metrics) const;
   void show_step(const Metrics& metrics);

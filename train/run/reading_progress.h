@@ -1,10 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <stop_token>
 #include <string>
 
 #include "data/wait.h"
+#include "framework/core/clock.h"
 #include "framework/core/terminal.h"
 
 namespace qkv {
@@ -18,7 +18,6 @@ class ReadingProgress {
   Wait wait(const std::stop_token& stop = {});
 
  private:
-  using Clock = std::chrono::steady_clock;
   void tell(const std::string& what, double share);
 
   ProgressLine line_{stderr};

@@ -1,8 +1,5 @@
 #include "train/run/resume.h"
 
-#include <utility>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "data/paths.h"

@@ -9,7 +9,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

@@ -1,6 +1,5 @@
 #include "train/run/run_record.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 #include "train/run/start_together.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

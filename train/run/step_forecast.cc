@@ -1,6 +1,5 @@
 #include "train/run/step_forecast.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "absl/strings/str_cat.h"

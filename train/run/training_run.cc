@@ -1,27 +1,17 @@
 #include "train/run/training_run.h"
 
-#include <chrono>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "data/tokenizer_json.h"
+#include "framework/core/clock.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/io/files.h"
-#include "framework/kernels/parallel.h"
 #include "train/run/first_weights.h"
 #include "train/run/resume.h"
 
 namespace qkv {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-}  // namespace
 
 TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder,
                          std::stop_token stop, Ranks* ranks)

@@ -1,7 +1,6 @@
 #include "train/run/written_text.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "framework/core/utf8.h"

@@ -1,0 +1,2 @@
+qkv_app(bench LINKS qkv::report)
+qkv_test(apps/bench qkv::bench)

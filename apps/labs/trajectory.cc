@@ -1,0 +1,213 @@
+// Where the layers of a trained model move its points, and whether these places are better.
+#include "apps/labs/kit.h"
+#include "apps/labs/matrices.h"
+#include "apps/labs/trained.h"
+#include "apps/labs/word_counts.h"
+#include "train/run/experiment.h"
+
+namespace qkv {
+namespace {
+
+// The points of all tokens on their way through a model.
+struct Walk {
+  Tensor embedded;             // [B T, C], of the tokens alone
+  std::vector<Tensor> points;  // [B T, C] of what the first block reads, and after each block
+  std::vector<int64_t> tokens, targets;  // kIgnoredTarget where nothing is asked
+  Samples losses;    // read from the points of each layer, as if it were the last
+  double right = 0;  // the share of answers, token by token
+};
+
+Tensor parameter_named(const Model& model, const std::string& name) {
+  for (const NamedParameter& each : parameters(model)) {
+    if (each.name == name) return each.tensor;
+  }
+  return Tensor();
+}
+
+// logits [B, T, V]
+double share_right(const Tensor& logits, const std::vector<int64_t>& targets) {
+  const Samples all = logits.to_vector();
+  const int64_t classes = logits.dim(2);
+  double right = 0, asked = 0;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] == kIgnoredTarget) continue;
+    const auto first = all.begin() + static_cast<int64_t>(i) * classes;
+    right += std::max_element(first, first + classes) - first == targets[i] ? 1 : 0;
+    ++asked;
+  }
+  return right / asked;
+}
+
+Walk walk_of(const Model& model, const Dataset& data, int64_t layers) {
+  const Batch batch = data.validation_batch(0, data.validation_size());
+  const Trace trace = trace_loss(model, batch).trace;
+  std::vector<Tensor> stream = {trace["blocks.0.input"]};
+  for (int64_t i = 0; i < layers; ++i) {
+    stream.push_back(trace[absl::StrCat("blocks.", i, ".output")]);
+  }
+  Walk walk;
+  const Tensor targets(batch.targets);
+  for (const double each : targets.to_vector()) walk.targets.push_back(std::llround(each));
+  for (const double each : batch.inputs[0].to_vector()) walk.tokens.push_back(std::llround(each));
+  walk.embedded = reshape(trace["embedded"].detached(), {-1, stream[0].dim(2)});
+  for (const Tensor& x : stream) {
+    const int64_t width = x.dim(2);
+    walk.points.push_back(reshape(x.detached(), {-1, width}));
+    const Tensor normed = layer_norm(x.detached(), parameter_named(model, "final_norm.weight"),
+                                     parameter_named(model, "final_norm.bias"));
+    const Tensor logits =
+        linear(normed, parameter_named(model, "token_embedding.weight"), Tensor());
+    walk.losses.push_back(cross_entropy(logits, targets).item());
+    walk.right = share_right(logits, walk.targets);
+  }
+  return walk;
+}
+
+// The ways of the first answer's tokens, in the plane in which they differ most.
+Paths figure_of(const Walk& walk, const Vocabulary& vocabulary) {
+  constexpr int64_t kShown = 5;
+  std::vector<int64_t> asked;
+  for (size_t i = 0; std::ssize(asked) < kShown && i < walk.targets.size(); ++i) {
+    if (walk.targets[i] != kIgnoredTarget) asked.push_back(static_cast<int64_t>(i));
+  }
+  std::vector<Tensor> points;
+  for (const Tensor& each : walk.points) {
+    points.push_back(embedding(cast(each, DType::f64), tokens_of(asked)));
+  }
+  const Tensor all = concat(points, 0);
+  const Tensor axes = principal_axes(all - mean(all, 0, /*keep_axis=*/true));
+  Paths figure = {.title = say("Ways of five tokens through the layers, to what each is to say"),
+                  .x_label = say("first principal axis"),
+                  .y_label = say("second principal axis")};
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const int64_t target = walk.targets[static_cast<size_t>(asked[i])];
+    Path path = {.name = say("place {0}, to say {1}", i + 1,
+                             vocabulary.texts()[static_cast<size_t>(target)])};
+    for (const Tensor& layer : points) {
+      const Samples at = matmul(slice(layer, 0, static_cast<int64_t>(i), 1), axes).to_vector();
+      path.x.push_back(at[0]);
+      path.y.push_back(at[1]);
+    }
+    figure.paths.push_back(std::move(path));
+  }
+  return figure;
+}
+
+// What of the points' variance is between points of one and the same token.
+double share_within(const Tensor& points, const std::vector<int64_t>& tokens, int64_t vocabulary) {
+  const Tensor x = cast(points, DType::f64);                                         // [N, C]
+  const Tensor token_of_point = one_hot(tokens_of(tokens), vocabulary, DType::f64);  // [N, V]
+  const Tensor counts = transpose(sum(token_of_point, 0, /*keep_axis=*/true), 0, 1) + 1e-300;
+  const Tensor means = matmul(token_of_point, x, {.transpose_a = true}) / counts;  // [V, C]
+  return std::pow(size_of(x - matmul(token_of_point, means)) / size_of(x - mean(x, 0, true)), 2);
+}
+
+Samples at_layer(const std::vector<Walk>& all, size_t layer) {
+  return log10_of(values_of(all, [layer](const Walk& walk) { return walk.losses[layer]; }));
+}
+
+Section places_section(const std::vector<Walk>& trained, const Vocabulary& vocabulary,
+                       int64_t letters) {
+  Section section = make_section("trajectory.places", {}, {figure_of(trained.front(), vocabulary)});
+  section.add(premise(
+      at_least(say("answers that are right, unseen ones"), 0.9, values_of(trained, &Walk::right))));
+  const size_t layers = trained.front().points.size() - 1;
+  std::vector<size_t> numbers(layers + 1);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  LineChart chart = line_chart(
+      say("Loss, read after each layer as if it were the last"), say("layers"),
+      log_axis(say("loss")),
+      {series_by(say("trained"), numbers, std::identity(), [&](size_t layer) {
+        return values_of(trained, [layer](const Walk& walk) { return walk.losses[layer]; });
+      })});
+  chart.levels = {
+      {say("guessing one of the {0} letters", letters), std::log(static_cast<double>(letters))}};
+  section.show(std::move(chart));
+  for (size_t l = 0; l < layers; ++l) {
+    section.add(larger(say("log10 of the loss before layer {0}, and after it", l + 1),
+                       at_layer(trained, l), at_layer(trained, l + 1)));
+  }
+  return section;
+}
+
+Section words_section(const LabContext& lab, const std::vector<Trained>& models,
+                      const std::vector<Walk>& trained) {
+  const int64_t vocabulary = models.front().data->vocabulary().size();
+  Samples embedded, recurrent, attended;
+  for (size_t i = 0; i < models.size(); ++i) {
+    const auto within = [&](const Tensor& points) {
+      return share_within(points, trained[i].tokens, vocabulary);
+    };
+    Config config = models[i].config;
+    config.model.mixer = "recurrence";
+    const Walk elmo = walk_of(make_model(config, models[i].data->shape()), *models[i].data,
+                              config.model.num_layers);
+    embedded.push_back(within(trained[i].embedded));
+    recurrent.push_back(within(elmo.points.back()));
+    attended.push_back(within(trained[i].points.back()));
+  }
+  const WordCounts counts = count_words(lab.seeds(), lab.breaks("shuffled"));
+  return make_section(
+      "trajectory.words",
+      {larger(say("counts: cosine of nouns of one possessive, and of two"), counts.within,
+              counts.between),
+       equal(say("one-hot: cosine of two nouns"), 0, counts.one_hot),
+       same(say("an embedding: variance within tokens, and 0"), most_of(embedded), 1e-9),
+       above(say("after a recurrence, not trained: variance within tokens"), 0, recurrent),
+       above(say("after attention: variance within tokens"), 0, attended)},
+      {counts.map});
+}
+
+Section maps_section(const LabContext& lab) {
+  const RandomStream random(1);
+  const int64_t d = 4;
+  const Tensor w = random_normal(random, "w", {d, d}), v = random_normal(random, "v", {d, d});
+  const Tensor b = random_normal(random, "b", {1, d});
+  const Tensor a = random_normal(random, "a", {1, d}), c = random_normal(random, "c", {1, d});
+  const bool bends = !lab.is_control();
+  const auto layer = [&](const Tensor& x) { return matmul(x, w) + b; };
+  const auto bent = [&](const Tensor& x) { return bends ? tanh(layer(x)) : layer(x); };
+  const auto middle_off = [&](const auto& f) {
+    return largest_difference(f((a + c) * 0.5), (f(a) + f(c)) * 0.5);
+  };
+  constexpr double kFar = 1000;  // where relu is a line
+  // x xor y = relu(x + y) - 2 relu(x + y - 1)
+  const Tensor corners = constant_f64({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1});
+  const Tensor added = sum(corners, -1);
+  const Tensor solved = bends ? relu(added) - relu(added - 1.0) * 2.0 : added;
+  const Samples sums = {0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2};
+  const auto bend = [](double t) { return std::max(t, 0.0) - 2 * std::max(t - 1, 0.0); };
+  const double off = largest_difference(solved, constant_f64({4}, {0, 1, 1, 0}));
+  return make_section(
+      "trajectory.maps",
+      {differ(say("with σ: where the middle goes, and the middle there"), middle_off(bent)),
+       same(say("one linear layer: where the middle of two points goes, and the middle there"),
+            middle_off(layer)),
+       same(say("two linear layers, and one"),
+            largest_difference(matmul(layer(a), v), matmul(a, matmul(w, v)) + matmul(b, v))),
+       same(say("relu far from 0, and a line"), largest_difference(relu(a + kFar) - kFar, a)),
+       same(say("relu(x + y) - 2 relu(x + y - 1), and x xor y"), off)},
+      {line_chart(
+          say("The four corners by x + y: a line cannot be high in the middle alone"), "x + y",
+          say("value"),
+          {series_by(say("two relu"), sums, std::identity(), [&](double t) { return bend(t); }),
+           series_by(say("a line"), sums, std::identity(), [&](double t) { return t / 2; })})});
+}
+
+std::vector<Section> run(const LabContext& lab) {
+  std::vector<Walk> trained;
+  const std::vector<Trained> models = train_over_seeds(lab);
+  for (const Trained& each : models) {
+    const Model model = lab.is_control() ? untrained(each) : each.model;
+    trained.push_back(walk_of(model, *each.data, each.config.model.num_layers));
+  }
+  const Vocabulary& vocabulary = models.front().data->vocabulary();
+  return {maps_section(lab), words_section(lab, models, trained),
+          places_section(trained, vocabulary, models.front().config.data.alphabet)};
+}
+
+}  // namespace
+
+Lab trajectory_lab() { return make_lab("trajectory", run); }
+
+}  // namespace qkv

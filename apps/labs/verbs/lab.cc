@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include "apps/labs/catalogue.h"
+#include "apps/labs/texts.h"
+#include "apps/report/report_files.h"
+#include "cli/kit.h"
+#include "framework/io/files.h"
+
+namespace qkv {
+namespace {
+
+void add_lab_options(OptionList& options) {
+  const auto does = [](const char* option) { return option_of_verb(option).en; };
+  options.flag("all", does("all"));
+  options.flag("control", does("control"));
+  options.text("html", "FILE", does("html"));
+  options.json("the report");
+  options.text("out", "DIR", does("out"));
+  options.text("notes", "FILE", does("notes"));
+  options.text("lang", "en|zh", does("lang"), "en");
+  options.one_of("lang", names_of<Language>);
+  options.text("runs", "DIR", does("runs"), "runs/lab");
+  options.choices("", names_of_labs);
+  for (const std::string& name : names_of_lab_options()) options.unlisted_text(name);
+  options.rules().exclude({"all"}, {"NAME"}, "--all runs every lab");
+  options.rules().exclude({"all"}, {"html", "json"}, "for all labs use --out DIR");
+  options.rules().need({"out", "notes"}, "all");
+}
+
+absl::StatusOr<Report> report_of(const Lab& lab, const OptionTexts& options,
+                                 const GivenOptions& given) {
+  ProgressLine progress(stderr);
+  return run_lab(lab, options, given.has("control"), given.text("runs"),
+                 [&](const std::string& what) { progress.show(what); });
+}
+
+absl::StatusOr<std::string> more_help(const std::string& name, const GivenOptions& given) {
+  const absl::StatusOr<Language> language = find_language(given.text("lang"));
+  if (!language.ok()) return language.status();
+  if (name.empty()) return help_on_labs(*language);
+  const absl::StatusOr<Lab> lab = find_lab(name);
+  if (!lab.ok()) return lab.status();
+  return help_on(*lab, *language);
+}
+
+absl::Status run_one(const std::string& name, const GivenOptions& given, Language language) {
+  const absl::StatusOr<Lab> lab = find_lab(name);
+  if (!lab.ok()) return lab.status();
+  const bool trains = std::ranges::count(lab->options, "steps", &LabOption::name) > 0;
+  absl::Status s = reject({{!trains && given.has("runs"), "--runs: this lab trains no model"}});
+  if (!s.ok()) return s;
+  const OutputFile files[] = {{"html", given.text("html"), kBeginningOfPage},
+                              {"json", json_file(given), kBeginningOfReport}};
+  if (s = check_outputs(files); !s.ok()) return s;
+  const absl::StatusOr<Report> report =
+      report_of(*lab, given.texts_of(names_of_lab_options()), given);
+  if (!report.ok()) return report.status();
+  if (!prints_json(given)) show(report_text(*report, language));
+  if (s = write_if_asked(given.text("html"), report_page(*report, language)); !s.ok()) return s;
+  return write_json(given, report_json(*report, language));
+}
+
+// Makes the folder of the pages.
+absl::Status prepare_targets(const std::string& folder, const std::string& notes) {
+  std::vector<OutputFile> files = {{"notes", notes, kBeginningOfLectureNotes}};
+  if (!folder.empty()) {
+    if (absl::Status s = make_folder(folder); !s.ok()) return s;
+    for (const std::string& name : names_of_report_files(names_of_labs())) {
+      const bool is_page = name.ends_with(".html");
+      files.push_back({"out", absl::StrCat(folder, "/", name),
+                       is_page ? kBeginningOfPage : kBeginningOfReport});
+    }
+  }
+  return check_outputs(files);
+}
+
+absl::Status run_all(const GivenOptions& given, Language language) {
+  const OptionTexts options = given.texts_of(names_of_lab_options());
+  const std::string folder = given.text("out"), notes = given.text("notes");
+  absl::Status s = check_for_all_labs(options);
+  if (!s.ok()) return s;
+  if (s = prepare_targets(folder, notes); !s.ok()) return s;
+  std::vector<Report> reports;
+  for (const Lab& lab : all_labs()) {
+    absl::StatusOr<Report> report = report_of(lab, taken_by(lab, options), given);
+    if (!report.ok()) return report.status();
+    show(report_verdicts(*report, language));
+    s = folder.empty() ? absl::OkStatus() : write_report_files(folder, *report, language);
+    if (!s.ok()) return s;
+    reports.push_back(*std::move(report));
+  }
+  s = folder.empty() ? absl::OkStatus() : write_overview_files(folder, reports, language);
+  return s.ok() ? write_if_asked(notes, lecture_notes(reports, language)) : s;
+}
+
+absl::Status run_lab_verb(const std::string& name, const GivenOptions& given) {
+  const auto language = given.value<Language>("lang");
+  if (given.has("all")) return run_all(given, language);
+  if (!name.empty()) return run_one(name, given, language);
+  for (const std::string& option : given.options()) {
+    if (option == "lang") continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", option, " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs"));
+  }
+  show(list_of_labs(language));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Verb lab_verb() {
+  return {{"lab", "[NAME]", "measures claims of the lecture notes; no NAME: lists them"},
+          add_lab_options,
+          run_lab_verb,
+          more_help};
+}
+
+}  // namespace qkv

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "apps/lesson/history.h"
+#include "apps/lesson/recording.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "train/config/options.h"
+
+namespace qkv {
+
+// A model, one example that it reads, and where to begin to look at it.
+struct Lesson {
+  Config config;                        // whose precision is f64
+  std::vector<std::string> vocabulary;  // of a model of images: the names of their classes
+  int64_t step = 0;                     // of training; 0: it has had none
+  Model model;
+  Batch batch;  // of one row
+  // Parameters that a changed setting asks for and the model of the run does not have: their
+  // numbers are random.
+  std::vector<std::string> untrained = {};
+  std::string layer = {};
+  int64_t head = 0;
+  int64_t position = 0;          // of a query
+  bool begins_at_place = false;  // at the softmax of that query, rather than at a glance
+  std::vector<LessonFrame> history = {};
+  size_t steps_of_history = 0;  // that there are; the history may have fewer
+  std::string language = {};    // "zh": with which the page begins; "": the browser's
+
+  DataForm form() const { return form_of(config.model.kind); }
+};
+
+// Where to begin; a part that is missing has its default. Without layer and head, a trained model
+// begins at the head whose attention is sharpest.
+struct Beginning {
+  std::optional<int64_t> layer = {};     // of the layers of attention, counted from 0; the last
+  std::optional<int64_t> head = {};      // 0
+  std::optional<int64_t> position = {};  // 0
+};
+
+// Sets where the lesson begins. An error names the option of `qkv explain` that is out of range, or
+// says that the recording has no attention.
+absl::Status begin_at(const Beginning& beginning, const Recording& recording, Lesson& lesson);
+
+// What to warn of, in a sentence each: parameters without training, a loss that is not finite.
+std::vector<std::string> warnings_of(const Lesson& lesson, const Recording& recording);
+
+// The config with settings of the model changed, "attention.projections=none". An error where they
+// do not fit each other, change something else than the model, or ask for a trained parameter of
+// another shape. Makes no model.
+absl::StatusOr<Config> config_with(const Lesson& lesson, const std::vector<std::string>& settings);
+
+// The lesson of that config, or its error: every parameter that is there before and after is the
+// same, and those that are new are `untrained`. An untrained one of another shape is made anew.
+absl::StatusOr<Lesson> with_settings(const Lesson& lesson,
+                                     const std::vector<std::string>& settings);
+
+// Settings that give another model of the same kind, one thing changed in each.
+std::vector<std::string> single_settings(const Lesson& lesson);
+
+}  // namespace qkv

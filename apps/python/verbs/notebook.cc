@@ -1,0 +1,31 @@
+#include "cli/verb.h"
+
+namespace qkv {
+namespace {
+
+void add_notebook_options(OptionList& /*options*/) {}
+
+absl::Status answer_notebook() {
+  return absl::FailedPreconditionError(
+      "qkv notebook is started by the script ./qkv, in the folder of qkv's sources: ./qkv "
+      "notebook; where the Python package is installed, any notebook has it by import qkv");
+}
+
+absl::StatusOr<std::string> more_on_notebook(const std::string& /*argument*/,
+                                             const GivenOptions& /*given*/) {
+  return std::string(
+      "\nJupyter gets all words after the verb: ./qkv notebook --no-browser.\n"
+      "Only the script ./qkv, in the folder of qkv's sources, can start it.\n");
+}
+
+}  // namespace
+
+Verb notebook_verb() {
+  return {{"notebook", "", "opens the lessons in Python as Jupyter notebooks"},
+          add_notebook_options,
+          /*run=*/nullptr,
+          more_on_notebook,
+          answer_notebook};
+}
+
+}  // namespace qkv

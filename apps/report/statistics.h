@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace qkv {
+
+// Statistics of measurements that were repeated, each with another seed.
+double mean_of(std::span<const double> samples);
+double deviation_of(std::span<const double> samples);  // divides by n - 1; 0 where n = 1
+double error_of_mean(std::span<const double> samples);
+// Within so many errors of the mean the true one lies, with 95 % confidence: Student's t with n - 1
+// degrees of freedom. Infinite for a single sample, which tells nothing of its spread.
+double errors_of_95_percent(size_t samples);
+
+// The p of the power of x that y grows as: the slope of log(y) over log(x), by least squares.
+double growth_exponent(std::span<const double> x, std::span<const double> y);
+
+// Four digits, and all of those before the point: "0.3183", "114688", "1.2e-15".
+std::string format_number(double x);
+std::string format_samples(std::span<const double> samples);  // "0.3183 ± 0.0021"
+
+}  // namespace qkv

@@ -1,0 +1,132 @@
+#include "apps/runs/run_page.h"
+
+#include "absl/strings/str_cat.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/page_frame.h"
+#include "apps/report/texts/texts.h"
+#include "apps/runs/plot.h"
+#include "apps/runs/run_sections.h"
+#include "apps/runs/runs_table.h"
+#include "framework/core/utf8.h"
+#include "train/config/config.h"
+
+namespace qkv {
+namespace {
+
+// What `runs` shows of it, and what it is.
+std::string facts_html(const RunSummary& run, const absl::StatusOr<RunWithData>& loaded) {
+  const Text kNames[] = {say("run"),       say("task"),       say("state"), say("steps"),
+                         say("best loss"), say("fact.right"), say("time"),  say("when")};
+  const std::vector<std::string> cells = runs_rows({run})[1];
+  std::vector<std::vector<Text>> rows;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (!cells[i].empty()) rows.push_back({kNames[i], cells[i]});
+  }
+  if (run.best) rows.push_back({say("best at step"), absl::StrCat(run.best->step)});
+  rows.push_back({say("model"), absl::StrCat(run.config.model.kind, ", ", run.config.model.mixer)});
+  if (loaded.ok()) {
+    rows.push_back(
+        {say("fact.parameters"), absl::StrCat(parameter_count(parameters(loaded->model)))});
+  }
+  rows.push_back({say("seed"), absl::StrCat(run.config.seed)});
+  return in_both([&](Language language) {
+    return table_html({say("what"), say("value")}, rows, language);
+  });
+}
+
+std::string config_html(const Config& config) {
+  const std::string toml = to_toml_with_origins(compared_with_defaults(config));
+  return folded_html(say("Every value of its config"),
+                     absl::StrCat("<pre><code>", escaped(toml), "</code></pre>\n"));
+}
+
+LineChart curve_chart(const std::string& run, const std::string& metric, bool is_logarithmic) {
+  const absl::StatusOr<Plot> plot = read_plot({run}, metric, Against::kStep);
+  if (!plot.ok() || plot->curves.empty()) return {};
+  return chart_of(*plot, is_logarithmic);
+}
+
+std::vector<Figure> curves_of_run(const std::string& run) {
+  struct Wanted {
+    const char* metric;
+    Text title;
+    bool is_logarithmic = false;
+  };
+  const Wanted kWanted[] = {{"loss", say("Loss")},
+                            {"learning_rate", say("Learning rate")},
+                            {"grad_norm", say("Norm of the gradient, before clipping"), true}};
+  std::vector<Figure> figures;
+  for (const auto& [metric, title, is_logarithmic] : kWanted) {
+    LineChart chart = curve_chart(run, metric, is_logarithmic);
+    if (chart.series.empty()) continue;
+    chart.title = title;
+    if (chart.series.size() == 1) chart.series[0].name = Text();
+    figures.emplace_back(std::move(chart));
+  }
+  LineChart right = {.title = say("Accuracy")};
+  const std::pair<const char*, Text> kAccuracies[] = {
+      {"val_sequence_accuracy", say("validation, whole answers")},
+      {"val_token_accuracy", say("validation, tokens")},
+      {"train_sequence_accuracy", say("training, whole answers")}};
+  for (const auto& [metric, name] : kAccuracies) {
+    LineChart chart = curve_chart(run, metric, false);
+    // Where an answer is one token, whole answers and tokens are the same.
+    const bool is_told = !chart.series.empty() && !right.series.empty() &&
+                         metric == std::string_view("val_token_accuracy") &&
+                         right.series[0].y == chart.series[0].y;
+    if (chart.series.empty() || is_told) continue;
+    chart.series[0].name = name;
+    chart.series[0].colour = right.series.size();
+    right.series.push_back(std::move(chart.series[0]));
+  }
+  if (!right.series.empty()) figures.emplace_back(std::move(right));
+  for (Figure& figure : figures) std::get<LineChart>(figure).x_label = say("step");
+  return figures;
+}
+
+std::string curves_section(const std::string& run) {
+  const std::vector<Figure> figures = curves_of_run(run);
+  return run_section(say("Curves"), figures.empty()
+                                        ? paragraph_html(say("This run has no metrics yet."))
+                                        : figures_html(figures));
+}
+
+}  // namespace
+
+std::string run_section(const Text& heading, const std::string& html) {
+  return absl::StrCat("<section>\n<h2>", in_both(heading), "</h2>\n", html, "</section>\n");
+}
+
+std::string paragraph_html(const Text& text) {
+  return absl::StrCat("<p>", in_both(text), "</p>\n");
+}
+
+std::string folded_html(const Text& title, const std::string& html) {
+  return absl::StrCat("<details>\n<summary>", in_both(title), "</summary>\n", html, "</details>\n");
+}
+
+std::string figures_html(const std::vector<Figure>& figures) {
+  std::string html = "<div class=\"figures\">\n";
+  for (const Figure& figure : figures) {
+    html += in_both([&](Language language) { return figure_html(figure, language); });
+  }
+  return html + "</div>\n";
+}
+
+absl::StatusOr<std::string> run_page(const std::string& path, Language language,
+                                     const TellNote& tell) {
+  const absl::StatusOr<RunSummary> run = summarize_run(path);
+  if (!run.ok()) return run.status();
+  if (run->is_damaged()) {
+    return absl::DataLossError(absl::StrCat(path, " is ", run->state));
+  }
+  const absl::StatusOr<RunWithData> loaded = load_run_with_data(path, {}, /*in_f64=*/false, tell);
+  if (!loaded.ok()) tell(std::string(loaded.status().message()));
+  const std::string name = printable(run->config.name);
+  const std::string body = absl::StrCat(
+      element("h1", name), facts_html(*run, loaded), config_html(run->config), curves_section(path),
+      samples_section(path), attention_section(loaded, tell), layers_section(*run, loaded));
+  return page_in_both(name, body, language);
+}
+
+}  // namespace qkv

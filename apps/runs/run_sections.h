@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "apps/report/figure.h"
+#include "apps/runs/run_summary.h"
+#include "train/run/run_with_data.h"
+
+namespace qkv {
+
+// The sections of the page of a run, as HTML in both languages.
+
+// Where there is a heading, what is below it.
+std::string run_section(const Text& heading, const std::string& html);
+std::string paragraph_html(const Text& text);
+std::string folded_html(const Text& title, const std::string& html);
+std::string figures_html(const std::vector<Figure>& figures);
+
+// What was written to samples.txt: the last evaluation, and earlier ones folded.
+std::string samples_section(const std::string& run);
+// What the heads attend to in a validation example. `loaded`: or why there is no model.
+std::string attention_section(const absl::StatusOr<RunWithData>& loaded, const TellNote& tell);
+// The norms of gradients, weights and updates, for each part of the model: as they were measured
+// while it was trained, or else by one backward pass of a batch.
+std::string layers_section(const RunSummary& run, const absl::StatusOr<RunWithData>& loaded);
+
+}  // namespace qkv

@@ -1,0 +1,68 @@
+#include "apps/runs/sweep/sweep.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include "apps/runs/sweep/sweep_rank.h"
+#include "apps/runs/sweep/sweep_table.h"
+#include "cli/kit.h"
+
+namespace qkv {
+namespace {
+
+void add_sweep_options(OptionList& options) {
+  options.set(
+      "Values to try, between commas: --set optimizer.learning_rate=1e-4,1e-3; several --set "
+      "multiply. A comma in brackets or quotes belongs to a value: "
+      "--set optimizer.betas=[0.9,0.95],[0.9,0.99] has two");
+  options.integer(
+      "seeds", "N",
+      "Runs of each combination, with the config's seed and those after it; default: 1");
+  options.integer("jobs", "N", "Runs at a time, which share the cores; default: one for each core");
+  options.text("out", "DIR", "Folder of the runs; by default runs/NAME-sweep");
+  options.json("the results");
+}
+
+absl::Status run_sweep_verb(const std::string& argument, const GivenOptions& given) {
+  if (absl::Status s = check_json(given, kBeginningOfTrainingSweep); !s.ok()) return s;
+  const absl::StatusOr<SweepPlan> plan = plan_sweep({.config = argument,
+                                                     .settings = given.set(),
+                                                     .seeds = given.integer_if_given("seeds"),
+                                                     .out = given.text("out")});
+  if (!plan.ok()) return plan.status();
+  const SweepRank self = sweep_rank();
+  std::FILE* const tell = self.rank > 0        ? std::fopen("/dev/null", "w")
+                          : prints_json(given) ? stderr
+                                               : stdout;
+  if (!tell) return absl::ErrnoToStatus(errno, "/dev/null");
+  const absl::StatusOr<SweepOutcome> outcome =
+      run_sweep(*plan, {.jobs = given.integer_if_given("jobs"),
+                        .tell = tell,
+                        .ranks_on_machine = self.ranks_on_machine});
+  if (!outcome.ok()) return outcome.status();
+  if (self.rank > 0) return absl::OkStatus();  // rank 0 tells the results
+  const SweepResults results = sweep_results(*plan, *outcome);
+  if (!prints_json(given)) print("\n");
+  absl::Status s = show_or_write(given, sweep_table(*plan, *outcome, results),
+                                 sweep_json(*plan, *outcome, results));
+  if (!s.ok()) return s;
+  if (!results.best) return absl::DataLossError("no run of the sweep was finished");
+  const auto failed =
+      std::ranges::count_if(*outcome, [](const std::string& error) { return !error.empty(); });
+  if (failed == 0) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(failed, " of ", outcome->size(),
+                                          " runs failed; the same command tries only ",
+                                          failed == 1 ? "that one" : "those", " again"));
+}
+
+}  // namespace
+
+Verb sweep_verb() {
+  return {{"sweep", "CONFIG", "trains all combinations of values, with several seeds"},
+          add_sweep_options,
+          run_sweep_verb};
+}
+
+}  // namespace qkv

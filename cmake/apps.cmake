@@ -1,0 +1,76 @@
+# The shelf: each folder of apps/ that has an app.cmake is an app. Without it, the rest is built as before.
+
+# list_of_verbs(FILE FUNCTION VERB…): a source file with the function, which returns the verbs.
+function(list_of_verbs file function)
+  set(declared "")
+  foreach(verb IN LISTS ARGN)
+    string(APPEND declared "Verb ${verb}_verb();\n")
+  endforeach()
+  list(TRANSFORM ARGN APPEND _verb)
+  list(JOIN ARGN ", " verbs)
+  file(CONFIGURE OUTPUT ${file} @ONLY CONTENT [[
+#include <array>
+#include <span>
+
+#include "cli/verb.h"
+
+namespace qkv {
+
+@declared@
+std::span<Verb (*const)()> @function@() {
+  static constexpr std::array kList{@verbs@};
+  return kList;
+}
+
+}  // namespace qkv
+]])
+endfunction()
+
+# verbs_in(RESULT FOLDER): the names of its files
+function(verbs_in result folder)
+  file(GLOB files CONFIGURE_DEPENDS ${folder}/*.cc)
+  set(verbs "")
+  foreach(file IN LISTS files)
+    cmake_path(GET file STEM verb)
+    list(APPEND verbs ${verb})
+  endforeach()
+  set(${result} ${verbs} PARENT_SCOPE)
+endfunction()
+
+# qkv_app(NAME …): the library qkv::NAME of apps/NAME and the folders in it that FOLDERS names; where it has verbs,
+# the library qkv_NAME_verbs of apps/NAME/verbs, and the program qkv-NAME.
+function(qkv_app name)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;LINKS;PRIVATE_LINKS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS PREPEND apps/${name}/)
+  file(GLOB sources CONFIGURE_DEPENDS apps/${name}/*.cc)
+  if(sources)
+    # With -Og they compile in four fifths of the time, and take as long to run.
+    qkv_library(${name} FOLDERS apps/${name} ${ARG_FOLDERS} OPTIONS $<$<CONFIG:Release>:-Og>
+                LINKS qkv::train ${ARG_LINKS} PRIVATE_LINKS nlohmann_json::nlohmann_json ${ARG_PRIVATE_LINKS})
+    list(PREPEND ARG_LINKS qkv::${name})
+  endif()
+  verbs_in(verbs apps/${name}/verbs)
+  if(verbs)
+    qkv_library(${name}_verbs FOLDERS apps/${name}/verbs LINKS qkv::cli ${ARG_LINKS}
+                PRIVATE_LINKS nlohmann_json::nlohmann_json)
+    set(main ${CMAKE_CURRENT_BINARY_DIR}/${name}_main.cc)
+    list_of_verbs(${main} verbs_of_this_program ${verbs})
+    add_executable(qkv-${name} cli/app_main.cc ${main})
+    target_link_libraries(qkv-${name} PRIVATE qkv_${name}_verbs qkv_options)
+    set_property(GLOBAL APPEND PROPERTY QKV_APPS ${name})
+    set_property(GLOBAL APPEND PROPERTY QKV_VERBS_OF_APPS ${verbs})
+  endif()
+endfunction()
+
+file(GLOB verb_files CONFIGURE_DEPENDS apps/*/verbs/*.cc)
+set(verbs_of_apps ${CMAKE_CURRENT_BINARY_DIR}/verbs_of_apps.cc)
+add_custom_command(OUTPUT ${verbs_of_apps} VERBATIM
+  COMMAND ${CMAKE_COMMAND} -D output=${verbs_of_apps} -D folder=${CMAKE_CURRENT_SOURCE_DIR}/apps
+          -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/verbs_of_apps.cmake
+  DEPENDS ${verb_files} cmake/verbs_of_apps.cmake)
+target_sources(qkv_cli PRIVATE ${verbs_of_apps})
+
+file(GLOB apps CONFIGURE_DEPENDS apps/*/app.cmake)
+foreach(app IN LISTS apps)
+  include(${app})
+endforeach()

@@ -1,0 +1,114 @@
+#include "train/run/step_forecast.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "apps/bench/bench_shapes.h"
+#include "framework/core/storage.h"
+#include "train/run/experiment.h"
+#include "train/run/model_summary.h"
+#include "train/run/trainer.h"
+
+namespace qkv {
+namespace {
+
+constexpr uint64_t kPlenty = uint64_t{1} << 50;
+constexpr double kThreadsAndKernels = 2 << 20;  // which are no arrays
+
+// With what is let go and not given back.
+uint64_t measured_peak(const Config& config, const Dataset& dataset) {
+  release_cached_memory();
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  Trainer trainer(config, dataset);
+  reset_peak_bytes_in_use();
+  EXPECT_TRUE(trainer.step().ok());
+  EXPECT_TRUE(trainer.step().ok());
+  const AllocatorStatistics after = allocator_statistics();
+  return std::max(after.peak_bytes_in_use, after.bytes_in_use + after.bytes_cached) - before;
+}
+
+TEST(StepForecastTest, MemoryIsForeseenForEveryShapeOfTheBench) {
+  for (const BenchShape& shape : bench_shapes()) {
+    const auto dataset = random_data(shape, 1);
+    const Config config = config_of(shape);
+    const auto foreseen = static_cast<double>(foresee_step(config, *dataset, kPlenty).total());
+    const auto measured = static_cast<double>(measured_peak(config, *dataset));
+    EXPECT_GT(foreseen, 0.8 * measured) << shape.name;
+    EXPECT_LT(foreseen - kThreadsAndKernels, 1.4 * measured) << shape.name;
+  }
+}
+
+TEST(StepForecastTest, WhatElseTakesMemoryIsForeseen) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  const auto check = [&](const char* name, auto change) {
+    Config config = config_of(shape);
+    change(config);
+    const auto foreseen = static_cast<double>(foresee_step(config, *dataset, kPlenty).total());
+    const auto measured = static_cast<double>(measured_peak(config, *dataset));
+    EXPECT_GT(foreseen, 0.8 * measured) << name;
+    EXPECT_LT(foreseen - kThreadsAndKernels, 1.4 * measured) << name;
+  };
+  check("a small batch", [](Config& c) { c.train.batch_size = 3; });
+  check("8 and 1", [](Config& c) { c.train.batch_size = 9; });
+  check("bf16", [](Config& c) { c.train.precision = Precision::kBf16; });
+  check("f64", [](Config& c) { c.train.precision = Precision::kF64; });
+  check("dropout", [](Config& c) { c.model.dropout = 0.1; });
+  // Here the weights are most of it.
+  const auto wide = [](Config& c) {
+    c.train.batch_size = 2;
+    c.model.d_ff = 8192;
+  };
+  check("wide", wide);
+  check("sgd", [&](Config& c) {
+    wide(c);
+    c.optimizer.kind = OptimizerKind::kSgd;
+  });
+  check("average", [&](Config& c) {
+    wide(c);
+    c.train.average = 0.9;
+  });
+}
+
+TEST(StepForecastTest, PartsOfABatchNeedLessAndMultiplyTheSame) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  Config config = config_of(shape);
+  const StepForecast whole = foresee_step(config, *dataset, kPlenty);
+  config.train.accumulation_steps = 8;
+  const StepForecast parts = foresee_step(config, *dataset, kPlenty);
+  EXPECT_LT(parts.batch, whole.batch / 2);
+  EXPECT_DOUBLE_EQ(parts.flops, whole.flops);
+}
+
+TEST(StepForecastTest, WhatIsTooLargeIsRefusedBeforeItTakesMemory) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  Config config = config_of(shape);
+  const StepForecast fits = foresee_step(config, *dataset, kPlenty);
+  EXPECT_TRUE(check_memory(fits, fits.total()).ok());
+  const absl::Status batch = check_memory(fits, fits.total() - 1);
+  EXPECT_EQ(batch.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(batch.message()), testing::HasSubstr("train.batch_size"));
+  config.model.d_model = 65536;
+  config.model.d_ff = 4 * 65536;
+  const StepForecast large = foresee_step(config, *dataset, kPlenty >> 20);
+  EXPECT_FALSE(large.is_whole);
+  EXPECT_THAT(std::string(check_memory(large, kPlenty >> 20).message()),
+              testing::HasSubstr("model.d_model"));
+}
+
+TEST(ModelSummaryTest, TellsLayersThatAreAlikeOnceAndCountsAll) {
+  const BenchShape& shape = bench_shapes()[0];
+  const auto dataset = random_data(shape, 1);
+  const Config config = config_of(shape);
+  const std::string text = model_summary(config, *dataset, foresee_step(config, *dataset, kPlenty));
+  EXPECT_THAT(text, testing::HasSubstr("blocks.*.attention.query"));
+  EXPECT_THAT(text, testing::HasSubstr(std::to_string(count_parameters(config, dataset->shape()))));
+  EXPECT_THAT(text, testing::HasSubstr("GFLOP of matrix products, about "));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,261 @@
+// `qkv gradcheck` as a user calls it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "framework/ops/examples.h"
+#include "tests/html_check.h"
+#include "tests/process.h"
+#include "tests/temporary_folder.h"
+
+namespace qkv {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+class GradcheckCommandTest : public testing::Test {
+ protected:
+  ProcessResult gradcheck(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {QKV_BINARY, "gradcheck"});
+    ProcessOptions options;
+    options.folder = folder_.path();
+    return run_process(arguments, options);
+  }
+
+  void expect_error(const std::vector<std::string>& arguments, const std::string& message) {
+    const ProcessResult result = gradcheck(arguments);
+    EXPECT_EQ(result.exit_status, 2) << result.output;
+    EXPECT_EQ(result.errors, "error: " + message + "\n");
+    EXPECT_EQ(result.output, "");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(GradcheckCommandTest, ChecksEveryOpLayerModelAndStepAndWritesAPageOfThem) {
+  const ProcessResult result = gradcheck({"--html", "page.html"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  for (const char* row : {"\nop    softmax ", "\nop    matmul ", "\nlayer MultiHeadAttention ",
+                          "\nmodel Decoder ", "\nstep  TrainingStep "}) {
+    EXPECT_THAT(result.output, HasSubstr(row));
+  }
+  EXPECT_THAT(result.output, Not(HasSubstr("FAIL")));
+  EXPECT_THAT(result.output, HasSubstr(" s: PASS\n"));
+
+  const std::string page = contents_of(folder_ / "page.html");
+  EXPECT_EQ(first_wrong_tag(page), "");
+  EXPECT_EQ(outside_reference(page), "");
+  for (const OpExamples& op : op_examples()) {
+    EXPECT_THAT(page, HasSubstr("\">" + op.op + "</a>")) << op.op;
+    EXPECT_THAT(page, HasSubstr("<summary><b>" + op.op + "</b>")) << op.op;
+  }
+  for (const char* name : {">MultiHeadAttention</a>", ">Decoder</a>"}) {
+    EXPECT_THAT(page, HasSubstr(name));
+  }
+  EXPECT_LT(page.size(), 3'000'000U);
+}
+
+TEST_F(GradcheckCommandTest, ChecksSecondDerivativesOfOneOpAtSeveralPoints) {
+  const ProcessResult result =
+      gradcheck({"--op", "softmax", "--order", "2", "--seeds", "3", "--verbose"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("PASS  order 2  cotangent f64[2, 3, 5]: "));
+  EXPECT_THAT(result.output, HasSubstr("of 9 examples, order 2"));
+}
+
+TEST_F(GradcheckCommandTest, ChecksTheModelOfAConfigByTheNamesOfItsParameters) {
+  write_bytes(folder_ / "tiny.toml",
+              "name = \"tiny\"\n[data]\ntask = \"copy\"\nalphabet = 3\nlength = 2\n"
+              "[model]\nnum_layers = 1\nd_model = 4\nnum_heads = 2\nd_ff = 4\n");
+  const ProcessResult result = gradcheck({"--config", "tiny.toml", "--verbose"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("PASS  order 1  blocks.0.attention.key.bias f64[4]: 4 "
+                                       "derivatives\n"));
+  EXPECT_THAT(result.output, HasSubstr("blocks.0.feed_forward.up.weight f64[4, 4]"));
+  EXPECT_THAT(result.output, HasSubstr("formula, order 1: agrees to "));
+}
+
+TEST_F(GradcheckCommandTest, WritesTheWholeReportAsJson) {
+  EXPECT_EQ(gradcheck({"--op", "layer_norm", "--json", "report.json"}).exit_status, 0);
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "report.json"));
+  EXPECT_TRUE(report["passed"]);
+  const auto& input = report["checks"][0]["report"]["inputs"][0];
+  EXPECT_EQ(input["verdict"], "PASS");
+  EXPECT_GT(input["derivatives"], 0);
+  EXPECT_EQ(input["elements"], 0);  // the formula agrees at once
+  EXPECT_GT(double(input["digits"]), 10.0);
+  EXPECT_EQ(input["in_f64"]["verdict"], "PASS");
+  EXPECT_EQ(input["dot_product"]["verdict"], "PASS");
+  EXPECT_EQ(input["forward"]["verdict"], "PASS");
+  EXPECT_EQ(input["no_forward_rule"], "");
+  EXPECT_EQ(report["checks"][0]["report"]["computed_in"], "f128");
+  const auto& formula = report["checks"][0]["report"]["formulas"][0];
+  EXPECT_EQ(formula["verdict"], "PASS");
+  EXPECT_LT(double(formula["disagreement"]), 1e-15);
+  EXPECT_LT(double(formula["told_to"]), 1e-15);
+
+  const ProcessResult alone = gradcheck({"--op", "exp", "--json", "-"});
+  EXPECT_TRUE(nlohmann::json::parse(alone.output)["passed"]);
+}
+
+TEST_F(GradcheckCommandTest, PlantsMistakesAndCatchesThem) {
+  const ProcessResult result =
+      gradcheck({"--mutate", "--op", "softmax", "--op", "where", "--json", "mutants.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("mutation score 100.00 %"));
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "mutants.json"));
+  EXPECT_GT(report["planted"], 20);
+  EXPECT_EQ(report["killed"], report["planted"]);
+}
+
+TEST_F(GradcheckCommandTest, PlantsMistakesInEveryOpOfALayer) {
+  const ProcessResult result = gradcheck(
+      {"--mutate", "--op", "Linear", "--op", "SinusoidalPosition", "--json", "mutants.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("\nSinusoidalPosition "));
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "mutants.json"));
+  std::set<std::string> ops;
+  for (const auto& mutant : report["mutants"]) {
+    if (mutant["function"] == "Linear") ops.insert(mutant["op"]);
+  }
+  for (const char* op : {"linear", "matmul"}) EXPECT_TRUE(ops.contains(op)) << op;
+}
+
+TEST_F(GradcheckCommandTest, ShowsWhatAnOpIsCheckedFor) {
+  const ProcessResult result = gradcheck({"--coverage", "--op", "softmax", "--op", "add"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("softmax"));
+  EXPECT_THAT(result.output, Not(HasSubstr("matmul")));
+}
+
+TEST_F(GradcheckCommandTest, DrawsTheErrorAgainstTheStep) {
+  const ProcessResult result = gradcheck({"--op", "layer_norm", "--sweep", "out.csv"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("* extrapolated"));
+  EXPECT_THAT(contents_of(folder_ / "out.csv"), HasSubstr("\n1.000000e-01,"));
+}
+
+TEST_F(GradcheckCommandTest, WritesAPageOfTheCheckAndOfTheMistakes) {
+  EXPECT_EQ(gradcheck({"--mutate", "--op", "exp", "--html", "page.html"}).exit_status, 0);
+  const std::string page = contents_of(folder_ / "page.html");
+  EXPECT_EQ(first_wrong_tag(page), "");
+  EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees"));
+  EXPECT_THAT(page, HasSubstr("a mutation score of 100.00 %"));
+  EXPECT_THAT(page, HasSubstr("order 1: does not agree over 12 x 12 derivatives: off by "));
+}
+
+TEST_F(GradcheckCommandTest, APageGoesToStandardOutputInPlaceOfTheText) {
+  const ProcessResult result = gradcheck({"--op", "exp", "--html", "-"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_TRUE(result.output.starts_with("<!doctype html>"));
+  EXPECT_TRUE(result.output.ends_with("</html>\n"));
+}
+
+TEST_F(GradcheckCommandTest, APageOfACheckThatDidNotPassIsWrittenAndTheCheckStillFails) {
+  // Dropout takes everything: the biases of the hidden layer are 0, the kink of relu.
+  write_bytes(folder_ / "tiny.toml",
+              "name = \"<script>a&b\"\n[data]\ntask = \"copy\"\nalphabet = 3\nlength = 2\n"
+              "[model]\nnum_layers = 1\nd_model = 4\nnum_heads = 2\nd_ff = 4\n"
+              "activation = \"relu\"\ndropout = 0.99\n");
+  const ProcessResult result = gradcheck({"--config", "tiny.toml", "--html", "page.html"});
+  EXPECT_EQ(result.exit_status, 1) << result.output;
+  const std::string page = contents_of(folder_ / "page.html");
+  EXPECT_EQ(first_wrong_tag(page), "");
+  EXPECT_EQ(outside_reference(page), "");
+  EXPECT_THAT(page, HasSubstr("Not passed: 1 of 1 functions"));
+  EXPECT_THAT(page, HasSubstr("<h3>model &lt;script&gt;a&amp;b, tiny.toml, seed 1</h3>"));
+  EXPECT_LT(page.find("blocks.0.feed_forward.up.bias"), page.find("How to read this page"));
+}
+
+TEST_F(GradcheckCommandTest, SaysWhyAPageWasNotWritten) {
+  const ProcessResult result = gradcheck({"--op", "exp", "--html", "none/page.html"});
+  EXPECT_EQ(result.exit_status, 2);
+  EXPECT_EQ(result.errors, "error: cannot write none/page.html: No such file or directory\n");
+}
+
+TEST_F(GradcheckCommandTest, ComparesF32AndBf16WithF64) {
+  const ProcessResult f32 = gradcheck({"--precision", "f32", "--op", "softmax", "--seeds", "2"});
+  EXPECT_EQ(f32.exit_status, 0) << f32.output << f32.errors;
+  EXPECT_THAT(f32.output, ContainsRegex("\nop    softmax +[0-9]+ .* PASS\n"));
+  EXPECT_THAT(f32.output, ContainsRegex("[0-9]+ numbers of 6 examples in f32 against f64, in "));
+
+  const ProcessResult bf16 =
+      gradcheck({"--precision", "bf16", "--op", "linear", "--op", "exp", "--verbose"});
+  EXPECT_EQ(bf16.exit_status, 0) << bf16.output << bf16.errors;
+  EXPECT_THAT(bf16.output, HasSubstr("PASS  the gradient of input 0 bf16[2, 3, 4]: 24 compared"));
+  EXPECT_THAT(bf16.output, HasSubstr("\nnot available in bf16: exp\n"));
+  EXPECT_THAT(bf16.output, Not(HasSubstr("\nop    exp")));
+}
+
+TEST_F(GradcheckCommandTest, ComparesTheModelOfAConfigAsItIsTrained) {
+  write_bytes(folder_ / "tiny.toml",
+              "name = \"tiny\"\n[data]\ntask = \"copy\"\nalphabet = 3\nlength = 2\n"
+              "[model]\nnum_layers = 1\nd_model = 4\nnum_heads = 2\nd_ff = 4\n");
+  const ProcessResult result = gradcheck(
+      {"--config", "tiny.toml", "--precision", "bf16", "--verbose", "--json", "out.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.output << result.errors;
+  EXPECT_THAT(result.output,
+              HasSubstr("PASS  the gradient of blocks.0.attention.key.bias f32[4]: 4 compared"));
+  const auto report = nlohmann::json::parse(contents_of(folder_ / "out.json"));
+  EXPECT_TRUE(report["passed"]);
+  EXPECT_EQ(report["precision"], "bf16");
+  double largest = 0.0;
+  for (const auto& compared : report["checks"][0]["report"]["results"]) {
+    for (const auto& e : compared["elements"]) {
+      EXPECT_LE(double(e["error"]), double(e["bound"]));
+      largest =
+          std::max(largest, double(e["error"]) / std::max(1e-9, std::abs(double(e["exact"]))));
+    }
+  }
+  EXPECT_GT(largest, 0x1p-10);  // it is bf16 that was compared
+}
+
+TEST_F(GradcheckCommandTest, SaysWhatIsWrongWithItsArguments) {
+  expect_error({"--precision", "f16"},
+               "--precision: there is no \"f16\"; there are f32, f64, bf16");
+  expect_error({"--precision", "f32", "--order", "2"},
+               "--precision f32 and --order exclude each other: results are compared with f64");
+  expect_error({"--precision", "bf16", "--op", "exp"},
+               "--precision bf16: these have no bf16 version: exp");
+  expect_error({"--op", "sofmax"},
+               "--op: there is no op, layer, model or step \"sofmax\"; did you mean \"softmax\"?");
+  expect_error({"--config", "none.toml"}, "cannot read none.toml: No such file or directory");
+  expect_error({"--order", "3"}, "--order must be 1 or 2");
+  expect_error({"--seeds", "0"}, "--seeds must be 1 or more");
+  expect_error({"--sweep", "out.csv"}, "--sweep needs one --op NAME, or --config CONFIG");
+  expect_error({"--config", "a.toml", "--op", "exp"},
+               "--config and --op exclude each other: both say what is checked");
+  expect_error({"--set", "seed=2"}, "--set needs --config");
+  expect_error({"--coverage", "--op", "Linear"},
+               "--op: Linear is a layer; --coverage looks at ops, and --mutate at ops and layers");
+  expect_error({"--mutate", "--op", "Decoder"},
+               "--op: Decoder is a model; --coverage looks at ops, and --mutate at ops and layers");
+  expect_error({"--mutate", "--coverage"}, "--mutate and --coverage exclude each other");
+  expect_error({"--mutate", "--order", "2"},
+               "--mutate and --order exclude each other: one point is checked at first order");
+  expect_error({"--html", "a", "--coverage"},
+               "--coverage and --html exclude each other: there is no report");
+  expect_error({"--json", "a", "--coverage"},
+               "--coverage and --json exclude each other: there is no report");
+  expect_error({"--coverage", "--order", "2"},
+               "--coverage and --order exclude each other: one point is checked at first order");
+  expect_error({"--sweep", "-", "--op", "exp"},
+               "--sweep needs the name of a file; standard output shows the plot");
+  expect_error({"--html", "none/page.html"},
+               "cannot write none/page.html: No such file or directory");
+  expect_error({"--html", "-", "--json", "-"},
+               "--json - and --html - exclude each other: standard output takes one of them");
+  expect_error({"softmax"}, "gradcheck takes no argument: ./qkv gradcheck");
+}
+
+}  // namespace
+}  // namespace qkv

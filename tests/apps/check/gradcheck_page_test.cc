@@ -1,0 +1,144 @@
+#include "apps/check/gradcheck_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "framework/autograd/tensor_function.h"
+#include "framework/gradcheck/gradcheck.h"
+#include "framework/gradcheck/report_html.h"
+#include "framework/ops/ops.h"
+#include "tests/framework/gradcheck/planted.h"
+#include "tests/html_check.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const Tensor kX = constant({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7}, DType::f64);
+
+GradcheckReport check_of_square(double factor) {
+  return check_planted([](auto x) { return x[0] * x[0]; },
+                       [factor](const Tensor& x, const Tensor& dy) { return factor * x * dy; }, kX,
+                       {.names = {"x"}});
+}
+
+// A function with one example; its backward computes factor * x.
+void add_square(GradcheckFindings& findings, const std::string& name, double factor) {
+  CheckedFunction& function = findings.function("op", name);
+  const GradcheckReport report = check_of_square(factor);
+  function.row.add(report);
+  function.examples.push_back({.name = "rows of 3", .report = report});
+  function.curve = {.example = "rows of 3",
+                    .points = step_sweep([](auto x) { return x[0] * x[0]; }, {&kX, 1})};
+}
+
+void expect_whole(const std::string& page) {
+  EXPECT_EQ(first_wrong_tag(page), "");
+  EXPECT_EQ(outside_reference(page), "");
+}
+
+TEST(GradcheckPageTest, HasTheNumbersOfWhatPassed) {
+  GradcheckFindings findings;
+  add_square(findings, "square", 2.0);
+  findings.seed = 7;
+  const std::string page = gradcheck_page(findings);
+  expect_whole(page);
+  EXPECT_THAT(page, HasSubstr("PASS: every derivative agrees. 36 derivatives of 1 example"));
+  EXPECT_THAT(page, HasSubstr("order 1, seed 7, in 0.0 s"));
+  EXPECT_THAT(page, Not(HasSubstr("What did not pass")));
+  EXPECT_THAT(page, HasSubstr("What each method says, computed in f128"));
+  const CheckedExample& example = findings.functions[0].examples[0];
+  const FormulaReport& formula = example.report.formulas[0];
+  EXPECT_THAT(page, HasSubstr("<td>36</td><td>" + size_text(formula.disagreement) + "</td><td>" +
+                              size_text(formula.told_to) + "</td><td>–</td>"));
+  EXPECT_THAT(page,
+              HasSubstr("<td>" + digits_text(example.report.inputs[0].digits) + "</td></tr>"));
+  EXPECT_THAT(page, Not(HasSubstr("The elements that are most wrong")));
+  EXPECT_THAT(page, HasSubstr("No mistakes were planted in this run"));
+}
+
+TEST(GradcheckPageTest, WhatDidNotPassStandsFirstAndOpen) {
+  GradcheckFindings findings;
+  add_square(findings, "square", 2.0);
+  add_square(findings, "wrong square", 4.0);
+  const std::string page = gradcheck_page(findings);
+  expect_whole(page);
+  EXPECT_THAT(page, HasSubstr("Not passed: 1 of 2 functions."));
+  const size_t first = page.find("op wrong square, rows of 3, seed 1");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_LT(first, page.find("<details"));
+  const std::string above = page.substr(0, page.find("How to read this page"));
+  EXPECT_THAT(above, HasSubstr("diagnosis: analytic"));
+  EXPECT_THAT(above, HasSubstr("The elements that are most wrong"));
+  EXPECT_THAT(above, HasSubstr("6 wrong of 6"));
+  const ElementReport& worst = findings.functions[1].examples[0].report.inputs[0].worst[0];
+  EXPECT_THAT(above, HasSubstr("<td>" + digits_of(worst.analytic) + "</td><td>" +
+                               digits_of(worst.numeric) + " ± "));
+}
+
+TEST(GradcheckPageTest, DrawsTheCurve) {
+  GradcheckFindings findings;
+  add_square(findings, "square", 2.0);
+  const std::string page = gradcheck_page(findings);
+  for (const char* text : {"Error of the numeric derivative against its step: rows of 3",
+                           "one-sided", "extrapolated"}) {
+    EXPECT_THAT(page, HasSubstr(text));
+  }
+  findings.functions[0].curve = {.example = "rows of 3", .why_none = "there is no <slope>"};
+  EXPECT_THAT(gradcheck_page(findings), HasSubstr("No V curve: there is no &lt;slope&gt;"));
+}
+
+TEST(GradcheckPageTest, TextsAreNoMarkup) {
+  const std::string hostile = "</details><script>\"&'\x1b";
+  GradcheckFindings findings;
+  add_square(findings, hostile, 4.0);
+  CheckedExample& example = findings.functions[0].examples[0];
+  example.name = hostile;
+  example.report.wrong_op = hostile;
+  example.report.inputs[0].name = hostile;
+  example.report.inputs[0].note = hostile;
+  example.report.inputs[0].worst[0].note = hostile;
+  findings.mutations = MutationReport{
+      .results = {{.mutant = {.function = hostile, .op = hostile, .where = hostile, .change = ""},
+                   .killed = true,
+                   .example = hostile,
+                   .how = hostile},
+                  {.mutant = {.function = hostile, .op = hostile, .where = hostile, .change = ""}}},
+      .not_runnable = 0};
+  const std::string page = gradcheck_page(findings);
+  expect_whole(page);
+  EXPECT_THAT(page, Not(HasSubstr("</details><script")));
+  EXPECT_THAT(page, HasSubstr("&lt;/details&gt;&lt;script&gt;&quot;&amp;"));
+}
+
+TEST(GradcheckPageTest, ShowsWhatCaughtEachMistakeAndWhatWasNotCaught) {
+  const auto mutant = [](MistakeKind kind, const char* where) {
+    return Mutant{
+        .function = "exp", .op = "exp", .kind = kind, .where = where, .change = "is negated"};
+  };
+  GradcheckFindings findings;
+  findings.mutations =
+      MutationReport{.results = {{.mutant = mutant(MistakeKind::kSign, "caught"),
+                                  .killed = true,
+                                  .example = "one shape",
+                                  .how = "order 1: FAIL"},
+                                 {.mutant = mutant(MistakeKind::kSign, "missed")},
+                                 {.mutant = mutant(MistakeKind::kStale, "harmless"),
+                                  .equivalent_because = "it is squared"}},
+                     .not_runnable = 0};
+  const std::string page = gradcheck_page(findings);
+  expect_whole(page);
+  EXPECT_THAT(page, HasSubstr("Of 2 planted mistakes that change a derivative, 1 were caught."));
+  EXPECT_THAT(page, HasSubstr("1/2 missed"));
+  EXPECT_THAT(page, HasSubstr("harmless is negated</th><td>it is squared</td>"));
+  EXPECT_THAT(page, HasSubstr("<td>sign</td><td>one shape</td><td>order 1: FAIL</td>"));
+  EXPECT_LT(page.find("exp: missed is negated"), page.find("How to read this page"));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,174 @@
+// ./qkv export RUN: a model for other programs. tests/apps/exchange/onnx and
+// tests/apps/exchange/c_program run what is written.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "tests/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kCompile = "cc -O2 -std=c99 -Wall -Wextra -Werror -pedantic model.c -o model -lm";
+
+class ModelExportTest : public CommandLineFixture {
+ protected:
+  ProcessResult shell(const std::string& command) {
+    ProcessOptions options;
+    options.folder = folder_.path();
+    return run_process({"/bin/sh", "-c", command}, options);
+  }
+  void train(const std::string& folder, const std::vector<std::string>& settings = {}) {
+    expect_success(train_tiny(folder, settings));
+  }
+
+  std::string refusal(const std::vector<std::string>& command) {
+    const ProcessResult result = qkv(command);
+    EXPECT_EQ(result.exit_status, 2) << result.output << result.errors;
+    return result.errors;
+  }
+};
+
+TEST_F(ModelExportTest, TheProgramInCAnswersAsGenerateDoes) {
+  train("run");
+  const ProcessResult written = qkv({"export", "run", "--c", "model.c"});
+  expect_success(written);
+  EXPECT_EQ(written.output, "wrote model.c.bin\nwrote model.c\n");
+  expect_success(shell(kCompile));
+  const ProcessResult answer = shell("./model 312=");
+  expect_success(answer);
+  EXPECT_EQ(answer.output,
+            qkv({"generate", "run", "--prompt", "312=", "--temperature", "0"}).output);
+  expect_error(shell("./model 3x"), 1, "the vocabulary has no token for: x");
+  for (const char* count : {"-1", "two", "99999999999999999999"}) {
+    expect_error(shell(absl::StrCat("./model 312= ", count)), 1,
+                 absl::StrCat("N is a number up to 1000000, not ", count));
+  }
+  const std::string weights = in("model.c.bin");
+  train("other", {"seed=2"});  // whose weights are as many
+  expect_success(qkv({"export", "other", "--c", "other.c"}));
+  EXPECT_EQ(in("other.c.bin").size(), weights.size());
+  for (const std::string& wrong : {weights + "x", in("other.c.bin")}) {
+    write_bytes(folder_ / "model.c.bin", wrong);
+    expect_error(shell("./model 312="), 1, "these are not the weights of this model: model.c.bin");
+  }
+  write_bytes(folder_ / "q.tsv",
+              "a\tb\nc\td\ne\tf\ng\th\ni\tj\nk\tl\nm\tn\no\tp\n" + std::string("\0", 1) + "\tb\n");
+  train("zero", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
+  EXPECT_THAT(refusal({"export", "zero", "--c", "zero.c"}), HasSubstr("the character of code 0"));
+}
+
+TEST_F(ModelExportTest, TheProgramInCTellsClassesAsPredictDoes) {
+  std::string texts;
+  for (int i = 0; i < 60; ++i) {
+    const std::string word(static_cast<size_t>(i / 2 + 1), i % 2 == 0 ? 'a' : 'b');
+    absl::StrAppend(&texts, i % 2 == 0 ? "an \"a\"" : "b?", "\t", word, "\n");
+  }
+  write_bytes(folder_ / "texts.tsv", texts);
+  for (const char* pool : {"class_token", "mean"}) {
+    const std::string run = absl::StrCat("run-", pool);
+    train(run, {"data.task=classes", "data.path=texts.tsv", "model.kind=classifier",
+                absl::StrCat("model.pool=", pool), "optimizer.learning_rate=1e-2"});
+    expect_success(qkv({"export", run, "--c", "model.c"}));
+    expect_success(shell(kCompile));
+    const std::string answers = qkv({"predict", run, "texts.tsv"}).output;
+    EXPECT_THAT(answers, HasSubstr("b?"));
+    EXPECT_THAT(answers, HasSubstr("an \"a\""));
+    EXPECT_EQ(shell("cut -f 2 texts.tsv | while read -r text; do ./model $text; done").output,
+              answers);
+  }
+}
+
+TEST_F(ModelExportTest, TheProgramInCGivesAllItsMemoryBack) {
+  write_bytes(folder_ / "q.tsv", "ab\tba\nb\ta\na\tb\nba\tab\naa\taa\nbb\tbb\n");
+  train("run", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
+  expect_success(qkv({"export", "run", "--c", "model.c"}));
+  expect_success(shell(kCompile + " -fsanitize=address,undefined"));
+  for (const char* arguments : {"ab", "ab 0", "ab 40"}) {
+    expect_success(shell(absl::StrCat("./model ", arguments)));
+  }
+}
+
+TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime) {
+  train("run");
+  expect_success(qkv({"export", "run", "--onnx", "a.onnx"}));
+  expect_success(qkv({"export", "run", "--onnx", "b.onnx"}));
+  EXPECT_EQ(in("a.onnx"), in("b.onnx"));
+  EXPECT_THAT(in("a.onnx"), StartsWith("\x08\x08\x12\x03qkv"));
+  for (const char* text : {R"(["0","1","2","3","="])", "blocks.0.attention.query.weight"}) {
+    EXPECT_THAT(in("a.onnx"), HasSubstr(text));
+  }
+  expect_success(qkv({"export", "run", "--onnx-step", "step.onnx"}));
+  EXPECT_THAT(in("step.onnx"), HasSubstr("past_key.0"));
+}
+
+TEST_F(ModelExportTest, WhatAFormatCannotSayIsNamedByItsKey) {
+  train("convolution", {"model.mixer=convolution"});
+  EXPECT_THAT(refusal({"export", "convolution", "--onnx-step", "step.onnx"}),
+              HasSubstr("model.mixer = \"convolution\" has no keys and values"));
+  train("open", {"attention.causal=false"});
+  EXPECT_THAT(refusal({"export", "open", "--onnx-step", "step.onnx"}),
+              HasSubstr("attention.causal = false"));
+  train("two", {"model.kind=encoder_decoder"});
+  EXPECT_THAT(refusal({"export", "two", "--c", "two.c"}),
+              HasSubstr("model.kind = \"encoder_decoder\""));
+  write_bytes(folder_ / "text.txt", std::string(400, 'a') + std::string(400, 'b'));
+  train("bytes", {"data.task=text", "data.path=text.txt", "data.tokens=bytes", "data.length=8"});
+  EXPECT_THAT(refusal({"export", "bytes", "--c", "bytes.c"}), HasSubstr("data.tokens = \"bytes\""));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "two.c.bin"));
+}
+
+TEST_F(ModelExportTest, FilesThatBelongTogetherAreAllWrittenOrNone) {
+  train("run");
+  train("other", {"seed=2"});
+  const ProcessOptions full = {.largest_file_bytes = 2000};  // config.json has fewer
+  const auto expect_failure = [&](const std::string& folder) {
+    expect_error(qkv({"export", "run", "--hf", folder}, full), 1,
+                 absl::StrCat("cannot write ", folder, "/model.safetensors: File too large"));
+  };
+  expect_failure("new");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "new"));
+  expect_success(qkv({"export", "other", "--hf", "hf"}));
+  write_bytes(folder_ / "hf/config.json", in("hf/config.json") + " ");
+  const std::string before = in("hf/config.json") + in("hf/model.safetensors");
+  expect_failure("hf");
+  EXPECT_EQ(in("hf/config.json") + in("hf/model.safetensors"), before);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "hf"), {}), 3);
+}
+
+TEST_F(ModelExportTest, BadInputLosesNothing) {
+  train("run");
+  EXPECT_THAT(refusal({"export", "run"}), StartsWith("error: export needs --onnx FILE or "));
+  EXPECT_THAT(refusal({"export", "run", "--onnx", "a", "--c", "b"}),
+              HasSubstr(" exclude each other: export writes one format at a time"));
+  expect_error(qkv({"export", "none", "--onnx", "a"}), 2, "none: no such run or checkpoint");
+  expect_error(qkv({"export", "run", "--c", "tiny.toml"}), 2,
+               "--c: tiny.toml exists and is a file of another kind, which would be lost; choose "
+               "another name");
+  write_bytes(folder_ / "mine.c.bin", "mine");
+  expect_error(qkv({"export", "run", "--c", "mine.c"}), 2,
+               "--c: mine.c.bin exists and is a file of another kind, which would be lost; choose "
+               "another name");
+  EXPECT_EQ(in("tiny.toml"), kConfig);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "mine.c"));
+  const ProcessResult missing = qkv({"export", "run", "--onnx", "no/folder/a.onnx"});
+  EXPECT_THAT(missing.errors, HasSubstr("no/folder"));
+  EXPECT_NE(missing.exit_status, 0);
+
+  const std::string checkpoint = "run/checkpoints/best.safetensors";
+  std::string damaged = in(checkpoint);
+  damaged[damaged.size() - 5] = static_cast<char>(damaged[damaged.size() - 5] ^ 1);
+  write_bytes(folder_ / checkpoint, damaged);
+  const ProcessResult result = qkv({"export", "run", "--onnx", "a.onnx"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.errors, HasSubstr(checkpoint));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "a.onnx"));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,225 @@
+// ./qkv lab: the list, one of them, all of them, and what it refuses.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "absl/strings/str_split.h"
+#include "framework/core/columns.h"
+#include "tests/command_line_fixture.h"
+#include "train/run/checkpoint.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// Lines of metrics, but for what the clock has measured.
+std::string without_times(const std::string& lines) {
+  static const std::regex kTimes(R"("tokens_per_second":[^,]*,"elapsed_seconds":[^,}]*)");
+  return std::regex_replace(lines, kTimes, "");
+}
+
+class LabVerbTest : public CommandLineFixture {
+ protected:
+  // The names of the folders of a few quick trainings, in `runs` of the temporary folder.
+  std::vector<std::string> train_quickly() {
+    expect_success(qkv(training_));
+    return folders();
+  }
+
+  std::vector<std::string> folders() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_ / "runs")) {
+      names.push_back(entry.path().filename());
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  const std::vector<std::string> training_ = {"lab", "scaling-train", "--steps", "3", "--seeds",
+                                              "1",   "--runs",        "runs"};
+};
+
+TEST_F(LabVerbTest, AloneItListsThem) {
+  const ProcessResult result = qkv({"lab"});
+  expect_success(result);
+  EXPECT_NE(result.output.find("scaling"), std::string::npos);
+}
+
+TEST_F(LabVerbTest, OnePrintsItsVerdictAndWritesAPageAndJson) {
+  const ProcessResult result = qkv({"lab", "scaling", "--d", "4,16", "--seeds=9", "--html",
+                                    "page.html", "--json", "report.json"});
+  expect_success(result);
+  EXPECT_NE(result.output.find("Verdict: holds if the elements are independent"),
+            std::string::npos);
+  EXPECT_EQ(in("page.html").find("<!doctype html>"), 0u);
+  EXPECT_EQ(json::parse(in("report.json"))["options"]["d"], "4,16");
+}
+
+TEST_F(LabVerbTest, AControlSaysThatItIsOne) {
+  const ProcessResult result = qkv({"lab", "scaling", "--control", "--d", "1,256"});
+  expect_success(result);
+  EXPECT_NE(result.output.find("CONTROL: "), std::string::npos);
+  EXPECT_NE(result.output.find("Verdict: does not hold"), std::string::npos);
+}
+
+TEST_F(LabVerbTest, WhatIsWrittenWrongIsSaid) {
+  EXPECT_EQ(qkv({"lab", "scalng"}).errors,
+            "error: there is no lab \"scalng\"; did you mean \"scaling\"?\n");
+  EXPECT_EQ(qkv({"lab", "scaling", "--steps", "3"}).errors,
+            "error: the lab scaling does not take --steps; it takes --d, --n, --seeds\n");
+  EXPECT_EQ(qkv({"lab", "scaling", "--d=x"}).errors,
+            "error: --d takes 2 to 12 whole numbers from 1 to 4096, in ascending order, separated "
+            "by commas, not \"x\"\n");
+  EXPECT_EQ(qkv({"lab", "scaling", "--out", "lab"}).errors, "error: --out needs --all\n");
+  EXPECT_EQ(qkv({"lab", "scaling", "--all"}).errors,
+            "error: --all and NAME exclude each other: --all runs every lab\n");
+  EXPECT_EQ(qkv({"lab", "scaling", "--html", "none/page.html"}).exit_status, 2);
+}
+
+TEST_F(LabVerbTest, WithoutANameNothingIsAskedOfIt) {
+  for (const char* const option : {"--control", "--html=x", "--json=x", "--runs=x", "--d=3"}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find('='));
+    expect_error(qkv({"lab", option}), 2,
+                 name + " goes with the NAME of a lab, or with --all; ./qkv lab lists the labs");
+  }
+}
+
+TEST_F(LabVerbTest, WhatCannotBeWrittenIsSaidBeforeItRuns) {
+  const std::string missing = "cannot write none/x: No such file or directory";
+  expect_error(qkv({"lab", "--all", "--notes", "none/x"}), 2, missing);
+  expect_error(qkv({"lab", "scaling", "--html", "none/x"}), 2, missing);
+  expect_error(qkv({"lab", "scaling", "--json", "none/x"}), 2, missing);
+  expect_error(qkv({"lab", "scaling", "--json", "."}), 2, "cannot write .: Is a directory");
+  expect_error(qkv({"lab", "--all", "--seeds", "0.2"}), 2,
+               "the lab similarity: --seeds takes one whole number from 1 to 100, not \"0.2\"");
+}
+
+TEST_F(LabVerbTest, HelpKeepsToEightyColumnsAndSaysWhatEachOptionMayBe) {
+  const ProcessResult help = qkv({"lab", "scaling", "--help"});
+  expect_success(help);
+  EXPECT_THAT(help.output, HasSubstr("--d N,…  "));
+  EXPECT_THAT(help.output, HasSubstr("2 to 12 whole numbers from 1 to 4096"));
+  EXPECT_THAT(help.output, HasSubstr("1,4,16,64,256,1024"));
+  EXPECT_THAT(qkv({"lab", "cost", "--help"}).output, HasSubstr("differ each run"));
+  EXPECT_EQ(qkv({"lab", "scalng", "--help"}).exit_status, 2);
+  for (const std::string& text :
+       {help.output, qkv({"lab"}).output, qkv({"lab", "--help"}).output}) {
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+      EXPECT_LE(text_width(line), 80) << line;
+    }
+  }
+}
+
+TEST_F(LabVerbTest, SpeaksChineseWhereItIsAsked) {
+  EXPECT_THAT(qkv({"lab", "--lang", "zh"}).output, HasSubstr("运行一个实验"));
+  const ProcessResult result =
+      qkv({"lab", "scaling", "--lang", "zh", "--d", "4,16", "--html", "page.html"});
+  expect_success(result);
+  EXPECT_THAT(result.output, HasSubstr("结论："));
+  EXPECT_THAT(in("page.html"), HasSubstr("<html lang=\"zh-CN\""));
+  EXPECT_THAT(qkv({"lab", "scaling", "--lang", "zh", "--help"}).output, HasSubstr("个整数"));
+  EXPECT_THAT(qkv({"lab", "--lang", "zh", "--help"}).output, HasSubstr("列出全部实验"));
+  EXPECT_EQ(qkv({"lab", "scaling", "--lang", "cn"}).errors,
+            "error: --lang: there is no \"cn\"; there are en, zh\n");
+  EXPECT_EQ(qkv({"lab", "--lang", "fr", "--help"}).exit_status, 2);
+}
+
+TEST_F(LabVerbTest, TwoAtOnceShareAFolderOfRuns) {
+  const ProcessResult both = run_process(
+      {"/bin/sh", "-c", "\"$@\" > other.txt & \"$@\" > one.txt; one=$?; wait $! && exit $one", "sh",
+       QKV_BINARY, "lab", "scaling-train", "--steps", "60", "--seeds", "2", "--runs", "runs"},
+      {.folder = folder_.path()});
+  expect_success(both);
+  EXPECT_NE(in("one.txt"), "");
+  EXPECT_EQ(in("one.txt"), in("other.txt"));
+}
+
+TEST_F(LabVerbTest, WhatIsUnreadableIsTrainedAgain) {
+  const std::vector<std::string> names = train_quickly();
+  ASSERT_FALSE(names.empty());
+  const std::string run = folder_ / ("runs/" + names[0]);
+  for (const char* const part :
+       {"/metrics.jsonl", "/config.toml", "/checkpoints/last.safetensors"}) {
+    const std::string whole = contents_of(run + part);
+    for (const std::string& damaged : {std::string(), std::string("x\n"), whole + whole}) {
+      write_bytes(run + part, damaged);
+      expect_success(qkv(training_));
+      EXPECT_EQ(without_times(contents_of(run + part)), without_times(whole))
+          << part << ": " << damaged.substr(0, 100);
+    }
+    fs::remove(run + part);
+    expect_success(qkv(training_));
+    EXPECT_EQ(without_times(contents_of(run + part)), without_times(whole)) << part;
+  }
+  fs::remove_all(run);
+  write_bytes(run, "no folder");
+  expect_success(qkv(training_));
+  EXPECT_TRUE(fs::is_directory(run));
+  EXPECT_EQ(folders(), names);
+}
+
+TEST_F(LabVerbTest, ATrainingThatFailsLeavesNothingBehind) {
+  const ProcessResult result = qkv(training_, {.largest_file_bytes = 10000});  // as on a full disk
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.errors, HasSubstr("File too large"));
+  EXPECT_THAT(folders(), testing::IsEmpty());
+}
+
+// As an older program leaves it, whose training came to other numbers.
+TEST_F(LabVerbTest, WhatWouldComeOutOtherwiseTodayIsTrainedAgain) {
+  std::string metrics, whole;  // of a run with a second step
+  for (const std::string& name : train_quickly()) {
+    metrics = folder_ / ("runs/" + name + "/metrics.jsonl");
+    whole = contents_of(metrics);
+    if (std::ranges::count(whole, '\n') > 1) break;
+  }
+  std::string other = whole;
+  const size_t second = other.find("\"loss\":", other.find('\n'));
+  ASSERT_NE(second, std::string::npos);
+  other[second + 7] = other[second + 7] == '9' ? '8' : '9';
+  write_bytes(metrics, other);
+  expect_success(qkv(training_));
+  EXPECT_EQ(without_times(contents_of(metrics)), without_times(whole));
+}
+
+TEST_F(LabVerbTest, AStopKeepsTheModelsThatAreFinished) {
+  const std::vector<std::string> longer = {"lab", "scaling-train", "--steps", "40", "--seeds",
+                                           "2",   "--runs",        "runs"};
+  // Until the second has begun.
+  constexpr char kScript[] = R"(
+    "$@" & until [ $(ls runs | wc -l) -gt 1 ]; do sleep 0.01; done 2> errors.txt
+    kill $!; wait $!; exit 0)";
+  std::vector<std::string> command = {"/bin/sh", "-c", kScript, "sh", QKV_BINARY};
+  command.insert(command.end(), longer.begin(), longer.end());
+  EXPECT_EQ(run_process(command, {.folder = folder_.path()}).exit_status, 0);
+  const auto finished = [this] {
+    std::map<std::string, fs::file_time_type> times;
+    for (const std::string& name : folders()) {
+      const std::string last = folder_ / ("runs/" + name + "/checkpoints/last.safetensors");
+      const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(last);
+      if (!checkpoint.ok() || checkpoint->state.step < checkpoint->config.train.steps) continue;
+      times[name] = fs::last_write_time(last);
+    }
+    return times;
+  };
+  const auto before = finished();
+  EXPECT_GT(before.size(), 0);
+  EXPECT_LT(before.size(), 8);
+  expect_success(qkv(longer));
+  auto after = finished();
+  EXPECT_EQ(after.size(), 8);
+  for (const auto& [name, time] : before) EXPECT_EQ(after[name], time) << name;
+  EXPECT_EQ(folders().size(), 8);
+}
+
+}  // namespace
+}  // namespace qkv

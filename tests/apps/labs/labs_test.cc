@@ -1,0 +1,284 @@
+#include "apps/labs/labs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tests/apps/labs/lecture_notes_check.h"
+#include "tests/temporary_folder.h"
+
+namespace qkv {
+
+void PrintTo(const Lab& lab, std::ostream* out) { *out << lab.name; }
+
+namespace {
+
+constexpr Language kEnglish = Language::kEnglish;
+
+using Options = std::map<std::string, std::string>;
+
+void say_nothing(const std::string& /*what*/) {}
+
+std::vector<Lab> all_labs() {
+  std::vector<Lab> labs;
+  for (const auto& make : kLabs) labs.push_back(make());
+  return labs;
+}
+
+// With these a lab that takes long takes less, and still tells its effect from its absence.
+const Options& quick_options_of(const Lab& lab) {
+  static const std::map<std::string, Options> kQuickOptions = {
+      {"scores", {{"d", "4,64"}, {"steps", "100"}, {"seeds", "5"}}},
+      {"leak", {{"steps", "200"}, {"seeds", "2"}}},
+      {"scaling-train", {{"steps", "40"}, {"seeds", "5"}}},
+      {"mixers", {{"seeds", "3"}, {"steps", "120"}}},
+      {"trajectory", {{"seeds", "3"}, {"steps", "100"}}},
+      {"vanish", {{"depth", "2,8,24"}}},
+      {"key-value", {{"steps", "60"}, {"seeds", "3"}}},
+      {"more", {{"steps", "200"}, {"seeds", "3"}}},
+      {"distance", {{"distance", "4,6"}, {"steps", "120"}, {"seeds", "2"}}},
+      {"heads-count", {{"heads", "1,8,32"}, {"steps", "300"}, {"seeds", "3"}}},
+      {"narrow-wide", {{"d", "64"}, {"steps", "200"}, {"seeds", "3"}}},
+      {"positions", {{"steps", "400"}, {"seeds", "2"}}},
+      {"cross", {{"steps", "100"}, {"seeds", "3"}}},
+      {"patches", {{"steps", "200"}, {"seeds", "4"}}},
+  };
+  static const Options kDefaults;
+  const auto found = kQuickOptions.find(lab.name);
+  return found == kQuickOptions.end() ? kDefaults : found->second;
+}
+
+// With these its trainings hardly begin: its verdicts are of no worth.
+Options shortest_options_of(const Lab& lab) {
+  Options options = quick_options_of(lab);
+  for (const LabOption& option : lab.options) {
+    if (option.name == "steps") options.insert_or_assign("steps", "5");
+  }
+  if (options.contains("steps")) options["seeds"] = "2";
+  return options;
+}
+
+Report report_of(const Lab& lab, const Options& options, const std::string& runs,
+                 bool is_control = false) {
+  absl::StatusOr<Report> report = run_lab(lab, options, is_control, runs, say_nothing);
+  EXPECT_TRUE(report.ok()) << report.status();
+  return *std::move(report);
+}
+
+std::string name_of_test(const testing::TestParamInfo<Lab>& info) {
+  std::string name;
+  for (const char c : info.param.name) {
+    if (c != '-') name += c;
+  }
+  return name;
+}
+
+class LabTest : public testing::TestWithParam<Lab> {};
+INSTANTIATE_TEST_SUITE_P(All, LabTest, testing::ValuesIn(all_labs()), name_of_test);
+
+void expect_complete(const Report& report) {
+  EXPECT_FALSE(report.question.empty());
+  ASSERT_FALSE(report.sections.empty());
+  for (const Section& section : report.sections) {
+    ASSERT_FALSE(section.claims.empty());
+    EXPECT_EQ(section.prediction.empty(), !section.not_testable.empty());
+    EXPECT_EQ(section.findings.empty(), !section.not_testable.empty());
+    EXPECT_TRUE(section.not_testable.empty() || !section.sources.empty());
+    for (const Claim& claim : section.claims) {
+      EXPECT_NE(std::string("ABCD").find(claim.place[0]), std::string::npos) << claim.place;
+      EXPECT_FALSE(claim.chinese.empty() || claim.english.empty()) << claim.place;
+    }
+    EXPECT_NE(section.verdict_text().en, "holds on a condition") << section.name;
+    for (const char sign : {'{', '}', '$'}) {
+      EXPECT_EQ((section.verdict_text() + section.set_right()).en.find(sign), std::string::npos);
+      EXPECT_EQ((section.verdict_text() + section.set_right()).zh.find(sign), std::string::npos);
+    }
+  }
+}
+
+// Two words of small letters one behind the other are a piece of a sentence, which has Chinese
+// characters in Chinese.
+void expect_chinese(const Text& text) {
+  static const std::regex kWords("[a-z]{2,} [a-z]{2,}");
+  const auto is_chinese = [](const char c) { return static_cast<unsigned char>(c) >= 0xE3; };
+  const bool is_sentence = std::regex_search(text.en, kWords);
+  EXPECT_TRUE(!is_sentence || std::ranges::any_of(text.zh, is_chinese)) << text.en;
+}
+
+void expect_chinese_in(const Report& report) {
+  expect_chinese(report.question);
+  for (const Section& section : report.sections) {
+    for (const Text& text : {section.prediction, section.verdict_text(), section.set_right()}) {
+      expect_chinese(text);
+    }
+    for (const Finding& finding : section.findings) expect_chinese(finding.what);
+    for (const Figure& figure : section.figures) {
+      std::visit([](const auto& each) { expect_chinese(each.title); }, figure);
+    }
+  }
+}
+
+TEST_P(LabTest, IsCompleteAndTheSameAgain) {
+  const TemporaryFolder folder;
+  const Options options = shortest_options_of(GetParam());
+  const Report report = report_of(GetParam(), options, folder.path());
+  expect_complete(report);
+  expect_chinese_in(report);
+  for (const Language language : {Language::kEnglish, Language::kChinese}) {
+    const Told told = options.empty() ? Told::kAllButMeasured : Told::kClaims;
+    expect_told_in_lecture_notes(report, told, language);
+  }
+  const Report again = report_of(GetParam(), options, folder.path());
+  EXPECT_EQ(lecture_notes({report}, kEnglish), lecture_notes({again}, kEnglish));
+  if (!GetParam().measures_time) {
+    EXPECT_EQ(report_page(report, kEnglish), report_page(again, kEnglish));
+  }
+}
+
+// They train: left out under sanitizers, which the shortest options are enough for.
+class LabEffectTest : public LabTest {};
+INSTANTIATE_TEST_SUITE_P(All, LabEffectTest, testing::ValuesIn(all_labs()), name_of_test);
+
+TEST_P(LabEffectTest, IsGoneWhereItIsTakenOut) {
+  const TemporaryFolder folder;
+  const Options& options = quick_options_of(GetParam());
+  const Report report = report_of(GetParam(), options, folder.path());
+  const Report control = report_of(GetParam(), options, folder.path(), /*is_control=*/true);
+  EXPECT_TRUE(control.is_control);
+  for (const Section& section : report.sections) {
+    if (section.findings.empty()) continue;
+    const auto same = std::ranges::find(control.sections, section.name, &Section::name);
+    ASSERT_NE(same, control.sections.end()) << section.name;
+    EXPECT_FALSE(same->control.empty()) << section.name;
+    EXPECT_NE(same->verdict(), section.verdict()) << section.name << ": " << same->control.en;
+  }
+}
+
+TEST(LabsTest, HaveDifferentNames) {
+  std::set<std::string> names;
+  for (const Lab& lab : all_labs()) EXPECT_TRUE(names.insert(lab.name).second) << lab.name;
+}
+
+// The fewest and smallest numbers that it takes.
+std::string least_of(const LabOption& option) {
+  std::vector<std::string> texts;
+  const double apart = option.numbers == Numbers::kOdd ? 2 : 1;
+  for (double number = option.least; texts.size() < option.fewest;) {
+    texts.push_back(absl::StrCat(number));
+    const bool doubles = option.numbers == Numbers::kMultiples ||
+                         option.numbers == Numbers::kDivisors || option.numbers == Numbers::kReal;
+    number = doubles ? 2 * number : number + apart;
+  }
+  return absl::StrJoin(texts, ",");
+}
+
+// The trainings of it are as short as can be.
+Options shortest_trainings_of(const Lab& lab) {
+  Options options = quick_options_of(lab);
+  const auto steps = std::ranges::find(lab.options, "steps", &LabOption::name);
+  if (steps != lab.options.end()) {
+    options.insert_or_assign("steps", least_of(*steps));
+    options.insert_or_assign("seeds", "1");
+  }
+  return options;
+}
+
+TEST_P(LabTest, TakesTheLeastOfEachOption) {
+  const TemporaryFolder folder;
+  const Options shortest = shortest_trainings_of(GetParam());
+  Options all = shortest;
+  for (const LabOption& option : GetParam().options) {
+    Options one = shortest;
+    one[option.name] = all[option.name] = least_of(option);
+    if (one == shortest) continue;
+    const Report report = report_of(GetParam(), one, folder.path());
+    EXPECT_EQ(report_text(report, kEnglish).find("nan"), std::string::npos) << option.name;
+  }
+  report_of(GetParam(), all, folder.path());
+}
+
+TEST(LabsTest, TakeWhatTheyHaveByDefault) {
+  for (const Lab& lab : all_labs()) EXPECT_TRUE(read_options(lab, {}).ok()) << lab.name;
+}
+
+Lab echo_lab() {
+  return {.name = "echo",
+          .question = "What was asked?",
+          .controls = {},
+          .duration = "0 s",
+          .options = {{"d", "4,8", "sizes", 1, 64, Numbers::kWhole, 1, 3}},
+          .run = [](const LabContext& lab) {
+            Section section = {.name = "echo", .claims = {}, .prediction = ""};
+            for (const int64_t d : lab.integers("d")) {
+              section.findings.push_back(found("d", "", std::to_string(d), true));
+            }
+            return std::vector<Section>{section};
+          }};
+}
+
+absl::StatusOr<Report> echo(const Options& options) {
+  return run_lab(echo_lab(), options, false, "", say_nothing);
+}
+
+TEST(RunLabTest, TakesOptionsOrTheirDefaults) {
+  EXPECT_EQ(echo({})->sections[0].findings.size(), 2);
+  EXPECT_EQ(echo({{"d", "3"}})->sections[0].findings[0].measured.en, "3");
+  EXPECT_EQ(echo({{"d", "3"}})->options[0].second, "3");
+}
+
+TEST(RunLabTest, RefusesWhatItCannotRead) {
+  for (const char* const text : {"", "x", "1,,2", "-1", "0", "nan", "inf", "1e300", "1;2", "0.4",
+                                 "1.5", "65", "4,2", "2,2", "1,2,3,4"}) {
+    EXPECT_EQ(echo({{"d", text}}).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+  EXPECT_EQ(echo({{"d", "4,2"}}).status().message(),
+            "--d takes 1 to 3 whole numbers from 1 to 64, in ascending order, separated by commas, "
+            "not \"4,2\"");
+  EXPECT_EQ(echo({{"seeds", "1"}}).status().message(),
+            "the lab echo does not take --seeds; it takes --d");
+}
+
+struct KindOfNumbers {
+  LabOption option;
+  std::vector<std::string> taken, refused;
+  std::string wanted;
+};
+
+TEST(LabOptionTest, TakesItsKindOfNumbers) {
+  const KindOfNumbers kinds[] = {
+      {{"n", "6", "", 2, 64},
+       {"2", "64"},
+       {"1", "65", "2.5", "2,3"},
+       "one whole number from 2 to 64"},
+      {{"k", "3", "", 3, 7, Numbers::kOdd}, {"3", "7"}, {"4", "1"}, "one odd number from 3 to 7"},
+      {{"d", "4", "", 2, 8, Numbers::kMultiples},
+       {"2", "8"},
+       {"3", "0"},
+       "one multiple of 2 up to 8"},
+      {{"h", "4", "", 1, 32, Numbers::kDivisors}, {"2", "32"}, {"3", "64"}, "one divisor of 32"},
+      {{"h", "1,2", "", 1, 32, Numbers::kDivisors, 2, 3},
+       {"1,4", "1,2,32"},
+       {"1", "2,4", "1,3", "1,2,4,8"},
+       "2 to 3 divisors of 32, among them 1, in ascending order, separated by commas"},
+      {{"r", "0.1", "", 0.01, 10, Numbers::kReal},
+       {"0.01", "1e-1"},
+       {"0.001", "x"},
+       "one number from 0.01 to 10"}};
+  for (const KindOfNumbers& kind : kinds) {
+    EXPECT_EQ(wanted_by(kind.option).en, kind.wanted);
+    for (const std::string& text : kind.taken)
+      EXPECT_TRUE(read_option(kind.option, text).ok()) << text;
+    for (const std::string& text : kind.refused) {
+      EXPECT_EQ(
+          read_option(kind.option, text).status().message(),
+          absl::StrCat("--", kind.option.name, " takes ", kind.wanted, ", not \"", text, "\""));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,351 @@
+// ./qkv explain: what it writes, and what it refuses.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "framework/io/safetensors.h"
+#include "tests/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+class ExplainTest : public CommandLineFixture {
+ protected:
+  void train(std::vector<std::string> more = {}) {
+    more.insert(more.begin(),
+                {"train", "tiny.toml", "--set", "train.steps=4", "--set", "train.eval_interval=4"});
+    expect_success(qkv(more));
+  }
+
+  json document(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "explain");
+    arguments.insert(arguments.end(), {"--json", "lesson.json"});
+    expect_success(qkv(arguments));
+    return json::parse(in("lesson.json"));
+  }
+};
+
+TEST_F(ExplainTest, AnExampleNeedsNoRun) {
+  const ProcessResult result = qkv({"explain", "--example", "three-words"});
+  expect_success(result);
+  EXPECT_EQ(result.output, "wrote three-words.html\n");
+  EXPECT_EQ(in("three-words.html").find("<!doctype html>"), 0u);
+}
+
+TEST_F(ExplainTest, ARunIsExplainedWithTheAnswerOfItsTask) {
+  train();
+  const json texts = document({"runs/tiny", "--prompt", "012="})["meta"]["texts"];
+  EXPECT_EQ(texts["tokens"], json({"0", "1", "2", "=", "2", "1"}));
+  EXPECT_EQ(texts["targets"], json({nullptr, nullptr, nullptr, "2", "1", "0"}));
+}
+
+TEST_F(ExplainTest, ATargetOfOnesOwnCounts) {
+  train();
+  const json texts =
+      document({"runs/tiny", "--prompt", "012=", "--target", "333"})["meta"]["texts"];
+  EXPECT_EQ(texts["targets"], json({nullptr, nullptr, nullptr, "3", "3", "3"}));
+}
+
+TEST_F(ExplainTest, WithoutAPromptTheValidationExampleWithTheLargestLossIsRead) {
+  train();
+  const json by_default = document({"runs/tiny"})["meta"];
+  EXPECT_EQ(by_default["texts"]["tokens"].size(), 6u);
+  double largest = 0.0;
+  std::set<std::string> texts;
+  for (const char* number : {"0", "1", "2", "3"}) {
+    const json meta = document({"runs/tiny", "--validation", number})["meta"];
+    largest = std::max(largest, meta["loss"].get<double>());
+    texts.insert(meta["texts"].dump());
+  }
+  EXPECT_EQ(by_default["loss"].get<double>(), largest);
+  EXPECT_EQ(texts.size(), 4u);
+}
+
+TEST_F(ExplainTest, SettingsChangeTheModel) {
+  train();
+  const json causal = document({"runs/tiny"});
+  const json open = document({"runs/tiny", "--set", "attention.causal=false"});
+  EXPECT_NE(causal["meta"]["loss"], open["meta"]["loss"]);
+}
+
+TEST_F(ExplainTest, BeginsWhereItIsAskedTo) {
+  train({"--set", "model.num_layers=2"});
+  const json begin =
+      document({"runs/tiny", "--layer", "0", "--head", "1", "--position", "5"})["meta"]["begin"];
+  EXPECT_EQ(begin["layer"], "blocks.0.attention");
+  EXPECT_EQ(begin["head"], 1);
+  EXPECT_EQ(begin["position"], 5);
+  EXPECT_EQ(begin["step"], "softmax");
+  const json by_default = document({"runs/tiny"})["meta"]["begin"];
+  EXPECT_EQ(by_default["step"], "glance");
+}
+
+TEST_F(ExplainTest, NumberedCheckpointsAreTheHistoryOfTheExample) {
+  train({"--set", "train.checkpoint_interval=1"});
+  const json history = document({"runs/tiny"})["history"];
+  ASSERT_EQ(history.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(history[i]["step"], i);  // 0: before training
+    EXPECT_EQ(history[i]["weights"]["blocks.0.attention"]["shape"], json({1, 2, 6, 6}));
+  }
+  // What was changed afterwards was never trained.
+  EXPECT_FALSE(document({"runs/tiny", "--set", "attention.causal=false"}).contains("history"));
+  write_bytes(folder_ / "runs/tiny/checkpoints/step-000002.safetensors", "broken");
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--json", "lesson.json"});
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_EQ(
+      result.errors.find("note: a numbered checkpoint is left out: runs/tiny/checkpoints/step-"),
+      0u)
+      << result.errors;
+  EXPECT_EQ(json::parse(in("lesson.json"))["history"].size(), 4u);
+}
+
+TEST_F(ExplainTest, TheTerminalShowsTheSameWalkIn80Columns) {
+  const ProcessResult result = qkv({"explain", "--example", "three-words", "--text"});
+  expect_success(result);
+  const std::string& text = result.output;
+  EXPECT_NE(text.find("\nP [3, 3] = softmax of each row of S_m\n"), std::string::npos) << text;
+  // The first query sees itself alone, and learns nothing.
+  EXPECT_NE(text.find("\nI            1.0000         0         0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ndQ [3, 2] = scale dS K\n                  0         1\n"
+                      "I                 0         0\n"),
+            std::string::npos)
+      << text;
+  EXPECT_LT(text.find("\nForward\n"), text.find("\nBackward\n"));
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    EXPECT_LE(line.size(), 84u) << line;  // a few characters are of two bytes
+  }
+  EXPECT_EQ(qkv({"explain", "--example", "three-words", "--text", "--head", "1"}).output.find(text),
+            std::string::npos);
+}
+
+TEST_F(ExplainTest, OfAModelThatIsLargeTheWalkSaysWhatItShows) {
+  train();
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--text", "--position", "5"});
+  expect_success(result);
+  EXPECT_NE(result.output.find("6 of 6 rows shown, 7 of 8 columns\n"), std::string::npos)
+      << result.output;
+}
+
+TEST_F(ExplainTest, WhatCannotBeExplainedIsSaidInASentence) {
+  expect_error(qkv({"explain"}), 2, "explain needs a RUN, or --example three-words");
+  expect_error(
+      qkv({"explain", "--example", "x"}), 2,
+      "there is no example \"x\"; there are three-words, blackboard, bare, thinking-machines");
+  expect_error(qkv({"explain", "runs/a", "--example", "three-words"}), 2,
+               "--example and RUN exclude each other: both say what is explained");
+  train();
+  const auto expect_refused = [&](std::vector<std::string> arguments, const std::string& message) {
+    arguments.insert(arguments.begin(), {"explain", "runs/tiny"});
+    expect_error(qkv(arguments), 2, message);
+  };
+  expect_refused({"--layer", "1"}, "--layer: there are attention layers 0 to 0");
+  expect_refused({"--head", "-1"}, "--head: there are heads 0 to 1");
+  expect_refused({"--position", "6"}, "--position: there are positions 0 to 5");
+  expect_refused({"--validation", "100000"}, "--validation: there are examples 0 to 3");
+  expect_refused({"--target", "1"}, "--target needs --prompt");
+  expect_refused({"--prompt", "012=", "--target", "0123"},
+                 "--prompt with the target has 7 tokens; this model reads at most 6");
+  expect_refused({"--set", "data.length=2"},
+                 "--set data.length=2: explain can change only keys of [model] and [attention]");
+}
+
+TEST_F(ExplainTest, APromptOfUnknownCharactersIsRefused) {
+  train();
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--prompt", "</script>="});
+  EXPECT_EQ(result.exit_status, 2);
+  EXPECT_EQ(result.errors.find("error: --prompt: "), 0u) << result.errors;
+}
+
+TEST_F(ExplainTest, AModelWithoutAttentionHasNothingToShow) {
+  train({"--set", "model.mixer=convolution"});
+  expect_error(qkv({"explain", "runs/tiny"}), 2,
+               "explain shows attention, and this model has none: its mixer is \"convolution\"");
+}
+
+TEST_F(ExplainTest, AnAnswerThatTheTaskDoesNotHaveIsTheModelsOwn) {
+  train();
+  const ProcessResult result =
+      qkv({"explain", "runs/tiny", "--prompt", "=01", "--json", "lesson.json"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_EQ(result.errors,
+            "note: \"=01\" is not a question of the task reverse; the model's own answer is the "
+            "target; --target sets another one\n");
+}
+
+// The question of a file is the prompt, as generate and predict ask it; the example in the data
+// says what the model reads and what should follow.
+TEST_F(ExplainTest, APromptIsWhatTheTaskMakesOfAQuestion) {
+  std::string pairs, classes, lines;
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&pairs, i, "+1\t", i + 1, "\n");
+    absl::StrAppend(&classes, i % 2 == 0 ? "even" : "odd", "\tthe ", i, "\n");
+    absl::StrAppend(&lines, "line ", i, "\n");
+  }
+  write_bytes(folder_ / "pairs.tsv", pairs);
+  write_bytes(folder_ / "classes.tsv", classes);
+  write_bytes(folder_ / "lines.txt", lines);
+  const auto train_on = [&](const std::string& task, const std::string& file) {
+    train({"--set", "data.task=" + task, "--set", "data.path=" + file, "--out", "runs/" + task,
+           "--set", task == "classes" ? "model.kind=classifier" : "seed=1", "--set",
+           "data.alphabet=10"});
+  };
+  train_on("pairs", "pairs.tsv");
+  train_on("classes", "classes.tsv");
+  train_on("lines", "lines.txt");
+  const auto texts_of = [&](const std::string& run, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "runs/" + run);
+    return document(arguments)["meta"]["texts"];
+  };
+  const auto without_padding = [](const json& texts) {  // of the longest example
+    std::string read;
+    for (const json& token : texts["tokens"]) {
+      read += token.get<std::string>();
+      if (token == "\n") break;
+    }
+    return read.substr(0, read.find("\\n"));
+  };
+  const std::string example = without_padding(texts_of("pairs", {"--validation", "0"}));
+  const std::string question = example.substr(0, example.find("+1") + 2);
+  const json asked = texts_of("pairs", {"--prompt", question});
+  EXPECT_EQ(without_padding(asked), example) << asked;
+  EXPECT_EQ(asked, texts_of("pairs", {"--prompt", question, "--target",
+                                      absl::StrCat(std::stoi(question) + 1)}));
+  const auto target_of = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--prompt", "the 7"});
+    return texts_of("classes", more)["targets"];
+  };
+  EXPECT_EQ(target_of({}), target_of({"--target", "odd"}));
+  EXPECT_NE(target_of({}), target_of({"--target", "even"}));
+  expect_error(qkv({"explain", "runs/classes", "--prompt", "the 7", "--target", "evn"}), 2,
+               "--target: there is no class \"evn\"; there are \"even\" and \"odd\"");
+  EXPECT_EQ(texts_of("lines", {"--prompt", "line"})["tokens"][1], "l");
+
+  const ProcessResult unknown = qkv({"explain", "runs/pairs", "--prompt", "+1+1", "--text"});
+  EXPECT_EQ(unknown.exit_status, 0) << unknown.errors;
+  EXPECT_THAT(
+      unknown.errors,
+      testing::StartsWith("note: \"+1+1\\t\" is in no file of the task pairs; the model's "));
+}
+
+TEST_F(ExplainTest, ALessonHasEveryNumberedCheckpoint) {
+  train({"--set", "train.steps=20", "--set", "train.checkpoint_interval=1", "--set",
+         "data.length=50", "--set", "data.alphabet=2", "--set", "train.batch_size=1"});
+  const json history = document({"runs/tiny"})["history"];
+  ASSERT_EQ(history.size(), 21U);
+  for (int step = 0; step <= 20; ++step) EXPECT_EQ(history[size_t(step)]["step"], step);
+  const auto shown = [&](const std::string& size) {
+    const std::string said = qkv({"explain", "runs/tiny", "--max-size", size}).errors;
+    int steps = 21;
+    EXPECT_TRUE(said.empty() ||
+                std::sscanf(said.c_str(), "note: the page has room for %d of 21 steps", &steps) ==
+                    1)
+        << said;
+    return steps;
+  };
+  const int few = shown("1");
+  EXPECT_LT(few, 21);
+  EXPECT_GT(shown("2"), few);
+  EXPECT_EQ(shown("40"), 21);
+}
+
+TEST_F(ExplainTest, APageBeginsInTheLanguageThatIsAskedFor) {
+  for (const auto& [options, language] : {std::pair(std::vector<std::string>(), ""),
+                                          {{"--lang", "zh"}, "zh"},
+                                          {{"--lang", "en"}, "en"}}) {
+    std::vector<std::string> command = {"explain", "--example", "bare"};
+    command.insert(command.end(), options.begin(), options.end());
+    expect_success(qkv(command));
+    EXPECT_THAT(in("bare.html"), testing::HasSubstr(absl::StrCat(
+                                     "<div id=\"lesson\" data-language=\"", language, "\">")));
+  }
+  expect_error(qkv({"explain", "--example", "bare", "--lang", "zh", "--text"}), 2,
+               "--lang beside --text needs --out: they make no page by themselves");
+}
+
+TEST_F(ExplainTest, ASettingKeepsTheShapesOfTheTrainedParameters) {
+  train();
+  expect_error(
+      qkv({"explain", "runs/tiny", "--set", "model.d_model=8"}), 2,
+      "--set model.d_model=8: the parameter token_embedding.weight has the shape [5, 16], but this "
+      "setting would give it the shape [5, 8]; only settings that keep the shapes of the "
+      "trained parameters can be explained");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "tiny.html"));
+}
+
+TEST_F(ExplainTest, ParametersThatNoTrainingHasMadeAreNamed) {
+  train();
+  const ProcessResult result = qkv({"explain", "runs/tiny", "--set", "model.position=relative",
+                                    "--json", "lesson.json", "--text"});
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_EQ(result.errors,
+            "note: these parameters are untrained, so their numbers are random: "
+            "blocks.0.attention.position.distance_bias\n");
+  EXPECT_EQ(json::parse(in("lesson.json"))["meta"]["untrained"],
+            json({"blocks.0.attention.position.distance_bias"}));
+  EXPECT_FALSE(document({"runs/tiny"})["meta"].contains("untrained"));
+}
+
+TEST_F(ExplainTest, APageVariesTheHeadsOfAParameterThatNoTrainingHasMade) {
+  train({"--set", "model.num_heads=8", "--set", "data.length=7", "--set", "model.d_model=32"});
+  const ProcessResult result =
+      qkv({"explain", "runs/tiny", "--set", "model.position=relative", "--out", "a.html"});
+  EXPECT_EQ(result.exit_status, 0) << result.errors;
+  EXPECT_EQ(in("a.html").find("<!doctype html>"), 0u);
+}
+
+TEST_F(ExplainTest, ALongPromptIsRefusedBeforeTheModelAnswersIt) {
+  train();
+  expect_error(qkv({"explain", "runs/tiny", "--prompt", std::string(2000, '0')}), 2,
+               "--prompt has 2000 tokens; this model reads at most 6");
+}
+
+TEST_F(ExplainTest, NumbersThatAreTooLargeAreSaid) {
+  train();
+  const std::string best = folder_ / "runs/tiny/checkpoints/best.safetensors";
+  TensorFile file = *read_safetensors(best);
+  for (NamedArray& tensor : file.tensors) {
+    if (tensor.name != "blocks.0.feed_forward.up.weight") continue;
+    float* const numbers = tensor.array.mutable_data<float>();
+    // So large that every sum overflows, in whatever order it is added up.
+    std::fill(numbers, numbers + tensor.array.size(), 3.4e38F);
+  }
+  ASSERT_TRUE(write_safetensors(best, file).ok());
+  const ProcessResult eval = qkv({"eval", "runs/tiny"});
+  EXPECT_EQ(eval.exit_status, 1);
+  EXPECT_EQ(eval.output, "");
+  EXPECT_THAT(eval.errors,
+              testing::MatchesRegex(
+                  "error: runs/tiny/checkpoints/best.safetensors: the loss is -?(nan|inf), not a "
+                  "finite number: some numbers of this model are too large to compute with\n"));
+  for (const std::vector<std::string>& more : {std::vector<std::string>(), {"--prompt", "210="}}) {
+    std::vector<std::string> generate = {"generate", "runs/tiny", "--prompt", "012="};
+    generate.insert(generate.end(), more.begin(), more.end());
+    const ProcessResult result = qkv(generate);
+    EXPECT_THAT(result.output, testing::MatchesRegex(more.empty() ? "012=.*\n" : ""));
+    expect_error(result, 1,
+                 "runs/tiny/checkpoints/best.safetensors: the logits are not all finite numbers: "
+                 "some numbers of this model are too large to compute with");
+  }
+}
+
+TEST_F(ExplainTest, AFileThatCannotBeWrittenIsNamed) {
+  expect_error(qkv({"explain", "--example", "three-words", "--out", "no/where.html"}), 2,
+               "cannot write no/where.html: No such file or directory");
+  expect_error(qkv({"explain", "--example", "three-words", "--out", "tiny.toml/x"}), 2,
+               "cannot write tiny.toml/x: Not a directory");
+}
+
+}  // namespace
+}  // namespace qkv

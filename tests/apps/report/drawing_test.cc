@@ -1,0 +1,237 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+
+#include "absl/strings/str_cat.h"
+#include "apps/report/axis.h"
+#include "apps/report/figure_html.h"
+#include "apps/report/svg.h"
+#include "tests/html_check.h"
+
+namespace qkv {
+namespace {
+
+int64_t count_of(const std::string& text, const std::string& part) {
+  int64_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+// Every name of a drawing stands within it.
+void expect_names_inside(const std::string& html) {
+  double width = 0, height = 0;
+  const std::regex kPlaces(
+      "viewBox=\"0 0 (-?[0-9.]+) (-?[0-9.]+)\"|<text x=\"(-?[0-9.]+)\" y=\"(-?[0-9.]+)\"");
+  for (auto at = std::sregex_iterator(html.begin(), html.end(), kPlaces);
+       at != std::sregex_iterator(); ++at) {
+    if ((*at)[1].matched) {
+      width = std::stod((*at)[1]);
+      height = std::stod((*at)[2]);
+      continue;
+    }
+    const double x = std::stod((*at)[3]), y = std::stod((*at)[4]);
+    EXPECT_TRUE(x >= 0 && x <= width && y >= 0 && y <= height) << at->str() << " in " << html;
+  }
+}
+
+std::string drawn_in_english(const Figure& figure) {
+  std::string html = figure_html(figure, Language::kEnglish);
+  EXPECT_EQ(first_wrong_tag(html), "") << html;
+  expect_names_inside(html);
+  return html;
+}
+
+HeatMap map_of(int64_t rows, int64_t columns, double number) {
+  return {.title = "",
+          .rows = rows,
+          .columns = columns,
+          .numbers = std::vector<double>(static_cast<size_t>(rows * columns), number)};
+}
+
+TEST(HeatMapTest, CellsHaveTheirNumbersWhereThereIsRoom) {
+  const auto texts_of = [](double number, int64_t columns) {
+    return count_of(svg_of(map_of(1, columns, number), Language::kEnglish),
+                    absl::StrCat(">", number, "</text>"));
+  };
+  EXPECT_EQ(texts_of(0.5, 16), 16);
+  EXPECT_EQ(texts_of(-0.034, 8), 8);
+  EXPECT_EQ(texts_of(-0.034, 40), 0);
+}
+
+TEST(HeatMapTest, EveryNameIsThereHoweverLong) {
+  HeatMap map = map_of(5, 5, 0.5);
+  map.row_names = map.column_names = {"I", "have", "a", "dream", "a rather long word"};
+  map.row_axis = "queries";
+  map.column_axis = "keys";
+  const std::string html = drawn_in_english(map);
+  for (const Text& name : map.row_names) {
+    EXPECT_EQ(count_of(html, absl::StrCat(">", name.en, "</text>")), 2) << name.en;
+  }
+  EXPECT_EQ(count_of(html, "queries</text>"), 1);
+  EXPECT_EQ(count_of(html, ">keys"), 1);
+}
+
+TEST(HeatMapTest, NamesOfManyColumnsAreTurnedAndNoneIsLeftOut) {
+  HeatMap map = map_of(1, 100, 0.5);
+  for (int i = 0; i < 100; ++i) map.column_names.emplace_back(absl::StrCat("word", i));
+  const std::string svg = svg_of(map, Language::kEnglish);
+  EXPECT_EQ(count_of(svg, ">word"), 100);
+  EXPECT_EQ(count_of(svg, "rotate(-90"), 100);
+}
+
+TEST(HeatMapTest, ALargeOneHasCellsThatCanBeSeenAndIndicesApart) {
+  const MapScale scale = scale_of(std::vector<HeatMap>{map_of(64, 64, 0.5)}, Language::kEnglish);
+  EXPECT_GE(scale.cell, 9);
+  const std::string svg = svg_of(map_of(64, 64, 0.5), Language::kEnglish);
+  EXPECT_EQ(count_of(svg, "<path"), 64 * 64);
+  EXPECT_EQ(count_of(svg, "<text"), 32 + 32);
+}
+
+TEST(HeatMapTest, TheColourBarHasBothEnds) {
+  HeatMap map = map_of(1, 2, 0.5);
+  EXPECT_EQ(count_of(drawn_in_english(map), ">-0.5</text>"), 0);
+  map.numbers = {-0.25, std::nan("")};
+  const std::string html = drawn_in_english(map);
+  const std::string bar = html.substr(html.find("class=\"bar\""));
+  for (const char* const end : {">-0.25</text>", ">0</text>", ">0.25</text>"}) {
+    EXPECT_EQ(count_of(bar, end), 1) << end;
+  }
+}
+
+TEST(HeatMapTest, BesideEachOtherMapsHaveOneScale) {
+  const std::string html =
+      drawn_in_english(HeatMaps{.title = "both", .maps = {map_of(2, 2, 0.5), map_of(2, 5, 2)}});
+  EXPECT_EQ(count_of(html, "class=\"bar\""), 1);
+  EXPECT_EQ(count_of(html, "--share: 15.0%"), 4);   // a quarter of the deepest
+  EXPECT_GE(count_of(html, "--share: 60.0%"), 10);  // and the deepest
+  const std::regex kSide("h([0-9.]+)v");
+  std::set<std::string> sides;
+  const std::string cells = html.substr(0, html.find("class=\"bar\""));
+  for (auto at = std::sregex_iterator(cells.begin(), cells.end(), kSide);
+       at != std::sregex_iterator(); ++at) {
+    sides.insert((*at)[1]);
+  }
+  EXPECT_EQ(sides.size(), 1);
+}
+
+LineChart chart_of(std::vector<double> x) {
+  const std::vector<double> y(x.size(), 0.5);
+  return {.title = "lines", .series = {{"one & only, with a long name", std::move(x), y}}};
+}
+
+TEST(LineChartTest, TicksAreAtTheDataWhereTheyAreFew) {
+  const LineChart few = chart_of({1, 4, 16, 64}),
+                  many = chart_of({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12});
+  EXPECT_EQ(x_ticks(few, x_axis(few)), (std::vector<double>{1, 4, 16, 64}));
+  EXPECT_EQ(x_ticks(many, x_axis(many)), x_axis(many).ticks());
+}
+
+TEST(LineChartTest, TheNameOfASeriesIsInTheLegendNotInTheDrawing) {
+  const std::string html = drawn_in_english(chart_of({1, 2}));
+  EXPECT_EQ(count_of(html, "one &amp; only, with a long name</li>"), 1);
+  EXPECT_EQ(count_of(html, "one &amp; only, with a long name</text>"), 0);
+}
+
+TEST(LineChartTest, LevelsAreOnTheAxisWithTheirNames) {
+  LineChart chart = chart_of({1, 2});
+  chart.levels = {{"by guessing", 0.1}, {"the best letter", 0.1001}};
+  EXPECT_EQ(y_axis(chart).low(), 0.1);
+  const std::string html = drawn_in_english(chart);
+  EXPECT_EQ(count_of(html, "<line class=\"level\""), 2);
+  std::vector<double> heights;
+  const std::regex kName("<text[^>]* y=\"([0-9.]+)\"[^>]*class=\"level\"");
+  for (auto at = std::sregex_iterator(html.begin(), html.end(), kName);
+       at != std::sregex_iterator(); ++at) {
+    heights.push_back(std::stod((*at)[1]));
+  }
+  ASSERT_EQ(heights.size(), 2);
+  EXPECT_GE(heights[0] - heights[1], 12);
+}
+
+TEST(BarsTest, PartsAreAsLongAsTheirShares) {
+  const std::string html = drawn_in_english(Bars{.title = "bottles",
+                                                 .bars = {"thinking", "machines"},
+                                                 .parts = {"red", "green"},
+                                                 .shares = {{0.75, 0.25}, {0.5, std::nan("")}}});
+  std::vector<double> lengths;
+  const std::regex kPart("class=\"part\"[^>]*h([0-9.]+)v");
+  for (auto at = std::sregex_iterator(html.begin(), html.end(), kPart);
+       at != std::sregex_iterator(); ++at) {
+    lengths.push_back(std::stod((*at)[1]));
+  }
+  ASSERT_EQ(lengths.size(), 3);
+  EXPECT_NEAR(lengths[0], 3 * lengths[1], 0.3);
+  EXPECT_NEAR(lengths[2], 2 * lengths[1], 0.3);
+  EXPECT_EQ(count_of(html, "red</li>"), 1);
+}
+
+TEST(BarsTest, NamesHaveRoomBeforeTheAxis) {
+  const auto axis_of = [](const std::string& name) {
+    const std::string html = drawn_in_english(
+        Bars{.title = "bottles", .bars = {"a", name}, .parts = {"red"}, .shares = {{1}, {2}}});
+    std::smatch axis;
+    EXPECT_TRUE(std::regex_search(html, axis, std::regex("class=\"axis\" d=\"M([0-9.]+) ")));
+    return std::stod(axis[1]);
+  };
+  EXPECT_GE(axis_of("aaaaaaaaaaa") - axis_of("a"), 10 * 4);
+}
+
+TEST(PathsTest, StepsAreArrowsAndNamesAreApart) {
+  const Paths paths = {.title = "paths",
+                       .x_label = "x",
+                       .y_label = "y",
+                       .paths = {{"here", {0, 1, 2}, {0, 1, 1}}, {"there", {0, 2}, {1, 1}}}};
+  const std::string html = drawn_in_english(paths);
+  EXPECT_EQ(count_of(html, "class=\"head\""), 3);
+  std::set<std::string> places;
+  const std::regex kName("<text (x=\"[0-9.]+\" y=\"[0-9.]+\")[^>]*class=\"of-path\"");
+  for (auto at = std::sregex_iterator(html.begin(), html.end(), kName);
+       at != std::sregex_iterator(); ++at) {
+    places.insert((*at)[1]);
+  }
+  EXPECT_EQ(places.size(), 2);
+}
+
+TEST(ArcsTest, LinesAreAsThickAsWeights) {
+  const std::string html = drawn_in_english(
+      Arcs{.title = "its", .queries = {"its"}, .keys = {"law", "its"}, .weights = {0.8, 0.4}});
+  EXPECT_EQ(count_of(html, "stroke-width: 7.2"), 1);
+  EXPECT_EQ(count_of(html, "stroke-width: 3.6"), 1);
+  EXPECT_EQ(count_of(html, ">its</text>"), 2);
+}
+
+TEST(PictureTest, PatchesHaveFramesAsStrongAsTheirWeights) {
+  const std::string html = drawn_in_english(Picture{.title = "image",
+                                                    .rows = 4,
+                                                    .columns = 4,
+                                                    .patch = 2,
+                                                    .pixels = std::vector<double>(16, 0.5),
+                                                    .weights = {0.4, 0.3, 0.2, 0.1}});
+  EXPECT_EQ(count_of(html, "class=\"pixel\""), 16);
+  EXPECT_EQ(count_of(html, "class=\"patch\""), 4);
+  EXPECT_EQ(count_of(html, "stroke-width: 5.0"), 1);
+  EXPECT_EQ(count_of(html, ">0.4</text>"), 1);
+}
+
+TEST(FigureTest, WhatIsNotANumberIsNowhere) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  HeatMap map = map_of(2, 2, nan);
+  const Figure figures[] = {
+      LineChart{
+          .title = "", .series = {{"", {1, nan}, {nan, 1}, {nan, nan}}}, .levels = {{"", nan}}},
+      map,
+      HeatMaps{.title = "", .maps = {map}},
+      Bars{.title = "", .bars = {"a"}, .parts = {"b"}, .shares = {{nan}}},
+      Paths{.title = "", .paths = {{"", {nan, 1}, {1, nan}}}},
+      Arcs{.title = "", .queries = {"a"}, .keys = {"a"}, .weights = {nan}},
+      Picture{.title = "", .rows = 1, .columns = 1, .pixels = {nan}, .weights = {nan}}};
+  for (const Figure& figure : figures) {
+    const std::string html = drawn_in_english(figure);
+    EXPECT_EQ(count_of(html, "nan") + count_of(html, "inf"), 0) << html;
+  }
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,307 @@
+#include "apps/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "apps/report/axis.h"
+#include "apps/report/statistics.h"
+#include "framework/core/columns.h"
+#include "framework/core/error.h"
+
+namespace qkv {
+namespace {
+
+using Samples = std::vector<double>;
+
+constexpr Language kEnglish = Language::kEnglish;
+
+Section section_of(std::vector<Finding> findings) {
+  return {.name = "s", .claims = {}, .prediction = "", .findings = std::move(findings)};
+}
+
+const Finding kAgrees = found("a", "1", "1", true);
+const Finding kDisagrees = found("a", "1", "2", false);
+const Finding kUndecided = larger("a", Samples{1, 2}, Samples{2, 1});
+const Finding kNotSeen = larger("a", Samples{1, 2, 1, 2, 1}, Samples{2, 1, 1, 1, 2});
+
+TEST(VerdictTest, HoldsWhereAllFindingsAgree) {
+  EXPECT_EQ(section_of({kAgrees, kAgrees}).verdict(), ClaimVerdict::kHolds);
+}
+
+TEST(VerdictTest, DoesNotHoldWhereOneDisagrees) {
+  EXPECT_EQ(section_of({kAgrees, kUndecided, kDisagrees}).verdict(), ClaimVerdict::kDoesNotHold);
+}
+
+TEST(VerdictTest, IsUndecidedWhereOneIsUndecided) {
+  EXPECT_EQ(section_of({kAgrees, kUndecided}).verdict(), ClaimVerdict::kUndecided);
+}
+
+TEST(VerdictTest, IsNotSupportedWhereAnEffectIsNotSeen) {
+  EXPECT_EQ(section_of({kAgrees, kNotSeen, kUndecided}).verdict(), ClaimVerdict::kNotSupported);
+}
+
+TEST(VerdictTest, SaysNothingOfModelsThatHaveNotLearned) {
+  EXPECT_EQ(section_of({kDisagrees, premise(kDisagrees)}).verdict(), ClaimVerdict::kNotTrained);
+  EXPECT_EQ(section_of({kAgrees, premise(kUndecided)}).verdict(), ClaimVerdict::kUndecided);
+  EXPECT_EQ(section_of({kAgrees, premise(kAgrees)}).verdict(), ClaimVerdict::kHolds);
+}
+
+TEST(VerdictTest, OfAnIdentityIsByConstruction) {
+  Section section = section_of({kAgrees});
+  section.is_construction = true;
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kByConstruction);
+  section.add(kDisagrees);
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kDoesNotHold);
+}
+
+TEST(VerdictTest, OfWhatCannotBeTestedIsThatItIsNot) {
+  Section section = section_of({});
+  section.not_testable = "eyes are not here";
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kNotTestable);
+  EXPECT_EQ(section.reason(), Text("eyes are not here"));
+}
+
+TEST(VerdictTest, HoldsOnACondition) {
+  Section section = section_of({kAgrees, beyond(kDisagrees)});
+  section.conditions = {{.text = "it rains"}};
+  EXPECT_EQ(section.verdict(), ClaimVerdict::kHoldsIf);
+  EXPECT_EQ(section.verdict_text().en, "holds if it rains");
+  EXPECT_EQ(section_of({kAgrees, beyond(kAgrees)}).verdict(), ClaimVerdict::kHolds);
+  EXPECT_EQ(section_of({kAgrees, beyond(kUndecided)}).verdict(), ClaimVerdict::kHoldsIf);
+  EXPECT_EQ(section_of({kDisagrees, beyond(kDisagrees)}).verdict(), ClaimVerdict::kDoesNotHold);
+}
+
+TEST(VerdictTest, TheReasonIsTheFindingThatDecides) {
+  EXPECT_EQ(section_of({kAgrees, kDisagrees}).reason().en, "a: predicted 1, measured 2.");
+  EXPECT_EQ(section_of({kAgrees, beyond(kDisagrees)}).reason().zh, "条件之外：a：预测 1，实测 2。");
+}
+
+TEST(RemarkTest, IsSaidOnlyWhereItsFindingsAreAsItSays) {
+  Section section = section_of({named("far", kDisagrees), named("near", kAgrees)});
+  section.corrections = {
+      {.when = {"far agrees"}, .text = "never"},
+      {.when = {"far disagrees", "near undecided"}, .text = "never"},
+      {.when = {"far disagrees", "near agrees"}, .text = "not {far.predicted}, {far}"}};
+  EXPECT_EQ(section.set_right().en, "Set right: not 1, 2");
+  section.corrections = {{.when = {"near disagrees"}, .text = "never"}};
+  EXPECT_TRUE(section.set_right().empty());
+  section.corrections = {{.when = {"nowhere disagrees"}, .text = "never"}};
+  EXPECT_THROW(section.set_right(), Error);
+  section.corrections = {{.when = {"near is right"}, .text = "never"}};
+  EXPECT_THROW(section.set_right(), Error);
+}
+
+TEST(RemarkTest, HasTheNumbersOfBothThatAreCompared) {
+  Section section = section_of({named("pair", larger("a", Samples{1, 2}, Samples{5, 6.5}))});
+  section.corrections = {{.when = {"pair disagrees"}, .text = "{pair.first} < {pair.second}"}};
+  EXPECT_EQ(section.set_right().en, "Set right: 1.5 ± 0.71 < 5.75 ± 1.1");
+}
+
+TEST(SentenceTest, HoldsAsAWholeWhereNoSectionDeniesIt) {
+  const Claim first = {"A1", "A1", "", ""}, second = {"D6-2", "D6.2", "", ""};
+  Section holds = section_of({kAgrees}), denies = section_of({kDisagrees}),
+          no_test = section_of({});
+  no_test.not_testable = "there are no eyes";
+  holds.claims = {second, first};
+  denies.claims = {second};
+  no_test.claims = {first};
+  const std::vector<Report> reports = {{.name = "one", .question = "", .sections = {holds, denies}},
+                                       {.name = "two", .question = "", .sections = {no_test}}};
+  const std::vector<JudgedSentence> sentences = sentences_of(reports);
+  ASSERT_EQ(sentences.size(), 2);
+  EXPECT_EQ(sentences[0].claim.key, "A1");
+  EXPECT_EQ(sentences[0].verdict(), ClaimVerdict::kHolds);
+  EXPECT_EQ(sentences[1].judged_in.size(), 2);
+  EXPECT_EQ(sentences[1].verdict(), ClaimVerdict::kDoesNotHold);
+  EXPECT_EQ(&sentences[1].decided_in(), &reports[0].sections[1]);
+}
+
+TEST(FindingTest, ExactNumbersAgreeWithinTheirTolerance) {
+  EXPECT_EQ(exact("a", 1, 1 + 1e-13).result, FindingResult::kAgrees);
+  EXPECT_EQ(exact("a", 1, 1 + 1e-11).result, FindingResult::kDisagrees);
+  EXPECT_EQ(exact("a", 1, std::nan("")).result, FindingResult::kDisagrees);
+  EXPECT_EQ(same("a", 1e-13).result, FindingResult::kAgrees);
+  EXPECT_EQ(same("a", -1e-3).result, FindingResult::kDisagrees);
+}
+
+TEST(FindingTest, AMeanAgreesWhereAllOfIts95PercentDo) {
+  const Samples samples = {0.9, 1.0, 1.1};  // mean 1, error 0.0577, and 4.303 of these: 0.248
+  EXPECT_EQ(near("a", 1, samples, 0.25).result, FindingResult::kAgrees);
+  EXPECT_EQ(near("a", 1, samples, 0.24).result, FindingResult::kUndecided);
+  EXPECT_EQ(near("a", 2, samples, 0.37).result, FindingResult::kDisagrees);
+  EXPECT_EQ(near("a", 1, Samples{1}, 0.5).result, FindingResult::kUndecided);
+  EXPECT_EQ(near("a", 2, 2.01, 0.01).result, FindingResult::kAgrees);
+}
+
+TEST(FindingTest, ABoundIsPassedByAllOf95Percent) {
+  const Samples samples = {0.9, 1.0, 1.1};
+  EXPECT_EQ(above("a", 0.75, samples).result, FindingResult::kAgrees);
+  EXPECT_EQ(above("a", 1, samples).result, FindingResult::kUndecided);
+  EXPECT_EQ(above("a", 1.25, samples).result, FindingResult::kDisagrees);
+  EXPECT_EQ(below("a", 1.25, samples).result, FindingResult::kAgrees);
+  EXPECT_EQ(below("a", 0.75, samples).result, FindingResult::kDisagrees);
+  EXPECT_EQ(above("a", 1, 1).result, FindingResult::kDisagrees);
+  EXPECT_EQ(at_least("a", 1, 1).result, FindingResult::kAgrees);
+  EXPECT_EQ(at_least("a", 1, Samples{1}).result, FindingResult::kUndecided);
+  EXPECT_EQ(at_most("a", 1, std::nan("")).result, FindingResult::kDisagrees);
+}
+
+TEST(FindingTest, ItsBoundsAreBetweenThem) {
+  EXPECT_EQ(between("x", 0.9, 1.1, 0.9).result, FindingResult::kAgrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1.1).result, FindingResult::kAgrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 0.8).result, FindingResult::kDisagrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1.2).result, FindingResult::kDisagrees);
+  EXPECT_EQ(between("x", 0.9, 1.1, 1).predicted.en, "0.9 … 1.1");
+}
+
+TEST(FindingTest, AlikeNeedsPowerNoiseIsNotEnough) {
+  const Samples a = {1, 2, 3}, near_a = {1.01, 2.02, 3.01}, noise = {3, 1, 2};
+  EXPECT_EQ(alike("a", a, near_a, 0.1).result, FindingResult::kAgrees);
+  EXPECT_EQ(alike("a", a, noise, 0.1).result, FindingResult::kUndecided);
+  EXPECT_EQ(alike("a", a, Samples{11, 12, 13}, 0.1).result, FindingResult::kDisagrees);
+}
+
+TEST(FindingTest, LargerIsDecidedByPairs) {
+  const Samples low = {1, 5, 9}, high = {2, 6.1, 10};
+  EXPECT_EQ(larger("a", high, low).result, FindingResult::kAgrees);
+  EXPECT_EQ(larger("a", low, high).result, FindingResult::kDisagrees);
+  EXPECT_EQ(larger("a", low, low).result, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", Samples{1, 9}, Samples{2, 7}).result, FindingResult::kUndecided);
+  EXPECT_EQ(larger("a", Samples{2}, Samples{1}).result, FindingResult::kUndecided);
+  // Five differences whose mean is 2.7 of its errors from zero, then 2.8 of them: Student's t
+  // is 2.776.
+  EXPECT_EQ(kNotSeen.result, FindingResult::kNotSeen);
+  const Samples zeros(5, 0.0);
+  const auto spread = [](double mean) {
+    return Samples{mean - 2, mean - 1, mean, mean + 1, mean + 2};
+  };
+  EXPECT_EQ(larger("a", spread(2.7 * std::sqrt(0.5)), zeros).result, FindingResult::kNotSeen);
+  EXPECT_EQ(larger("a", spread(2.8 * std::sqrt(0.5)), zeros).result, FindingResult::kAgrees);
+}
+
+TEST(StatisticsTest, ConfidenceIsStudents) {
+  EXPECT_TRUE(std::isinf(errors_of_95_percent(1)));
+  EXPECT_DOUBLE_EQ(errors_of_95_percent(2), 12.706);
+  EXPECT_DOUBLE_EQ(errors_of_95_percent(11), 2.228);
+  EXPECT_NEAR(errors_of_95_percent(12), 2.201, 0.003);
+  EXPECT_NEAR(errors_of_95_percent(1000), 1.962, 0.001);
+}
+
+TEST(StatisticsTest, DeviationAndErrorAreOfASample) {
+  const Samples samples = {1, 2, 3, 4};
+  EXPECT_DOUBLE_EQ(mean_of(samples), 2.5);
+  EXPECT_DOUBLE_EQ(deviation_of(samples), std::sqrt(5.0 / 3));
+  EXPECT_DOUBLE_EQ(error_of_mean(samples), std::sqrt(5.0 / 12));
+  EXPECT_EQ(deviation_of(Samples{7}), 0);
+}
+
+TEST(AxisTest, LeavesOutWhatHasNoPlace) {
+  const Axis axis({1, 100, 0, std::nan("")}, /*is_logarithmic=*/true);
+  EXPECT_FALSE(axis.shows(0));
+  EXPECT_FALSE(axis.shows(std::nan("")));
+  EXPECT_DOUBLE_EQ(axis.place(10), 0.5);
+  EXPECT_EQ(axis.ticks(), (std::vector<double>{1, 10, 100}));
+}
+
+// All numbers stand between its ends, and there are a few ticks.
+void expect_sound(const Axis& axis, const std::vector<double>& numbers) {
+  for (const double number : numbers) {
+    if (!axis.shows(number)) continue;
+    EXPECT_GE(axis.place(number), 0) << number;
+    EXPECT_LE(axis.place(number), 1) << number;
+  }
+  EXPECT_LE(axis.ticks().size(), 12);
+  for (const double tick : axis.ticks()) EXPECT_TRUE(std::isfinite(tick)) << tick;
+}
+
+TEST(AxisTest, IsSoundWhateverItIsGiven) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const Samples kinds[] = {{},
+                           {nan},
+                           {infinity, -infinity},
+                           {0},
+                           {7},
+                           {-1e308, 1e308},
+                           {1e17, 1e17 + 16},
+                           {1e-320, 1},
+                           {1e-12, 2e-12},
+                           {1, 1 + 1e-15}};
+  for (const Samples& numbers : kinds) {
+    for (const bool is_logarithmic : {false, true}) {
+      expect_sound(Axis(numbers, is_logarithmic), numbers);
+    }
+  }
+}
+
+TEST(StatisticsTest, NumbersAreWrittenAsPeopleWriteThem) {
+  EXPECT_EQ(format_number(114688), "114688");
+  EXPECT_EQ(format_number(12345.6), "12346");
+  EXPECT_EQ(format_number(0.31831), "0.3183");
+  EXPECT_EQ(format_number(1.2e-15), "1.2e-15");
+  EXPECT_EQ(format_number(3.8e7), "3.8e+07");
+  EXPECT_EQ(format_number(1e7), "1.0e+07");
+  EXPECT_EQ(format_number(9999999), "9999999");
+  EXPECT_EQ(format_number(0.001), "0.001");
+  EXPECT_EQ(format_number(0.00099), "9.9e-04");
+  EXPECT_EQ(format_samples(Samples{21, 257.2}), "139.1 ± 167");
+  EXPECT_EQ(format_samples(Samples{7.69, 8}), "7.845 ± 0.22");
+}
+
+Report example() {
+  Section section = section_of({kAgrees, beyond(kDisagrees)});
+  section.claims = {{"A1", "A1", "注意<力>", "attention & \"more\""}};
+  section.conditions = {{.text = "a < b"}};
+  section.figures = {
+      LineChart{.title = "lines",
+                .series = {{"one", {1, 2}, {3, std::nan("")}, {0.5, 0.5}}},
+                .levels = {{"by guessing", 0.25}}},
+      HeatMap{.title = "map", .rows = 1, .columns = 2, .numbers = {-1, std::nan("")}},
+      Table{.title = "table", .header = {"a", "b"}, .rows = {{"注意", "2"}}}};
+  return {.name = "example", .question = "Is it so?", .sections = {section}};
+}
+
+TEST(ReportTest, JsonHasWhatTheTextSays) {
+  const nlohmann::json json = nlohmann::json::parse(report_json(example(), kEnglish));
+  const auto& section = json["sections"][0];
+  EXPECT_EQ(section["claims"][0]["chinese"], "注意<力>");
+  EXPECT_EQ(section["verdict"], "holds if");
+  EXPECT_EQ(section["verdict_text"], "holds if a < b");
+  EXPECT_EQ(section["findings"][1]["result"], "disagrees");
+  EXPECT_EQ(section["findings"][1]["role"], "beyond the condition");
+  EXPECT_EQ(section["figures"][0]["series"][0]["y"][0], 3);
+  EXPECT_TRUE(section["figures"][0]["series"][0]["y"][1].is_null());
+  EXPECT_EQ(section["figures"][0]["levels"][0]["y"], 0.25);
+}
+
+TEST(ReportTest, JsonHasTheNumbersBehindAFinding) {
+  Report report = example();
+  report.sections[0].findings = {near("a", 1.5, Samples{1, 2}),
+                                 larger("b", Samples{1, 2}, Samples{3, 4}), kAgrees};
+  const nlohmann::json json = nlohmann::json::parse(report_json(report, kEnglish));
+  const auto& findings = json["sections"][0]["findings"];
+  EXPECT_EQ(findings[0]["predicted_number"], 1.5);
+  EXPECT_EQ(findings[0]["samples"], nlohmann::json({{1, 2}}));
+  EXPECT_TRUE(findings[1]["predicted_number"].is_null());
+  EXPECT_EQ(findings[1]["samples"], nlohmann::json({{1, 2}, {3, 4}}));
+  EXPECT_EQ(findings[2]["samples"], nlohmann::json::array());
+}
+
+TEST(ReportTest, TextKeepsToEightyColumns) {
+  Report report = example();
+  report.sections[0].prediction = std::string(30, 'a') + " " + std::string(60, 'b') + " c";
+  const std::string text = report_text(report, kEnglish);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    EXPECT_LE(text_width(text.substr(at, end - at)), 80) << text.substr(at, end - at);
+    at = end + 1;
+  }
+  EXPECT_NE(text.find("Verdict: holds if a < b"), std::string::npos);
+  EXPECT_NE(text.find("by guessing: 0.25"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,267 @@
+// ./qkv sweep: many runs, each with the bits of a single one.
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class SweepTest : public CommandLineFixture {
+ protected:
+  ProcessResult sweep(std::vector<std::string> arguments, const ProcessOptions& options = {}) {
+    arguments.insert(arguments.begin(), {"sweep", "tiny.toml"});
+    return qkv(arguments, options);
+  }
+
+  void expect_same_run(const std::string& a, const std::string& b) const {
+    for (const char* name : {"config.toml", "samples.txt", "checkpoints/last.safetensors",
+                             "checkpoints/best.safetensors"}) {
+      EXPECT_EQ(in(a + "/" + name), in(b + "/" + name)) << a << " " << b << " " << name;
+      EXPECT_NE(in(a + "/" + name), "") << a << " " << name;
+    }
+  }
+};
+
+TEST_F(SweepTest, EachRunHasTheBitsOfASingleOne) {
+  const ProcessResult result = sweep({"--set", "optimizer.learning_rate=1e-3,0.01", "--set",
+                                      "train.steps=30", "--seeds", "2", "--jobs", "2"});
+  expect_success(result);
+  for (const std::string rate : {"0.001", "0.01"}) {
+    for (const std::string seed : {"1", "2"}) {
+      const std::string single = absl::StrCat("single-", rate, "-", seed);
+      expect_success(qkv({"train", "tiny.toml", "--out", single, "--set", "train.steps=30", "--set",
+                          "seed=" + seed, "--set", "optimizer.learning_rate=" + rate}));
+      expect_same_run(single, absl::StrCat("runs/tiny-sweep/learning_rate=", rate, ",seed=", seed));
+    }
+  }
+  EXPECT_THAT(result.output, HasSubstr("tiny: 4 runs, "));
+  EXPECT_THAT(result.output, testing::ContainsRegex("0.001 .* ± .* 2"));
+}
+
+TEST_F(SweepTest, TellsTheMeanAndTheSpreadOverSeeds) {
+  const std::vector<std::string> arguments = {"--set",  "optimizer.betas=[0.9,0.95],[0.9, 0.99]",
+                                              "--set",  "model.position=none,learned",
+                                              "--set",  "seed=5,7,8",
+                                              "--jobs", "1",
+                                              "--out",  "all",
+                                              "--set",  "train.steps=20"};
+  std::vector<std::string> to_file = arguments, to_output = arguments;
+  to_file.insert(to_file.end(), {"--json", "all.json"});
+  to_output.insert(to_output.end(), {"--json", "-"});
+  expect_success(sweep(to_file));
+  const ProcessResult again = sweep(to_output);
+  EXPECT_EQ(again.output, in("all.json"));
+  EXPECT_THAT(again.errors, HasSubstr("was finished"));
+
+  const json all = json::parse(again.output)["combinations"];
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[1]["settings"],
+            (json{{"optimizer.betas", {0.9, 0.95}}, {"model.position", "learned"}}));
+  size_t best = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const json& runs = all[i]["runs"];
+    ASSERT_EQ(runs.size(), 3u);
+    EXPECT_EQ(runs[1]["seed"], 7);
+    double sum = 0, squares = 0;
+    for (const json& run : runs) sum += run["best_val_loss"].get<double>();
+    for (const json& run : runs)
+      squares += std::pow(run["best_val_loss"].get<double>() - sum / 3, 2);
+    EXPECT_NEAR(all[i]["mean_best_val_loss"], sum / 3, 1e-12);
+    EXPECT_NEAR(all[i]["standard_deviation_of_best_val_loss"], std::sqrt(squares / 2), 1e-12);
+    if (all[i]["mean_best_val_loss"] < all[best]["mean_best_val_loss"]) best = i;
+  }
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i]["best"], i == best) << i;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "all/betas=0.9_0.95,position=none,seed=8"));
+}
+
+TEST_F(SweepTest, GoesOnAfterAnyEnd) {
+  const std::vector<std::string> arguments = {
+      "--set", "train.steps=400,401", "--seeds", "2", "--jobs", "2", "--out"};
+  const auto with = [&](const std::string& folder) {
+    std::vector<std::string> all = arguments;
+    all.push_back(folder);
+    return all;
+  };
+  expect_success(sweep(with("whole")));
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    const std::string folder = "ended-by-" + std::to_string(signal);
+    int times = 0;
+    ProcessOptions options;
+    options.on_output = [&](pid_t program, const std::string& output) {
+      if (output.find("into") == std::string::npos) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(40 * ++times));
+      ::kill(program, signal);
+      return true;
+    };
+    for (int i = 0; i < 3; ++i) {
+      const ProcessResult result = sweep(with(folder), options);
+      if (result.exit_status == 0) break;
+      EXPECT_EQ(result.exit_status, signal == SIGKILL ? 128 + SIGKILL : 130) << result.errors;
+      EXPECT_EQ(result.errors, "");
+      if (signal == SIGKILL) continue;
+      EXPECT_THAT(result.output, HasSubstr(" of 4 runs are finished; the same command goes on\n"));
+    }
+    expect_success(sweep(with(folder)));
+    for (const char* run : {"steps=400,seed=1", "steps=400,seed=2", "steps=401,seed=1"}) {
+      const std::string name = std::string("/") + run;
+      expect_same_run("whole" + name, folder + name);
+    }
+  }
+}
+
+// As under mpirun: each run is trained by one of the processes, and one of them tells the results.
+TEST_F(SweepTest, RanksShareTheRuns) {
+  const std::vector<std::string> arguments = {
+      "--set", "train.steps=300,301", "--seeds", "4", "--jobs", "1", "--out"};
+  const auto sweep_into = [&](const std::string& folder, const std::vector<std::string>& more,
+                              const ProcessOptions& options = {}) {
+    std::vector<std::string> all = arguments;
+    all.push_back(folder);
+    all.insert(all.end(), more.begin(), more.end());
+    return sweep(all, options);
+  };
+  expect_success(sweep_into("alone", {"--json", "alone.json"}));
+  std::vector<ProcessResult> results(3);
+  {
+    std::vector<std::jthread> ranks;
+    for (size_t rank = 0; rank < results.size(); ++rank) {
+      ranks.emplace_back([&, rank] {
+        results[rank] =
+            sweep_into("shared", {"--json", "shared.json"},
+                       {.environment = {"PMI_RANK=" + std::to_string(rank), "MPI_LOCALNRANKS=3"}});
+      });
+    }
+  }
+  for (const ProcessResult& result : results) expect_success(result);
+  EXPECT_EQ(results[1].output + results[2].output, "");
+  EXPECT_THAT(results[0].output, HasSubstr("was finished"));  // by another rank
+  const json alone = json::parse(in("alone.json")), shared = json::parse(in("shared.json"));
+  for (size_t i = 0; i < alone["combinations"].size(); ++i) {
+    const json& numbers = shared["combinations"][i];
+    EXPECT_EQ(alone["combinations"][i]["mean_best_val_loss"], numbers["mean_best_val_loss"]);
+    EXPECT_EQ(numbers["runs"].size(), 4u);
+  }
+  expect_same_run("alone/steps=301,seed=4", "shared/steps=301,seed=4");
+}
+
+TEST_F(SweepTest, TheSecondSignalEndsItAtOnce) {
+  const std::string last = "runs/tiny-sweep/seed=1/checkpoints/last.safetensors";
+  ProcessOptions options;
+  options.on_output = [&](pid_t program, const std::string& output) {
+    if (output.find("into") == std::string::npos) return false;
+    while (!std::filesystem::exists(folder_ / last)) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it is in its long step
+    ::kill(program, SIGINT);
+    ::kill(program, SIGTERM);
+    return true;
+  };
+  const ProcessResult result = sweep({"--set", "train.batch_size=200000", "--set",
+                                      "train.accumulation_steps=200", "--set", "data.length=12"},
+                                     options);
+  EXPECT_EQ(result.exit_status, 130) << result.output << result.errors;
+  EXPECT_NE(in(last).find("\"step\":\"0\""), std::string::npos) << "the step was waited for";
+}
+
+TEST_F(SweepTest, AllMistakesOfAllCombinationsComeBeforeTheFirstRun) {
+  const ProcessResult result =
+      sweep({"--set", "optimizer.learning_rate=1e-3,fast,-1", "--set", "model.d_model=16,17"});
+  EXPECT_EQ(result.exit_status, 2);
+  EXPECT_EQ(result.output, "");
+  EXPECT_EQ(result.errors,
+            "error: --set model.d_model=17: \"model.num_heads\" must divide \"model.d_model\": 17 "
+            "is not a multiple of 2\n"
+            "error: --set optimizer.learning_rate=fast: \"optimizer.learning_rate\": expected a "
+            "float, found a string\n"
+            "error: --set optimizer.learning_rate=-1: \"optimizer.learning_rate\" must be at least "
+            "0, not -1.0\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+  expect_error(sweep({"--set", "train.steps=10,,20"}), 2,
+               "--set train.steps=10,,20: a value of the list is empty");
+  expect_error(sweep({"--set", "optimizer.learning_rate=1e-3,0.001"}), 2,
+               "two runs of the sweep are the same: learning_rate=0.001,seed=1");
+  expect_error(sweep({"--set", "seed=1,2", "--seeds", "2"}), 2,
+               "--set seed=1,2: this lists the seeds, and --seeds counts them; give one");
+  expect_error(sweep({"--seeds", "0"}), 2, "--seeds must be at least 1, not 0");
+  expect_error(sweep({"--jobs", "0"}), 2, "--jobs must be at least 1, not 0");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs"));
+}
+
+TEST_F(SweepTest, AnotherRunInAFolderIsAMistake) {
+  expect_success(sweep({"--set", "optimizer.learning_rate=1e-3,0.01"}));
+  const std::string before = in("runs/tiny-sweep/learning_rate=0.01,seed=1/metrics.jsonl");
+  expect_error(sweep({"--set", "optimizer.learning_rate=0.01,0.1", "--set", "train.steps=20"}), 2,
+               "runs/tiny-sweep/learning_rate=0.01,seed=1 holds a run with another config: "
+               "train.steps is 20, but was 40; choose another folder with --out, or remove that "
+               "one");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/learning_rate=0.1,seed=1"));
+  expect_success(sweep({"--set", "optimizer.learning_rate=0.01,0.1", "--seeds", "2"}));
+  EXPECT_EQ(in("runs/tiny-sweep/learning_rate=0.01,seed=1/metrics.jsonl"), before);
+}
+
+TEST_F(SweepTest, TheFolderOfARunIsNotThatOfASweep) {
+  expect_success(qkv({"train", "tiny.toml", "--out", "runs/a"}));
+  expect_error(sweep({"--seeds", "2", "--out", "runs/a"}), 2,
+               "runs/a is a run; choose another folder with --out");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/a/seed=1"));
+}
+
+TEST_F(SweepTest, ARunThatFailsIsARow) {
+  const ProcessResult result =
+      sweep({"--set", "optimizer.learning_rate=1e30,0.001", "--json", "results.json"});
+  expect_error(result, 1, "1 of 2 runs failed; the same command tries only that one again");
+  EXPECT_THAT(result.output, HasSubstr("0 of 1"));
+  EXPECT_THAT(result.output, HasSubstr("learning_rate=1e+30,seed=1 failed: step 2: the loss is"));
+  const json all = json::parse(in("results.json"))["combinations"];
+  EXPECT_EQ(all[0]["runs"][0]["state"], "failed");
+  EXPECT_THAT(all[0]["runs"][0]["error"], HasSubstr("not a finite number"));
+  EXPECT_EQ(all[1]["best"], true);
+  const ProcessResult none = sweep({"--set", "optimizer.learning_rate=1e30", "--out", "none"});
+  EXPECT_EQ(none.exit_status, 1);
+  EXPECT_EQ(none.errors, "error: no run of the sweep was finished\n");
+}
+
+TEST_F(SweepTest, ARunThatIsTooLargeFailsBeforeItHasAFolder) {
+  const ProcessResult result = sweep({"--set", "model.d_model=16,65536"});
+  expect_error(result, 1, "1 of 2 runs failed; the same command tries only that one again");
+  EXPECT_THAT(result.output, HasSubstr("d_model=65536,seed=1 failed: "));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "runs/tiny-sweep/d_model=65536,seed=1"));
+}
+
+TEST_F(SweepTest, TheWeightsThatItsRunsBeginWithAreSaidInLines) {
+  for (const std::string run : {"runs/a", "runs/b"}) {
+    expect_success(qkv({"train", "tiny.toml", "--out", run}));
+  }
+  const ProcessResult result =
+      sweep({"--set", "train.from=runs/a,runs/b", "--set", "train.steps=20", "--out", "runs/f"});
+  expect_success(result);
+  EXPECT_THAT(result.output, Not(HasSubstr("\\n")));
+  for (const std::string run : {"runs/a", "runs/b"}) {
+    EXPECT_THAT(unfolded(result.output),
+                HasSubstr(" parameters from " + run + "/checkpoints/best.safetensors, step "));
+  }
+}
+
+TEST_F(SweepTest, ATerminalSeesHowFarItIs) {
+  ProcessOptions options;
+  options.in_terminal = true;
+  const ProcessResult result = sweep({"--set", "train.steps=400"}, options);
+  expect_success(result);
+  EXPECT_THAT(result.output, HasSubstr("\r\x1b[K"));
+  EXPECT_THAT(result.output, HasSubstr("0 of 1 runs are finished, 1 trains"));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -1,0 +1,127 @@
+// What runs, compare, replay, sweep and doctor judge by: the last digit of a number, the right one
+// of two measures, the last place of a text.
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "apps/runs/sweep/sweep_table.h"
+#include "tests/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+using nlohmann::json;
+
+class TablesOfRunsTest : public CommandLineFixture {
+ protected:
+  std::vector<json> metrics_of(const std::string& run) {
+    std::vector<json> lines;
+    const std::string text = in(run + "/metrics.jsonl");
+    for (const auto line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      lines.push_back(json::parse(line));
+    }
+    return lines;
+  }
+
+  // A copy of the run in which a number of one line of its metrics is larger by a ten-millionth.
+  void copy_with_another(const std::string& key, const std::string& from, const std::string& to) {
+    std::filesystem::remove_all(folder_ / to);
+    std::filesystem::copy(folder_ / from, folder_ / to, std::filesystem::copy_options::recursive);
+    std::string text;
+    for (json& line : metrics_of(from)) {
+      if (line["step"] == 15) line[key] = line[key].get<double>() * (1 + 1e-7);
+      text += line.dump() + "\n";
+    }
+    write_bytes(folder_ / (to + "/metrics.jsonl"), text);
+  }
+
+  json told(const std::vector<std::string>& command) {
+    const ProcessResult result = qkv(command);
+    EXPECT_EQ(result.exit_status, 0) << result.errors;
+    return json::parse(result.output);
+  }
+};
+
+TEST_F(TablesOfRunsTest, LossesThatDifferByTheLeastAreNotTheSame) {
+  expect_success(train_tiny("a"));
+  copy_with_another("loss", "a", "b");
+  EXPECT_EQ(told({"compare", "a", "b", "--json", "-"})["first_step_whose_losses_differ"], 15);
+}
+
+TEST_F(TablesOfRunsTest, AStepIsRepeatedOnlyWhereEveryNumberOfItIsTheSame) {
+  expect_success(train_tiny("a"));
+  EXPECT_TRUE(told({"replay", "a", "--step", "16", "--json", "-"})["differs_at"].is_null());
+  for (const std::string key : {"loss", "grad_norm", "learning_rate"}) {
+    copy_with_another(key, "a", "b");
+    std::filesystem::remove_all(folder_ / "b/checkpoints");  // it begins at the beginning
+    EXPECT_EQ(told({"replay", "b", "--step", "16", "--json", "-"})["differs_at"], 15) << key;
+  }
+}
+
+TEST_F(TablesOfRunsTest, ARunThatHasNotEndedIsRepeatedUpToItsNextEvaluation) {
+  expect_success(train_tiny("a"));
+  const std::string config = in("a/config.toml");
+  const size_t at = config.find("steps = 40");
+  ASSERT_NE(at, std::string::npos);
+  write_bytes(folder_ / "a/config.toml",
+              config.substr(0, at) + "steps = 90" + config.substr(at + 10));
+  EXPECT_EQ(told({"replay", "a", "--json", "-"})["step"], 60);
+}
+
+TEST_F(TablesOfRunsTest, WhatIsRightIsWholeSequences) {
+  expect_success(train_tiny("runs/a"));
+  const json run = told({"runs", "--json", "-"})[0];
+  for (const json& line : metrics_of("runs/a")) {
+    if (line["step"] != run["best_step"]) continue;
+    EXPECT_EQ(run["accuracy"], line["val_sequence_accuracy"]);
+    EXPECT_NE(line["val_token_accuracy"], line["val_sequence_accuracy"]);
+  }
+}
+
+TEST_F(TablesOfRunsTest, TheBestOfASweepIsOneWithTheFewestFailures) {
+  SweepPlan plan;
+  for (const std::string name : {"slow", "quick"}) {
+    Combination& combination = plan.combinations.emplace_back();
+    for (const std::string seed : {"1", "2"}) {
+      SweepRun& run = combination.runs.emplace_back();
+      run.folder = folder_ / absl::StrCat(name, seed);
+      expect_success(train_tiny(run.folder,
+                                {"seed=" + seed, name == "slow" ? "optimizer.learning_rate=1e-6"
+                                                                : "optimizer.learning_rate=0.01"}));
+    }
+  }
+  EXPECT_EQ(sweep_results(plan, {"", "", "", ""}).best, 1u);
+  EXPECT_EQ(sweep_results(plan, {"", "", "", "no memory"}).best, 0u);
+  EXPECT_EQ(sweep_results(plan, {"no memory", "no memory", "", "no memory"}).best, 1u);
+  EXPECT_EQ(sweep_results(plan, {"x", "x", "x", "x"}).best, std::nullopt);
+}
+
+TEST_F(TablesOfRunsTest, ARunOfASweepHasAFolderOfItsOwnWhateverItsNameHolds) {
+  std::filesystem::create_directories(folder_ / "a");
+  const std::string text(300, 'x');
+  write_bytes(folder_ / "a/b", text + "y");
+  write_bytes(folder_ / "a%2Fb", text + "z");
+  expect_success(qkv({"sweep", "tiny.toml", "--set", "data.task=text", "--set", "data.length=4",
+                      "--set", "train.steps=2", "--set", "data.path=a/b,a%2Fb", "--out", "all"}));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "all/path=a%2Fb,seed=1"));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "all/path=a%252Fb,seed=1"));
+}
+
+// Of two tokens the second is the last, and the first is all that is earlier.
+TEST_F(TablesOfRunsTest, CausalityIsLookedAtUpToTheLastPlaceButOne) {
+  write_bytes(folder_ / "text.txt", "abcabdabeabcabdabeabcabdabe");
+  for (const std::string causal : {"true", "false"}) {
+    const ProcessResult result = qkv({"doctor", "tiny.toml", "--json", "-", "--set",
+                                      "data.task=text", "--set", "data.path=text.txt", "--set",
+                                      "data.length=2", "--set", "attention.causal=" + causal});
+    for (const json& each : json::parse(result.output)) {
+      EXPECT_TRUE(each["check"] != "causality" || each["good"] == (causal == "true"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qkv

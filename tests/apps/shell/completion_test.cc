@@ -1,0 +1,164 @@
+// `qkv completion SHELL` and `qkv man`, as the shells and man read them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/command_line_fixture.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::UnorderedElementsAre;
+using Words = std::vector<std::string>;
+
+Words lines_of(const std::string& text) { return absl::StrSplit(text, '\n', absl::SkipEmpty()); }
+
+class CompletionTest : public CommandLineFixture {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_ / "runs/small/checkpoints");
+    write_bytes(folder_ / "runs/small/config.toml", kConfig);
+    fs::create_directories(folder_ / "other");
+    write_bytes(folder_ / "notes.txt", "");
+  }
+
+  // A script of that shell; the test is skipped where there is none.
+  ProcessResult in_shell(const std::string& shell, const Words& options,
+                         const std::string& script) {
+    const ProcessResult made = qkv({"completion", shell});
+    expect_success(made);
+    write_bytes(folder_ / ("completion." + shell), made.output);
+    Words command = {"/usr/bin/env", shell};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"-c", script});
+    return run_process(command, {.folder = folder_.path()});
+  }
+
+  static bool is_there(const std::string& program) {
+    return run_process({"/usr/bin/env", "sh", "-c", "command -v " + program}).exit_status == 0;
+  }
+
+  // What bash offers for the last of these words; "=" is a word, as it is to bash.
+  Words bash(const Words& words) {
+    std::string quoted;
+    for (const std::string& word : words) absl::StrAppend(&quoted, " '", word, "'");
+    const ProcessResult result =
+        in_shell("bash", {"--norc"},
+                 absl::StrCat("set -u; source completion.bash; COMP_WORDS=(", quoted,
+                              "); COMP_CWORD=", words.size() - 1,
+                              "; COMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'; ",
+                              "_qkv; printf '%s\\n' \"${COMPREPLY[@]}\""));
+    EXPECT_EQ(result.errors, "");
+    return lines_of(result.output);
+  }
+
+  Words fish(const std::string& line) {
+    const ProcessResult result = in_shell(
+        "fish", {"--no-config"},
+        absl::StrCat("source completion.fish; complete -C '", line, "' | string split -f1 \\t"));
+    return lines_of(result.output);
+  }
+};
+
+TEST_F(CompletionTest, BashKnowsTheVerbsOfBothProgramsAndTheirOptions) {
+  EXPECT_THAT(bash({"qkv", "tr"}), ElementsAre("train"));
+  const Words verbs = bash({"./qkv", ""});
+  for (const std::string& line : lines_of(qkv({"--help"}).output)) {
+    if (!line.starts_with("  ")) continue;
+    const Words words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    EXPECT_THAT(verbs, Contains(words.front()));
+  }
+  EXPECT_THAT(bash({"qkv", "gradcheck", "--mu"}), ElementsAre("--mutate"));
+  EXPECT_THAT(bash({"qkv", "train", "tiny.toml", "--re"}), ElementsAre("--resume"));
+}
+
+TEST_F(CompletionTest, BashOffersConfigsRunsAndFiles) {
+  EXPECT_THAT(bash({"qkv", "train", "t"}), ElementsAre("tiny.toml"));
+  EXPECT_THAT(bash({"qkv", "config", ""}), Not(Contains("notes.txt")));
+  EXPECT_THAT(bash({"qkv", "eval", ""}), ElementsAre("runs/small"));
+  EXPECT_THAT(bash({"qkv", "train", "tiny.toml", "--from", "runs/s"}), ElementsAre("runs/small"));
+  EXPECT_THAT(bash({"qkv", "runs", "o"}), ElementsAre("other"));
+  EXPECT_THAT(bash({"qkv", "eval", "runs/small", "--json", "n"}), ElementsAre("notes.txt"));
+  EXPECT_THAT(bash({"qkv", "generate", "runs/small", "--prompt", ""}), ElementsAre());
+}
+
+TEST_F(CompletionTest, BashOffersKeysAndTheirValues) {
+  EXPECT_THAT(bash({"qkv", "train", "c", "--set", "model.d_m"}), ElementsAre("model.d_model="));
+  EXPECT_THAT(bash({"qkv", "train", "c", "--set", "model.position", "=", "ro"}),
+              ElementsAre("rotary"));
+  EXPECT_THAT(bash({"qkv", "train", "c", "--set", "=", "model.position", "=", "ro"}),
+              ElementsAre("rotary"));
+  EXPECT_THAT(bash({"qkv", "eval", "r", "--split", ""}), ElementsAre("val", "train"));
+  EXPECT_THAT(bash({"qkv", "eval", "r", "--split", "=", "t"}), ElementsAre("train"));
+  EXPECT_THAT(bash({"qkv", "lab", "scal"}), UnorderedElementsAre("scaling", "scaling-train"));
+  EXPECT_THAT(bash({"qkv", "gradcheck", "--op", "softm"}), ElementsAre("softmax"));
+}
+
+TEST_F(CompletionTest, FishOffersTheSame) {
+  if (!is_there("fish")) GTEST_SKIP() << "there is no fish";
+  EXPECT_THAT(fish("qkv tra"), ElementsAre("train"));
+  EXPECT_THAT(fish("qkv train --res"), ElementsAre("--resume"));
+  EXPECT_THAT(fish("qkv train tiny.toml --set model.d_m"), ElementsAre("model.d_model="));
+  EXPECT_THAT(fish("qkv train tiny.toml --set model.position=ro"),
+              ElementsAre("model.position=rotary"));
+  EXPECT_THAT(fish("qkv eval runs/sm"), Contains("runs/small"));
+  EXPECT_THAT(fish("qkv eval r --split "), UnorderedElementsAre("val", "train"));
+}
+
+TEST_F(CompletionTest, ZshOffersTheSame) {
+  if (!is_there("zsh")) GTEST_SKIP() << "there is no zsh";
+  // zsh completes for a person only: what the script asks of zsh's functions is looked at.
+  const std::string script =
+      "compdef() { : }; _describe() { print -l $verbs }; compadd() { : }; "
+      "_arguments() { print -rl -- \"$@\" }; source ./completion.zsh; ";
+  const auto asked = [&](const std::string& words, int current) {
+    const ProcessResult result = in_shell(
+        "zsh", {"-f"}, absl::StrCat(script, "words=(", words, "); CURRENT=", current, "; _qkv"));
+    EXPECT_EQ(result.errors, "");
+    return lines_of(result.output);
+  };
+  EXPECT_THAT(asked("qkv t", 2),
+              Contains("train:trains a model; writes a folder, by default runs/NAME"));
+  const Words train = asked("qkv train t", 3);
+  EXPECT_THAT(train, Contains("--resume[Continues the run in its folder; CONFIG may also be that "
+                              "folder]"));
+  EXPECT_THAT(train, Contains("*:CONFIG:_files -g \"*.toml(-.)\""));
+  EXPECT_THAT(asked("qkv eval r", 3), Contains(HasSubstr("--split=[")));
+}
+
+TEST_F(CompletionTest, AnotherShellIsAnError) {
+  expect_error(qkv({"completion", "csh"}), 2,
+               "there is no completion for \"csh\"; there is for bash, zsh and fish");
+}
+
+TEST_F(CompletionTest, TheManualPageHasNoMistakeAndTellsAllOptions) {
+  const ProcessResult page = qkv({"man"});
+  expect_success(page);
+  write_bytes(folder_ / "qkv.1", page.output);
+  if (!is_there("man")) GTEST_SKIP() << "there is no man";
+  const ProcessResult shown = run_process(
+      {"/usr/bin/env", "LC_ALL=C.UTF-8", "MANWIDTH=80", "man", "--warnings", "-l", "qkv.1"},
+      {.folder = folder_.path()});
+  EXPECT_EQ(shown.exit_status, 0);
+  EXPECT_EQ(shown.errors, "");
+  for (const char* text : {"qkv gradcheck", "--mutate", "qkv eval RUN…", "grad_clip", "NO_COLOR",
+                           "[model]", "--set KEY=VALUE"}) {
+    EXPECT_THAT(shown.output, HasSubstr(text));
+  }
+}
+
+}  // namespace
+}  // namespace qkv
