@@ -10,7 +10,6 @@ from pathlib import Path
 from commands import ROOT, Change, Command, File
 
 
-
 def program() -> Path:
     return Path(os.environ.get("QKV", ROOT / "build/release/qkv"))
 

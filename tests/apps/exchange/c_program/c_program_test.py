@@ -1,7 +1,7 @@
 """Models, exported as programs in C: they have qkv's logits, and write what qkv generate writes.
 
-Run by tests/apps/exchange/c_program/run. The models have each choice of a config at least once; with `all` all models are tried. Runs
-are of a few steps in f32.
+Run by tests/apps/exchange/c_program/run. The models have each choice of a config at least once; with `all` all models are
+tried. Runs are of a few steps in f32.
 """
 import json
 import os
