@@ -21,11 +21,24 @@ struct Arithmetic {
   std::array<int, 3> steps;  // k
   int stride, smallest;      // of k
   Scalar coarsest;           // what f may round its values to
+  Scalar missed;             // share of a derivative: an error that is larger does not pass
+  Scalar unit;               // of f's values
+
+  bool is_f32() const { return unit > roundoff; }
 };
+// An error that may be missed is no larger than this share of what is judged: a derivative that is
+// wrong by a thousandth does not pass.
+inline constexpr Scalar kMissed = 0x1p-10;
+
+// kSingle is of an f that takes f32, between casts from f64 and back.
 // An f that runs in f128 rounds to nothing coarser. One that reads doubles may hand them to any
 // type: bf16 has the fewest digits.
-inline constexpr Arithmetic kQuadruple = {DType::f128, 0x1p-113, {15, 27, 39}, 4, 87, 0x1p-113};
-inline constexpr Arithmetic kDouble = {DType::f64, 0x1p-53, {9, 15, 21}, 2, 27, 0x1p-8};
+inline constexpr Arithmetic kQuadruple = {DType::f128, 0x1p-113, {15, 27, 39}, 4,
+                                          87,          0x1p-113, kMissed,      0x1p-113};
+inline constexpr Arithmetic kDouble = {DType::f64, 0x1p-53, {9, 15, 21}, 2,
+                                       27,         0x1p-8,  kMissed,     0x1p-53};
+inline constexpr Arithmetic kSingle = {DType::f64, 0x1p-53, {1, 2, 3}, 1,
+                                       16,         0x1p-8,  0x1p-7,    0x1p-26};
 
 // A constant of a formula that is written as a double is off by 2^-53 of itself. What agrees to a
 // few of these has the right formula.

@@ -19,14 +19,14 @@ struct Hidden {
   Tensor finite, mask;
 
   explicit Hidden(const Array& x) : finite(x) {
-    if (x.dtype() != DType::f64) return;
+    if (!is_floating(x.dtype())) return;
     std::vector<double> values = x.to_vector(), hidden;
     for (double& value : values) {
       hidden.push_back(value == -kInfinityOf<double> ? 1.0 : 0.0);
       if (value == -kInfinityOf<double>) value = 0.0;
     }
     if (std::ranges::find(hidden, 1.0) == hidden.end()) return;
-    finite = Tensor(Array::of(x.shape(), DType::f64, values));
+    finite = Tensor(Array::of(x.shape(), x.dtype(), values));
     mask = Tensor(Array::of(x.shape(), DType::boolean, hidden));
   }
 };
@@ -49,11 +49,11 @@ std::vector<RecordedOp> ops_of(const TensorFunction& f, std::span<const Tensor> 
 }
 
 // Whether the op can be checked alone.
-bool is_f64(const RecordedOp& each) {
+bool is_checked(const RecordedOp& each) {
   const auto is_number = [](const Tensor& x) { return is_floating(x.dtype()); };
-  const auto is_wide = [&](const Tensor& x) { return !is_number(x) || x.dtype() == DType::f64; };
-  return std::ranges::any_of(each.x, is_number) && std::ranges::all_of(each.x, is_wide) &&
-         is_wide(each.y);
+  const auto is_bf16 = [&](const Tensor& x) { return x.dtype() == DType::bf16; };
+  return std::ranges::any_of(each.x, is_number) && std::ranges::none_of(each.x, is_bf16) &&
+         !is_bf16(each.y);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Ten
   std::vector<OpCheck> wrong;
   for (const RecordedOp& each : ops_of(f, inputs)) {
     if (wrong.size() == most) break;
-    if (!is_f64(each)) continue;
+    if (!is_checked(each)) continue;
     std::vector<Tensor> at, masks;
     std::vector<std::string> described;
     for (const Tensor& x : each.x) {
@@ -85,7 +85,8 @@ std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Ten
       return output.mask.defined() ? masked_fill(result, output.mask, 0.0) : result;
     };
     GradcheckReport report = gradcheck(alone, at, of_one);
-    if (report.passed()) continue;
+    const bool is_hidden = report.verdict() == Verdict::kUndecided;
+    if (report.passed() || (is_hidden && report.computed_in == "f32")) continue;
     wrong.push_back({.op = std::string(each.op->name()),
                      .place = each.scope,
                      .inputs = absl::StrJoin(described, ", "),
@@ -97,7 +98,7 @@ std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Ten
 std::string first_wrong_op(const TensorFunction& f, std::span<const Tensor> inputs, int order) {
   if (ops_of(f, inputs).size() < 2) return "";
   const std::vector<OpCheck> wrong = find_wrong_ops(f, inputs, {.order = order}, 1);
-  if (wrong.empty()) return "each of its ops passes when checked alone\n";
+  if (wrong.empty()) return "none of its ops fails when checked alone\n";
   return absl::StrCat("the first op that does not pass when checked alone is ", wrong[0].to_text(),
                       "\n", wrong[0].report.to_text());
 }

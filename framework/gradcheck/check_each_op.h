@@ -21,8 +21,8 @@ struct OpCheck {
 
 // Where is the mistake? Runs f once, and checks each op that its output depends on alone, in the
 // order in which they ran. The ops that do not pass, `most` at most; none: every derivative is
-// right, and a gradient that is wrong all the same was added up wrongly. An op that does not
-// compute in f64 is left out.
+// right, and a gradient that is wrong all the same was added up wrongly. An op of bf16
+// is left out, and one of f32 that is undecided.
 std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Tensor> inputs,
                                     const GradcheckOptions& options = {},
                                     size_t most = std::numeric_limits<size_t>::max());

@@ -55,7 +55,7 @@ Agreement compare(Scalar analytic, const Slope& slope, const Sizes& sizes, Scala
     // Where f stands still, its values may be too coarse to show the derivative, or its numbers.
     const Scalar still = std::max(kMissed * sizes.values, kOfConstants * float128::abs(analytic));
     const bool is_told = float128::abs(slope.value) > tolerance
-                             ? tolerance <= kMissed * float128::abs(slope.value)
+                             ? tolerance <= missed * float128::abs(slope.value)
                              : slope.is_rounding && kOfEstimate * slope.error <= still &&
                                    float128::abs(analytic) >= 4 * sizes.coarsest * sizes.values;
     return no_pass(is_told ? Verdict::kFail : Verdict::kUndecided, is_told ? "" : kHides);

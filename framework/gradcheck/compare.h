@@ -9,9 +9,6 @@ namespace qkv {
 
 inline constexpr Scalar kLeastOfF64 = std::numeric_limits<double>::min();
 
-// An error that may be missed is no larger than this share of what is judged: a derivative that is
-// wrong by a thousandth does not pass.
-inline constexpr Scalar kMissed = 0x1p-10;
 // The slopes of the two sides, of which rounding leaves less, are told to this many times as much.
 inline constexpr Scalar kOfSides = 8;
 

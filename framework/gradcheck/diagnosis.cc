@@ -281,9 +281,9 @@ std::string missing_power(const NumericGradient& gradient, const Values& w) {
                       p == 1.0 ? "" : absl::StrFormat("^%g", p));
 }
 
-// With a w that the op has: of its inputs, or of its result.
+// With a w that the op has: of its inputs, its result, or what it saves.
 std::string explain_power(const DiagnosisCase& c) {
-  std::vector<std::pair<std::string, Values>> known = {{"x", c.x}, {"y", c.y}};
+  NamedNumbers known = {{"x", c.x}, {"y", c.y}};
   known.insert(known.end(), c.others.begin(), c.others.end());
   for (const auto& [name, numbers] : known) {
     if (numbers.size() != c.gradient.analytic.size()) continue;

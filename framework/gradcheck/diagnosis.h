@@ -15,8 +15,7 @@ struct DiagnosisCase {
   const InputReport& report;
   const NumericGradient& gradient;
   std::vector<double> x, y, dy;
-  // Of the other inputs that are as large, with their names.
-  std::vector<std::pair<std::string, std::vector<double>>> others = {};
+  NamedNumbers others = {};                        // of the other inputs, and of what the ops save
   std::vector<std::vector<double>> contributions;  // of each use of the input (see Recorded)
   bool is_linear = true;  // the gradient for dy is the sum of those of the outputs, times dy
 };

@@ -208,7 +208,8 @@ class FormulaChecker {
   // All elements of a small input; of a large one those that are wrong, if there are any.
   void look_closer(InputReport& input) {
     const int64_t size = input.shape.size();
-    const bool is_small = size <= (options_.only_verdict ? kSmallest : kEachElement);
+    const bool is_small =
+        size <= (options_.only_verdict ? kSmallest : kEachElement) || f_.arithmetic().is_f32();
     const std::vector<int64_t> elements = is_small ? all(size) : wrong_ones({input.input, 0, size});
     result_.numeric[input.input] =
         check_elements(f_, recorded_, result_, elements, options_.worst, input);

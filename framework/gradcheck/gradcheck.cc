@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -17,6 +18,7 @@
 #include "framework/gradcheck/formula_check.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/op.h"
+#include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
@@ -37,37 +39,38 @@ void check_inputs(std::span<const Tensor> inputs, const GradcheckOptions& option
     if (!inputs[i].defined()) fail(absl::StrCat("gradcheck: input ", i, " is undefined"));
     if (!is_floating(inputs[i].dtype())) continue;
     any = true;
-    if (inputs[i].dtype() == DType::f64) continue;
-    fail(absl::StrCat(
-        "gradcheck: needs f64: input ", i, " is ", inputs[i].describe(),
-        ", which holds too few digits to tell a wrong derivative from a rounded one; give "
-        "it in f64, and cast it to f32 within the function"));
+    if (inputs[i].dtype() != DType::bf16) continue;
+    fail(
+        absl::StrCat("gradcheck: needs f64 or f32: input ", i, " is ", inputs[i].describe(),
+                     ", which holds too few digits to tell a wrong derivative from a rounded one"));
   }
-  if (!any) fail("gradcheck: no input has a gradient: none is f64");
+  if (!any) fail("gradcheck: no input has a gradient: none is f64 or f32");
 }
 
 // Copies of the inputs, moved at random by `by` at most.
 std::vector<Tensor> moved(std::span<const Tensor> inputs, double by, const RandomStream& stream) {
   std::vector<Tensor> result;
   for (const Tensor& x : inputs) {
-    Array copy = x.array().copy();
-    if (is_floating(x.dtype()) && by != 0.0) {
-      RandomStream numbers = stream.derive(result.size());
-      double* values = copy.mutable_data<double>();
-      for (int64_t i = 0; i < x.size(); ++i) values[i] += by * (2.0 * numbers.uniform() - 1.0);
-    }
-    result.emplace_back(copy);
+    result.emplace_back(x.array().copy());
+    if (!is_floating(x.dtype()) || by == 0.0) continue;
+    RandomStream random = stream.derive(result.size() - 1);
+    Numbers numbers = numbers_of(x);
+    for (Scalar& each : numbers) each += by * (2.0 * random.uniform() - 1.0);
+    result.back() = tensor_of(numbers, x.shape(), x.dtype());
   }
   return result;
 }
 
 Tensor value_of(const TensorFunction& f, std::span<const Tensor> inputs) {
   const NoGrad no_grad;
-  return f(inputs);
+  Tensor y = f(inputs);
+  if (!y.defined()) fail("gradcheck: the function gives an undefined tensor");
+  return y;
 }
 
+bool is_f32(const Tensor& x) { return x.dtype() == DType::f32; }
+
 void check_same(const Tensor& once, const Tensor& again) {
-  if (!once.defined() || !again.defined()) return;  // which Probe says
   if (once.shape() == again.shape() && once.dtype() == again.dtype() &&
       std::memcmp(once.array().raw(), again.array().raw(), once.array().bytes()) == 0) {
     return;
@@ -172,6 +175,7 @@ class Check {
       report.order = order;
       report.name = name_of(i, inputs_.size(), options_);
       report.input = i;
+      if (i < inputs_.size()) report.dtype = inputs_[i].dtype();
       report.shape = x.shape();
       reports.push_back(std::move(report));
     }
@@ -187,24 +191,20 @@ class Check {
     }
     if (report.verdict != Verdict::kFail || report.elements == 0) return;
     const Tensor cotangent = tensor_of(formula.cotangent, probe.value_shape(), arithmetic_.dtype);
+    NamedNumbers others;
+    for (size_t k = 0; k < probe.size(); ++k) {
+      if (k != i)
+        others.emplace_back(name_of(k, inputs_.size(), options_), doubles_of(probe.numbers(k)));
+    }
+    std::ranges::move(recorded.saved(), std::back_inserter(others));
     report.diagnosis = diagnose({.report = report,
                                  .gradient = formula.numeric[i],
                                  .x = doubles_of(probe.numbers(i)),
                                  .y = doubles_of(probe.value()),
                                  .dy = doubles_of(formula.cotangent),
-                                 .others = others_than(probe, i),
+                                 .others = std::move(others),
                                  .contributions = recorded.contributions(i, cotangent),
                                  .is_linear = is_linear(recorded, formula, i)});
-  }
-
-  std::vector<std::pair<std::string, std::vector<double>>> others_than(const Probe& probe,
-                                                                       size_t input) const {
-    std::vector<std::pair<std::string, std::vector<double>>> others;
-    for (size_t i = 0; i < probe.size(); ++i) {
-      if (i == input || probe.numbers(i).size() != probe.numbers(input).size()) continue;
-      others.emplace_back(name_of(i, inputs_.size(), options_), doubles_of(probe.numbers(i)));
-    }
-    return others;
   }
 
   // Whether Jᵀv is the sum of Jᵀ of the parts of v.
@@ -267,10 +267,23 @@ GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> input
       moved(inputs, options.move_by, RandomStream(options.seed).derive("move"));
   const Tensor y = value_of(f, at);
   check_same(y, value_of(f, at));
+  const TensorFunction in_f64 = [&](std::span<const Tensor> x) {
+    std::vector<Tensor> narrow;
+    for (size_t i = 0; i < x.size(); ++i) narrow.push_back(cast(x[i], at[i].dtype()));
+    const Tensor value = f(narrow);
+    return is_floating(value.dtype()) ? cast(value, DType::f64) : value;
+  };
   std::string narrowed_by;
-  std::optional<GradcheckReport> report = checked_wide(f, at, options, narrowed_by);
+  std::optional<GradcheckReport> report;
+  if (std::ranges::any_of(at, is_f32)) {
+    report = Check(in_f64, at, kSingle, options).run();
+    report->computed_in = "f32";
+    report->notes.push_back("checked in f32, where rounding may hide a derivative");
+  } else {
+    report = checked_wide(in_f64, at, options, narrowed_by);
+  }
   if (!report) {
-    report = Check(f, at, kDouble, options).run();
+    report = Check(in_f64, at, kDouble, options).run();
     report->computed_in = "f64";
     report->notes.push_back(absl::StrCat("checked in f64, where rounding may hide a derivative: ",
                                          narrowed_by, " reads numbers as doubles"));

@@ -52,9 +52,13 @@ struct GradcheckOptions {
 // Where the backward of an op throws, or gives gradients of a wrong number or shape, every input
 // fails, with what it did as the note.
 //
+// An f of f32 inputs is checked as it is, by steps of f32 and by what its own rounding is measured
+// to be: an element of the gradient passes where an error of 1/128 of it would show. What rounding
+// hides is undecided.
+//
 // f must give the same bits each time. Every floating input is checked, whether or not it is a
-// leaf; masks and indices are passed on. Throws Error unless these inputs and the output are f64:
-// f32 holds too few digits to tell a wrong derivative from a rounded one.
+// leaf; masks and indices are passed on. Throws Error for bf16 inputs: they hold too few digits to
+// tell a wrong derivative from a rounded one.
 GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
 

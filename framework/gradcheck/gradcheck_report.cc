@@ -82,8 +82,8 @@ Verdict worse(Verdict a, Verdict b) {
 
 std::string InputReport::to_text() const {
   std::string text =
-      absl::StrFormat("%-4s  order %d  %s f64%s: ", std::string(verdict_name(verdict)), order, name,
-                      shape.to_string());
+      absl::StrFormat("%-4s  order %d  %s %s%s: ", std::string(verdict_name(verdict)), order, name,
+                      std::string(dtype_name(dtype)), shape.to_string());
   if (derivatives == 0) {
     absl::StrAppend(&text, note.empty() ? "empty" : note, "\n");
     return text;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/core/dtype.h"
 #include "framework/core/float128.h"
 #include "framework/core/shape.h"
 
@@ -36,9 +37,10 @@ struct ElementReport : Agreement {
 struct InputReport {
   Verdict verdict = Verdict::kPass;  // the worst of all below
   int order = 1;
-  std::string name = "";    // "input 0", or from the options; "cotangent" at order 2
-  size_t input = 0;         // its place among the inputs
-  Shape shape = {};         // of the input
+  std::string name = "";     // "input 0", or from the options; "cotangent" at order 2
+  size_t input = 0;          // its place among the inputs
+  DType dtype = DType::f64;  // of the input
+  Shape shape = {};
   Shape output_shape = {};  // of the function's value
   bool ignored = false;     // the function's graph does not hold this input: zero gradient
   int64_t derivatives = 0;  // elements x outputs
@@ -84,7 +86,8 @@ struct GradcheckReport {
   // <u, Hv> (analytic) and <v, Hu> (numeric) for the Hessian H of the dot product of f with a
   // random cotangent, at order 2; one that needs no second derivative passes.
   Agreement hessian_symmetry = {};
-  std::string computed_in = "f128";  // or "f64", where f reads its numbers as doubles
+  // Or "f64", where f reads its numbers as doubles, or "f32", where an input is f32.
+  std::string computed_in = "f128";
   // What the backward of an op did wrong, so that there is no gradient: it threw, or gave gradients
   // of another number or shape than that of the inputs. Then no input has derivatives, and all
   // fail.

@@ -18,7 +18,7 @@ Tensor random_like(const Tensor& x, RandomStream stream);  // normal
 // How fast each input moves; an empty one stands still.
 using Direction = std::vector<Numbers>;
 
-// f around its inputs, in f64 or in f128. While one in f128 lives, its thread makes a wide run.
+// f around its inputs, in f64 or in f128, whatever it computes in. While one in f128 lives, its thread makes a wide run.
 class Probe {
  public:
   Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic,
@@ -33,7 +33,7 @@ class Probe {
   const Numbers& numbers(size_t input) const { return numbers_[input]; }  // empty: masks, indices
 
   // The power of two at |x|; of an x that is 0 that of the input's largest element, or 1: a step of
-  // 2^-k of it is exact.
+  // 2^-k of it is exact. In f32, which needs large steps, all have that of the largest.
   const Numbers& scales(size_t input) const { return scales_[input]; }
 
   // What rounding does to each output: that of its ops (roundings.h), and in f64, where an op may
@@ -44,7 +44,8 @@ class Probe {
   // Measures it once more, with the rules of the ops: more of it, and slowly.
   void measure_noise_by_rules() { noise_ = measured_noise(Roundings::Rules::kWith); }
 
-  // A step of 2^-k … 2^(1 - k), at random, so that no period of f divides two of them.
+  // 2^-k to 2^(1 - k), or less where the steps are closer: at random, so that no period of f
+  // divides two of them.
   Scalar step(int k) const;
   Numbers at(const Direction& u, Scalar t) const;  // f(x + t u), with nothing recorded
   int64_t evaluations() const { return evaluations_; }

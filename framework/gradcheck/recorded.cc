@@ -106,6 +106,24 @@ std::vector<std::vector<double>> Recorded::contributions(size_t i, const Tensor&
   return contributions.take();
 }
 
+NamedNumbers Recorded::saved() const {
+  NamedNumbers saved;
+  if (!y_.requires_grad()) return saved;
+  const auto add = [&](std::string name, const Array& x) {
+    const bool has_numbers = x.defined() && is_floating(x.dtype()) && x.dtype() != DType::bf16;
+    if (has_numbers) saved.emplace_back(std::move(name), doubles_of(numbers_of(Tensor(x))));
+  };
+  for (const std::shared_ptr<Node>& node : nodes_behind(y_.node())) {
+    if (node->is_leaf()) continue;
+    for (const Kept& kept : node->op().kept()) add(kept.name, *kept.array);
+    for (const Tensor& x : node->inputs()) {
+      if (x.node() != nullptr && !x.node()->is_leaf())
+        add(std::string(x.node()->op().name()), x.array());
+    }
+  }
+  return saved;
+}
+
 DoubleBackward::DoubleBackward(const Recorded& f, const Tensor& cotangent)
     : v_(parameter(cotangent.array())) {
   Detachments detachments;

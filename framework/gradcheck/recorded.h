@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/autograd/tensor_function.h"
@@ -9,6 +11,8 @@
 
 // What backward says, for gradcheck.
 namespace qkv {
+
+using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
 
 // f recorded at its inputs, every floating one of which is a leaf.
 class Recorded {
@@ -22,6 +26,7 @@ class Recorded {
   std::vector<Numbers> gradients(std::span<const Scalar> cotangent) const;
   // What each use of input i adds to its gradient.
   std::vector<std::vector<double>> contributions(size_t i, const Tensor& cotangent) const;
+  NamedNumbers saved() const;  // for backward: fields of ops, and what they hand to one another
 
  private:
   std::vector<Tensor> leaves_;

@@ -13,7 +13,8 @@ namespace qkv {
 namespace {
 
 std::string head_of(const InputReport& input) {
-  return escaped(absl::StrCat(input.name, " f64", input.shape.to_string()));
+  return escaped(
+      absl::StrCat(input.name, " ", std::string(dtype_name(input.dtype)), input.shape.to_string()));
 }
 
 // `text`, and the verdict before it where it is no pass.

@@ -32,7 +32,7 @@ Quotients quotients_of(const Probe& f, const Direction& u, Scalar h) {
     q.left.push_back((y[k] - below[k]) / h);
     q.right.push_back((above[k] - y[k]) / h);
     const Scalar size = std::max(float128::abs(above[k]), float128::abs(below[k]));
-    q.noise.push_back(kOfNoise * std::max(f.noise()[k], f.arithmetic().roundoff * size) / h);
+    q.noise.push_back(kOfNoise * std::max(f.noise()[k], f.arithmetic().unit * size) / h);
   }
   return q;
 }
@@ -156,7 +156,7 @@ int largest_step(const Arithmetic& arithmetic, const Direction& u) {
   Scalar largest = 0;
   for (const Numbers& moves : u) largest = std::max(largest, largest_of(moves));
   const int power = std::ilogb(static_cast<double>(largest));
-  int step = 3;
+  int step = std::min(3, arithmetic.steps[0]);
   while (step - arithmetic.stride >= power + 3) step -= arithmetic.stride;
   return step;
 }
@@ -205,7 +205,7 @@ Numbers slopes_from_afar(const Probe& f, const Direction& u) {
   const auto moves = [](Scalar slope) { return float128::is_finite(slope); };
   const Numbers farthest = slopes_at(kFar);
   Numbers first(outputs, kInfinityOf<Scalar>);
-  for (int k = 0;
+  for (int k = f.arithmetic().is_f32() ? -f.arithmetic().smallest : 0;
        k < kFar && std::ranges::count_if(first, moves) < std::ranges::count_if(farthest, moves);
        ++k) {
     const Numbers slopes = slopes_at(k);

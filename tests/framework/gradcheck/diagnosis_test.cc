@@ -114,6 +114,40 @@ TEST(DiagnosisTest, APowerOfAnotherInput) {
             "numeric = analytic times scale everywhere: a power is wrong or left out");
 }
 
+// tanh(x)² by an op that keeps tanh(x), which is neither an input nor the result.
+class SquareOfTanh final : public Op {
+ public:
+  std::string_view name() const override { return "square_of_tanh"; }
+  Array forward(const Inputs& x) override {
+    const NoGrad no_grad;
+    const Tensor t = tanh(Tensor(x[0]));
+    t_ = t.array();
+    return (t * t).array();
+  }
+  std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
+    const Tensor t(t_);
+    return {dy * 2.0 * t * (1.0 - t)};
+  }
+  std::vector<Kept> kept() override { return {{"t", &t_}}; }
+
+ private:
+  Array t_;
+};
+
+TEST(DiagnosisTest, APowerOfWhatIsSaved) {
+  const Tensor x = square();
+  const TensorFunction kept = [](auto in) { return apply<SquareOfTanh>({in[0]}); };
+  EXPECT_EQ(gradcheck(kept, {&x, 1}).inputs[0].diagnosis,
+            "numeric = analytic times (1 + t) everywhere: a power is wrong or left out");
+  const TensorFunction handed_on = [](std::span<const Tensor> in) {
+    return apply<Planted>(
+        {tanh(in[0])}, [](std::span<const Tensor> t) { return t[0] * t[0]; },
+        [](const Tensor& t, const Tensor& dy) { return dy * 2.0 * t * t; });
+  };
+  EXPECT_EQ(gradcheck(handed_on, {&x, 1}).inputs[0].diagnosis,
+            "numeric = analytic times tanh^-1 everywhere: a power is wrong or left out");
+}
+
 TEST(DiagnosisTest, ABackwardThatIsNotDifferentiableAgain) {
   const TensorFunction f = [](std::span<const Tensor> in) { return in[0] * in[0] * in[0]; };
   const PlantedBackward numbers_only = [](const Tensor& x, const Tensor& dy) {
