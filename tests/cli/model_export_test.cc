@@ -74,6 +74,7 @@ TEST_F(ModelExportTest, TheProgramInCTellsClassesAsPredictDoes) {
     train(run, {"data.task=classes", "data.path=texts.tsv", "model.kind=classifier",
                 absl::StrCat("model.pool=", pool), "optimizer.learning_rate=1e-2"});
     expect_success(qkv({"export", run, "--c", "model.c"}));
+    EXPECT_THAT(in("model.c"), HasSubstr(R"("an \"a\"", "b\?")"));
     expect_success(shell(kCompile));
     const std::string answers = qkv({"predict", run, "texts.tsv"}).output;
     EXPECT_THAT(answers, HasSubstr("b?"));
@@ -84,9 +85,10 @@ TEST_F(ModelExportTest, TheProgramInCTellsClassesAsPredictDoes) {
 }
 
 TEST_F(ModelExportTest, TheProgramInCGivesAllItsMemoryBack) {
-  write_bytes(folder_ / "q.tsv", "ab\tba\nb\ta\na\tb\nba\tab\naa\taa\nbb\tbb\n");
+  write_bytes(folder_ / "q.tsv", "ab\tba\nb\ta\na\tb\nba\tab\naa\taa\nbb\tbb\n\x7f\t\x7f\n");
   train("run", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
   expect_success(qkv({"export", "run", "--c", "model.c"}));
+  EXPECT_THAT(in("model.c"), HasSubstr(R"("a", "b", "\177")"));
   expect_success(shell(kCompile + " -fsanitize=address,undefined"));
   for (const char* arguments : {"ab", "ab 0", "ab 40"}) {
     expect_success(shell(absl::StrCat("./model ", arguments)));
