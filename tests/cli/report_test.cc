@@ -6,13 +6,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/cli/command_line_fixture.h"
+#include "tests/data/image_bytes.h"
 #include "tests/html_check.h"
 
 namespace qkv {
 namespace {
 
+using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+
+// The texts of a page that stand between two others.
+std::vector<std::string> texts_between(const std::string& html, const std::string& before,
+                                       const std::string& after) {
+  std::vector<std::string> texts;
+  for (size_t at = html.find(before); at != std::string::npos; at = html.find(before, at + 1)) {
+    const size_t begin = at + before.size();
+    texts.push_back(html.substr(begin, html.find(after, begin) - begin));
+  }
+  return texts;
+}
 
 class ReportTest : public CommandLineFixture {
  protected:
@@ -71,6 +85,51 @@ TEST_F(ReportTest, WithoutDetailsTheGradientIsThatOfABatch) {
 TEST_F(ReportTest, AModelWithoutAttentionIsOneToo) {
   train({"model.mixer=recurrence"});
   EXPECT_THAT(page(), HasSubstr("This model has no attention: its mixer is recurrence."));
+}
+
+// Images whose first colour is bright, and the layers of a model that a page has room for.
+class ImageReportTest : public ReportTest {
+ protected:
+  std::string page_of_images(int channels, const std::string& pool) {
+    for (const int number : {0, 1, 2, 3, 4, 5, 6, 7}) {
+      const std::string name = number % 2 == 0 ? "images/a" : "images/b";
+      std::string pixels;
+      for (int i = 0; i < 64 * 64; ++i) pixels += {static_cast<char>(255 - number), '\0', '\0'};
+      std::filesystem::create_directories(folder_ / name);
+      write_bytes(folder_ / absl::StrCat(name, "/", number, ".png"), png_bytes(pixels, 64, 64));
+    }
+    write_bytes(folder_ / "tiny.toml",
+                "data = {task = \"image_folder\", path = \"images\", image_size = 64, "
+                "train_fraction = 0.5}\n"
+                "model = {kind = \"classifier\", patch_size = 16, num_layers = 6, d_model = 8, "
+                "num_heads = 2, d_ff = 8}\n"
+                "train = {steps = 1, batch_size = 2}\n");
+    const std::string run = absl::StrCat("runs/", channels, pool);
+    expect_success(train_tiny(
+        run, {absl::StrCat("data.channels=", channels), absl::StrCat("model.pool=", pool)}));
+    return page(run);
+  }
+};
+
+TEST_F(ImageReportTest, AnImageIsTheMeanOfItsColours) {
+  const std::string html = page_of_images(3, "mean");
+  EXPECT_THAT(texts_between(html, "class=\"pixel\" style=\"--share: ", "%"), Each("33"));
+  EXPECT_THAT(html, HasSubstr("1 of 6 layers are shown"));
+  EXPECT_THAT(texts_between(html, "<figcaption>blocks.", ".attention"), ElementsAre("5"));
+}
+
+TEST_F(ImageReportTest, PatchesShareTheAttentionOfEachLayer) {
+  for (const char* const pool : {"mean", "class_token"}) {
+    const std::string html = page_of_images(1, pool);
+    EXPECT_THAT(html, HasSubstr("4 of 6 layers are shown"));
+    EXPECT_THAT(texts_between(html, "<figcaption>blocks.", ".attention"),
+                ElementsAre("0", "1", "3", "5"));
+    double all = 0;
+    for (const std::string& each : texts_between(html, "class=\"patch\"", "</title>")) {
+      all += std::stod(each.substr(each.find("<title>") + 7));
+    }
+    EXPECT_NEAR(all, std::string(pool) == "mean" ? 4 : 4 - 4 / 17., 0.1);
+  }
 }
 
 TEST_F(ReportTest, WhereThereIsNoCheckpointYetThePageSaysSo) {
