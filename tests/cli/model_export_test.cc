@@ -108,6 +108,22 @@ TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime
   EXPECT_THAT(in("step.onnx"), HasSubstr("past_key.0"));
 }
 
+TEST_F(ModelExportTest, OnnxHasTheOpOfEachActivationAndNormsOfTheLastAxis) {
+  const std::pair<std::string, std::string> ops[] = {
+      {"relu", "Relu"}, {"gelu", "Erf"}, {"gelu_tanh", "Tanh"}, {"silu", "Sigmoid"}};
+  const std::string minus_one = "\x18" + std::string(9, '\xFF') + "\x01";  // in protobuf
+  for (const auto& [activation, own] : ops) {
+    train(activation, {"model.activation=" + activation, "train.steps=1"});
+    expect_success(qkv({"export", activation, "--onnx", "model.onnx"}));
+    const std::string graph = in("model.onnx");
+    for (const auto& [other, op] : ops) {
+      EXPECT_EQ(graph.find(op) != std::string::npos, op == own) << activation << " " << op;
+    }
+    const size_t axis = graph.find("axis", graph.find("LayerNormalization")) + 4;
+    EXPECT_EQ(graph.substr(axis, minus_one.size()), minus_one);
+  }
+}
+
 TEST_F(ModelExportTest, WhatAFormatCannotSayIsNamedByItsKey) {
   train("convolution", {"model.mixer=convolution"});
   EXPECT_THAT(refusal({"export", "convolution", "--onnx-step", "step.onnx"}),
