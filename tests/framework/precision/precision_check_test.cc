@@ -265,6 +265,8 @@ TEST(PrecisionCheckTest, AMaxThatChoosesAnotherElementIsCounted) {
     const std::vector<Tensor> inputs = {constant({1}, {x}), constant({1}, {other})};
     const RoundedRun run(f, inputs, constant({}, {1.0}));
     EXPECT_EQ(run.kinks(), other == square ? 1 : 0);
+    const std::string text = precision_check(f, inputs).to_text();
+    EXPECT_EQ(text.ends_with(", 1 at a kink\n"), other == square) << text;
   }
 }
 
