@@ -62,8 +62,8 @@ struct TaskKind {
   std::function<absl::StatusOr<std::unique_ptr<Dataset>>(const DataOptions&, uint64_t seed,
                                                          DataForm form, const Wait&)>
       make;
-  // How many tokens answer a prompt of that length, or are a good piece of text.
-  std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length;
+  // How many tokens answer a prompt of that length, or are a good piece of text; not for images.
+  std::function<int64_t(const DataOptions&, int64_t prompt_length)> answer_length = nullptr;
   // What is asked, before any example is made; nullptr where examples come from a file, or are
   // images.
   std::function<Task(const DataOptions&)> questions = nullptr;

@@ -232,7 +232,7 @@ class CProgram {
       size_t mark = text.find("BIAS(", at);
       if (mark == std::string::npos) return result + text.substr(at);
       const size_t open = mark + 4, close = text.find(')', open);
-      const bool is_norm = mark >= 5 && text.compare(mark - 5, 5, "NORM_") == 0;
+      const bool is_norm = std::string_view(text).substr(0, mark).ends_with("NORM_");
       if (is_norm) mark -= 5;
       result += text.substr(at, mark - at);
       const bool has = is_norm ? norms_have : o_.bias;

@@ -142,7 +142,6 @@ TaskKind idx_task() {
           .keys = {"path", "class_names", "shift", "mirror", "validation_examples"},
           .check = check_idx,
           .make = make_idx,
-          .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
           .forms = {DataForm::kClass}};
 }
 

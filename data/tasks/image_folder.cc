@@ -302,7 +302,6 @@ TaskKind image_folder_task() {
                    "shift", "mirror", "train_fraction", "validation_examples"},
           .check = check_image_folder,
           .make = make_image_folder,
-          .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
           .judge = judge_image_folder,
           .forms = {DataForm::kClass}};
 }

@@ -135,7 +135,6 @@ TaskKind shapes_task() {
           .keys = {"image_size", "train_fraction", "validation_examples"},
           .check = check_shapes,
           .make = make_shapes,
-          .answer_length = [](const DataOptions&, int64_t) { return int64_t{1}; },
           .forms = {DataForm::kClass}};
 }
 

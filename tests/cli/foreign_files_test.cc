@@ -38,6 +38,8 @@ TEST_F(ForeignFilesTest, AnEncodingOfTwoOrFourBytesIsNamed) {
       {wide(pairs, 4, true, "\0\0\xFE\xFF"s), "UTF-32"},
       {wide(pairs, 2, false, ""), "UTF-16LE"},
       {wide(pairs, 2, true, ""), "UTF-16BE"},
+      {"a\0b\0\x2D\x4E\x2D\x4E"s, "UTF-16LE"},  // half of it Chinese
+      {"\0a\0b\x4E\x2D\x4E\x2D"s, "UTF-16BE"},
       {wide(pairs, 4, false, ""), "UTF-32LE"},
       {wide(pairs, 4, true, ""), "UTF-32BE"}};
   for (const auto& [bytes, encoding] : files) {

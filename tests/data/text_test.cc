@@ -226,6 +226,23 @@ TEST_F(TextFilesTest, AStopLeavesNothing) {
   EXPECT_TRUE(in_cache().empty());
 }
 
+TEST_F(TextFilesTest, HowMuchIsReadIsToldUpToTheWhole) {
+  write("text.txt", text_of_many_lengths(3000));
+  for (const TokenKind tokens : {TokenKind::kCharacters, TokenKind::kBpe}) {
+    options_.tokens = tokens;
+    options_.vocabulary_size = 300;  // of pairs
+    double last = 0;
+    const Wait wait = {.tell =
+                           [&](const std::string&, double share) {
+                             EXPECT_GE(share, last);
+                             last = share;
+                           },
+                       .stop = {}};
+    EXPECT_TRUE(read_text_tokens(options_, wait, kOnDisk).ok());
+    EXPECT_NEAR(last, 1, 1e-3);
+  }
+}
+
 TEST_F(TextFilesTest, TwoReadingsAtOnceDoNotDisturbEachOther) {
   write("text.txt", text_of_many_lengths(3000));
   const std::vector<int64_t> expected = all_of(read(TextLimits()).text.tokens);

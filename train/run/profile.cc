@@ -63,7 +63,7 @@ void Profiler::open(std::string_view part, std::string_view name) {
   Frame frame;
   frame.part = part;
   frame.name = name;
-  if (part == kBackward && !frames_.empty() && frames_.back().part == kBackward) {
+  if (!frames_.empty() && frames_.back().part == kBackward) {
     Frame& outer = frames_.back();
     outer.called_ops = true;
     frame.within = outer.within.empty() ? outer.name : outer.within;

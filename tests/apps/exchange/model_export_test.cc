@@ -75,6 +75,7 @@ TEST_F(ModelExportTest, TheProgramInCTellsClassesAsPredictDoes) {
     train(run, {"data.task=classes", "data.path=texts.tsv", "model.kind=classifier",
                 absl::StrCat("model.pool=", pool), "optimizer.learning_rate=1e-2"});
     expect_success(qkv({"export", run, "--c", "model.c"}));
+    EXPECT_THAT(in("model.c"), HasSubstr(R"("an \"a\"", "b\?")"));
     expect_success(shell(kCompile));
     const std::string answers = qkv({"predict", run, "texts.tsv"}).output;
     EXPECT_THAT(answers, HasSubstr("b?"));
@@ -85,9 +86,10 @@ TEST_F(ModelExportTest, TheProgramInCTellsClassesAsPredictDoes) {
 }
 
 TEST_F(ModelExportTest, TheProgramInCGivesAllItsMemoryBack) {
-  write_bytes(folder_ / "q.tsv", "ab\tba\nb\ta\na\tb\nba\tab\naa\taa\nbb\tbb\n");
+  write_bytes(folder_ / "q.tsv", "ab\tba\nb\ta\na\tb\nba\tab\naa\taa\nbb\tbb\n\x7f\t\x7f\n");
   train("run", {"data.task=pairs", "data.path=q.tsv", "data.train_fraction=0.5"});
   expect_success(qkv({"export", "run", "--c", "model.c"}));
+  EXPECT_THAT(in("model.c"), HasSubstr(R"("a", "b", "\177")"));
   expect_success(shell(kCompile + " -fsanitize=address,undefined"));
   for (const char* arguments : {"ab", "ab 0", "ab 40"}) {
     expect_success(shell(absl::StrCat("./model ", arguments)));
@@ -105,6 +107,22 @@ TEST_F(ModelExportTest, OnnxHoldsTheTextsAndWeightsOfTheRunAndIsTheSameEveryTime
   }
   expect_success(qkv({"export", "run", "--onnx-step", "step.onnx"}));
   EXPECT_THAT(in("step.onnx"), HasSubstr("past_key.0"));
+}
+
+TEST_F(ModelExportTest, OnnxHasTheOpOfEachActivationAndNormsOfTheLastAxis) {
+  const std::pair<std::string, std::string> ops[] = {
+      {"relu", "Relu"}, {"gelu", "Erf"}, {"gelu_tanh", "Tanh"}, {"silu", "Sigmoid"}};
+  const std::string minus_one = "\x18" + std::string(9, '\xFF') + "\x01";  // in protobuf
+  for (const auto& [activation, own] : ops) {
+    train(activation, {"model.activation=" + activation, "train.steps=1"});
+    expect_success(qkv({"export", activation, "--onnx", "model.onnx"}));
+    const std::string graph = in("model.onnx");
+    for (const auto& [other, op] : ops) {
+      EXPECT_EQ(graph.find(op) != std::string::npos, op == own) << activation << " " << op;
+    }
+    const size_t axis = graph.find("axis", graph.find("LayerNormalization")) + 4;
+    EXPECT_EQ(graph.substr(axis, minus_one.size()), minus_one);
+  }
 }
 
 TEST_F(ModelExportTest, WhatAFormatCannotSayIsNamedByItsKey) {

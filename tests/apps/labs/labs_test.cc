@@ -80,6 +80,63 @@ std::string name_of_test(const testing::TestParamInfo<Lab>& info) {
 class LabTest : public testing::TestWithParam<Lab> {};
 INSTANTIATE_TEST_SUITE_P(All, LabTest, testing::ValuesIn(all_labs()), name_of_test);
 
+// A figure has a name at each axis, and as many numbers as its axes say.
+struct ExpectWhole {
+  void operator()(const LineChart& chart) const {
+    EXPECT_FALSE(chart.title.empty() || chart.x_label.empty() || chart.y_label.empty());
+    EXPECT_FALSE(chart.series.empty()) << chart.title.en;
+    for (const Series& series : chart.series) {
+      EXPECT_FALSE(series.name.empty() || series.x.empty()) << chart.title.en;
+      EXPECT_EQ(series.x.size(), series.y.size()) << series.name.en;
+      if (!series.spread.empty()) EXPECT_EQ(series.x.size(), series.spread.size());
+    }
+  }
+  void operator()(const HeatMap& map) const {
+    EXPECT_FALSE(map.title.empty());
+    EXPECT_EQ(std::ssize(map.numbers), map.rows * map.columns) << map.title.en;
+    expect_names(map.row_names, map.rows, map.row_axis, map.title);
+    expect_names(map.column_names, map.columns, map.column_axis, map.title);
+  }
+  void operator()(const HeatMaps& maps) const {
+    EXPECT_FALSE(maps.title.empty() || maps.maps.empty());
+    for (const HeatMap& map : maps.maps) (*this)(map);
+  }
+  void operator()(const Bars& bars) const {
+    EXPECT_FALSE(bars.title.empty() || bars.bars.empty());
+    EXPECT_EQ(bars.shares.size(), bars.bars.size()) << bars.title.en;
+    for (const auto& shares : bars.shares) EXPECT_EQ(shares.size(), bars.parts.size());
+  }
+  void operator()(const Paths& paths) const {
+    EXPECT_FALSE(paths.title.empty() || paths.x_label.empty() || paths.y_label.empty());
+    for (const Path& path : paths.paths) {
+      EXPECT_FALSE(path.x.empty()) << paths.title.en;
+      EXPECT_EQ(path.x.size(), path.y.size()) << path.name.en;
+    }
+  }
+  void operator()(const Arcs& arcs) const {
+    EXPECT_FALSE(arcs.title.empty() || arcs.queries.empty());
+    EXPECT_EQ(arcs.weights.size(), arcs.queries.size() * arcs.keys.size()) << arcs.title.en;
+  }
+  void operator()(const Picture& picture) const {
+    EXPECT_FALSE(picture.title.empty());
+    EXPECT_EQ(std::ssize(picture.pixels), picture.rows * picture.columns) << picture.title.en;
+    EXPECT_EQ(std::ssize(picture.weights) * picture.patch * picture.patch,
+              picture.rows * picture.columns);
+    for (const double weight : picture.weights) EXPECT_GT(weight, 0) << picture.title.en;
+  }
+  void operator()(const Table& table) const {
+    EXPECT_FALSE(table.title.empty() || table.rows.empty());
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.header.size());
+  }
+
+ private:
+  static void expect_names(const std::vector<Text>& names, int64_t count, const Text& axis,
+                           const Text& title) {
+    EXPECT_FALSE(names.empty() && axis.empty()) << title.en;
+    if (!names.empty()) EXPECT_EQ(std::ssize(names), count) << title.en;
+  }
+};
+
 void expect_complete(const Report& report) {
   EXPECT_FALSE(report.question.empty());
   ASSERT_FALSE(report.sections.empty());
@@ -93,6 +150,7 @@ void expect_complete(const Report& report) {
       EXPECT_FALSE(claim.chinese.empty() || claim.english.empty()) << claim.place;
     }
     EXPECT_NE(section.verdict_text().en, "holds on a condition") << section.name;
+    for (const Figure& figure : section.figures) std::visit(ExpectWhole(), figure);
     for (const char sign : {'{', '}', '$'}) {
       EXPECT_EQ((section.verdict_text() + section.set_right()).en.find(sign), std::string::npos);
       EXPECT_EQ((section.verdict_text() + section.set_right()).zh.find(sign), std::string::npos);

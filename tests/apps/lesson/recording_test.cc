@@ -137,6 +137,9 @@ TEST(RecordingTest, AnOpSaysWhatItKeepsForItsBackward) {
   EXPECT_EQ(kept_by("softmax"), std::vector<std::string>{"output"});
   EXPECT_EQ(kept_by("matmul"), (std::vector<std::string>{"input 0", "input 1"}));
   EXPECT_EQ(kept_by("scale"), std::vector<std::string>{});
+  for (const TapeOp& each : recording.tape.ops) {
+    if (each.backward) EXPECT_TRUE(each.kept.empty()) << each.op << " has no backward here";
+  }
 }
 
 TEST(RecordingTest, APartHasTheSameGradientsWithoutTheRest) {

@@ -136,6 +136,9 @@ class TraceTest(TrainedRun):
     def test_the_page_is_that_of_qkv_explain(self):
         trace = self.loaded().trace("012=")
         path = trace.explain(self.folder / "python.html")
+        for size in (0, 501):
+            with self.assertRaisesRegex(qkv.Error, f"^max_size must be between 1 and 500, not {size}$"):
+                trace.explain(self.folder / "none.html", max_size=size)
         result = qkv_program("explain", self.folder / "tiny", "--prompt", "012=", "--out", self.folder / "cli.html")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(path.read_text(), (self.folder / "cli.html").read_text())

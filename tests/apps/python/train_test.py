@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import warnings
 from pathlib import Path
@@ -64,6 +65,13 @@ class TrainTest(unittest.TestCase):
         self.assertGreater(step.metrics["val_loss"], 0)
         self.assertNotIn("val_loss", listener.heard[2].metrics)
         self.assertEqual(threads, {threading.get_ident()})
+
+    def test_a_listener_is_called_at_once(self):
+        longer = dict(CONFIG, train=dict(CONFIG["train"], steps=300))
+        with Folder() as folder:
+            begin = time.monotonic()
+            train(longer, out=folder / "a", listener=Listener())
+            self.assertLess(time.monotonic() - begin, 20, "900 calls, which wait for no clock")
 
     def test_a_callback_may_use_the_engine(self):
         sums = []

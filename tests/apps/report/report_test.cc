@@ -78,6 +78,10 @@ TEST(VerdictTest, HoldsOnACondition) {
 TEST(VerdictTest, TheReasonIsTheFindingThatDecides) {
   EXPECT_EQ(section_of({kAgrees, kDisagrees}).reason().en, "a: predicted 1, measured 2.");
   EXPECT_EQ(section_of({kAgrees, beyond(kDisagrees)}).reason().zh, "条件之外：a：预测 1，实测 2。");
+  for (const Finding& unseen : {kNotSeen, kUndecided}) {
+    const std::string reason = section_of({kAgrees, unseen}).reason().en;
+    EXPECT_NE(reason.find("the first is larger"), std::string::npos) << reason;
+  }
 }
 
 TEST(RemarkTest, IsSaidOnlyWhereItsFindingsAreAsItSays) {
@@ -301,6 +305,19 @@ TEST(ReportTest, TextKeepsToEightyColumns) {
   }
   EXPECT_NE(text.find("Verdict: holds if a < b"), std::string::npos);
   EXPECT_NE(text.find("by guessing: 0.25"), std::string::npos);
+}
+
+TEST(ReportTest, AMapAsWideAsTheTextHasEachOfItsCells) {
+  for (const auto& [columns, shown] : {std::pair(72, 72), std::pair(73, 37)}) {
+    Report report = example();
+    report.sections[0].figures = {HeatMap{.title = "map",
+                                          .rows = 1,
+                                          .columns = columns,
+                                          .numbers = Samples(static_cast<size_t>(columns), 1)}};
+    std::string row = "    ";
+    for (int i = 0; i < shown; ++i) row += "█";
+    EXPECT_NE(report_text(report, kEnglish).find(row + "\n"), std::string::npos) << columns;
+  }
 }
 
 }  // namespace

@@ -209,6 +209,14 @@ TEST_F(ReplayTest, NamesWhatASearchFinds) {
   }
 }
 
+TEST_F(ReplayTest, NamesTheNormWhereEachGradientIsFinite) {
+  EXPECT_EQ(train({"train.precision=f64", "model.init_std=1e50", "model.norm=none"}).exit_status,
+            1);
+  const std::string text = unfolded(qkv({"replay", "run"}).output);
+  EXPECT_THAT(text, HasSubstr("first bad number: the norm of the gradient"));
+  EXPECT_THAT(text, HasSubstr("Each gradient is finite, but the sum of their squares is not."));
+}
+
 // A weight of 0 times anything is finite; the gradient of what it multiplies is not.
 TEST_F(ReplayTest, NamesAnOpOfTheBackward) {
   expect_success(train({"train.steps=20", "model.tie_embeddings=false"}));

@@ -308,6 +308,28 @@ TEST(MixerTest, AWindowIsKeptToOrRefused) {
   }
 }
 
+TEST(MixerTest, ABiasNeedsScoresAndPaddingAnEntryForEachToken) {
+  const Tensor x = random({1, kMixedLength, kMixedWidth}, 15);
+  const Tensor padding = constant({1, 2}, {0, 1}, DType::boolean);
+  for (const Mixer& mixer : mixers(false)) {
+    if (mixer.name() == "attention") continue;
+    const std::string name(mixer.name()), where = absl::StrCat(" (in ", name, ")");
+    EXPECT_EQ(error_of([&] {
+                mixed(mixer, x, {.bias = zeros({7, 7}, DType::f64)});
+              }),
+              name + ": the mask has a bias, but this mixer has no scores to add it to" + where);
+    EXPECT_EQ(error_of([&] { mixed(mixer, x, {.padding = padding}); }),
+              name +
+                  ": padding must be [B, T], one for each token: x f64[1, 7, 6], padding "
+                  "bool[1, 2]" +
+                  where);
+    EXPECT_EQ(error_of([&] {
+                mixed(mixer, reshape(x, {7, 6}), {});
+              }),
+              name + ": x must be [B, T, C]: x f64[7, 6]" + where);
+  }
+}
+
 TEST(MixerTest, ABlockNamesItsPartsAfterItsMixer) {
   for (const Mixer& mixer : mixers(true)) {
     Initializer init(RandomStream(1), DType::f64);

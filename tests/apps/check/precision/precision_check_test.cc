@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -72,6 +73,17 @@ TEST(PrecisionCheckTest, MostOpsComeNearTheirBound) {
     near += largest > 0.1;
   }
   EXPECT_GT(near, all / 2);  // a bound that is far too wide catches nothing
+}
+
+TEST(PrecisionCheckTest, AnUlpIsTheDistanceToTheNextNumberOfTheNarrowestType) {
+  const TensorFunction f = [](std::span<const Tensor> x) { return x[0] + x[0]; };
+  const Tensor x = constant({4}, {0, 0.75, -3, 100});
+  const PrecisionReport report = precision_check(f, {&x, 1});
+  std::map<double, double> ulps;
+  for (const ElementPrecision& e : report.results[0].elements) ulps[e.exact] = e.ulp;
+  const std::map<double, double> expected = {
+      {0, 0x1p-16}, {1.5, 0x1p-23}, {-6, 0x1p-21}, {200, 0x1p-16}};
+  EXPECT_EQ(ulps, expected);
 }
 
 // An op whose largest result in f32 is off by a part.
@@ -253,6 +265,8 @@ TEST(PrecisionCheckTest, AMaxThatChoosesAnotherElementIsCounted) {
     const std::vector<Tensor> inputs = {constant({1}, {x}), constant({1}, {other})};
     const RoundedRun run(f, inputs, constant({}, {1.0}));
     EXPECT_EQ(run.kinks(), other == square ? 1 : 0);
+    const std::string text = precision_check(f, inputs).to_text();
+    EXPECT_EQ(text.ends_with(", 1 at a kink\n"), other == square) << text;
   }
 }
 
