@@ -16,6 +16,7 @@
 #include "framework/gradcheck/example_checks.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/probe.h"
+#include "framework/graph/node.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"
 
