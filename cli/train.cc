@@ -1,15 +1,12 @@
-#include "train/run/train.h"
+#include "cli/train.h"
 
 #include <cstdlib>
-#include <exception>
-#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "cli/verbs.h"
-#include "cli/version.h"
-#include "train/config/config.h"
 #include "train/config/toml_text.h"
 #include "train/run/interrupt.h"
-#include "train/run/start_together.h"
 
 namespace qkv {
 namespace {
@@ -25,51 +22,48 @@ void add_train_options(OptionList& options) {
                "Measures the time of each op in some steps; writes profile.txt and trace.json");
 }
 
-// Where an error leaves other ranks in the midst of a step, all of them end after one sentence.
-[[noreturn]] void abort_ranks(Ranks& ranks, const std::string& what) {
-  say_error(absl::StrCat("rank ", ranks.rank(), " (on ", ranks.host(), "): ", what));
-  ranks.abort(1);
-  std::_Exit(1);  // for the compiler, which does not know of that
+// Where mpirun has started several processes, each would train alone.
+absl::Status check_alone() {
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* processes = std::getenv(variable);
+    if (!processes || std::string_view(processes) == "1") continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("mpirun has started ", processes,
+                     " processes, but this program was built without MPI, so that each would train "
+                     "alone; cmake --preset mpi builds one that shares a run"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status run_train(const std::string& argument, const GivenOptions& given) {
   const InterruptGuard interrupt;  // before anything else: a stop at any moment is a stop
-  const absl::StatusOr<std::unique_ptr<Ranks>> started = start_ranks();
-  if (!started.ok()) return started.status();
-  Ranks* ranks = started->get();
+  if (absl::Status s = check_alone(); !s.ok()) return s;
+  return train_as_given(argument, given, interrupt.token(),
+                        [](const absl::StatusOr<LoadedConfig>& loaded,
+                           const TrainingRunOptions& options) -> absl::StatusOr<RunOutcome> {
+                          if (!loaded.ok()) return loaded.status();
+                          return run_training(*loaded, options);
+                        });
+}
+
+}  // namespace
+
+absl::Status train_as_given(const std::string& argument, const GivenOptions& given,
+                            std::stop_token stop, const TrainLoaded& train) {
   TrainingRunOptions options = {.out = given.text("out"),
                                 .resume = given.has("resume"),
                                 .profile = given.has("profile"),
-                                .stop = interrupt.token(),
-                                .ranks = ranks,
-                                .program = version_text()};
+                                .stop = std::move(stop)};
   std::vector<std::string> overrides = given.set();
   if (given.has("from")) {
     overrides.push_back(absl::StrCat("train.from=", string_to_toml(given.text("from"))));
   }
   const absl::StatusOr<LoadedConfig> loaded = config_to_train(argument, overrides, options);
-  absl::StatusOr<RunOutcome> outcome = RunOutcome::kFinished;
-  if (!loaded.ok()) outcome = loaded.status();
-  try {
-    if (loaded.ok()) {
-      outcome = run_training(*loaded, options);
-    } else if (ranks && ranks->size() > 1) {
-      outcome = start_together(*ranks, loaded.status(), {});
-    }
-  } catch (const std::exception& error) {
-    if (!ranks || ranks->size() == 1) throw;
-    abort_ranks(*ranks, error.what());
-  }
-  if (ranks && ranks->order_is_running && !outcome.ok()) {
-    abort_ranks(*ranks, std::string(outcome.status().message()));
-  }
-  if (ranks && !ranks->leads()) return absl::OkStatus();  // rank 0 tells the result
+  const absl::StatusOr<RunOutcome> outcome = train(loaded, options);
   if (!outcome.ok()) return outcome.status();
   if (*outcome == RunOutcome::kInterrupted) return absl::CancelledError("interrupted");
   return absl::OkStatus();
 }
-
-}  // namespace
 
 Verb train_verb() {
   return {{"train", "CONFIG", "trains a model; writes a folder, by default runs/NAME"},

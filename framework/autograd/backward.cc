@@ -84,43 +84,14 @@ class BackwardWalk {
     pending_[output.node().get()] = starting_cotangent(output, options_.cotangent);
     const RecordGradients record(options_.create_graph);
     GraphWalk walk(output.node());
-    if (options_.take_leaf) count_uses_of_leaves(walk.nodes());
     for (NodePointer& node : walk.nodes()) {
-      const std::vector<const Node*> leaves =
-          options_.take_leaf ? leaves_of(*node) : std::vector<const Node*>();
       visit(node);
-      for (const Node* leaf : leaves) used(leaf);
       walk.leave(node);
     }
     return std::move(result_);
   }
 
  private:
-  // The leaves among the inputs of a node, each as often as it is one.
-  static std::vector<const Node*> leaves_of(const Node& node) {
-    std::vector<const Node*> leaves;
-    for (const Tensor& x : node.inputs()) {
-      if (x.node() && x.node()->is_leaf()) leaves.push_back(x.node().get());
-    }
-    return leaves;
-  }
-
-  void count_uses_of_leaves(const std::vector<NodePointer>& nodes) {
-    for (const NodePointer& node : nodes) {
-      for (const Node* leaf : leaves_of(*node)) ++uses_[leaf];
-    }
-  }
-
-  // After the last use of a leaf its gradient is complete.
-  void used(const Node* leaf) {
-    if (--uses_[leaf] > 0) return;
-    const auto found = pending_.find(leaf);
-    if (found == pending_.end()) return;
-    Tensor gradient = std::move(found->second);
-    pending_.erase(found);
-    options_.take_leaf(leaf, std::move(gradient));
-  }
-
   void visit(const NodePointer& node) {
     const auto found = pending_.find(node.get());
     if (found == pending_.end()) return;  // its users pass no gradient on
@@ -161,7 +132,6 @@ class BackwardWalk {
 
   const BackwardOptions& options_;
   std::unordered_map<const Node*, Tensor> pending_;
-  std::unordered_map<const Node*, int64_t> uses_;  // of a leaf that are still to come
   Gradients result_;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -42,9 +41,6 @@ struct BackwardOptions {
   bool keep_graph = false;
   // Tensors between the leaves and the output whose gradients are wanted, too.
   std::vector<Tensor> keep = {};
-  // Is given the gradient of each leaf as soon as it is complete, in the midst of the walk; it is
-  // then not among the results.
-  std::function<void(const Node* leaf, Tensor gradient)> take_leaf = {};
 };
 
 // Reverse-mode differentiation: the gradient of `output` (dot the cotangent) for every leaf it

@@ -289,27 +289,4 @@ Scalar sum_of_squares(const Array& x) {
   });
 }
 
-std::vector<int64_t> sum_pieces(int64_t size) {
-  std::vector<int64_t> ends(static_cast<size_t>(num_pieces(size, kGrain)));
-  parallel_pieces(size, kGrain, [&](int64_t piece, int64_t, int64_t end) {
-    ends[static_cast<size_t>(piece)] = end;
-  });
-  return ends;
-}
-
-std::vector<double> sums_of_squares(const Array& x, std::span<const int64_t> piece_ends) {
-  std::vector<double> sums(piece_ends.size());
-  dispatch_floating("sums_of_squares", x.dtype(), [&]<class T>(T) {
-    const T* in = x.data<T>();
-    parallel_for(std::ssize(piece_ends), 1, [&](int64_t first, int64_t last) {
-      for (auto piece = static_cast<size_t>(first); piece < static_cast<size_t>(last); ++piece) {
-        const int64_t begin = piece == 0 ? 0 : piece_ends[piece - 1];
-        sums[piece] =
-            static_cast<double>(piece_sum_of_squares(in + begin, piece_ends[piece] - begin));
-      }
-    });
-  });
-  return sums;
-}
-
 }  // namespace qkv::kernels

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "framework/core/array.h"
 
@@ -41,11 +39,5 @@ void cast(const Array& x, Array& y);  // any type to any type
 
 bool all_finite(const Array& x);        // no NaN, no infinity; true for integers and booleans
 Scalar sum_of_squares(const Array& x);  // in f64, of f128 in f128, in a fixed order
-
-// That order: the sums of pieces of an array of so many elements, one after the other. Where the
-// pieces end.
-std::vector<int64_t> sum_pieces(int64_t size);
-// The sums of squares of pieces that end there and make up x, which may be a part of such an array.
-std::vector<double> sums_of_squares(const Array& x, std::span<const int64_t> piece_ends);
 
 }  // namespace qkv::kernels

@@ -1,13 +1,11 @@
 #include "train/run/batch_gradients.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "framework/autograd/backward.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "train/distributed/shard_tree.h"
 #include "train/run/batch_loss.h"
 
 namespace qkv {
@@ -19,18 +17,11 @@ double count_targets(const Array& targets) {
   return static_cast<double>(std::max<int64_t>(1, targets.size() - ignored));
 }
 
-Tensor added(const Tensor& sum, const Tensor& gradient) {
-  return sum.defined() ? sum + gradient : gradient;
-}
-
 // The rows in `pieces` parts, one after the other.
-double differentiate_rows(const Model& model, const std::vector<NamedParameter>& parameters,
-                          const Batch& batch, int64_t pieces, const CrossEntropyOptions& options,
-                          ForwardContext& context, bool early, const ShardedBatch::Take& take) {
-  std::vector<Tensor> sums(parameters.size());
-  std::unordered_map<const Node*, size_t> numbers;
-  for (size_t i = 0; i < parameters.size(); ++i) numbers[parameters[i].tensor.node().get()] = i;
-  double sum_of_losses = 0;
+BatchGradients differentiate_rows(const Model& model, const std::vector<NamedParameter>& parameters,
+                                  const Batch& batch, int64_t pieces,
+                                  const CrossEntropyOptions& options, ForwardContext& context) {
+  BatchGradients sum;
   const int64_t rows = batch.rows();
   pieces = std::min(pieces, rows);
   for (int64_t piece = 0; piece < pieces; ++piece) {
@@ -39,29 +30,22 @@ double differentiate_rows(const Model& model, const std::vector<NamedParameter>&
     const Tensor loss = in_section("forward", [&] {
       return batch_loss(model, batch_rows(batch, first, count), options, context).loss;
     });
-    BackwardOptions walk;
-    if (early && piece + 1 == pieces) {
-      walk.take_leaf = [&](const Node* leaf, const Tensor& gradient) {
-        const auto found = numbers.find(leaf);
-        if (found == numbers.end()) return;
-        take(found->second, added(sums[found->second], gradient));
-        sums[found->second] = Tensor();
-        numbers.erase(found);
-      };
-    }
-    const Gradients gradients = backward(loss, walk);
-    sum_of_losses += loss.item();
+    const Gradients gradients = backward(loss);
+    sum.loss += loss.item();
     for (size_t i = 0; i < parameters.size(); ++i) {
-      if (!numbers.contains(parameters[i].tensor.node().get())) continue;  // taken
-      sums[i] = added(sums[i], gradients[parameters[i].tensor]);
-      if (piece + 1 == pieces) take(i, std::move(sums[i]));
+      const Tensor& gradient = gradients[parameters[i].tensor];
+      if (piece == 0) {
+        sum.gradients.push_back(gradient);
+      } else {
+        sum.gradients[i] = sum.gradients[i] + gradient;
+      }
     }
   }
-  if (pieces > 0) return sum_of_losses;
-  for (size_t i = 0; i < parameters.size(); ++i) {  // a shard without rows
-    take(i, zeros(parameters[i].tensor.shape(), parameters[i].tensor.dtype()));
+  if (pieces > 0) return sum;
+  for (const NamedParameter& p : parameters) {  // a shard without rows
+    sum.gradients.push_back(zeros(p.tensor.shape(), p.tensor.dtype()));
   }
-  return 0;
+  return sum;
 }
 
 }  // namespace
@@ -79,14 +63,9 @@ BatchGradients accumulate_gradients(const Model& model,
                                     const std::vector<NamedParameter>& parameters,
                                     const Batch& batch, int64_t pieces, double label_smoothing,
                                     ForwardContext& context) {
-  BatchGradients result;
-  result.gradients.resize(parameters.size());
-  result.loss = differentiate_rows(
+  return differentiate_rows(
       model, parameters, batch, pieces,
-      {.label_smoothing = label_smoothing, .divisor = count_targets(batch.targets)}, context,
-      /*early=*/false,
-      [&](size_t i, Tensor gradient) { result.gradients[i] = std::move(gradient); });
-  return result;
+      {.label_smoothing = label_smoothing, .divisor = count_targets(batch.targets)}, context);
 }
 
 ShardedBatch::ShardedBatch(const Config& config, const Model& model,
@@ -99,35 +78,28 @@ ShardedBatch::ShardedBatch(const Config& config, const Model& model,
       step_(step),
       targets_(count_targets(batch.targets)) {}
 
-double ShardedBatch::differentiate(int64_t shard, bool early, const Take& take) const {
-  const int64_t shards = config_.train.shards;
+BatchGradients ShardedBatch::differentiate(ShardRange tree) const {
+  if (tree.size() == 1) return differentiate_shard(tree.begin);
+  BatchGradients sum = differentiate(tree.left());
+  BatchGradients right = differentiate(tree.right());
+  sum.loss += right.loss;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    sum.gradients[i] = sum.gradients[i] + std::exchange(right.gradients[i], Tensor());
+  }
+  return sum;
+}
+
+BatchGradients ShardedBatch::differentiate_shard(int64_t shard) const {
   ForwardContext context;
   context.training = true;
   context.random =
       RandomStream(config_.seed).derive("dropout").derive(static_cast<uint64_t>(step_));
-  if (shards > 1) context.random = context.random.derive(static_cast<uint64_t>(shard));
-  const auto [begin, end] = shards_of_rank(batch_.rows(), shard, shards);
+  if (shards() > 1) context.random = context.random.derive(static_cast<uint64_t>(shard));
+  const auto [begin, end] = part_of(batch_.rows(), shard, shards());
   const CrossEntropyOptions options = {.label_smoothing = config_.train.label_smoothing,
                                        .divisor = targets_};
   return differentiate_rows(model_, parameters_, batch_rows(batch_, begin, end - begin),
-                            config_.train.accumulation_steps, options, context, early, take);
-}
-
-BatchGradients ShardedBatch::differentiate_all() const {
-  const ShardRange all = {0, config_.train.shards};
-  TreeSum<double> losses(all);
-  std::vector<TreeSum<Tensor>> sums(parameters_.size(), TreeSum<Tensor>(all));
-  for (int64_t shard = all.begin; shard < all.end; ++shard) {
-    const ShardRange leaf = {shard, shard + 1};
-    const double loss = differentiate(shard, /*early=*/false, [&](size_t i, Tensor gradient) {
-      sums[i].add(leaf, std::move(gradient),
-                  [](const Tensor& a, const Tensor& b) { return a + b; });
-    });
-    losses.add(leaf, loss, [](double a, double b) { return a + b; });
-  }
-  BatchGradients result = {.loss = losses.sum(), .gradients = {}};
-  for (TreeSum<Tensor>& sum : sums) result.gradients.push_back(std::move(sum.sum()));
-  return result;
+                            config_.train.accumulation_steps, options, context);
 }
 
 }  // namespace qkv

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "data/dataset.h"
 #include "framework/nn/module.h"
 #include "models/model.h"
 #include "train/config/options.h"
+#include "train/run/shard_tree.h"
 
 namespace qkv {
 
@@ -35,15 +35,16 @@ class ShardedBatch {
   ShardedBatch(const Config& config, const Model& model,
                const std::vector<NamedParameter>& parameters, const Batch& batch, int64_t step);
 
-  // Returns the loss of a shard. `take` is given the gradient of each parameter by its number: at
-  // the end, or, where `early` says so, in the midst of the walk, as soon as it is complete.
-  using Take = std::function<void(size_t parameter, Tensor gradient)>;
-  double differentiate(int64_t shard, bool early, const Take& take) const;
+  int64_t shards() const { return config_.train.shards; }
+  const std::vector<NamedParameter>& parameters() const { return parameters_; }
 
-  // All shards, added up along their tree (train/distributed/shard_tree.h).
-  BatchGradients differentiate_all() const;
+  // The shards of a subtree, added up along it (train/run/shard_tree.h).
+  BatchGradients differentiate(ShardRange tree) const;
+  BatchGradients differentiate_all() const { return differentiate({0, shards()}); }
 
  private:
+  BatchGradients differentiate_shard(int64_t shard) const;
+
   const Config& config_;
   const Model& model_;
   const std::vector<NamedParameter>& parameters_;

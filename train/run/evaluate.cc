@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,23 +13,6 @@
 
 namespace qkv {
 namespace {
-
-// Adds the numbers of all ranks to those of rank 0.
-template <class T>
-void add_up_on_first(Ranks& ranks, std::span<T> numbers) {
-  if (!ranks.leads()) {
-    Ranks::Message message = ranks.send(0, Ranks::kEvaluation, std::as_bytes(numbers));
-    ranks.wait(message);
-    return;
-  }
-  std::vector<T> others(numbers.size());
-  for (int rank = 1; rank < ranks.size(); ++rank) {
-    Ranks::Message message =
-        ranks.receive(rank, Ranks::kEvaluation, bytes_of(std::span<T>(others)));
-    ranks.wait(message);
-    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] += others[i];
-  }
-}
 
 class Counts {
  public:
@@ -57,17 +39,6 @@ class Counts {
     count(predicted.data<int64_t>(), targets, batch.targets.data<int64_t>());
     if (classes_ > 0) count_classes(logits, predicted.data<int64_t>(), batch.targets);
     return sum.item();
-  }
-
-  // On rank 0, what all ranks counted.
-  void add_those_of(Ranks& ranks) {
-    std::vector<int64_t*> places = {&right_tokens_, &tokens_,  &right_sequences_, &sequences_,
-                                    &bytes_,        &unknown_, &in_top5_,         &right_ends_};
-    for (int64_t& count : confusion_) places.push_back(&count);
-    std::vector<int64_t> counts;
-    for (const int64_t* place : places) counts.push_back(*place);
-    add_up_on_first<int64_t>(ranks, counts);
-    for (size_t i = 0; i < places.size(); ++i) *places[i] = counts[i];
   }
 
   Evaluation shares(double loss) const {
@@ -159,7 +130,7 @@ class Counts {
 
 absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop,
-                                    const TellProgress& tell, Ranks* ranks) {
+                                    const TellProgress& tell) {
   const NoGrad no_grad;
   Counts counts(dataset);
   const bool validates = split == Split::kValidation;
@@ -168,29 +139,18 @@ absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, 
   const int64_t rows =  // of a batch
       validates || training == 0 ? batch_size : std::min(training, batch_size);
   const int64_t batches = (wanted + rows - 1) / rows;
-  const int64_t rank = ranks ? ranks->rank() : 0, size = ranks ? ranks->size() : 1;
-  std::vector<double> losses(static_cast<size_t>(batches));
-  for (int64_t first = 0; first < batches; first += size) {
-    char stopped = stop.stop_requested();
-    if (size > 1) ranks->broadcast(bytes_of(std::span(&stopped, 1)), Ranks::kEvaluation);
-    if (stopped) return absl::CancelledError("the evaluation was stopped");
-    const int64_t i = first + rank;
-    if (i < batches) {
-      // The last batch may have fewer rows: what was let go fits none of its arrays.
-      if (validates && examples - i * rows < rows) release_cached_memory();
-      losses[static_cast<size_t>(i)] = counts.add(
-          model, validates ? dataset.validation_batch(i * rows, std::min(rows, examples - i * rows))
-                           : dataset.training_batch(i, batch_size));
-    }
-    const int64_t done = std::min(first + size, batches) * rows;
+  double loss = 0;
+  for (int64_t i = 0; i < batches; ++i) {
+    if (stop.stop_requested()) return absl::CancelledError("the evaluation was stopped");
+    // The last batch may have fewer rows: what was let go fits none of its arrays.
+    if (validates && examples - i * rows < rows) release_cached_memory();
+    loss += counts.add(
+        model, validates ? dataset.validation_batch(i * rows, std::min(rows, examples - i * rows))
+                         : dataset.training_batch(i, batch_size));
     const int64_t all = validates ? wanted : batches * rows;
-    tell(absl::StrCat("evaluated ", std::min(done, all), " of ", all, " examples"));
+    tell(absl::StrCat("evaluated ", std::min((i + 1) * rows, all), " of ", all, " examples"));
   }
-  if (size > 1) {
-    add_up_on_first<double>(*ranks, losses);  // each is 0 but on one rank
-    counts.add_those_of(*ranks);
-  }
-  return counts.shares(std::accumulate(losses.begin(), losses.end(), 0.0));
+  return counts.shares(loss);
 }
 
 int64_t Evaluation::classes() const {

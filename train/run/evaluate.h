@@ -9,7 +9,6 @@
 #include "data/split.h"
 #include "framework/core/terminal.h"
 #include "models/model.h"
-#include "train/distributed/ranks.h"
 
 namespace qkv {
 
@@ -40,10 +39,9 @@ struct Evaluation {
 
 // Over all validation examples, or over about as many of training (all of them where they are
 // fewer). A stop is answered after the batch that is being computed, by a Status: Cancelled. `tell`
-// hears how many are done. Ranks, all of which call this, take a batch each; rank 0 has the result
-// and decides whether to stop.
+// hears how many are done.
 absl::StatusOr<Evaluation> evaluate(const Model& model, const Dataset& dataset, Split split,
                                     int64_t batch_size, const std::stop_token& stop = {},
-                                    const TellProgress& tell = tell_nobody, Ranks* ranks = nullptr);
+                                    const TellProgress& tell = tell_nobody);
 
 }  // namespace qkv

@@ -16,7 +16,6 @@
 #include "train/run/progress.h"
 #include "train/run/resume.h"
 #include "train/run/run_profile.h"
-#include "train/run/start_together.h"
 #include "train/run/step_forecast.h"
 
 namespace qkv {
@@ -114,75 +113,6 @@ absl::StatusOr<RunOutcome> run_and_tell(TrainingRun& run, const Dataset& dataset
   return outcome;
 }
 
-struct Prepared {
-  std::unique_ptr<Dataset> dataset;
-  std::vector<std::string> notes;
-};
-
-// What every rank needs before a run.
-absl::StatusOr<Prepared> prepare(const LoadedConfig& loaded, const TrainingRunOptions& options) {
-  const Config& config = loaded.config;
-  const int share = options.ranks ? options.ranks->threads() : 0;
-  kernels::set_num_threads(0);
-  const int64_t cores = kernels::num_threads();
-  kernels::set_num_threads(config.train.threads > 0 ? static_cast<int>(config.train.threads)
-                                                    : share);
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config, options.stop);
-  if (!dataset.ok()) return dataset.status();
-  const uint64_t available = available_memory();
-  const StepForecast forecast = foresee_step(config, **dataset, available);
-  if (absl::Status s = check_memory(forecast, available); !s.ok()) return s;
-  std::vector<std::string> notes = loaded.notes;
-  for (const std::string& note : (*dataset)->notes()) notes.push_back(note);
-  if (config.train.threads > cores) {
-    notes.push_back(absl::StrCat("train.threads is ", config.train.threads, ", but qkv has ", cores,
-                                 cores == 1 ? " core" : " cores",
-                                 " here; more threads than cores take longer, to the same bits"));
-  }
-  notes.push_back(absl::StrCat("training needs ", describe(forecast), "; ",
-                               describe_bytes(available), " are free"));
-  return Prepared{*std::move(dataset), std::move(notes)};
-}
-
-absl::StatusOr<RunOutcome> train_prepared(Prepared prepared, const Config& config,
-                                          const TrainingRunOptions& options) {
-  const Dataset& dataset = *prepared.dataset;
-  std::vector<std::string>& notes = prepared.notes;
-  // Before there is a folder: what train.from names may not fit.
-  const absl::StatusOr<FirstWeights> first =
-      options.resume ? FirstWeights() : find_first_weights(config, dataset);
-  if (!first.ok()) return first.status();
-  notes.insert(notes.begin(), first->notes.begin(), first->notes.end());
-  const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
-  absl::StatusOr<RunFolder> folder =
-      options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);
-  if (!folder.ok()) return folder.status();
-  TrainingRun run(config, dataset, *std::move(folder), options.stop, options.ranks);
-  absl::Status begun = options.resume ? run.resume() : run.begin();
-  if (!begun.ok()) return begun;
-  return run_and_tell(run, dataset, notes, options);
-}
-
-// Says of a stop before there is a run, on any rank, that nothing is lost.
-absl::Status cannot_begin(absl::Status why, const TrainingRunOptions& options) {
-  if (absl::IsCancelled(why) && (!options.ranks || options.ranks->leads())) {
-    const std::string what(why.message());
-    ProgressLine(options.output).say(absl::StrCat(what, "; nothing was written"));
-  }
-  return why;
-}
-
-absl::Status check_shards(const Config& config, const Ranks& ranks, bool resume) {
-  const int64_t shards = config.train.shards;
-  if (ranks.size() <= shards) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "\"train.shards\" is ", shards, ", too few for ", ranks.size(),
-      " ranks: each needs at least one",
-      resume ? absl::StrCat("; a run keeps its shards, so this one goes on with at most ", shards,
-                            shards == 1 ? " rank" : " ranks")
-             : ""));
-}
-
 }  // namespace
 
 absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
@@ -200,31 +130,62 @@ absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
   return load_config(absl::StrCat(path, "/config.toml"), overrides);
 }
 
+absl::StatusOr<PreparedRun> prepare_run(const LoadedConfig& loaded,
+                                        const TrainingRunOptions& options) {
+  const Config& config = loaded.config;
+  kernels::set_num_threads(0);
+  const int64_t cores = kernels::num_threads();
+  kernels::set_num_threads(config.train.threads > 0 ? static_cast<int>(config.train.threads)
+                                                    : options.threads);
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset = make_dataset(config, options.stop);
+  if (!dataset.ok()) return dataset.status();
+  const uint64_t available = available_memory();
+  const StepForecast forecast = foresee_step(config, **dataset, available);
+  if (absl::Status s = check_memory(forecast, available); !s.ok()) return s;
+  std::vector<std::string> notes = loaded.notes;
+  for (const std::string& note : (*dataset)->notes()) notes.push_back(note);
+  if (config.train.threads > cores) {
+    notes.push_back(absl::StrCat("train.threads is ", config.train.threads, ", but qkv has ", cores,
+                                 cores == 1 ? " core" : " cores",
+                                 " here; more threads than cores take longer, to the same bits"));
+  }
+  notes.push_back(absl::StrCat("training needs ", describe(forecast), "; ",
+                               describe_bytes(available), " are free"));
+  return PreparedRun{*std::move(dataset), std::move(notes)};
+}
+
+absl::Status cannot_begin(absl::Status why, const TrainingRunOptions& options) {
+  if (absl::IsCancelled(why)) {
+    const std::string what(why.message());
+    ProgressLine(options.output).say(absl::StrCat(what, "; nothing was written"));
+  }
+  return why;
+}
+
+absl::StatusOr<RunOutcome> train_prepared(PreparedRun prepared, const Config& config,
+                                          const TrainingRunOptions& options) {
+  const Dataset& dataset = *prepared.dataset;
+  std::vector<std::string>& notes = prepared.notes;
+  // Before there is a folder: what train.from names may not fit.
+  const absl::StatusOr<FirstWeights> first =
+      options.resume ? FirstWeights() : find_first_weights(config, dataset);
+  if (!first.ok()) return first.status();
+  notes.insert(notes.begin(), first->notes.begin(), first->notes.end());
+  const std::string out = options.out.empty() ? absl::StrCat("runs/", config.name) : options.out;
+  absl::StatusOr<RunFolder> folder =
+      options.resume ? open_to_resume(out, config) : RunFolder::create(out, config);
+  if (!folder.ok()) return folder.status();
+  TrainingRun run(config, dataset, *std::move(folder), options.stop, options.differentiate);
+  absl::Status begun = options.resume ? run.resume() : run.begin();
+  if (!begun.ok()) return begun;
+  return run_and_tell(run, dataset, notes, options);
+}
+
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options) {
-  absl::StatusOr<Prepared> prepared = prepare(loaded, options);
-  if (!options.ranks || options.ranks->size() == 1) {
-    if (!prepared.ok()) return cannot_begin(prepared.status(), options);
-    return train_prepared(*std::move(prepared), loaded.config, options);
-  }
-  Ranks& ranks = *options.ranks;
-  const absl::Status ready =
-      prepared.ok() ? check_shards(loaded.config, ranks, options.resume) : prepared.status();
-  const RankIdentity identity =
-      prepared.ok() ? identity_of(options.program, loaded.config, *prepared->dataset)
-                    : RankIdentity();
-  if (absl::Status s = start_together(ranks, ready, identity); !s.ok()) {
-    return cannot_begin(std::move(s), options);
-  }
-  if (!ranks.leads()) {
-    Trainer(loaded.config, *prepared->dataset, &ranks).follow(options.stop);
-    return RunOutcome::kFinished;
-  }
-  prepared->notes.push_back(absl::StrCat(ranks.size(), " ranks share the ",
-                                         loaded.config.train.shards, " shards of a batch"));
-  absl::StatusOr<RunOutcome> outcome = train_prepared(*std::move(prepared), loaded.config, options);
-  if (!ranks.order_is_running) Trainer::end_run(ranks);
-  return outcome;
+  absl::StatusOr<PreparedRun> prepared = prepare_run(loaded, options);
+  if (!prepared.ok()) return cannot_begin(prepared.status(), options);
+  return train_prepared(*std::move(prepared), loaded.config, options);
 }
 
 }  // namespace qkv

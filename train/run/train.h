@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "train/config/config.h"
-#include "train/distributed/ranks.h"
 #include "train/run/run_listener.h"
 #include "train/run/training_run.h"
 
@@ -20,8 +20,8 @@ struct TrainingRunOptions {
   std::stop_token stop = {};  // saves where the run stands, and says how to go on
   std::vector<RunListener*> listeners = {};
   std::FILE* output = stdout;  // where a person reads how it goes
-  Ranks* ranks = nullptr;      // that train the run together; all of them call run_training()
-  std::string program = "";    // its version, which must be that of all ranks
+  int threads = 0;             // where the config does not say how many; 0: one for each core
+  Trainer::Differentiate differentiate = {};  // how the gradients of a step come about
 };
 
 // The config in a file, or to resume, that of the run in a folder, into which it then trains.
@@ -30,8 +30,19 @@ absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
                                              TrainingRunOptions& options);
 
 // Trains what a config says and writes the run's folder: config, metrics, samples, checkpoints.
-// Of several ranks, rank 0 does so and tells a person how it goes; its result is that of the run.
 absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
                                         const TrainingRunOptions& options);
+
+// Its two halves: what there must be before a run, and the run itself. A stop in the first one is
+// said to a person by cannot_begin().
+struct PreparedRun {
+  std::unique_ptr<Dataset> dataset;
+  std::vector<std::string> notes;
+};
+absl::StatusOr<PreparedRun> prepare_run(const LoadedConfig& loaded,
+                                        const TrainingRunOptions& options);
+absl::Status cannot_begin(absl::Status why, const TrainingRunOptions& options);
+absl::StatusOr<RunOutcome> train_prepared(PreparedRun prepared, const Config& config,
+                                          const TrainingRunOptions& options);
 
 }  // namespace qkv

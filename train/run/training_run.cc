@@ -14,11 +14,11 @@
 namespace qkv {
 
 TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder,
-                         std::stop_token stop, Ranks* ranks)
+                         std::stop_token stop, Trainer::Differentiate differentiate)
     : config_(std::move(config)),
       dataset_(dataset),
       stop_(std::move(stop)),
-      trainer_(config_, dataset, ranks),
+      trainer_(config_, dataset, std::move(differentiate)),
       record_(std::move(folder), config_, dataset, trainer_, state_) {}
 
 absl::Status TrainingRun::begin() {
@@ -80,11 +80,10 @@ absl::Status TrainingRun::next_step(const std::vector<RunListener*>& listeners) 
 absl::Status TrainingRun::step(const std::vector<RunListener*>& listeners) {
   const Clock::time_point start = Clock::now();
   for (RunListener* listener : listeners) listener->before_step();
-  const absl::StatusOr<StepResult> result = trainer_.step(stop_);
+  const absl::StatusOr<StepResult> result = trainer_.step();
   if (!result.ok()) return result.status();
   const Metrics metrics = measured(*result, seconds_since(start));
   state_.step = metrics.step;
-  asked_to_stop_ |= result->stop;
   if (is_logged(config_.train, metrics.step)) state_.unwritten = metrics;
   for (RunListener* listener : listeners) {
     if (absl::Status s = listener->after_step(); !s.ok()) return s;

@@ -26,7 +26,7 @@ class TrainingRun {
   // `dataset` must outlive the run. A stop is answered after the step, or the batch of an
   // evaluation, that is being computed.
   TrainingRun(Config config, const Dataset& dataset, RunFolder folder, std::stop_token stop = {},
-              Ranks* ranks = nullptr);
+              Trainer::Differentiate differentiate = {});
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
@@ -51,7 +51,7 @@ class TrainingRun {
 
  private:
   bool is_out_of_time() const;
-  bool is_stopped() const { return stop_.stop_requested() || asked_to_stop_; }
+  bool is_stopped() const { return stop_.stop_requested(); }
   absl::Status next_step(const std::vector<RunListener*>& listeners);
   absl::Status step(const std::vector<RunListener*>& listeners);
   absl::Status after_step(const Metrics& metrics, const std::vector<RunListener*>& listeners);
@@ -66,7 +66,6 @@ class TrainingRun {
   RunRecord record_;
   std::vector<std::string> changes_;
   double elapsed_seconds_ = 0;
-  bool asked_to_stop_ = false;  // on another rank
 };
 
 }  // namespace qkv

@@ -32,33 +32,6 @@ TEST(BackwardTest, GradientsAreValues) {
   EXPECT_EQ(h[w].to_vector(), (Values{6, 8}));
 }
 
-// The last weight's gradient is known before the walk comes to the first layer.
-TEST(BackwardTest, ALeafIsTakenAsSoonAsItsGradientIsComplete) {
-  const Tensor first = leaf({2}, {3, 4}), last = leaf({2}, {5, 6}), twice = leaf({2}, {7, 8});
-  const auto loss = [&] { return sum(last * tanh(twice * tanh(first * twice))); };
-  const Gradients whole = backward(loss());
-  class Steps final : public Observer {
-   public:
-    void after_backward(const Op&, const Tensor&, TensorSpan) override { ++made; }
-    int made = 0;
-  };
-  const Steps steps;
-  std::vector<std::pair<const Node*, int>> taken;
-  const Gradients rest =
-      backward(loss(), {.take_leaf = [&](const Node* node, const Tensor& gradient) {
-                 taken.emplace_back(node, steps.made);
-                 for (const Tensor& x : {first, last, twice}) {
-                   if (x.node().get() == node) {
-                     EXPECT_EQ(gradient.to_vector(), whole[x].to_vector());
-                   }
-                 }
-               }});
-  EXPECT_EQ(rest.size(), 0u);
-  ASSERT_EQ(taken.size(), 3u);
-  EXPECT_EQ(taken[0], std::make_pair(static_cast<const Node*>(last.node().get()), 2));
-  EXPECT_EQ(taken[2].second, steps.made);
-}
-
 TEST(BackwardTest, TheGradientOfAConstantIsAnError) {
   const Tensor w = leaf({2}, {3, 4}), x = constant({2}, {5, 6}, DType::f64);
   const Gradients g = backward(sum(w * x));

@@ -119,17 +119,15 @@ TEST(TrainerTest, ShardsAreAddedAlongTheirTree) {
   const auto all = parameters(trainer.model());
   const Batch batch = trainer.next_batch();
   const ShardedBatch shards(config, trainer.model(), all, batch, /*step=*/0);
-  std::vector<double> losses;
-  std::vector<std::vector<Tensor>> parts;
+  std::vector<BatchGradients> parts;
   for (int64_t shard = 0; shard < 4; ++shard) {
-    std::vector<Tensor>& part = parts.emplace_back(all.size());
-    losses.push_back(shards.differentiate(shard, /*early=*/shard % 2 == 0,
-                                          [&](size_t i, Tensor g) { part[i] = std::move(g); }));
+    parts.push_back(shards.differentiate({shard, shard + 1}));
   }
   const BatchGradients whole = trainer.differentiate(batch);
-  EXPECT_EQ(whole.loss, (losses[0] + losses[1]) + (losses[2] + losses[3]));
+  EXPECT_EQ(whole.loss, (parts[0].loss + parts[1].loss) + (parts[2].loss + parts[3].loss));
   for (size_t i = 0; i < all.size(); ++i) {
-    const Tensor by_hand = (parts[0][i] + parts[1][i]) + (parts[2][i] + parts[3][i]);
+    const auto part = [&](size_t shard) { return parts[shard].gradients[i]; };
+    const Tensor by_hand = (part(0) + part(1)) + (part(2) + part(3));
     EXPECT_EQ(whole.gradients[i].to_vector(), by_hand.to_vector()) << all[i].name;
   }
 }
@@ -147,7 +145,8 @@ TEST(TrainerTest, AShardDropsElementsOfItsOwn) {
   }
   const auto loss = [&](int64_t shard, int64_t step) {
     return ShardedBatch(config, trainer.model(), all, batch, step)
-        .differentiate(shard, false, [](size_t, const Tensor&) {});
+        .differentiate({shard, shard + 1})
+        .loss;
   };
   EXPECT_EQ(loss(0, 0), loss(0, 0));
   EXPECT_NE(loss(0, 0), loss(1, 0));

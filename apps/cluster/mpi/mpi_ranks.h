@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "train/distributed/ranks.h"
+#include "apps/cluster/ranks.h"
 
 namespace qkv {
 

@@ -1,4 +1,4 @@
-#include "train/run/start_together.h"
+#include "apps/cluster/start_together.h"
 
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -76,7 +76,7 @@ absl::Status start_together(Ranks& ranks, const absl::Status& mine, const RankId
       ranks.gather(json.dump(-1, ' ', false, Json::error_handler_t::replace));
   absl::Status judged = ranks.leads() ? judge(texts) : mine;
   char good = judged.ok();
-  ranks.broadcast(bytes_of(std::span(&good, 1)));
+  ranks.broadcast(bytes_of(good));
   if (judged.ok() && !good) return absl::AbortedError("another rank cannot start");
   return judged;
 }

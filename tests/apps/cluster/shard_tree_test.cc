@@ -1,30 +1,35 @@
-#include "train/distributed/shard_tree.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/cluster/gradient_exchange.h"
 
 namespace qkv {
 namespace {
 
 using testing::ElementsAre;
 
-std::string bracket(const std::string& a, const std::string& b) { return "(" + a + "+" + b + ")"; }
+// The order in which a tree is added up, of which these subtrees are known, as a formula.
+std::string formula(ShardRange tree, const std::vector<std::pair<ShardRange, std::string>>& known) {
+  for (const auto& [subtree, sum] : known) {
+    if (subtree == tree) return sum;
+  }
+  if (tree.size() == 1) return known.empty() ? std::to_string(tree.begin) : "unknown";
+  return "(" + formula(tree.left(), known) + "+" + formula(tree.right(), known) + ")";
+}
 
-// The order in which `ranks` processes add up the shards, as a formula.
+// The same of `ranks` processes that share the shards.
 std::string formula(int64_t shards, int64_t ranks) {
-  TreeSum<std::string> whole({0, shards});
+  std::vector<std::pair<ShardRange, std::string>> known;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    for (const ShardRange tree : subtrees(shards, shards_of_rank(shards, rank, ranks))) {
-      TreeSum<std::string> part(tree);
-      for (int64_t shard = tree.begin; shard < tree.end; ++shard) {
-        part.add({shard, shard + 1}, std::to_string(shard), bracket);
-      }
-      whole.add(tree, part.sum(), bracket);
+    for (const ShardRange tree : subtrees(shards, part_of(shards, rank, ranks))) {
+      known.emplace_back(tree, formula(tree, {}));
     }
   }
-  return whole.sum();
+  return formula({0, shards}, known);
 }
 
 TEST(ShardTreeTest, ATreeIsSplitInTheMiddle) {
@@ -44,7 +49,7 @@ TEST(ShardTreeTest, TheOrderOfSumsIsThatOfOneProcess) {
 TEST(ShardTreeTest, RanksThatArePowersOfTwoHaveOneSubtreeEach) {
   for (const int64_t ranks : {1, 2, 4, 8}) {
     for (int64_t rank = 0; rank < ranks; ++rank) {
-      EXPECT_EQ(subtrees(8, shards_of_rank(8, rank, ranks)).size(), 1u);
+      EXPECT_EQ(subtrees(8, part_of(8, rank, ranks)).size(), 1u);
     }
   }
   EXPECT_THAT(subtrees(8, {2, 5}), ElementsAre(ShardRange{2, 4}, ShardRange{4, 5}));

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "apps/cluster/ranks.h"
 #include "data/dataset.h"
 #include "train/config/options.h"
-#include "train/distributed/ranks.h"
 
 namespace qkv {
 

@@ -1,24 +1,23 @@
 // What ranks do together has the bits of one process.
 
-#include "train/distributed/ranks.h"
+#include "apps/cluster/ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "framework/graph/op.h"
+#include "apps/cluster/gradient_exchange.h"
+#include "apps/cluster/start_together.h"
+#include "apps/cluster/train_together.h"
+#include "tests/apps/cluster/thread_ranks.h"
 #include "tests/train/config/parsed.h"
-#include "tests/train/distributed/thread_ranks.h"
 #include "tests/train/run/observed_run.h"
 #include "train/run/experiment.h"
-#include "train/run/start_together.h"
-#include "train/run/train.h"
 #include "train/run/trainer.h"
 
 namespace qkv {
@@ -34,7 +33,7 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-Outcome lead(Trainer& trainer, int64_t steps) {
+Outcome outcome_of(Trainer& trainer, int64_t steps) {
   Outcome outcome;
   for (int64_t i = 0; i < steps; ++i) {
     const absl::StatusOr<StepResult> step = trainer.step();
@@ -60,20 +59,18 @@ Outcome lead(Trainer& trainer, int64_t steps) {
   return outcome;
 }
 
-Outcome trained(const Config& config, int ranks, int64_t steps = 2) {
+// What rank 0 comes to, and so do the others.
+Outcome trained(const Config& config, int ranks) {
   const std::unique_ptr<Dataset> dataset = *make_dataset(config);
-  if (ranks == 1) {
-    Trainer trainer(config, *dataset);
-    return lead(trainer, steps);
-  }
-  Outcome outcome;
+  std::vector<Outcome> outcomes(static_cast<size_t>(ranks));
   ThreadRanks(ranks).run([&](Ranks& self) {
-    Trainer trainer(config, *dataset, &self);
-    if (!self.leads()) return trainer.follow({});
-    outcome = lead(trainer, steps);
-    Trainer::end_run(self);
+    Trainer trainer(config, *dataset, [&](Trainer&, const ShardedBatch& batch) {
+      return differentiate_together(batch, /*stop=*/false, self).whole;
+    });
+    outcomes[static_cast<size_t>(self.rank())] = outcome_of(trainer, 2);
   });
-  return outcome;
+  for (const Outcome& outcome : outcomes) EXPECT_TRUE(outcome == outcomes[0]);
+  return outcomes[0];
 }
 
 Config sharded(std::vector<std::string> overrides) {
@@ -89,8 +86,10 @@ class RanksTest : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(RanksTest, TrainToTheBitsOfOneProcess) {
   const Config config = sharded(GetParam());
-  const Outcome one = trained(config, 1);
-  for (const int ranks : {2, 3, 4}) EXPECT_TRUE(trained(config, ranks) == one) << ranks;
+  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+  Trainer alone(config, *dataset);
+  const Outcome one = outcome_of(alone, 2);
+  for (const int ranks : {1, 2, 3, 4}) EXPECT_TRUE(trained(config, ranks) == one) << ranks;
 }
 
 // The large model's norms are sums of many pieces.
@@ -113,8 +112,8 @@ INSTANTIATE_TEST_SUITE_P(EveryKind, RanksTest,
                              {"data.task=parity", "model.kind=classifier"},
                              {"data.task=parity", "model.tie_embeddings=true"}}));
 
-// What a sum of gradients and the weights that come of it need at least: the difference that a
-// second step makes.
+// What a sum of gradients needs at least, that all ranks have in the end: the difference that a
+// second step makes. Besides, each rank tells each other one its loss, and whether to stop.
 TEST(RanksTest, MoveEachByteTheLeastNumberOfTimes) {
   const Config config = sharded({});
   const std::unique_ptr<Dataset> dataset = *make_dataset(config);
@@ -123,83 +122,42 @@ TEST(RanksTest, MoveEachByteTheLeastNumberOfTimes) {
     const auto sent = [&](int steps) {
       ThreadRanks all(ranks);
       all.run([&](Ranks& self) {
-        Trainer trainer(config, *dataset, &self);
-        if (!self.leads()) return trainer.follow({});
+        Trainer trainer(config, *dataset, [&](Trainer&, const ShardedBatch& batch) {
+          return differentiate_together(batch, false, self).whole;
+        });
         for (int i = 0; i < steps; ++i) EXPECT_TRUE(trainer.step().ok());
-        Trainer::end_run(self);
-        bytes_of_parameters = 4 * parameter_count(trainer.trained_parameters());
+        if (self.leads()) bytes_of_parameters = 4 * parameter_count(trainer.trained_parameters());
       });
-      int64_t bytes = 0;
-      for (int rank = 0; rank < ranks; ++rank) {
-        bytes += all.bytes_sent(rank, Ranks::kGradients) + all.bytes_sent(rank, Ranks::kWeights);
-      }
-      return bytes;
+      return all.bytes_sent();
     };
     const int64_t a_step = sent(2) - sent(1);
-    EXPECT_EQ(a_step, 2 * (ranks - 1) * bytes_of_parameters);
+    EXPECT_EQ(a_step, 2 * (ranks - 1) * bytes_of_parameters + ranks * (ranks - 1) * (8 + 1));
   }
 }
 
-// By op of a rank's backward walks, the bytes of gradients that it has sent after it.
-class SentBesideWalk final : public Observer {
- public:
-  SentBesideWalk(const ThreadRanks& all, int rank) : all_(all), rank_(rank) {}
-  void after_backward(const Op&, const Tensor&, TensorSpan) override {
-    sent_.push_back(all_.bytes_sent(rank_, Ranks::kGradients));
-  }
-  const std::vector<int64_t>& sent() const { return sent_; }
-
- private:
-  const ThreadRanks& all_;
-  int rank_;
-  std::vector<int64_t> sent_;
-};
-
-// The same of rank 1 of 2 after some steps, and the bytes that it sent in the end.
-std::pair<std::vector<int64_t>, int64_t> sent_by_rank_1(const Config& config, int64_t steps) {
-  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
-  std::vector<int64_t> sent;
-  ThreadRanks all(2);
-  all.run([&](Ranks& self) {
-    Trainer trainer(config, *dataset, &self);
-    if (self.leads()) {
-      for (int64_t i = 0; i < steps; ++i) static_cast<void>(trainer.step());
-      return Trainer::end_run(self);
-    }
-    const SentBesideWalk walk(all, 1);
-    trainer.follow({});
-    sent = walk.sent();
-  });
-  return {sent, all.bytes_sent(1, Ranks::kGradients)};
-}
-
-TEST(RanksTest, GradientsLeaveDuringTheBackwardWalk) {
-  const auto [sent, in_the_end] =
-      sent_by_rank_1(sharded({"model.d_model=128", "model.num_layers=2", "model.d_ff=512"}), 1);
-  const auto first = std::ranges::find_if(sent, [](int64_t bytes) { return bytes > 0; });
-  // The gradients of the last of four shards complete the sum: in the last quarter of all ops.
-  EXPECT_LT(first - sent.begin(), std::ssize(sent) * 15 / 16);
-  EXPECT_GT(sent.back(), in_the_end * 8 / 10);
-}
-
-TEST(RanksTest, OnlyTheFirstLooksForTheOpWhoseNumbersAreNotFinite) {
-  const auto ops = [](const char* learning_rate) {
-    return sent_by_rank_1(sharded({learning_rate, "optimizer.grad_clip=0"}), 2).first.size();
-  };
-  EXPECT_EQ(ops("optimizer.learning_rate=1e30"), ops("optimizer.learning_rate=1e-3"));
+std::string text_of(std::FILE* file) {
+  std::rewind(file);
+  std::string text(4000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file));
+  std::fclose(file);
+  return text;
 }
 
 TEST(RanksTest, AStopOfAnyRankIsHeardByTheOneThatLeads) {
-  const Config config = sharded({});
-  const std::unique_ptr<Dataset> dataset = *make_dataset(config);
+  const LoadedConfig loaded = {.config = sharded({}), .origins = {}, .notes = {}};
+  const std::string folder = testing::TempDir() + "/stop_of_a_rank";
+  std::filesystem::remove_all(folder);
   std::stop_source source;
   source.request_stop();
+  std::FILE* const output = std::tmpfile();
   ThreadRanks(2).run([&](Ranks& self) {
-    Trainer trainer(config, *dataset, &self);
-    if (!self.leads()) return trainer.follow(source.get_token());
-    EXPECT_TRUE(trainer.step()->stop);
-    Trainer::end_run(self);
+    TrainingRunOptions options = {.out = folder, .output = output};
+    if (!self.leads()) options.stop = source.get_token();
+    const absl::StatusOr<RunOutcome> outcome = train_together(loaded, options, "qkv 1", self);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(*outcome, self.leads() ? RunOutcome::kInterrupted : RunOutcome::kFinished);
   });
+  EXPECT_THAT(text_of(output), HasSubstr("stopped after step 1 of 10; saved"));
 }
 
 // A rank may still read when all are told to stop, and rank 0 has read.
@@ -213,19 +171,13 @@ TEST(RanksTest, AStopOfAnyRankBeforeTheRunIsSaid) {
   source.request_stop();
   std::FILE* const output = std::tmpfile();
   ThreadRanks(2).run([&](Ranks& self) {
-    const absl::Status status =
-        run_training(loaded, {.out = folder + "/run",
-                              .stop = self.leads() ? std::stop_token() : source.get_token(),
-                              .output = output,
-                              .ranks = &self})
-            .status();
+    TrainingRunOptions options = {.out = folder + "/run", .output = output};
+    if (!self.leads()) options.stop = source.get_token();
+    const absl::Status status = train_together(loaded, options, "qkv 1", self).status();
     EXPECT_TRUE(absl::IsCancelled(status)) << status;
   });
   EXPECT_FALSE(std::filesystem::exists(folder + "/run"));
-  std::rewind(output);
-  std::string said(1000, '\0');
-  said.resize(std::fread(said.data(), 1, said.size(), output));
-  std::fclose(output);
+  const std::string said = text_of(output);
   EXPECT_THAT(said, HasSubstr("rank 1 (on host): the reading of "));
   EXPECT_THAT(said, HasSubstr("nothing was written"));
 }
@@ -257,6 +209,21 @@ TEST(RanksTest, BeginOnlyWhereAllAreReadyAndAlike) {
   other = same;
   other.data = "y";
   EXPECT_THAT(refusal(absl::OkStatus(), other), HasSubstr("the same data: rank 1"));
+}
+
+TEST(PatienceTest, IsANumberOfSecondsUpToADays) {
+  const auto patience_for = [](const char* said) {
+    setenv("QKV_PATIENCE", said, 1);
+    const auto patience = patience_with_ranks();
+    unsetenv("QKV_PATIENCE");
+    return patience.value_or(-1);
+  };
+  EXPECT_EQ(*patience_with_ranks(), 20);
+  EXPECT_EQ(patience_for("0.5"), 0.5);
+  EXPECT_EQ(patience_for("86400"), 86400);
+  for (const char* wrong : {"", "0", "-1", "86401", "inf", "nan", "soon", "5 s"}) {
+    EXPECT_EQ(patience_for(wrong), -1) << wrong;
+  }
 }
 
 }  // namespace
