@@ -58,7 +58,6 @@ absl::Status run_generate(const std::string& name, const GivenOptions& given) {
   std::optional<InterruptGuard> loading(std::in_place);  // before there are other threads
   const absl::StatusOr<LoadedRun> run = load_run(name);
   if (!run.ok()) return run.status();
-  for (const std::string& note : run->checkpoint.notes) say_note(note);
   const absl::StatusOr<Model> model = run->model();
   if (!model.ok()) return model.status();
   if (loading->token().stop_requested()) return absl::CancelledError("interrupted");

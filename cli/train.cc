@@ -16,8 +16,7 @@ void add_train_options(OptionList& options) {
   options.text("out", "DIR", "Folder of the run; by default runs/NAME");
   options.flag("resume", "Continues the run in its folder; CONFIG may also be that folder");
   options.text("from", "RUN",
-               "Begins with the weights of this run, checkpoint or folder of Hugging Face's, where "
-               "names and shapes fit");
+               "Begins with the weights of this run or checkpoint, where names and shapes fit");
   options.flag("profile",
                "Measures the time of each op in some steps; writes profile.txt and trace.json");
 }

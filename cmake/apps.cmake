@@ -70,6 +70,31 @@ add_custom_command(OUTPUT ${verbs_of_apps} VERBATIM
   DEPENDS ${verb_files} cmake/verbs_of_apps.cmake)
 target_sources(qkv_cli PRIVATE ${verbs_of_apps})
 
+# What listens to every run, apps/NAME/listeners/LISTENER.cc with what is in LISTENER/, belongs to the library of the book
+# that makes runs: so every program that makes one has it.
+file(GLOB listener_files CONFIGURE_DEPENDS apps/*/listeners/*.cc apps/*/listeners/*/*.cc)
+set(declared "")
+set(listed "")
+foreach(file IN LISTS listener_files)
+  if(file MATCHES "/listeners/([^/]*)\\.cc$")
+    string(APPEND declared "std::unique_ptr<RunListener> ${CMAKE_MATCH_1}_listener(const Config& config);\n")
+    string(APPEND listed "{\"${CMAKE_MATCH_1}\", ${CMAKE_MATCH_1}_listener}, ")
+  endif()
+endforeach()
+set(listeners_of_apps ${CMAKE_CURRENT_BINARY_DIR}/listeners_of_apps.cc)
+file(CONFIGURE OUTPUT ${listeners_of_apps} @ONLY CONTENT [[
+#include "train/run/run_listener.h"
+
+namespace qkv {
+@declared@
+std::span<const ListenerOfApp> listeners_of_apps() {
+  static const std::vector<ListenerOfApp> kListeners = {@listed@};
+  return kListeners;
+}
+}  // namespace qkv
+]])
+target_sources(qkv_train PRIVATE ${listener_files} ${listeners_of_apps})
+
 file(GLOB apps CONFIGURE_DEPENDS apps/*/app.cmake)
 foreach(app IN LISTS apps)
   include(${app})

@@ -7,7 +7,6 @@ if(QKV_BUILD_FUZZERS)
   foreach(library qkv_data qkv_train)
     target_compile_options(${library} PRIVATE ${coverage})
   endforeach()
-
   file(GLOB sources CONFIGURE_DEPENDS tests/fuzz/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   add_executable(fuzzer ${sources})

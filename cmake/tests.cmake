@@ -21,7 +21,7 @@ function(qkv_test folder)
   endif()
   string(REPLACE "/" "_" name ${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS tests/${folder}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/(fuzzer|count_bytes)\\.cc$")  # of other programs
+  list(FILTER sources EXCLUDE REGEX "/(fuzz(er|_.*)|count_bytes)\\.cc$")  # of other programs
   add_executable(${name}_test ${sources})
   if(folder MATCHES "^(cli|apps/.*)$" AND TARGET qkv)
     target_link_libraries(${name}_test PRIVATE qkv_test_kit nlohmann_json::nlohmann_json GTest::gmock)

@@ -3,18 +3,25 @@
 #include <string>
 #include <vector>
 
-#include "apps/exchange/export_formats.h"
+#include "framework/io/safetensors.h"
 
-// A program in one file of C that answers a prompt, and beside it FILE.bin with the weights: 8
-// bytes, "qkv-c-1\n", and the parameters in f32, little-endian, in the order of the program's
-// structs.
+// What the program in C is made of.
 namespace qkv {
 
-// For export_formats().
-std::vector<ExportedFile> c_files(const std::string& file);
-absl::StatusOr<std::vector<std::string>> make_c(const LoadedRun& run, const std::string& file);
-
-// The files of program/, which are compiled in (cmake/c_program.cmake); filled_template() fills it.
+// The files of program/, which are compiled in (cmake/c_program.cmake).
 extern const std::string kProgramTemplate;
+
+// The parameters of a model as a global variable of C, `model`, whose members have their names:
+// blocks.0.attention.query.weight is model.blocks[0].attention.query.weight.
+std::string c_structs(const std::vector<NamedArray>& arrays);
+
+// Its bytes, after a beginning that no other weights have: kBeginningOfWeights and 16 digits, a
+// hash.
+std::string c_weights(const std::vector<NamedArray>& arrays);
+inline constexpr char kBeginningOfWeights[] = "qkv-c-1\n";
+inline constexpr size_t kBeginningBytes = 24;
+
+// What the program has as a constant.
+inline constexpr char kPositionGain[] = "position_gain";
 
 }  // namespace qkv

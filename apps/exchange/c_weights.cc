@@ -1,10 +1,9 @@
-#include "apps/exchange/c_weights.h"
-
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "apps/exchange/c_program.h"
 #include "data/file.h"
 #include "train/run/checkpoint.h"
 

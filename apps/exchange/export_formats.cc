@@ -1,9 +1,5 @@
 #include "apps/exchange/export_formats.h"
 
-#include "apps/exchange/c_program.h"
-#include "apps/exchange/hugging_face.h"
-#include "apps/exchange/onnx_model.h"
-
 namespace qkv {
 
 const std::vector<ExportFormat>& export_formats() {

@@ -1,9 +1,8 @@
-#include "apps/exchange/onnx_model.h"
-
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "apps/exchange/export_formats.h"
 #include "apps/exchange/onnx_layers.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/error.h"

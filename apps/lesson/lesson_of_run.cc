@@ -33,7 +33,7 @@ Batch batch_of_text(std::span<const int64_t> text) {
 class Reader {
  public:
   Reader(const RunWithData& run, const TellNote& tell)
-      : run_(run.run), dataset_(*run.dataset), model_(run.model), tell_(tell) {}
+      : run_(run.run), dataset_(run.dataset.get()), model_(run.model), tell_(tell) {}
 
   absl::StatusOr<Batch> prompt(const RunExample& example) const {
     if (run_.checkpoint.data.is_image()) {
@@ -52,10 +52,10 @@ class Reader {
     if (!status.ok()) return status;
     Tokens both = prompt;
     both.insert(both.end(), target->begin(), target->end());
-    if (dataset_.has_answers()) {
+    if (has_answers()) {
       const QuestionLengths lengths = {
           .prompt = std::ssize(prompt), .answer = std::ssize(*target), .both = std::ssize(both)};
-      return question_batch(dataset_.form(), {{.prompt = prompt, .answer = *std::move(target)}},
+      return question_batch(dataset_->form(), {{.prompt = prompt, .answer = *std::move(target)}},
                             lengths, /*padding=*/0);
     }
     if (both.size() >= 2) return batch_of_text(both);
@@ -69,7 +69,7 @@ class Reader {
   int64_t telling_validation() const {
     int64_t best = 0;
     double largest = -1.0;
-    for (int64_t i = 0; i < std::min(dataset_.validation_size(), kTried); ++i) {
+    for (int64_t i = 0; i < std::min(dataset_->validation_size(), kTried); ++i) {
       const absl::StatusOr<Batch> batch = validation(i);
       if (!batch.ok()) continue;
       const NoGrad no_grad;
@@ -81,12 +81,12 @@ class Reader {
   }
 
   absl::StatusOr<Batch> validation(int64_t index) const {
-    if (index < 0 || index >= dataset_.validation_size()) {
+    if (index < 0 || index >= dataset_->validation_size()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--validation: there are examples 0 to ", dataset_.validation_size() - 1));
+          absl::StrCat("--validation: there are examples 0 to ", dataset_->validation_size() - 1));
     }
-    Batch batch = dataset_.validation_batch(index, 1);
-    if (dataset_.has_answers()) return batch;
+    Batch batch = dataset_->validation_batch(index, 1);
+    if (has_answers()) return batch;
     const Array& tokens = batch.inputs[0];
     const int64_t length = std::min(tokens.size(), kTokensOfText);
     const auto beginning = [&](const Array& all) {
@@ -96,13 +96,15 @@ class Reader {
   }
 
  private:
+  bool has_answers() const { return dataset_ && dataset_->has_answers(); }
+
   // What the user gave; else the task's answer, or the model's own; nothing for a text.
   absl::StatusOr<Tokens> target_of(const Prompt& prompt, const RunExample& example) const {
     const DataOptions& data = run_.checkpoint.config.data;
     const TaskKind& task = *find_task(data.task);
     if (example.target) return target_as_in_files(task, *example.target);
-    if (!dataset_.has_answers()) return Tokens();
-    if (auto answer = dataset_.answer_to(prompt.tokens)) return *std::move(answer);
+    if (!has_answers()) return Tokens();
+    if (auto answer = dataset_->answer_to(prompt.tokens)) return *std::move(answer);
     tell_(absl::StrCat("\"", prompt.text, "\" is ",
                        task.records ? "in no file" : "not a question",  //
                        " of the task ", task.name,
@@ -124,7 +126,7 @@ class Reader {
   }
 
   absl::Status check_target(int64_t prompt, int64_t target) const {
-    switch (dataset_.form()) {
+    switch (form_of(run_.checkpoint.config.model.kind)) {
       case DataForm::kSequence:
         return check_length("--prompt with the target", prompt + target - 1,
                             run_.longest_sequence());
@@ -137,10 +139,21 @@ class Reader {
   }
 
   const LoadedRun& run_;
-  const Dataset& dataset_;
+  const Dataset* dataset_;  // of an imported run, none
   const Model& model_;
   const TellNote& tell_;
 };
+
+absl::StatusOr<RunWithData> with_data_or_prompt(LoadedRun run, const RunExample& example,
+                                                const TellNote& tell) {
+  if (run.checkpoint.imported_from.empty() || !example.prompt) {
+    return with_data(std::move(run), {}, /*in_f64=*/true, tell);
+  }
+  widen(run.checkpoint);
+  absl::StatusOr<Model> model = run.model();
+  if (!model.ok()) return model.status();
+  return RunWithData{std::move(run), *std::move(model), /*dataset=*/nullptr, /*batch_size=*/1};
+}
 
 absl::StatusOr<LessonFrame> frame_at(const std::string& path, const Lesson& lesson) {
   absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
@@ -169,7 +182,7 @@ absl::StatusOr<Lesson> lesson_of_run(const std::string& run, const RunExample& e
 
 absl::StatusOr<Lesson> lesson_of_run(LoadedRun run, const RunExample& example,
                                      const TellNote& tell) {
-  absl::StatusOr<RunWithData> loaded = with_data(std::move(run), {}, /*in_f64=*/true, tell);
+  absl::StatusOr<RunWithData> loaded = with_data_or_prompt(std::move(run), example, tell);
   if (!loaded.ok()) return loaded.status();
   absl::StatusOr<Batch> batch = example_of_run(*loaded, example, tell);
   if (!batch.ok()) return batch.status();

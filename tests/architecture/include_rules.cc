@@ -27,9 +27,8 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"models", "data"},   // the trainer is where they meet
     {"data/text"},        //
     {"data/tasks"},       //
-    {"train/config"},        //
-    {"train/hugging_face"},  //
-    {"train/run"},           //
+    {"train/config"},     //
+    {"train/run"},        //
     {"cli"},
 };
 

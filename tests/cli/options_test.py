@@ -49,6 +49,7 @@ CASES = [
     ("plot runs/tiny", ["metric=val_loss", "against=tokens", "log", "svg=x.svg", "svg=-", "html=x.html", "html=-",
                         "csv=x.csv", "csv=-"]),
     ("report runs/tiny", ["html=x.html", "html=-", "lang=zh"]),
+    ("import there", ["out=runs/other"]),
     ("export runs/tiny", ["onnx=x.onnx", "c=x.c", "onnx-step=y.onnx", "hf=folder"]),
     ("gradcheck --op tanh", ["op=sigmoid", "config=tiny.toml", "order=2", "precision=f32", "mutate", "coverage",
                              "sweep=x.csv", "seed=5", "seeds=2", *FILES, "html=x.html", "html=-", "verbose",
@@ -109,6 +110,7 @@ def prepare(folder: Path) -> None:
     for words in (["tiny.toml"], ["pairs.toml"], ["text.toml"],
                   ["tiny.toml", "--out", "runs/long", "--set", "train.steps=60", "--set", "seed=4"]):
         subprocess.run([QKV, "train", *words], cwd=folder, check=True, capture_output=True)
+    subprocess.run([QKV, "export", "runs/tiny", "--hf", "there"], cwd=folder, check=True, capture_output=True)
 
 
 def without_times(text: str) -> str:

@@ -2,8 +2,8 @@
 
 namespace qkv {
 
-const std::vector<FuzzTarget>& fuzz_targets() {
-  static const auto& targets =
+std::vector<FuzzTarget>& fuzz_targets() {
+  static auto& targets =
       *new std::vector<FuzzTarget>{{"config", fuzz_config},
                                    {"set", fuzz_set},
                                    {"safetensors_header", fuzz_safetensors_header},
@@ -20,7 +20,6 @@ const std::vector<FuzzTarget>& fuzz_targets() {
                                    {"png", fuzz_png},
                                    {"jpeg", fuzz_jpeg},
                                    {"prompt", fuzz_prompt},
-                                   {"hugging_face", fuzz_hugging_face},
                                    {"tokens", fuzz_tokens},
                                    {"tokenizer", fuzz_tokenizer}};
   return targets;

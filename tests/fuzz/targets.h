@@ -56,10 +56,6 @@ void fuzz_jpeg(std::string_view input);
 // is a token each; of one, the characters that are known.
 void fuzz_prompt(std::string_view input);
 
-// A config.json of Hugging Face: what is read of a model reads back the same once it is written,
-// and has a tensor for each of its parameters.
-void fuzz_hugging_face(std::string_view input);
-
 // A text: parts of it make the same vocabulary and the same tokens as the whole, which says what
 // the text says. The first two bytes say where it is cut, and which tokens are learned.
 void fuzz_tokens(std::string_view input);
@@ -73,7 +69,11 @@ struct FuzzTarget {
   void (*run)(std::string_view input);
 };
 
-// All of the above, by the names of their folders in the corpus.
-const std::vector<FuzzTarget>& fuzz_targets();
+// All of the above, by the names of their folders in the corpus, and what apps have added.
+std::vector<FuzzTarget>& fuzz_targets();
+inline bool add_fuzz_target(const FuzzTarget& target) {
+  fuzz_targets().push_back(target);
+  return true;
+}
 
 }  // namespace qkv

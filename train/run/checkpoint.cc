@@ -29,6 +29,11 @@ constexpr std::pair<const char*, int64_t DataShape::*> kSizes[] = {
     {"classes", &DataShape::classes},       {"channels", &DataShape::channels},
     {"height", &DataShape::height},         {"width", &DataShape::width}};
 
+// Of these, "" is not kept.
+constexpr std::pair<const char*, std::string Checkpoint::*> kTexts[] = {
+    {"data_fingerprint", &Checkpoint::data_fingerprint},
+    {"imported_from", &Checkpoint::imported_from}};
+
 absl::Status problem(const std::string& path, const std::string& what) {
   return absl::DataLossError(absl::StrCat(path, ": ", what));
 }
@@ -148,39 +153,53 @@ std::string what_is_wrong(const DataShape& data, const ModelOptions& model,
 
 }  // namespace
 
-absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
-                             const Model& model, const Optimizer& optimizer,
-                             const RunState& state) {
-  TensorFile file;
+Checkpoint checkpoint_of(const Config& config, const Dataset& dataset, const Model& model,
+                         const Optimizer& optimizer, const RunState& state) {
+  Checkpoint checkpoint;
+  checkpoint.config = config;
+  checkpoint.vocabulary = dataset.vocabulary();
+  checkpoint.data_fingerprint = dataset.fingerprint();
+  checkpoint.data = model.data();
+  checkpoint.state = state;
+  if (dataset.form() == DataForm::kClass && dataset.class_names() != dataset.vocabulary().texts()) {
+    checkpoint.class_names = dataset.class_names();
+  }
+  for (const auto& [name, tensor] : parameters(model)) {
+    checkpoint.arrays.push_back({name, tensor.array()});
+  }
+  for (const auto& [name, array] : optimizer.state()) {
+    checkpoint.arrays.push_back({absl::StrCat(kOptimizerPrefix, name), array});
+  }
+  return checkpoint;
+}
+
+absl::Status save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  const RunState& state = checkpoint.state;
+  TensorFile file = {.metadata = {}, .tensors = checkpoint.arrays};
   file.metadata = {{"format", kFormat},
-                   {"config", to_toml(config)},
+                   {"config", to_toml(checkpoint.config)},
                    {"step", absl::StrCat(state.step)},
                    {"best_val_loss", absl::StrFormat("%.17g", state.best_val_loss)},
                    {"best_step", absl::StrCat(state.best_step)},
                    {"evaluations_since_best", absl::StrCat(state.evaluations_since_best)}};
-  put_vocabulary(dataset.vocabulary(), file.metadata);
+  put_vocabulary(checkpoint.vocabulary, file.metadata);
   for (const auto& [key, size] : kSizes) {
-    if (model.data().*size > 0) file.metadata[key] = absl::StrCat(model.data().*size);
+    if (checkpoint.data.*size > 0) file.metadata[key] = absl::StrCat(checkpoint.data.*size);
   }
-  if (dataset.form() == DataForm::kClass && dataset.class_names() != dataset.vocabulary().texts()) {
-    file.metadata["class_names"] = nlohmann::json(dataset.class_names()).dump();
+  if (!checkpoint.class_names.empty()) {
+    file.metadata["class_names"] = nlohmann::json(checkpoint.class_names).dump();
   }
-  if (std::error_code error; has_relative_path(config)) {
+  if (std::error_code error; has_relative_path(checkpoint.config)) {
     file.metadata["trained_in"] = std::filesystem::current_path(error).string();
   }
-  if (const std::string fingerprint = dataset.fingerprint(); !fingerprint.empty()) {
-    file.metadata["data_fingerprint"] = fingerprint;
+  for (const auto& [key, text] : kTexts) {
+    if (!(checkpoint.*text).empty()) file.metadata[key] = checkpoint.*text;
   }
   if (state.unwritten) file.metadata["unwritten_metrics"] = metrics_to_json(*state.unwritten);
   if (state.elapsed_seconds) {
     file.metadata["elapsed_seconds"] = absl::StrFormat("%.17g", *state.elapsed_seconds);
     file.metadata["seconds_since_log"] = absl::StrFormat("%.17g", state.seconds_since_log);
     file.metadata["tokens_since_log"] = absl::StrCat(state.tokens_since_log);
-  }
-  for (const auto& [name, tensor] : parameters(model))
-    file.tensors.push_back({name, tensor.array()});
-  for (const auto& [name, array] : optimizer.state()) {
-    file.tensors.push_back({absl::StrCat(kOptimizerPrefix, name), array});
   }
   return write_safetensors(path, file);
 }
@@ -246,7 +265,7 @@ absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path) {
     checkpoint.class_names = *std::move(names);
   }
   checkpoint.trained_in = file->metadata["trained_in"];
-  checkpoint.data_fingerprint = file->metadata["data_fingerprint"];
+  for (const auto& [key, text] : kTexts) checkpoint.*text = file->metadata[key];
   if (checkpoint.state.step < 0) return problem(path, "its number of steps is negative");
   const std::string wrong =
       what_is_wrong(checkpoint.data, checkpoint.config.model, checkpoint.class_names);

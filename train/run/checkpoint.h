@@ -41,12 +41,12 @@ struct Checkpoint {
   Config config;
   Vocabulary vocabulary;
   std::vector<std::string> class_names;  // none: the answers are of the vocabulary
+  std::string imported_from;             // of another program, without the data; "": a run's
   std::string trained_in;        // the folder where relative paths began; "": there are none
   std::string data_fingerprint;  // "": there is none, or the file is older than fingerprints
   DataShape data;
   RunState state;
   std::vector<NamedArray> arrays;
-  std::vector<std::string> notes;  // what is worth knowing of files that others made
 
   // Of the form kClass: what answers are.
   const std::vector<std::string>& answers() const {
@@ -56,9 +56,13 @@ struct Checkpoint {
 
 inline constexpr char kOptimizerPrefix[] = "optimizer.";
 
-// Written atomically: a crash or a full disk leaves what was there.
-absl::Status save_checkpoint(const std::string& path, const Config& config, const Dataset& dataset,
-                             const Model& model, const Optimizer& optimizer, const RunState& state);
+// Where a run stands. The arrays are those of the model and the optimizer, not copies.
+Checkpoint checkpoint_of(const Config& config, const Dataset& dataset, const Model& model,
+                         const Optimizer& optimizer, const RunState& state);
+
+// Written atomically: a crash or a full disk leaves what was there. Relative paths of the config
+// begin in the current directory.
+absl::Status save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
 // Errors name the file, and say what is wrong with it.
 absl::StatusOr<Checkpoint> load_checkpoint(const std::string& path);

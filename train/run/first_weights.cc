@@ -13,7 +13,6 @@
 #include "train/run/checkpoint.h"
 #include "train/run/experiment.h"
 #include "train/run/finite.h"
-#include "train/run/hugging_face_run.h"
 #include "train/run/run_folder.h"
 
 namespace qkv {
@@ -42,29 +41,6 @@ std::string list(const std::string& title, const std::vector<std::string>& items
   return absl::StrCat(title, ": ", listed(items));
 }
 
-// A run or a checkpoint, or a folder of Hugging Face's, and the file that the weights are in.
-struct Source {
-  std::string path;
-  bool is_hugging_face;
-  Checkpoint checkpoint;
-};
-
-absl::StatusOr<Source> find_source(const std::string& from) {
-  if (is_hugging_face(from)) {
-    absl::StatusOr<Checkpoint> checkpoint = load_hugging_face(from);
-    if (!checkpoint.ok()) return checkpoint.status();
-    return Source{weights_of_hugging_face(from), true, *std::move(checkpoint)};
-  }
-  absl::StatusOr<std::string> path = find_checkpoint(from);
-  if (!path.ok()) {
-    return absl::Status(path.status().code(),
-                        absl::StrCat("train.from: ", path.status().message()));
-  }
-  absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
-  if (!checkpoint.ok()) return checkpoint.status();
-  return Source{*std::move(path), false, *std::move(checkpoint)};
-}
-
 // Where equal shapes may mean something else: "model.num_heads is 8, but was 4".
 std::vector<std::string> changes_of_model(const Config& now, const Config& before) {
   std::vector<std::string> changes = config_changes(now, before);
@@ -74,7 +50,7 @@ std::vector<std::string> changes_of_model(const Config& now, const Config& befor
   return changes;
 }
 
-// Published weights come as a whole: the sizes with which the config would fit.
+// Weights that were imported come as a whole: the sizes with which the config would fit.
 absl::Status shapes_clash(const std::string& path, const std::string& name, const Array& there,
                           const Array& here, const Config& config, const Checkpoint& source) {
   std::vector<std::string> fits;
@@ -101,18 +77,21 @@ absl::Status shapes_clash(const std::string& path, const std::string& name, cons
 absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Dataset& dataset) {
   FirstWeights weights;
   if (config.train.from.empty()) return weights;
-  const absl::StatusOr<Source> found_source = find_source(config.train.from);
-  if (!found_source.ok()) return found_source.status();
-  const auto& [path, from_hugging_face, checkpoint] = *found_source;
+  const absl::StatusOr<std::string> found_path = find_checkpoint(config.train.from);
+  if (!found_path.ok()) {
+    return absl::Status(found_path.status().code(),
+                        absl::StrCat("train.from: ", found_path.status().message()));
+  }
+  const std::string& path = *found_path;
+  const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path);
+  if (!checkpoint.ok()) return checkpoint.status();
 
   std::map<std::string, const Array*> there;
-  for (const NamedArray& a : checkpoint.arrays) {
+  for (const NamedArray& a : checkpoint->arrays) {
     if (!a.name.starts_with(kOptimizerPrefix)) there[a.name] = &a.array;
   }
-  const std::vector<std::string>& source_classes =
-      checkpoint.class_names.empty() ? checkpoint.vocabulary.texts() : checkpoint.class_names;
-  const bool same_tokens =
-      checkpoint.vocabulary == dataset.vocabulary() && source_classes == dataset.class_names();
+  const bool same_tokens = checkpoint->vocabulary == dataset.vocabulary() &&
+                           checkpoint->answers() == dataset.class_names();
   const std::set<std::string> of_tokens = parameters_of_tokens(config, dataset.shape());
   const std::vector<NamedParameter> wanted = parameters_without_numbers(config, dataset.shape());
   std::vector<std::string> left, added;  // there, and here
@@ -126,8 +105,8 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
     there.erase(found);
     if (!same_tokens && of_tokens.contains(name)) {
       left.push_back(absl::StrCat(name, " (another vocabulary)"));
-    } else if (array.shape() != tensor.shape() && from_hugging_face) {
-      return shapes_clash(path, name, array, tensor.array(), config, checkpoint);
+    } else if (array.shape() != tensor.shape() && !checkpoint->imported_from.empty()) {
+      return shapes_clash(path, name, array, tensor.array(), config, *checkpoint);
     } else if (array.shape() != tensor.shape()) {
       left.push_back(
           absl::StrCat(name, " (", array.describe(), ", here ", tensor.array().describe(), ")"));
@@ -150,13 +129,12 @@ absl::StatusOr<FirstWeights> find_first_weights(const Config& config, const Data
                      same_tokens ? "" : ", whose vocabulary is another one, too"));
   }
   for (const auto& [name, array] : there) left.push_back(name + " (not in this model)");
-  weights.notes.push_back(absl::StrCat(
-      "begins with ", weights.arrays.size(), " of its ", wanted.size(), " parameters from ",
-      printable(path), from_hugging_face ? "" : absl::StrCat(", step ", checkpoint.state.step)));
-  weights.notes.insert(weights.notes.end(), checkpoint.notes.begin(), checkpoint.notes.end());
+  weights.notes.push_back(absl::StrCat("begins with ", weights.arrays.size(), " of its ",
+                                       wanted.size(), " parameters from ", printable(path),
+                                       ", step ", checkpoint->state.step));
   if (!left.empty()) weights.notes.push_back(list("not taken from there", left));
   if (!added.empty()) weights.notes.push_back(list("not there, so they begin anew", added));
-  const std::vector<std::string> changes = changes_of_model(config, checkpoint.config);
+  const std::vector<std::string> changes = changes_of_model(config, checkpoint->config);
   if (!changes.empty()) {
     weights.notes.push_back(list("the model differs", changes));
   }

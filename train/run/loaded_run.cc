@@ -12,7 +12,6 @@
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
 #include "train/run/experiment.h"
-#include "train/run/hugging_face_run.h"
 #include "train/run/reading_progress.h"
 #include "train/run/run_folder.h"
 
@@ -23,30 +22,9 @@ void tell_all(const Dataset& dataset, const TellNote& tell) {
   for (const std::string& note : dataset.notes()) tell(note);
 }
 
-// A model of images has no data here that it could be asked about.
-absl::StatusOr<LoadedRun> load_hugging_face_run(const std::string& folder) {
-  absl::StatusOr<Checkpoint> checkpoint = load_hugging_face(folder);
-  if (!checkpoint.ok()) return checkpoint.status();
-  if (checkpoint->data.is_image()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder,
-                     ": holds weights of images, with which a run can begin: qkv train "
-                     "CONFIG --from ",
-                     folder));
-  }
-  if (checkpoint->vocabulary.size() == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder, ": holds no tokenizer.json, which says what its ", checkpoint->data.vocabulary_size,
-        " tokens are; in Python, from transformers import AutoTokenizer, and "
-        "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"));
-  }
-  return LoadedRun{weights_of_hugging_face(folder), *std::move(checkpoint)};
-}
-
 }  // namespace
 
 absl::StatusOr<LoadedRun> load_run(const std::string& run) {
-  if (is_hugging_face(run)) return load_hugging_face_run(run);
   absl::StatusOr<std::string> path = find_checkpoint(run);
   if (!path.ok()) return path.status();
   absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
@@ -134,11 +112,15 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset_of(
 
 absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
     const std::vector<std::string>& overrides, const TellNote& tell) const {
-  if (const std::string& folder = checkpoint.config.data.path; is_hugging_face(folder)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder,
-                     ": holds weights without the data that they learned from; judge a "
-                     "text with --text FILE"));
+  // A user who names another file needs no note that it is another one.
+  const bool names_another = std::ranges::any_of(
+      overrides, [](const std::string& o) { return o.starts_with("data.path="); });
+  if (!checkpoint.imported_from.empty() && !names_another) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": holds weights without the data that they learned from; ",
+        checkpoint.data.is_image() ? "name some with --set data.path=FOLDER, or begin a run with "
+                                     "them: qkv train CONFIG --from RUN"
+                                   : "judge a text with --text FILE"));
   }
   const absl::StatusOr<Config> config = config_here(overrides);
   if (!config.ok()) return config.status();
@@ -157,9 +139,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> LoadedRun::dataset(
   }
   if (absl::Status status = check_fits((*data)->shape()); !status.ok()) return status;
   tell_all(**data, tell);
-  // A user who names another file needs no note that it is another one.
-  const auto names_another = [](const std::string& o) { return o.starts_with("data.path="); };
-  if (std::ranges::none_of(overrides, names_another)) {
+  if (!names_another) {
     const std::string other = other_data(checkpoint, **data);
     if (!other.empty()) tell(other);
   }

@@ -50,8 +50,7 @@ struct LoadedRun {
 // "--prompt has 9 tokens; this model reads at most 4", where that is so.
 absl::Status check_length(const std::string& what, int64_t length, int64_t longest);
 
-// Its best checkpoint, where `run` is a folder; or GPT-2's weights in a folder of Hugging Face's
-// (train/run/hugging_face_run.h). Takes the run's number of threads for the program.
+// Its best checkpoint, where `run` is a folder. Takes the run's number of threads for the program.
 absl::StatusOr<LoadedRun> load_run(const std::string& run);
 
 // The same numbers in f64, so that what follows from them is exact to many digits.

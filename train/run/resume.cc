@@ -95,6 +95,10 @@ absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& co
   if (!path.ok()) return path.status();
   const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
   if (!checkpoint.ok()) return checkpoint.status();
+  if (!checkpoint->imported_from.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(*path, ": was imported; begin a run with --from ", folder.path()));
+  }
   if (absl::Status s = check_same_run(*path, *checkpoint, folder.path(), config, dataset);
       !s.ok()) {
     return s;

@@ -301,8 +301,12 @@ absl::StatusOr<std::string> find_checkpoint(const std::string& run) {
   }
   const absl::StatusOr<bool> begun = is_file(in(run, "config.toml"));
   if (!begun.ok()) return begun.status();
+  const bool is_foreign = !*begun && is_file(in(run, "config.json")).value_or(false);
   return absl::NotFoundError(
-      absl::StrCat(run, *begun ? " holds no checkpoint yet" : " holds no run"));
+      absl::StrCat(run, *begun ? " holds no checkpoint yet" : " holds no run",
+                   is_foreign ? absl::StrCat("; if it is a model of another program, qkv import ",
+                                             run, " makes a run of it")
+                              : ""));
 }
 
 }  // namespace qkv

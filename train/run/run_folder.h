@@ -16,7 +16,6 @@ namespace qkv {
 //   tokenizer.json   how a text becomes tokens, where these are bytes, words or byte pairs
 //   metrics.jsonl    one object a line (train/run/metrics.h)
 //   samples.txt      answers at each evaluation
-//   events.out.tfevents.TIME.qkv   the same for TensorBoard (train/run/event_file.h)
 //   profile.txt, trace.json   where the time goes, of train --profile
 //   checkpoints/     step-000100.safetensors …, best.safetensors, last.safetensors
 //

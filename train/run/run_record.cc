@@ -25,12 +25,13 @@ std::string first_not_finite(Trainer& trainer) {
 }  // namespace
 
 RunRecord::RunRecord(RunFolder folder, const Config& config, const Dataset& dataset,
-                     Trainer& trainer, RunState& state)
+                     Trainer& trainer, RunState& state, const std::vector<RunListener*>& listeners)
     : folder_(std::move(folder)),
       config_(config),
       dataset_(dataset),
       trainer_(trainer),
-      state_(state) {}
+      state_(state),
+      listeners_(listeners) {}
 
 absl::Status RunRecord::open() {
   absl::StatusOr<AppendFile> metrics = AppendFile::open(folder_.metrics());
@@ -39,7 +40,6 @@ absl::Status RunRecord::open() {
   if (!samples.ok()) return samples.status();
   metrics_.emplace(*std::move(metrics));
   samples_.emplace(*std::move(samples));
-  first_step_ = state_.unwritten ? state_.step : state_.step + 1;
   return absl::OkStatus();
 }
 
@@ -55,17 +55,11 @@ absl::Status RunRecord::append_lines(const StepReport& step) {
     if (absl::Status s = samples_->append(part); !s.ok()) return s;
   }
   if (!step.logged) return absl::OkStatus();
-  if (absl::Status s = metrics_->append(metrics_to_json(step.metrics)); !s.ok()) return s;
-  return config_.train.tensorboard ? append_events(step) : absl::OkStatus();
-}
-
-absl::Status RunRecord::append_events(const StepReport& step) {
-  if (!events_) {
-    absl::StatusOr<EventFile> events = EventFile::begin(folder_.path(), first_step_);
-    if (!events.ok()) return events.status();
-    events_.emplace(*std::move(events));
+  absl::Status status = metrics_->append(metrics_to_json(step.metrics));
+  for (RunListener* listener : listeners_) {
+    if (status.ok()) status = listener->record(step, trainer_.evaluated_model());
   }
-  return events_->append(step, trainer_.evaluated_model());
+  return status;
 }
 
 absl::Status RunRecord::save_checkpoints(const StepReport& step) {
@@ -92,11 +86,11 @@ absl::Status RunRecord::save_last() { return save(folder_.last_checkpoint()); }
 absl::Status RunRecord::save(const std::string& path) {
   if (absl::Status s = metrics_->flush(); !s.ok()) return s;
   if (absl::Status s = samples_->flush(); !s.ok()) return s;
-  if (events_) {
-    if (absl::Status s = events_->flush(); !s.ok()) return s;
+  for (RunListener* listener : listeners_) {
+    if (absl::Status s = listener->flush(); !s.ok()) return s;
   }
-  return save_checkpoint(path, config_, dataset_, trainer_.evaluated_model(), trainer_.optimizer(),
-                         state_);
+  return save_checkpoint(path, checkpoint_of(config_, dataset_, trainer_.evaluated_model(),
+                                             trainer_.optimizer(), state_));
 }
 
 absl::Status RunRecord::check_finite() {

@@ -2,11 +2,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "framework/io/files.h"
 #include "train/run/checkpoint.h"
-#include "train/run/event_file.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_listener.h"
 #include "train/run/trainer.h"
@@ -17,9 +17,10 @@ namespace qkv {
 // the lines that are on the disk before it.
 class RunRecord {
  public:
-  // What is referred to must outlive the record, which keeps `state` up to date.
+  // What is referred to must outlive the record, which keeps `state` up to date. The listeners are
+  // told what is written.
   RunRecord(RunFolder folder, const Config& config, const Dataset& dataset, Trainer& trainer,
-            RunState& state);
+            RunState& state, const std::vector<RunListener*>& listeners);
 
   const RunFolder& folder() const { return folder_; }
 
@@ -37,7 +38,6 @@ class RunRecord {
 
  private:
   absl::Status append_lines(const StepReport& step);
-  absl::Status append_events(const StepReport& step);
   absl::Status save_checkpoints(const StepReport& step);
   absl::Status save(const std::string& path);
 
@@ -46,9 +46,8 @@ class RunRecord {
   const Dataset& dataset_;
   Trainer& trainer_;
   RunState& state_;
+  const std::vector<RunListener*>& listeners_;
   std::optional<AppendFile> metrics_, samples_;
-  std::optional<EventFile> events_;  // from the first step on that it tells of
-  int64_t first_step_ = 1;           // that open() leaves room for
 };
 
 }  // namespace qkv

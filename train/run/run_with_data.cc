@@ -13,7 +13,6 @@ absl::StatusOr<RunWithData> load_run_with_data(const std::string& name,
                                                const std::string& text) {
   absl::StatusOr<LoadedRun> run = load_run(name);
   if (!run.ok()) return run.status();
-  for (const std::string& note : run->checkpoint.notes) tell(note);
   return with_data(*std::move(run), overrides, in_f64, tell, text);
 }
 

@@ -149,6 +149,10 @@ absl::StatusOr<PreparedRun> prepare_run(const LoadedConfig& loaded,
                                  cores == 1 ? " core" : " cores",
                                  " here; more threads than cores take longer, to the same bits"));
   }
+  if (config.train.tensorboard &&
+      std::ranges::count(listeners_of_apps(), "tensorboard", &ListenerOfApp::name) == 0) {
+    notes.push_back("train.tensorboard has no effect: the app that writes event files is not here");
+  }
   notes.push_back(absl::StrCat("training needs ", describe(forecast), "; ",
                                describe_bytes(available), " are free"));
   return PreparedRun{*std::move(dataset), std::move(notes)};

@@ -19,7 +19,7 @@ TrainingRun::TrainingRun(Config config, const Dataset& dataset, RunFolder folder
       dataset_(dataset),
       stop_(std::move(stop)),
       trainer_(config_, dataset, std::move(differentiate)),
-      record_(std::move(folder), config_, dataset, trainer_, state_) {}
+      record_(std::move(folder), config_, dataset, trainer_, state_, listeners_) {}
 
 absl::Status TrainingRun::begin() {
   const absl::StatusOr<FirstWeights> first = find_first_weights(config_, dataset_);
@@ -46,10 +46,18 @@ absl::Status TrainingRun::resume() {
 }
 
 absl::StatusOr<RunOutcome> TrainingRun::run(const std::vector<RunListener*>& listeners) {
-  absl::Status status =
-      state_.unwritten ? after_step(*state_.unwritten, listeners) : absl::OkStatus();
+  listeners_ = listeners;
+  for (const ListenerOfApp& each : listeners_of_apps()) {
+    of_apps_.push_back(each.make(config_));
+    if (of_apps_.back()) listeners_.push_back(of_apps_.back().get());
+  }
+  absl::Status status;
+  for (RunListener* listener : listeners_) {
+    status.Update(listener->begin(folder().path(), state_.step + (state_.unwritten ? 0 : 1)));
+  }
+  if (status.ok() && state_.unwritten) status = after_step(*state_.unwritten);
   while (status.ok() && !has_ended(config_.train, state_) && !is_out_of_time() && !is_stopped()) {
-    status = next_step(listeners);
+    status = next_step();
   }
   const bool stopped =
       absl::IsCancelled(status) || (status.ok() && !has_ended(config_.train, state_));
@@ -65,10 +73,10 @@ bool TrainingRun::is_out_of_time() const {
 }
 
 // Memory that runs out ends the run as a full disk does.
-absl::Status TrainingRun::next_step(const std::vector<RunListener*>& listeners) {
+absl::Status TrainingRun::next_step() {
   const int64_t number = state_.step + 1;
   try {
-    return step(listeners);
+    return step();
   } catch (const std::bad_alloc& error) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "step ", number, ": ", OutOfMemory::of(error).what(),
@@ -77,24 +85,23 @@ absl::Status TrainingRun::next_step(const std::vector<RunListener*>& listeners) 
   }
 }
 
-absl::Status TrainingRun::step(const std::vector<RunListener*>& listeners) {
+absl::Status TrainingRun::step() {
   const Clock::time_point start = Clock::now();
-  for (RunListener* listener : listeners) listener->before_step();
+  for (RunListener* listener : listeners_) listener->before_step();
   const absl::StatusOr<StepResult> result = trainer_.step();
   if (!result.ok()) return result.status();
   const Metrics metrics = measured(*result, seconds_since(start));
   state_.step = metrics.step;
   if (is_logged(config_.train, metrics.step)) state_.unwritten = metrics;
-  for (RunListener* listener : listeners) {
+  for (RunListener* listener : listeners_) {
     if (absl::Status s = listener->after_step(); !s.ok()) return s;
   }
-  return after_step(metrics, listeners);
+  return after_step(metrics);
 }
 
 // Each line may fail or be stopped; a run that goes on then does this again, whole, because the
 // metrics are unwritten until the last line.
-absl::Status TrainingRun::after_step(const Metrics& metrics,
-                                     const std::vector<RunListener*>& listeners) {
+absl::Status TrainingRun::after_step(const Metrics& metrics) {
   StepReport step = {.metrics = metrics,
                      .logged = is_logged(config_.train, metrics.step),
                      .evaluated = is_evaluated(config_.train, metrics.step),
@@ -106,12 +113,12 @@ absl::Status TrainingRun::after_step(const Metrics& metrics,
   }
   if (step.evaluated) {
     const auto tell = [&](const std::string& what) {
-      for (RunListener* listener : listeners) listener->evaluating(what);
+      for (RunListener* listener : listeners_) listener->evaluating(what);
     };
     absl::Status s = evaluate_step(config_, trainer_, dataset_, stop_, tell, step);
     if (!s.ok()) return s;
   }
-  for (RunListener* listener : listeners) listener->report(step);
+  for (RunListener* listener : listeners_) listener->report(step);
   return record_.write(step);
 }
 

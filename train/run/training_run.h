@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <stop_token>
 #include <vector>
 
@@ -37,6 +38,7 @@ class TrainingRun {
 
   // Trains until the run has ended (has_ended), or a stop, after which it can be resumed. Whatever
   // the order of the listeners, they are told of a step before anything of it is written.
+  // Those of apps listen, too.
   absl::StatusOr<RunOutcome> run(const std::vector<RunListener*>& listeners);
 
   const Config& config() const { return config_; }
@@ -52,9 +54,9 @@ class TrainingRun {
  private:
   bool is_out_of_time() const;
   bool is_stopped() const { return stop_.stop_requested(); }
-  absl::Status next_step(const std::vector<RunListener*>& listeners);
-  absl::Status step(const std::vector<RunListener*>& listeners);
-  absl::Status after_step(const Metrics& metrics, const std::vector<RunListener*>& listeners);
+  absl::Status next_step();
+  absl::Status step();
+  absl::Status after_step(const Metrics& metrics);
   Metrics measured(const StepResult& result, double seconds);
   absl::Status save_where_it_stands();
 
@@ -63,6 +65,8 @@ class TrainingRun {
   std::stop_token stop_;
   Trainer trainer_;
   RunState state_;
+  std::vector<std::unique_ptr<RunListener>> of_apps_;
+  std::vector<RunListener*> listeners_;
   RunRecord record_;
   std::vector<std::string> changes_;
   double elapsed_seconds_ = 0;

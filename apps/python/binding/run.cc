@@ -158,8 +158,8 @@ void bind_run(py::module_& m) {
   bind_trace(m, bound);
   m.def(
       "load", [](const fs::path& path) { return load(path.string()); }, "run"_a,
-      "Loads a run: its folder, a checkpoint, or a folder of Hugging Face's. Of a folder, the "
-      "checkpoint with the best validation loss.");
+      "Loads a run: its folder, or a checkpoint. Of a folder, the checkpoint with the best "
+      "validation loss.");
 }
 
 }  // namespace qkv::python

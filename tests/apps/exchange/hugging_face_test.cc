@@ -1,4 +1,4 @@
-// ./qkv export --hf, and what reads such a folder: train --from and eval.
+// ./qkv export --hf, ./qkv import, and what the run that it makes is for: train --from and eval.
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -27,6 +27,11 @@ class HuggingFaceTest : public CommandLineFixture {
     write_bytes(folder_ / "text.txt", text);
   }
 
+  ProcessResult imported(const std::string& out = "in") {
+    std::filesystem::remove_all(folder_ / out);
+    return qkv({"import", "there", "--out", out});
+  }
+
   ProcessResult train(const std::string& out, std::vector<std::string> settings = {},
                       const std::string& from = "") {
     std::vector<std::string> command = {"train", "tiny.toml", "--out", out};
@@ -40,6 +45,7 @@ class HuggingFaceTest : public CommandLineFixture {
   void export_tiny(const std::vector<std::string>& settings = {}) {
     expect_success(train("run", settings));
     expect_success(qkv({"export", "run", "--hf", "there"}));
+    expect_success(imported());
   }
 
   void change_config(const std::string& key, const json& value) {
@@ -71,17 +77,74 @@ class HuggingFaceTest : public CommandLineFixture {
 
 TEST_F(HuggingFaceTest, WhatWasExportedComesBackWithTheSameBits) {
   export_tiny();
-  const ProcessResult back = train("back", keep_, "there");
+  EXPECT_EQ(weights("in"), weights("run"));
+  EXPECT_EQ(imported().output, "wrote in\n");
+  EXPECT_EQ(in("in/checkpoints/last.safetensors"), in("in/checkpoints/best.safetensors"));
+  const ProcessResult back = train("back", keep_, "in");
   expect_success(back);
-  EXPECT_THAT(back.output,
-              HasSubstr("begins with 20 of its 20 parameters from there/model.safetensors\n"));
+  EXPECT_THAT(
+      back.output,
+      HasSubstr(
+          "begins with 20 of its 20 parameters from in/checkpoints/best.safetensors, step 0\n"));
   EXPECT_THAT(back.output, Not(HasSubstr("differs")));
   EXPECT_EQ(weights("back"), weights("run"));
   EXPECT_EQ(weights("back").size(), 20u);
-  expect_success(qkv({"export", "back", "--hf", "again"}));
-  for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"}) {
-    EXPECT_EQ(in(std::string("again/") + file), in(std::string("there/") + file)) << file;
+  for (const char* run : {"back", "in"}) {
+    expect_success(qkv({"export", run, "--hf", "again"}));
+    for (const char* file : {"config.json", "model.safetensors", "tokenizer.json"}) {
+      EXPECT_EQ(in(std::string("again/") + file), in(std::string("there/") + file)) << file;
+    }
   }
+}
+
+TEST_F(HuggingFaceTest, WhatWasImportedIsARunLikeAnyOther) {
+  export_tiny();
+  expect_success(qkv({"import", "there/"}));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/there/checkpoints/best.safetensors"));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"info", "in"},
+                                             {"explain", "in", "--prompt", "the c", "--text"},
+                                             {"export", "in", "--onnx", "x.onnx"},
+                                             {"runs", "runs"},
+                                             {"eval", "in", "--set", "data.path=text.txt"}}) {
+    const ProcessResult result = qkv(command);
+    EXPECT_EQ(result.exit_status, 0) << command[0] << result.errors;
+  }
+  const std::string best = "in/checkpoints/best.safetensors";
+  expect_error(qkv({"eval", "in"}), 2,
+               best +
+                   ": holds weights without the data that they learned from; judge a text with "
+                   "--text FILE");
+  expect_error(qkv({"train", "in", "--resume", "--set", "data.path=text.txt"}), 2,
+               "in/checkpoints/last.safetensors: was imported; begin a run with --from in");
+  expect_error(qkv({"import", "there", "--out", "in"}), 2,
+               "in holds another run; continue it with --resume, choose another folder with --out, "
+               "or remove it");
+  expect_error(qkv({"import", "run"}), 2, "cannot read run/config.json: No such file or directory");
+  const std::string instead =
+      "there holds no run; if it is a model of another program, qkv import there makes a run of it";
+  expect_error(qkv({"eval", "there"}), 2, instead);
+  expect_error(train("none", {}, "there"), 2, "train.from: " + instead);
+}
+
+TEST_F(HuggingFaceTest, ImagesComeInAndNamesOfClassesMayBeOfSeveralWords) {
+  expect_success(
+      qkv({"train", "tiny.toml", "--out", "run", "--set", "data.task=shapes", "--set",
+           "model.kind=classifier", "--set", "train.steps=3", "--set", "model.patch_size=4"}));
+  expect_success(qkv({"export", "run", "--hf", "there"}));
+  EXPECT_EQ(imported().output, "wrote in\n");
+  EXPECT_EQ(weights("in"), weights("run"));
+  expect_error(qkv({"eval", "in"}), 2,
+               "in/checkpoints/best.safetensors: holds weights without the data that they learned "
+               "from; name some with --set data.path=FOLDER, or begin a run with them: qkv train "
+               "CONFIG --from RUN");
+  json labels = json::parse(in("there/config.json"))["id2label"];
+  labels["0"] = "a shape";
+  labels["1"] = "a shape";
+  change_config("id2label", labels);
+  expect_success(imported());
+  expect_success(qkv({"export", "in", "--hf", "again"}));
+  EXPECT_EQ(json::parse(in("again/config.json"))["id2label"], labels);
 }
 
 TEST_F(HuggingFaceTest, AFolderIsJudgedOnATextAndWritesOne) {
@@ -89,39 +152,39 @@ TEST_F(HuggingFaceTest, AFolderIsJudgedOnATextAndWritesOne) {
   const auto loss = [&](const std::string& run) {
     return json::parse(qkv({"eval", run, "--text", "text.txt", "--json", "-"}).output)["loss"];
   };
-  EXPECT_NEAR(loss("there").get<double>(), loss("run").get<double>(), 1e-6);
+  EXPECT_NEAR(loss("in").get<double>(), loss("run").get<double>(), 1e-6);
   const auto written = [&](const std::string& run) {
     return qkv({"generate", run, "--prompt", "the c", "--seed", "3"}).output;
   };
-  EXPECT_EQ(written("there"), written("run"));
-  expect_error(qkv({"eval", "there"}), 2,
-               "there: holds weights without the data that they learned from; judge a text with "
-               "--text FILE");
-  std::filesystem::remove(folder_ / "there/tokenizer.json");
-  expect_error(qkv({"eval", "there", "--text", "text.txt"}), 2,
-               "there: holds no tokenizer.json, which says what its 11 tokens are; in Python, from "
-               "transformers import AutoTokenizer, and "
-               "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
-  const ProcessResult other = train("other", keep_, "there");
+  EXPECT_EQ(written("in"), written("run"));
+  write_bytes(folder_ / "other.txt",
+              "a dog and a frog and a log and a bog and another dog and so on.");
+  const ProcessResult other = train("other", {"data.path=other.txt"}, "in");
   expect_success(other);
   EXPECT_THAT(unfolded(other.output),
               HasSubstr("not taken from there: token_embedding.weight (another vocabulary)"));
+  std::filesystem::remove(folder_ / "there/tokenizer.json");
+  expect_error(imported(), 2,
+               "there: holds no tokenizer.json, which says what its 11 tokens are; in Python, from "
+               "transformers import AutoTokenizer, and "
+               "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)");
 }
 
 TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
   export_tiny({"data.tokens=bpe", "data.vocabulary_size=260"});
   EXPECT_EQ(in("there/tokenizer.json"), in("run/tokenizer.json"));
+  EXPECT_EQ(in("in/tokenizer.json"), in("run/tokenizer.json"));
   // Another text, whose own byte pairs are others.
   write_bytes(folder_ / "text.txt",
               "a dog and a frog and a log and a bog and another dog and so on.");
   std::vector<std::string> settings = keep_;
-  settings.insert(settings.end(), {"data.tokens=tokenizer", "data.tokenizer=there/tokenizer.json",
+  settings.insert(settings.end(), {"data.tokens=tokenizer", "data.tokenizer=in/tokenizer.json",
                                    "data.train_fraction=0.5"});
-  const ProcessResult next = train("next", settings, "there");
+  const ProcessResult next = train("next", settings, "in");
   expect_success(next);
   EXPECT_THAT(next.output, Not(HasSubstr("not taken")));
   EXPECT_EQ(weights("next"), weights("run"));
-  const ProcessResult judged = qkv({"eval", "there", "--text", "text.txt"});
+  const ProcessResult judged = qkv({"eval", "in", "--text", "text.txt"});
   expect_success(judged);
   EXPECT_THAT(judged.output, HasSubstr("bits per byte"));
   expect_success(qkv({"eval", "next"}));
@@ -129,11 +192,16 @@ TEST_F(HuggingFaceTest, ARunTakesTheTokensOfTheFolder) {
                "--set data.task=text: \"data.tokenizer\" is missing: data.tokens = "
                "\"tokenizer\" reads the tokens from a file; give one with --set "
                "data.tokenizer=FILE");
-  write_bytes(folder_ / "there/tokenizer.json", R"({"model":{"type":"BPE"}})");
-  expect_error(
-      train("none", settings), 2,
-      "there/tokenizer.json: tokenizer: \"pre_tokenizer.type\" is null, where qkv has only "
-      "\"ByteLevel\"; make a tokenizer with that");
+  const std::string
+      wrong = R"({"model":{"type":"BPE"}})",
+      why =
+          "/tokenizer.json: tokenizer: \"pre_tokenizer.type\" is null, where qkv has only "
+          "\"ByteLevel\"; make a tokenizer with that";
+  for (const char* folder : {"in", "there"}) {
+    write_bytes(folder_ / (std::string(folder) + "/tokenizer.json"), wrong);
+  }
+  expect_error(train("none", settings), 2, "in" + why);
+  expect_error(imported(), 2, "there" + why);
 }
 
 TEST_F(HuggingFaceTest, AModelThatIsNotThereIsRefusedWithAllKeysInTheWay) {
@@ -155,11 +223,12 @@ TEST_F(HuggingFaceTest, AModelThatIsNotThereIsRefusedWithAllKeysInTheWay) {
 
 TEST_F(HuggingFaceTest, ShapesThatClashAreNamedWithWhatWouldFit) {
   export_tiny();
-  expect_error(train("wide", {"model.d_model=32", "data.length=12"}, "there"), 2,
-               "there/model.safetensors: token_embedding.weight is f32[11, 16] there, but f32[11, "
-               "32] in this model; what would fit: data.length = 8, model.d_model = 16");
+  expect_error(
+      train("wide", {"model.d_model=32", "data.length=12"}, "in"), 2,
+      "in/checkpoints/best.safetensors: token_embedding.weight is f32[11, 16] there, but f32[11, "
+      "32] in this model; what would fit: data.length = 8, model.d_model = 16");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "wide"));
-  const ProcessResult other = train("heads", {"model.num_heads=4"}, "there");
+  const ProcessResult other = train("heads", {"model.num_heads=4"}, "in");
   expect_success(other);
   EXPECT_THAT(other.output, HasSubstr("\nthe model differs: model.num_heads is 4, but was 2\n"));
 }
@@ -170,7 +239,7 @@ TEST_F(HuggingFaceTest, EveryMistakeOfAConfigIsNamed) {
   change_config("n_head", 5);
   change_config("activation_function", "quick_gelu");
   change_config("scale_attn_by_inverse_layer_idx", true);
-  const ProcessResult result = qkv({"eval", "there", "--text", "text.txt"});
+  const ProcessResult result = imported();
   EXPECT_EQ(result.exit_status, 2);
   EXPECT_EQ(result.errors,
             "error: there/config.json: \"n_layer\" must be an integer from 1 to 1048576, not 0\n"
@@ -181,10 +250,10 @@ TEST_F(HuggingFaceTest, EveryMistakeOfAConfigIsNamed) {
             "error: there/config.json: \"activation_function\" is \"quick_gelu\", where qkv has "
             "only \"gelu\", \"gelu_new\", \"gelu_pytorch_tanh\", \"relu\", \"silu\", \"swish\"\n");
   change_config("model_type", "llama");
-  expect_error(train("run2", {}, "there"), 2,
+  expect_error(imported(), 2,
                "there/config.json: \"model_type\" is \"llama\"; qkv reads \"gpt2\" and \"vit\"");
   write_bytes(folder_ / "there/config.json", "{");
-  expect_error(train("run2", {}, "there"), 2,
+  expect_error(imported(), 2,
                "there/config.json: is not JSON: at line 1, column 2: unexpected end of input; "
                "expected string literal");
 }
@@ -194,9 +263,9 @@ TEST_F(HuggingFaceTest, WeightsThatAreNotThoseOfTheConfigAreNamed) {
   change_weights([](TensorFile& file) {
     file.tensors.push_back({"h.0.attn.masked_bias", Array::full({}, DType::f32, -1e4)});
   });
-  expect_success(qkv({"eval", "there", "--text", "text.txt"}));
+  expect_success(imported());
   change_config("n_positions", 9);
-  expect_error(qkv({"eval", "there", "--text", "text.txt"}), 1,
+  expect_error(imported(), 1,
                "there/model.safetensors: transformer.wpe.weight is f32[8, 16], but config.json "
                "says [9, 16]");
   change_config("n_positions", 8);
@@ -204,9 +273,11 @@ TEST_F(HuggingFaceTest, WeightsThatAreNotThoseOfTheConfigAreNamed) {
     std::erase_if(file.tensors,
                   [](const NamedArray& named) { return named.name == "transformer.ln_f.bias"; });
   });
-  expect_error(qkv({"eval", "there", "--text", "text.txt"}), 1,
-               "there/model.safetensors: its config describes a larger model than the file holds");
-  const ProcessResult part = train("part", keep_, "there");
+  expect_success(imported());
+  expect_error(
+      qkv({"eval", "in", "--text", "text.txt"}), 1,
+      "in/checkpoints/best.safetensors: its config describes a larger model than the file holds");
+  const ProcessResult part = train("part", keep_, "in");
   expect_success(part);
   EXPECT_THAT(part.output, HasSubstr("\nnot there, so they begin anew: final_norm.bias\n"));
 }
@@ -217,7 +288,12 @@ class PublishedFolderTest : public HuggingFaceTest {
  protected:
   static constexpr char kWeights[] = "there/model.safetensors";
 
-  ProcessResult judged() { return qkv({"eval", "there", "--text", "text.txt", "--json", "-"}); }
+  // What import says where it fails, and eval where it does not.
+  ProcessResult judged() {
+    const ProcessResult import = imported();
+    if (import.exit_status != 0) return import;
+    return qkv({"eval", "in", "--text", "text.txt", "--json", "-"});
+  }
   double loss() { return json::parse(judged().output)["loss"].get<double>(); }
 
   // The bits of a multiple of 2^-10 below 2.
@@ -276,7 +352,10 @@ TEST_F(PublishedFolderTest, HalvesAreWidened) {
 TEST_F(PublishedFolderTest, RowsWithoutTokensAreLeftOut) {
   export_tiny({"model.tie_embeddings=false"});
   const double before = loss();
-  const std::string written = qkv({"generate", "there", "--prompt", "the c", "--seed", "3"}).output;
+  const auto written = [&] {
+    return qkv({"generate", "in", "--prompt", "the c", "--seed", "3"}).output;
+  };
+  const std::string text = written();
   change_config("vocab_size", 16);
   change_weights([](TensorFile& file) {
     for (auto& [name, array] : file.tensors) {
@@ -289,19 +368,13 @@ TEST_F(PublishedFolderTest, RowsWithoutTokensAreLeftOut) {
   const std::string note =
       "note: there/model.safetensors: the last 5 of 16 rows of the token embedding are left out: "
       "tokenizer.json has 11 tokens\n";
-  const ProcessResult now = judged();
-  EXPECT_EQ(now.exit_status, 0);
-  EXPECT_EQ(now.errors, note);
-  EXPECT_EQ(json::parse(now.output)["loss"].get<double>(), before);
-  const ProcessResult again = qkv({"generate", "there", "--prompt", "the c", "--seed", "3"});
-  EXPECT_EQ(again.errors, note);
-  EXPECT_EQ(again.output, written);
+  EXPECT_EQ(imported().errors, note);
+  EXPECT_EQ(loss(), before);
+  EXPECT_EQ(written(), text);
   std::vector<std::string> settings = keep_;
   settings.emplace_back("model.tie_embeddings=false");
-  const ProcessResult next = train("next", settings, "there");
+  const ProcessResult next = train("next", settings, "in");
   expect_success(next);
-  EXPECT_THAT(unfolded(next.output),
-              HasSubstr("the last 5 of 16 rows of the token embedding are left out"));
   EXPECT_THAT(next.output, Not(HasSubstr("not taken")));
   change_config("vocab_size", 10);
   expect_error(judged(), 2,
@@ -329,9 +402,6 @@ TEST_F(PublishedFolderTest, SeveralFilesAreFoundByTheirIndex) {
   const ProcessResult now = judged();
   expect_success(now);
   EXPECT_EQ(json::parse(now.output)["loss"].get<double>(), before);
-  const ProcessResult next = train("next", keep_, "there");
-  expect_success(next);
-  EXPECT_THAT(next.output, HasSubstr("begins with 20 of its 20 parameters from " + index));
   std::filesystem::remove(folder_ / "there/model-2.safetensors");
   expect_error(judged(), 2, "cannot read there/model-2.safetensors: No such file or directory");
   map[whole.tensors[0].name] = "../model.safetensors";
@@ -353,7 +423,6 @@ TEST_F(PublishedFolderTest, AFolderWithAPickleSaysHowToConvertIt) {
       "program; in Python, from safetensors.torch import save_file, and "
       "save_file(torch.load(FILE, weights_only=True), NEW_FILE)";
   expect_error(judged(), 1, why);
-  expect_error(train("next", keep_, "there"), 1, why);
   expect_error(qkv({"info", "there/pytorch_model.bin"}), 1, why);
 }
 
@@ -409,14 +478,15 @@ TEST_F(PublishedFolderTest, TheTokenizerOfGpt2IsRead) {
       array = Array::of({261, 16}, DType::f32, rows);
     }
   });
+  expect_success(imported());
   write_bytes(folder_ / "ended.txt", in("text.txt") + "<|end|>" + in("text.txt"));
   const auto tokens = [&](const std::string& text) {
-    return json::parse(qkv({"eval", "there", "--text", text, "--json", "-"}).output)["tokens"]
+    return json::parse(qkv({"eval", "in", "--text", text, "--json", "-"}).output)["tokens"]
         .get<int64_t>();
   };
   EXPECT_EQ(tokens("ended.txt"), 2 * tokens("text.txt") + 2);
   const ProcessResult written =
-      qkv({"generate", "there", "--prompt", "the<|end|>", "--max-new-tokens", "0"});
+      qkv({"generate", "in", "--prompt", "the<|end|>", "--max-new-tokens", "0"});
   EXPECT_THAT(written.output, HasSubstr("the<|end|>"));
 }
 
@@ -434,10 +504,10 @@ TEST_F(PublishedFolderTest, AFieldThatIsNotDoneIsRefusedByItsName) {
 TEST_F(PublishedFolderTest, ATextShorterThanTheContextNamesTheWayOut) {
   export_tiny();
   write_bytes(folder_ / "short.txt", "the cat");
-  expect_error(qkv({"eval", "there", "--text", "short.txt"}), 2,
+  expect_error(qkv({"eval", "in", "--text", "short.txt"}), 2,
                "short.txt: is too short: 7 of its 7 tokens are for validation, but a window of "
                "data.length = 8 needs 9; use a longer text, or --set data.length=6 or less");
-  expect_success(qkv({"eval", "there", "--text", "short.txt", "--set", "data.length=6"}));
+  expect_success(qkv({"eval", "in", "--text", "short.txt", "--set", "data.length=6"}));
 }
 
 TEST_F(PublishedFolderTest, NoFileIsWaitedFor) {

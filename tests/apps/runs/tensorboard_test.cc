@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "apps/runs/listeners/tensorboard/event_record.h"
 #include "framework/io/safetensors.h"
 #include "tests/apps/runs/event_reader.h"
 #include "tests/command_line_fixture.h"
-#include "train/run/event_record.h"
 
 namespace qkv {
 namespace {

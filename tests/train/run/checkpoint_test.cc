@@ -34,8 +34,11 @@ class CheckpointTest : public testing::Test {
   absl::Status save() {
     RunState state;
     state.step = 1;
-    return save_checkpoint(path_, config_, *dataset_, trainer_.model(), trainer_.optimizer(),
-                           state);
+    return save(state);
+  }
+  absl::Status save(const RunState& state) {
+    return save_checkpoint(
+        path_, checkpoint_of(config_, *dataset_, trainer_.model(), trainer_.optimizer(), state));
   }
   // Into another model, as --resume does.
   absl::Status resume() {
@@ -66,9 +69,7 @@ class CheckpointTest : public testing::Test {
 
 TEST_F(CheckpointTest, WhereTheRunStandsComesBackToTheLastBit) {
   const RunState state = {.step = 7, .best_val_loss = 1.0 / 3, .best_step = 5, .unwritten = {}};
-  ASSERT_TRUE(
-      save_checkpoint(path_, config_, *dataset_, trainer_.model(), trainer_.optimizer(), state)
-          .ok());
+  ASSERT_TRUE(save(state).ok());
   const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(path_);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ(checkpoint->state.step, state.step);

@@ -48,8 +48,8 @@ TEST(EveryModelTest, ARunThatGoesOnEndsWithTheBitsOfOneThatNeverStopped) {
     const std::unique_ptr<Dataset> dataset = *make_dataset(config);
     const auto save = [&](const std::string& name, const Trainer& trainer) {
       const RunState state = {.step = trainer.steps_made(), .unwritten = {}};
-      EXPECT_TRUE(save_checkpoint(folder / name, config, *dataset, trainer.model(),
-                                  trainer.optimizer(), state)
+      EXPECT_TRUE(save_checkpoint(folder / name, checkpoint_of(config, *dataset, trainer.model(),
+                                                               trainer.optimizer(), state))
                       .ok());
     };
     Trainer whole(config, *dataset), first(config, *dataset), second(config, *dataset);

@@ -29,8 +29,9 @@ class ImageCheckpointTest : public testing::Test {
   std::string refusal(const std::function<void(Metadata&)>& change) {
     const std::unique_ptr<Dataset> dataset = *make_dataset(config_);
     Trainer trainer(config_, *dataset);
-    EXPECT_TRUE(
-        save_checkpoint(path_, config_, *dataset, trainer.model(), trainer.optimizer(), {}).ok());
+    EXPECT_TRUE(save_checkpoint(path_, checkpoint_of(config_, *dataset, trainer.model(),
+                                                     trainer.optimizer(), {}))
+                    .ok());
     TensorFile file = *read_safetensors(path_);
     change(file.metadata);
     EXPECT_TRUE(write_safetensors(path_, file).ok());

@@ -1,5 +1,3 @@
-#include "train/run/hugging_face_run.h"
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -10,10 +8,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "apps/exchange/hugging_face/folder.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
-#include "train/hugging_face/config_json.h"
+#include "train/config/config.h"
+#include "train/run/run_folder.h"
 
 namespace qkv {
 namespace {
@@ -25,14 +25,37 @@ bool has(const std::string& folder, const char* name) {
   return std::filesystem::exists(std::filesystem::path(folder) / name, ignored);
 }
 
-// None where there is no tokenizer. Each token must have a row of the embedding.
+// Each token must have a row of the embedding.
 absl::StatusOr<Vocabulary> vocabulary_of(const std::string& folder, int64_t rows) {
-  if (!has(folder, "tokenizer.json")) return Vocabulary();
+  if (!has(folder, "tokenizer.json")) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder, ": holds no tokenizer.json, which says what its ", rows,
+                     " tokens are; in Python, from transformers import AutoTokenizer, and "
+                     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"));
+  }
   const std::string path = absl::StrCat(folder, "/tokenizer.json");
   absl::StatusOr<Vocabulary> vocabulary = read_tokenizer(path);
   if (!vocabulary.ok() || vocabulary->size() <= rows) return vocabulary;
   return absl::InvalidArgumentError(absl::StrCat(
       path, ": has ", vocabulary->size(), " tokens, but \"vocab_size\" of config.json is ", rows));
+}
+
+// Names of classes may be of several words, or twice there, as those of a vocabulary may not.
+absl::StatusOr<Vocabulary> vocabulary_of(const std::vector<std::string>& class_names) {
+  absl::StatusOr<Vocabulary> vocabulary = Vocabulary::create(class_names);
+  if (vocabulary.ok()) return vocabulary;
+  std::vector<std::string> numbers;
+  for (size_t i = 0; i < class_names.size(); ++i) numbers.push_back(absl::StrCat(i));
+  return Vocabulary::create(std::move(numbers));
+}
+
+// model.safetensors, or where there are several their index.
+std::string weights_of(const std::string& folder) {
+  const char* name = "model.safetensors";
+  for (const char* other : {"model.safetensors.index.json", "pytorch_model.bin"}) {
+    if (!has(folder, name) && has(folder, other)) name = other;
+  }
+  return (std::filesystem::path(folder) / name).lexically_normal().string();
 }
 
 // The files that an index names, beside it; or the file itself, which is none.
@@ -88,9 +111,9 @@ std::vector<NamedArray> in_one_type(std::vector<NamedArray> arrays, TrainOptions
 }
 
 // Leaves out the rows for which there are no tokens: a model never writes them.
-void drop_rows(Checkpoint& checkpoint, const std::string& path) {
+void drop_rows(Checkpoint& checkpoint, const TellNote& tell) {
   const int64_t rows = checkpoint.data.vocabulary_size, tokens = checkpoint.vocabulary.size();
-  if (tokens == 0 || tokens == rows) return;
+  if (checkpoint.data.is_image() || tokens == rows) return;
   for (auto& [name, array] : checkpoint.arrays) {
     if (name != "token_embedding.weight" && name != "head.weight") continue;
     Array first({tokens, array.shape()[1]}, array.dtype());
@@ -98,39 +121,41 @@ void drop_rows(Checkpoint& checkpoint, const std::string& path) {
     array = first;
   }
   checkpoint.data.vocabulary_size = tokens;
-  checkpoint.notes.push_back(absl::StrCat(
-      path, ": the last ", rows - tokens, " of ", rows,
-      " rows of the token embedding are left out: tokenizer.json has ", tokens, " tokens"));
+  tell(absl::StrCat(checkpoint.imported_from, ": the last ", rows - tokens, " of ", rows,
+                    " rows of the token embedding are left out: tokenizer.json has ", tokens,
+                    " tokens"));
+}
+
+absl::Status write_run(const std::string& run, const Checkpoint& checkpoint) {
+  const absl::StatusOr<RunFolder> folder = RunFolder::create(run, checkpoint.config);
+  if (!folder.ok()) return folder.status();
+  absl::Status status;
+  if (!checkpoint.data.is_image()) {
+    status = write_file_atomically(folder->tokenizer(), any_tokenizer_json(checkpoint.vocabulary));
+  }
+  for (const std::string& path : {folder->last_checkpoint(), folder->best_checkpoint()}) {
+    if (status.ok()) status = save_checkpoint(path, checkpoint);
+  }
+  return status;
 }
 
 }  // namespace
 
-bool is_hugging_face(const std::string& folder) {
-  return has(folder, "config.json") && !has(folder, "config.toml");
-}
-
-std::string weights_of_hugging_face(const std::string& folder) {
-  const char* name = "model.safetensors";
-  for (const char* other : {"model.safetensors.index.json", "pytorch_model.bin"}) {
-    if (!has(folder, name) && has(folder, other)) name = other;
-  }
-  return (std::filesystem::path(folder) / name).lexically_normal().string();
-}
-
-absl::StatusOr<Checkpoint> load_hugging_face(const std::string& folder) {
+absl::Status import_hugging_face(const std::string& folder, const std::string& run,
+                                 const TellNote& tell) {
   const std::string config_path = absl::StrCat(folder, "/config.json");
   const absl::StatusOr<std::string> text = read_regular_file(config_path, kMostBytes);
   if (!text.ok()) return text.status();
-  absl::StatusOr<HuggingFaceConfig> config = parse_hugging_face_config(*text, config_path);
-  if (!config.ok()) return config.status();
-  const bool is_decoder = config->kind == HuggingFaceKind::kGpt2;
+  const absl::StatusOr<HuggingFaceConfig> there = parse_hugging_face_config(*text, config_path);
+  if (!there.ok()) return there.status();
+  const bool is_decoder = there->kind == HuggingFaceKind::kGpt2;
   absl::StatusOr<Vocabulary> vocabulary = is_decoder
-                                              ? vocabulary_of(folder, config->data.vocabulary_size)
-                                              : Vocabulary::create(config->class_names);
-  if (!vocabulary.ok() && is_decoder) return vocabulary.status();
-  const std::string path = weights_of_hugging_face(folder);
+                                              ? vocabulary_of(folder, there->data.vocabulary_size)
+                                              : vocabulary_of(there->class_names);
+  if (!vocabulary.ok()) return vocabulary.status();
+  const std::string path = weights_of(folder);
   const std::vector<HuggingFaceTensor> tensors =
-      hugging_face_tensors(config->kind, config->model, config->data);
+      hugging_face_tensors(there->kind, there->model, there->data);
   const absl::StatusOr<std::vector<NamedArray>> weights = read_weights(path, tensors);
   if (!weights.ok()) return weights.status();
   absl::StatusOr<std::vector<NamedArray>> arrays = from_hugging_face(tensors, *weights);
@@ -138,21 +163,24 @@ absl::StatusOr<Checkpoint> load_hugging_face(const std::string& folder) {
     return absl::DataLossError(absl::StrCat(path, ": ", arrays.status().message()));
   }
   Checkpoint checkpoint;
-  checkpoint.config.model = config->model;
-  checkpoint.config.data.task = is_decoder ? "text" : "idx";
-  checkpoint.config.data.path = folder;
+  checkpoint.vocabulary = *std::move(vocabulary);
+  checkpoint.class_names = there->class_names;
+  checkpoint.imported_from = path;
+  checkpoint.data = there->data;
+  Config& config = checkpoint.config;
+  config.name = std::filesystem::path(run + "/").parent_path().filename();
+  config.model = there->model;
+  config.data.task = is_decoder ? "text" : "idx";
   if (is_decoder) {
-    checkpoint.config.data.length = config->data.max_length;
-    checkpoint.config.data.tokens = TokenKind::kTokenizer;
-    checkpoint.config.data.tokenizer = absl::StrCat(folder, "/tokenizer.json");
+    config.data.length = there->data.max_length;
+    config.data.tokens = TokenKind::kTokenizer;
+    config.data.tokenizer = absl::StrCat(run, "/tokenizer.json");
   }
-  checkpoint.config.train.batch_size = 1;  // the logits of one long sequence are many
-  checkpoint.vocabulary = vocabulary.ok() ? *std::move(vocabulary) : Vocabulary();
-  checkpoint.class_names = std::move(config->class_names);
-  checkpoint.data = config->data;
-  checkpoint.arrays = in_one_type(*std::move(arrays), checkpoint.config.train);
-  if (is_decoder) drop_rows(checkpoint, path);
-  return checkpoint;
+  config.train.batch_size = 1;  // the logits of one long sequence are many
+  checkpoint.arrays = in_one_type(*std::move(arrays), config.train);
+  drop_rows(checkpoint, tell);
+  const absl::StatusOr<Config> read = parse_saved_config(to_toml(config), config_path);
+  return read.ok() ? write_run(run, checkpoint) : read.status();
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-#include "train/run/event_record.h"
+#include "apps/runs/listeners/tensorboard/event_record.h"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +29,8 @@ ProtocolBuffer event(double time, int64_t step) {  // Event: wall_time = 1, step
   return event.add_double(1, time).add_integer(2, step);
 }
 
+uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xa282ead8; }
+
 }  // namespace
 
 uint32_t crc32c(std::string_view bytes) {
@@ -37,11 +39,6 @@ uint32_t crc32c(std::string_view bytes) {
     crc = kCrcOfByte[(crc ^ static_cast<unsigned char>(byte)) & 0xff] ^ crc >> 8;
   }
   return ~crc;
-}
-
-uint32_t masked_crc32c(std::string_view bytes) {
-  const uint32_t crc = crc32c(bytes);
-  return std::rotr(crc, 15) + 0xa282ead8;
 }
 
 std::string tf_record(std::string_view data) {

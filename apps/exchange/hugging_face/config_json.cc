@@ -1,10 +1,9 @@
-#include "train/hugging_face/config_json.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "apps/exchange/hugging_face/folder.h"
 #include "data/tokenizer_json.h"
 #include "framework/core/mistakes.h"
 #include "framework/io/json_mistake.h"

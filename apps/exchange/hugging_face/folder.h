@@ -2,13 +2,16 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "data/vocabulary.h"
 #include "framework/io/safetensors.h"
-#include "framework/nn/data_shape.h"
-#include "models/options.h"
+#include "train/config/options.h"
+#include "train/run/loaded_run.h"
 
+// What is in a folder of Hugging Face's, and how a run is made of it.
 namespace qkv {
 
 // The models of Hugging Face's transformers that are models of qkv, too.
@@ -46,5 +49,35 @@ std::set<std::string> names_of(const HuggingFaceTensor& tensor);
 // shape is another one.
 absl::StatusOr<std::vector<NamedArray>> from_hugging_face(
     const std::vector<HuggingFaceTensor>& tensors, const std::vector<NamedArray>& arrays);
+
+// What a config.json of Hugging Face says of a model.
+struct HuggingFaceConfig {
+  HuggingFaceKind kind = HuggingFaceKind::kGpt2;
+  ModelOptions model;
+  DataShape data;
+  std::vector<std::string> class_names;  // of a classifier, by number
+};
+
+// Reads a GPT-2 or a Vision Transformer; `source` names the file. What no model of qkv does comes
+// with all else that is wrong, a line each.
+absl::StatusOr<HuggingFaceConfig> parse_hugging_face_config(std::string_view json,
+                                                            const std::string& source);
+
+// The text of config.json. Numbers are of `dtype`; first_token and last_token are the numbers of
+// tokens that begin and end a text, or -1.
+struct TextEnds {
+  int64_t first_token = -1;
+  int64_t last_token = -1;
+};
+std::string hugging_face_config_json(const HuggingFaceConfig& config, DType dtype, TextEnds ends);
+
+// The text of tokenizer.json.
+std::string any_tokenizer_json(const Vocabulary& vocabulary);
+
+// Makes the run of step 0 that begins with the model of the folder. Its vocabulary is that of
+// tokenizer.json, or of images the names of the classes. Tensors that the model does not have are
+// not looked at; rows of the embedding for which there are no tokens are left out, and told of.
+absl::Status import_hugging_face(const std::string& folder, const std::string& run,
+                                 const TellNote& tell);
 
 }  // namespace qkv

@@ -1,9 +1,9 @@
-#include "train/hugging_face/config_json.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "apps/exchange/hugging_face/folder.h"
 
 namespace qkv {
 namespace {

@@ -1,6 +1,6 @@
 """Models that go to Hugging Face's layouts and come from there, against their published definitions in PyTorch.
 
-    tests/pytorch/run hugging_face_test.py [NAME…]      # the tests that are named, or all
+    tests/pytorch/run ../apps/exchange/hugging_face_test.py [NAME…]      # the tests that are named, or all
 """
 import importlib
 import json
@@ -13,11 +13,10 @@ import sys
 
 import torch
 
-from every_model import run_tests
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/pytorch")]
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-
+run_tests = importlib.import_module("every_model").run_tests
 published = importlib.import_module("hugging_face_models")
 to_pytorch = importlib.import_module("to-pytorch")
 to_pytorch.QKV = os.path.abspath(to_pytorch.QKV)  # the tests run in a folder of their own
@@ -56,6 +55,11 @@ def exported_batches(*arguments):
     batches = to_pytorch.read_batches("batches.safetensors")
     os.remove("batches.safetensors")
     return batches
+
+
+def imported(folder):
+    qkv("import", folder, "--out", f"runs/in-{folder}")
+    return f"runs/in-{folder}"
 
 
 def close(made, logits, what):
@@ -97,10 +101,11 @@ def test_gpt2_has_the_published_loss_and_logits():
         if n % 2 == 0:
             stored = {name.removeprefix("transformer."): tensor for name, tensor in stored.items()}
         published.write_folder(folder, config, stored, CHARACTERS)
-        loss = json.loads(qkv("eval", folder, "--text", "text.txt", "--json", "-"))["loss"]
+        run = imported(folder)
+        loss = json.loads(qkv("eval", run, "--text", "text.txt", "--json", "-"))["loss"]
         expected = published.gpt2_loss(config, tensors, tokens)
         assert abs(loss - expected) <= LOSS_TOLERANCE, f"{more}: the loss is {loss}, not {expected}"
-        for inputs, logits in exported(folder, "--text", "text.txt"):
+        for inputs, logits in exported(run, "--text", "text.txt"):
             made, unread = published.gpt2(config, tensors, inputs[0])
             assert not unread, unread
             close(made, logits, folder)
@@ -133,8 +138,9 @@ def test_gpt2_with_byte_pairs_has_the_published_loss():
     tensors = published.random_gpt2(config, seed=3, deviation=0.3)
     published.write_folder("pairs", config, tensors)
     shutil.copy("runs/bpe/tokenizer.json", "pairs")
-    loss = json.loads(qkv("eval", "pairs", "--text", "text.txt", "--json", "-"))["loss"]
-    batches = exported_batches("pairs", "--text", "text.txt")
+    run = imported("pairs")
+    loss = json.loads(qkv("eval", run, "--text", "text.txt", "--json", "-"))["loss"]
+    batches = exported_batches(run, "--text", "text.txt")
     vocab = {n: t for t, n in json.loads(pathlib.Path("pairs/tokenizer.json").read_text())["model"]["vocab"].items()}
     tokens = torch.cat([inputs[0][targets >= 0] for inputs, targets, _ in batches]).tolist()
     assert text.startswith("".join(vocab[n] for n in tokens).replace("\u0120", " ")) and len(tokens) < len(text) / 2
@@ -153,7 +159,7 @@ def cross_entropy(logits, targets):
 
 def there_and_back(name, settings):
     """A run that begins with what was exported has the same numbers, and says the same, to the last bit."""
-    train(f"{name}-back", {**settings, **TRAIN, **KEEP}, "--from", name)
+    train(f"{name}-back", {**settings, **TRAIN, **KEEP}, "--from", imported(name))
     before, after = ({n: p for n, p in to_pytorch.read_safetensors(f"runs/{r}/checkpoints/best.safetensors")[1].items()
                       if not n.startswith("optimizer.")} for r in (name, f"{name}-back"))  # fmt: skip
     assert set(before) == set(after) and all(before[n].equal(after[n]) for n in before)
@@ -174,8 +180,8 @@ def test_a_vision_transformer_goes_there_and_back():
     stored = {name.removeprefix("vit."): tensor for name, tensor in tensors.items()}
     stored |= {"pooler.dense.weight": tensors["classifier.weight"], "pooler.dense.bias": tensors["classifier.bias"]}
     published.write_folder("there", config, stored)
-    told = train("back", {**settings, **KEEP}, "--from", "there")
-    assert "begins with 40 of its 40 parameters from there/model.safetensors\n" in told, told
+    told = train("back", {**settings, **KEEP}, "--from", imported("there"))
+    assert "begins with 40 of its 40 parameters from runs/in-there/checkpoints/best.safetensors, step 0\n" in told, told
     for inputs, logits in exported("runs/back"):
         expected, unread = published.vit(config, tensors, inputs[0])
         assert not unread, unread

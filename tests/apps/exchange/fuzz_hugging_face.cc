@@ -1,11 +1,11 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "apps/exchange/hugging_face/folder.h"
 #include "framework/nn/module.h"
 #include "models/model.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/targets.h"
-#include "train/hugging_face/config_json.h"
 
 namespace qkv {
 namespace {
@@ -29,8 +29,8 @@ void require_all_parameters(const HuggingFaceConfig& config) {
   }
 }
 
-}  // namespace
-
+// A config.json of Hugging Face: what is read of a model reads back the same once it is written,
+// and has a tensor for each of its parameters.
 void fuzz_hugging_face(std::string_view input) {
   const auto config = parse_hugging_face_config(input, "config.json");
   if (!config.ok()) {
@@ -47,4 +47,7 @@ void fuzz_hugging_face(std::string_view input) {
           "a config is the same when read again", json);
 }
 
+const bool kIsAdded = add_fuzz_target({"hugging_face", fuzz_hugging_face});
+
+}  // namespace
 }  // namespace qkv

@@ -1,5 +1,3 @@
-#include "train/hugging_face/tensors.h"
-
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "apps/exchange/hugging_face/folder.h"
 #include "models/model.h"
 
 namespace qkv {

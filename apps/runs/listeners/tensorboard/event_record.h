@@ -8,16 +8,14 @@
 namespace qkv {
 
 // What stands in the event files that TensorBoard reads, byte by byte, from the public definitions:
-//   a file    TFRecords, each the length of its data (u64), the masked CRC-32C of these 8 bytes,
-//   the
-//             data, and the masked CRC-32C of the data (u32 each, little-endian)
+//   a file    TFRecords, each the length of its data (u64), the masked CRC-32C of these bytes, the
+//             data, and its masked CRC-32C (u32 each, little-endian)
 //   data      an Event of tensorflow/core/util/event.proto, as a protocol buffer
 //   a summary Summary.Value of tensorflow/core/framework/summary.proto, with the tag that is shown
 std::string tf_record(std::string_view data);
 
-// CRC-32C (Castagnoli; RFC 3720, appendix B.4), and as records hold it.
+// CRC-32C (Castagnoli; RFC 3720, appendix B.4).
 uint32_t crc32c(std::string_view bytes);
-uint32_t masked_crc32c(std::string_view bytes);
 
 // What is told of one step.
 class EventSummary {
