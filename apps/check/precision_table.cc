@@ -8,18 +8,16 @@
 namespace qkv {
 namespace {
 
-constexpr char kPrecisionFormat[] = "%-6s%-21s %7s %5s %7s %7s %6s %6s %s\n";  // 80 columns
+constexpr char kPrecisionFormat[] = "%-6s%-21s %8s %6s %7s %8s  %s\n";
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0.0;
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::ranges::nth_element(values, middle);
-  return *middle;
+std::string digits_text(std::optional<double> digits) {
+  if (!digits) return "-";
+  return *digits > 15.9 ? "all" : absl::StrFormat("%.1f", *digits);
 }
 
-std::string short_number(double value) {
-  const std::string text = absl::StrFormat("%.2g", value);  // "1.3e+02"
-  return value >= 100 && value < 1e6 ? absl::StrCat(std::stod(text)) : text;
+const char* by_rounding(Verdict verdict) {
+  if (verdict == Verdict::kUndecided) return "undecided";
+  return verdict == Verdict::kPass ? "yes" : "no";
 }
 
 }  // namespace
@@ -28,30 +26,21 @@ void PrecisionRow::add(const PrecisionReport& report) {
   ++examples;
   compared += report.compared();
   kinks += report.kinks;
+  ratio = std::max(ratio, report.largest_ratio());
   verdict = worse(verdict, report.verdict());
   for (const ResultPrecision& result : report.results) {
-    for (const ElementPrecision& e : result.elements) {
-      ratios.push_back(e.ratio());
-      if (!e.has_sure_digits() || !(e.error > error_ulps * e.ulp)) continue;
-      error_ulps = e.error / e.ulp;
-      bound_ulps = e.bound / e.ulp;
-    }
+    if (result.digits) digits = std::min(digits.value_or(*result.digits), *result.digits);
   }
 }
 
 std::string PrecisionRow::to_text() const {
-  const double largest = ratios.empty() ? 0.0 : *std::ranges::max_element(ratios);
   return absl::StrFormat(kPrecisionFormat, kind, name, absl::StrCat(compared), absl::StrCat(kinks),
-                         short_number(median(ratios)), short_number(largest),
-                         short_number(error_ulps), short_number(bound_ulps),
-                         std::string(verdict_name(verdict)));
+                         digits_text(digits), absl::StrFormat("%.2g", ratio), by_rounding(verdict));
 }
 
 std::string precision_table_head() {
-  return absl::StrFormat(kPrecisionFormat, "", "", "", "", "error /", "bound", "error", "bound",
-                         "") +
-         absl::StrFormat(kPrecisionFormat, "", "", "numbers", "kinks", "median", "largest", "ulps",
-                         "ulps", "verdict");
+  return absl::StrFormat(kPrecisionFormat, "", "", "", "", "", "error /", "by rounding") +
+         absl::StrFormat(kPrecisionFormat, "", "", "numbers", "kinks", "digits", "bound", "alone?");
 }
 
 }  // namespace qkv

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "apps/check/precision/precision_check.h"
 
@@ -12,8 +12,8 @@ namespace qkv {
 struct PrecisionRow {
   std::string kind = "", name = "";
   int64_t examples = 0, compared = 0, kinks = 0;
-  std::vector<double> ratios = {};            // error / bound, of all that were compared
-  double error_ulps = 0.0, bound_ulps = 0.0;  // where the error has the most ulps, of sure digits
+  std::optional<double> digits = {};  // of the result that keeps the fewest
+  double ratio = 0.0;                 // the largest error / bound
   Verdict verdict = Verdict::kPass;
 
   void add(const PrecisionReport& report);

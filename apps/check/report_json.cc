@@ -36,14 +36,14 @@ Json to_json(const PrecisionReport& report) {
                           {"narrow", json_number(e.narrow)},
                           {"exact", json_number(e.exact)},
                           {"error", json_number(e.error)},
-                          {"bound", json_number(e.bound)},
-                          {"ulp", e.ulp},
-                          {"largest", e.largest}});
+                          {"bound", json_number(e.bound)}});
     }
-    results.push_back({{"verdict", verdict_name(result.verdict())},
+    results.push_back({{"verdict", verdict_name(result.verdict)},
                        {"name", result.name},
                        {"dtype", dtype_name(result.dtype)},
                        {"shape", json_sizes(result.shape)},
+                       {"compared", result.compared},
+                       {"digits", result.digits ? Json(*result.digits) : Json()},
                        {"elements", elements}});
   }
   return {{"verdict", verdict_name(report.verdict())},

@@ -214,14 +214,6 @@ class GradientCheck {
   Reports reports_;
 };
 
-std::string text_of_rounding_rules() {
-  std::string text = "\nRounding error bound of each op, in units of u (2^-24 in f32):\n";
-  for (const auto& [op, formula] : rounding_formulas()) {
-    absl::StrAppendFormat(&text, "%-18s %s\n", op, formula);
-  }
-  return text + "A result in bf16 is rounded once more, by 2^-8 |y|, unless it was exact.\n";
-}
-
 // Made where there was none.
 PrecisionRow& row_of(const GradcheckSubject& subject, std::vector<PrecisionRow>& rows) {
   const auto found = std::ranges::find_if(rows, [&](const PrecisionRow& row) {
@@ -249,7 +241,6 @@ absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request
   const Clock::time_point start = Clock::now();
   const Precision precision = request.subjects.precision;
   PrecisionOptions options;
-  if (!request.subjects.config.empty()) options.all_elements = options.sampled;  // it is large
   std::vector<PrecisionRow> rows;
   Reports reports(request);
   const auto check = [&](const GradcheckSubject& subject, uint64_t seed) {
@@ -285,7 +276,7 @@ absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request
   const double seconds = seconds_since(start);
   GradcheckOutcome outcome = {.verdict = not_passed(wrong)};
   outcome.text = absl::StrCat(
-      text, reports.text(), request.verbose ? text_of_rounding_rules() : "",
+      text, reports.text(),
       without_bf16.empty()
           ? ""
           : absl::StrCat("not available in bf16: ", absl::StrJoin(without_bf16, ", "), "\n"),

@@ -34,7 +34,7 @@ struct GradcheckOutcome {
 
 // Compares the gradients in f64 with what the independent methods say.
 absl::StatusOr<GradcheckOutcome> check_gradients(const GradcheckRequest& request);
-// Compares results and gradients in f32 or bf16 with f64, within rounding bounds.
+// Compares results and gradients in f32 or bf16 with f64, within what rounding does.
 absl::StatusOr<GradcheckOutcome> check_precision(const GradcheckRequest& request);
 // Plants mistakes in the backward formulas of ops and layers; with a page, checks gradients first.
 absl::StatusOr<GradcheckOutcome> plant_mistakes(const GradcheckRequest& request);

@@ -125,11 +125,10 @@ class ExactChecks {
   // keeps, as 1 + erf(x) does far on the left.
   template <class Way>
   Numbers changes_of(const Way& way) const {
-    return changes_by_rounding(
-        RandomStream(0).derive("exact"), f_.arithmetic().roundoff, Roundings::Rules::kWithout, [&] {
-          const Recorded recorded(f_.function(), f_.inputs());
-          return std::vector<Numbers>{numbers_or_none(way(OtherWays(f_, recorded, cotangent_)))};
-        })[0];
+    return changes_by_rounding(RandomStream(0).derive("exact"), f_.arithmetic().roundoff, [&] {
+      const Recorded recorded(f_.function(), f_.inputs());
+      return std::vector<Numbers>{numbers_or_none(way(OtherWays(f_, recorded, cotangent_)))};
+    })[0];
   }
 
   // Beside the gradient that training computes.
@@ -207,9 +206,8 @@ Agreement check_symmetry(const Probe& f, std::span<const Scalar> cotangent, Rand
   };
   Agreement result = compared(0);
   if (result.verdict == Verdict::kFail) {
-    result =
-        compared(changes_by_rounding(RandomStream(0).derive("symmetry"), f.arithmetic().roundoff,
-                                     Roundings::Rules::kWithout, difference)[0][0]);
+    result = compared(changes_by_rounding(RandomStream(0).derive("symmetry"),
+                                          f.arithmetic().roundoff, difference)[0][0]);
   }
   if (result.verdict == Verdict::kFail) result.note = "the Hessian is not symmetric";
   return result;

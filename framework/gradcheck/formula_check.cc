@@ -58,7 +58,7 @@ class FormulaChecker {
       return std::move(result_);
     }
     if (!options_.only_verdict) {
-      f_.measure_noise_by_rules();
+      f_.allow_more_noise();
       if (agrees() && !must_look_closer()) return std::move(result_);
     }
     measure_gradient_noise();
@@ -78,9 +78,9 @@ class FormulaChecker {
 
   // How far rounding moves the gradients.
   void measure_gradient_noise() {
-    result_.noise = changes_by_rounding(
-        stream_.derive("gradients"), f_.arithmetic().roundoff, Roundings::Rules::kWithout,
-        [&] { return Recorded(f_.function(), f_.inputs()).gradients(result_.cotangent); });
+    result_.noise = changes_by_rounding(stream_.derive("gradients"), f_.arithmetic().roundoff, [&] {
+      return Recorded(f_.function(), f_.inputs()).gradients(result_.cotangent);
+    });
   }
 
   // Along every direction, and with few outputs.

@@ -66,12 +66,12 @@ Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arit
   roughness_.resize(value_.size()), least_noise_.resize(value_.size()),
       is_coarse_.resize(value_.size());
   if (arithmetic.dtype == DType::f64) measure_resolution();
-  noise_ = measured_noise(Roundings::Rules::kWithout);
+  noise_ = measured_noise();
 }
 
-Numbers Probe::measured_noise(Roundings::Rules rules) const {
+Numbers Probe::measured_noise() const {
   const std::vector<Numbers> changes =
-      changes_by_rounding(RandomStream(0).derive("noise"), 2 * arithmetic_.roundoff, rules,
+      changes_by_rounding(RandomStream(0).derive("noise"), 2 * arithmetic_.roundoff,
                           [this] { return std::vector<Numbers>{evaluate(inputs_)}; }, {&value_, 1});
   Numbers noise = changes[0];
   for (size_t k = 0; k < noise.size(); ++k) {
@@ -79,6 +79,10 @@ Numbers Probe::measured_noise(Roundings::Rules rules) const {
     noise[k] = std::max({noise[k], arithmetic_.unit * float128::abs(value_[k]), least_noise_[k]});
   }
   return noise;
+}
+
+void Probe::allow_more_noise() {
+  for (Scalar& each : noise_) each *= kSure;
 }
 
 // The resolution of a value: it is a multiple of it, if that is a power of two; and where it stands

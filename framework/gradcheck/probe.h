@@ -39,10 +39,10 @@ class Probe {
   // What rounding does to each output: that of its ops (roundings.h), and in f64, where an op may
   // hide what it computes with, that of the values themselves.
   const Numbers& noise() const { return noise_; }
+  // From now on counts on kernels that round a few times where roundings.h counts one.
+  void allow_more_noise();
   // Whether f is further from a smooth function than that explains; never in f128.
   bool is_rough(size_t output) const { return roughness_[output] > kOfChance * noise_[output]; }
-  // Measures it once more, with the rules of the ops: more of it, and slowly.
-  void measure_noise_by_rules() { noise_ = measured_noise(Roundings::Rules::kWith); }
 
   // 2^-k to 2^(1 - k), or less where the steps are closer: at random, so that no period of f
   // divides two of them.
@@ -52,7 +52,7 @@ class Probe {
 
  private:
   Numbers evaluate(std::span<const Tensor> points) const;
-  Numbers measured_noise(Roundings::Rules rules) const;
+  Numbers measured_noise() const;
   void measure_resolution();
 
   std::optional<WideRun> wide_;

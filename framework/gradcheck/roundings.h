@@ -16,38 +16,31 @@ namespace qkv {
 // normal, and the largest of 3 is below 1/4 of a standard deviation with a probability of 0.008.
 inline constexpr Scalar kOfChance = 32;
 
+// x with each number moved at random by up to `unit` of itself.
+Array moved_at_random(const Array& x, Scalar unit, const RandomStream& stream);
+
 // While one lives, whatever an op reads is moved at random by up to `unit` of itself, and fused ops
 // give way to their pieces. What comes out then differs by as much as rounding to that
 // unit changes it: sums in which much cancels as well, whose terms move as their own roundings move
 // them.
 class Roundings final : public Interceptor {
  public:
-  // With rules, what an op gives is moved by its own bound (Op::rounding) where it has one: by what
-  // is lost within it, as in log_softmax of large scores. They take their time.
-  enum class Rules { kWithout, kWith };
-  Roundings(const RandomStream& stream, Scalar unit, Rules rules = Rules::kWithout)
-      : stream_(stream), unit_(unit), rules_(rules) {}
+  Roundings(const RandomStream& stream, Scalar unit) : stream_(stream), unit_(unit) {}
 
   Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override;
 
  private:
-  void move(const Array& x, Array& moved);
-  void move_by_rule(Op& op, std::span<const Tensor> x, const Tensor& y);
-
   ComposedOnly composed_only_;
   RandomStream stream_;
   uint64_t moved_ = 0;  // arrays
   Scalar unit_;
-  Rules rules_;
 };
 
 // The largest change of each number that f gives, over a few runs with roundings. `exact` is what f
 // gives without them; mutation testing, another interceptor, must not have changed that.
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
-                                         Roundings::Rules rules,
                                          absl::FunctionRef<std::vector<Numbers>()> f);
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
-                                         Roundings::Rules rules,
                                          absl::FunctionRef<std::vector<Numbers>()> f,
                                          std::span<const Numbers> exact);
 

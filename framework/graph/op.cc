@@ -6,7 +6,6 @@
 #include "framework/core/wide.h"
 #include "framework/graph/interceptor.h"
 #include "framework/graph/node.h"
-#include "framework/graph/rounding.h"
 
 namespace qkv {
 namespace {
@@ -39,8 +38,6 @@ Tensor with_node(std::shared_ptr<Op> op, std::vector<Tensor> inputs, Array y) {
 }
 
 }  // namespace
-
-Rounding Op::rounding(const ExactCall&) { return {}; }
 
 Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
   if (WideRun::is_on()) widen(inputs);

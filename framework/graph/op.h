@@ -13,8 +13,6 @@
 namespace qkv {
 
 class Saved;
-struct ExactCall;
-struct Rounding;
 
 using TensorSpan = std::span<const Tensor>;
 
@@ -67,10 +65,6 @@ class Op {
   // its backward, so that the two check each other; all in f64. Undefined, as here: the op has no
   // such rule. An op that gives way to a composed formula (ComposedOnly) needs none.
   virtual Tensor tangent(TensorSpan /*x*/, const Tensor& /*y*/, TensorSpan /*x_dot*/) { return {}; }
-
-  // How far rounding may take y from the exact result (graph/rounding.h). Here: nobody knows. What
-  // needs no tangent needs no such rule either.
-  virtual Rounding rounding(const ExactCall& call);
 
   // The arguments besides the inputs: with the shape of the output, enough to run the op again.
   virtual std::vector<Attribute> attributes() const { return {}; }

@@ -2,8 +2,6 @@
 //   da = dy,  db = dy
 //   ẏ = ȧ + ḃ
 
-#include <cmath>
-
 #include "framework/ops/kit.h"
 
 namespace qkv {
@@ -20,17 +18,6 @@ class Add final : public Superposition {
   }
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy, dy}; }
-
-  // Whatever is added to a sum of n terms may as well be its first term: the bias of a product, a
-  // gradient that a kernel adds to. It is then rounded as often as they.
-  Rounding rounding(const ExactCall& call) override {
-    const std::vector<double> a = call.x[0].to_vector(), b = call.x[1].to_vector();
-    const double a_terms = call.sum_roundings[0], b_terms = call.sum_roundings[1];
-    return each_rounding("|y|, and n |b| where a is a sum of n terms", call, 1.0,
-                         [&](size_t i, double y) {
-                           return std::abs(y) + a_terms * std::abs(b[i]) + b_terms * std::abs(a[i]);
-                         });
-  }
 };
 
 }  // namespace

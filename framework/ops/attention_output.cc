@@ -27,7 +27,6 @@ class AttentionOutput final : public Op {
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
     return quotient_tangent(x, y, x_dot);
   }
-  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 
  private:
   DType dtype_;

@@ -28,8 +28,6 @@ class BroadcastTo final : public Superposition {
     return {cast(sum_to(dy, saved.shape(0)), saved.dtype(0))};
   }
 
-  Rounding rounding(const ExactCall&) override { return exact(); }
-
  private:
   Shape shape_;
 };
@@ -83,8 +81,6 @@ class SumTo final : public Superposition {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {cast(broadcast_to(dy, saved.shape(0)), saved.dtype(0))};
   }
-
-  Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 
  private:
   Shape shape_;

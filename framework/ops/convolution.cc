@@ -54,8 +54,6 @@ class Unfold final : public Windows {
   std::vector<Tensor> backward(const Saved& /*saved*/, const Tensor& dy) const override {
     return {fold(dy, kernel_, before_)};
   }
-
-  Rounding rounding(const ExactCall&) override { return exact(); }
 };
 
 class Fold final : public Windows {
@@ -72,8 +70,6 @@ class Fold final : public Windows {
   std::vector<Tensor> backward(const Saved& /*saved*/, const Tensor& dy) const override {
     return {unfold(dy, kernel_, before_)};
   }
-
-  Rounding rounding(const ExactCall& call) override { return sum_rounding(*this, call); }
 };
 
 // A factor for each tap of each number, [K, C].

@@ -28,7 +28,6 @@ class Div final : public Op {
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
     return quotient_tangent(x, y, x_dot);
   }
-  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 };
 
 }  // namespace

@@ -16,7 +16,6 @@ class Masking : public Superposition {
   explicit Masking(double p, const Array& mask = Array()) : p_(p), mask_(mask) {}
   std::vector<Attribute> attributes() const override { return {{"mask", mask_}, {"p", p_}}; }
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override;
-  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
 
  protected:

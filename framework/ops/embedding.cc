@@ -29,8 +29,6 @@ class Embedding final : public Superposition {
     return {scatter_of_rows(dy, index_, saved.shape(0)[0])};
   }
 
-  Rounding rounding(const ExactCall&) override { return exact(); }
-
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 
  private:
@@ -52,8 +50,6 @@ class ScatterOfRows final : public Superposition {
   std::vector<Tensor> backward(const Saved&, const Tensor& dtable) const override {
     return {rows_of(dtable, index_)};
   }
-
-  Rounding rounding(const ExactCall& call) override { return closed_sum_rounding(*this, call); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 

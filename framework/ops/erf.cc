@@ -15,8 +15,7 @@ Tensor erf(const Tensor& x) {
                    .derivative =
                        [](Scalar input, Scalar) {
                          return 2 * kInverseSqrtPi<Scalar> * float128::exp(-input * input);
-                       },
-                   .roundings = kTanhRoundings});
+                       }});
 }
 
 OpExamples erf_examples() { return unary_examples("erf", erf); }

@@ -31,8 +31,6 @@ class Gather final : public Superposition {
     return {scatter_add(dy, axis_, Tensor(index_), saved.shape(0)[axis_])};
   }
 
-  Rounding rounding(const ExactCall&) override { return exact(); }
-
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 
  private:
@@ -59,8 +57,6 @@ class ScatterAdd final : public Superposition {
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {gather(dy, axis_, Tensor(index_))};
   }
-
-  Rounding rounding(const ExactCall& call) override { return closed_sum_rounding(*this, call); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 

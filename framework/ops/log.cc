@@ -11,8 +11,7 @@ namespace qkv {
 Tensor log(const Tensor& x) {
   return unary_op("log", kernels::Unary::log, x,
                   {.from_input = [](const Tensor& input, const Tensor& dy) { return dy / input; },
-                   .derivative = [](Scalar input, Scalar) { return 1 / input; },
-                   .roundings = kExpRoundings});
+                   .derivative = [](Scalar input, Scalar) { return 1 / input; }});
 }
 
 OpExamples log_examples() { return unary_examples("log", log, Fill::kPositive); }

@@ -1,12 +1,8 @@
 //   y = log(softmax(x)) = x - log(sum(exp(x)))      x, y, dy, dx: [..., C], sums over C
 //   dx = dy - exp(y) sum(dy)
-//   ẏ = ẋ - sum(exp(y) ẋ)
-
-#include <cmath>
 
 #include "framework/kernels/softmax.h"
 #include "framework/ops/kit.h"
-#include "framework/ops/softmax_rounding.h"
 
 namespace qkv {
 namespace {
@@ -29,27 +25,21 @@ class LogSoftmax final : public Op {
     kernels::log_softmax_backward(y.array(), dy.array(), dx);
     return {Tensor(dx)};
   }
-
-  Tensor tangent(TensorSpan, const Tensor& y, TensorSpan x_dot) override {
-    return x_dot[0] - sum(exp(y) * x_dot[0], -1, /*keep_axis=*/true);
-  }
-
-  // y = t - log(s); std::log has less than 1 ulp = 2 u. For backward, kernels may keep
-  // lse = max(x) + log(s), which is rounded once more.
-  Rounding rounding(const ExactCall& call) override {
-    return softmax_rounding("|t| + r + 2 log(sum(exp(t))) + |y| + |lse|", call,
-                            [](const SoftmaxRow& row, double x, double y) {
-                              return std::abs(x - row.max) + row.sum_error + 2 * row.log_sum +
-                                     std::abs(y) + std::abs(row.max + row.log_sum);
-                            });
-  }
 };
+
+// For every m the same: the largest keeps exp from overflowing.
+Tensor log_softmax_composed(const Tensor& x) {
+  const Tensor m = max(x.detached(), -1, /*keep_axis=*/true);
+  const Tensor t = x - m;
+  return t - log(sum(exp(t), -1, /*keep_axis=*/true));
+}
 
 }  // namespace
 
 Tensor log_softmax(const Tensor& x) {
   check_floating("log_softmax", {"x", x});
   check_axis("log_softmax", {"x", x}, -1);
+  if (composed_only() && x.dim(-1) > 0) return log_softmax_composed(x);
   return apply<LogSoftmax>({x});
 }
 

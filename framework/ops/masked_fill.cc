@@ -3,8 +3,6 @@
 //
 // What is masked may be inf or NaN: its gradient is 0, chosen and not multiplied.
 
-#include <cmath>
-
 #include "framework/ops/kit.h"
 
 namespace qkv {
@@ -29,14 +27,9 @@ class MaskedFill final : public Op {
     return {masked_fill(dy, Tensor(mask_), 0.0)};
   }
 
-  // What is filled in does not move; it is rounded, if anything is.
+  // What is filled in does not move.
   Tensor tangent(TensorSpan, const Tensor&, TensorSpan x_dot) override {
     return masked_fill(x_dot[0], Tensor(mask_), 0.0);
-  }
-  Rounding rounding(const ExactCall& call) override {
-    const std::vector<double> x = call.x[0].to_vector();
-    return each_rounding("|value| where it is filled in", call, 1.0,
-                         [&](size_t i, double y) { return y == x[i] ? 0.0 : std::abs(y); });
   }
 
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }

@@ -59,7 +59,6 @@ class Matmul final : public Op {
   Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
     return product_tangent(*this, x, x_dot);
   }
-  Rounding rounding(const ExactCall& call) override { return product_rounding(*this, call); }
 
   static Tensor product(const Tensor& a, const Tensor& b, const MatmulOptions& options,
                         ZerosWin zeros) {

@@ -43,7 +43,6 @@ class Max final : public Op {
     });
     return Tensor(y_dot);
   }
-  Rounding rounding(const ExactCall&) override { return exact(); }
 
   std::vector<Kept> kept() override { return {{"index", &index_}}; }
 

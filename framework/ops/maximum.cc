@@ -2,8 +2,6 @@
 //   da = dy where a > b, dy / 2 where a = b, else 0;  db = dy - da
 //   ẏ = ȧ where a > b, ḃ where a < b, (ȧ + ḃ) / 2 where a = b
 
-#include <cmath>
-
 #include "framework/ops/kit.h"
 
 namespace qkv {
@@ -43,14 +41,6 @@ class Maximum final : public Op {
                  &b_dot = x_dot[1].defined() ? x_dot[1] : still;
     return where(mask_of(kernels::Comparison::greater, a, b), a_dot,
                  where(mask_of(kernels::Comparison::less, a, b), b_dot, (a_dot + b_dot) / 2));
-  }
-
-  Rounding rounding(const ExactCall& call) override {
-    Rounding rounding = exact();
-    for (const double apart : (call.x[0] - call.x[1]).to_vector()) {
-      rounding.to_kink.push_back(std::abs(apart));
-    }
-    return rounding;
   }
 };
 

@@ -25,7 +25,6 @@ class Mul final : public Op {
   Tensor tangent(TensorSpan x, const Tensor&, TensorSpan x_dot) override {
     return product_tangent(*this, x, x_dot);
   }
-  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 };
 
 }  // namespace

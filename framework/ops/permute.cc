@@ -35,8 +35,6 @@ class Permute final : public Superposition {
     return {permute(dy, inverse)};
   }
 
-  Rounding rounding(const ExactCall& call) override { return exact_in_another_shape(call); }
-
  private:
   std::vector<int> axes_;
 };

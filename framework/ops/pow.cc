@@ -16,13 +16,6 @@
 namespace qkv {
 namespace {
 
-// x^(n (1 + δ)) = y (1 + δ n log(x)), and n log(x) = log(y). Of std::pow less than 1 ulp = 2 u.
-Rounding pow_rounding(const ExactCall& call) {
-  return each_rounding("(2 + |log(|y|)|) |y|", call, 3.0, [](size_t, double y) {
-    return y == 0.0 ? 0.0 : (2 + std::abs(std::log(std::abs(y)))) * std::abs(y);
-  });
-}
-
 // a ^ (b - 1) and log(a) as factors of b and of y, which may be 0.
 Tensor factor_of_exponent(const Tensor& a, const Tensor& b) {
   return filled(pow(a, b - 1.0), a, b, [](auto, auto exponent) { return exponent == 0; });
@@ -55,7 +48,6 @@ class Pow final : public Op {
     if (b_dot.defined()) y_dot = y_dot + y * factor_of_power(a, b) * b_dot;
     return y_dot;
   }
-  Rounding rounding(const ExactCall& call) override { return pow_rounding(call); }
 };
 
 class PowScalar final : public Op {
@@ -83,7 +75,6 @@ class PowScalar final : public Op {
       return n == 0 ? n : n * float128::pow(from, n - 1);
     });
   }
-  Rounding rounding(const ExactCall& call) override { return pow_rounding(call); }
 
  private:
   Scalar exponent_;

@@ -3,8 +3,6 @@
 //
 // Backward asks y and not x, because x > 0 exactly where y > 0. The derivative at 0 is 0.
 
-#include <cmath>
-
 #include "framework/ops/bf16.h"
 #include "framework/ops/kit.h"
 
@@ -35,11 +33,6 @@ class Relu final : public Op {
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
     return chain_rule(x, y, x_dot, [](Scalar from, Scalar) -> Scalar { return from > 0 ? 1 : 0; });
-  }
-  Rounding rounding(const ExactCall& call) override {
-    Rounding rounding = exact();
-    for (const double x : call.x[0].to_vector()) rounding.to_kink.push_back(std::abs(x));
-    return rounding;
   }
 
  private:

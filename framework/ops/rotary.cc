@@ -8,8 +8,6 @@
 
 #include "framework/kernels/rotary.h"
 
-#include <cmath>
-
 #include "framework/ops/kit.h"
 
 namespace qkv {
@@ -31,15 +29,6 @@ class Rotary final : public Superposition {
 
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override {
     return {apply<Rotary>({dy}, first_position_, !back_)};
-  }
-
-  // cos and sin are rounded, the products, and their sum; |a cos| + |b sin| <= sqrt(a² + b²).
-  Rounding rounding(const ExactCall& call) override {
-    const std::vector<double> x = call.x[0].to_vector();
-    return each_rounding("3 sqrt(a² + b²) of each pair", call, 3.0, [&](size_t i, double) {
-      const size_t pair = i / 2 * 2;
-      return 3 * std::hypot(x[pair], x[pair + 1]);
-    });
   }
 
  private:

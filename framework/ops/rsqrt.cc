@@ -12,8 +12,7 @@ Tensor rsqrt(const Tensor& x) {
   return unary_op(
       "rsqrt", kernels::Unary::rsqrt, x,
       {.from_output = [](const Tensor& y, const Tensor& dy) { return -0.5 * (y * y * y * dy); },
-       .derivative = [](Scalar input, Scalar output) { return -output / (2 * input); },
-       .roundings = 2.0});
+       .derivative = [](Scalar input, Scalar output) { return -output / (2 * input); }});
 }
 
 OpExamples rsqrt_examples() { return unary_examples("rsqrt", rsqrt, Fill::kPositive); }

@@ -1,15 +1,10 @@
 #pragma once
 
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "framework/graph/op.h"
-#include "framework/graph/rounding.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 
-// Rules that several ops share: how a tangent goes on, and how a result is rounded.
+// Rules that several ops share: tangents, and factors that may be 0.
 namespace qkv {
 
 // An op that is linear in all of its inputs together: ẏ = op(ẋ), and its backward needs none of its
@@ -59,33 +54,5 @@ inline Tensor factor_of(const Tensor& d, const Tensor& x) {
 }
 // y (dy - sum(y dy)), the gradient of softmax, in which a 0 of y or dy counts, even beside a NaN.
 Tensor softmax_gradient(const Tensor& y, const Tensor& dy);
-
-// What kernels/vector_math.h promises for float, in units of its u = 2^-24.
-inline constexpr double kExpRoundings = 3e-7 / 0x1p-24;   // exp, log, sigmoid
-inline constexpr double kTanhRoundings = 1e-6 / 0x1p-24;  // tanh, erf
-
-// 0: the op moves numbers, chooses one of several, or changes a sign.
-Rounding exact();
-// The same, where y has the numbers of x in another shape or order.
-Rounding exact_in_another_shape(const ExactCall& call);
-// times |y|: rounded once (IEEE 754), or more often, or as a kernel promises.
-Rounding rounded(const ExactCall& call, double times = 1.0);
-// (n - 1) sum(|x|), where the op of x adds up n terms. (The op of ones counts them.)
-Rounding sum_rounding(Op& op, const ExactCall& call);
-// The same, where no kernel goes on to add to y (Rounding::sum_roundings).
-Rounding closed_sum_rounding(Op& op, const ExactCall& call);
-// n |A| |B|: the products of the terms are rounded, too.
-Rounding product_rounding(Op& op, const ExactCall& call);
-// error(i, y_i) for each element; what is not finite was not rounded.
-template <class Error>
-Rounding each_rounding(std::string formula, const ExactCall& call, double roundings,
-                       const Error& error) {
-  const std::vector<double> y = call.y.to_vector();
-  std::vector<double> errors(y.size());
-  for (size_t i = 0; i < y.size(); ++i) {
-    if (std::isfinite(y[i])) errors[i] = error(i, y[i]);
-  }
-  return {.formula = std::move(formula), .errors = std::move(errors), .roundings = roundings};
-}
 
 }  // namespace qkv

@@ -4,8 +4,6 @@
 //   add_scalar:  y = x + term
 //                dx = dy,  ẏ = ẋ
 
-#include <cmath>
-
 #include "framework/ops/kit.h"
 
 namespace qkv {
@@ -29,9 +27,6 @@ class Scale final : public Superposition {
     return {scale(dy, factor_)};
   }
 
-  // The factor is rounded as well.
-  Rounding rounding(const ExactCall& call) override { return rounded(call, 2); }
-
  private:
   Scalar factor_;
 };
@@ -54,14 +49,6 @@ class AddScalar final : public Op {
   std::vector<Tensor> backward(const Saved&, const Tensor& dy) const override { return {dy}; }
 
   Tensor tangent(TensorSpan, const Tensor&, TensorSpan x_dot) override { return x_dot[0]; }
-
-  // The term is rounded as well.
-  Rounding rounding(const ExactCall& call) override {
-    return each_rounding("|term| + |y|", call, 2.0,
-                         [term = static_cast<double>(term_)](size_t, double y) {
-                           return std::abs(term) + std::abs(y);
-                         });
-  }
 
  private:
   Scalar term_;

@@ -19,8 +19,7 @@ Tensor sigmoid(const Tensor& x) {
   return unary_op(
       "sigmoid", kernels::Unary::sigmoid, x,
       {.from_output = [](const Tensor& y, const Tensor& dy) { return y * (1.0 - y) * dy; },
-       .derivative = sigmoid_derivative,
-       .roundings = kExpRoundings});
+       .derivative = sigmoid_derivative});
 }
 
 OpExamples sigmoid_examples() { return unary_examples("sigmoid", sigmoid); }

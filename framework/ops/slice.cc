@@ -31,8 +31,6 @@ class Slice final : public Superposition {
     return {pad(dy, axis_, start_, saved.shape(0)[axis_])};
   }
 
-  Rounding rounding(const ExactCall&) override { return exact(); }
-
  private:
   int axis_;
   int64_t start_, length_;
@@ -56,8 +54,6 @@ class Pad final : public Superposition {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {slice(dy, axis_, start_, saved.shape(0)[axis_])};
   }
-
-  Rounding rounding(const ExactCall&) override { return exact(); }
 
  private:
   int axis_;

@@ -4,10 +4,7 @@
 
 #include "framework/kernels/softmax.h"
 
-#include <cmath>
-
 #include "framework/ops/kit.h"
-#include "framework/ops/softmax_rounding.h"
 
 namespace qkv {
 namespace {
@@ -36,15 +33,6 @@ class Softmax final : public Op {
 
   Tensor tangent(TensorSpan, const Tensor& y, TensorSpan x_dot) override {
     return softmax_gradient(y, x_dot[0]);
-  }
-
-  // The quotient is a product with 1 / s: two roundings.
-  Rounding rounding(const ExactCall& call) override {
-    return softmax_rounding(
-        "y (|t| + 5.03 + r + 2), r = sum(y (|t| + 5.03)) + n - 1, t = x - max(x)", call,
-        [](const SoftmaxRow& row, double x, double y) {
-          return y == 0.0 ? 0.0 : y * (std::abs(x - row.max) + kExpRoundings + row.sum_error + 2);
-        });
   }
 };
 

@@ -20,8 +20,6 @@ class Sub final : public Superposition {
   std::vector<Tensor> backward(const Saved& saved, const Tensor& dy) const override {
     return {dy, saved.needs(1) ? -dy : Tensor()};
   }
-
-  Rounding rounding(const ExactCall& call) override { return rounded(call); }
 };
 
 }  // namespace

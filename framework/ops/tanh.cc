@@ -14,8 +14,7 @@ Tensor tanh(const Tensor& x) {
            [](Scalar input, Scalar) {
              const Scalar cosh = float128::cosh(input);
              return 1 / (cosh * cosh);
-           },
-       .roundings = kTanhRoundings});
+           }});
 }
 
 OpExamples tanh_examples() { return unary_examples("tanh", tanh); }

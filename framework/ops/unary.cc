@@ -34,9 +34,6 @@ class UnaryOp final : public Op {
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
     return chain_rule(x, y, x_dot, rules_.derivative);
   }
-  Rounding rounding(const ExactCall& call) override {
-    return rules_.roundings == 0.0 ? exact() : rounded(call, rules_.roundings);
-  }
 
  private:
   std::string_view name_;

@@ -17,7 +17,6 @@ struct UnaryRules {
   Tensor (*from_dy)(const Tensor& dy) = nullptr;
   // ẏ = derivative(x, y) ẋ
   Scalar (*derivative)(Scalar x, Scalar y) = nullptr;
-  double roundings = 1.0;  // y is off by roundings u |y| at most; 0: it is exact
 };
 
 // x is f32 or f64. `name` must outlive the graph: a literal.

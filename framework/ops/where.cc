@@ -25,8 +25,6 @@ class Where final : public Superposition {
             saved.needs(1) ? masked_fill(dy, Tensor(mask_), 0.0) : Tensor()};
   }
 
-  Rounding rounding(const ExactCall&) override { return exact(); }
-
   std::vector<Kept> kept() override { return {{"mask", &mask_}}; }
 
  private:

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,73 +13,63 @@
 namespace qkv {
 
 struct PrecisionOptions {
-  uint64_t seed = 1;                    // of the random cotangent, and of elements taken at random
+  uint64_t seed = 1;                    // of the random cotangent, and of the random roundings
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
-  // A result with more elements is compared at `sampled` of them: a quarter with the largest
-  // errors, a quarter with the largest values, half at random.
-  int64_t all_elements = 64;
-  int64_t sampled = 8;
-  int worst = 3;  // elements listed for each result
+  size_t kept = 8;                      // elements kept of each result: those of the largest ratio
+  int worst = 3;                        // elements listed for each result
 };
 
-// One number of the narrow run beside the exact one. An ulp is the distance to the next number of
-// the narrowest type of the run (bf16, where that is in use), at the size of the exact number, or
-// of the result's largest where that is 0.
+// One number of the narrow run beside the exact one.
 struct ElementPrecision {
-  Verdict verdict = Verdict::kPass;  // whether error <= bound
+  Verdict verdict = Verdict::kPass;  // whether rounding alone explains the error
   int64_t element = 0;               // in row-major order
   double narrow = 0.0, exact = 0.0;
   double error = 0.0, bound = 0.0;
-  double ulp = 0.0;
-  std::string largest = "";  // the op whose rounding may do most of it
 
   double ratio() const;  // error / bound; 0 where both are
-  // Whether the bound is below the number itself. Where it is not, as where large terms cancel to
-  // a zero, a count of ulps says nothing.
-  bool has_sure_digits() const;
 };
 
 struct ResultPrecision {
   std::string name = "";  // "the result", "the gradient of x"
   Shape shape = {};
   DType dtype = DType::f32;
-  std::vector<ElementPrecision> elements = {};  // that were compared, the largest ratio first
-
-  Verdict verdict() const;
+  int64_t compared = 0;
+  Verdict verdict = Verdict::kPass;  // of all elements
+  // That are right of the largest number, in the element with the largest error. Nothing where all
+  // numbers are 0 but for rounding.
+  std::optional<double> digits = {};
+  std::vector<ElementPrecision> elements = {};  // the largest ratio first
 };
 
 struct PrecisionReport {
   std::vector<ResultPrecision> results = {};
-  int64_t kinks = 0;       // see RoundedRun::kinks
+  int64_t kinks = 0;       // elements so near to a kink that rounding may choose the branch
   double roundoff = 0.0;   // u of the narrowest type in use: bf16 is, or is not
-  double roundings = 0.0;  // n u of the longest chain
+  double roundings = 0.0;  // n u: the most roundings that follow each other
   int worst = 3;           // elements listed in the text for each result
 
   Verdict verdict() const;
   bool passed() const { return verdict() == Verdict::kPass; }
   int64_t compared() const;
-  std::vector<double> ratios() const;  // error / bound of each element that was compared, sorted
+  double largest_ratio() const;
   std::string to_text() const;
 };
 
 // Compares f and its gradients as training computes them in f32 or bf16, with everything fused,
-// with the same in f64 on the same inputs. Each error must be within what rounding can do
-// (rounding_bound.h). An error above it is a failure; where an element stands at a kink, or so many
-// roundings follow each other that there is no bound (n u >= 1), it is undecided.
+// with the same by the composed formulas in f64, on the same inputs. What was rounded to bf16 in
+// the first is not rounded in the second.
 //
-// It compares kernels with the composed formulas, of which the exact run has each constant and each
-// branch on a number type as the narrow run has it.
-//
-// Throws Error where an op has no rule of rounding.
+// How far rounding may take each number is measured: the exact run is made twelve times more, each
+// op reading numbers that are moved at random by up to the unit roundoff of the type that the
+// narrow run computes in, and what the narrow run stores in bf16 by up to that of bf16. The largest
+// change of a number, times a factor, bounds its error; a larger error is a failure. It is
+// undecided where the run comes near a kink, where rounding chooses the branch, and where so many
+// roundings follow each other that no digit is left (n u >= 1).
 PrecisionReport precision_check(const TensorFunction& f, std::span<const Tensor> inputs,
                                 const PrecisionOptions& options = {});
 
 // Inputs of an example in that type. For bf16: the first k of the floating ones, for the largest k
 // that the function takes, and the others f32; nothing where it takes none.
 std::optional<std::vector<Tensor>> inputs_in(DType dtype, const OpExample& example, uint64_t seed);
-
-// How each op of the list rounds, by its name, and each that its backward needs: bounds as
-// formulas.
-std::map<std::string, std::string> rounding_formulas();
 
 }  // namespace qkv
