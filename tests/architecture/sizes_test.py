@@ -25,7 +25,8 @@ def of_the_book(file: pathlib.Path) -> bool:
 def measured() -> dict:
     files = tracked()
     return {"book": lines_of(filter(of_the_book, files)),
-            "tree": lines_of(file for file in files if file.relative_to(ROOT).parts[0] not in BESIDE)}
+            "tree": lines_of(file for file in files if file.relative_to(ROOT).parts[0] not in BESIDE),
+            "architecture": lines_of([ROOT / "docs/architecture.md"])}
 
 
 def main() -> int:
@@ -39,7 +40,7 @@ def main() -> int:
         if size > limits[name]:
             print(f"{name}: {size} lines, more than the {limits[name]} of sizes.txt: remove some, or write there why")
             failed = True
-        elif size < 0.99 * limits[name]:
+        elif size < 0.99 * limits[name] and name != "architecture":
             print(f"{name}: {size} lines; lower the {limits[name]} of sizes.txt, so that it stays so")
             failed = True
     return failed

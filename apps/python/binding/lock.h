@@ -20,7 +20,7 @@ bool python_ends();                             // and this thread is not the on
 void stop_threads_at_the_end();
 
 // While one lives, the engine computes: other threads of Python run. No signal is handled on the
-// numbers of a product (docs/architecture.md, "Signals"): its handler has a stack of its own, which
+// numbers of a product (docs/kernels.md, "Signals"): its handler has a stack of its own, which
 // Python's handlers take where there is one.
 class Computing {
  public:
