@@ -18,7 +18,8 @@ Tensor random_like(const Tensor& x, RandomStream stream);  // normal
 // How fast each input moves; an empty one stands still.
 using Direction = std::vector<Numbers>;
 
-// f around its inputs, in f64 or in f128, whatever it computes in. While one in f128 lives, its thread makes a wide run.
+// f around its inputs, in f64 or in f128, whatever it computes in. While one in f128 lives, its
+// thread makes a wide run.
 class Probe {
  public:
   Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arithmetic& arithmetic,
@@ -39,7 +40,7 @@ class Probe {
   // What rounding does to each output: that of its ops (roundings.h), and in f64, where an op may
   // hide what it computes with, that of the values themselves.
   const Numbers& noise() const { return noise_; }
-  // From now on counts on kernels that round a few times where roundings.h counts one.
+  // In f128, from now on counts on kernels that round a few times where roundings.h counts one.
   void allow_more_noise();
   // Whether f is further from a smooth function than that explains; never in f128.
   bool is_rough(size_t output) const { return roughness_[output] > kOfChance * noise_[output]; }
