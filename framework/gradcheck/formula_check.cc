@@ -58,7 +58,7 @@ class FormulaChecker {
       return std::move(result_);
     }
     if (!options_.only_verdict) {
-      f_.allow_more_noise();
+      f_.measure_noise_closely();
       if (agrees() && !must_look_closer()) return std::move(result_);
     }
     measure_gradient_noise();

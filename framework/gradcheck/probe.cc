@@ -66,24 +66,19 @@ Probe::Probe(const TensorFunction& f, std::span<const Tensor> inputs, const Arit
   roughness_.resize(value_.size()), least_noise_.resize(value_.size()),
       is_coarse_.resize(value_.size());
   if (arithmetic.dtype == DType::f64) measure_resolution();
-  noise_ = measured_noise();
+  noise_ = measured_noise(/*runs=*/3);
 }
 
-Numbers Probe::measured_noise() const {
-  const std::vector<Numbers> changes =
-      changes_by_rounding(RandomStream(0).derive("noise"), 2 * arithmetic_.roundoff,
-                          [this] { return std::vector<Numbers>{evaluate(inputs_)}; }, {&value_, 1});
+Numbers Probe::measured_noise(uint64_t runs) const {
+  const std::vector<Numbers> changes = changes_by_rounding(
+      RandomStream(0).derive("noise"), 2 * arithmetic_.roundoff,
+      [this] { return std::vector<Numbers>{evaluate(inputs_)}; }, {&value_, 1}, runs);
   Numbers noise = changes[0];
   for (size_t k = 0; k < noise.size(); ++k) {
     if (is_coarse_[k] != 0) noise[k] /= kSure;  // numbers of f32 move by all of their last digit
     noise[k] = std::max({noise[k], arithmetic_.unit * float128::abs(value_[k]), least_noise_[k]});
   }
   return noise;
-}
-
-void Probe::allow_more_noise() {
-  if (arithmetic_.dtype != DType::f128) return;  // else it is what the values show
-  for (Scalar& each : noise_) each *= kSure;
 }
 
 // The resolution of a value: it is a multiple of it, if that is a power of two; and where it stands

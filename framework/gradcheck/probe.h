@@ -40,8 +40,8 @@ class Probe {
   // What rounding does to each output: that of its ops (roundings.h), and in f64, where an op may
   // hide what it computes with, that of the values themselves.
   const Numbers& noise() const { return noise_; }
-  // In f128, from now on counts on kernels that round a few times where roundings.h counts one.
-  void allow_more_noise();
+  // Measures it once more, with more runs: by chance each of a few may round to the same number.
+  void measure_noise_closely() { noise_ = measured_noise(/*runs=*/12); }
   // Whether f is further from a smooth function than that explains; never in f128.
   bool is_rough(size_t output) const { return roughness_[output] > kOfChance * noise_[output]; }
 
@@ -53,7 +53,7 @@ class Probe {
 
  private:
   Numbers evaluate(std::span<const Tensor> points) const;
-  Numbers measured_noise() const;
+  Numbers measured_noise(uint64_t runs) const;
   void measure_resolution();
 
   std::optional<WideRun> wide_;

@@ -32,11 +32,10 @@ std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit
 
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f,
-                                         std::span<const Numbers> exact) {
-  constexpr uint64_t kRuns = 3;
+                                         std::span<const Numbers> exact, uint64_t runs) {
   std::vector<Numbers> changes;
   for (const Numbers& each : exact) changes.emplace_back(each.size());
-  for (uint64_t number = 1; number <= kRuns; ++number) {
+  for (uint64_t number = 1; number <= runs; ++number) {
     const Roundings roundings(stream.derive(number), unit);
     const std::vector<Numbers> moved = f();
     for (size_t i = 0; i < exact.size(); ++i) {

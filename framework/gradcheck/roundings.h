@@ -42,6 +42,6 @@ std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit
                                          absl::FunctionRef<std::vector<Numbers>()> f);
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f,
-                                         std::span<const Numbers> exact);
+                                         std::span<const Numbers> exact, uint64_t runs = 3);
 
 }  // namespace qkv
