@@ -40,8 +40,11 @@ class Probe {
   // What rounding does to each output: that of its ops (roundings.h), and in f64, where an op may
   // hide what it computes with, that of the values themselves.
   const Numbers& noise() const { return noise_; }
-  // Measures it once more, with more runs: by chance each of a few may round to the same number.
-  void measure_noise_closely() { noise_ = measured_noise(/*runs=*/12); }
+  // In f128 measures it once more, with more runs: by chance each of a few may round to the same
+  // number. In f64 the values themselves show it.
+  void measure_noise_closely() {
+    if (wide_) noise_ = measured_noise(/*runs=*/12);
+  }
   // Whether f is further from a smooth function than that explains; never in f128.
   bool is_rough(size_t output) const { return roughness_[output] > kOfChance * noise_[output]; }
 
