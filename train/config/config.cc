@@ -295,8 +295,7 @@ void Loader::drop_unread_keys() {
 
 void Loader::find_clashes_in_result() {
   for (const Clash& clash : find_clashes(result_.config)) {
-    const bool has_no_data = clash.keys.size() == 1 && result_.config.data.path.empty() &&
-                             clash.keys.front() == "data.path";
+    const bool has_no_data = clash.keys.front() == "data.path" && result_.config.data.path.empty();
     if (has_no_data && author_ == Author::kQkv) continue;  // a run that was imported
     if (!std::ranges::all_of(clash.keys, [this](const auto& key) { return is_meant(key); })) {
       continue;
