@@ -181,7 +181,7 @@ def test_a_vision_transformer_goes_there_and_back():
     stored |= {"pooler.dense.weight": tensors["classifier.weight"], "pooler.dense.bias": tensors["classifier.bias"]}
     published.write_folder("there", config, stored)
     told = train("back", {**settings, **KEEP}, "--from", imported("there"))
-    assert "begins with 40 of its 40 parameters from runs/in-there/checkpoints/best.safetensors, step 0\n" in told, told
+    assert "begins with 40 of its 40 parameters from runs/in-there/" in told.replace("\n  ", " "), told
     for inputs, logits in exported("runs/back"):
         expected, unread = published.vit(config, tensors, inputs[0])
         assert not unread, unread
