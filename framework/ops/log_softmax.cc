@@ -27,11 +27,15 @@ class LogSoftmax final : public Op {
   }
 };
 
-// For every m the same: the largest keeps exp from overflowing.
+// For every m the same: the largest keeps exp from overflowing. The two bounds, which no other row
+// comes near, are for rows of -inf, which stay what they are.
 Tensor log_softmax_composed(const Tensor& x) {
-  const Tensor m = max(x.detached(), -1, /*keep_axis=*/true);
+  const auto at_least = [&](double least, const Tensor& t) {
+    return maximum(t, full({}, least, x.dtype()));
+  };
+  const Tensor m = at_least(-1e30, max(x.detached(), -1, /*keep_axis=*/true));
   const Tensor t = x - m;
-  return t - log(sum(exp(t), -1, /*keep_axis=*/true));
+  return t - log(at_least(1e-30, sum(exp(t), -1, /*keep_axis=*/true)));
 }
 
 }  // namespace

@@ -118,11 +118,6 @@ TEST_F(ForeignFilesTest, WhatIsWrongWithJsonIsSaidInTheParsersWords) {
   EXPECT_THAT(
       unfolded(refusal(data("text", "c.toml", {"data.tokens=tokenizer", "data.tokenizer=t.json"}))),
       HasSubstr("t.json: tokenizer: is not JSON: at line 1, column 26: unexpected '}'"));
-  fs::create_directory(folder_ / "hf");
-  write_bytes(folder_ / "hf/config.json", "{\"model_type\": gpt2}");
-  write_bytes(folder_ / "hf/model.safetensors", "");
-  EXPECT_THAT(unfolded(refusal(qkv({"eval", "hf", "--text", "c.toml"}))),
-              HasSubstr("hf/config.json: is not JSON: at line 1, column 16: invalid literal"));
 }
 
 TEST_F(ForeignFilesTest, AnIntegerOfAnySizeIsItsDigits) {
