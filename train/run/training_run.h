@@ -38,7 +38,6 @@ class TrainingRun {
 
   // Trains until the run has ended (has_ended), or a stop, after which it can be resumed. Whatever
   // the order of the listeners, they are told of a step before anything of it is written.
-  // Those of apps listen, too.
   absl::StatusOr<RunOutcome> run(const std::vector<RunListener*>& listeners);
 
   const Config& config() const { return config_; }
