@@ -7,9 +7,9 @@ endif()
 # qkv with MPI: with QKV_MPI it is the program qkv, with the MPI that CMake finds. Else, for the tests, a program for
 # each MPI of Debian that is installed: qkv-openmpi, qkv-mpich.
 
-# mpi_program(NAME LIBRARY): the program, which links the MPI of the library.
+# mpi_program(NAME LIBRARY): what the program is made of, which links the MPI of the library.
 function(mpi_program name library)
-  add_executable(${name} apps/cluster/mpi/main.cc apps/cluster/mpi/mpi_ranks.cc)
+  target_sources(${name} PRIVATE apps/cluster/mpi/main.cc apps/cluster/mpi/mpi_ranks.cc)
   target_link_libraries(${name} PRIVATE qkv_cluster qkv_options ${library})
 endfunction()
 
@@ -25,6 +25,7 @@ elseif(QKV_BUILD_TESTS AND NOT QKV_SANITIZE AND NOT QKV_SANITIZE_THREADS AND NOT
       list(GET name 1 package)
       pkg_check_modules(${program} QUIET IMPORTED_TARGET ${package})
       if(${program}_FOUND)
+        add_executable(qkv-${program})
         mpi_program(qkv-${program} PkgConfig::${program})
         add_library(count_bytes-${program} SHARED tests/apps/cluster/mpi/count_bytes.cc)
         target_link_libraries(count_bytes-${program} PRIVATE PkgConfig::${program} qkv_options)

@@ -80,18 +80,18 @@ double seconds_for_files(const Trainer& trainer) {
 
 absl::StatusOr<RunOutcome> lead(PreparedRun prepared, const Config& config,
                                 TrainingRunOptions options, Ranks& ranks) {
-  std::stop_source stop;  // asked for on any rank
-  const std::stop_callback pass_on(options.stop, [&stop] { stop.request_stop(); });
-  options.stop = stop.get_token();
+  const auto stop = std::make_unique<std::stop_source>();  // asked for on any rank
+  const std::stop_callback pass_on(options.stop, [&stop] { stop->request_stop(); });
+  options.stop = stop->get_token();
   bool begun = false, in_step = false;
   options.differentiate = [&](Trainer& trainer, const ShardedBatch& batch) {
     in_step = true;
     hear_of_step(ranks, true);
     if (!begun) take_over(ranks, trainer);
     begun = true;
-    SharedGradients gradients = differentiate_together(batch, stop.stop_requested(), ranks);
+    SharedGradients gradients = differentiate_together(batch, stop->stop_requested(), ranks);
     in_step = false;
-    if (gradients.stop) stop.request_stop();
+    if (gradients.stop) stop->request_stop();
     return std::move(gradients.whole);
   };
   prepared.notes.push_back(
