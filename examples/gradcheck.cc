@@ -13,6 +13,7 @@
 
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
+#include "framework/graph/op_faces.h"
 #include "framework/ops/ops.h"
 
 namespace {
@@ -21,7 +22,7 @@ using qkv::Tensor;
 
 enum class Backward { kTwiceTooLarge, kTransposed, kRight };
 
-class MySoftmax final : public qkv::Op {
+class MySoftmax final : public qkv::Op, public qkv::HasTangent {
  public:
   explicit MySoftmax(Backward kind) : kind_(kind) {}
   std::string_view name() const override { return "my_softmax"; }

@@ -12,19 +12,23 @@
 #include "cli/show.h"
 #include "framework/core/clock.h"
 #include "framework/core/utf8.h"
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 
 namespace qkv {
 namespace {
 
 // What takes long consists of ops, each of which takes no time to speak of.
-class LifeSigns final : public Observer {
+class LifeSigns final : public Middleware {
  public:
   explicit LifeSigns(Ranks& ranks) : ranks_(ranks) {}
-  void after_forward(const std::shared_ptr<Op>&, TensorSpan, const Tensor&) override {
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
     ranks_.tell_alive();
+    return next(op, x);
   }
-  void after_backward(const Op&, const Tensor&, TensorSpan) override { ranks_.tell_alive(); }
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    ranks_.tell_alive();
+    return next(op, saved, dy);
+  }
 
  private:
   Ranks& ranks_;

@@ -1,6 +1,7 @@
 #include "apps/lesson/tape.h"
 
 #include "absl/strings/str_cat.h"
+#include "framework/graph/op_faces.h"
 
 namespace qkv {
 namespace {
@@ -13,7 +14,7 @@ std::vector<std::string> kept_by(Op& op, size_t inputs) {
     for (size_t i = 0; i < inputs; ++i) kept.push_back(absl::StrCat("input ", i));
   }
   if (saves == Saves::kOutput || saves == Saves::kInputsAndOutput) kept.emplace_back("output");
-  for (const Kept& field : op.kept()) kept.emplace_back(field.name);
+  for (const Kept& field : kept_of(op)) kept.emplace_back(field.name);
   return kept;
 }
 
@@ -56,7 +57,7 @@ void TapeWriter::write(const RecordedOp& recorded) {
   TapeOp written = {
       .op = std::string(op.name()), .scope = recorded.scope, .backward = recorded.in_backward};
   for (const Tensor& x : recorded.x) written.inputs.push_back(id(x));
-  for (const Attribute& attribute : op.attributes()) {
+  for (const Attribute& attribute : attributes_of(op)) {
     const auto* array = std::get_if<Array>(&attribute.value);
     if (!array) {
       written.attributes.push_back({std::string(attribute.name), attribute.value});

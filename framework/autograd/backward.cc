@@ -7,9 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "framework/core/out_of_memory.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
-#include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 
@@ -17,6 +16,7 @@ namespace qkv {
 namespace {
 
 using NodePointer = std::shared_ptr<Node>;
+using Pending = std::unordered_map<const Node*, Tensor>;  // gradients that users have given so far
 
 Tensor starting_cotangent(const Tensor& output, const Tensor& cotangent) {
   if (!output.defined()) fail("backward: the output is undefined");
@@ -46,98 +46,80 @@ Tensor accumulated(Tensor sum, const Tensor& term) {
   return sum;
 }
 
-std::vector<Tensor> gradients_of_inputs(const Op& op, const Saved& saved, const Tensor& dy,
-                                        Interceptor* interceptor) {
+// op.backward, whose mistakes name the op.
+std::vector<Tensor> call_backward(const NodePointer& node, const Tensor& dy) {
+  const Op& op = node->op();
+  const auto name = [&op] { return std::string(op.name()); };
+  std::vector<Tensor> dx;
   try {
-    return interceptor ? interceptor->backward(op, saved, dy) : op.backward(saved, dy);
+    Middleware* const middleware = Middleware::first();
+    dx = middleware ? middleware->backward(op, Saved(node), dy) : op.backward(Saved(node), dy);
   } catch (const std::bad_alloc& error) {
-    throw OutOfMemory::of(error).in_op(absl::StrCat("backward of ", std::string(op.name())));
+    throw OutOfMemory::of(error).in_op("backward of " + name());
   } catch (const BackwardError&) {
     throw;  // of a walk in this one
   } catch (const std::exception& error) {
-    const std::string name(op.name());
-    if (absl::StartsWith(error.what(), name + ":")) throw BackwardError(error.what());
-    std::throw_with_nested(BackwardError(absl::StrCat("backward of ", name, ": ", error.what())));
+    if (absl::StartsWith(error.what(), name() + ":")) throw BackwardError(error.what());
+    std::throw_with_nested(BackwardError(absl::StrCat("backward of ", name(), ": ", error.what())));
   }
+  const size_t inputs = node->inputs().size();
+  if (dx.size() != inputs) {
+    throw BackwardError(with_place(absl::StrCat(
+        name(), ": backward gave ", dx.size(), dx.size() == 1 ? " gradient" : " gradients", " for ",
+        inputs, inputs == 1 ? " input" : " inputs")));
+  }
+  return dx;
 }
 
-void check_count(const Op& op, size_t gradients, size_t inputs) {
-  if (gradients == inputs) return;
-  throw BackwardError(with_place(absl::StrCat(std::string(op.name()), ": backward gave ", gradients,
-                                              gradients == 1 ? " gradient" : " gradients", " for ",
-                                              inputs, inputs == 1 ? " input" : " inputs")));
+// Adds what one use of an input gives to what the others gave.
+void add_gradient(const Node& node, size_t i, Tensor& dx, Pending& pending) {
+  const Tensor& x = node.inputs()[i];
+  if (!x.requires_grad() || !dx.defined()) return;
+  if (dx.shape() != x.shape() || dx.dtype() != x.dtype()) {
+    throw BackwardError(
+        with_place(absl::StrCat(std::string(node.op().name()), ": backward gave ", dx.describe(),
+                                " for input ", i, " ", x.describe())));
+  }
+  Middleware* const middleware = Middleware::first();
+  Tensor& sum = pending[x.node().get()];
+  const bool first = !sum.defined() || (middleware && middleware->overwrites_gradients());
+  sum = first ? std::move(dx) : accumulated(std::move(sum), dx);
 }
 
-void check_gradient(const Op& op, size_t i, const Tensor& dx, const Tensor& x) {
-  if (dx.shape() == x.shape() && dx.dtype() == x.dtype()) return;
-  throw BackwardError(with_place(absl::StrCat(std::string(op.name()), ": backward gave ",
-                                              dx.describe(), " for input ", i, " ", x.describe())));
+void require_graph(const Node& node) {
+  if (!node.is_released()) return;
+  fail(
+      "backward: this graph was differentiated before and released; use keep_graph the first "
+      "time");
+}
+
+bool is_kept(const NodePointer& node, const BackwardOptions& options) {
+  return std::ranges::any_of(options.keep, [&](const Tensor& x) { return x.node() == node; });
 }
 
 }  // namespace
 
-class BackwardWalk {
- public:
-  explicit BackwardWalk(const BackwardOptions& options) : options_(options) {}
-
-  Gradients run(const Tensor& output) {
-    pending_[output.node().get()] = starting_cotangent(output, options_.cotangent);
-    const RecordGradients record(options_.create_graph);
-    GraphWalk walk(output.node());
-    for (NodePointer& node : walk.nodes()) {
-      visit(node);
-      walk.leave(node);
-    }
-    return std::move(result_);
-  }
-
- private:
-  void visit(const NodePointer& node) {
-    const auto found = pending_.find(node.get());
-    if (found == pending_.end()) return;  // its users pass no gradient on
-    const Tensor dy = std::move(found->second);
-    pending_.erase(found);
-    if (node->is_leaf() || is_kept(node)) result_.gradients_[node] = dy;
-    if (node->is_leaf()) return;
-    const ScopeAt scope(node->scope());
-    if (node->is_released()) {
-      fail(
-          "backward: this graph was differentiated before and released; use keep_graph the first "
-          "time");
-    }
-    differentiate(node, dy);
-    if (!options_.keep_graph && !options_.create_graph) node->release();
-  }
-
-  void differentiate(const NodePointer& node, const Tensor& dy) {
-    const Op& op = node->op();
-    Interceptor* interceptor = Interceptor::current();
-    Observer::tell([&](Observer& o) { o.before_backward(op, dy); });
-    std::vector<Tensor> dx = gradients_of_inputs(op, Saved(node), dy, interceptor);
-    check_count(op, dx.size(), node->inputs().size());
-    Observer::tell([&](Observer& o) { o.after_backward(op, dy, dx); });
-    for (size_t i = 0; i < dx.size(); ++i) {
-      const Tensor& x = node->inputs()[i];
-      if (!x.requires_grad() || !dx[i].defined()) continue;
-      check_gradient(op, i, dx[i], x);
-      Tensor& sum = pending_[x.node().get()];
-      const bool first = !sum.defined() || (interceptor && interceptor->overwrites_gradients());
-      sum = first ? std::move(dx[i]) : accumulated(std::move(sum), dx[i]);
-    }
-  }
-
-  bool is_kept(const NodePointer& node) const {
-    return std::ranges::any_of(options_.keep, [&](const Tensor& x) { return x.node() == node; });
-  }
-
-  const BackwardOptions& options_;
-  std::unordered_map<const Node*, Tensor> pending_;
-  Gradients result_;
-};
-
 Gradients backward(const Tensor& output, const BackwardOptions& options) {
   const ObservedSection section("backward");
-  return BackwardWalk(options).run(output);
+  Gradients found;
+  Pending pending;
+  pending[output.node().get()] = starting_cotangent(output, options.cotangent);
+  const RecordGradients record(options.create_graph);
+  GraphWalk walk(output.node());
+  for (NodePointer& node : walk.nodes()) {  // each after all who use it
+    if (const auto dy = pending.extract(node.get())) {  // else its users pass no gradient on
+      if (node->is_leaf() || is_kept(node, options)) found.gradients_[node] = dy.mapped();
+      if (!node->is_leaf()) {
+        const ScopeAt scope(node->scope());
+        require_graph(*node);
+        std::vector<Tensor> dx = call_backward(node, dy.mapped());
+        for (size_t i = 0; i < dx.size(); ++i) add_gradient(*node, i, dx[i], pending);
+        if (!options.keep_graph && !options.create_graph) node->release();
+      }
+    }
+    walk.leave(node);
+  }
+  return found;
 }
 
 const Tensor& Gradients::operator[](const Tensor& x) const {

@@ -9,6 +9,8 @@
 
 namespace qkv {
 
+struct BackwardOptions;
+
 // Gradients are values: `Gradients g = backward(loss); g[weight]`. A gradient has its tensor's
 // shape and dtype.
 class Gradients {
@@ -21,7 +23,7 @@ class Gradients {
   const auto& all() const { return gradients_; }  // by the node of each tensor
 
  private:
-  friend class BackwardWalk;
+  friend Gradients backward(const Tensor& output, const BackwardOptions& options);
   std::unordered_map<std::shared_ptr<Node>, Tensor> gradients_;
 };
 

@@ -1,30 +1,26 @@
 #include "framework/core/wide.h"
 
+#include "framework/core/engine_state.h"
+
 namespace qkv {
-namespace {
-
-thread_local int wide_runs = 0;
-thread_local std::string narrowing_reader;
-thread_local std::string_view running_op;
-
-}  // namespace
-
 WideRun::WideRun() {
-  if (wide_runs++ == 0) narrowing_reader.clear();
+  EngineState& state = engine_state();
+  if (state.wide_runs++ == 0) state.narrowing_reader.clear();
 }
-WideRun::~WideRun() { --wide_runs; }
+WideRun::~WideRun() { --engine_state().wide_runs; }
 
-NarrowRun::NarrowRun() : ThreadSetting(wide_runs, 0) {}
+NarrowRun::NarrowRun() : ThreadSetting(engine_state().wide_runs, 0) {}
 
-bool WideRun::is_on() { return wide_runs > 0; }
+bool WideRun::is_on() { return engine_state().wide_runs > 0; }
 
-std::string WideRun::narrowed_by() { return narrowing_reader; }
+std::string WideRun::narrowed_by() { return engine_state().narrowing_reader; }
 
 void WideRun::note_narrowing(std::string_view reader) {
-  if (!is_on() || !narrowing_reader.empty()) return;
-  narrowing_reader = running_op.empty() ? reader : running_op;
+  EngineState& state = engine_state();
+  if (state.wide_runs == 0 || !state.narrowing_reader.empty()) return;
+  state.narrowing_reader = state.running_op.empty() ? reader : state.running_op;
 }
 
-WideRun::Running::Running(std::string_view op) : ThreadSetting(running_op, op) {}
+WideRun::Running::Running(std::string_view op) : ThreadSetting(engine_state().running_op, op) {}
 
 }  // namespace qkv

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 
 namespace qkv {
 
@@ -18,7 +19,7 @@ NoForwardRule::NoForwardRule(std::string_view op)
 ForwardMode::ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs) {
   const RecordGradients record(true);
   const ComposedOnly composed;
-  const Interceptor none;  // the rules are those of the ops as they are
+  const OpsAsTheyAre none;  // the rules are those of the ops as they are
   for (const Tensor& x : inputs) {
     leaves_.push_back(is_floating(x.dtype()) ? parameter(x.array()) : x);
   }
@@ -29,7 +30,7 @@ ForwardMode::ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs
 // A tensor is known by its node, so that a detached one is a constant, as it is for backward.
 Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
   const NoGrad no_grad;
-  const Interceptor none;  // the ops that rules call are none of f's
+  const OpsAsTheyAre none;  // the ops that rules call are none of f's
   std::unordered_map<const Node*, Tensor> moves;
   for (size_t i = 0; i < leaves_.size(); ++i) moves[leaves_[i].node().get()] = tangents[i];
   moves[nullptr] = Tensor();  // constants
@@ -43,7 +44,7 @@ Tensor ForwardMode::derivative(std::span<const Tensor> tangents) const {
       throw NoForwardRule(absl::StrCat(std::string(each.op->name()), " in ",
                                        std::string(dtype_name(each.y.dtype()))));
     }
-    Tensor y_dot = each.op->tangent(each.x, each.y, x_dot);
+    Tensor y_dot = tangent_of(*each.op, each.x, each.y, x_dot);
     if (!y_dot.defined()) throw NoForwardRule(each.op->name());
     moves[each.y.node().get()] = std::move(y_dot);
   }

@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "framework/autograd/backward.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
-#include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
 namespace {
 
 // Keeps what each op that uses `leaf` adds to its gradient.
-class Contributions final : public Observer {
+class Contributions final : public Middleware {
  public:
   Contributions(const Tensor& output, const Tensor& leaf) : leaf_(leaf) {
     for (const std::shared_ptr<Node>& node : nodes_behind(output.node())) {
@@ -23,14 +23,16 @@ class Contributions final : public Observer {
     }
   }
 
-  void after_backward(const Op& op, const Tensor&, std::span<const Tensor> dx) override {
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    std::vector<Tensor> dx = next(op, saved, dy);
     const auto user = users_.find(&op);
-    if (user == users_.end()) return;
+    if (user == users_.end()) return dx;
     const std::vector<Tensor>& inputs = user->second->inputs();
-    for (size_t i = 0; i < dx.size(); ++i) {
+    for (size_t i = 0; i < std::min(dx.size(), inputs.size()); ++i) {
       if (inputs[i].node() == leaf_.node() && dx[i].defined())
         terms_.push_back(doubles_of(numbers_of(dx[i])));
     }
+    return dx;
   }
 
   std::vector<std::vector<double>> take() { return std::move(terms_); }
@@ -56,13 +58,15 @@ class AlongDirections final : public Op {
 };
 
 // Whether a backward gives numbers that have no gradient by its cotangent, and are not zero.
-class Detachments final : public Observer {
+class Detachments final : public Middleware {
  public:
-  void after_backward(const Op&, const Tensor& dy, std::span<const Tensor> dx) override {
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    std::vector<Tensor> dx = next(op, saved, dy);
     const auto is_detached = [](const Tensor& x) {
       return x.defined() && !x.requires_grad() && largest_of(numbers_of(x)) > 0;
     };
     any_ |= dy.requires_grad() && std::ranges::any_of(dx, is_detached);
+    return dx;
   }
   bool any() const { return any_; }
 

@@ -16,17 +16,18 @@ bool is_rounded(const Tensor& x) {
 
 }  // namespace
 
-Tensor Roundings::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
-  for (Tensor& x : inputs) {
-    if (!is_rounded(x)) continue;
-    x = Tensor(moved_at_random(x.array(), unit_, stream_.derive(moved_++)), x.node());
+Tensor Roundings::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
+  std::vector<Tensor> moved(x.begin(), x.end());
+  for (Tensor& each : moved) {
+    if (!is_rounded(each)) continue;
+    each = Tensor(moved_at_random(each.array(), unit_, stream_.derive(moved_++)), each.node());
   }
-  return run_directly(std::move(op), std::move(inputs));
+  return next(op, moved);
 }
 
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f) {
-  const Roundings roundings(stream, 0);  // with as many fused ops, and other interceptors
+  const Roundings roundings(stream, 0);  // with as many fused ops, and no other that changes ops
   return changes_by_rounding(stream, unit, f, f());
 }
 

@@ -7,8 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "framework/core/random.h"
 #include "framework/gradcheck/arithmetic.h"
-#include "framework/graph/interceptor.h"
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 
 namespace qkv {
 
@@ -23,11 +22,12 @@ Array moved_at_random(const Array& x, Scalar unit, const RandomStream& stream);
 // give way to their pieces. What comes out then differs by as much as rounding to that
 // unit changes it: sums in which much cancels as well, whose terms move as their own roundings move
 // them.
-class Roundings final : public Interceptor {
+class Roundings final : public Middleware {
  public:
-  Roundings(const RandomStream& stream, Scalar unit) : stream_(stream), unit_(unit) {}
+  Roundings(const RandomStream& stream, Scalar unit)
+      : Middleware(Role::kChanges), stream_(stream), unit_(unit) {}
 
-  Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override;
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override;
 
  private:
   ComposedOnly composed_only_;
@@ -37,7 +37,7 @@ class Roundings final : public Interceptor {
 };
 
 // The largest change of each number that f gives, over a few runs with roundings. `exact` is what f
-// gives without them; mutation testing, another interceptor, must not have changed that.
+// gives without them; mutation testing, another middleware, must not have changed that.
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,
                                          absl::FunctionRef<std::vector<Numbers>()> f);
 std::vector<Numbers> changes_by_rounding(const RandomStream& stream, Scalar unit,

@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "framework/core/engine_state.h"
 #include "framework/core/error.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 
 namespace qkv {
 namespace {
@@ -18,13 +19,10 @@ uint64_t next_id() {
   return next++;
 }
 
-// Nodes whose last holder went away while another node was being destroyed. Emptied by the
-// outermost destructor, so that destruction never recurses.
-thread_local std::vector<Tensor>* orphans = nullptr;
-
-thread_local const GraphWalk* innermost_walk = nullptr;
-
+// Nodes whose last holder goes away while another node is being destroyed wait in `orphans`, which
+// the outermost destructor empties, so that destruction never recurses.
 void let_go(std::vector<Tensor>& inputs) {
+  std::vector<Tensor>*& orphans = engine_state().orphans;
   if (orphans) {
     try {
       for (Tensor& x : inputs) orphans->push_back(std::move(x));
@@ -90,11 +88,11 @@ GraphWalk::GraphWalk(const std::shared_ptr<Node>& node) {
   for (const std::shared_ptr<Node>& each : nodes_) {
     if (!each->is_leaf() && !each->walk_) each->walk_ = this;
   }
-  outer_ = std::exchange(innermost_walk, this);
+  outer_ = std::exchange(engine_state().walk, this);
 }
 
 GraphWalk::~GraphWalk() {
-  innermost_walk = outer_;
+  engine_state().walk = outer_;
   for (std::shared_ptr<Node>& node : nodes_) leave(node);
 }
 
@@ -105,7 +103,7 @@ void GraphWalk::leave(std::shared_ptr<Node>& node) const {
 
 void GraphWalk::require_own(const Node& node) {
   const GraphWalk* const walk = node.walk_;
-  const GraphWalk* own = innermost_walk;
+  const GraphWalk* own = engine_state().walk;
   while (own && own != walk) own = own->outer_;
   if (walk == own) return;
   fail("backward: another thread differentiates this graph; a graph belongs to one thread");
@@ -122,8 +120,8 @@ const Tensor& Saved::input(size_t i) const {
     fail(absl::StrCat(std::string(node_->op_->name()), ": input ", i, " ", x.describe(),
                       " was changed in place between forward and backward"));
   }
-  Interceptor* interceptor = Interceptor::current();
-  return interceptor ? interceptor->saved_input(i, x) : x;
+  Middleware* const middleware = Middleware::first();
+  return middleware ? middleware->saved_input(i, x) : x;
 }
 
 Tensor Saved::output() const {
@@ -136,8 +134,8 @@ Tensor Saved::output() const {
     fail(absl::StrCat(std::string(node_->op_->name()), ": output ", y.describe(),
                       " was changed in place between forward and backward"));
   }
-  Interceptor* interceptor = Interceptor::current();
-  return interceptor ? interceptor->saved_output(Tensor(y, node_)) : Tensor(y, node_);
+  Middleware* const middleware = Middleware::first();
+  return middleware ? middleware->saved_output(Tensor(y, node_)) : Tensor(y, node_);
 }
 
 }  // namespace qkv

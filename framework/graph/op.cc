@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
+#include "framework/core/engine_state.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/wide.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
 
 namespace qkv {
 namespace {
-
-thread_local bool recording = true;
-thread_local bool only_composed = false;
-thread_local Observer* innermost_observer = nullptr;
 
 Array forward(Op& op, const Inputs& x) {
   try {
@@ -31,45 +28,33 @@ void widen(std::vector<Tensor>& inputs) {
   }
 }
 
-Tensor with_node(std::shared_ptr<Op> op, std::vector<Tensor> inputs, Array y) {
+}  // namespace
+
+Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
+  if (WideRun::is_on()) widen(inputs);
+  Middleware* const middleware = Middleware::first();
+  return middleware ? middleware->forward(op, inputs)
+                    : run_directly(std::move(op), std::move(inputs));
+}
+
+Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
+  Array y = forward(*op, Inputs(inputs));
   if (!records(inputs)) return Tensor(std::move(y));
   auto node = std::make_shared<Node>(std::move(op), std::move(inputs), y);
   return Tensor(std::move(y), std::move(node));
 }
 
-}  // namespace
-
-Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
-  if (WideRun::is_on()) widen(inputs);
-  Interceptor* interceptor = Interceptor::current();
-  return interceptor ? interceptor->run(std::move(op), std::move(inputs))
-                     : run_directly(std::move(op), std::move(inputs));
-}
-
-Tensor run_directly(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
-  Observer::tell([&](Observer& o) { o.before_forward(*op, Inputs(inputs)); });
-  Array array = forward(*op, Inputs(inputs));
-  if (!Observer::any()) return with_node(std::move(op), std::move(inputs), std::move(array));
-  Tensor y = with_node(op, inputs, std::move(array));
-  Observer::tell([&](Observer& o) { o.after_forward(op, inputs, y); });
-  return y;
-}
-
-NoGrad::NoGrad() : ThreadSetting(recording, false) {}
-RecordGradients::RecordGradients(bool record) : ThreadSetting(recording, record) {}
+NoGrad::NoGrad() : ThreadSetting(engine_state().recording, false) {}
+RecordGradients::RecordGradients(bool record) : ThreadSetting(engine_state().recording, record) {}
 
 bool records(TensorSpan inputs) {
-  return recording && std::ranges::any_of(inputs, &Tensor::requires_grad);
+  return engine_state().recording && std::ranges::any_of(inputs, &Tensor::requires_grad);
 }
 bool records(std::initializer_list<Tensor> inputs) {
   return records(TensorSpan(inputs.begin(), inputs.size()));
 }
 
-ComposedOnly::ComposedOnly() : ThreadSetting(only_composed, true) {}
-bool composed_only() { return only_composed; }
-
-Observer::Observer() : outer_(std::exchange(innermost_observer, this)) {}
-Observer::~Observer() { innermost_observer = outer_; }
-Observer* Observer::innermost() { return innermost_observer; }
+ComposedOnly::ComposedOnly() : ThreadSetting(engine_state().composed_only, true) {}
+bool composed_only() { return engine_state().composed_only; }
 
 }  // namespace qkv

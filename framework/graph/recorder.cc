@@ -5,18 +5,19 @@
 
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 
 namespace qkv {
 namespace {
 
 constexpr std::string_view kBackward = "backward";  // the section
 
-class Replay final : public Op {
+class Replay final : public Op, public HasTangent, public HasAttributes {
  public:
   explicit Replay(std::shared_ptr<Op> op) : op_(std::move(op)) {}
   std::string_view name() const override { return op_->name(); }
   Saves saves() const override { return Saves::kInputsAndOutput; }
-  std::vector<Attribute> attributes() const override { return op_->attributes(); }
+  std::vector<Attribute> attributes() const override { return attributes_of(*op_); }
 
   Array forward(const Inputs& x) override { return op_->forward(x); }
 
@@ -28,7 +29,7 @@ class Replay final : public Op {
   }
 
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override {
-    return op_->tangent(x, y, x_dot);
+    return tangent_of(*op_, x, y, x_dot);
   }
 
  private:
@@ -37,24 +38,25 @@ class Replay final : public Op {
 
 }  // namespace
 
-void Recorder::after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) {
+Tensor Recorder::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
+  Tensor y = next(op, x);
   ops_.push_back({.op = op,
                   .x = {x.begin(), x.end()},
                   .y = y,
                   .scope = Scope::current(),
                   .in_backward = backwards_ > 0,
                   .backward_of = differentiated_});
+  return y;
 }
 
-void Recorder::before_backward(const Op& op, const Tensor&) { differentiated_ = &op; }
-void Recorder::after_backward(const Op& op, const Tensor& dy, TensorSpan dx) {
+std::vector<Tensor> Recorder::backward(const Op& op, const Saved& saved, const Tensor& dy) {
+  differentiated_ = &op;
+  std::vector<Tensor> dx = next(op, saved, dy);
   differentiated_ = nullptr;
-  if (!walk_) return;
-  walk_->push_back({.of = &op,
-                    .dy = dy,
-                    .dx = {dx.begin(), dx.end()},
-                    .scope = Scope::current(),
-                    .ops_before = ops_.size()});
+  if (!walk_) return dx;
+  walk_->push_back(
+      {.of = &op, .dy = dy, .dx = dx, .scope = Scope::current(), .ops_before = ops_.size()});
+  return dx;
 }
 
 void Recorder::before_section(std::string_view name) { backwards_ += name == kBackward; }

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 
 // What ran: whoever wants to see a run reads one recording.
 namespace qkv {
@@ -33,16 +33,15 @@ struct RecordedBackward {
 
 // Lists every op that runs while it lives, in order, those of backward formulas, too; and, where
 // asked for, what each backward gave.
-class Recorder final : public Observer {
+class Recorder final : public Middleware {
  public:
   explicit Recorder(std::vector<RecordedOp>& ops, std::vector<RecordedBackward>* walk = nullptr)
       : ops_(ops), walk_(walk) {
     ops_.reserve(kUsual);
   }
 
-  void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
-  void before_backward(const Op& op, const Tensor& dy) override;
-  void after_backward(const Op& op, const Tensor& dy, TensorSpan dx) override;
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override;
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override;
   void before_section(std::string_view name) override;
   void after_section(std::string_view name) override;
 

@@ -107,6 +107,10 @@ MatmulPrimitive create(const MatrixProduct& p) {
   return {description, dnnl::matmul(description), ++created};
 }
 
+struct alignas(64) CacheLine {
+  std::byte bytes[64];
+};
+
 // What a thread needs to run a product: the memory objects, whose addresses change at every call.
 class Call {
  public:
@@ -120,13 +124,13 @@ class Call {
     add(DNNL_ARG_BIAS, description.bias_desc());
   }
 
-  void run(const MatmulPrimitive& product, const void* a, const void* b, const void* bias,
-           void* c) {
+  void run(const MatmulPrimitive& product, const void* a, const void* b, const void* bias, void* c,
+           std::vector<CacheLine>& scratchpad) {
     const size_t needed = memories_[3].get_desc().get_size();
-    if (scratchpad().size() * sizeof(CacheLine) < needed) {
-      scratchpad().resize(needed / sizeof(CacheLine) + 1);
+    if (scratchpad.size() * sizeof(CacheLine) < needed) {
+      scratchpad.resize(needed / sizeof(CacheLine) + 1);
     }
-    void* addresses[] = {const_cast<void*>(a), const_cast<void*>(b), c, scratchpad().data(),
+    void* addresses[] = {const_cast<void*>(a), const_cast<void*>(b), c, scratchpad.data(),
                          const_cast<void*>(bias)};
     const size_t count = bias ? 5 : 4;
     for (size_t i = 0; i < count; ++i) memories_[i].set_data_handle(addresses[i]);
@@ -137,15 +141,6 @@ class Call {
   }
 
  private:
-  struct alignas(64) CacheLine {
-    std::byte bytes[64];
-  };
-
-  static std::vector<CacheLine>& scratchpad() {
-    thread_local std::vector<CacheLine> lines;
-    return lines;
-  }
-
   void add(int argument, const Memory::desc& desc) {
     memories_.emplace_back(desc, engine(), nullptr);
     arguments_.push_back({argument, memories_.back().get()});
@@ -157,10 +152,14 @@ class Call {
 };
 
 void run(const MatmulPrimitive& product, const void* a, const void* b, const void* bias, void* c) {
-  thread_local std::unordered_map<int64_t, Call> calls;
-  if (calls.size() > kMaxCached) calls.clear();
+  thread_local struct {
+    std::unordered_map<int64_t, Call> calls;
+    std::vector<CacheLine> scratchpad;
+  } own;
+  if (own.calls.size() > kMaxCached) own.calls.clear();
   const OneThread one_thread;
-  calls.try_emplace(product.number, product).first->second.run(product, a, b, bias, c);
+  Call& call = own.calls.try_emplace(product.number, product).first->second;
+  call.run(product, a, b, bias, c, own.scratchpad);
 }
 
 std::string describe(const Matrices& x) {

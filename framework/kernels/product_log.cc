@@ -3,12 +3,9 @@
 #include <set>
 #include <tuple>
 
+#include "framework/core/engine_state.h"
+
 namespace qkv::kernels {
-namespace {
-
-thread_local ProductLog* current = nullptr;
-
-}  // namespace
 
 double Product::flops() const {
   return 2.0 * static_cast<double>(c.size()) * static_cast<double>(a[transpose_a ? 1 : 2]);
@@ -29,12 +26,13 @@ uint64_t bytes_of_matrices(std::span<const Product> products) {
   return bytes;
 }
 
-ProductLog::ProductLog() : ThreadSetting(current, this) {}
+ProductLog::ProductLog() : ThreadSetting(engine_state().products, this) {}
 
 void record_product(const Product& product) {
-  if (!current) return;
-  current->products_.push_back(product);
-  current->flops_ += product.flops();
+  ProductLog* const log = engine_state().products;
+  if (!log) return;
+  log->products_.push_back(product);
+  log->flops_ += product.flops();
 }
 
 }  // namespace qkv::kernels

@@ -77,7 +77,7 @@ std::vector<Tensor> backward_composed(const Tensor& query, const Tensor& key, co
   return gradients;
 }
 
-class Attention final : public Op {
+class Attention final : public Op, public HasKept {
  public:
   explicit Attention(const AttentionOptions& options)
       : options_(options),

@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-class AttentionOutput final : public Op {
+class AttentionOutput final : public Op, public HasTangent {
  public:
   explicit AttentionOutput(DType dtype) : dtype_(dtype) {}
   std::string_view name() const override { return "attention_output"; }

@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-class Concat final : public Superposition {
+class Concat final : public Superposition, public HasAttributes {
  public:
   Concat(int axis, const Shape& shape) : axis_(axis), shape_(shape) {}
   std::string_view name() const override { return "concat"; }

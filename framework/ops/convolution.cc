@@ -27,7 +27,7 @@ namespace qkv {
 namespace {
 
 // Between a sequence and its windows; the shape is the result's.
-class Windows : public Superposition {
+class Windows : public Superposition, public HasAttributes {
  public:
   Windows(int64_t kernel, int64_t before, const Shape& shape)
       : kernel_(kernel), before_(before), shape_(shape) {}
@@ -87,7 +87,7 @@ Tensor depthwise_composed(const Tensor& x, const Tensor& weight, const Tensor& b
   return bias.defined() ? y + bias : y;
 }
 
-class DepthwiseConvolution final : public Op {
+class DepthwiseConvolution final : public Op, public HasAttributes {
  public:
   explicit DepthwiseConvolution(int64_t before) : before_(before) {}
   std::string_view name() const override { return "depthwise_convolution"; }

@@ -52,7 +52,7 @@ Tensor losses_composed(const Tensor& logits, const Array& targets,
   return reshape(masked_fill(loss, rows.ignored, 0.0), {targets.size()});
 }
 
-class CrossEntropy final : public Op {
+class CrossEntropy final : public Op, public HasAttributes, public HasKept {
  public:
   CrossEntropy(const Array& targets, const CrossEntropyOptions& options)
       : targets_(targets), options_(options) {}

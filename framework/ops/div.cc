@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-class Div final : public Op {
+class Div final : public Op, public HasTangent {
  public:
   std::string_view name() const override { return "div"; }
 

@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 // A mask over numbers, and the scale of those that stay: all but how the mask comes to be.
-class Masking : public Superposition {
+class Masking : public Superposition, public HasAttributes, public HasKept {
  public:
   explicit Masking(double p, const Array& mask = Array()) : p_(p), mask_(mask) {}
   std::vector<Attribute> attributes() const override { return {{"mask", mask_}, {"p", p_}}; }

@@ -13,7 +13,7 @@ namespace {
 Tensor rows_of(const Tensor& table, const Array& index);
 Tensor scatter_of_rows(const Tensor& y, const Array& index, int64_t rows);
 
-class Embedding final : public Superposition {
+class Embedding final : public Superposition, public HasAttributes, public HasKept {
  public:
   explicit Embedding(const Array& index) : index_(index) {}
   std::string_view name() const override { return "embedding"; }
@@ -35,7 +35,7 @@ class Embedding final : public Superposition {
   Array index_;
 };
 
-class ScatterOfRows final : public Superposition {
+class ScatterOfRows final : public Superposition, public HasAttributes, public HasKept {
  public:
   ScatterOfRows(const Array& index, int64_t rows) : index_(index), rows_(rows) {}
   std::string_view name() const override { return "embedding_backward"; }

@@ -12,7 +12,7 @@
 namespace qkv {
 namespace {
 
-class Gather final : public Superposition {
+class Gather final : public Superposition, public HasAttributes, public HasKept {
  public:
   Gather(int axis, const Array& index) : axis_(axis), index_(index) {}
   std::string_view name() const override { return "gather"; }
@@ -38,7 +38,7 @@ class Gather final : public Superposition {
   Array index_;
 };
 
-class ScatterAdd final : public Superposition {
+class ScatterAdd final : public Superposition, public HasAttributes, public HasKept {
  public:
   ScatterAdd(int axis, const Array& index, const Shape& shape)
       : axis_(axis), index_(index), shape_(shape) {}

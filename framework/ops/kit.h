@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/check.h"
 #include "framework/ops/examples.h"

@@ -38,7 +38,7 @@ std::vector<Tensor> layer_norm_backward_composed(const Tensor& x, const Tensor& 
   return {dx, sum_to(dy * x_hat, weight.shape()), sum_to(dy, weight.shape())};
 }
 
-class LayerNorm final : public Op {
+class LayerNorm final : public Op, public HasAttributes, public HasKept {
  public:
   explicit LayerNorm(double epsilon) : epsilon_(epsilon) {}
   std::string_view name() const override { return "layer_norm"; }

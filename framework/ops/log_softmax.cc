@@ -1,5 +1,6 @@
 //   y = log(softmax(x)) = x - log(sum(exp(x)))      x, y, dy, dx: [..., C], sums over C
 //   dx = dy - exp(y) sum(dy)
+//   ẏ = ẋ - sum(exp(y) ẋ)
 
 #include "framework/kernels/softmax.h"
 #include "framework/ops/kit.h"
@@ -7,7 +8,7 @@
 namespace qkv {
 namespace {
 
-class LogSoftmax final : public Op {
+class LogSoftmax final : public Op, public HasTangent {
  public:
   std::string_view name() const override { return "log_softmax"; }
   Saves saves() const override { return Saves::kOutput; }
@@ -25,26 +26,21 @@ class LogSoftmax final : public Op {
     kernels::log_softmax_backward(y.array(), dy.array(), dx);
     return {Tensor(dx)};
   }
-};
 
-// For every m the same: the largest keeps exp from overflowing. The two bounds, which no other row
-// comes near, are for rows of -inf, which stay what they are.
-Tensor log_softmax_composed(const Tensor& x) {
-  const auto at_least = [&](double least, const Tensor& t) {
-    return maximum(t, full({}, least, x.dtype()));
-  };
-  const Tensor m = at_least(-1e30, max(x.detached(), -1, /*keep_axis=*/true));
-  const Tensor t = x - m;
-  return t - log(at_least(1e-30, sum(exp(t), -1, /*keep_axis=*/true)));
-}
+  Tensor tangent(TensorSpan, const Tensor& y, TensorSpan x_dot) override {
+    return x_dot[0] - sum(exp(y) * x_dot[0], -1, /*keep_axis=*/true);
+  }
+};
 
 }  // namespace
 
 Tensor log_softmax(const Tensor& x) {
   check_floating("log_softmax", {"x", x});
   check_axis("log_softmax", {"x", x}, -1);
-  if (composed_only() && x.dim(-1) > 0) return log_softmax_composed(x);
-  return apply<LogSoftmax>({x});
+  const bool has_largest = x.dim(-1) > 0 && kernels::all_finite(x.array());
+  if (!composed_only() || !has_largest) return apply<LogSoftmax>({x});
+  const Tensor t = x - max(x.detached(), -1, /*keep_axis=*/true);  // so that exp is at most 1
+  return t - log(sum(exp(t), -1, /*keep_axis=*/true));
 }
 
 OpExamples log_softmax_examples() {

@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-class MaskedFill final : public Op {
+class MaskedFill final : public Op, public HasTangent, public HasAttributes, public HasKept {
  public:
   MaskedFill(const Array& mask, double value) : mask_(mask), value_(value) {}
   std::string_view name() const override { return "masked_fill"; }

@@ -15,7 +15,7 @@
 namespace qkv {
 namespace {
 
-class Matmul final : public Op {
+class Matmul final : public Op, public HasTangent, public HasAttributes {
  public:
   Matmul(const MatmulOptions& options, ZerosWin zeros) : options_(options), zeros_(zeros) {}
   std::string_view name() const override { return "matmul"; }

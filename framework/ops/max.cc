@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-class Max final : public Op {
+class Max final : public Op, public HasTangent, public HasAttributes, public HasKept {
  public:
   explicit Max(int axis) : axis_(axis) {}
   std::string_view name() const override { return "max"; }

@@ -19,7 +19,7 @@ Tensor share_of(const Tensor& a, const Tensor& b, const Tensor& dy) {
   return where(mask_of(kernels::Comparison::greater, a, b), dy, half);
 }
 
-class Maximum final : public Op {
+class Maximum final : public Op, public HasTangent {
  public:
   std::string_view name() const override { return "maximum"; }
 

@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-class Mul final : public Op {
+class Mul final : public Op, public HasTangent {
  public:
   std::string_view name() const override { return "mul"; }
 

@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-class Permute final : public Superposition {
+class Permute final : public Superposition, public HasAttributes {
  public:
   explicit Permute(const std::vector<int>& axes) : axes_(axes) {}
   std::string_view name() const override { return "permute"; }

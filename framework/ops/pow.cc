@@ -24,7 +24,7 @@ Tensor factor_of_power(const Tensor& a, const Tensor& b) {
   return filled(log(a), a, b, [](auto base, auto exponent) { return base == 0 && exponent >= 0; });
 }
 
-class Pow final : public Op {
+class Pow final : public Op, public HasTangent {
  public:
   std::string_view name() const override { return "pow"; }
   Saves saves() const override { return Saves::kInputsAndOutput; }
@@ -50,7 +50,7 @@ class Pow final : public Op {
   }
 };
 
-class PowScalar final : public Op {
+class PowScalar final : public Op, public HasTangent, public HasAttributes {
  public:
   explicit PowScalar(Scalar exponent) : exponent_(exponent) {}
   std::string_view name() const override { return "pow"; }

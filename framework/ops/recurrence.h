@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 #include "framework/kernels/recurrence.h"
 #include "framework/ops/ops.h"
 
@@ -29,7 +30,7 @@ Scan checked_scan(const char* op, const Tensor& x, const Tensor& weight, const S
                   int64_t gates, int64_t parts);
 
 // An op that scans: its inputs are x, weight and first.
-class ScanOp : public Op {
+class ScanOp : public Op, public HasAttributes, public HasKept {
  public:
   ScanOp(bool reverse, const Tensor& padding) : reverse_(reverse), padding_(padding.array()) {}
   std::vector<Attribute> attributes() const override {

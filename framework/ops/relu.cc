@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-class Relu final : public Op {
+class Relu final : public Op, public HasTangent {
  public:
   std::string_view name() const override { return "relu"; }
   Saves saves() const override { return Saves::kOutput; }

@@ -2,6 +2,7 @@
 //   dx = dy in x's shape
 
 #include "absl/strings/str_join.h"
+#include "framework/graph/middleware.h"
 #include "framework/ops/kit.h"
 
 namespace qkv {
@@ -60,7 +61,7 @@ Tensor reshape(const Tensor& x, std::span<const int64_t> sizes) {
   check_defined("reshape", {{"x", x}});
   const Shape shape = complete(x, sizes);
   if (shape == x.shape()) return x;
-  if (!records({x}) && !Observer::any()) return Tensor(x.array().reshaped(shape));
+  if (!records({x}) && !Middleware::any_watches()) return Tensor(x.array().reshaped(shape));
   return apply<Reshape>({x}, shape);
 }
 

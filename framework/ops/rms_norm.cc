@@ -24,7 +24,7 @@ std::vector<Tensor> rms_norm_backward_composed(const Tensor& x, const Tensor& we
   return {dx, sum_to(dy * x_hat, weight.shape())};
 }
 
-class RmsNorm final : public Op {
+class RmsNorm final : public Op, public HasAttributes, public HasKept {
  public:
   explicit RmsNorm(double epsilon) : epsilon_(epsilon) {}
   std::string_view name() const override { return "rms_norm"; }

@@ -13,7 +13,7 @@
 namespace qkv {
 namespace {
 
-class Rotary final : public Superposition {
+class Rotary final : public Superposition, public HasAttributes {
  public:
   Rotary(int64_t first_position, bool back) : first_position_(first_position), back_(back) {}
   std::string_view name() const override { return back_ ? "rotary_backward" : "rotary"; }

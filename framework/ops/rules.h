@@ -1,6 +1,6 @@
 #pragma once
 
-#include "framework/graph/op.h"
+#include "framework/graph/op_faces.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 
@@ -9,7 +9,7 @@ namespace qkv {
 
 // An op that is linear in all of its inputs together: ẏ = op(ẋ), and its backward needs none of its
 // numbers.
-class Superposition : public Op {
+class Superposition : public Op, public HasTangent {
  public:
   Saves saves() const override { return Saves::kNothing; }
   Tensor tangent(TensorSpan x, const Tensor& y, TensorSpan x_dot) override;

@@ -9,7 +9,7 @@
 namespace qkv {
 namespace {
 
-class Scale final : public Superposition {
+class Scale final : public Superposition, public HasAttributes {
  public:
   explicit Scale(Scalar factor) : factor_(factor) {}
   std::string_view name() const override { return "scale"; }
@@ -31,7 +31,7 @@ class Scale final : public Superposition {
   Scalar factor_;
 };
 
-class AddScalar final : public Op {
+class AddScalar final : public Op, public HasTangent, public HasAttributes {
  public:
   explicit AddScalar(Scalar term) : term_(term) {}
   std::string_view name() const override { return "add_scalar"; }

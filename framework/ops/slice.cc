@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMaxPieces = 1 << 20;  // each is a tensor, also where it holds nothing
 
-class Slice final : public Superposition {
+class Slice final : public Superposition, public HasAttributes {
  public:
   Slice(int axis, int64_t start, int64_t length) : axis_(axis), start_(start), length_(length) {}
   std::string_view name() const override { return "slice"; }
@@ -36,7 +36,7 @@ class Slice final : public Superposition {
   int64_t start_, length_;
 };
 
-class Pad final : public Superposition {
+class Pad final : public Superposition, public HasAttributes {
  public:
   Pad(int axis, int64_t start, const Shape& shape) : axis_(axis), start_(start), shape_(shape) {}
   std::string_view name() const override { return "pad"; }

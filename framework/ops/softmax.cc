@@ -16,7 +16,7 @@ Tensor softmax_backward(const Tensor& y, const Tensor& dy) {
   return Tensor(dx);
 }
 
-class Softmax final : public Op {
+class Softmax final : public Op, public HasTangent {
  public:
   std::string_view name() const override { return "softmax"; }
   Saves saves() const override { return Saves::kOutput; }

@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-class Sum final : public Superposition {
+class Sum final : public Superposition, public HasAttributes {
  public:
   explicit Sum(int axis) : axis_(axis) {}
   std::string_view name() const override { return "sum"; }

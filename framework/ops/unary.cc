@@ -12,7 +12,7 @@ Array computed(kernels::Unary kernel, const Array& x) {
   return y;
 }
 
-class UnaryOp final : public Op {
+class UnaryOp final : public Op, public HasTangent {
  public:
   UnaryOp(std::string_view name, kernels::Unary kernel, const UnaryRules& rules)
       : name_(name), kernel_(kernel), rules_(rules) {}
@@ -41,7 +41,7 @@ class UnaryOp final : public Op {
   UnaryRules rules_;
 };
 
-class FusedUnaryOp final : public Op {
+class FusedUnaryOp final : public Op, public HasAttributes {
  public:
   FusedUnaryOp(std::string_view name, kernels::Unary kernel, const ComposedUnary& composed)
       : name_(name), kernel_(kernel), derivative_(composed.derivative) {}

@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-class Where final : public Superposition {
+class Where final : public Superposition, public HasAttributes, public HasKept {
  public:
   explicit Where(const Array& mask) : mask_(mask) {}
   std::string_view name() const override { return "where"; }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/error.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/optimizer.h"

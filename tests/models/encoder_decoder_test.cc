@@ -7,6 +7,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/nn/key_value_cache.h"
 #include "framework/ops/ops.h"
@@ -83,10 +84,11 @@ TEST(EncoderDecoderTest, WritingTokenByTokenWithACacheIsReadingAllAtOnce) {
 }
 
 // Sees how often the encoder's first layer projects anything.
-class SourceReadings final : public Observer {
+class SourceReadings final : public Middleware {
  public:
-  void before_forward(const Op& op, const Inputs&) override {
-    if (op.name() == "linear" && Scope::current() == "encoder.blocks.0.attention.query") ++count;
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
+    if (op->name() == "linear" && Scope::current() == "encoder.blocks.0.attention.query") ++count;
+    return next(op, x);
   }
   int count = 0;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "framework/autograd/backward.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "train/run/batch_loss.h"

@@ -27,19 +27,20 @@ void FiniteObserver::look(std::string_view what, const Array& array) {
                         scope.empty() ? "" : ", in ", scope, ")");
 }
 
-void FiniteObserver::after_forward(const std::shared_ptr<Op>& op, TensorSpan, const Tensor& y) {
+Tensor FiniteObserver::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
+  Tensor y = next(op, x);
   look(in_backward_ && !in_formula_ ? kSum : op->name(), y.array());
+  return y;
 }
 
 // What backward begins with is finite, so a gradient that is not was added up from some that are.
-void FiniteObserver::before_backward(const Op&, const Tensor& dy) {
+std::vector<Tensor> FiniteObserver::backward(const Op& op, const Saved& saved, const Tensor& dy) {
   look(kSum, dy.array());
   in_formula_ = true;
-}
-
-void FiniteObserver::after_backward(const Op& op, const Tensor&, std::span<const Tensor> dx) {
+  std::vector<Tensor> dx = next(op, saved, dy);
   in_formula_ = false;
   for (const Tensor& gradient : dx) look(op.name(), gradient.array());
+  return dx;
 }
 
 void FiniteObserver::before_section(std::string_view name) { in_backward_ |= name == "backward"; }

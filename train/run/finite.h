@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "framework/core/array.h"
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 #include "train/config/options.h"
 
 namespace qkv {
@@ -17,11 +17,10 @@ int64_t count_not_finite(const Array& array);
 // While it lives, looks at every result, forward and backward, for a number that is not finite; and
 // at the sums of gradients, which no op makes.
 // Masked scores are -inf on purpose: masked_fill is passed over.
-class FiniteObserver final : public Observer {
+class FiniteObserver final : public Middleware {
  public:
-  void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
-  void before_backward(const Op& op, const Tensor& dy) override;
-  void after_backward(const Op& op, const Tensor& dy, std::span<const Tensor> dx) override;
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override;
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override;
   void before_section(std::string_view name) override;
   void after_section(std::string_view name) override;
 

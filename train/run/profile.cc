@@ -31,20 +31,19 @@ std::string label(std::string_view within, std::string_view name) {
 
 Profiler::Profiler(bool keep_trace) : keep_trace_(keep_trace) {}
 
-void Profiler::before_forward(const Op& op, const Inputs&) {
+Tensor Profiler::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
   const bool derivative = std::ranges::any_of(frames_, [](const Frame& frame) {
     return frame.part == kBackward || frame.name == "backward";
   });
-  open(derivative ? kBackward : kForward, op.name());
-}
-
-void Profiler::after_forward(const std::shared_ptr<Op>&, TensorSpan x, const Tensor& y) {
+  open(derivative ? kBackward : kForward, op->name());
+  Tensor y = next(op, x);
   close(bytes_moved(Inputs(x), y.array()));
+  return y;
 }
 
-void Profiler::before_backward(const Op& op, const Tensor&) { open(kBackward, op.name()); }
-
-void Profiler::after_backward(const Op&, const Tensor& dy, std::span<const Tensor> dx) {
+std::vector<Tensor> Profiler::backward(const Op& op, const Saved& saved, const Tensor& dy) {
+  open(kBackward, op.name());
+  std::vector<Tensor> dx = next(op, saved, dy);
   double bytes = 0;
   if (!frames_.back().called_ops) {  // a derivative that one kernel computes
     bytes += static_cast<double>(dy.array().bytes());
@@ -53,6 +52,7 @@ void Profiler::after_backward(const Op&, const Tensor& dy, std::span<const Tenso
     }
   }
   close(bytes);
+  return dx;
 }
 
 void Profiler::before_section(std::string_view name) { open(kRest, name); }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "framework/core/clock.h"
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 #include "framework/kernels/product_log.h"
 
 namespace qkv {
@@ -39,14 +39,12 @@ struct TraceEvent {
 // section, such as a training step, so that evaluations in between do not count. Reading the clock
 // slows a step down a little (some tens of nanoseconds per call): steps that are timed as a whole
 // run without it.
-class Profiler final : public Observer {
+class Profiler final : public Middleware {
  public:
   explicit Profiler(bool keep_trace = false);
 
-  void before_forward(const Op& op, const Inputs& x) override;
-  void after_forward(const std::shared_ptr<Op>& op, TensorSpan x, const Tensor& y) override;
-  void before_backward(const Op& op, const Tensor& dy) override;
-  void after_backward(const Op& op, const Tensor& dy, std::span<const Tensor> dx) override;
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override;
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override;
   void before_section(std::string_view name) override;
   void after_section(std::string_view name) override;
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/core/storage.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/elementwise.h"
 #include "train/run/experiment.h"

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 
 namespace qkv {
 namespace {
@@ -20,8 +21,7 @@ FormulaTracer::Origin FormulaTracer::origin_of(const Tensor& x) const {
   return found == origins_.end() ? as_named(kUnknown) : found->second;
 }
 
-FormulaTracer::Origin FormulaTracer::origin_of_step(const Op& op,
-                                                    const std::vector<Tensor>& inputs) const {
+FormulaTracer::Origin FormulaTracer::origin_of_step(const Op& op, TensorSpan inputs) const {
   Origin origin = {"…"};
   for (size_t depth = 1; depth <= kDepth; ++depth) {
     std::string text = absl::StrCat(std::string(op.name()), "(");
@@ -38,32 +38,32 @@ void FormulaTracer::know(const Tensor& x, Origin origin) {
   origins_[{x.array().raw(), x.shape().to_string()}] = std::move(origin);
 }
 
-Tensor FormulaTracer::run_forward(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
-  Tensor y = run_directly(std::move(op), std::move(inputs));
+Tensor FormulaTracer::run_forward(const std::shared_ptr<Op>& op, TensorSpan x) {
+  Tensor y = next(op, x);
   if (!y.requires_grad()) return y;  // there is no backward to read anything
   Op& recorded = y.node()->op();
-  for (const Kept& kept : recorded.kept()) {
+  for (const Kept& kept : kept_of(recorded)) {
     const FormulaPlace place = {std::string(recorded.name()), absl::StrCat("kept ", kept.name)};
     *kept.array = keep(place, *kept.array);
   }
   return y;
 }
 
-Tensor FormulaTracer::run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) {
-  if (!in_formula_) return run_forward(std::move(op), std::move(inputs));
+Tensor FormulaTracer::forward(const std::shared_ptr<Op>& op, TensorSpan x) {
+  if (!in_formula_) return run_forward(op, x);
   if (op->name() == "reshape" || op->name() == "broadcast_to") {
-    Origin same = origin_of(inputs[0]);
-    Tensor y = run_directly(std::move(op), std::move(inputs));
+    Origin same = origin_of(x[0]);
+    Tensor y = next(op, x);
     know(y, std::move(same));
     return y;
   }
-  Origin origin = origin_of_step(*op, inputs);
+  Origin origin = origin_of_step(*op, x);
   FormulaPlace place = {op_, origin.back()};
   if (const int number = ++seen_[place.text]; number > 1) {
     absl::StrAppend(&place.text, ", no. ", number);
   }
   in_formula_ = false;  // what a subclass runs is no step
-  Tensor y = step(place, std::move(op), std::move(inputs));
+  Tensor y = step(place, op, {x.begin(), x.end()});
   in_formula_ = true;
   know(y, std::move(origin));
   return y;
@@ -73,7 +73,7 @@ std::vector<Tensor> FormulaTracer::backward(const Op& op, const Saved& saved, co
   op_ = op.name();
   know(dy, as_named("dy"));
   in_formula_ = true;
-  std::vector<Tensor> dx = op.backward(saved, dy);
+  std::vector<Tensor> dx = next(op, saved, dy);
   in_formula_ = false;
   std::vector<FormulaPlace> places;
   for (size_t i = 0; i < dx.size(); ++i) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 
 namespace qkv {
 
@@ -20,9 +20,11 @@ struct FormulaPlace {
 
 // Follows the backward formulas of ops as they run, and names their places to a subclass, which may
 // change what is computed there. Reshaping and repeating (reshape, broadcast_to) are passed over.
-class FormulaTracer : public Interceptor {
+class FormulaTracer : public Middleware {
  public:
-  Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) final;
+  FormulaTracer() : Middleware(Role::kChanges) {}
+
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) final;
   std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) final;
   const Tensor& saved_input(size_t i, const Tensor& x) final;
   Tensor saved_output(const Tensor& y) final;
@@ -44,9 +46,9 @@ class FormulaTracer : public Interceptor {
   // "mul(y, sub(…, …))".
   using Origin = std::vector<std::string>;
   Origin origin_of(const Tensor& x) const;
-  Origin origin_of_step(const Op& op, const std::vector<Tensor>& inputs) const;
+  Origin origin_of_step(const Op& op, TensorSpan inputs) const;
   void know(const Tensor& x, Origin origin);
-  Tensor run_forward(std::shared_ptr<Op> op, std::vector<Tensor> inputs);
+  Tensor run_forward(const std::shared_ptr<Op>& op, TensorSpan x);
 
   bool in_formula_ = false;
   std::string op_;                                                 // whose formula runs

@@ -13,7 +13,7 @@
 #include "framework/core/position.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/gradcheck/roundings.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/graph/recorder.h"
 #include "framework/ops/ops.h"
@@ -71,7 +71,7 @@ class ExactRuns {
       if (x.requires_grad()) inputs_.push_back(x);
     }
     const ComposedOnly composed;
-    const Interceptor none;  // the ops as they are
+    const OpsAsTheyAre none;  // the ops as they are
     const Recorder recorder(ops_);
     results_ = results_of(f, leaves_, v, /*create_graph=*/true);
   }
@@ -79,7 +79,7 @@ class ExactRuns {
   // The results, with roundings from the stream, or exact.
   Results run(const RandomStream* stream) {
     const NoGrad no_grad;
-    const Interceptor none;
+    const OpsAsTheyAre none;
     stream_ = stream, moves_ = 0, place_ = 0;
     twins_.clear();
     for (const Tensor& x : inputs_) twins_[x.node().get()] = in_f64(x);

@@ -12,8 +12,8 @@ void add_gradcheck_options(OptionList& options) {
   options.choices("op", names_of_subjects);
   options.text("config", "CONFIG", "Checks the loss of a config's model, for every parameter");
   options.integer("order", "N", "2: also checks second derivatives", 1);
-  options.text("precision", "TYPE", "f32, bf16: compares results with f64: how many digits are right",
-               "f64");
+  options.text("precision", "TYPE",
+               "f32, bf16: compares results with f64: how many digits are right", "f64");
   options.one_of("precision", names_of<Precision>);
   options.flag("mutate", "Plants mistakes in the backward formulas; the check must catch each");
   options.flag("coverage", "Prints which properties are checked for each op");

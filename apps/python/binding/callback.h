@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "apps/python/binding/lock.h"
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 
 namespace qkv::python {
 
@@ -38,10 +38,16 @@ auto call_python(F&& f) {
 }
 
 // While one lives, Ctrl-C ends what the engine computes in this thread: before its next op.
-class Interruptible final : public Observer {
+class Interruptible final : public Middleware {
  public:
-  void before_forward(const Op&, const Inputs&) override { look(); }
-  void before_backward(const Op&, const Tensor&) override { look(); }
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
+    look();
+    return next(op, x);
+  }
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    look();
+    return next(op, saved, dy);
+  }
 
  private:
   void look() {

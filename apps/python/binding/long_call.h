@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 
 namespace qkv::python {
 
@@ -42,10 +42,13 @@ class LongCall {
 
 // While one lives, a call that is to stop ends before the next op of its thread, and leaves its
 // work as it is.
-class Stoppable final : public Observer {
+class Stoppable final : public Middleware {
  public:
   explicit Stoppable(std::stop_token stop) : stop_(std::move(stop)) {}
-  void before_forward(const Op&, const Inputs&) override { look(); }
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
+    look();
+    return next(op, x);
+  }
   void look() const {
     if (stop_.stop_requested()) throw Stopped();
   }

@@ -4,6 +4,7 @@
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 #include "framework/graph/recorder.h"
 #include "framework/ops/examples.h"
 
@@ -25,7 +26,7 @@ py::object python_value(const Attribute::Value& value) {
 
 py::dict attributes_of(const RecordedOp& recorded) {
   py::dict attributes;
-  for (const Attribute& a : recorded.op->attributes()) {
+  for (const Attribute& a : attributes_of(*recorded.op)) {
     attributes[py::str(a.name.data(), a.name.size())] = python_value(a.value);
   }
   return attributes;

@@ -9,6 +9,7 @@
 
 #include "apps/check/mutation/coverage.h"
 #include "framework/autograd/backward.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
@@ -21,10 +22,16 @@ namespace {
 constexpr int64_t kVocabulary = 7, kLength = 6;
 
 // Sees the name of every op that runs, and of every op whose backward does.
-class OpNames final : public Observer {
+class OpNames final : public Middleware {
  public:
-  void before_forward(const Op& op, const Inputs&) override { names.emplace(op.name()); }
-  void before_backward(const Op& op, const Tensor&) override { names.emplace(op.name()); }
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
+    names.emplace(op->name());
+    return next(op, x);
+  }
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    names.emplace(op.name());
+    return next(op, saved, dy);
+  }
   std::set<std::string> names;
 };
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/position.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/io/safetensors.h"
 #include "tests/command_line_fixture.h"
@@ -50,19 +51,23 @@ std::optional<std::vector<int64_t>> first_bad_element(const Array& array) {
 }
 
 // Looks at every result as it is made, and holds none.
-class Search final : public Observer {
+class Search final : public Middleware {
  public:
   explicit Search(bool evaluates = false) : evaluates_(evaluates) {}
 
   void before_section(std::string_view name) override { backward_ |= name == "backward"; }
   void after_section(std::string_view name) override { backward_ &= name != "backward"; }
-  void after_forward(const std::shared_ptr<Op>& op, TensorSpan, const Tensor& y) override {
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
+    Tensor y = next(op, x);
     look(*op, y.array());
+    return y;
   }
-  void after_backward(const Op& op, const Tensor&, TensorSpan dx) override {
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    std::vector<Tensor> dx = next(op, saved, dy);
     for (const Tensor& each : dx) {
       if (each.defined()) look(op, each.array());
     }
+    return dx;
   }
 
   Place found;

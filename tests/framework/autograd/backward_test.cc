@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/storage.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
@@ -238,10 +239,11 @@ TEST(LongChainTest, IsWalkedKeptAndWalkedAgain) {
 }
 
 // Memory in use as each op's backward begins.
-class MemoryObserver final : public Observer {
+class MemoryObserver final : public Middleware {
  public:
-  void before_backward(const Op&, const Tensor&) override {
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
     in_use.push_back(allocator_statistics().bytes_in_use);
+    return next(op, saved, dy);
   }
   std::vector<uint64_t> in_use;
 };

@@ -9,8 +9,9 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 #include "framework/nn/examples.h"
 #include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
@@ -103,10 +104,11 @@ TEST(ForwardModeTest, AgreesWithTheBackwardOfEveryOp) { expect_agreement(op_exam
 TEST(ForwardModeTest, AgreesWithTheBackwardOfEveryLayer) { expect_agreement(layer_examples()); }
 
 // A backward of every op that is off by a millionth.
-class SpoiltBackward final : public Interceptor {
+class SpoiltBackward final : public Middleware {
  public:
+  SpoiltBackward() : Middleware(Role::kChanges) {}
   std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
-    std::vector<Tensor> gradients = Interceptor::backward(op, saved, dy);
+    std::vector<Tensor> gradients = next(op, saved, dy);
     for (Tensor& g : gradients) {
       if (g.defined()) g = scale(g, 1.0 + 1e-6);
     }
@@ -128,7 +130,7 @@ TEST(ForwardModeTest, SeesAMistakeInTheBackwardOfEveryOp) {
 }
 
 // An op of one's own: exp, with another backward and the right tangent.
-class WrongExp final : public Op {
+class WrongExp final : public Op, public HasTangent {
  public:
   explicit WrongExp(double factor) : factor_(factor) {}
   std::string_view name() const override { return "wrong_exp"; }

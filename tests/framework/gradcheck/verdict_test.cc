@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "framework/gradcheck/gradcheck.h"
+#include "framework/graph/op_faces.h"
 #include "framework/nn/attention.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
@@ -55,7 +56,7 @@ TEST(VerdictTest, AKinkNearThePointIsNone) {
 }
 
 // With a rule of forward mode.
-class PlantedWithTangent final : public Op {
+class PlantedWithTangent final : public Op, public HasTangent {
  public:
   explicit PlantedWithTangent(double slope) : slope_(slope) {}
   std::string_view name() const override { return "planted"; }

@@ -7,7 +7,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -82,11 +82,13 @@ TEST(RecorderTest, TellsWhatRunsInTheBackwardAndOfWhichOp) {
   EXPECT_FALSE(ops[4].in_backward);
 }
 
-TEST(RecorderTest, HasWhatAnInterceptorRunsInstead) {
-  class Doubles final : public Interceptor {
-    Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override {
-      const Tensor y = run_directly(std::move(op), std::move(inputs));
-      const Interceptor none;
+TEST(RecorderTest, HasWhatRunsInstead) {
+  class Doubles final : public Middleware {
+   public:
+    Doubles() : Middleware(Role::kChanges) {}
+    Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
+      const Tensor y = next(op, x);
+      const OpsAsTheyAre none;
       return scale(y, 2.0);
     }
   };

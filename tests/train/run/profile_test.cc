@@ -7,6 +7,7 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
+#include "framework/graph/middleware.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {

@@ -15,6 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "apps/check/mutation/formula_tracer.h"
 #include "framework/autograd/backward.h"
+#include "framework/graph/middleware.h"
+#include "framework/graph/op_faces.h"
 #include "framework/graph/recorder.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
@@ -67,9 +69,12 @@ void expect_every_kind_of_mistake(const MutationReport& report) {
 }
 
 // Sees whose backward runs.
-class BackwardNames final : public Observer {
+class BackwardNames final : public Middleware {
  public:
-  void before_backward(const Op& op, const Tensor&) override { names.emplace(op.name()); }
+  std::vector<Tensor> backward(const Op& op, const Saved& saved, const Tensor& dy) override {
+    names.emplace(op.name());
+    return next(op, saved, dy);
+  }
   std::set<std::string> names;
 };
 
@@ -209,7 +214,7 @@ TEST(MutationTest, AnOpWhoseGradientsChangeWhenItIsCalledAgainListsWhatItKeeps) 
         call_again(call, true);
         if (gradient_bits(y, inputs) != gradients) {
           found.emplace(call.op->name());
-          EXPECT_FALSE(call.op->kept().empty()) << call.op->name() << ", " << example.name;
+          EXPECT_FALSE(kept_of(*call.op).empty()) << call.op->name() << ", " << example.name;
         }
         call_again(call, false);
       }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "framework/core/dtype.h"
-#include "framework/graph/interceptor.h"
+#include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/nn/examples.h"
@@ -98,15 +98,13 @@ class OffByAPart final : public Op {
   double part_;
 };
 
-class PlantsInKernel final : public Interceptor {
+class PlantsInKernel final : public Middleware {
  public:
-  explicit PlantsInKernel(std::string_view op) : op_(op) {}
-  Tensor run(std::shared_ptr<Op> op, std::vector<Tensor> inputs) override {
-    if (op->name() == op_) {
-      ++planted_;
-      op = std::make_shared<OffByAPart>(std::move(op), 1e-3);
-    }
-    return run_directly(std::move(op), std::move(inputs));
+  explicit PlantsInKernel(std::string_view op) : Middleware(Role::kChanges), op_(op) {}
+  Tensor forward(const std::shared_ptr<Op>& op, TensorSpan x) override {
+    if (op->name() != op_) return next(op, x);
+    ++planted_;
+    return next(std::make_shared<OffByAPart>(op, 1e-3), x);
   }
   int planted() const { return planted_; }
 

@@ -1,0 +1,10 @@
+#include "framework/core/engine_state.h"
+
+namespace qkv {
+
+EngineState& engine_state() {
+  thread_local EngineState state;
+  return state;
+}
+
+}  // namespace qkv

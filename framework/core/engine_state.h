@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+class GraphWalk;
+class Middleware;
+class Tensor;
+namespace kernels {
+class ProductLog;
+}
+
+// Whatever the engine knows of its thread beside its arguments. Each field is set by one kind of
+// guard for as long as it lives, and read where that guard is declared.
+struct EngineState {
+  bool recording = true;                    // NoGrad, RecordGradients
+  bool composed_only = false;               // ComposedOnly
+  Middleware* middleware = nullptr;         // the first that an op comes to
+  kernels::ProductLog* products = nullptr;  // ProductLog
+  const GraphWalk* walk = nullptr;          // the innermost
+  // Nodes whose last holder went away while another node was being destroyed.
+  std::vector<Tensor>* orphans = nullptr;
+  int wide_runs = 0;             // WideRun, NarrowRun
+  std::string narrowing_reader;  // of the wide run
+  std::string_view running_op;   // in it
+  std::string scope;             // Scope: the place in the model
+};
+
+EngineState& engine_state();  // of this thread
+
+}  // namespace qkv
