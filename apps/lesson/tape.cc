@@ -1,7 +1,6 @@
 #include "apps/lesson/tape.h"
 
 #include "absl/strings/str_cat.h"
-#include "framework/graph/op_faces.h"
 
 namespace qkv {
 namespace {

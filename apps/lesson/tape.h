@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/graph/op_faces.h"
 #include "framework/graph/recorder.h"
 
 namespace qkv {
