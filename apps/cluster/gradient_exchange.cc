@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 #include "framework/kernels/elementwise.h"
 
 namespace qkv {

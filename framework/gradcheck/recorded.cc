@@ -7,6 +7,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
+#include "framework/graph/op_faces.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {
@@ -119,7 +120,7 @@ NamedNumbers Recorded::saved() const {
   };
   for (const std::shared_ptr<Node>& node : nodes_behind(y_.node())) {
     if (node->is_leaf()) continue;
-    for (const Kept& kept : node->op().kept()) add(kept.name, *kept.array);
+    for (const Kept& kept : kept_of(node->op())) add(kept.name, *kept.array);
     for (const Tensor& x : node->inputs()) {
       if (x.node() != nullptr && !x.node()->is_leaf())
         add(std::string(x.node()->op().name()), x.array());

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/gradcheck/recorded.h"
+#include "framework/graph/op_faces.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"
@@ -118,7 +119,7 @@ TEST(DiagnosisTest, APowerOfAnotherInput) {
 }
 
 // tanh(x)² by an op that keeps tanh(x), which is neither an input nor the result.
-class SquareOfTanh final : public Op {
+class SquareOfTanh final : public Op, public HasKept {
  public:
   std::string_view name() const override { return "square_of_tanh"; }
   Array forward(const Inputs& x) override {
