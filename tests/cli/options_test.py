@@ -55,7 +55,7 @@ CASES = [
                              "sweep=x.csv", "seed=5", "seeds=2", *FILES, "html=x.html", "html=-", "verbose",
                              "set=seed=5"]),
     ("gradcheck --config tiny.toml", ["op=sigmoid", "precision=f32", "mutate", "coverage", "sweep=x.csv", "verbose",
-                                      "set=model.num_heads=1"]),
+                                      "set=model.d_ff=8"]),
     ("explain runs/tiny", ["prompt=210=", "target=01", "validation=3", "example=bare", "layer=0", "head=1",
                            "position=2", "set=attention.causal=false", "out=x.html", "max-size=1", "text", *FILES,
                            "lang=zh"]),
