@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -129,9 +130,9 @@ class MpiRanks final : public Ranks {
         MPI_Isend(piece, count, MPI_BYTE, to, kData, MPI_COMM_WORLD, &open.back().request);
       });
     }
-    auto last = Clock::now();
+    auto last = Clock::now(), last_done = last;
     for (int64_t tries = 0; !open.empty(); ++tries) {
-      std::erase_if(open, [&](Transfer& transfer) {
+      const size_t done_now = std::erase_if(open, [&](Transfer& transfer) {
         int done = 0;
         MPI_Test(&transfer.request, &done, MPI_STATUS_IGNORE);
         if (done) lives(transfer.rank);
@@ -140,8 +141,14 @@ class MpiRanks final : public Ranks {
       // A process that was stopped, and goes on, has not waited all this time.
       wait_for(open, std::min(1.0, seconds_since(last)));
       last = Clock::now();
-      // A rank that shares its core with another one lets that one go on.
-      if (tries > 64) std::this_thread::yield();
+      if (done_now > 0) last_done = last;
+      // A rank that shares its core with another one lets that one go on, and does not keep a core
+      // busy while rank 0 evaluates.
+      if (seconds_since(last_done) > 0.1) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      } else if (tries > 64) {
+        std::this_thread::yield();
+      }
     }
   }
 
