@@ -106,7 +106,7 @@ Gradients backward(const Tensor& output, const BackwardOptions& options) {
   pending[output.node().get()] = starting_cotangent(output, options.cotangent);
   const RecordGradients record(options.create_graph);
   GraphWalk walk(output.node());
-  for (NodePointer& node : walk.nodes()) {  // each after all who use it
+  for (NodePointer& node : walk.nodes()) {              // each after all who use it
     if (const auto dy = pending.extract(node.get())) {  // else its users pass no gradient on
       if (node->is_leaf() || is_kept(node, options)) found.gradients_[node] = dy.mapped();
       if (!node->is_leaf()) {
