@@ -67,7 +67,7 @@ SHOWN = """
 
 COMPUTED = """
     const done = arguments[0];
-    const modules = ["list", "expression"].map((name) => import(`/explain/page/ops/${name}.js`));
+    const modules = ["list", "expression"].map((name) => import(`/lesson/page/ops/${name}.js`));
     Promise.all(modules).then(([ops, { Expression }]) => {
       const op = ops.opNamed("softplus");
       const x = { value: 0, shape: [3], data: Float64Array.of(-1, 0, 2) };
