@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "framework/graph/op.h"
+#include "framework/graph/middleware.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/optim/schedule.h"
 #include "train/run/measure_detail.h"
