@@ -118,14 +118,14 @@ class MpiRanks final : public Ranks {
 
   void exchange(const std::vector<Outgoing>& out, const std::vector<Incoming>& in) override {
     std::vector<Transfer> open;
-    for (const auto& [from, bytes] : in) {
-      for_pieces(bytes, [&](std::byte* piece, int count) {
+    for (const Incoming& message : in) {
+      for_pieces(message.bytes, [&, from = message.from](std::byte* piece, int count) {
         open.push_back({from, MPI_REQUEST_NULL});
         MPI_Irecv(piece, count, MPI_BYTE, from, kData, MPI_COMM_WORLD, &open.back().request);
       });
     }
-    for (const auto& [to, bytes] : out) {
-      for_pieces(bytes, [&](const std::byte* piece, int count) {
+    for (const Outgoing& message : out) {
+      for_pieces(message.bytes, [&, to = message.to](const std::byte* piece, int count) {
         open.push_back({to, MPI_REQUEST_NULL});
         MPI_Isend(piece, count, MPI_BYTE, to, kData, MPI_COMM_WORLD, &open.back().request);
       });
