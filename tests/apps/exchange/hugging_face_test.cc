@@ -291,7 +291,7 @@ class PublishedFolderTest : public HuggingFaceTest {
 
   // What import says where it fails, and eval where it does not.
   ProcessResult judged() {
-    const ProcessResult import = imported();
+    ProcessResult import = imported();
     if (import.exit_status != 0) return import;
     return qkv({"eval", "in", "--text", "text.txt", "--json", "-"});
   }
