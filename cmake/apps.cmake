@@ -99,3 +99,8 @@ file(GLOB apps CONFIGURE_DEPENDS apps/*/app.cmake)
 foreach(app IN LISTS apps)
   include(${app})
 endforeach()
+
+get_property(programs GLOBAL PROPERTY QKV_APPS)
+list(TRANSFORM programs PREPEND qkv-)
+list(PREPEND programs qkv)
+add_custom_target(programs DEPENDS ${programs})

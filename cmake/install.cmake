@@ -8,9 +8,6 @@ install(TARGETS qkv_kernels EXPORT qkv_targets
 install(TARGETS qkv_framework qkv_models EXPORT qkv_targets)
 # After ./qkv train, what only other verbs need is not built: what there is is installed.
 install(TARGETS qkv_gradcheck EXPORT qkv_gradcheck_targets OPTIONAL)
-get_property(programs GLOBAL PROPERTY QKV_APPS)
-list(TRANSFORM programs PREPEND qkv-)
-list(PREPEND programs qkv)
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/qkv")
 install(TARGETS ${programs} COMPONENT program OPTIONAL)
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/qkv COMPONENT program)

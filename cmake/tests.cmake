@@ -55,7 +55,7 @@ function(qkv_test folder)
                  ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
   else()
     set(labels)
-    if(name MATCHES "framework|models|golden")
+    if(name MATCHES "framework|models|golden|apps_check")
       set(labels LABELS numbers)  # those of ./test --avx2, here and where tests of Python and of docs/ are added
     endif()
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60
