@@ -8,7 +8,7 @@ const std::vector<ExportFormat>& export_formats() {
        make_onnx},
       {"onnx-step", "FILE", "Writes as ONNX one step that goes on from past keys and values",
        onnx_files, make_onnx_step},
-      {"hf", "FOLDER", "Writes the model as one of Hugging Face's", hugging_face_files,
+      {"hf", "FOLDER", "Writes the model as a Hugging Face model", hugging_face_files,
        make_hugging_face},
       {"c", "FILE", "Writes a program in C that answers a prompt, and its weights in FILE.bin",
        c_files, make_c}};

@@ -23,7 +23,7 @@ absl::Status run_import(const std::string& folder, const GivenOptions& given) {
 }  // namespace
 
 Verb import_verb() {
-  return {{"import", "FOLDER", "makes a run of a model of Hugging Face's"},
+  return {{"import", "FOLDER", "makes a run from a Hugging Face model"},
           add_import_options,
           run_import};
 }

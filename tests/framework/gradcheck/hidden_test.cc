@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "tests/framework/gradcheck/hidden_cases.h"
 #include "tests/framework/gradcheck/scalar_function.h"
 #include "tests/framework/testing.h"
 
@@ -96,28 +97,9 @@ TEST(HiddenTest, ABendNearThePointIsSeen) {
 
 // f reads doubles. One element or output is small beside the others, or beside a constant.
 TEST(HiddenTest, WhatRoundingHidesDoesNotPass) {
-  struct Case {
-    const char* name;
-    std::function<Tensor(const Tensor& x)> f;
-    std::vector<double> at;
-  };
-  const auto part = [](const Tensor& x, int64_t i) { return slice(x, 0, i, 1); };
-  std::vector<Case> cases;
-  for (const double size : {1e3, 1e6, 1e9, 1e12, 1e15, 1e18}) {
-    cases.push_back({"a constant", [=](const Tensor& x) { return x * x + size; }, {0.7, 1.3}});
-    cases.push_back(
-        {"a constant in a sum", [=](const Tensor& x) { return sum(x * x) + size; }, {0.7, 1.3}});
-    cases.push_back({"a large element", [](const Tensor& x) { return sum(x * x); }, {0.7, size}});
-    cases.push_back({"a large term",
-                     [=](const Tensor& x) { return size * part(x, 1) + exp(part(x, 0)); },
-                     {0.7, 1.3}});
-    cases.push_back({"a large output",
-                     [=](const Tensor& x) {
-                       return concat({size * part(x, 1) + exp(part(x, 0)), part(x, 1)}, 0);
-                     },
-                     {0.7, 1.3}});
-  }
-  for (const Case& one : cases) {
+  constexpr double kSizes[] = {1e3, 1e6, 1e9, 1e12, 1e15, 1e18};
+  const std::vector<HiddenCase> cases = hidden_cases(kSizes);
+  for (const HiddenCase& one : cases) {
     for (const double factor : {0.0, -1.0, 2.0, 1.01}) {
       for (uint64_t seed = 1; seed <= 3; ++seed) {
         const Tensor x = leaf({std::ssize(one.at)}, one.at);
