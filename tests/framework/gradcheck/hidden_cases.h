@@ -15,8 +15,9 @@ struct HiddenCase {
   std::vector<double> at;
 };
 
+inline Tensor part(const Tensor& x, int64_t i) { return slice(x, 0, i, 1); }
+
 inline std::vector<HiddenCase> hidden_cases(std::span<const double> sizes) {
-  const auto part = [](const Tensor& x, int64_t i) { return slice(x, 0, i, 1); };
   std::vector<HiddenCase> cases;
   for (const double size : sizes) {
     cases.push_back({"a constant", [=](const Tensor& x) { return x * x + size; }, {0.7, 1.3}});
