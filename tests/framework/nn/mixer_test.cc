@@ -317,16 +317,17 @@ TEST(MixerTest, ABiasNeedsScoresAndPaddingAnEntryForEachToken) {
     EXPECT_EQ(error_of([&] {
                 mixed(mixer, x, {.bias = zeros({7, 7}, DType::f64)});
               }),
-              name + ": the mask has a bias, but this mixer has no scores to add it to" + where);
+              absl::StrCat(name, ": the mask has a bias, but this mixer has no scores to add it to",
+                           where));
     EXPECT_EQ(error_of([&] { mixed(mixer, x, {.padding = padding}); }),
-              name +
-                  ": padding must be [B, T], one for each token: x f64[1, 7, 6], padding "
-                  "bool[1, 2]" +
-                  where);
+              absl::StrCat(name,
+                           ": padding must be [B, T], one for each token: x f64[1, 7, 6], padding "
+                           "bool[1, 2]",
+                           where));
     EXPECT_EQ(error_of([&] {
                 mixed(mixer, reshape(x, {7, 6}), {});
               }),
-              name + ": x must be [B, T, C]: x f64[7, 6]" + where);
+              absl::StrCat(name, ": x must be [B, T, C]: x f64[7, 6]", where));
   }
 }
 
