@@ -5,16 +5,20 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "data/decode_image.h"
+#include "data/image_files.h"
 #include "data/show.h"
 #include "data/show_images.h"
 #include "framework/kernels/parallel.h"
 #include "tests/data/image_bytes.h"
 #include "tests/data/images.h"
+#include "tests/data/raw_png.h"
 #include "tests/data/rows.h"
 #include "tests/temporary_folder.h"
 
@@ -281,6 +285,39 @@ TEST_F(ImageFolderTest, OptionsAreChecked) {
             "images for each class; give one with --set data.path=FOLDER\n"
             "data.channels must be 1 (grey) or 3 (red, green and blue), not 2\n"
             "data.shift must be 0 … 1, not 2");
+}
+
+// The most memory that this process has had since the last call, in bytes.
+int64_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  int64_t kilobytes = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) kilobytes = std::stoll(line.substr(6));
+  }
+  std::ofstream("/proc/self/clear_refs") << 5;
+  return kilobytes << 10;
+}
+
+TEST_F(ImageFolderTest, ManyThreadsDecodeInOneGibibyte) {
+  constexpr int kSide = 8192, kThreads = 8;  // kMostPixels: alone, an image takes half of it
+  const std::string white_row = '\0' + std::string(kSide / 8, '\xFF');
+  std::string rows;
+  for (int row = 0; row < kSide; ++row) rows += white_row;
+  write("large.png", raw_png(kSide, kSide, 1, 0, rows));
+  peak_memory();
+  const int64_t before = peak_memory();
+  std::vector<std::string> pixels(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& each : pixels) {
+      threads.emplace_back([&each, this] {
+        const auto image = read_image(folder_ / "large.png", {.height = 1, .width = 2});
+        if (image.ok()) each = *image;
+      });
+    }
+  }
+  EXPECT_THAT(pixels, testing::Each("\xFF\xFF"));
+  EXPECT_LE(peak_memory() - before, static_cast<int64_t>(kDecodingMemory));
 }
 
 }  // namespace
