@@ -15,7 +15,7 @@
 #include "data/tasks/tasks.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
-#include "train/run/interrupt.h"
+#include "train/watch/interrupt.h"
 
 namespace qkv {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "train/run/continue_texts.h"
+#include "train/generate/continue_texts.h"
 
 namespace qkv {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
-#include "train/run/batch_file.h"
+#include "train/evaluate/batch_file.h"
 
 namespace qkv {
 

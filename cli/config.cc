@@ -2,8 +2,8 @@
 
 #include "cli/verbs.h"
 #include "framework/core/available_memory.h"
-#include "train/run/experiment.h"
-#include "train/run/model_summary.h"
+#include "train/folder/experiment.h"
+#include "train/loop/model_summary.h"
 
 namespace qkv {
 namespace {

@@ -7,7 +7,7 @@
 #include "data/show.h"
 #include "data/show_images.h"
 #include "train/config/config.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

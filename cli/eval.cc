@@ -1,8 +1,8 @@
 #include "cli/batch_file.h"
 #include "cli/verbs.h"
-#include "train/run/attention_share.h"
-#include "train/run/evaluation_report.h"
-#include "train/run/run_with_data.h"
+#include "train/evaluate/attention_share.h"
+#include "train/evaluate/evaluation_report.h"
+#include "train/evaluate/run_with_data.h"
 
 namespace qkv {
 namespace {

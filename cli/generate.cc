@@ -3,8 +3,8 @@
 
 #include "cli/answerer.h"
 #include "cli/verbs.h"
-#include "train/run/continue_texts.h"
-#include "train/run/interrupt.h"
+#include "train/generate/continue_texts.h"
+#include "train/watch/interrupt.h"
 
 namespace qkv {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "cli/verbs.h"
 #include "framework/io/safetensors.h"
-#include "train/run/checkpoint_tensors.h"
-#include "train/run/run_folder.h"
+#include "train/folder/checkpoint_tensors.h"
+#include "train/folder/run_folder.h"
 
 namespace qkv {
 namespace {

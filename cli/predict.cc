@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "cli/verbs.h"
-#include "train/run/predict_images.h"
+#include "train/evaluate/predict_images.h"
 
 namespace qkv {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/verbs.h"
 #include "train/config/toml_text.h"
-#include "train/run/interrupt.h"
+#include "train/watch/interrupt.h"
 
 namespace qkv {
 namespace {

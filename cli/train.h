@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/kit.h"
-#include "train/run/train.h"
+#include "train/loop/train.h"
 
 namespace qkv {
 

@@ -83,7 +83,7 @@ foreach(file IN LISTS listener_files)
 endforeach()
 set(listeners_of_apps ${CMAKE_CURRENT_BINARY_DIR}/listeners_of_apps.cc)
 file(CONFIGURE OUTPUT ${listeners_of_apps} @ONLY CONTENT [[
-#include "train/run/run_listener.h"
+#include "train/watch/run_listener.h"
 
 namespace qkv {
 @declared@

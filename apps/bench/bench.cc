@@ -17,9 +17,9 @@
 #include "framework/kernels/product_log.h"
 #include "framework/kernels/random.h"
 #include "framework/nn/key_value_cache.h"
-#include "train/run/experiment.h"
-#include "train/run/generate.h"
-#include "train/run/trainer.h"
+#include "train/folder/experiment.h"
+#include "train/generate/generate.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 namespace {

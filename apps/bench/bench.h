@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "framework/core/terminal.h"
 #include "train/config/options.h"
-#include "train/run/profile.h"
+#include "train/watch/profile.h"
 
 namespace qkv {
 

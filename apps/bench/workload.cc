@@ -8,8 +8,8 @@
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
-#include "train/run/experiment.h"
-#include "train/run/step_forecast.h"
+#include "train/folder/experiment.h"
+#include "train/loop/step_forecast.h"
 
 namespace qkv {
 absl::StatusOr<Workload> workload_of_config(const std::string& config,

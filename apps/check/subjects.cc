@@ -17,9 +17,9 @@
 #include "models/examples.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"
-#include "train/run/batch_loss.h"
-#include "train/run/experiment.h"
-#include "train/run/step_forecast.h"
+#include "train/evaluate/batch_loss.h"
+#include "train/folder/experiment.h"
+#include "train/loop/step_forecast.h"
 
 namespace qkv {
 namespace {

@@ -1,7 +1,7 @@
 qkv_app(cluster LINKS qkv::cli)
 qkv_test(apps/cluster qkv::cluster)
 if(TARGET apps_cluster_test)
-  target_sources(apps_cluster_test PRIVATE tests/train/run/observed_run.cc)
+  target_sources(apps_cluster_test PRIVATE tests/train/loop/observed_run.cc)
 endif()
 
 # qkv with MPI: with QKV_MPI it is the program qkv, with the MPI that CMake finds. Else, for the tests, a program for

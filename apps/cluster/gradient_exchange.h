@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "apps/cluster/ranks.h"
-#include "train/run/batch_gradients.h"
-#include "train/run/shard_tree.h"
+#include "train/loop/batch_gradients.h"
+#include "train/loop/shard_tree.h"
 
 namespace qkv {
 

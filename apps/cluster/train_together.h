@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "apps/cluster/ranks.h"
-#include "train/run/train.h"
+#include "train/loop/train.h"
 
 namespace qkv {
 

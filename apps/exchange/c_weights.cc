@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "apps/exchange/c_program.h"
 #include "data/file.h"
-#include "train/run/checkpoint.h"
+#include "train/folder/checkpoint.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "train/run/loaded_run.h"
+#include "train/folder/loaded_run.h"
 
 // The formats that a trained model is exported in, for programs that know nothing of qkv.
 namespace qkv {

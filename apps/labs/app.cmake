@@ -3,5 +3,5 @@ qkv_app(labs LINKS qkv::report qkv::check qkv::lesson PRIVATE_LINKS tomlplusplus
 target_precompile_headers(qkv_labs PRIVATE apps/labs/kit.h)
 qkv_test(apps/labs qkv::labs)
 if(TARGET apps_labs_test)
-  target_sources(apps_labs_test PRIVATE tests/train/run/observed_run.cc)
+  target_sources(apps_labs_test PRIVATE tests/train/loop/observed_run.cc)
 endif()

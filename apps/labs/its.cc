@@ -5,8 +5,8 @@
 #include "framework/core/sure.h"
 #include "framework/kernels/product_log.h"
 #include "framework/nn/feed_forward.h"
-#include "train/run/batch_loss.h"
-#include "train/run/experiment.h"
+#include "train/evaluate/batch_loss.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

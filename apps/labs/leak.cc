@@ -2,7 +2,7 @@
 #include "apps/labs/kit.h"
 #include "apps/labs/trained.h"
 #include "framework/core/sure.h"
-#include "train/run/generate.h"
+#include "train/generate/generate.h"
 
 namespace qkv {
 namespace {

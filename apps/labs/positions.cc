@@ -5,7 +5,7 @@
 #include "apps/labs/trained.h"
 #include "framework/core/error.h"
 #include "framework/core/sure.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

@@ -6,12 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
-#include "train/run/checkpoint.h"
-#include "train/run/experiment.h"
-#include "train/run/run_folder.h"
-#include "train/run/step_evaluation.h"
-#include "train/run/trainer.h"
-#include "train/run/training_run.h"
+#include "train/folder/checkpoint.h"
+#include "train/folder/experiment.h"
+#include "train/folder/run_folder.h"
+#include "train/loop/step_evaluation.h"
+#include "train/loop/trainer.h"
+#include "train/loop/training_run.h"
 
 namespace qkv {
 namespace {

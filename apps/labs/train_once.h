@@ -8,8 +8,8 @@
 #include "data/dataset.h"
 #include "models/model.h"
 #include "train/config/options.h"
-#include "train/run/metrics.h"
-#include "train/run/run_listener.h"
+#include "train/folder/metrics.h"
+#include "train/watch/run_listener.h"
 
 namespace qkv {
 

@@ -9,8 +9,8 @@
 #include "apps/labs/train_once.h"
 #include "framework/core/error.h"
 #include "train/config/config.h"
-#include "train/run/batch_loss.h"
-#include "train/run/experiment.h"
+#include "train/evaluate/batch_loss.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

@@ -9,7 +9,7 @@
 #include "data/dataset.h"
 #include "models/model.h"
 #include "train/config/options.h"
-#include "train/run/evaluate.h"
+#include "train/evaluate/evaluate.h"
 
 namespace qkv {
 

@@ -3,7 +3,7 @@
 #include "apps/labs/matrices.h"
 #include "apps/labs/trained.h"
 #include "apps/labs/word_counts.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "apps/labs/kit.h"
 #include "framework/core/sure.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

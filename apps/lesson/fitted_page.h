@@ -5,7 +5,7 @@
 
 #include "apps/lesson/lesson.h"
 #include "apps/lesson/recording.h"
-#include "train/run/loaded_run.h"
+#include "train/folder/loaded_run.h"
 
 namespace qkv {
 

@@ -13,7 +13,7 @@
 #include "framework/core/mistakes.h"
 #include "framework/core/sure.h"
 #include "train/config/config.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

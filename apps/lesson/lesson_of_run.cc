@@ -9,11 +9,11 @@
 #include "data/tasks/tasks.h"
 #include "framework/graph/op.h"
 #include "train/config/suggest.h"
-#include "train/run/batch_loss.h"
-#include "train/run/experiment.h"
-#include "train/run/generate.h"
-#include "train/run/prompts.h"
-#include "train/run/run_folder.h"
+#include "train/evaluate/batch_loss.h"
+#include "train/folder/experiment.h"
+#include "train/folder/run_folder.h"
+#include "train/generate/generate.h"
+#include "train/generate/prompts.h"
 
 namespace qkv {
 namespace {

@@ -6,7 +6,7 @@
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/ops/ops.h"
-#include "train/run/batch_loss.h"
+#include "train/evaluate/batch_loss.h"
 
 namespace qkv {
 namespace {

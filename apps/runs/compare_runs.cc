@@ -11,7 +11,7 @@
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
-#include "train/run/progress.h"
+#include "train/folder/reading_progress.h"
 
 namespace qkv {
 namespace {

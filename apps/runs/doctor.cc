@@ -17,11 +17,11 @@
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
 #include "framework/optim/optimizer.h"
-#include "train/run/batch_loss.h"
-#include "train/run/experiment.h"
-#include "train/run/progress.h"
-#include "train/run/step_forecast.h"
-#include "train/run/trainer.h"
+#include "train/evaluate/batch_loss.h"
+#include "train/folder/experiment.h"
+#include "train/folder/reading_progress.h"
+#include "train/loop/step_forecast.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "apps/runs/run_summary.h"
 #include "train/config/suggest.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

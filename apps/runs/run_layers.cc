@@ -11,7 +11,7 @@
 #include "apps/report/texts/texts.h"
 #include "apps/runs/run_sections.h"
 #include "framework/core/utf8.h"
-#include "train/run/trainer.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "apps/report/texts/text.h"
-#include "train/run/loaded_run.h"
+#include "train/folder/loaded_run.h"
 
 namespace qkv {
 

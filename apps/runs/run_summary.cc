@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "framework/io/safetensors.h"
 #include "train/config/config.h"
-#include "train/run/run_folder.h"
+#include "train/folder/run_folder.h"
 
 namespace qkv {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "train/config/options.h"
-#include "train/run/metrics.h"
+#include "train/folder/metrics.h"
 
 namespace qkv {
 

@@ -12,7 +12,7 @@
 #include "framework/core/columns.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
-#include "train/run/progress.h"
+#include "train/folder/reading_progress.h"
 
 namespace qkv {
 namespace {

@@ -22,13 +22,16 @@ const std::vector<std::vector<std::string>> kFloors = {
     {"framework/ops"},                                         //
     {"framework/autograd"},                                    //
     {"framework/nn", "framework/gradcheck"},                   //
-    {"framework/optim"},  // takes the parameters that a module lists
-    {"data/tokens"},      //
-    {"models", "data"},   // the trainer is where they meet
-    {"data/text"},        //
-    {"data/tasks"},       //
-    {"train/config"},     //
-    {"train/run"},        //
+    {"framework/optim"},                // takes the parameters that a module lists
+    {"data/tokens"},                    //
+    {"models", "data"},                 // the trainer is where they meet
+    {"data/text"},                      //
+    {"data/tasks"},                     //
+    {"train/config"},                   //
+    {"train/folder"},                   //
+    {"train/watch", "train/generate"},  //
+    {"train/evaluate"},                 //
+    {"train/loop"},                     //
     {"cli"},
 };
 

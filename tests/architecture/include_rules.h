@@ -11,9 +11,9 @@ namespace qkv {
 // names:
 //
 // - an #include points down: cli -> lessons -> train -> models, data -> framework; inside train
-//   bench -> run -> config, and inside the framework mutation -> gradcheck -> autograd,
-//   optim -> nn -> autograd -> ops -> graph, kernels -> core, io -> core; neighbours do not know
-//   each other;
+//   loop -> evaluate -> watch, generate -> folder -> config, and inside the framework mutation ->
+//   gradcheck -> autograd, optim -> nn -> autograd -> ops -> graph, kernels -> core, io -> core;
+//   neighbours do not know each other;
 // - an #include of a file of the project is written from the root;
 // - oneDNN and OpenMP are named in framework/kernels only;
 // - no file includes itself, by whatever detour.

@@ -46,18 +46,18 @@ TEST_F(IncludeRulesTest, IncludesThatPointDownAreFine) {
   plant("framework/ops/ops.h", "#include \"framework/core/shape.h\"\nint compute();\n");
   plant("data/batch.h", "#include \"framework/core/shape.h\"\n");
   plant("models/decoder.h", "#include \"framework/ops/ops.h\"\n");
-  plant("train/run/trainer.cc", "#include \"data/batch.h\"\n#include \"models/decoder.h\"\n");
+  plant("train/loop/trainer.cc", "#include \"data/batch.h\"\n#include \"models/decoder.h\"\n");
   EXPECT_THAT(broken(), IsEmpty());
 }
 
 TEST_F(IncludeRulesTest, AnIncludeThatPointsUpIsFound) {
   plant("framework/core/shape.h", "\n#  include \"framework/ops/ops.h\"\n");
-  plant("framework/ops/ops.h", "#include \"train/run/trainer.h\"\n");
-  plant("train/run/trainer.h", "");
+  plant("framework/ops/ops.h", "#include \"train/loop/trainer.h\"\n");
+  plant("train/loop/trainer.h", "");
   EXPECT_THAT(
       broken(),
       ElementsAre("framework/core/shape.h:2: framework/core includes framework/ops, which is above",
-                  "framework/ops/ops.h:1: framework/ops includes train/run, which is above"));
+                  "framework/ops/ops.h:1: framework/ops includes train/loop, which is above"));
 }
 
 TEST_F(IncludeRulesTest, NeighboursDoNotKnowEachOther) {
@@ -74,13 +74,13 @@ TEST_F(IncludeRulesTest, NeighboursDoNotKnowEachOther) {
 
 TEST_F(IncludeRulesTest, TheBookKnowsNoAppAndAnAppFewOthers) {
   plant("cli/train.cc", "#include \"apps/runs/plot.h\"\n");
-  plant("apps/runs/plot.h", "#include \"apps/report/svg.h\"\n#include \"train/run/trainer.h\"\n");
+  plant("apps/runs/plot.h", "#include \"apps/report/svg.h\"\n#include \"train/loop/trainer.h\"\n");
   plant("apps/runs/replay/replay.cc",
         "#include \"apps/runs/plot.h\"\n#include \"apps/labs/lab.h\"\n");
   plant("apps/labs/lab.h", "#include \"apps/check/mutation/mutation.h\"\n");
   plant("apps/check/mutation/mutation.h", "");
   plant("apps/report/svg.h", "");
-  plant("train/run/trainer.h", "");
+  plant("train/loop/trainer.h", "");
   EXPECT_THAT(broken(),
               ElementsAre("apps/runs/replay/replay.cc:2: apps/runs includes apps/labs, another app",
                           "cli/train.cc:1: cli includes apps/runs, an app"));
@@ -89,11 +89,11 @@ TEST_F(IncludeRulesTest, TheBookKnowsNoAppAndAnAppFewOthers) {
 TEST_F(IncludeRulesTest, OneDnnAndOpenMpOutsideTheKernelsAreFound) {
   plant("framework/core/shape.cc", "#include <dnnl.hpp>\n");
   plant("framework/ops/add.cc", "int compute();\n#pragma omp parallel for\n");
-  plant("train/run/trainer.cc", "int n = omp_get_max_threads();\n");
+  plant("train/loop/trainer.cc", "int n = omp_get_max_threads();\n");
   EXPECT_THAT(broken(),
               ElementsAre("framework/core/shape.cc:1: dnnl is named outside framework/kernels",
                           "framework/ops/add.cc:2: omp is named outside framework/kernels",
-                          "train/run/trainer.cc:1: omp is named outside framework/kernels"));
+                          "train/loop/trainer.cc:1: omp is named outside framework/kernels"));
 }
 
 TEST_F(IncludeRulesTest, ACycleIsFoundOnce) {

@@ -1,4 +1,4 @@
-#include "train/run/metrics.h"
+#include "train/folder/metrics.h"
 
 #include <algorithm>
 

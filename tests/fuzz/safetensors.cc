@@ -8,7 +8,7 @@
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/targets.h"
-#include "train/run/checkpoint.h"
+#include "train/folder/checkpoint.h"
 
 namespace qkv {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/verbs.h"
 #include "cli/verbs_of_apps.h"
 #include "cli/version.h"
-#include "train/run/interrupt.h"
+#include "train/watch/interrupt.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "data/tokenizer_json.h"
 #include "framework/io/safetensors.h"
 #include "train/config/config_fields.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

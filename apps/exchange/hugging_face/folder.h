@@ -9,7 +9,7 @@
 #include "data/vocabulary.h"
 #include "framework/io/safetensors.h"
 #include "train/config/options.h"
-#include "train/run/loaded_run.h"
+#include "train/folder/loaded_run.h"
 
 // What is in a folder of Hugging Face's, and how a run is made of it.
 namespace qkv {

@@ -13,7 +13,7 @@
 #include "framework/core/utf8.h"
 #include "framework/io/files.h"
 #include "train/config/config.h"
-#include "train/run/run_folder.h"
+#include "train/folder/run_folder.h"
 
 namespace qkv {
 namespace {

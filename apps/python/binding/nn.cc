@@ -13,7 +13,7 @@
 #include "framework/nn/norm.h"
 #include "framework/ops/ops.h"
 #include "models/attention.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 // Layers and models of C++ as Python's objects: called on tensors, and asked for parameters by
 // name.

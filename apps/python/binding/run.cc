@@ -13,8 +13,8 @@
 #include "apps/python/binding/nn.h"
 #include "apps/python/binding/results.h"
 #include "train/config/config.h"
-#include "train/run/continue_texts.h"
-#include "train/run/metrics.h"
+#include "train/folder/metrics.h"
+#include "train/generate/continue_texts.h"
 
 namespace qkv::python {
 namespace {

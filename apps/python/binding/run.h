@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/model.h"
-#include "train/run/loaded_run.h"
+#include "train/folder/loaded_run.h"
 
 namespace qkv::python {
 

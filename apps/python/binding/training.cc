@@ -11,7 +11,7 @@
 #include "apps/python/binding/results.h"
 #include "apps/python/binding/run.h"
 #include "framework/core/terminal.h"
-#include "train/run/train.h"
+#include "train/loop/train.h"
 
 namespace qkv::python {
 namespace {

@@ -17,7 +17,7 @@
 #include "absl/strings/strip.h"
 #include "apps/runs/listeners/tensorboard/event_record.h"
 #include "framework/io/files.h"
-#include "train/run/run_listener.h"
+#include "train/watch/run_listener.h"
 
 namespace qkv {
 namespace {

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "apps/runs/replay/replay_start.h"
 #include "framework/kernels/elementwise.h"
-#include "train/run/evaluate.h"
-#include "train/run/experiment.h"
-#include "train/run/finite.h"
-#include "train/run/step_evaluation.h"
+#include "train/evaluate/evaluate.h"
+#include "train/folder/experiment.h"
+#include "train/loop/step_evaluation.h"
+#include "train/watch/finite.h"
 
 namespace qkv {
 namespace {

@@ -13,12 +13,12 @@
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"
-#include "train/run/checkpoint.h"
-#include "train/run/experiment.h"
-#include "train/run/first_weights.h"
-#include "train/run/resume.h"
-#include "train/run/run_folder.h"
-#include "train/run/step_evaluation.h"
+#include "train/folder/checkpoint.h"
+#include "train/folder/experiment.h"
+#include "train/folder/first_weights.h"
+#include "train/folder/run_folder.h"
+#include "train/loop/resume.h"
+#include "train/loop/step_evaluation.h"
 
 namespace qkv {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "train/config/options.h"
-#include "train/run/metrics.h"
-#include "train/run/trainer.h"
+#include "train/folder/metrics.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/graph/tensor.h"
-#include "train/run/trainer.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 

@@ -17,8 +17,8 @@
 #include "framework/core/terminal.h"
 #include "framework/io/files.h"
 #include "framework/kernels/parallel.h"
-#include "train/run/progress.h"
-#include "train/run/run_folder.h"
+#include "train/folder/reading_progress.h"
+#include "train/folder/run_folder.h"
 
 namespace qkv {
 namespace {

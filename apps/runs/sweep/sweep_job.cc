@@ -19,9 +19,9 @@
 #include "framework/core/clock.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/kernels/parallel.h"
-#include "train/run/experiment.h"
-#include "train/run/step_forecast.h"
-#include "train/run/training_run.h"
+#include "train/folder/experiment.h"
+#include "train/loop/step_forecast.h"
+#include "train/loop/training_run.h"
 
 namespace qkv {
 namespace {

@@ -14,9 +14,9 @@
 #include "framework/core/mistakes.h"
 #include "train/config/config.h"
 #include "train/config/config_fields.h"
-#include "train/run/experiment.h"
-#include "train/run/first_weights.h"
-#include "train/run/run_folder.h"
+#include "train/folder/experiment.h"
+#include "train/folder/first_weights.h"
+#include "train/folder/run_folder.h"
 
 namespace qkv {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/run/step_forecast.h"
+#include "train/loop/step_forecast.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 
 #include "apps/bench/bench_shapes.h"
 #include "framework/core/storage.h"
-#include "train/run/experiment.h"
-#include "train/run/model_summary.h"
-#include "train/run/trainer.h"
+#include "train/folder/experiment.h"
+#include "train/loop/model_summary.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 namespace {

@@ -16,9 +16,9 @@
 #include "apps/cluster/train_together.h"
 #include "tests/apps/cluster/thread_ranks.h"
 #include "tests/train/config/parsed.h"
-#include "tests/train/run/observed_run.h"
-#include "train/run/experiment.h"
-#include "train/run/trainer.h"
+#include "tests/train/loop/observed_run.h"
+#include "train/folder/experiment.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 namespace {

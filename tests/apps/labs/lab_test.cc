@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "framework/core/columns.h"
 #include "tests/command_line_fixture.h"
-#include "train/run/checkpoint.h"
+#include "train/folder/checkpoint.h"
 
 namespace qkv {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "tests/temporary_folder.h"
 #include "tests/train/config/parsed.h"
-#include "tests/train/run/observed_run.h"
-#include "train/run/evaluate.h"
-#include "train/run/run_folder.h"
+#include "tests/train/loop/observed_run.h"
+#include "train/evaluate/evaluate.h"
+#include "train/folder/run_folder.h"
 
 namespace qkv {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "apps/lesson/examples.h"
 #include "apps/lesson/page.h"
-#include "train/run/experiment.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

@@ -12,8 +12,8 @@
 #include "framework/ops/ops.h"
 #include "models/mixer.h"
 #include "tests/framework/testing.h"
-#include "train/run/batch_loss.h"
-#include "train/run/experiment.h"
+#include "train/evaluate/batch_loss.h"
+#include "train/folder/experiment.h"
 
 namespace qkv {
 namespace {

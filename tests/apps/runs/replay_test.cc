@@ -14,10 +14,10 @@
 #include "framework/io/safetensors.h"
 #include "tests/command_line_fixture.h"
 #include "train/config/config.h"
-#include "train/run/checkpoint.h"
-#include "train/run/evaluate.h"
-#include "train/run/experiment.h"
-#include "train/run/trainer.h"
+#include "train/evaluate/evaluate.h"
+#include "train/folder/checkpoint.h"
+#include "train/folder/experiment.h"
+#include "train/loop/trainer.h"
 
 namespace qkv {
 namespace {

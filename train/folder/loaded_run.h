@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "train/folder/checkpoint.h"
+
+namespace qkv {
+
+// Tells the user what is worth knowing and no error.
+using TellNote = std::function<void(const std::string& note)>;
+
+// A run as the user names it: a folder, or a checkpoint of one.
+struct LoadedRun {
+  std::string path;  // of the checkpoint
+  Checkpoint checkpoint;
+
+  absl::StatusOr<Model> model() const { return restore_model(path, checkpoint); }
+
+  // The data that it learned from. `overrides` change its config; a note says whether the text has
+  // changed.
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset(const std::vector<std::string>& overrides,
+                                                   const TellNote& tell) const;
+
+  // All examples of another file for validation, in the tokens and classes of the run.
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset_of(const std::string& file,
+                                                      const std::vector<std::string>& overrides,
+                                                      const TellNote& tell) const;
+
+  // The tokens of a text that the user gave with --OPTION. An error if there is none.
+  absl::StatusOr<std::vector<int64_t>> encode(const std::string& option,
+                                              const std::string& text) const;
+
+  // The longest question and the longest sequence or answer that the model reads as a whole.
+  int64_t longest_prompt() const;
+  int64_t longest_sequence() const;
+
+ private:
+  int64_t limit_of(int64_t length) const;
+  // The config, in which a relative path that begins elsewhere is that of the file.
+  absl::StatusOr<Config> config_here(const std::vector<std::string>& overrides) const;
+  absl::Status check_fits(const DataShape& now) const;
+};
+
+// "--prompt has 9 tokens; this model reads at most 4", where that is so.
+absl::Status check_length(const std::string& what, int64_t length, int64_t longest);
+
+// Its best checkpoint, where `run` is a folder. Takes the run's number of threads for the program.
+absl::StatusOr<LoadedRun> load_run(const std::string& run);
+
+// The same numbers in f64, so that what follows from them is exact to many digits.
+void widen(Checkpoint& checkpoint);
+
+}  // namespace qkv

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "train/folder/step_detail.h"
+
+namespace qkv {
+
+// One line of metrics.jsonl. Numbers that were not measured at this step are not in the line.
+struct Metrics {
+  int64_t step = 0;
+  std::optional<double> loss;  // of the training batch
+  std::optional<double> learning_rate;
+  std::optional<double> grad_norm;  // before clipping
+  std::optional<double> tokens_per_second;
+  std::optional<double> elapsed_seconds;  // since training began, over all resumes
+  std::optional<double> val_loss;
+  std::optional<double> val_token_accuracy;     // in [0, 1]
+  std::optional<double> val_sequence_accuracy;  // in [0, 1]: every token of the answer right
+  std::optional<double> train_sequence_accuracy;
+  std::optional<double> val_end_accuracy;  // in [0, 1]: of the tokens that end an answer
+  std::optional<StepDetail> detail = {};
+
+  bool operator==(const Metrics&) const = default;
+};
+
+// {"step":10,"loss":2.25,…}: fields in the order above, numbers that read back as the same double.
+// JSON has no NaN and no infinity: they become null, which reads back as NaN.
+std::string metrics_to_json(const Metrics& metrics);
+absl::StatusOr<Metrics> metrics_from_json(std::string_view line);
+
+// The numbers of a line besides the step, under their names; those of its detail as in
+// detail_numbers().
+NamedNumbers metrics_numbers(const Metrics& metrics);
+
+// Every line of a metrics.jsonl. A last line without a line end is skipped: it is being written, or
+// a crash has torn it. Errors begin with "FILE:LINE: ".
+absl::StatusOr<std::vector<Metrics>> read_metrics(const std::string& path);
+
+// For a resume after `last_step`: drops the lines of later steps, and a torn last line. So that
+// none is lost, the metrics of a step are to be written before its checkpoint.
+absl::Status cut_metrics(const std::string& path, int64_t last_step);
+
+}  // namespace qkv

@@ -1,0 +1,202 @@
+#include "train/generate/continue_texts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "data/tasks/tasks.h"
+
+namespace qkv {
+namespace {
+
+using Print = std::function<bool(const std::string&)>;
+
+constexpr size_t kReadTogether = 256;                  // prompts
+constexpr char kBetweenTexts[] = "---------------\n";  // where a text may have several lines
+
+class Writer {
+ public:
+  Writer(const LoadedRun& run, const TextsToContinue& texts, const Print& print,
+         const std::stop_token& stop)
+      : run_(run), texts_(texts), stop_(stop), print_(print) {}
+
+  absl::Status write_all(const Model& model, const std::vector<Prompt>& prompts) {
+    if (texts_.samples == 1 && prompts.size() > 1 && !texts_.beam) {
+      return write_together(model, prompts);
+    }
+    for (const Prompt& prompt : prompts) {
+      for (int64_t sample = 1; sample <= texts_.samples; ++sample) {
+        if (!goes_on()) return absl::OkStatus();
+        print_between();
+        absl::Status status = texts_.beam ? search(model, prompt) : write(model, prompt, sample);
+        if (!status.ok()) return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Continuation>& written() { return written_; }
+
+ private:
+  bool goes_on() const { return is_read_ && !stop_.stop_requested(); }
+
+  std::string shown(const Prompt& prompt) const { return texts_.prints_prompts ? prompt.text : ""; }
+
+  void print(const std::string& text) { is_read_ = print_(text) && is_read_; }
+
+  void print_between() {
+    if (task_.is_running_text && !written_.empty()) print(kBetweenTexts);
+  }
+
+  int64_t longest(const Prompt& prompt) const {
+    const int64_t length = std::ssize(prompt.tokens);
+    return texts_.max_new_tokens.value_or(task_.answer_length(config_.data, length));
+  }
+
+  WrittenText text_after(const Prompt& prompt) const {
+    return {run_.checkpoint.vocabulary, prompt.tokens.back(), texts_.stops, task_.last_token};
+  }
+
+  void keep(const Prompt& prompt, int64_t sample, const WrittenText& text, int64_t tokens) {
+    const bool stopped = tokens < longest(prompt) && text.end() == TextEnd::kLength;
+    written_.push_back(
+        {prompt.text, sample, text.text(), tokens, stopped ? TextEnd::kInterrupted : text.end()});
+  }
+
+  // Prints the tokens as they come.
+  absl::Status write(const Model& model, const Prompt& prompt, int64_t sample) {
+    print(shown(prompt));
+    WrittenText text = text_after(prompt);
+    const auto take = [&](int64_t token) {
+      const bool ended = !text.add(token);
+      print(ended ? text.take_rest() : text.take_settled());
+      return !ended && goes_on();
+    };
+    SamplingOptions sampling = texts_.sampling;
+    sampling.sample = static_cast<uint64_t>(sample - 1);
+    const absl::StatusOr<Tokens> tokens =
+        generate(model, prompt.tokens, longest(prompt), sampling, take);
+    print(text.take_rest() + "\n");
+    if (!tokens.ok()) return tokens.status();
+    keep(prompt, sample, text, std::ssize(*tokens));
+    return absl::OkStatus();
+  }
+
+  // Prints texts, one after the other, when a part of them is written.
+  absl::Status write_together(const Model& model, std::span<const Prompt> prompts) {
+    while (!prompts.empty() && goes_on()) {
+      const auto part = prompts.first(std::min(prompts.size(), kReadTogether));
+      std::vector<Tokens> tokens;
+      std::vector<WrittenText> texts;
+      std::vector<int64_t> left;
+      for (const Prompt& prompt : part) {
+        tokens.push_back(prompt.tokens);
+        texts.push_back(text_after(prompt));
+        left.push_back(longest(prompt));
+      }
+      const auto take = [&](size_t row, int64_t token) {
+        if (left[row] <= 0 || stop_.stop_requested()) return false;
+        --left[row];
+        return texts[row].add(token);
+      };
+      const int64_t count = *std::ranges::max_element(left);
+      absl::Status status = generate_all(model, tokens, count, texts_.sampling, take).status();
+      if (!status.ok()) return status;
+      for (size_t i = 0; i < part.size(); ++i) {
+        print_between();
+        print(absl::StrCat(shown(part[i]), texts[i].text(), "\n"));
+        keep(part[i], 1, texts[i], longest(part[i]) - left[i]);
+      }
+      prompts = prompts.subspan(part.size());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status search(const Model& model, const Prompt& prompt) {
+    const auto text_of = [&](std::span<const int64_t> tokens) {
+      WrittenText text = text_after(prompt);
+      for (const int64_t token : tokens) text.add(token);
+      return text;
+    };
+    const auto ends = [&](std::span<const int64_t> tokens) {
+      return text_of(tokens).end() != TextEnd::kLength;
+    };
+    absl::StatusOr<std::vector<Hypothesis>> found =
+        beam_search(model, prompt.tokens, longest(prompt), *texts_.beam, ends, stop_);
+    if (absl::IsCancelled(found.status())) return absl::OkStatus();
+    if (!found.ok()) return found.status();
+    const WrittenText best = text_of(found->front().tokens);
+    print(absl::StrCat(shown(prompt), best.text(), "\n"));
+    keep(prompt, 1, best, std::ssize(found->front().tokens));
+    for (Hypothesis& h : *found) {
+      written_.back().beam.emplace_back(text_of(h.tokens).text(), std::move(h));
+    }
+    return absl::OkStatus();
+  }
+
+  const LoadedRun& run_;
+  const Config& config_ = run_.checkpoint.config;
+  const TaskKind& task_ = *find_task(config_.data.task);
+  const TextsToContinue& texts_;
+  const std::stop_token& stop_;
+  const Print& print_;
+  bool is_read_ = true;  // whether somebody reads what is printed
+  std::vector<Continuation> written_;
+};
+
+absl::Status check_answer_length(const LoadedRun& run, const TextsToContinue& texts) {
+  const DataForm form = form_of(run.checkpoint.config.model.kind);
+  if (form == DataForm::kSequence) return absl::OkStatus();
+  const int64_t longest_answer = form == DataForm::kClass ? 1 : run.longest_sequence();
+  if (texts.max_new_tokens.value_or(0) <= longest_answer) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--max-new-tokens: this model answers with at most ", longest_answer,
+                   longest_answer == 1 ? " token" : " tokens"));
+}
+
+}  // namespace
+
+absl::Status check_options(const TextsToContinue& texts) {
+  const SamplingOptions& s = texts.sampling;
+  const BeamOptions beam = texts.beam.value_or(BeamOptions());
+  const std::pair<bool, const char*> mistakes[] = {
+      {!(s.temperature >= 0) || !std::isfinite(s.temperature), "--temperature must be 0 or more"},
+      {s.top_k < 0, "--top-k must be 0 (all tokens) or more"},
+      {!(s.top_p > 0) || s.top_p > 1, "--top-p must be above 0 and at most 1"},
+      {texts.max_new_tokens.value_or(0) < 0, "--max-new-tokens must be 0 or more"},
+      {texts.samples < 1, "--samples must be 1 or more"},
+      {beam.width < 1 || beam.width > 1024, "--beam must be in 1 … 1024"},
+      {!(beam.length_penalty >= 0 && beam.length_penalty <= 10),
+       "--length-penalty must be in 0 … 10"}};
+  for (const auto& [is_made, mistake] : mistakes) {
+    if (is_made) return absl::InvalidArgumentError(mistake);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const Model& model,
+                                             const TextsToContinue& texts, const Print& print,
+                                             const TellNote& warn, const std::stop_token& stop) {
+  if (run.checkpoint.data.is_image()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(run.path, ": the model classifies images; it writes no text"));
+  }
+  if (!run.checkpoint.class_names.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        run.path, ": the model classifies texts; qkv predict RUN FILE asks it for their classes"));
+  }
+  if (absl::Status status = check_answer_length(run, texts); !status.ok()) return status;
+  const absl::StatusOr<std::vector<Prompt>> prompts = read_prompts(run, texts.prompts, texts.file);
+  if (!prompts.ok()) return prompts.status();
+  const std::string warning = warning_about(run, *prompts);
+  if (!warning.empty()) warn(warning);
+  Writer writer(run, texts, print, stop);
+  const absl::Status status = writer.write_all(model, *prompts);
+  if (!status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(run.path, ": ", status.message()));
+  }
+  return Continuations{std::move(writer.written()), stop.stop_requested()};
+}
+
+}  // namespace qkv

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "train/folder/loaded_run.h"
+#include "train/generate/beam_search.h"
+#include "train/generate/generate.h"
+#include "train/generate/prompts.h"
+#include "train/generate/written_text.h"
+
+namespace qkv {
+
+// What `qkv generate` writes.
+struct TextsToContinue {
+  std::vector<std::string> prompts;
+  std::optional<PromptFile> file = {};
+  std::optional<int64_t> max_new_tokens;  // none: 200 for a text, else the length of an answer
+  SamplingOptions sampling = {};
+  int64_t samples = 1;             // texts for each prompt; the k-th is a function of seed and k
+  std::vector<std::string> stops;  // a text ends before these
+  std::optional<BeamOptions> beam = {};  // instead of sampling
+  bool prints_prompts = true;            // before what follows them
+};
+
+// What was written after a prompt.
+struct Continuation {
+  std::string prompt;
+  int64_t sample = 1;
+  std::string text;
+  int64_t tokens = 0;
+  TextEnd end = TextEnd::kLength;
+  std::vector<std::pair<std::string, Hypothesis>> beam = {};  // all texts of it, the best first
+};
+
+struct Continuations {
+  std::vector<Continuation> all;
+  bool was_stopped = false;
+};
+
+// An error names the option of `qkv generate` whose number is out of range.
+absl::Status check_options(const TextsToContinue& texts);
+
+// The model of the run continues each prompt, until the task's last token: one token after the
+// other, or where there are several prompts for one sample, these together. `print` gets what is
+// written, and returns whether to go on. `warn` is told of prompts that are no question of the
+// run's task. After a stop, the text that is being written is the last.
+absl::StatusOr<Continuations> continue_texts(const LoadedRun& run, const Model& model,
+                                             const TextsToContinue& texts,
+                                             const std::function<bool(const std::string&)>& print,
+                                             const TellNote& warn, const std::stop_token& stop);
+
+// As an object of JSON.
+std::string continuations_json(const LoadedRun& run, const TextsToContinue& texts,
+                               const Continuations& written);
+
+}  // namespace qkv

@@ -1,0 +1,127 @@
+#include "train/loop/resume.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "data/paths.h"
+#include "framework/io/files.h"
+#include "train/config/config.h"
+#include "train/folder/metrics.h"
+#include "train/generate/samples.h"
+#include "train/loop/step_evaluation.h"
+
+namespace qkv {
+namespace {
+
+// The changes of what must stay as it is.
+std::vector<std::string> forbidden_changes(const Config& now, const Config& before) {
+  return config_changes(now, with_resumed_values(before, now));
+}
+
+absl::StatusOr<double> elapsed_seconds_at(const std::string& path, int64_t step) {
+  const absl::StatusOr<std::vector<Metrics>> lines = read_metrics(path);
+  if (absl::IsNotFound(lines.status())) return 0.0;  // somebody has removed them
+  if (!lines.ok()) return lines.status();
+  double seconds = 0;
+  for (const Metrics& metrics : *lines) {
+    if (metrics.step > step) break;
+    seconds = metrics.elapsed_seconds.value_or(seconds);
+  }
+  return seconds;
+}
+
+absl::Status cut_back(const RunFolder& folder, const RunState& state) {
+  const int64_t last_step = state.unwritten ? state.step - 1 : state.step;
+  if (absl::Status s = cut_metrics(folder.metrics(), last_step); !s.ok()) return s;
+  return cut_samples(folder.samples(), last_step);
+}
+
+}  // namespace
+
+absl::Status check_same_run(const std::string& path, const Checkpoint& checkpoint,
+                            const std::string& run, const Config& config, const Dataset& dataset) {
+  if (!forbidden_changes(config, checkpoint.config).empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": this checkpoint belongs to another run than ", run, "/config.toml"));
+  }
+  if (checkpoint.state.step > config.train.steps) {
+    return absl::InvalidArgumentError(absl::StrCat("train.steps is ", config.train.steps,
+                                                   ", but the run in ", run, " has already made ",
+                                                   checkpoint.state.step, " steps"));
+  }
+  const std::string now = paths_to_show(config.data.path),
+                    then = paths_to_show(checkpoint.config.data.path);
+  if (now != then &&
+      (checkpoint.vocabulary != dataset.vocabulary() || !other_data(checkpoint, dataset).empty())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "data.path is ", now, ", whose content is not that of ", then, ", from which the run in ",
+        run, " has learned; leave data.path as it was, or start a new run with another --out"));
+  }
+  if (checkpoint.vocabulary != dataset.vocabulary()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": its vocabulary differs from that of the data: the text has changed since "
+                     "the run began"));
+  }
+  if (!checkpoint.class_names.empty() && checkpoint.class_names != dataset.class_names()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     ": its classes differ from those of the data: the file has changed "
+                     "since the run began"));
+  }
+  if (const std::string other = other_data(checkpoint, dataset); !other.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": ", other, "; restore that one, or start a new run with another --out"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunFolder> open_to_resume(const std::string& path, const Config& config) {
+  absl::StatusOr<RunFolder> folder = RunFolder::resume(path);
+  if (!folder.ok()) return folder;
+  const absl::StatusOr<Config> before = load_saved_config(folder->config());
+  if (!before.ok()) return before.status();
+  const std::vector<std::string> changes = forbidden_changes(config, *before);
+  if (changes.empty()) return folder;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--resume continues with the config of the run (", folder->config(),
+                   "), but this config differs: ", absl::StrJoin(changes, "; "),
+                   ". Undo the change, or start a new run with another --out; these may change: ",
+                   absl::StrJoin(keys_that_may_change_on_resume(), ", ")));
+}
+
+absl::StatusOr<ResumedRun> resume_from(const RunFolder& folder, const Config& config,
+                                       const Dataset& dataset, Trainer& trainer) {
+  const absl::StatusOr<std::string> path = folder.newest_checkpoint();
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<Checkpoint> checkpoint = load_checkpoint(*path);
+  if (!checkpoint.ok()) return checkpoint.status();
+  if (!checkpoint->imported_from.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(*path, ": was imported; begin a run with --from ", folder.path()));
+  }
+  if (absl::Status s = check_same_run(*path, *checkpoint, folder.path(), config, dataset);
+      !s.ok()) {
+    return s;
+  }
+  const absl::StatusOr<double> seconds =
+      checkpoint->state.elapsed_seconds
+          ? *checkpoint->state.elapsed_seconds
+          : elapsed_seconds_at(folder.metrics(), checkpoint->state.step);
+  if (!seconds.ok()) return seconds.status();
+  absl::Status restored =
+      restore(*path, *checkpoint, trainer.evaluated_model(), &trainer.optimizer());
+  if (!restored.ok()) return restored;
+  const absl::StatusOr<Config> before = load_saved_config(folder.config());
+  if (!before.ok()) return before.status();
+  if (absl::Status s = cut_back(folder, checkpoint->state); !s.ok()) return s;
+  const std::vector<std::string> changes = config_changes(config, *before);
+  // A run that has ended keeps the config that it was trained with.
+  const bool has_more = !has_ended(config.train, checkpoint->state) || checkpoint->state.unwritten;
+  if (!changes.empty() && has_more) {
+    absl::Status s = write_file_atomically(folder.config(), to_toml(config));
+    if (!s.ok()) return s;
+  }
+  return ResumedRun{.state = checkpoint->state, .elapsed_seconds = *seconds, .changes = changes};
+}
+
+}  // namespace qkv

@@ -1,0 +1,150 @@
+#include "train/loop/step_forecast.h"
+
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "framework/core/dtype.h"
+#include "framework/core/out_of_memory.h"
+#include "framework/core/storage.h"
+#include "framework/graph/op.h"
+#include "framework/kernels/product_log.h"
+#include "train/evaluate/batch_loss.h"
+#include "train/folder/experiment.h"
+#include "train/loop/trainer.h"
+
+namespace qkv {
+namespace {
+
+// What stays between steps, of each parameter: the weight, the two means of Adam or the velocity,
+// and the mean of train.average.
+uint64_t bytes_kept(const Config& config, uint64_t bytes) {
+  const uint64_t of_optimizer = config.optimizer.kind == OptimizerKind::kSgd ? 1 : 2;
+  return (1 + of_optimizer + (config.train.average > 0 ? 1 : 0)) * bytes;
+}
+
+// What the system sees taken where arrays need so much: what is let go stays held, and not all of
+// it fits what is asked for next. By measurement two ninths are idle, besides 2 MiB for the threads
+// and kernels of a run.
+uint64_t taken(uint64_t bytes) { return bytes + bytes / 7 * 2 + (2 << 20); }
+
+struct Need {
+  uint64_t bytes = 0;     // at the peak, beyond what was in use before
+  uint64_t matrices = 0;  // of all that matrix products read and write
+  double flops = 0;       // of these products
+};
+
+template <class Run>
+Need measure(const Run& run) {
+  const uint64_t before = allocator_statistics().bytes_in_use;
+  reset_peak_bytes_in_use();
+  const kernels::ProductLog products;
+  run();
+  const uint64_t peak = allocator_statistics().peak_bytes_in_use - before;
+  return {peak, kernels::bytes_of_matrices(products.products()), products.flops()};
+}
+
+// Enough examples for the batch to need more than the gradients of the parameters do: with fewer,
+// the peak is at another place.
+int64_t few_examples(const Config& config, const DataShape& data) {
+  constexpr int64_t kPositions = 1024, kFew = 4;
+  const int64_t patch = config.model.patch_size;
+  const int64_t length =
+      data.is_image() ? data.height * data.width / (patch * patch) : data.max_length;
+  return std::max(kFew, kPositions / std::max<int64_t>(length, 1));
+}
+
+// What so many examples need, from what `few` and twice as many do. `run` gets their number.
+template <class Run>
+Need extrapolate(int64_t examples, int64_t few, const Run& run) {
+  const int64_t more = std::min(examples, 2 * few);
+  Need need = measure([&] { run(more); });
+  const auto others = static_cast<uint64_t>(examples - more);
+  if (others == 0) return need;
+  const Need least = measure([&] { run(few); });
+  const auto added = static_cast<uint64_t>(few);
+  need.bytes += (need.bytes - std::min(need.bytes, least.bytes)) / added * others;
+  need.matrices += (need.matrices - std::min(need.matrices, least.matrices)) / added * others;
+  need.flops += (need.flops - least.flops) / static_cast<double>(few) * static_cast<double>(others);
+  return need;
+}
+
+}  // namespace
+
+StepForecast foresee_step(const Config& config, const Dataset& dataset, uint64_t available) {
+  const TrainOptions& train = config.train;
+  const uint64_t bytes = static_cast<uint64_t>(count_parameters(config, dataset.shape())) *
+                         dtype_bytes(precision_dtype(train));
+  const uint64_t kept = bytes_kept(config, bytes);
+  // On their way along the tree of the shards, as many sums wait as it has levels.
+  const uint64_t waiting =
+      bytes * static_cast<uint64_t>(std::bit_width(static_cast<uint64_t>(train.shards - 1)));
+  StepForecast forecast = {.parameters = kept + bytes + waiting};
+  if (forecast.parameters > available) {
+    forecast.is_whole = false;
+    return forecast;
+  }
+  // Sizes alone count. Zeros take no time to make, and the optimizer works in place.
+  Config zeros = config;
+  zeros.model.init_std = 0;
+  const Model model = make_model(zeros, dataset.shape());
+  const int64_t known = dataset.training_size(), unseen = dataset.validation_size();
+  const auto drawn = [&](int64_t rows) { return known > 0 ? std::min(known, rows) : rows; };
+  const int64_t pieces = train.accumulation_steps * train.shards;
+  const int64_t batch = drawn(train.batch_size), piece = (batch + pieces - 1) / pieces;
+  const int64_t few = few_examples(config, dataset.shape());
+  const Need step = extrapolate(piece, few, [&](int64_t examples) {
+    ForwardContext context;
+    context.training = true;
+    accumulate_gradients(model, parameters(model), dataset.training_batch(0, examples), 1,
+                         train.label_smoothing, context);
+  });
+  // Where there are answers, batches of training examples are evaluated, too.
+  const int64_t rows = train.validation_batch_size();
+  const int64_t evaluated =
+      std::max(std::min(rows, unseen), dataset.has_answers() ? drawn(rows) : 1);
+  const Need evaluation = extrapolate(evaluated, few, [&](int64_t examples) {
+    const NoGrad no_grad;
+    ForwardContext context;
+    batch_loss(model,
+               examples <= unseen ? dataset.validation_batch(0, examples)
+                                  : dataset.training_batch(0, examples),
+               {.divisor = 1.0}, context);
+  });
+  release_cached_memory();
+  const uint64_t total = taken(kept + waiting + step.bytes);
+  forecast.batch = total - std::min(total, forecast.parameters);
+  forecast.evaluation = taken(kept + evaluation.bytes);
+  forecast.matrices = step.matrices;
+  forecast.flops = step.flops / static_cast<double>(piece) * static_cast<double>(batch);
+  return forecast;
+}
+
+std::string describe(const StepForecast& forecast) {
+  return absl::StrCat("about ", describe_bytes(forecast.total()), " of memory");
+}
+
+absl::Status check_memory(const StepForecast& forecast, uint64_t available) {
+  if (forecast.total() <= available) return absl::OkStatus();
+  const std::string parameters =
+      absl::StrCat(describe_bytes(forecast.parameters),
+                   " for the parameters, their gradients and the optimizer");
+  if (!forecast.is_whole) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "this training needs ", parameters, " alone, but only ", describe_bytes(available),
+        " are free; a smaller model.d_model, model.d_ff or model.num_layers needs less"));
+  }
+  const std::string all = absl::StrCat("this training needs ", describe(forecast), ", but only ",
+                                       describe_bytes(available), " are free: ");
+  if (forecast.parameters + forecast.batch <= available) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(all, describe_bytes(forecast.evaluation),
+                     " for an evaluation; a smaller train.eval_batch_size needs less, which is "
+                     "train.batch_size where it is 0"));
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      all, parameters, ", ", describe_bytes(forecast.batch),
+      " for a batch; a smaller train.batch_size or more train.accumulation_steps need less for a "
+      "batch, a shorter data.length or a smaller model less for each example"));
+}
+
+}  // namespace qkv

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "train/config/config.h"
+#include "train/loop/training_run.h"
+#include "train/watch/run_listener.h"
+
+namespace qkv {
+
+struct TrainingRunOptions {
+  std::string out;            // the run's folder; "": runs/NAME
+  bool resume = false;        // go on with the run that is there
+  bool profile = false;       // write where the time of some steps goes
+  std::stop_token stop = {};  // saves where the run stands, and says how to go on
+  std::vector<RunListener*> listeners = {};
+  std::FILE* output = stdout;  // where a person reads how it goes
+  int threads = 0;             // where the config does not say how many; 0: one for each core
+  Trainer::Differentiate differentiate = {};  // how the gradients of a step come about
+};
+
+// The config in a file, or to resume, that of the run in a folder, into which it then trains.
+absl::StatusOr<LoadedConfig> config_to_train(const std::string& path,
+                                             const std::vector<std::string>& overrides,
+                                             TrainingRunOptions& options);
+
+// Trains what a config says and writes the run's folder: config, metrics, samples, checkpoints.
+absl::StatusOr<RunOutcome> run_training(const LoadedConfig& loaded,
+                                        const TrainingRunOptions& options);
+
+// Its two halves: what there must be before a run, and the run itself. A stop in the first one is
+// said to a person by cannot_begin().
+struct PreparedRun {
+  std::unique_ptr<Dataset> dataset;
+  std::vector<std::string> notes;
+};
+absl::StatusOr<PreparedRun> prepare_run(const LoadedConfig& loaded,
+                                        const TrainingRunOptions& options);
+absl::Status cannot_begin(absl::Status why, const TrainingRunOptions& options);
+absl::StatusOr<RunOutcome> train_prepared(PreparedRun prepared, const Config& config,
+                                          const TrainingRunOptions& options);
+
+}  // namespace qkv
