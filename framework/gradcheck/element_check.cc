@@ -1,11 +1,9 @@
-#include "framework/gradcheck/element_check.h"
-
 #include <algorithm>
 #include <optional>
 #include <vector>
 
-#include "framework/gradcheck/compare.h"
-#include "framework/gradcheck/forward_mode.h"
+#include "framework/gradcheck/derivatives.h"
+#include "framework/gradcheck/formula_check.h"
 #include "framework/gradcheck/slopes.h"
 
 namespace qkv {

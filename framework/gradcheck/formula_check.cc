@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/gradcheck/directions.h"
-#include "framework/gradcheck/element_check.h"
+#include "framework/gradcheck/probe.h"
 #include "framework/gradcheck/slopes.h"
 
 namespace qkv {

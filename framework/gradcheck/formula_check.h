@@ -1,12 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
-#include "framework/gradcheck/compare.h"
+#include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/gradcheck/recorded.h"
+#include "framework/gradcheck/slopes.h"
 
 // Is the formula of the gradient right? The heart of gradcheck.
 //
@@ -55,5 +56,13 @@ struct FormulaCheck {
 // each floating input.
 FormulaCheck check_formula(Probe& f, const Recorded& recorded, const RandomStream& stream,
                            const GradcheckOptions& options, std::span<InputReport> reports);
+
+// Moves some elements of one input, each by itself, where the formula does not agree at a random
+// direction. Fills in the report's verdict, counts and worst elements, of which there are `worst`
+// at most: each element against the cotangent of `formula`, and where the Jacobian is small each of
+// its entries.
+NumericGradient check_elements(const Probe& f, const Recorded& recorded,
+                               const FormulaCheck& formula, std::span<const int64_t> elements,
+                               int worst, InputReport& report);
 
 }  // namespace qkv

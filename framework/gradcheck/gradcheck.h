@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,7 +41,7 @@ struct GradcheckOptions {
 //      without a rule, a note says so, and it is no failure.
 //
 // Then the gradient in f64 is held against that in f128, for what its kernels round
-// (f64_digits.h).
+// (check_in_f64 in exact_checks.h).
 //
 // An f that reads its numbers as doubles (item(), to_vector(), an op of its own on data<double>())
 // cannot run in f128. It is checked in f64 by the same ways, and the report says so. Rounding may
@@ -61,5 +62,23 @@ struct GradcheckOptions {
 // tell a wrong derivative from a rounded one.
 GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options = {});
+
+// One op of a function, checked by itself at the numbers that it met there.
+struct OpCheck {
+  std::string op;      // "softmax"
+  std::string place;   // in the model: "blocks.0.attention"; "" outside of any
+  std::string inputs;  // "f64[2, 4, 8, 8]"
+  GradcheckReport report;
+
+  std::string to_text() const;  // "softmax f64[2, 4, 8, 8] (in blocks.0.attention)"
+};
+
+// Where is the mistake? Runs f once, and checks each op that its output depends on alone, in the
+// order in which they ran. The ops that do not pass, `most` at most; none: every derivative is
+// right, and a gradient that is wrong all the same was added up wrongly. An op of bf16 is left out,
+// and one of f32 that is undecided.
+std::vector<OpCheck> find_wrong_ops(const TensorFunction& f, std::span<const Tensor> inputs,
+                                    const GradcheckOptions& options = {},
+                                    size_t most = std::numeric_limits<size_t>::max());
 
 }  // namespace qkv

@@ -58,7 +58,7 @@ struct InputReport {
   std::string no_forward_rule = "";  // the op that has none, so that there is no forward mode
 
   // Jᵀv in f64 beside f128: the element that has lost the most. Its tolerance is what rounding may
-  // do (f64_digits.h). Not at order 2.
+  // do (check_in_f64 in exact_checks.h). Not at order 2.
   ElementReport in_f64 = {};
   double digits = 0.0;  // that f64 keeps there, of the largest element; 0: it was not compared
 
@@ -93,7 +93,7 @@ struct GradcheckReport {
   // fail.
   std::string backward_error = "";
   // Where f is made of several ops and does not pass: the first of them that does not pass when it
-  // is checked alone, and its own report (check_each_op.h).
+  // is checked alone, and its own report (find_wrong_ops).
   std::string wrong_op = "";
   std::vector<std::string> notes = {};
   int64_t derivatives = 0;  // of all inputs

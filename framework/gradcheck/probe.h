@@ -9,7 +9,6 @@
 #include "framework/core/random.h"
 #include "framework/core/wide.h"
 #include "framework/gradcheck/arithmetic.h"
-#include "framework/gradcheck/roundings.h"
 
 namespace qkv {
 
@@ -37,7 +36,7 @@ class Probe {
   // 2^-k of it is exact. In f32, which needs large steps, all have that of the largest.
   const Numbers& scales(size_t input) const { return scales_[input]; }
 
-  // What rounding does to each output: that of its ops (roundings.h), and in f64, where an op may
+  // What rounding does to each output: that of its ops (Roundings), and in f64, where an op may
   // hide what it computes with, that of the values themselves.
   const Numbers& noise() const { return noise_; }
   // In f128 measures it once more, with more runs: by chance each of a few may round to the same
@@ -71,5 +70,29 @@ class Probe {
   std::vector<char> is_coarse_;  // they show that they are rounded to more than f64 does
   mutable int64_t evaluations_ = 0;
 };
+
+// ± 1 to ± 2, so that no two terms cancel by chance.
+Scalar random_factor(RandomStream& stream);
+
+// Random directions in which all elements of all inputs move. Those of other streams are
+// independent: errors of single derivatives that cancel along one do not along another.
+
+// Each element moves by about its own size.
+Direction moved_by_size(const Probe& f, const RandomStream& stream);
+
+// The smallest |gradient_j u_j| above `zero`; 0: there is none.
+Scalar least_effect(const Direction& u, std::span<const Numbers> gradients, Scalar zero);
+
+// Each gradient_j u_j that is not zero, which is what is above `zero`, is as large as the smallest
+// of moved_by_size.
+Direction moved_by_effect(const Probe& f, std::span<const Numbers> gradients, Scalar zero,
+                          const RandomStream& stream);
+
+// Only those move of which gradient_j u_j is below 2^-20 of the largest. Empty: there are none.
+Direction moved_if_small(const Probe& f, std::span<const Numbers> gradients,
+                         const RandomStream& stream);
+
+// u where only the elements first … last - 1 of one input move.
+Direction part_of(const Direction& u, size_t input, int64_t first, int64_t last);
 
 }  // namespace qkv

@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "framework/core/random.h"
+#include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/gradcheck/recorded.h"
 
 namespace qkv {
 namespace {

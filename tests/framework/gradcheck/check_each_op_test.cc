@@ -1,8 +1,7 @@
-#include "framework/gradcheck/check_each_op.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/nn/examples.h"

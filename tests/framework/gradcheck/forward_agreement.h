@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "framework/gradcheck/forward_mode.h"
+#include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/gradcheck/recorded.h"
 
 namespace qkv {
 

@@ -1,13 +1,12 @@
 // Forward mode against what is derived by hand, against backward, and against wrong backwards.
 
-#include "framework/gradcheck/forward_mode.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numbers>
 
 #include "framework/autograd/backward.h"
+#include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
@@ -34,7 +33,8 @@ TEST(ForwardModeTest, HandsATangentFromOpToOp) {
   // dy = exp(a) (b da + db)
   const auto f = [](std::span<const Tensor> x) { return exp(x[0]) * x[1]; };
   const Tensor a = numbers({0.0, 1.0}), b = numbers({3.0, 5.0});
-  const Tensor dy = forward_derivative(f, {{a, b}}, {{numbers({2.0, 1.0}), numbers({7.0, 0.5})}});
+  const Tensor dy =
+      ForwardMode(f, {{a, b}}).derivative({{numbers({2.0, 1.0}), numbers({7.0, 0.5})}});
   EXPECT_DOUBLE_EQ(dy.to_vector()[0], 3.0 * 2.0 + 7.0);
   EXPECT_DOUBLE_EQ(dy.to_vector()[1], std::numbers::e * (5.0 * 1.0 + 0.5));
 }
@@ -50,15 +50,16 @@ TEST(ForwardModeTest, WhatDoesNotMoveHasNoTangent) {
 
 TEST(ForwardModeTest, AFunctionMayBeItsInput) {
   const auto f = [](std::span<const Tensor> x) { return x[0]; };
-  EXPECT_THAT(forward_derivative(f, {{numbers({1.0, 2.0})}}, {{numbers({3.0, 4.0})}}).to_vector(),
-              ElementsAre(3.0, 4.0));
+  EXPECT_THAT(
+      ForwardMode(f, {{numbers({1.0, 2.0})}}).derivative({{numbers({3.0, 4.0})}}).to_vector(),
+      ElementsAre(3.0, 4.0));
 }
 
 // sqrt is infinitely steep at 0, and 0 has no tangent: masked_fill took it.
 TEST(ForwardModeTest, WhatIsSteepWithoutMovingStaysPut) {
   const Tensor mask(Array::of({2}, DType::boolean, std::vector<double>{1.0, 0.0}));
   const auto f = [&](std::span<const Tensor> x) { return sqrt(masked_fill(x[0], mask, 0.0)); };
-  const Tensor dy = forward_derivative(f, {{numbers({5.0, 4.0})}}, {{numbers({1.0, 1.0})}});
+  const Tensor dy = ForwardMode(f, {{numbers({5.0, 4.0})}}).derivative({{numbers({1.0, 1.0})}});
   EXPECT_THAT(dy.to_vector(), ElementsAre(0.0, 0.25));
 }
 
@@ -66,7 +67,7 @@ TEST(ForwardModeTest, OfTwoEqualsInMaximumEachMovesItByHalf) {
   const auto f = [](std::span<const Tensor> x) { return maximum(x[0], x[1]); };
   const Tensor a = numbers({1.0, 2.0, 3.0}), b = numbers({2.0, 2.0, 2.0});
   const Tensor dy =
-      forward_derivative(f, {{a, b}}, {{numbers({1.0, 1.0, 1.0}), numbers({3.0, 3.0, 3.0})}});
+      ForwardMode(f, {{a, b}}).derivative({{numbers({1.0, 1.0, 1.0}), numbers({3.0, 3.0, 3.0})}});
   EXPECT_THAT(dy.to_vector(), ElementsAre(3.0, 2.0, 1.0));
 }
 
@@ -74,7 +75,7 @@ TEST(ForwardModeTest, OfEqualsInMaxTheFirstMovesIt) {
   const auto f = [](std::span<const Tensor> x) { return max(x[0], 0); };
   const Tensor x = constant({3, 2}, {1.0, 7.0, 4.0, 7.0, 4.0, 5.0}, DType::f64);
   const Tensor u = constant({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}, DType::f64);
-  EXPECT_THAT(forward_derivative(f, {{x}}, {{u}}).to_vector(), ElementsAre(3.0, 2.0));
+  EXPECT_THAT(ForwardMode(f, {{x}}).derivative({{u}}).to_vector(), ElementsAre(3.0, 2.0));
 }
 
 TEST(ForwardModeTest, AnOpWithoutARuleIsAnError) {
@@ -83,7 +84,7 @@ TEST(ForwardModeTest, AnOpWithoutARuleIsAnError) {
     return apply<Planted>({x[0]}, same, [](const Tensor&, const Tensor& dy) { return dy; });
   };
   EXPECT_EQ(
-      error_of([&] { forward_derivative(f, {{numbers({1.0})}}, {{numbers({1.0})}}); }),
+      error_of([&] { ForwardMode(f, {{numbers({1.0})}}).derivative({{numbers({1.0})}}); }),
       "gradcheck: forward mode: no rule for planted: give it a tangent(), in the file of the op");
 }
 

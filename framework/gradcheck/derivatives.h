@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "framework/autograd/tensor_function.h"
+#include "framework/core/error.h"
 #include "framework/gradcheck/arithmetic.h"
+#include "framework/graph/recorder.h"
 
-// What backward says, for gradcheck.
+// Derivatives without a step: by backward, by the backward of backward, and by forward mode.
 namespace qkv {
 
 using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
@@ -51,5 +54,38 @@ class DoubleBackward {
 
 // (inputs, cotangent) -> every gradient of f, one after the other.
 TensorFunction gradients_of(const TensorFunction& f);
+
+// An op stands between the inputs that move and the value, and has no tangent.
+class NoForwardRule : public Error {
+ public:
+  explicit NoForwardRule(std::string_view op);
+  const std::string& op() const { return op_; }
+
+ private:
+  std::string op_;
+};
+
+// J u without a backward: the ops that f runs at its inputs, in their order, with every fused op in
+// its pieces: a list of simple functions, along which a tangent is handed from the inputs to the
+// value by the rule of each op (Op::tangent). Wengert, "A simple automatic derivative evaluation
+// program", 1964.
+//
+// The rules know nothing of backward. Where f is itself the gradient of a function (gradients_of),
+// the ops of that backward are in the list.
+class ForwardMode {
+ public:
+  // Inputs f64 or f128, or masks and indices.
+  ForwardMode(const TensorFunction& f, std::span<const Tensor> inputs);
+
+  const Tensor& value() const { return y_; }
+  // J u: how fast f's value moves when input i moves by tangents[i] (of its shape; undefined: not
+  // at all). Undefined where f does not depend on what moves. Throws NoForwardRule.
+  Tensor derivative(std::span<const Tensor> tangents) const;
+
+ private:
+  std::vector<Tensor> leaves_;
+  std::vector<RecordedOp> ops_;
+  Tensor y_;
+};
 
 }  // namespace qkv
