@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/report/gradcheck/gradcheck_documents.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
 #include "framework/graph/op_faces.h"
@@ -73,8 +74,9 @@ int main(int argc, char** argv) {
   std::printf("transposed:\n%s\n", transposed.to_text().c_str());
   std::printf("right:\n%s", right.to_text().c_str());
   if (argc > 1) {
-    write(std::string(argv[1]) + ".html", twice.to_html("my_softmax, twice too large"));
-    write(std::string(argv[1]) + ".json", twice.to_json());
+    write(std::string(argv[1]) + ".html",
+          qkv::gradcheck_html(twice, "my_softmax, twice too large"));
+    write(std::string(argv[1]) + ".json", qkv::gradcheck_json(twice));
   }
   return of_sum.passed() && !twice.passed() && !transposed.passed() && right.passed() ? 0 : 1;
 }

@@ -21,7 +21,7 @@ without_rounding() {
 code() { awk -v fence="\`\`\`$1" -v n="$2" '/^```/ { inside = !open && $0 == fence && ++k == n; open = !open; next } inside' "$library"; }
 
 # What ./qkv train alone has built, and who uses of it what is there.
-sed "s#\"$build/\(libqkv_gradcheck.a\|qkv-[a-z]*\|shell/[^\"]*\)\"#\"$work/not-built\"#" "$build/cmake_install.cmake" >"$work/part.cmake"
+sed "s#\"$build/\(libqkv_gradcheck[a-z_]*.a\|libqkv_html.a\|qkv-[a-z]*\|shell/[^\"]*\)\"#\"$work/not-built\"#" "$build/cmake_install.cmake" >"$work/part.cmake"
 cmake -D CMAKE_INSTALL_PREFIX="$work/part" -P "$work/part.cmake"
 mkdir "$work/use"
 printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(use LANGUAGES CXX)' 'find_package(qkv REQUIRED)' \

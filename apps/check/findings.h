@@ -7,8 +7,8 @@
 
 #include "apps/check/gradcheck_table.h"
 #include "apps/check/mutation/mutation.h"
+#include "apps/check/sweep.h"
 #include "framework/gradcheck/gradcheck_report.h"
-#include "framework/gradcheck/sweep.h"
 
 namespace qkv {
 

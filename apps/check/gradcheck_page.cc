@@ -7,10 +7,10 @@
 #include "absl/strings/str_format.h"
 #include "apps/check/mutation_section.h"
 #include "apps/report/figure_html.h"
+#include "apps/report/gradcheck/gradcheck_documents.h"
+#include "apps/report/html/html.h"
 #include "apps/report/page_files.h"
-#include "framework/core/html.h"
 #include "framework/core/utf8.h"
-#include "framework/gradcheck/report_html.h"
 
 namespace qkv {
 namespace {

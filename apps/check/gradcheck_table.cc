@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "apps/report/gradcheck/gradcheck_documents.h"
 #include "framework/core/columns.h"
-#include "framework/gradcheck/report_html.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/html.h"
+#include "apps/report/html/html.h"
 
 namespace qkv {
 namespace {

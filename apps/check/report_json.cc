@@ -1,11 +1,12 @@
 #include "apps/check/report_json.h"
 
-#include "framework/gradcheck/json_values.h"
+#include "apps/report/gradcheck/gradcheck_documents.h"
+#include "apps/report/gradcheck/json_values.h"
 
 namespace qkv {
 using Json = nlohmann::ordered_json;
 
-Json to_json(const GradcheckReport& report) { return Json::parse(report.to_json()); }
+Json to_json(const GradcheckReport& report) { return Json::parse(gradcheck_json(report)); }
 
 Json to_json(const MutationReport& report) {
   Json mutants = Json::array();

@@ -16,9 +16,9 @@
 #include "apps/check/precision/precision_check.h"
 #include "apps/check/precision_table.h"
 #include "apps/check/report_json.h"
+#include "apps/check/sweep.h"
 #include "framework/core/clock.h"
 #include "framework/core/error.h"
-#include "framework/gradcheck/sweep.h"
 #include "framework/kernels/parallel.h"
 
 namespace qkv {

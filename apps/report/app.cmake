@@ -1,4 +1,12 @@
-qkv_app(report FOLDERS texts PRIVATE_LINKS tomlplusplus::tomlplusplus)
+qkv_library(html FOLDERS apps/report/html LINKS absl::strings)
+qkv_app(report FOLDERS texts LINKS qkv::html PRIVATE_LINKS tomlplusplus::tomlplusplus)
+
+# For programs that use the installed package, too.
+qkv_library(gradcheck_documents FOLDERS apps/report/gradcheck LINKS qkv::gradcheck qkv::html
+            PRIVATE_LINKS $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+install(TARGETS qkv_html qkv_gradcheck_documents EXPORT qkv_gradcheck_targets OPTIONAL)
+install(FILES apps/report/gradcheck/gradcheck_documents.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv/apps/report/gradcheck)
 
 file(GLOB_RECURSE report_files CONFIGURE_DEPENDS apps/report/page/*)
 set(report_source ${CMAKE_CURRENT_BINARY_DIR}/report_page_files.cc)

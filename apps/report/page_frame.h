@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
+#include "apps/report/html/html.h"
 #include "apps/report/texts/text.h"
-#include "framework/core/html.h"
 
 namespace qkv {
 

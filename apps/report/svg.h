@@ -4,7 +4,7 @@
 #include <string>
 
 #include "apps/report/figure.h"
-#include "framework/core/html.h"
+#include "apps/report/html/html.h"
 
 namespace qkv {
 

@@ -103,10 +103,6 @@ struct GradcheckReport {
   Verdict verdict() const;
   bool passed() const { return verdict() == Verdict::kPass; }
   std::string to_text() const;  // every input, and a verdict
-  // Everything; numbers that are not finite are the strings "nan", "inf" and "-inf".
-  std::string to_json() const;
-  // A page that needs nothing else.
-  std::string to_html(const std::string& title = "Gradient check") const;
 };
 
 std::string digits_of(Scalar x);  // to 20 digits

@@ -45,6 +45,19 @@ struct ErrorExample {
   std::string message;
 };
 
+// Two numbers agree when |a - b| <= absolute + relative max(|a|, |b|). A NaN agrees with nothing.
+struct Tolerance {
+  double relative, absolute;
+};
+// How closely a result computed in `dtype` must agree with the exact one. Indices and masks are
+// equal or not.
+constexpr Tolerance tolerance_of(DType dtype) {
+  return dtype == DType::f64    ? Tolerance{.relative = 1e-8, .absolute = 1e-10}
+         : dtype == DType::f32  ? Tolerance{.relative = 1e-4, .absolute = 1e-5}
+         : dtype == DType::bf16 ? Tolerance{.relative = 2e-2, .absolute = 2e-2}
+                                : Tolerance{.relative = 0.0, .absolute = 0.0};
+}
+
 struct OpExamples {
   std::string op;
   std::vector<OpExample> examples;

@@ -11,8 +11,8 @@
 
 #include "framework/core/error.h"
 #include "framework/core/random.h"
-#include "framework/gradcheck/tolerance.h"
 #include "framework/graph/tensor.h"
+#include "framework/ops/examples.h"
 
 namespace qkv {
 

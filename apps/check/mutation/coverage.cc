@@ -4,10 +4,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "apps/check/mutation/example_checks.h"
 #include "framework/core/columns.h"
 #include "framework/core/each_of.h"
 #include "framework/core/error.h"
-#include "framework/gradcheck/example_checks.h"
 #include "framework/gradcheck/gradcheck.h"
 
 namespace qkv {

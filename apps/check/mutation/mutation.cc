@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "apps/check/mutation/example_checks.h"
 #include "apps/check/mutation/formula_tracer.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
 #include "framework/core/storage.h"
-#include "framework/gradcheck/example_checks.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/node.h"

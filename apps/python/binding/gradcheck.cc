@@ -4,7 +4,7 @@
 
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
-#include "framework/gradcheck/report_html.h"
+#include "apps/report/gradcheck/gradcheck_documents.h"
 
 namespace qkv::python {
 namespace {
@@ -46,8 +46,8 @@ void bind_gradcheck(py::module_& m) {
       .def_readonly("derivatives", &GradcheckReport::derivatives)
       .def_readonly("computed_in", &GradcheckReport::computed_in)
       .def("to_text", method(&GradcheckReport::to_text))
-      .def("to_json", method(&GradcheckReport::to_json))
-      .def("to_html", &GradcheckReport::to_html, "title"_a = "Gradient check")
+      .def("to_json", method(&gradcheck_json))
+      .def("to_html", &gradcheck_html, "title"_a = "Gradient check")
       .def("__bool__", method(&GradcheckReport::passed))
       .def("__repr__", method(&GradcheckReport::to_text))
       .def("_repr_html_", [](const GradcheckReport& r) { return html_of(r); });

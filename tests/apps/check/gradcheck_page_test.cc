@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "apps/report/gradcheck/gradcheck_documents.h"
 #include "framework/autograd/tensor_function.h"
 #include "framework/gradcheck/gradcheck.h"
-#include "framework/gradcheck/report_html.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/html_check.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "framework/autograd/backward.h"
-#include "framework/gradcheck/tolerance.h"
 #include "framework/graph/op.h"
+#include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 

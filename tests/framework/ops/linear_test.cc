@@ -7,10 +7,10 @@
 
 #include "framework/autograd/backward.h"
 #include "framework/core/random.h"
-#include "framework/gradcheck/tolerance.h"
 #include "framework/graph/op.h"
 #include "framework/kernels/random.h"
 #include "framework/ops/bf16.h"
+#include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "framework/gradcheck/example_checks.h"
+#include "apps/check/mutation/example_checks.h"
 #include "framework/graph/node.h"
 #include "framework/kernels/parallel.h"
 #include "framework/ops/ops.h"

@@ -1,4 +1,4 @@
-#include "framework/core/html.h"
+#include "apps/report/html/html.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

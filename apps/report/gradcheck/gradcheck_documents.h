@@ -6,6 +6,13 @@
 
 namespace qkv {
 
+// The report of a gradient check as a page that needs nothing else, and as a document for other
+// programs, which has everything. Numbers that are not finite are the strings "nan", "inf" and
+// "-inf".
+std::string gradcheck_html(const GradcheckReport& report,
+                           const std::string& title = "Gradient check");
+std::string gradcheck_json(const GradcheckReport& report);
+
 // Parts of a page about gradient checks, as HTML.
 
 // "PASS" and so on, in its colour.

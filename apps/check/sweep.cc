@@ -1,4 +1,4 @@
-#include "framework/gradcheck/sweep.h"
+#include "apps/check/sweep.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "framework/gradcheck/example_checks.h"
+#include "apps/check/mutation/example_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
 #include "framework/gradcheck/probe.h"
-#include "framework/gradcheck/tolerance.h"
 #include "framework/kernels/parallel.h"
+#include "framework/ops/examples.h"
 #include "framework/ops/ops.h"
 
 namespace qkv {

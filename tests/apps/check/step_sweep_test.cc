@@ -1,10 +1,9 @@
-#include "framework/gradcheck/sweep.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "apps/check/sweep.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/testing.h"
@@ -26,7 +25,7 @@ const SweepPoint& at(const std::vector<SweepPoint>& points, double step) {
       points, {}, [&](const SweepPoint& p) { return std::abs(std::log(p.step / step)); });
 }
 
-TEST(SweepTest, TheErrorFallsAsThePowerOfItsFormula) {
+TEST(StepSweepTest, TheErrorFallsAsThePowerOfItsFormula) {
   const std::vector<SweepPoint> points = sweep(kSmooth);
   const SweepPoint &large = at(points, 1e-2), &small = at(points, 1e-3);
   EXPECT_NEAR(large.forward_error / small.forward_error, 10.0, 1.0);
@@ -34,14 +33,14 @@ TEST(SweepTest, TheErrorFallsAsThePowerOfItsFormula) {
   EXPECT_LT(large.extrapolated_error, 1e-11);
 }
 
-TEST(SweepTest, TheErrorRisesAgainByRounding) {
+TEST(StepSweepTest, TheErrorRisesAgainByRounding) {
   const std::vector<SweepPoint> points = sweep(kSmooth);
   EXPECT_LT(at(points, 1e-5).central_error, 1e-8);
   EXPECT_GT(at(points, 1e-14).central_error, 1e-5);
   EXPECT_LT(at(points, 1e-8).forward_error, at(points, 1e-14).forward_error);
 }
 
-TEST(SweepTest, AWrongDerivativeHasNoV) {
+TEST(StepSweepTest, AWrongDerivativeHasNoV) {
   const auto wrong = [](std::span<const Tensor> x) {
     return sigmoid(x[0]) * exp(x[0].detached());  // forgets a term
   };
@@ -50,7 +49,7 @@ TEST(SweepTest, AWrongDerivativeHasNoV) {
       std::ranges::all_of(points, [](const SweepPoint& p) { return p.extrapolated_error > 1e-2; }));
 }
 
-TEST(SweepTest, TheTableAndThePictureShowEveryStep) {
+TEST(StepSweepTest, TheTableAndThePictureShowEveryStep) {
   const std::vector<SweepPoint> points = sweep(kSmooth);
   ASSERT_EQ(points.size(), 61u);
   EXPECT_EQ(points.front().step, 1.0);
@@ -63,7 +62,7 @@ TEST(SweepTest, TheTableAndThePictureShowEveryStep) {
   EXPECT_EQ(std::ranges::count(picture, '*'), 62);  // drawn over the others, and in the legend
 }
 
-TEST(SweepTest, Misuse) {
+TEST(StepSweepTest, Misuse) {
   const Tensor narrow = zeros({2}), flat = zeros({2}, DType::f64);
   EXPECT_EQ(error_of([&] {
               step_sweep(kSmooth, {&narrow, 1});

@@ -1,12 +1,14 @@
-#include "framework/gradcheck/report_html.h"
+#include "apps/report/gradcheck/gradcheck_documents.h"
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/html.h"
+#include "apps/report/gradcheck/json_values.h"
+#include "apps/report/html/html.h"
 #include "framework/core/position.h"
 
 namespace qkv {
@@ -163,6 +165,59 @@ tbody tr { border-top: 1px solid; }
 .disagrees { color: light-dark(#b3261e, #ff8a80); }
 )";
 
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Agreement& a) {
+  return {{"verdict", verdict_name(a.verdict)},
+          {"analytic", json_number(static_cast<double>(a.analytic))},
+          {"numeric", json_number(static_cast<double>(a.numeric))},
+          {"error", json_number(a.error)},
+          {"estimated_error", json_number(a.estimated_error)},
+          {"tolerance", json_number(a.tolerance)},
+          {"note", a.note}};
+}
+
+Json json_of(const ElementReport& e) {
+  Json object = json_of(static_cast<const Agreement&>(e));
+  object["element"] = e.element;
+  if (e.output >= 0) object["output"] = e.output;
+  return object;
+}
+
+Json json_of(const FormulaReport& formula) {
+  return {{"verdict", verdict_name(formula.verdict)},
+          {"order", formula.order},
+          {"inputs", formula.inputs},
+          {"outputs", formula.outputs},
+          {"disagreement", json_number(formula.disagreement)},
+          {"told_to", json_number(formula.told_to)}};
+}
+
+Json json_of(const InputReport& input) {
+  Json worst = Json::array();
+  for (const ElementReport& e : input.worst) worst.push_back(json_of(e));
+  return {{"verdict", verdict_name(input.verdict)},
+          {"order", input.order},
+          {"name", input.name},
+          {"input", input.input},
+          {"shape", json_sizes(input.shape)},
+          {"output_shape", json_sizes(input.output_shape)},
+          {"ignored", input.ignored},
+          {"derivatives", input.derivatives},
+          {"elements", input.elements},
+          {"failed", input.failed},
+          {"undecided", input.undecided},
+          {"worst", worst},
+          {"dot_product", json_of(input.dot_product)},
+          {"composed", json_of(input.composed)},
+          {"forward", input.no_forward_rule.empty() ? json_of(input.forward) : Json()},
+          {"no_forward_rule", input.no_forward_rule},
+          {"in_f64", json_of(input.in_f64)},
+          {"digits", json_number(input.digits)},
+          {"diagnosis", input.diagnosis},
+          {"note", input.note}};
+}
+
 }  // namespace
 
 const char kHowToReadReports[] =
@@ -193,12 +248,30 @@ std::string html_of(const GradcheckReport& report) {
                       report.wrong_op.empty() ? "" : element("pre", report.wrong_op));
 }
 
-std::string GradcheckReport::to_html(const std::string& title) const {
-  const std::string body =
-      absl::StrCat(element("h1", title), "<p>", html_of(verdict()),
-                   absl::StrFormat(": %d derivatives, in %.1f s.</p>\n", derivatives, seconds),
-                   html_of(*this), element("h2", "How to read this page"), kHowToReadReports);
+std::string gradcheck_html(const GradcheckReport& report, const std::string& title) {
+  const std::string body = absl::StrCat(
+      element("h1", title), "<p>", html_of(report.verdict()),
+      absl::StrFormat(": %d derivatives, in %.1f s.</p>\n", report.derivatives, report.seconds),
+      html_of(report), element("h2", "How to read this page"), kHowToReadReports);
   return page_of({.title = title, .style = kStyle, .body = body});
+}
+
+std::string gradcheck_json(const GradcheckReport& report) {
+  Json input_list = Json::array(), formula_list = Json::array();
+  for (const InputReport& input : report.inputs) input_list.push_back(json_of(input));
+  for (const FormulaReport& formula : report.formulas) formula_list.push_back(json_of(formula));
+  const Json object = {{"verdict", verdict_name(report.verdict())},
+                       {"computed_in", report.computed_in},
+                       {"backward_error", report.backward_error},
+                       {"wrong_op", report.wrong_op},
+                       {"formulas", formula_list},
+                       {"inputs", input_list},
+                       {"hessian_symmetry", json_of(report.hessian_symmetry)},
+                       {"notes", report.notes},
+                       {"derivatives", report.derivatives},
+                       {"evaluations", report.evaluations},
+                       {"seconds", json_number(report.seconds)}};
+  return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace qkv
