@@ -46,7 +46,7 @@ void bind_gradcheck(py::module_& m) {
       .def_readonly("derivatives", &GradcheckReport::derivatives)
       .def_readonly("computed_in", &GradcheckReport::computed_in)
       .def("to_text", method(&GradcheckReport::to_text))
-      .def("to_json", method(&gradcheck_json))
+      .def("to_json", &gradcheck_json)
       .def("to_html", &gradcheck_html, "title"_a = "Gradient check")
       .def("__bool__", method(&GradcheckReport::passed))
       .def("__repr__", method(&GradcheckReport::to_text))
