@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "apps/exchange/protocol_buffer.h"
 #include "framework/core/array.h"
-#include "framework/io/protocol_buffer.h"
 
 namespace qkv {
 

@@ -1,4 +1,4 @@
-#include "tests/apps/runs/event_reader.h"
+#include "tests/apps/exchange/event_reader.h"
 
 #include <gtest/gtest.h>
 

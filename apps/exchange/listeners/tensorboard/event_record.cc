@@ -1,4 +1,4 @@
-#include "apps/runs/listeners/tensorboard/event_record.h"
+#include "apps/exchange/listeners/tensorboard/event_record.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "framework/io/protocol_buffer.h"
+#include "apps/exchange/protocol_buffer.h"
 
 namespace qkv {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "apps/runs/listeners/tensorboard/event_record.h"
+#include "apps/exchange/listeners/tensorboard/event_record.h"
 #include "framework/io/files.h"
 #include "train/watch/run_listener.h"
 

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "apps/runs/listeners/tensorboard/event_record.h"
+#include "apps/exchange/listeners/tensorboard/event_record.h"
 #include "framework/io/safetensors.h"
-#include "tests/apps/runs/event_reader.h"
+#include "tests/apps/exchange/event_reader.h"
 #include "tests/command_line_fixture.h"
 
 namespace qkv {
