@@ -1,7 +1,7 @@
 #include "train/config/config.h"
 
 #include "cli/verbs.h"
-#include "framework/core/available_memory.h"
+#include "framework/core/out_of_memory.h"
 #include "train/folder/experiment.h"
 #include "train/loop/model_summary.h"
 

@@ -1,7 +1,6 @@
 #include "cli/version.h"
 
 #include "absl/strings/str_cat.h"
-#include "framework/kernels/instructions.h"
 #include "framework/kernels/product_library.h"
 
 namespace qkv {

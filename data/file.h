@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "framework/io/file_descriptor.h"
+#include "framework/io/files.h"
 
 namespace qkv {
 

@@ -13,7 +13,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
-#include "framework/core/available_memory.h"
 #include "framework/core/mistakes.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/io/files.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/bench/bench_shapes.h"
-#include "framework/core/available_memory.h"
+#include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
 #include "train/config/config.h"
 #include "train/config/suggest.h"

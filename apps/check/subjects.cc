@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "apps/check/precision/precision_check.h"
 #include "data/dataset.h"
-#include "framework/core/available_memory.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/random.h"
 #include "framework/core/utf8.h"

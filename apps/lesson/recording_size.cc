@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "apps/lesson/recording.h"
-#include "framework/core/available_memory.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/ops/ops.h"
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
-#include "framework/core/available_memory.h"
 #include "framework/core/clock.h"
 #include "framework/core/columns.h"
 #include "framework/core/mistakes.h"

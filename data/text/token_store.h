@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "framework/io/file_descriptor.h"
+#include "framework/io/files.h"
 #include "framework/io/large_file.h"
 
 namespace qkv {

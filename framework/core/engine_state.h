@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace qkv {
@@ -30,5 +31,20 @@ struct EngineState {
 };
 
 EngineState& engine_state();  // of this thread
+
+// While one lives, a variable of its thread has another value.
+template <class T>
+class ThreadSetting {
+ public:
+  ThreadSetting(T& variable, T value)
+      : variable_(variable), outer_(std::exchange(variable, std::move(value))) {}
+  ~ThreadSetting() { variable_ = std::move(outer_); }
+  ThreadSetting(const ThreadSetting&) = delete;
+  ThreadSetting& operator=(const ThreadSetting&) = delete;
+
+ private:
+  T& variable_;
+  T outer_;
+};
 
 }  // namespace qkv

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/core/thread_setting.h"
+#include "framework/core/engine_state.h"
 
 namespace qkv {
 

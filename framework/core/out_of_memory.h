@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <string>
@@ -31,5 +32,10 @@ class OutOfMemory : public std::bad_alloc {
 };
 
 std::string describe_bytes(uint64_t bytes);  // "24 bytes", "3.1 GiB"
+
+// How many bytes this process can still get before the system has to swap or to end a process: the
+// least of what the machine has left, what the control group leaves (a container), and what the
+// limit of addresses leaves (ulimit -v). UINT64_MAX where the system says nothing.
+uint64_t available_memory();
 
 }  // namespace qkv

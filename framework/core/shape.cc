@@ -7,7 +7,6 @@
 #include "framework/core/error.h"
 
 namespace qkv {
-
 Shape::Shape(std::initializer_list<int64_t> dims, const char* op)
     : Shape(std::span<const int64_t>(dims.begin(), dims.size()), op) {}
 
@@ -93,6 +92,19 @@ Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
     dims[static_cast<size_t>(rank - i)] = size_a == 1 ? size_b : size_a;
   }
   return Shape(std::span<const int64_t>(dims.data(), static_cast<size_t>(rank)), op);
+}
+
+std::vector<int64_t> index_of(const Shape& shape, int64_t element) {
+  std::vector<int64_t> index(static_cast<size_t>(shape.rank()));
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    index[static_cast<size_t>(axis)] = element % shape[axis];
+    element /= shape[axis];
+  }
+  return index;
+}
+
+std::string position(const Shape& shape, int64_t element) {
+  return absl::StrCat("[", absl::StrJoin(index_of(shape, element), ", "), "]");
 }
 
 }  // namespace qkv

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace qkv {
 
@@ -56,5 +57,9 @@ class Shape {
 // The common shape of `a` and `b` under NumPy's rules: aligned at the right, a size of 1 stretches.
 // Throws Error, beginning with `op`, when two sizes clash.
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b);
+
+// The index of an element given by its place in row-major order.
+std::vector<int64_t> index_of(const Shape& shape, int64_t element);
+std::string position(const Shape& shape, int64_t element);  // "[1, 0, 3]"
 
 }  // namespace qkv

@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "framework/core/available_memory.h"
+#include "framework/core/out_of_memory.h"
 
 namespace qkv {
 namespace {

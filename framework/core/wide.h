@@ -3,7 +3,7 @@
 #include <string>
 
 #include "framework/core/dtype.h"
-#include "framework/core/thread_setting.h"
+#include "framework/core/engine_state.h"
 
 // Functions that are written in f64, computed in f128: what they compute has no rounding that
 // differences would see.

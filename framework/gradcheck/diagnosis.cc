@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 
 namespace qkv {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 #include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/exact_checks.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/core/thread_setting.h"
+#include "framework/core/engine_state.h"
 #include "framework/graph/tensor.h"
 
 namespace qkv {

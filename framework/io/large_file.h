@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "framework/io/file_descriptor.h"
+#include "framework/io/files.h"
 
 // Files that are too large to be held in memory. `path` names a file in messages.
 namespace qkv {

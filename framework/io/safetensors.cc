@@ -1,7 +1,6 @@
 #include "framework/io/safetensors.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -12,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "framework/io/files.h"
+#include "framework/io/large_file.h"
 #include "framework/io/safetensors_checksums.h"
 #include "framework/io/safetensors_header.h"
 
@@ -36,18 +36,12 @@ absl::Status cannot_read(const std::string& path, int error) {
   return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", path));
 }
 
-absl::Status read_exactly(const std::string& path, int file, uint64_t offset, void* target,
-                          uint64_t bytes) {
-  auto* place = static_cast<char*>(target);
-  while (bytes > 0) {
-    const ssize_t got = ::pread(file, place, bytes, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return cannot_read(path, errno);
-    if (got == 0) return damaged(path, "the file became shorter while it was read");
-    place += got;
-    offset += static_cast<uint64_t>(got);
-    bytes -= static_cast<uint64_t>(got);
-  }
+absl::Status read_exactly(const std::string& path, const FileDescriptor& file, uint64_t offset,
+                          void* target, uint64_t bytes) {
+  const absl::StatusOr<size_t> got =
+      read_at(path, file, offset, {static_cast<char*>(target), bytes});
+  if (!got.ok()) return got.status();
+  if (*got < bytes) return damaged(path, "the file became shorter while it was read");
   return absl::OkStatus();
 }
 
@@ -81,9 +75,9 @@ absl::Status check_layout(const std::string& path, const TensorFileHeader& heade
   return absl::OkStatus();
 }
 
-absl::StatusOr<TensorFileHeader> read_header(const std::string& path, int file) {
+absl::StatusOr<TensorFileHeader> read_header(const std::string& path, const FileDescriptor& file) {
   struct stat status;
-  if (::fstat(file, &status) != 0) return cannot_read(path, errno);
+  if (::fstat(file.get(), &status) != 0) return cannot_read(path, errno);
   const auto file_bytes = static_cast<uint64_t>(status.st_size);
   if (file_bytes == 0) return not_safetensors(path, "it is empty");
   if (file_bytes < kLengthBytes) {
@@ -142,7 +136,7 @@ float widened(uint16_t half) {
 }
 
 // In pieces that are still in the cache when their checksum is taken.
-absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
+absl::Status read_tensor(const std::string& path, const FileDescriptor& file, uint64_t offset,
                          const TensorEntry& entry, Array& array) {
   constexpr size_t kPiece = 1 << 17;
   Checksum sum;
@@ -173,8 +167,8 @@ absl::Status read_tensor(const std::string& path, int file, uint64_t offset,
   return absl::OkStatus();
 }
 
-absl::StatusOr<TensorFile> read_tensors(const std::string& path, int file, TensorFileHeader header,
-                                        WantsTensor wants) {
+absl::StatusOr<TensorFile> read_tensors(const std::string& path, const FileDescriptor& file,
+                                        TensorFileHeader header, WantsTensor wants) {
   TensorFile result;
   result.metadata = std::move(header.metadata);
   for (const TensorEntry& entry : header.tensors) {
@@ -247,16 +241,16 @@ absl::StatusOr<EncodedTensors> encode(const TensorFile& file) {
 absl::StatusOr<TensorFileHeader> read_safetensors_header(const std::string& path) {
   const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
   if (!file.ok()) return file.status();
-  return read_header(path, file->get());
+  return read_header(path, *file);
 }
 
 absl::StatusOr<TensorFile> read_safetensors(const std::string& path, WantsTensor wants) {
   const absl::StatusOr<FileDescriptor> file = open_regular_file(path);
   if (!file.ok()) return file.status();
-  absl::StatusOr<TensorFileHeader> header = read_header(path, file->get());
+  absl::StatusOr<TensorFileHeader> header = read_header(path, *file);
   if (!header.ok()) return header.status();
   try {
-    return read_tensors(path, file->get(), *std::move(header), wants);
+    return read_tensors(path, *file, *std::move(header), wants);
   } catch (const std::bad_alloc&) {
     return cannot_read(path, ENOMEM);
   }

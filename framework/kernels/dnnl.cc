@@ -19,11 +19,11 @@
 #include "absl/strings/str_format.h"
 #include "framework/core/error.h"
 #include "framework/core/storage.h"
-#include "framework/kernels/matrices.h"
+#include "framework/kernels/matmul.h"
+#include "framework/kernels/matrix_product.h"
 #include "framework/kernels/parallel.h"
 #include "framework/kernels/product_check.h"
 #include "framework/kernels/product_library.h"
-#include "framework/kernels/product_pieces.h"
 
 namespace qkv::kernels {
 namespace {
@@ -292,9 +292,12 @@ bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpos
   }
 }
 
-bool dnnl_multiplies_bf16() { return may_use(dnnl::cpu_isa::avx512_core_bf16); }
+bool bf16_products_are_fast() {
+  static const bool fast = may_use(dnnl::cpu_isa::avx512_core_bf16);
+  return fast;
+}
 
-int64_t dnnl_primitives_created() { return created; }
+int64_t primitives_created() { return created; }
 
 std::string product_instructions() {
   return absl::StrFormat("instructions 0x%x", static_cast<unsigned>(dnnl_get_effective_cpu_isa()));
@@ -303,6 +306,22 @@ std::string product_instructions() {
 std::string product_library() {
   const dnnl_version_t& version = *dnnl::version();
   return absl::StrCat("oneDNN ", version.major, ".", version.minor, ".", version.patch);
+}
+
+const char* instructions() {
+#if defined(__AVX512BF16__)
+  return "AVX-512 with bf16";
+#elif defined(__AVX512F__)
+  return "AVX-512";
+#elif defined(__AVX2__)
+  return "AVX2";
+#elif defined(__x86_64__)
+  return "x86-64";
+#elif defined(__aarch64__)
+  return "arm64";
+#else
+  return "an unknown processor";
+#endif
 }
 
 }  // namespace qkv::kernels

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "framework/core/array.h"
 
 namespace qkv::kernels {
@@ -12,11 +10,5 @@ namespace qkv::kernels {
 // The only room that names oneDNN is dnnl.cc.
 [[nodiscard]] bool dnnl_matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b,
                                const Array* bias, Array& c);
-
-// Whether the processor has instructions for bf16 products, and oneDNN may use them
-// (ONEDNN_MAX_CPU_ISA).
-bool dnnl_multiplies_bf16();
-
-int64_t dnnl_primitives_created();
 
 }  // namespace qkv::kernels

@@ -17,8 +17,9 @@ void matmul(const Array& a, const Array& b, bool transpose_a, bool transpose_b, 
 // factor is 0, whatever the other one is. f32, f64 or f128.
 void leave_out_zeros(const Array& a, const Array& b, bool transpose_a, bool transpose_b, Array& c);
 
-// Whether this processor multiplies bf16 matrices (AVX-512 bf16, AMX). One that does not multiplies
-// the same numbers as f32: no faster than f32, and right all the same.
+// Whether this processor multiplies bf16 matrices (AVX-512 bf16, AMX), and oneDNN may
+// (ONEDNN_MAX_CPU_ISA). One that does not multiplies the same numbers as f32: no faster than f32,
+// and right all the same.
 bool bf16_products_are_fast();
 
 // How many oneDNN primitives were created so far; steady work creates none.

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "absl/functional/function_ref.h"
-#include "framework/kernels/matrices.h"
+#include "framework/kernels/matrix_product.h"
 
 namespace qkv::kernels {
 

@@ -10,4 +10,7 @@ std::string product_library();
 // The instructions of this processor that it uses, as its own number: "instructions 0xfff".
 std::string product_instructions();
 
+// The widest vector instructions that the kernels are compiled for: "AVX-512".
+const char* instructions();
+
 }  // namespace qkv::kernels

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "framework/core/dtype.h"
+#include "framework/core/engine_state.h"
 #include "framework/core/shape.h"
-#include "framework/core/thread_setting.h"
 
 namespace qkv::kernels {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "framework/io/file_descriptor.h"
+#include "framework/io/files.h"
 #include "tests/fuzz/properties.h"
 
 namespace qkv {

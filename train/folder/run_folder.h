@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "framework/io/file_descriptor.h"
+#include "framework/io/files.h"
 #include "train/config/options.h"
 
 namespace qkv {

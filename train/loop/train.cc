@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/core/available_memory.h"
 #include "framework/core/out_of_memory.h"
 #include "framework/core/utf8.h"
 #include "framework/kernels/parallel.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 #include "framework/gradcheck/arithmetic.h"
 #include "framework/gradcheck/probe.h"
 #include "framework/graph/middleware.h"

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "framework/core/thread_setting.h"
+#include "framework/core/engine_state.h"
 
 // The interpreter's lock. At its end Python ends each thread that asks for the lock, in the midst
 // of C++, where no destructor may be interrupted. So a thread that would ask for it then stops for

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "apps/report/gradcheck/json_values.h"
 #include "apps/report/html/html.h"
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 
 namespace qkv {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "framework/autograd/backward.h"
 #include "framework/core/error.h"
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "apps/runs/replay/replay.h"
 #include "framework/core/columns.h"
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 #include "framework/core/terminal.h"
 #include "framework/core/utf8.h"
 

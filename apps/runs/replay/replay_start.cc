@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/kernels/parallel.h"
 #include "train/config/config.h"

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "apps/runs/sweep/sweep_plan.h"
-#include "framework/io/file_descriptor.h"
+#include "framework/io/files.h"
 
 namespace qkv {
 

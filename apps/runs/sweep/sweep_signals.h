@@ -2,7 +2,7 @@
 
 #include <csignal>
 
-#include "framework/io/file_descriptor.h"
+#include "framework/io/files.h"
 
 namespace qkv {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "framework/core/position.h"
+#include "framework/core/shape.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/op.h"
 #include "framework/io/safetensors.h"

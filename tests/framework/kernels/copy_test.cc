@@ -17,16 +17,6 @@ Array counting(const Shape& shape, DType dtype) {
   return Array::of(shape, dtype, values);
 }
 
-// The index of each axis for the i-th element.
-std::vector<int64_t> position(const Shape& shape, int64_t i) {
-  std::vector<int64_t> at(static_cast<size_t>(shape.rank()));
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    at[static_cast<size_t>(axis)] = i % shape[axis];
-    i /= shape[axis];
-  }
-  return at;
-}
-
 int64_t element(const Shape& shape, const std::vector<int64_t>& at) {
   int64_t i = 0;
   for (int axis = 0; axis < shape.rank(); ++axis)
@@ -41,7 +31,7 @@ void expect_permuted(const Array& x, std::vector<int> axes) {
   permute(x, axes, y);
   const std::vector<double> from = x.to_vector(), to = y.to_vector();
   for (int64_t i = 0; i < y.size(); ++i) {
-    const auto at = position(y.shape(), i);
+    const auto at = index_of(y.shape(), i);
     std::vector<int64_t> source(at.size());
     for (size_t k = 0; k < at.size(); ++k) source[static_cast<size_t>(axes[k])] = at[k];
     ASSERT_EQ(to[static_cast<size_t>(i)], from[static_cast<size_t>(element(x.shape(), source))])
@@ -89,7 +79,7 @@ TEST(Copy, BroadcastRepeats) {
       broadcast(x, y);
       const std::vector<double> source = x.to_vector(), target = y.to_vector();
       for (int64_t i = 0; i < y.size(); ++i) {
-        auto at = position(to, i);
+        auto at = index_of(to, i);
         at.erase(at.begin(), at.begin() + (to.rank() - from.rank()));
         for (int axis = 0; axis < from.rank(); ++axis) {
           if (from[axis] == 1) at[static_cast<size_t>(axis)] = 0;
@@ -111,7 +101,7 @@ TEST(Copy, SliceTakesAPartAndPlacePutsItBack) {
         slice(x, axis, start, y);
         const std::vector<double> from = x.to_vector(), to = y.to_vector();
         for (int64_t i = 0; i < y.size(); ++i) {
-          auto at = position(part, i);
+          auto at = index_of(part, i);
           at[static_cast<size_t>(axis)] += start;
           ASSERT_EQ(to[static_cast<size_t>(i)], from[static_cast<size_t>(element(x.shape(), at))]);
         }
@@ -119,7 +109,7 @@ TEST(Copy, SliceTakesAPartAndPlacePutsItBack) {
         place(y, axis, start, z);
         const std::vector<double> placed = z.to_vector();
         for (int64_t i = 0; i < z.size(); ++i) {
-          const int64_t k = position(x.shape(), i)[static_cast<size_t>(axis)];
+          const int64_t k = index_of(x.shape(), i)[static_cast<size_t>(axis)];
           const bool inside = k >= start && k < start + part[axis];
           ASSERT_EQ(placed[static_cast<size_t>(i)], inside ? from[static_cast<size_t>(i)] : 1);
         }

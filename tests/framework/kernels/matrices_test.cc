@@ -1,9 +1,8 @@
-#include "framework/kernels/matrices.h"
-
 #include <map>
 #include <set>
 #include <vector>
 
+#include "framework/kernels/matrix_product.h"
 #include "gtest/gtest.h"
 
 namespace qkv::kernels {

@@ -1,8 +1,7 @@
-#include "framework/kernels/product_pieces.h"
-
 #include <string>
 #include <vector>
 
+#include "framework/kernels/matrix_product.h"
 #include "gtest/gtest.h"
 
 namespace qkv::kernels {

@@ -1,4 +1,4 @@
-#include "framework/kernels/product_pieces.h"
+#include "framework/kernels/matrix_product.h"
 
 #include <algorithm>
 #include <bit>
