@@ -3,7 +3,6 @@
 #include "tests/framework/gradcheck/false_alarm.h"
 
 #include "framework/nn/examples.h"
-#include "framework/optim/examples.h"
 
 namespace qkv {
 namespace {
@@ -11,8 +10,6 @@ namespace {
 TEST(FalseAlarmTest, EveryOpPassesForManySeeds) { expect_no_false_alarm(op_examples(), 4); }
 
 TEST(FalseAlarmTest, EveryLayerPasses) { expect_no_false_alarm(layer_examples(), 1); }
-
-TEST(FalseAlarmTest, EveryTrainingStepPasses) { expect_no_false_alarm(step_examples(), 1); }
 
 }  // namespace
 }  // namespace qkv

@@ -1,9 +1,8 @@
 // The step that `qkv gradcheck` differentiates is the trainer's.
 
-#include "framework/optim/training_step.h"
-
 #include <gtest/gtest.h>
 
+#include "apps/check/training_step.h"
 #include "data/tasks/tasks.h"
 #include "framework/graph/op.h"
 #include "tests/framework/testing.h"

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "framework/autograd/tensor_function.h"
+#include "framework/ops/examples.h"
 #include "framework/optim/options.h"
 
 namespace qkv {
@@ -41,5 +43,9 @@ struct TrainingStep {
   // that training makes, and compares them with the backward of the formulas.
   Tensor operator()(std::span<const Tensor> inputs) const;
 };
+
+// Whole training steps of small networks, each as a function of the data, the weights, the state of
+// the optimizer and the learning rate, in the form of ops' examples.
+std::vector<OpExamples> step_examples();
 
 }  // namespace qkv

@@ -1,6 +1,6 @@
 // The step that training makes, and its derivative by the weights, the state and the learning rate.
 
-#include "framework/optim/training_step.h"
+#include "apps/check/training_step.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/op.h"
 #include "framework/ops/ops.h"
-#include "framework/optim/examples.h"
 #include "framework/optim/optimizer.h"
+#include "tests/framework/gradcheck/false_alarm.h"
 #include "tests/framework/gradcheck/planted.h"
 #include "tests/framework/testing.h"
 
@@ -183,6 +183,8 @@ TEST(TrainingStepTest, InputsThatDoNotFitAreErrors) {
   small.step.number = 0;
   EXPECT_EQ(error_of([&] { small.step(small.inputs); }), "training_step: there is no step 0");
 }
+
+TEST(FalseAlarmTest, EveryTrainingStepPasses) { expect_no_false_alarm(step_examples(), 1); }
 
 }  // namespace
 }  // namespace qkv
