@@ -9,8 +9,8 @@ install(TARGETS qkv_framework qkv_models EXPORT qkv_targets)
 # After ./qkv train, what only other verbs need is not built: what there is is installed.
 install(TARGETS qkv_gradcheck EXPORT qkv_gradcheck_targets OPTIONAL)
 set(built_with_gradcheck qkv_gradcheck)  # the last of qkv_gradcheck_targets
-if(TARGET qkv_gradcheck_documents)
-  set(built_with_gradcheck qkv_gradcheck_documents)
+if(TARGET qkv_gradcheck_report)
+  set(built_with_gradcheck qkv_gradcheck_report)
 endif()
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/qkv")
 install(TARGETS ${programs} COMPONENT program OPTIONAL)

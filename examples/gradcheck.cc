@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/report/gradcheck/diagnosis.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
 #include "framework/graph/node.h"
 #include "framework/graph/op.h"
@@ -53,7 +54,7 @@ qkv::GradcheckReport check(const Tensor& x, Backward kind, bool of_sum = false) 
     const Tensor y = qkv::apply<MySoftmax>({in[0]}, kind);
     return of_sum ? sum(y) : y;
   };
-  return qkv::gradcheck(f, {&x, 1}, {.names = {"x"}});
+  return qkv::gradcheck(f, {&x, 1}, {.names = {"x"}, .diagnose = qkv::diagnose});
 }
 
 void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }

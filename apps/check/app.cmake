@@ -1,3 +1,3 @@
-qkv_library(mutation FOLDERS apps/check/mutation apps/check/precision LINKS qkv::gradcheck)
-qkv_app(check LINKS qkv::mutation qkv::gradcheck_documents qkv::report)
+qkv_library(mutation FOLDERS apps/check/mutation apps/check/precision LINKS qkv::gradcheck_report)
+qkv_app(check LINKS qkv::mutation qkv::report)
 qkv_test(apps/check qkv::check qkv::models qkv::report)

@@ -17,6 +17,7 @@
 #include "apps/check/precision_table.h"
 #include "apps/check/report_json.h"
 #include "apps/check/sweep.h"
+#include "apps/report/gradcheck/diagnosis.h"
 #include "framework/core/clock.h"
 #include "framework/core/error.h"
 #include "framework/kernels/parallel.h"
@@ -187,7 +188,8 @@ class GradientCheck {
                      {.order = static_cast<int>(request_.order),
                       .seed = seed,
                       .names = subject.input_names,
-                      .tell = tell});
+                      .tell = tell,
+                      .diagnose = diagnose});
   }
 
   void take(const GradcheckSubject& subject, uint64_t seed, const GradcheckReport& report) {

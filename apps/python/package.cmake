@@ -27,7 +27,7 @@ add_custom_command(OUTPUT ${documentation_source} VERBATIM
 
 file(GLOB binding_sources CONFIGURE_DEPENDS apps/python/binding/*.cc)
 pybind11_add_module(qkv_python MODULE NO_EXTRAS ${binding_sources} ${documentation_source})
-target_link_libraries(qkv_python PRIVATE qkv::labs qkv::lesson qkv::gradcheck_documents qkv::report qkv_options)
+target_link_libraries(qkv_python PRIVATE qkv::labs qkv::lesson qkv::gradcheck_report qkv::report qkv_options)
 target_precompile_headers(qkv_python PRIVATE <pybind11/pybind11.h> <pybind11/numpy.h> <pybind11/stl.h>)
 set_target_properties(qkv_python PROPERTIES OUTPUT_NAME _qkv LIBRARY_OUTPUT_DIRECTORY ${python_folder}/qkv
                                             UNITY_BUILD ${QKV_UNITY} UNITY_BUILD_BATCH_SIZE 6)

@@ -2,10 +2,10 @@ qkv_library(html FOLDERS apps/report/html LINKS absl::strings)
 qkv_app(report FOLDERS texts LINKS qkv::html PRIVATE_LINKS tomlplusplus::tomlplusplus)
 
 # For programs that use the installed package, too.
-qkv_library(gradcheck_documents FOLDERS apps/report/gradcheck LINKS qkv::gradcheck qkv::html
+qkv_library(gradcheck_report FOLDERS apps/report/gradcheck LINKS qkv::gradcheck qkv::html
             PRIVATE_LINKS $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
-install(TARGETS qkv_html qkv_gradcheck_documents EXPORT qkv_gradcheck_targets OPTIONAL)
-install(FILES apps/report/gradcheck/gradcheck_documents.h
+install(TARGETS qkv_html qkv_gradcheck_report EXPORT qkv_gradcheck_targets OPTIONAL)
+install(FILES apps/report/gradcheck/diagnosis.h apps/report/gradcheck/gradcheck_documents.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/qkv/apps/report/gradcheck)
 
 file(GLOB_RECURSE report_files CONFIGURE_DEPENDS apps/report/page/*)

@@ -26,20 +26,6 @@
 // until the wrong ones are found.
 namespace qkv {
 
-// What differences say of one input, for the diagnosis of a wrong gradient.
-struct NumericGradient {
-  std::vector<int64_t> elements = {};  // that were looked at
-  // The derivatives of the dot product with the cotangent, by these; `error` is that of `numeric`.
-  std::vector<double> analytic = {}, numeric = {}, error = {};
-  // For each output, where the Jacobian is small: whether some entry is right and not zero, whether
-  // some is wrong, and whether some is zero that should not be.
-  std::vector<char> right = {}, wrong = {}, missing = {};
-  // For each output, where the Jacobian is small, whether it moves with each of `elements`.
-  std::vector<std::vector<char>> moves = {};
-  bool only_missing = true;         // no entry is wrong in another way
-  bool cotangent_is_right = false;  // `analytic` is right in all elements; single outputs are not
-};
-
 struct FormulaCheck {
   FormulaReport report;
   Numbers cotangent;               // v

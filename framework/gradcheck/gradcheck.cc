@@ -14,7 +14,6 @@
 #include "framework/core/error.h"
 #include "framework/core/shape.h"
 #include "framework/gradcheck/derivatives.h"
-#include "framework/gradcheck/diagnosis.h"
 #include "framework/gradcheck/exact_checks.h"
 #include "framework/gradcheck/formula_check.h"
 #include "framework/gradcheck/probe.h"
@@ -191,7 +190,7 @@ class Check {
     if (report.ignored && report.passed() && report.shape.size() > 0) {
       report.note = "the function does not depend on this input: zero gradient";
     }
-    if (report.verdict != Verdict::kFail || report.elements == 0) return;
+    if (report.verdict != Verdict::kFail || report.elements == 0 || !options_.diagnose) return;
     const Tensor cotangent = tensor_of(formula.cotangent, probe.value_shape(), arithmetic_.dtype);
     NamedNumbers others;
     for (size_t k = 0; k < probe.size(); ++k) {
@@ -199,14 +198,14 @@ class Check {
         others.emplace_back(name_of(k, inputs_.size(), options_), doubles_of(probe.numbers(k)));
     }
     std::ranges::move(recorded.saved(), std::back_inserter(others));
-    report.diagnosis = diagnose({.report = report,
-                                 .gradient = formula.numeric[i],
-                                 .x = doubles_of(probe.numbers(i)),
-                                 .y = doubles_of(probe.value()),
-                                 .dy = doubles_of(formula.cotangent),
-                                 .others = std::move(others),
-                                 .contributions = recorded.contributions(i, cotangent),
-                                 .is_linear = is_linear(recorded, formula, i)});
+    report.diagnosis = options_.diagnose({.report = report,
+                                          .gradient = formula.numeric[i],
+                                          .x = doubles_of(probe.numbers(i)),
+                                          .y = doubles_of(probe.value()),
+                                          .dy = doubles_of(formula.cotangent),
+                                          .others = std::move(others),
+                                          .contributions = recorded.contributions(i, cotangent),
+                                          .is_linear = is_linear(recorded, formula, i)});
   }
 
   // Whether Jᵀv is the sum of Jᵀ of the parts of v.
@@ -302,9 +301,11 @@ bool is_checked(const RecordedOp& each) {
          !is_bf16(each.y);
 }
 
-std::string first_wrong_op(const TensorFunction& f, std::span<const Tensor> inputs, int order) {
+std::string first_wrong_op(const TensorFunction& f, std::span<const Tensor> inputs,
+                           const GradcheckOptions& options) {
   if (ops_of(f, inputs).size() < 2) return "";
-  const std::vector<OpCheck> wrong = find_wrong_ops(f, inputs, {.order = order}, 1);
+  const std::vector<OpCheck> wrong =
+      find_wrong_ops(f, inputs, {.order = options.order, .diagnose = options.diagnose}, 1);
   if (wrong.empty()) return "none of its ops fails when checked alone\n";
   return absl::StrCat("the first op that does not pass when checked alone is ", wrong[0].to_text(),
                       "\n", wrong[0].report.to_text());
@@ -344,7 +345,7 @@ GradcheckReport gradcheck(const TensorFunction& f, std::span<const Tensor> input
   if (!report->passed() && options.names_wrong_op && !options.only_verdict &&
       report->backward_error.empty()) {
     options.tell("which op is wrong");
-    report->wrong_op = first_wrong_op(f, at, options.order);
+    report->wrong_op = first_wrong_op(f, at, options);
   }
   check_same(y, value_of(f, at));  // none has changed meanwhile, either
   if (options.move_by != 0.0) {

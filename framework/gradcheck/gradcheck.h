@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ struct GradcheckOptions {
   bool only_verdict = false;
   bool names_wrong_op = true;       // where f does not pass and is made of several ops
   TellProgress tell = tell_nobody;  // hears which check is made
+  // Says what is wrong with a gradient that fails, where it knows the pattern, in the report.
+  std::function<std::string(const WrongGradient&)> diagnose = nullptr;
   // Moves every floating element at random, by this much at most, before anything is checked: for
   // functions that have a kink just where their inputs are.
   double move_by = 0.0;

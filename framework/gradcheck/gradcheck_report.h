@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/core/dtype.h"
@@ -67,6 +68,32 @@ struct InputReport {
 
   bool passed() const { return verdict == Verdict::kPass; }
   std::string to_text() const;  // a few lines, the last one ended
+};
+
+using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
+
+// What differences say of one input, for the diagnosis of a wrong gradient.
+struct NumericGradient {
+  std::vector<int64_t> elements = {};  // that were looked at
+  // The derivatives of the dot product with the cotangent, by these; `error` is that of `numeric`.
+  std::vector<double> analytic = {}, numeric = {}, error = {};
+  // For each output, where the Jacobian is small: whether some entry is right and not zero, whether
+  // some is wrong, and whether some is zero that should not be.
+  std::vector<char> right = {}, wrong = {}, missing = {};
+  // For each output, where the Jacobian is small, whether it moves with each of `elements`.
+  std::vector<std::vector<char>> moves = {};
+  bool only_missing = true;         // no entry is wrong in another way
+  bool cotangent_is_right = false;  // `analytic` is right in all elements; single outputs are not
+};
+
+// What a gradient that failed is of: numbers of the input x, of y = f(x) and of the cotangent dy.
+struct WrongGradient {
+  const InputReport& report;
+  const NumericGradient& gradient;
+  std::vector<double> x, y, dy;
+  NamedNumbers others = {};                        // of the other inputs, and of what the ops save
+  std::vector<std::vector<double>> contributions;  // of each use of the input
+  bool is_linear = true;  // the gradient for dy is the sum of those of the outputs, times dy
 };
 
 // All derivatives of one order at once: v · (J u) against (Jᵀ v) · u (formula_check.h).

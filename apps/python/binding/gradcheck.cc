@@ -4,6 +4,7 @@
 
 #include "apps/python/binding/binding.h"
 #include "apps/python/binding/callback.h"
+#include "apps/report/gradcheck/diagnosis.h"
 #include "apps/report/gradcheck/gradcheck_documents.h"
 
 namespace qkv::python {
@@ -31,9 +32,13 @@ GradcheckReport check(const py::function& f, const std::vector<Tensor>& inputs, 
   const TensorFunction function = function_of(f);
   const Computing computing;
   const Interruptible interruptible;
-  return gradcheck(
-      function, inputs,
-      {.order = order, .seed = seed, .names = names, .worst = worst, .move_by = move_by});
+  return gradcheck(function, inputs,
+                   {.order = order,
+                    .seed = seed,
+                    .names = names,
+                    .worst = worst,
+                    .diagnose = diagnose,
+                    .move_by = move_by});
 }
 
 }  // namespace

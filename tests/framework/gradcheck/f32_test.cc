@@ -150,7 +150,7 @@ TEST(GradcheckF32Test, AKernelThatTakesOnlyF32) {
   }
 }
 
-TEST(GradcheckF32Test, TheDiagnosisAndTheWrongOpAreNamed) {
+TEST(GradcheckF32Test, TheWrongOpIsNamed) {
   const Tensor x = f32_of({0.5, -1.0, 2.0, 1.5});
   const TensorFunction half_square = [](std::span<const Tensor> in) {
     return apply<Planted>(
@@ -164,7 +164,6 @@ TEST(GradcheckF32Test, TheDiagnosisAndTheWrongOpAreNamed) {
       },
       {&x, 1});
   EXPECT_EQ(report.verdict(), Verdict::kFail);
-  EXPECT_THAT(report.inputs[0].diagnosis, HasSubstr("analytic = 2 x numeric everywhere"));
   EXPECT_THAT(report.wrong_op, HasSubstr("alone is planted f32[4]\n"));
 }
 

@@ -1,6 +1,6 @@
 // A mistake of a known kind is called by its name.
 
-#include "framework/gradcheck/diagnosis.h"
+#include "apps/report/gradcheck/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,10 +29,16 @@ Tensor square() { return leaf({3, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7, 0.9, -1.7
 
 Tensor right_cube(const Tensor& x, const Tensor& dy) { return 3.0 * (x * x) * dy; }
 
+GradcheckReport diagnosed(const TensorFunction& f, const PlantedBackward& dx, const Tensor& x,
+                          GradcheckOptions options = {}) {
+  options.diagnose = diagnose;
+  return check_planted(f, dx, x, options);
+}
+
 // The diagnosis of y = x³ with a wrong gradient.
 std::string diagnosis_of(const PlantedBackward& dx) {
   const TensorFunction cube = [](std::span<const Tensor> x) { return x[0] * x[0] * x[0]; };
-  const GradcheckReport report = check_planted(cube, dx, square());
+  const GradcheckReport report = diagnosed(cube, dx, square());
   EXPECT_FALSE(report.passed());
   std::string diagnosis = report.inputs[0].diagnosis;
   if (!diagnosis.empty()) {
@@ -53,10 +59,18 @@ TEST(DiagnosisTest, AFactor) {
               StartsWith("analytic = 0.7712 x numeric everywhere"));
 }
 
+TEST(DiagnosisTest, AFactorInF32) {
+  const Tensor x = cast(square(), DType::f32).detached();
+  const TensorFunction half_square = [](std::span<const Tensor> t) { return t[0] * t[0] * 0.5; };
+  const PlantedBackward twice = [](const Tensor& t, const Tensor& dy) { return 2.0 * t * dy; };
+  EXPECT_THAT(diagnosed(half_square, twice, x).inputs[0].diagnosis,
+              HasSubstr("analytic = 2 x numeric everywhere"));
+}
+
 TEST(DiagnosisTest, ASumTakenForAMean) {
   const TensorFunction f = [](std::span<const Tensor> x) { return mean(x[0] * x[0], 0); };
   const PlantedBackward of_sum = [](const Tensor& x, const Tensor& dy) { return 2.0 * x * dy; };
-  EXPECT_EQ(check_planted(f, of_sum, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, of_sum, square()).inputs[0].diagnosis,
             "analytic = 3 x numeric everywhere: a factor (3 is a size of the input): a sum taken "
             "for a mean, or the reverse?");
 }
@@ -74,9 +88,8 @@ TEST(DiagnosisTest, ASizeThatTheOpDoesNotSumOverExplainsNothing) {
     const Tensor y = softmax(x);
     return 2.0 * y * (dy - sum(y * dy, -1, true));
   };
-  EXPECT_EQ(
-      check_planted(f, twice, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7})).inputs[0].diagnosis,
-      "analytic = 2 x numeric everywhere: a factor")
+  EXPECT_EQ(diagnosed(f, twice, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7})).inputs[0].diagnosis,
+            "analytic = 2 x numeric everywhere: a factor")
       << "the rows have 3";
 }
 
@@ -101,7 +114,7 @@ TEST(DiagnosisTest, APowerThatIsWrong) {
        "numeric = analytic times x^-1 everywhere: a power is wrong or left out"},
   };
   for (const Case& one : cases) {
-    EXPECT_EQ(check_planted(one.f, one.dx, square()).inputs[0].diagnosis, one.diagnosis);
+    EXPECT_EQ(diagnosed(one.f, one.dx, square()).inputs[0].diagnosis, one.diagnosis);
   }
 }
 
@@ -114,8 +127,9 @@ TEST(DiagnosisTest, APowerOfAnotherInput) {
                [=](const Tensor&, const Tensor& dy) { return dy * scale_of; }) +
            0.0 * in[1];
   };
-  EXPECT_EQ(gradcheck(f, inputs, {.names = {"x", "scale"}}).inputs[0].diagnosis,
-            "numeric = analytic times scale everywhere: a power is wrong or left out");
+  EXPECT_EQ(
+      gradcheck(f, inputs, {.names = {"x", "scale"}, .diagnose = diagnose}).inputs[0].diagnosis,
+      "numeric = analytic times scale everywhere: a power is wrong or left out");
 }
 
 // tanh(x)² by an op that keeps tanh(x), which is neither an input nor the result.
@@ -141,14 +155,14 @@ class SquareOfTanh final : public Op, public HasKept {
 TEST(DiagnosisTest, APowerOfWhatIsSaved) {
   const Tensor x = square();
   const TensorFunction kept = [](auto in) { return apply<SquareOfTanh>({in[0]}); };
-  EXPECT_EQ(gradcheck(kept, {&x, 1}).inputs[0].diagnosis,
+  EXPECT_EQ(gradcheck(kept, {&x, 1}, {.diagnose = diagnose}).inputs[0].diagnosis,
             "numeric = analytic times (1 + t) everywhere: a power is wrong or left out");
   const TensorFunction handed_on = [](std::span<const Tensor> in) {
     return apply<Planted>(
         {tanh(in[0])}, [](std::span<const Tensor> t) { return t[0] * t[0]; },
         [](const Tensor& t, const Tensor& dy) { return dy * 2.0 * t * t; });
   };
-  EXPECT_EQ(gradcheck(handed_on, {&x, 1}).inputs[0].diagnosis,
+  EXPECT_EQ(gradcheck(handed_on, {&x, 1}, {.diagnose = diagnose}).inputs[0].diagnosis,
             "numeric = analytic times tanh^-1 everywhere: a power is wrong or left out");
 }
 
@@ -158,7 +172,7 @@ TEST(DiagnosisTest, ABackwardThatIsNotDifferentiableAgain) {
     const NoGrad no_grad;
     return right_cube(x, dy);
   };
-  const GradcheckReport report = check_planted(f, numbers_only, square(), {.order = 2});
+  const GradcheckReport report = diagnosed(f, numbers_only, square(), {.order = 2});
   EXPECT_EQ(report.inputs[1].diagnosis,
             "not differentiable again: backward computes this gradient without ops that have one");
 }
@@ -168,7 +182,7 @@ TEST(DiagnosisTest, AMeanOfAllTakenForASum) {
   const PlantedBackward backward_of_sum = [](const Tensor& x, const Tensor& dy) {
     return 2.0 * x * dy;
   };
-  EXPECT_EQ(check_planted(f, backward_of_sum, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, backward_of_sum, square()).inputs[0].diagnosis,
             "analytic = 9 x numeric everywhere: a factor (the input has 9 elements): a "
             "sum taken for a mean, or the reverse?");
 }
@@ -180,7 +194,7 @@ TEST(DiagnosisTest, AMeanOverRowsTakenForASum) {
     const Tensor rows = reshape(x, {6, 4});
     return matmul(reshape(dy, {6, 5}), cast(rows, dy.dtype()), {.transpose_a = true}) / 6.0;
   };
-  const InputReport report = check_planted(f, mean_of_rows, random({5, 4}, 2)).inputs[0];
+  const InputReport report = diagnosed(f, mean_of_rows, random({5, 4}, 2)).inputs[0];
   EXPECT_EQ(report.diagnosis,
             "analytic = 1/6 x numeric everywhere: a factor (the output has 6 rows): a "
             "sum taken for a mean, or the reverse?");
@@ -189,22 +203,21 @@ TEST(DiagnosisTest, AMeanOverRowsTakenForASum) {
 TEST(DiagnosisTest, OneElementIsLookedAtByItself) {
   const auto f = [](std::span<const Tensor> x) { return x[0] * x[0]; };
   const PlantedBackward wrong = [](const Tensor& x, const Tensor& dy) { return 3.0 * x * dy; };
-  EXPECT_THAT(check_planted(f, wrong, leaf({1}, {0.5})).to_text(),
+  EXPECT_THAT(diagnosed(f, wrong, leaf({1}, {0.5})).to_text(),
               HasSubstr(": 1 derivative, 1 element looked at by itself, 1 wrong\n"));
 }
 
 TEST(DiagnosisTest, ACotangentThatIsLeftOut) {
   const TensorFunction f = [](std::span<const Tensor> x) { return sum(x[0] * x[0]); };
   const PlantedBackward no_dy = [](const Tensor& x, const Tensor&) { return 2.0 * x; };
-  EXPECT_EQ(check_planted(f, no_dy, square()).inputs[0].diagnosis,
-            "backward leaves its cotangent out");
+  EXPECT_EQ(diagnosed(f, no_dy, square()).inputs[0].diagnosis, "backward leaves its cotangent out");
 }
 
 TEST(DiagnosisTest, AHalfWhereAnAxisHasTwo) {
   const TensorFunction f = [](std::span<const Tensor> x) { return sum(x[0] * x[0], 0, true); };
   const PlantedBackward one_use = [](const Tensor& x, const Tensor& dy) { return x * dy; };
   EXPECT_THAT(
-      check_planted(f, one_use, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7})).inputs[0].diagnosis,
+      diagnosed(f, one_use, leaf({2, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7})).inputs[0].diagnosis,
       HasSubstr("(2 is a size of the input): a sum taken for a mean, or an input that is "
                 "used twice counted once?"));
 }
@@ -217,7 +230,7 @@ TEST(DiagnosisTest, AForgottenScale) {
   const PlantedBackward forgets = [&](const Tensor&, const Tensor& dy) {
     return matmul(dy, cast(keys, dy.dtype()));
   };
-  EXPECT_EQ(check_planted(scores, forgets, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(scores, forgets, square()).inputs[0].diagnosis,
             "analytic = sqrt(3) x numeric everywhere: a factor (3 is a size of the input): a scale "
             "left out or applied twice?");
 }
@@ -225,7 +238,7 @@ TEST(DiagnosisTest, AForgottenScale) {
 TEST(DiagnosisTest, AnAccumulationThatIsForgotten) {
   const TensorFunction f = [](std::span<const Tensor> x) { return x[0] * x[0]; };
   const PlantedBackward one_use = [](const Tensor& x, const Tensor& dy) { return x * dy; };
-  EXPECT_EQ(check_planted(f, one_use, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, one_use, square()).inputs[0].diagnosis,
             "analytic = 1/2 x numeric everywhere: a factor: is an input that is used "
             "twice counted once?");
 }
@@ -272,7 +285,7 @@ std::string diagnosis_of_scaled(const std::vector<double>& factors) {
   const Tensor slopes = leaf({3}, {1.0, 1.0, 1e-9}), wrong = slopes * leaf({3}, factors);
   const TensorFunction f = [&](std::span<const Tensor> x) { return x[0] * slopes.detached(); };
   const PlantedBackward dx = [&](const Tensor&, const Tensor& dy) { return dy * wrong.detached(); };
-  return check_planted(f, dx, square()).inputs[0].diagnosis;
+  return diagnosed(f, dx, square()).inputs[0].diagnosis;
 }
 
 TEST(DiagnosisTest, AFactorIsOneForEveryElement) {
@@ -298,14 +311,14 @@ TEST(DiagnosisTest, ATermOfASumThatIsLeftOut) {
   const TensorFunction f = [](std::span<const Tensor> x) {
     return x[0] * x[0] * x[0] + scale(x[0], 2.0);
   };
-  EXPECT_EQ(check_planted(f, right_cube, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, right_cube, square()).inputs[0].diagnosis,
             "a term is wrong or left out: numeric - analytic = 2 dy everywhere");
 }
 
 TEST(DiagnosisTest, ATermOfSoftmaxThatIsLeftOut) {
   const TensorFunction f = [](std::span<const Tensor> x) { return softmax(x[0]); };
   const PlantedBackward forgets = [](const Tensor& x, const Tensor& dy) { return softmax(x) * dy; };
-  EXPECT_EQ(check_planted(f, forgets, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, forgets, square()).inputs[0].diagnosis,
             "a term is wrong or left out: numeric - analytic is one number for each row along axis "
             "1 times y: a sum or a mean over it?");
 }
@@ -315,7 +328,7 @@ TEST(DiagnosisTest, AMeanThatIsLeftOut) {
     return x[0] - broadcast_to(mean(x[0], {0}, true), {3, 3});
   };
   const PlantedBackward forgets = [](const Tensor&, const Tensor& dy) { return scale(dy, 1.0); };
-  EXPECT_EQ(check_planted(f, forgets, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, forgets, square()).inputs[0].diagnosis,
             "a term is wrong or left out: numeric - analytic is one number for each row along axis "
             "0: a sum or a mean over it?");
 }
@@ -323,10 +336,10 @@ TEST(DiagnosisTest, AMeanThatIsLeftOut) {
 TEST(DiagnosisTest, NoneWhereNoPatternFits) {
   const TensorFunction f = [](std::span<const Tensor> x) { return x[0] * exp(x[0]); };
   const PlantedBackward forgets = [](const Tensor& x, const Tensor& dy) { return exp(x) * dy; };
-  EXPECT_EQ(check_planted(f, forgets, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, forgets, square()).inputs[0].diagnosis,
             "a term is wrong or left out: numeric - analytic = 1 y dy everywhere");
   const PlantedBackward odd = [](const Tensor& x, const Tensor& dy) { return tanh(x) * dy; };
-  EXPECT_EQ(check_planted(f, odd, square()).inputs[0].diagnosis, "");
+  EXPECT_EQ(diagnosed(f, odd, square()).inputs[0].diagnosis, "");
 }
 
 // The wrong output is too small to be seen in the dot product with the cotangent.
@@ -337,7 +350,7 @@ TEST(DiagnosisTest, SmallOutputsThatAreWrong) {
     return sizes * exp(x) * dy * leaf({3}, {2.0, 1.0, 1.0});
   };
   const Tensor x = leaf({3}, {0.5, -1.0, 2.0});
-  const GradcheckReport report = check_planted(f, wrong, x);
+  const GradcheckReport report = diagnosed(f, wrong, x);
   EXPECT_FALSE(report.passed());
   EXPECT_THAT(report.inputs[0].diagnosis, testing::Not(HasSubstr("not linear")));
 }
@@ -355,7 +368,7 @@ TEST(DiagnosisTest, ABroadcastThatWasNotSummed) {
     return reshape(slice(dy, 0, 0, 1), {x.size()});
   };
   const Tensor x = leaf({3}, {1.0, 2.0, 3.0});
-  EXPECT_EQ(check_planted(f, first_row, x).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, first_row, x).inputs[0].diagnosis,
             "a broadcast that was not summed: only outputs at index 0 of axis 0 reach this input, "
             "and others should");
 }
@@ -365,7 +378,7 @@ TEST(DiagnosisTest, ASumWhoseGradientReachesOneSummand) {
   const PlantedBackward to_the_first = [](const Tensor&, const Tensor& dy) {
     return pad(dy, 1, 0, 3);
   };
-  EXPECT_EQ(check_planted(f, to_the_first, square()).inputs[0].diagnosis,
+  EXPECT_EQ(diagnosed(f, to_the_first, square()).inputs[0].diagnosis,
             "not summed over axis 1: numeric is the sum of analytic over it, the same at every "
             "index");
 }
@@ -377,7 +390,7 @@ TEST(DiagnosisTest, TermsLeftOut) {
   const PlantedBackward first_term = [](const Tensor&, const Tensor& dy) {
     return dy + constant({3, 3}, {0.5, 0, 0, 0, 0.5, 0, 0, 0, 0.5}, DType::f64) * dy;
   };
-  EXPECT_THAT(check_planted(f, first_term, square()).inputs[0].diagnosis,
+  EXPECT_THAT(diagnosed(f, first_term, square()).inputs[0].diagnosis,
               StartsWith("terms are left out"));
 }
 

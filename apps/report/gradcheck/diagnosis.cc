@@ -1,4 +1,4 @@
-#include "framework/gradcheck/diagnosis.h"
+#include "apps/report/gradcheck/diagnosis.h"
 
 #include <algorithm>
 #include <cmath>
@@ -365,7 +365,7 @@ std::string missing_power(const NumericGradient& gradient, const Values& w) {
 }
 
 // With a w that the op has: of its inputs, its result, or what it saves.
-std::string explain_power(const DiagnosisCase& c) {
+std::string explain_power(const WrongGradient& c) {
   NamedNumbers known = {{"x", c.x}, {"y", c.y}};
   known.insert(known.end(), c.others.begin(), c.others.end());
   for (const auto& [name, numbers] : known) {
@@ -401,7 +401,7 @@ std::string recognizable(double number) {
   return "";
 }
 
-std::string diagnose(const DiagnosisCase& c) {
+std::string diagnose(const WrongGradient& c) {
   const InputReport& report = c.report;
   const Values &analytic = c.gradient.analytic, &numeric = c.gradient.numeric;
   const auto finite = [](double x) { return std::isfinite(x); };
