@@ -27,21 +27,6 @@ size_t dtype_bytes(DType dtype) {
   return dispatch_any(dtype, [](auto zero) { return sizeof(zero); });
 }
 
-double unit_roundoff(DType dtype) {
-  switch (dtype) {
-    case DType::f128:
-      return 0x1p-113;
-    case DType::f64:
-      return 0x1p-53;
-    case DType::f32:
-      return 0x1p-24;
-    case DType::bf16:
-      return 0x1p-8;
-    default:
-      return 0.0;
-  }
-}
-
 void fail_not_computable(std::string_view op, DType dtype) {
   const std::string hint = dtype == DType::bf16 ? "; cast it to f32 first" : "";
   fail(absl::StrCat(std::string(op), ": needs f32 or f64, not ", std::string(dtype_name(dtype)),

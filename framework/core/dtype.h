@@ -35,7 +35,6 @@ struct BFloat16 {
 
 std::string_view dtype_name(DType dtype);  // "f32"
 size_t dtype_bytes(DType dtype);           // bytes of one element
-double unit_roundoff(DType dtype);         // u = 2^-p: f32 2^-24, bf16 2^-8; 0 of integers
 inline bool is_floating(DType dtype) { return dtype <= DType::bf16; }
 // What arithmetic is done in: bf16 is too coarse for it.
 inline DType computed_dtype(DType dtype) { return dtype == DType::bf16 ? DType::f32 : dtype; }

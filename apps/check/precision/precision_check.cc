@@ -256,6 +256,21 @@ void compare(const std::vector<double>& narrow, const std::vector<double>& exact
 
 }  // namespace
 
+double unit_roundoff(DType dtype) {
+  switch (dtype) {
+    case DType::f128:
+      return 0x1p-113;
+    case DType::f64:
+      return 0x1p-53;
+    case DType::f32:
+      return 0x1p-24;
+    case DType::bf16:
+      return 0x1p-8;
+    default:
+      return 0.0;
+  }
+}
+
 double ElementPrecision::ratio() const {
   if (narrow == exact) return 0.0;
   const double quotient = error / bound;

@@ -12,6 +12,8 @@
 
 namespace qkv {
 
+double unit_roundoff(DType dtype);  // u = 2^-p: f32 2^-24, bf16 2^-8; 0 of integers
+
 struct PrecisionOptions {
   uint64_t seed = 1;                    // of the random cotangent, and of the random roundings
   std::vector<std::string> names = {};  // of all inputs; empty: "input 0", …
