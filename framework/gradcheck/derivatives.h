@@ -4,16 +4,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/autograd/tensor_function.h"
 #include "framework/core/error.h"
 #include "framework/gradcheck/arithmetic.h"
-#include "framework/gradcheck/gradcheck_report.h"
 #include "framework/graph/recorder.h"
 
 // Derivatives without a step: by backward, by the backward of backward, and by forward mode.
 namespace qkv {
+
+using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
 
 // f recorded at its inputs, every floating one of which is a leaf.
 class Recorded {

@@ -70,8 +70,6 @@ struct InputReport {
   std::string to_text() const;  // a few lines, the last one ended
 };
 
-using NamedNumbers = std::vector<std::pair<std::string, std::vector<double>>>;
-
 // What differences say of one input, for the diagnosis of a wrong gradient.
 struct NumericGradient {
   std::vector<int64_t> elements = {};  // that were looked at
@@ -91,7 +89,8 @@ struct WrongGradient {
   const InputReport& report;
   const NumericGradient& gradient;
   std::vector<double> x, y, dy;
-  NamedNumbers others = {};                        // of the other inputs, and of what the ops save
+  // By name, of the other inputs, and of what the ops save.
+  std::vector<std::pair<std::string, std::vector<double>>> others = {};
   std::vector<std::vector<double>> contributions;  // of each use of the input
   bool is_linear = true;  // the gradient for dy is the sum of those of the outputs, times dy
 };

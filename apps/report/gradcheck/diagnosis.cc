@@ -366,7 +366,7 @@ std::string missing_power(const NumericGradient& gradient, const Values& w) {
 
 // With a w that the op has: of its inputs, its result, or what it saves.
 std::string explain_power(const WrongGradient& c) {
-  NamedNumbers known = {{"x", c.x}, {"y", c.y}};
+  std::vector<std::pair<std::string, Values>> known = {{"x", c.x}, {"y", c.y}};
   known.insert(known.end(), c.others.begin(), c.others.end());
   for (const auto& [name, numbers] : known) {
     if (numbers.size() != c.gradient.analytic.size()) continue;

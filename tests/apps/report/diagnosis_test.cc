@@ -11,7 +11,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "framework/gradcheck/derivatives.h"
 #include "framework/graph/op_faces.h"
 #include "framework/ops/ops.h"
 #include "tests/framework/gradcheck/planted.h"
@@ -20,10 +19,8 @@
 namespace qkv {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
-using testing::UnorderedElementsAre;
 
 Tensor square() { return leaf({3, 3}, {0.5, -1.0, 2.0, 1.5, -0.3, 0.7, 0.9, -1.7, 0.2}); }
 
@@ -261,14 +258,6 @@ TEST(DiagnosisTest, GradientsOverwrittenAndNotAdded) {
             "the input is used 2 times and one use is counted: gradients are overwritten, not "
             "added");
   EXPECT_EQ(diagnosis_with({{4.0, -1.0, 6.0}, {1.0, 2.0, -3.0}}), "");
-}
-
-TEST(DiagnosisTest, ContributionsAreOfEachUseOfOneInputAndOfNoOther) {
-  const std::vector<Tensor> inputs = {leaf({2}, {2, 3}), leaf({2}, {5, 7})};
-  const Recorded f([](std::span<const Tensor> x) { return x[0] * x[1] + 4.0 * x[0]; }, inputs);
-  const Tensor dy = ones({2}, DType::f64);
-  EXPECT_THAT(f.contributions(0, dy), UnorderedElementsAre(ElementsAre(5, 7), ElementsAre(4, 4)));
-  EXPECT_THAT(f.contributions(1, dy), ElementsAre(ElementsAre(2, 3)));
 }
 
 TEST(DiagnosisTest, AFactorThatIsNearlyOne) {

@@ -1,12 +1,13 @@
 // Forward mode against what is derived by hand, against backward, and against wrong backwards.
 
+#include "framework/gradcheck/derivatives.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numbers>
 
 #include "framework/autograd/backward.h"
-#include "framework/gradcheck/derivatives.h"
 #include "framework/gradcheck/gradcheck.h"
 #include "framework/graph/middleware.h"
 #include "framework/graph/node.h"
@@ -24,6 +25,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::UnorderedElementsAre;
 
 Tensor numbers(std::initializer_list<double> values) {
   return constant({static_cast<int64_t>(values.size())}, values, DType::f64);
@@ -199,6 +201,14 @@ TEST(ForwardModeTest, AnOpOfOnesOwnWithoutATangentHasANoteAndPasses) {
   EXPECT_TRUE(report.passed());
   EXPECT_THAT(report.notes, ElementsAre("forward mode: no rule for planted"));
   EXPECT_THAT(report.to_text(), Not(HasSubstr("forward - backward")));
+}
+
+TEST(RecordedTest, ContributionsAreOfEachUseOfOneInputAndOfNoOther) {
+  const std::vector<Tensor> inputs = {leaf({2}, {2, 3}), leaf({2}, {5, 7})};
+  const Recorded f([](std::span<const Tensor> x) { return x[0] * x[1] + 4.0 * x[0]; }, inputs);
+  const Tensor dy = ones({2}, DType::f64);
+  EXPECT_THAT(f.contributions(0, dy), UnorderedElementsAre(ElementsAre(5, 7), ElementsAre(4, 4)));
+  EXPECT_THAT(f.contributions(1, dy), ElementsAre(ElementsAre(2, 3)));
 }
 
 }  // namespace
