@@ -5,12 +5,38 @@
 #include <string>
 #include <vector>
 
-#include "apps/check/gradcheck_table.h"
 #include "apps/check/mutation/mutation.h"
+#include "apps/check/precision/precision_check.h"
 #include "apps/check/sweep.h"
 #include "framework/gradcheck/gradcheck_report.h"
 
 namespace qkv {
+
+// The checks of one op, layer, model or step, on all of its examples: a row of the table.
+struct GradcheckRow {
+  std::string kind = "", name = "";
+  int64_t examples = 0, derivatives = 0;
+  double disagreement = 0.0, told_to = 0.0;  // of its formulas, the largest of each
+  double digits = 0.0;                       // that f64 keeps, the least; 0: none was compared
+  Verdict verdict = Verdict::kPass;
+
+  void add(const GradcheckReport& report);
+  std::string to_text() const;  // a line
+};
+std::string gradcheck_table_head();  // the line above the rows
+
+// The precision checks of one op, layer, model or step, on all of its examples: a row of the table.
+struct PrecisionRow {
+  std::string kind = "", name = "";
+  int64_t examples = 0, compared = 0, kinks = 0;
+  std::optional<double> digits = {};  // of the result that keeps the fewest
+  double ratio = 0.0;                 // the largest error / bound
+  Verdict verdict = Verdict::kPass;
+
+  void add(const PrecisionReport& report);
+  std::string to_text() const;  // a line
+};
+std::string precision_table_head();  // the lines above the rows
 
 // The check of one example at one point.
 struct CheckedExample {

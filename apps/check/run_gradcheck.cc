@@ -14,7 +14,6 @@
 #include "apps/check/mutation/coverage.h"
 #include "apps/check/mutation/mutation.h"
 #include "apps/check/precision/precision_check.h"
-#include "apps/check/precision_table.h"
 #include "apps/check/report_json.h"
 #include "apps/check/sweep.h"
 #include "apps/report/gradcheck/diagnosis.h"

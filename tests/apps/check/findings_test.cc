@@ -1,4 +1,4 @@
-#include "apps/check/gradcheck_table.h"
+#include "apps/check/findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
