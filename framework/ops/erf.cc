@@ -2,7 +2,6 @@
 //   dx = 2 / sqrt(pi) exp(-x²) dy,  ẏ = 2 / sqrt(pi) exp(-x²) ẋ
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 

@@ -2,7 +2,6 @@
 //   dx = y dy,  ẏ = y ẋ
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 

@@ -8,7 +8,6 @@
 //   dx = ((1 + t) / 2 + x (1 - t²) u' / 2) dy,  u' = sqrt(2 / pi) (1 + 3 * 0.044715 x²)
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,6 @@
 // As IEEE has it: log(0) is -inf with an infinite derivative, and a negative x gives NaN.
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 

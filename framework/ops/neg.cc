@@ -2,7 +2,6 @@
 //   dx = -dy,  ẏ = -ẋ
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 

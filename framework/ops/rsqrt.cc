@@ -4,7 +4,6 @@
 // As IEEE has it: rsqrt(0) is inf, and a negative x gives NaN.
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 

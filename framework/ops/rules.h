@@ -1,10 +1,14 @@
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "framework/graph/op_faces.h"
+#include "framework/graph/tensor.h"
 #include "framework/kernels/elementwise.h"
 #include "framework/ops/ops.h"
 
-// Rules that several ops share: tangents, and factors that may be 0.
+// Rules that several ops share: tangents, factors that may be 0, and functions of one number.
 namespace qkv {
 
 // An op that is linear in all of its inputs together: ẏ = op(ẋ), and its backward needs none of its
@@ -54,5 +58,28 @@ inline Tensor factor_of(const Tensor& d, const Tensor& x) {
 }
 // y (dy - sum(y dy)), the gradient of softmax, in which a 0 of y or dy counts, even beside a NaN.
 Tensor softmax_gradient(const Tensor& y, const Tensor& dy);
+
+// An elementwise function of one tensor: a kernel computes it, and the gradient is a formula of the
+// input, of the output, or of dy alone. Each function is in the file of its name, with its formula.
+struct UnaryRules {
+  // dx; set one of the three. Only the tensors that it takes are kept for backward.
+  Tensor (*from_input)(const Tensor& x, const Tensor& dy) = nullptr;
+  Tensor (*from_output)(const Tensor& y, const Tensor& dy) = nullptr;
+  Tensor (*from_dy)(const Tensor& dy) = nullptr;
+  // ẏ = derivative(x, y) ẋ
+  Scalar (*derivative)(Scalar x, Scalar y) = nullptr;
+};
+
+// x is f32 or f64. `name` must outlive the graph: a literal.
+Tensor unary_op(std::string_view name, kernels::Unary kernel, const Tensor& x,
+                const UnaryRules& rules);
+
+// Also for x in bf16, and with a kernel for dx; the composed formulas serve second derivatives.
+struct ComposedUnary {
+  std::function<Tensor(const Tensor& x)> value;       // y
+  std::function<Tensor(const Tensor& x)> derivative;  // dx / dy
+};
+Tensor fused_unary_op(std::string_view name, kernels::Unary kernel, const Tensor& x,
+                      const ComposedUnary& composed);
 
 }  // namespace qkv

@@ -2,7 +2,6 @@
 //   dx = y (1 - y) dy,  ẏ = ẋ / (2 cosh(x / 2))²
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 namespace {

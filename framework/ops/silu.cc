@@ -2,7 +2,6 @@
 //   dx = s (1 + x (1 - s)) dy
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 namespace {

@@ -4,7 +4,6 @@
 // As IEEE has it: the derivative at 0 is infinite, and a negative x gives NaN.
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 

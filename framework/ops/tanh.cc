@@ -2,7 +2,6 @@
 //   dx = (1 - y²) dy,  ẏ = ẋ / cosh(x)²
 
 #include "framework/ops/kit.h"
-#include "framework/ops/unary.h"
 
 namespace qkv {
 
